@@ -56,6 +56,10 @@ type Options struct {
 	Public map[string]http.Handler
 	// Pages are exact paths that take GET from everybody, too. What they show depends on who asks: see VisitOf.
 	Pages map[string]http.Handler
+	// Browsed reports whether a path is of a page that people open with a key; nil: none is.
+	Browsed func(path string) bool
+	// Inside are routes of the admin listener; nil: there are none.
+	Inside *Inside
 }
 
 // Server is the bridge's HTTP server. Make it with New; Run it once.
@@ -72,6 +76,7 @@ type Server struct {
 	http        *http.Server
 	admin       *http.Server
 	inside      map[string]http.Handler // further paths of the admin listener
+	within      http.Handler            // answers by Options.Inside
 	listener    net.Listener
 	private     net.Listener            // the admin listener, or nil
 	cut         context.CancelCauseFunc // ends the contexts of all requests
@@ -113,6 +118,9 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	s.door = &door{refuser: f, ops: ops, grace: cfg.ShutdownGrace}
 	s.door.connections.most = mostConnections(openFiles())
 	var err error
+	if s.within, err = s.insideRoutes(); err != nil {
+		return nil, err
+	}
 	if s.strangers, err = newStrangers(log); err != nil {
 		return nil, err
 	}
@@ -151,7 +159,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 		pathGuard{f}.guard,
 		hostGuard{f, newHosts(cfg)}.guard,
 		originGuard{f, newOrigins(cfg.CORS.Origins), s.strangers}.guard,
-		principalGuard{f, witness{proxies, o.Audit}, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On()}.guard,
+		principalGuard{f, witness{proxies, o.Audit}, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed}.guard,
 		auditGuard{f, witness{proxies, o.Audit}, s.ops, o.Does}.guard,
 		limitGuard{f, s.ops, o.Limits}.guard,
 		s.door.guard,

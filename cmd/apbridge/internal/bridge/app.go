@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect"
 	"github.com/apbridge/apbridge/adapter/replay"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/front"
 	"github.com/apbridge/apbridge/config"
@@ -57,6 +58,7 @@ type App struct {
 	tracer     *trace.Tracer // may be nil
 	hop        string        // this process, in mapping.HopsHeader
 	calls      *front.Calls
+	checkups   *front.Checkups
 }
 
 // Option is what New puts into a bridge besides.
@@ -67,7 +69,7 @@ type Option func(*App)
 func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger, options ...Option) (*App, error) {
 	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}, hop: "apbridge;id=" + mapping.NewID()}
 	a.reloads = a.metrics.Reloads()
-	a.calls = front.NewCalls(a.metrics)
+	a.calls, a.checkups = front.NewCalls(a.metrics), front.NewCheckups()
 	for _, o := range options {
 		o(a)
 	}
@@ -182,6 +184,7 @@ func (a *App) routes(cfg *config.Config) (func(*mux.Router), error) {
 	return func(r *mux.Router) {
 		mount(r, a.dialects, a.service, func(dialect string) adapter.Face { return a.face(dialect, cfg) })
 		mountThrough(r, through)
+		a.mountInspector(r, cfg)
 	}, nil
 }
 
@@ -201,6 +204,8 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 		Tracer:  a.tracer,
 		Public:  documents(a.dialects),
 		Pages:   pages,
+		Browsed: inspect.Owns,
+		Inside:  &proxy.Inside{Owns: inspect.Owns, Mount: a.mountInside},
 	}
 }
 

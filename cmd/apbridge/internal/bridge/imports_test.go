@@ -31,8 +31,10 @@ var laws = map[string]law{
 	// The suite makes an adapter.Upstream, which holds a config.Agent.
 	"adapter/adaptertest": {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	// A dialect that tests mount, both halves and an agent in one folder.
-	"adapter/adaptertest/toy":   {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule"}},
-	"adapter/body":              {ours: []string{"mapping", "mapping/rawjson"}},
+	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule"}},
+	"adapter/body":            {ours: []string{"mapping", "mapping/rawjson"}},
+	// A face without a backend: it answers from the service, and knows neither a dialect nor the machine.
+	"adapter/inspect":           {ours: []string{"adapter", "adapter/body", "adapter/page", "adapter/sse", "mapping"}},
 	"adapter/page":              {},
 	"adapter/sse":               {},
 	"adapter/taskstep":          {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
@@ -58,7 +60,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/command/serve":       {ours: []string{"adapter", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "config", "mapping", "proxy/trace"}},
 	"cmd/apbridge/internal/console":             {ours: []string{"cmd/apbridge/internal/bridge", "config", "mapping/rule"}},
 	"cmd/apbridge/internal/talk":                {ours: []string{"adapter/sse", "cmd/apbridge/internal/api", "mapping/rule"}},
-	"cmd/apbridge/internal/bridge":              {ours: []string{"adapter", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/seal", "proxy/trace", "proxy/webhook"}},
+	"cmd/apbridge/internal/bridge":              {ours: []string{"adapter", "adapter/inspect", "adapter/page", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/seal", "proxy/trace", "proxy/webhook"}},
 	// The pages know the bridge by what they are given.
 	"cmd/apbridge/internal/front": {ours: []string{"adapter", "adapter/page", "config", "mapping", "mapping/rawjson"}},
 	// Commands call a bridge as any client does.

@@ -1,0 +1,195 @@
+package matrix
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// TestInspectorListsRuns: the page and its JSON say the same, and the streams of both are there.
+func TestInspectorListsRuns(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, oneAgent, legacy())
+	b.Wait(`{"messages":[{"role":"user","content":"hi"}]}`).OK()
+	told := b.Get("/inspect").OK()
+	id := told.Text("runs.0.run_id")
+	if told.Text("runs.0.status") != "success" || told.Text("runs.0.agent") != "a" {
+		t.Errorf("%s", told)
+	}
+	page := b.Do("GET", "/inspect", "", asBrowser...).OK()
+	policy := page.Header.Get("Content-Security-Policy")
+	if strings.Contains(policy, "unsafe") || !strings.Contains(policy, "trusted-types 'none'") {
+		t.Errorf("policy %s", policy)
+	}
+	if text := string(page.Body); !rig.Says(text, id, `href="inspect/runs/`+id, "<h1>Runs</h1>", `aria-current="page"`) || strings.Contains(text, `="/`) {
+		t.Errorf("%s", text)
+	}
+	b.Do("GET", "/", "", asBrowser...).Want(t, 200, `<a href="inspect">Inspector</a>`)
+	b.Get("/inspect/web/live.js").Want(t, 200, "EventSource")
+	for _, path := range []string{"/inspect/web/nothing.js", "/inspect/nothing"} {
+		b.Do("GET", path, "", asBrowser...).Want(t, 404)
+	}
+	if _, frames := b.Stream("GET", "/inspect/events", "", 1); frames[0].Event != "changed" {
+		t.Errorf("%v", frames)
+	}
+}
+
+// TestInspectorIsForThoseWhoMayLook: by rights where clients are served, and by the mode.
+func TestInspectorIsForThoseWhoMayLook(t *testing.T) {
+	t.Parallel()
+	addr := rig.FreeAddress(t)
+	const keys = `
+auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: runs, key: 1123456789abcdef0123456789abcdef, rights: [run, read]},
+  {id: looks, key: 2123456789abcdef0123456789abcdef, rights: [inspect, read]}, {id: other, key: 3123456789abcdef0123456789abcdef, tenant: acme}]}`
+	r := rig.Configured(t, "admin: "+addr+keys+oneAgent, legacy())
+	key := func(n string) string { return n + "123456789abcdef0123456789abcdef" }
+	r.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[]}}`, "X-Api-Key", key("0")).OK()
+	for n, want := range map[string]int{"": 401, key("1"): 403, key("2"): 200, key("0"): 200} {
+		r.Do("GET", "/inspect", "", "X-Api-Key", n).Want(t, want)
+	}
+	if got := r.Do("GET", "/inspect", "", "X-Api-Key", key("3")).OK(); len(got.List("runs")) != 0 {
+		t.Errorf("another tenant sees %s", got)
+	}
+	if got := rig.Status(t, "http://"+addr+"/inspect"); got != http.StatusOK {
+		t.Errorf("the admin listener: %d", got)
+	}
+	asked := r.Do("GET", "/inspect", "")
+	if got := asked.Header.Values("Www-Authenticate"); len(got) != 1 || !strings.HasPrefix(got[0], "Basic ") {
+		t.Errorf("a browser is asked for %v", got)
+	}
+	basic := []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("x:"+key("2")))}
+	if got := r.Do("GET", "/inspect", "", basic...); got.Status != 200 || got.Header.Get("Www-Authenticate") != "" {
+		t.Errorf("the key of a browser: %d", got.Status)
+	}
+	if got := r.Do("GET", "/info", "", basic...); got.Status != 401 || got.Header.Get("Www-Authenticate") != "Bearer" {
+		t.Errorf("the key of a browser elsewhere: %d", got.Status)
+	}
+	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
+	r.Do("POST", "/inspect/agents/a/try", "text=x", append(form, "X-Api-Key", key("2"))...).Want(t, 403, "run agents")
+	for mode, want := range map[string][2]int{"admin": {404, 200}, "off": {404, 404}, "{mode: auto}": {200, 200}} {
+		addr := rig.FreeAddress(t)
+		r := rig.Configured(t, "admin: "+addr+"\ninspector: "+mode+oneAgent, legacy())
+		if got := [2]int{rig.Status(t, r.URL+"/inspect"), rig.Status(t, "http://"+addr+"/inspect")}; got != want {
+			t.Errorf("%s: %v, want %v", mode, got, want)
+		}
+	}
+}
+
+// TestInspectorFindsRuns: each filter, alone, finds what it should; pages follow each other without a gap, also where
+// the run that one ended with has gone.
+func TestInspectorFindsRuns(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, b: {url: $A, dialect: taskstep}}\ndefault_agent: a", legacy())
+	made := func(agent, text, more string) (run, thread string) {
+		r.Do("POST", "/runs/wait", `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":"`+text+`"}]}`+more+`}`).OK()
+		newest := r.Get("/inspect?limit=1").OK()
+		return newest.Text("runs.0.run_id"), newest.Text("runs.0.thread_id")
+	}
+	first, _ := made("a", "Gr\\u00fcn \\\"ivy\\\"", `,"metadata":{"user":"ann"}`)
+	second, thread := made("b", "blue", "")
+	third, _ := made("a", "red", "")
+	at := url.QueryEscape(r.Get("/inspect").OK().Text("runs.1.created_at"))
+	for query, want := range map[string][]string{
+		"": {third, second, first}, "agent=b": {second}, "status=success": {third, second, first}, "status=error": nil,
+		"thread=" + thread: {second}, "text=BLUE": {second}, "text=" + url.QueryEscape(`grün "IVY"`): {first}, "text=" + second: {second},
+		"metadata=" + url.QueryEscape(`{"user":"ann"}`): {first}, "key=nobody": nil, "agent=a&text=red": {third},
+		"since=" + at: {third, second}, "until=" + at: {second, first}, "until=2020-01-02T03:04": nil, "limit=2": {third, second},
+	} {
+		got := r.Get("/inspect?" + query)
+		if want == nil && got.Status == 404 {
+			continue
+		}
+		if found := rig.Pluck(got.OK().List("runs"), "run_id"); !slices.EqualFunc(found, want, func(a any, b string) bool { return a == b }) {
+			t.Errorf("%s: %v, want %v", query, found, want)
+		}
+	}
+	for _, query := range []string{"metadata=x", "metadata=[]", "since=soon", "before=x"} {
+		if got := r.Do("GET", "/inspect?"+query, "", asBrowser...); got.Status/100 != 4 || !rig.Says(string(got.Body), "This cannot be shown") {
+			t.Errorf("%s: %d %s", query, got.Status, got)
+		}
+	}
+	next := r.Get("/inspect?limit=2").OK().Text("next")
+	r.Do("DELETE", "/threads/"+thread, "").Want(t, 204)
+	if got := r.Get("/inspect?limit=2&before=" + next).OK(); got.Text("runs.0.run_id") != first || got.At("next") != nil {
+		t.Errorf("after a run that has gone: %s", got)
+	}
+}
+
+// TestInspectorSaysWhyRunsWait: a run that asks waits for an answer, one that failed says by what, and what the
+// messages of a run say of tokens is summed up.
+func TestInspectorSaysWhyRunsWait(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep, approval: step}}", legacy())
+	r.Wait(`{"messages":[{"role":"user","content":"<script>alert(1)</script>\u202e"}]}`).OK()
+	got := r.Get("/inspect").OK()
+	if got.Text("runs.0.reason") != "question" || !rig.Says(got.Text("runs.0.why"), "to be answered") {
+		t.Errorf("%s", got)
+	}
+	page := string(r.Do("GET", "/inspect?text="+url.QueryEscape("<script>alert(1)"), "", asBrowser...).OK().Body)
+	if !rig.Says(page, "to be answered", "&lt;script&gt;alert(1)") || strings.Contains(page, "<script>a") {
+		t.Errorf("%s", page)
+	}
+}
+
+// TestInspectorTellsOfChanges: a list says when a run is added, a reader that comes back hears of nothing that it
+// knows, and the stream ends with the bridge.
+func TestInspectorTellsOfChanges(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, oneAgent, legacy())
+	_, first := r.Stream("GET", "/inspect/events", "", 1)
+	mark := first[0].ID
+	told := make(chan []rig.Frame, 1)
+	go func() {
+		_, frames, _ := r.TryStream("GET", "/inspect/events", "", 1, "Last-Event-ID", mark)
+		told <- frames
+	}()
+	r.Wait(`{"messages":[{"role":"user","content":"hi"}]}`).OK()
+	if frames := <-told; len(frames) != 1 || frames[0].Event != "changed" || frames[0].ID == mark {
+		t.Errorf("%v, knowing %s", frames, mark)
+	}
+}
+
+// TestInspectorShowsAgents: what each speaks, how it is and what it cannot be told; a message to one makes a run, and
+// a form of another page's does not.
+func TestInspectorShowsAgents(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, gone: {url: 'http://127.0.0.1:1', dialect: taskstep}}\ndefault_agent: a", legacy())
+	got := r.Get("/inspect/agents").OK()
+	if got.Text("agents.0.name") != "a" || got.Text("agents.0.state") != "answers" || got.Text("agents.0.dialect") != "taskstep" ||
+		got.At("agents.0.default") != true || len(got.List("agents.0.lost")) == 0 || got.Text("agents.1.state") != "does not answer" {
+		t.Errorf("%s", got)
+	}
+	r.Do("GET", "/inspect/agents", "", asBrowser...).Want(t, 200, "a task/step agent", "dropped", `action="../inspect/agents/a/try"`)
+	form := func(headers ...string) rig.Answer {
+		return r.Do("POST", "/inspect/agents/a/try", "text=hello", append(headers, "Content-Type", "application/x-www-form-urlencoded")...)
+	}
+	for _, foreign := range [][]string{{"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "none"}, {"Origin", "null"}, {"Sec-Fetch-Site", "same-site", "Origin", r.URL}} {
+		if got := form(foreign...); got.Status != 403 {
+			t.Errorf("%v: %d %s", foreign, got.Status, got)
+		}
+	}
+	r.Do("POST", "/inspect/agents/a/try", "text=", "Content-Type", "application/x-www-form-urlencoded").Want(t, 422)
+	r.Do("POST", "/inspect/agents/nobody/try", "text=x", "Content-Type", "application/x-www-form-urlencoded").Want(t, 404)
+	if runs := r.Get("/inspect").OK().List("runs"); len(runs) != 0 {
+		t.Fatalf("refused forms have made %v", runs)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", r.URL+"/inspect/agents/a/try", strings.NewReader("text=hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {r.URL}, "Content-Type": {"application/x-www-form-urlencoded"}}
+	sent, err := http.DefaultTransport.RoundTrip(req) // which follows nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = sent.Body.Close()
+	run := r.Get("/inspect").OK().Text("runs.0.run_id")
+	if to := sent.Header.Get("Location"); sent.StatusCode != http.StatusSeeOther || to != "../../../inspect/runs/"+run {
+		t.Errorf("%d to %q, want run %s", sent.StatusCode, to, run)
+	}
+}
