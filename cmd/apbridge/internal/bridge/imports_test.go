@@ -38,7 +38,7 @@ var laws = map[string]law{
 	"adapter/taskstep":          {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
 	"adapter/taskstep/backend":  {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule"}},
 	"adapter/taskstep/face":     {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/failpoint", "mapping/rawjson", "mapping/rule"}},
-	"adapter/threadrun":         {ours: []string{"adapter", "adapter/threadrun/backend", "adapter/threadrun/face", "adapter/threadrun/face/render", "mapping"}},
+	"adapter/threadrun":         {ours: []string{"adapter", "adapter/threadrun/backend", "adapter/threadrun/face", "adapter/threadrun/face/render", "mapping", "mapping/rawjson"}},
 	"adapter/threadrun/backend": {ours: []string{"adapter", "adapter/sse", "adapter/upstream", "mapping", "mapping/pause", "mapping/rawjson"}},
 	"adapter/threadrun/face":    {ours: []string{"adapter", "adapter/body", "adapter/sse", "adapter/threadrun/face/render", "adapter/threadrun/protocol", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	// What clients read, apart from the handlers: it asks no service.
