@@ -2,10 +2,13 @@ package inspect
 
 import (
 	"embed"
+	"encoding/json"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/page"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
@@ -52,6 +55,10 @@ func newPage(name, here string, modules ...string) titled {
 	}
 	functions := page.Functions()
 	functions["join"] = strings.Join
+	functions["text"] = page.Text
+	functions["list"] = func(v ...any) []any { return v }
+	functions["has"] = func(list []string, one string) bool { return slices.Contains(list, one) }
+	functions["ascii"] = func(value string) string { return adapter.InASCII(json.RawMessage(value)) }
 	assets := page.Assets{Styles: []string{"inspect/web/inspect.css"}}
 	for _, m := range modules {
 		assets.Modules = append(assets.Modules, "inspect/web/"+m)

@@ -33,6 +33,12 @@ type Options struct {
 	Log      *zap.Logger
 	// Heartbeat is the interval between heartbeats of a stream of changes.
 	Heartbeat time.Duration
+	// URL is where the caller finds the routes of clients, without a slash at its end.
+	URL func(*http.Request) string
+	// Keys reports whether clients have to bring a key.
+	Keys func() bool
+	// DefaultAgent is the agent that requests without a name mean.
+	DefaultAgent func() string
 	// Failed is told the code of each request that is answered with an error; nil: nobody is told.
 	Failed func(code string)
 }
@@ -63,7 +69,9 @@ var (
 )
 
 // routes are all of them. Each file of pages has its own.
-func routes() []route { return slices.Concat(assetRoutes, runRoutes) }
+func routes() []route {
+	return slices.Concat(assetRoutes, runRoutes, threadRoutes, checkpointRoutes, actRoutes)
+}
 
 // Mount adds the routes to r.
 func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }
