@@ -29,7 +29,7 @@ const (
 	inputOnce = "once" // the request's idempotency key
 )
 
-var surePage = newPage("sure", "")
+var surePage = newPage("sure", "", "thread.css")
 
 // confirmation is what the page says that asks before something is done.
 type confirmation struct {

@@ -21,8 +21,8 @@ var checkpointRoutes = []route{
 }
 
 var (
-	checkpointPage = newPage("checkpoint", "")
-	differencePage = newPage("difference", "")
+	checkpointPage = newPage("checkpoint", "", "thread.css")
+	differencePage = newPage("difference", "", "thread.css")
 )
 
 // changesShown is how many differences a page lists.

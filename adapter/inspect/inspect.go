@@ -47,6 +47,7 @@ type Options struct {
 type inspector struct {
 	Options
 	look time.Duration // between two looks for changes
+	used *usages
 }
 
 // lookEvery is how old the news of a page may be.
@@ -76,7 +77,7 @@ func routes() []route {
 // Mount adds the routes to r.
 func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }
 
-func newInspector(o Options) *inspector { return &inspector{Options: o, look: lookEvery} }
+func newInspector(o Options) *inspector { return &inspector{Options: o, look: lookEvery, used: newUsages(o.Service.Runs)} }
 
 func (i *inspector) mount(r *mux.Router) {
 	for _, one := range routes() {

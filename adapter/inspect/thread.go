@@ -2,7 +2,10 @@ package inspect
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -22,7 +25,7 @@ var threadRoutes = []route{
 	{"GET", "/threads/{thread_id}/files/{version}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, (*inspector).serveFile},
 }
 
-var threadPage = newPage("thread", "", "thread.js")
+var threadPage = newPage("thread", "", "thread.css", "thread.js")
 
 const (
 	turnsShown       = 50  // of a conversation, the newest
@@ -146,13 +149,26 @@ func (i *inspector) asker(ctx context.Context, thread string, q mapping.Interrup
 func (i *inspector) followThread(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["thread_id"]
 	return i.follow(w, r, func(ctx context.Context) (string, error) {
-		t, err := i.Service.Threads.Get(ctx, id)
+		t, err := i.withoutValues(ctx, id)
 		if err != nil {
 			return "", err
 		}
 		runs, err := i.runsOf(ctx, id)
-		return markOf([]any{t.Status, t.Head, len(t.Interrupts), runs}), err
+		sum := sha256.Sum256(fmt.Append(nil, t.Status, t.Head, t.Interrupts, runs))
+		return hex.EncodeToString(sum[:12]), err
 	})
+}
+
+// withoutValues is a thread without its state, which may be large.
+func (i *inspector) withoutValues(ctx context.Context, id string) (mapping.Thread, error) {
+	list, _, err := i.Service.Index.Search(ctx, adapter.ThreadQuery{IDs: []string{id}, Limit: 1, NoValues: true})
+	if err != nil {
+		return mapping.Thread{}, err
+	}
+	for t, err := range list {
+		return t, err
+	}
+	return mapping.Thread{}, mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no thread %s.", id)
 }
 
 // pretty is JSON for people, as far as a page shows it.

@@ -1,10 +1,13 @@
 // What is said on a thread, as it is said. Forms and history stay as they are, so that nothing that a person types is lost:
 // where they are behind, the page says so.
-import { element, live, load, text } from "./live.js";
+import { element, live, load, shown } from "./live.js";
 
 const page = document.querySelector("[data-thread]");
 const news = page?.querySelector("[data-news]");
 const known = () => page.querySelectorAll('input[name="question"]');
+
+/** As the pages show a text of several lines. */
+const text = (said) => String(said).split(/([\n\t])/).map((part) => (part === "\n" || part === "\t" ? part : shown(part))).join("");
 
 function turn(t, whole) {
   return element("li", { class: `turn${t.failure ? " failure" : ""}` },
