@@ -77,7 +77,9 @@ func routes() []route {
 // Mount adds the routes to r.
 func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }
 
-func newInspector(o Options) *inspector { return &inspector{Options: o, look: lookEvery, used: newUsages(o.Service.Runs)} }
+func newInspector(o Options) *inspector {
+	return &inspector{Options: o, look: lookEvery, used: newUsages(o.Service.Runs)}
+}
 
 func (i *inspector) mount(r *mux.Router) {
 	for _, one := range routes() {
