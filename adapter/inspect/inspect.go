@@ -31,14 +31,16 @@ type Options struct {
 	Dialects adapter.Dialects
 	Version  string
 	Log      *zap.Logger
+	// About tells of agents what the service does not.
+	About About
+	// DefaultAgent is the name of the one that is meant where none is named; "": there is none.
+	DefaultAgent func() string
 	// Heartbeat is the interval between heartbeats of a stream of changes.
 	Heartbeat time.Duration
 	// URL is where the caller finds the routes of clients, without a slash at its end.
 	URL func(*http.Request) string
 	// Keys reports whether clients have to bring a key.
 	Keys func() bool
-	// DefaultAgent is the agent that requests without a name mean.
-	DefaultAgent func() string
 	// Failed is told the code of each request that is answered with an error; nil: nobody is told.
 	Failed func(code string)
 }
@@ -71,7 +73,7 @@ var (
 
 // routes are all of them. Each file of pages has its own.
 func routes() []route {
-	return slices.Concat(assetRoutes, runRoutes, threadRoutes, checkpointRoutes, actRoutes)
+	return slices.Concat(assetRoutes, runRoutes, agentRoutes, threadRoutes, checkpointRoutes, actRoutes)
 }
 
 // Mount adds the routes to r.

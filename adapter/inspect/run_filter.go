@@ -110,7 +110,9 @@ func moment(text string) (time.Time, error) {
 }
 
 // markOfRun is the place of a run in the list, for an address.
-func markOfRun(r mapping.Run) string { return strconv.FormatInt(r.CreatedAt.UnixMicro(), 36) + "." + r.ID }
+func markOfRun(r mapping.Run) string {
+	return strconv.FormatInt(r.CreatedAt.UnixMicro(), 36) + "." + r.ID
+}
 
 func readMark(text string) (adapter.RunMark, error) {
 	if text == "" {

@@ -51,13 +51,13 @@ func took(r mapping.Run, now time.Time) string {
 	case r.StartedAt.IsZero():
 		return "–"
 	case r.EndedAt.IsZero():
-		return span(now.Sub(r.StartedAt))
+		return Span(now.Sub(r.StartedAt))
 	}
-	return span(r.EndedAt.Sub(r.StartedAt))
+	return Span(r.EndedAt.Sub(r.StartedAt))
 }
 
-// span is a duration for people.
-func span(d time.Duration) string {
+// Span is a duration for people.
+func Span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())

@@ -139,3 +139,43 @@ func TestInspectorTellsOfChanges(t *testing.T) {
 		t.Errorf("%v, knowing %s", frames, mark)
 	}
 }
+
+// TestInspectorShowsAgents: what each speaks, how it is and what it cannot be told; a message to one makes a run, and
+// a form of another page's does not.
+func TestInspectorShowsAgents(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, gone: {url: 'http://127.0.0.1:1', dialect: taskstep}}\ndefault_agent: a", legacy())
+	got := r.Get("/inspect/agents").OK()
+	if got.Text("agents.0.name") != "a" || got.Text("agents.0.state") != "answers" || got.Text("agents.0.dialect") != "taskstep" ||
+		got.At("agents.0.default") != true || len(got.List("agents.0.lost")) == 0 || got.Text("agents.1.state") != "does not answer" {
+		t.Errorf("%s", got)
+	}
+	r.Do("GET", "/inspect/agents", "", asBrowser...).Want(t, 200, "a task/step agent", "dropped", `action="../inspect/agents/a/try"`)
+	form := func(headers ...string) rig.Answer {
+		return r.Do("POST", "/inspect/agents/a/try", "text=hello", append(headers, "Content-Type", "application/x-www-form-urlencoded")...)
+	}
+	for _, foreign := range [][]string{{"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "none"}, {"Origin", "null"}, {"Sec-Fetch-Site", "same-site", "Origin", r.URL}} {
+		if got := form(foreign...); got.Status != 403 {
+			t.Errorf("%v: %d %s", foreign, got.Status, got)
+		}
+	}
+	r.Do("POST", "/inspect/agents/a/try", "text=", "Content-Type", "application/x-www-form-urlencoded").Want(t, 422)
+	r.Do("POST", "/inspect/agents/nobody/try", "text=x", "Content-Type", "application/x-www-form-urlencoded").Want(t, 404)
+	if runs := r.Get("/inspect").OK().List("runs"); len(runs) != 0 {
+		t.Fatalf("refused forms have made %v", runs)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", r.URL+"/inspect/agents/a/try", strings.NewReader("text=hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {r.URL}, "Content-Type": {"application/x-www-form-urlencoded"}}
+	sent, err := http.DefaultTransport.RoundTrip(req) // which follows nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = sent.Body.Close()
+	run := r.Get("/inspect").OK().Text("runs.0.run_id")
+	if to := sent.Header.Get("Location"); sent.StatusCode != http.StatusSeeOther || to != "../../../inspect/runs/"+run {
+		t.Errorf("%d to %q, want run %s", sent.StatusCode, to, run)
+	}
+}
