@@ -191,6 +191,8 @@ func TestInspectorRunsAgain(t *testing.T) {
 	again := "/inspect/runs/" + run + "/again"
 	show(t, b, again)
 	told := b.Get(again).Want(t, 200, "curl -s "+b.URL+"/runs/wait", "/ap/v1/agent/tasks", "langgraph_sdk")
+	_, port, _ := strings.Cut(strings.TrimPrefix(b.URL, "http://"), ":")
+	b.Do("GET", again, "", "Host", "localhost:"+port).Want(t, 200, "curl -s http://localhost:"+port+"/runs/wait")
 	if told.Text("input") == "" || len(told.List("programs")) < 2 {
 		t.Errorf("%s", told)
 	}
