@@ -49,6 +49,9 @@ type Dialect struct {
 	Flavours []Flavour
 	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
 
+	// Code are programs that ask for a run once more as clients of the face would. nil: there are none.
+	Code func(a Asked) []Code
+
 	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)
 	// Detect reports whether the server at up speaks this dialect. It does one

@@ -17,6 +17,7 @@ type Service struct {
 	Threads   Threads
 	Index     ThreadIndex
 	States    States
+	Past      Past
 	Runs      Runs
 	ThreadLog ThreadLog
 	RunIndex  RunIndex

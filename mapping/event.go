@@ -88,6 +88,8 @@ type Head struct {
 	// Uploaded, on an update of a step or on a linked event: what clients
 	// uploaded up to this mark the agent had been given by then (see Uploaded).
 	Uploaded Uploaded `json:"uploaded,omitempty"`
+	// Told, on a linked event, are the items of the long-term store that the agent was told of for the run.
+	Told []ItemName `json:"told,omitempty"`
 }
 
 // StepInfo is what a task/step agent said about one of its steps, beyond what

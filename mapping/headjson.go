@@ -39,6 +39,9 @@ func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	writeText(w, "upstream_id", h.UpstreamID)
 	writeTexts(w, "artifacts", h.Artifacts)
 	writeNumber(w, "uploaded", int64(h.Uploaded))
+	if len(h.Told) > 0 {
+		w.Key("told").Encode(h.Told)
+	}
 	return w.Close('}').Bytes, w.Err
 }
 

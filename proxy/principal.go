@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -57,10 +58,18 @@ func (g principalGuard) guard(next http.Handler) http.Handler {
 			g.refuse(w, r, err)
 			return
 		}
-		ctx, done := pass.Within(mapping.WithPrincipal(r.Context(), pass.Principal))
+		ctx, done := pass.Within(mapping.WithPrincipal(g.found(r), pass.Principal))
 		defer done()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// found is the request's context, on the paths that people open in a browser with where they found the bridge.
+func (g principalGuard) found(r *http.Request) context.Context {
+	if g.browsed == nil || !g.browsed(r.URL.Path) {
+		return r.Context()
+	}
+	return context.WithValue(r.Context(), visitKey{}, Visit{URL: g.trusted.url(r, g.secure)})
 }
 
 // unknown refuses a request whose key is missing or wrong.

@@ -12,7 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/auth"
 )
 
-// Visit is what the guards know of a request for one of Options.Pages.
+// Visit is what the guards know of a request for one of Options.Pages, and where Options.Browsed of one that a key has
+// come with.
 type Visit struct {
 	// URL is where the caller found the bridge, with no slash at its end. It is made of letters, digits and
 	// - . _ ~ : [ ] / alone, whatever the request's headers hold.

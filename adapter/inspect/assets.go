@@ -2,10 +2,13 @@ package inspect
 
 import (
 	"embed"
+	"encoding/json"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/page"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
@@ -41,8 +44,8 @@ func (i *inspector) serveAsset(w http.ResponseWriter, r *http.Request) error {
 // refusedPage tells why there is no other.
 var refusedPage = newPage("refused", "")
 
-// newPage is the page of a template below page, with the modules that it loads.
-func newPage(name, here string, modules ...string) titled {
+// newPage is the page of a template below page, with the styles and modules that it loads besides.
+func newPage(name, here string, loads ...string) titled {
 	read := func(name string) string {
 		text, err := templates.ReadFile("page/" + name + ".html")
 		if err != nil {
@@ -52,9 +55,17 @@ func newPage(name, here string, modules ...string) titled {
 	}
 	functions := page.Functions()
 	functions["join"] = strings.Join
+	functions["text"] = page.Text
+	functions["list"] = func(v ...any) []any { return v }
+	functions["has"] = func(list []string, one string) bool { return slices.Contains(list, one) }
+	functions["ascii"] = func(value string) string { return adapter.InASCII(json.RawMessage(value)) }
 	assets := page.Assets{Styles: []string{"inspect/web/inspect.css"}}
-	for _, m := range modules {
-		assets.Modules = append(assets.Modules, "inspect/web/"+m)
+	for _, name := range loads {
+		if path.Ext(name) == ".css" {
+			assets.Styles = append(assets.Styles, "inspect/web/"+name)
+		} else {
+			assets.Modules = append(assets.Modules, "inspect/web/"+name)
+		}
 	}
 	return titled{page.New(read("nav")+read(name), functions).With(assets), here}
 }

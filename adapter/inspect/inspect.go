@@ -37,6 +37,10 @@ type Options struct {
 	DefaultAgent func() string
 	// Heartbeat is the interval between heartbeats of a stream of changes.
 	Heartbeat time.Duration
+	// URL is where the caller finds the routes of clients, without a slash at its end.
+	URL func(*http.Request) string
+	// Keys reports whether clients have to bring a key.
+	Keys func() bool
 	// Failed is told the code of each request that is answered with an error; nil: nobody is told.
 	Failed func(code string)
 }
@@ -68,7 +72,9 @@ var (
 )
 
 // routes are all of them. Each file of pages has its own.
-func routes() []route { return slices.Concat(assetRoutes, runRoutes, agentRoutes) }
+func routes() []route {
+	return slices.Concat(assetRoutes, runRoutes, agentRoutes, threadRoutes, checkpointRoutes, actRoutes)
+}
 
 // Mount adds the routes to r.
 func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }

@@ -19,6 +19,7 @@ func Dialect() adapter.Dialect {
 		Documents: documents(),
 		Temporary: []string{face.TemporaryUploads},
 		Flavours:  flavours(),
+		Code:      code,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,

@@ -24,6 +24,7 @@ func Dialect() adapter.Dialect {
 		Documents: documents(),
 		Flavours:  flavours(),
 		Webhook:   render.WebhookBody,
+		Code:      code,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,

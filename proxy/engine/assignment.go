@@ -169,12 +169,14 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 
 // recalled is what the run's request has read of the long-term store, or is read now: by a run
 // that had to wait, and by a further attempt.
-func (x assignment) recalled(ctx context.Context, words string) (Recalled, error) {
-	if memory := x.memory; memory != nil {
-		x.memory = nil
-		return *memory, nil
+func (x assignment) recalled(ctx context.Context, words string) (memory Recalled, err error) {
+	if read := x.memory; read != nil {
+		memory, x.memory = *read, nil
+	} else if memory, err = x.e.Recall(ctx, x.agent, x.run, x.thread.Metadata, words); err != nil {
+		return memory, err
 	}
-	return x.e.Recall(ctx, x.agent, x.run, x.thread.Metadata, words)
+	x.told = memory.names()
+	return memory, nil
 }
 
 // brief writes the prompt and the additional_input of a new upstream task, by

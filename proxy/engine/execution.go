@@ -26,17 +26,18 @@ type execution struct {
 	thread mapping.Thread
 	given  json.RawMessage // additional_input of its task
 	fence  int64
-	taken  bool          // was executed before: here before a restart, or by another process
-	from   string        // that process
-	before time.Duration // how long ago the run began, when it was taken up here
-	began  time.Time     // when this execution did
-	say    *string       // StartRequest.Say
-	alone  bool          // the thread was made with this run
-	next   *Next         // StartRequest.further
-	token  string        // opens the store for the agent; "": it was given none
-	input  *rule.Input   // StartRequest.Input, until the agent is given it
-	memory *Recalled     // StartRequest.Memory, until the agent is given it
-	span   *trace.Run    // nil: none is made
+	taken  bool               // was executed before: here before a restart, or by another process
+	from   string             // that process
+	before time.Duration      // how long ago the run began, when it was taken up here
+	began  time.Time          // when this execution did
+	say    *string            // StartRequest.Say
+	alone  bool               // the thread was made with this run
+	next   *Next              // StartRequest.further
+	token  string             // opens the store for the agent; "": it was given none
+	input  *rule.Input        // StartRequest.Input, until the agent is given it
+	memory *Recalled          // StartRequest.Memory, until the agent is given it
+	told   []mapping.ItemName // what the agent is told of it, until that is logged
+	span   *trace.Run         // nil: none is made
 
 	cancel context.CancelCauseFunc
 	departure
@@ -245,6 +246,7 @@ func (x *execution) consume(ctx context.Context, events iter.Seq2[mapping.Event,
 			return ev.Head.Outcome, nil
 		}
 		x.hideToken(&ev)
+		x.noteTold(&ev)
 		failpoint.Hit(failpoint.EventTaken)
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
 			x.remember(ctx, ev)

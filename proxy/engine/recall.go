@@ -46,6 +46,21 @@ func (r Recalled) Lines() []string {
 	return lines
 }
 
+// names are those of the items.
+func (r Recalled) names() (list []mapping.ItemName) {
+	for _, it := range r.Items {
+		list = append(list, mapping.ItemName{Namespace: it.Namespace, Key: it.Key})
+	}
+	return list
+}
+
+// noteTold has the log say with the run's first link which items the agent was told of.
+func (x *execution) noteTold(ev *mapping.Event) {
+	if ev.Kind == mapping.KindLinked {
+		ev.Head.Told, x.told = x.told, nil
+	}
+}
+
 // Recall reads what the agent's memory.namespaces name for a run, which may still have to be
 // made. The metadata is that of its thread; words are those of its request, without which
 // memory.recall takes the newest.

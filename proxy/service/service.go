@@ -44,7 +44,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects
 	e.OnRemoved(c.forget)
 	e.Beside(chore.NewCrons(st, func() config.Auth { return e.Config().Auth }, c.tick, logger))
 	return adapter.Service{
-		Threads: &threads{c}, Index: &index{c}, States: &states{c},
+		Threads: &threads{c}, Index: &index{c}, States: &states{c}, Past: &past{c},
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c}, Storage: &storage{c},
 		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: &agents{core: c},
 		Assistants: &assistants{c}, Crons: &crons{c},

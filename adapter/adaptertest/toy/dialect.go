@@ -34,6 +34,7 @@ func Dialect() adapter.Dialect {
 		Refusal:  func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
 		Fields:   append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once")...),
 		Flavours: []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
+		Code:     code,
 
 		Dial:         dial,
 		Detect:       detect,

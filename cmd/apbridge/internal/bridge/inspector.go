@@ -1,12 +1,14 @@
 package bridge
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter/inspect"
 	"github.com/apbridge/apbridge/adapter/page"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy"
 	"github.com/gorilla/mux"
 )
 
@@ -34,7 +36,8 @@ func (a *App) mountInside(r *mux.Router) {
 func (a *App) inspectorOptions() inspect.Options {
 	return inspect.Options{
 		Service: a.service, Dialects: a.dialects, Version: Version(), Log: a.log.Named("inspect"), Heartbeat: heartbeat,
-		About: a.aboutAgents, DefaultAgent: func() string { return a.engine.Config().DefaultAgent },
+		URL:  func(r *http.Request) string { return cmp.Or(proxy.VisitOf(r.Context()).URL, a.URL()) },
+		Keys: func() bool { return len(a.engine.Config().Auth.Keys) > 0 }, About: a.aboutAgents, DefaultAgent: func() string { return a.engine.Config().DefaultAgent },
 		Failed: func(code string) { a.metrics.Failed("inspect", code) },
 	}
 }

@@ -24,8 +24,12 @@ type Answer struct {
 	Body   []byte
 }
 
-// PlainClient opens a connection for each request, so that no test waits for another one's.
-var PlainClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+// PlainClient opens a connection for each request, so that no test waits for another one's. It shows redirects, and
+// follows none.
+var PlainClient = &http.Client{
+	Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
 
 // Do sends a request; a body that is not empty is JSON unless headers, given
 // as name and value in turns, say otherwise.

@@ -1,0 +1,145 @@
+// Threads in the inspector as a person uses them: read, compared, forked, answered, run again; at every width, light and dark,
+// without scripts, and judged by axe. BROWSER_UPDATE=1 makes the pictures of docs/inspector.md.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { accessible, launch, shown as open, sticksOut, unfold } from "./window.mjs";
+
+const { BROWSER_BRIDGE: bridge, BROWSER_AGENT: agent = "jsagent", BROWSER_ASKING: asking = "ask", BROWSER_UPDATE: update } = process.env;
+
+let browser, plain, asked, checkpoint, run;
+before(async () => {
+  browser = await launch();
+  plain = await say(agent, "Plan a garden");
+  await say(agent, "And now a pond", plain);
+  asked = await say(asking, "ask me");
+  const told = await json(`/inspect/threads/${plain}`);
+  checkpoint = told.tree[0][1].id;
+  run = told.runs[0].run_id;
+});
+after(() => browser?.close());
+
+const shown = (path, options, body) => open(browser, bridge + path, options, body);
+const json = async (path) => (await fetch(bridge + path)).json();
+
+/** Says something on a thread, new or old, and waits for the end. */
+async function say(who, content, thread = randomUUID()) {
+  const answer = await fetch(`${bridge}/threads/${thread}/runs/wait`, {
+    method: "POST", headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ assistant_id: who, if_not_exists: "create", input: { messages: [{ role: "user", content }] } }),
+  });
+  assert.equal(answer.status, 200);
+  await answer.arrayBuffer();
+  return thread;
+}
+
+/** A picture for the documents, where they are asked for. */
+const picture = async (page, name) => {
+  if (update === "1") await page.screenshot({ path: fileURLToPath(new URL(`../docs/inspector/${name}.png`, import.meta.url)) });
+};
+
+for (const [what, path] of [
+  ["a thread", () => `/inspect/threads/${plain}`], ["a question", () => `/inspect/threads/${asked}`],
+  ["a checkpoint", () => `/inspect/threads/${plain}/checkpoints/${checkpoint}`],
+  ["a difference", () => `/inspect/threads/${plain}/difference?to=${checkpoint}`],
+  ["a run to make again", () => `/inspect/runs/${run}/again`],
+]) {
+  describe(`the page of ${what}`, () => {
+    for (const width of [320, 768, 1280, 1920]) {
+      test(`fits ${width} pixels`, () => shown(path(), { viewport: { width, height: 800 } }, async (page) => {
+        await unfold(page);
+        await page.evaluate(() => document.querySelectorAll("bdi, .said").forEach((e) => { e.textContent = "W".repeat(64); }));
+        assert.deepEqual(await sticksOut(page), { wide: false, out: [] });
+      }));
+    }
+    for (const colorScheme of ["light", "dark"]) {
+      for (const width of [320, 1280]) {
+        test(`has nothing that axe finds, ${colorScheme}, ${width} pixels`, () => shown(path(), { colorScheme, viewport: { width, height: 800 }, bypassCSP: true }, async (page) => {
+          await accessible(page, colorScheme);
+        }));
+      }
+    }
+  });
+}
+
+test("a thread and its question are pictured", async () => {
+  for (const [name, thread] of [["thread", plain], ["question", asked]]) {
+    await shown(`/inspect/threads/${thread}`, { viewport: { width: 1100, height: 800 } }, (page) => picture(page, name));
+  }
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  const how = javaScriptEnabled ? "by keyboard" : "without scripts";
+  test(`two checkpoints are compared, ${how}`, () => shown(`/inspect/threads/${plain}`, { javaScriptEnabled }, async (page) => {
+    await page.locator('input[name="from"]').first().check();
+    await page.locator('input[name="to"]').last().check();
+    await page.getByRole("button", { name: "Compare" }).press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Difference" }).waitFor();
+    await page.getByText("added").first().waitFor();
+  }));
+
+  test(`a thread is gone on from a checkpoint, ${how}`, () => shown(`/inspect/threads/${plain}/checkpoints/${checkpoint}`, { javaScriptEnabled }, async (page) => {
+    await page.getByLabel("Say", { exact: true }).fill(`A wall, ${how}`);
+    await page.getByRole("button", { name: "Go on …" }).press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Go on from here?" }).waitFor();
+    await page.getByRole("button", { name: "Go on from here" }).press("Enter");
+    await page.waitForURL(`${bridge}/inspect/threads/${plain}`);
+    if (!javaScriptEnabled) await ended(plain).then(() => page.reload());
+    await page.locator(".turn").getByText(`A wall, ${how}`).first().waitFor();
+    await ended(plain);
+  }));
+
+  test(`a question is answered, ${how}`, async () => {
+    const thread = await say(asking, "ask me");
+    await shown(`/inspect/threads/${thread}`, { javaScriptEnabled }, async (page) => {
+      const { questions } = await json(`/inspect/threads/${thread}`);
+      assert.equal(questions.length, 1);
+      const words = page.getByLabel(/Your answer|Or in words/);
+      if (await words.count()) await words.first().fill("blue");
+      else await page.locator('input[type="radio"][name="decision-0"]').first().check();
+      await page.getByRole("button", { name: "Answer …" }).press("Enter");
+      await page.getByRole("heading", { level: 1, name: "Send this answer?" }).waitFor();
+      await page.getByRole("button", { name: "Send the answer" }).press("Enter");
+      await page.waitForURL(`${bridge}/inspect/threads/${thread}`);
+      await ended(thread);
+      assert.equal((await json(`/inspect/threads/${thread}`)).questions.length, 0);
+    });
+  });
+}
+
+test("a run is made again with another input", () => shown(`/inspect/runs/${run}/again`, {}, async (page) => {
+  await page.getByText("curl -s").first().waitFor();
+  await page.getByLabel("Input (JSON)").fill('{"messages":[{"role":"user","content":"A third garden"}]}');
+  await page.getByRole("button", { name: "Run again …" }).click();
+  await page.getByRole("button", { name: "Run it again" }).click();
+  await page.locator(".turn").getByText("A third garden").first().waitFor();
+  assert.ok(!page.url().includes(plain));
+}));
+
+test("a page that is open shows what is said meanwhile, and keeps what a person types", async () => {
+  const thread = await say(asking, "ask me");
+  await shown(`/inspect/threads/${thread}`, {}, async (page) => {
+    const json = page.getByLabel("The whole answer, as JSON");
+    await page.getByText("Answer with JSON instead").click();
+    await json.fill('"typing"');
+    const answer = await fetch(`${bridge}/threads/${thread}/runs/wait`, {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ assistant_id: asking, command: { resume: "green" } }),
+    });
+    assert.equal(answer.status, 200);
+    await page.getByText("A question here was answered.").waitFor();
+    assert.equal(await json.inputValue(), '"typing"');
+    await page.getByRole("button", { name: "Answer …" }).click();
+    await page.getByText("answered already").waitFor();
+  }).catch((error) => { if (!String(error).includes("409")) throw error; });
+});
+
+/** Nothing works on the thread any more. */
+async function ended(thread) {
+  for (let n = 0; n < 300; n++) {
+    const { status } = await json(`/inspect/threads/${thread}`);
+    if (status !== "busy") return;
+    await new Promise((done) => { setTimeout(done, 100); });
+  }
+  assert.fail("the thread is busy for 30 seconds");
+}

@@ -1,0 +1,67 @@
+package adapter
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// Asked is a run as a program is to ask for it once more. Its texts may be anybody's: programs hold them as data.
+type Asked struct {
+	URL        string // of the bridge, without a slash at its end
+	Agent      string // as clients name it
+	Default    bool   // the agent is the one that requests without a name mean
+	Keys       bool   // the bridge asks for keys
+	ThreadID   string // "": a thread of its own
+	Checkpoint string // of the thread, to go on from; "": as it stands
+	Input      json.RawMessage
+	Words      string // what the input says, for dialects that take words
+}
+
+// Code is a program or a command that asks for a run, for people to copy. Where keys are asked for it takes one
+// from the environment variable APBRIDGE_KEY, and holds none.
+type Code struct{ Language, About, Text string }
+
+// Quoted is a text as JSON, JavaScript and Python write it, in ASCII, so that nothing invisible is copied with it.
+func Quoted(text string) string { return InASCII(rawjson.Quote(strings.ToValidUTF8(text, "\ufffd"))) }
+
+// InASCII is JSON with all else as \u escapes, which only strings have. What is no JSON is null.
+func InASCII(value json.RawMessage) string {
+	value = rawjson.Compact(value)
+	if len(value) == 0 || !utf8.Valid(value) {
+		return "null"
+	}
+	var b strings.Builder
+	for _, c := range string(value) {
+		switch {
+		case c < 0x7f:
+			b.WriteRune(c)
+		case c > 0xffff:
+			high, low := utf16.EncodeRune(c)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		}
+	}
+	return b.String()
+}
+
+// InShell is a word for a POSIX shell, in which nothing stands for anything else.
+func InShell(text string) string {
+	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/") == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// CurlKey is the header with the key as curl is told it, with a space behind it; "" where none is asked for.
+func (a Asked) CurlKey() string {
+	if !a.Keys {
+		return ""
+	}
+	return `-H "x-api-key: $APBRIDGE_KEY" `
+}

@@ -1,0 +1,33 @@
+package adapter
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// What stands in a program to copy is data in it, whoever said it, and no character of it is invisible.
+func TestTextsOfProgramsAreData(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"it's $(id) `id` \"x\"", "a\u202eb\u2066c\u2028", "\x1b[31mred\x00", "😀 é", `\u0041 \n`, "line\nline", "-n", ""} {
+		quoted := Quoted(text)
+		var back string
+		if err := json.Unmarshal([]byte(quoted), &back); err != nil || back != text {
+			t.Errorf("%q reads back as %q, %v", text, back, err)
+		}
+		if strings.ContainsFunc(quoted, func(c rune) bool { return c < ' ' || c > '~' }) {
+			t.Errorf("%q is shown as %q", text, quoted)
+		}
+		if strings.Contains(text, "\x00") {
+			continue
+		}
+		said, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+InShell(text)).Output()
+		if text != "-n" && (err != nil || string(said) != text) {
+			t.Errorf("the shell takes %q for %q, %v", text, said, err)
+		}
+	}
+	if got := InASCII(json.RawMessage(`{"a":`)); got != "null" {
+		t.Errorf("what is no JSON is %s", got)
+	}
+}

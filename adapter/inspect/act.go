@@ -1,0 +1,108 @@
+package inspect
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/page"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// A form never acts at once: its first POST is answered by a page that says what would be done, to which agent, with
+// the same form behind a button. That page's POST has sure=yes, and a key by which it acts once, however often it is
+// sent. The audit log has the second, with who sent it; the first does nothing but read.
+
+var actRoutes = []route{
+	{"POST", "/threads/{thread_id}/answer", acting, adapter.Effect{Verb: mapping.Answered, Kind: "run"}, (*inspector).answer},
+	{"POST", "/threads/{thread_id}/fork", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, (*inspector).fork},
+	{"POST", "/runs/{run_id}/cancel", acting, adapter.Effect{Verb: mapping.Cancelled, Kind: "run"}, (*inspector).cancel},
+	{"GET", "/runs/{run_id}/again", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, (*inspector).serveAgain},
+	{"POST", "/runs/{run_id}/again", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, (*inspector).again},
+}
+
+// Inputs of each form that acts.
+const (
+	inputSure = "sure" // yes: it is to be done
+	inputOnce = "once" // the request's idempotency key
+)
+
+var surePage = newPage("sure", "", "thread.css")
+
+// confirmation is what the page says that asks before something is done.
+type confirmation struct {
+	Question string        `json:"question"`
+	Says     []string      `json:"says"`             // sentences
+	Sends    string        `json:"sends,omitempty"`  // what the agent is sent, as far as it is shown
+	Fields   []hiddenField `json:"fields,omitempty"` // that the request which acts has to have
+	Button   string        `json:"-"`
+	Back     string        `json:"-"` // relative to the root of the bridge
+}
+
+type hiddenField struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// form is what a page sent, with the line ends that people typed.
+func form(r *http.Request) (url.Values, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "The form cannot be read.")
+	}
+	in := url.Values{}
+	for name, values := range r.PostForm {
+		for _, v := range values {
+			in.Add(name, strings.ReplaceAll(v, "\r\n", "\n")) // as HTML sends a line's end
+		}
+	}
+	return in, nil
+}
+
+// ask has a person say that something is to be done. Fields are what the second request brings along.
+func (i *inspector) ask(w http.ResponseWriter, r *http.Request, c confirmation, fields ...string) error {
+	mapping.NoteVerb(r.Context(), mapping.Read) // nothing is done yet
+	for n := 0; n+1 < len(fields); n += 2 {
+		c.Fields = append(c.Fields, hiddenField{fields[n], fields[n+1]})
+	}
+	c.Fields = append(c.Fields, hiddenField{inputSure, "yes"}, hiddenField{inputOnce, mapping.NewID()})
+	return i.show(w, r, surePage, c.Question, c)
+}
+
+// done leads a browser to what came of it, and tells all others.
+func (i *inspector) done(w http.ResponseWriter, r *http.Request, to string, told any) error {
+	if !page.Wanted(r.Header) {
+		return tell(w, r, told)
+	}
+	// Relative, since the root of the bridge may lie below a path of a proxy's: http.Redirect would make it absolute.
+	w.Header().Set("Location", page.RootOf(r.URL.Path)+to)
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// started is what is told of a run that was made.
+type started struct {
+	RunID    string         `json:"run_id"`
+	ThreadID string         `json:"thread_id"`
+	Losses   []mapping.Loss `json:"losses,omitempty"`
+}
+
+// start makes a run and leads to its thread.
+func (i *inspector) start(w http.ResponseWriter, r *http.Request, n adapter.NewRun) error {
+	s, err := i.Service.Runs.Start(r.Context(), n)
+	if err != nil {
+		return err
+	}
+	return i.done(w, r, threadPath(s.Run.ThreadID), started{s.Run.ID, s.Run.ThreadID, s.Losses})
+}
+
+func threadPath(id string) string { return "inspect/threads/" + url.PathEscape(id) }
+
+// who is the one that made something.
+func who(owner string) string {
+	if owner == "" {
+		return "somebody without a key"
+	}
+	return fmt.Sprintf("the key %q", owner)
+}

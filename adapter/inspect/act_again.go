@@ -1,0 +1,182 @@
+package inspect
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect/conversation"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/gorilla/mux"
+)
+
+var againPage = newPage("again", "", "thread.css", "again.js")
+
+// editMost is how long an input may be to be changed in a form, and to stand in a program.
+const editMost = 64 << 10
+
+// Where a run is made again.
+const (
+	whereNew    = "new"    // on a thread of its own
+	whereThread = "thread" // on its thread as it stands now
+	whereBase   = "base"   // on its thread, from the checkpoint that it began on
+)
+
+// againView is what the page shows by which a run is made once more.
+type againView struct {
+	RunID     string        `json:"run_id"`
+	ThreadID  string        `json:"thread_id"`
+	Agent     string        `json:"agent"`
+	Agents    []string      `json:"agents"`
+	Base      string        `json:"base,omitempty"` // the checkpoint that it began on
+	Input     string        `json:"input,omitempty"`
+	Long      bool          `json:"long,omitempty"`    // the input is too long to be shown
+	Answers   bool          `json:"answers,omitempty"` // it answered a question, and cannot be made again
+	Programs  []dialectCode `json:"programs"`
+	MayAct    bool          `json:"-"`
+	WithInput bool          `json:"-"`
+}
+
+// dialectCode are the programs for the clients of one dialect.
+type dialectCode struct {
+	Dialect string         `json:"dialect"`
+	Code    []adapter.Code `json:"code"`
+}
+
+func (i *inspector) serveAgain(w http.ResponseWriter, r *http.Request) error {
+	run, err := i.Service.Runs.Get(r.Context(), adapter.RunRef{RunID: mux.Vars(r)["run_id"]})
+	if err != nil {
+		return err
+	}
+	input := inputGiven(run)
+	v := againView{
+		RunID: run.ID, ThreadID: run.ThreadID, Agent: run.Agent, Base: run.Base, Long: len(input) > editMost, Answers: run.Options.Resuming,
+		WithInput: input != nil, MayAct: mapping.PrincipalOf(r.Context()).Need(acting...) == nil, Programs: []dialectCode{},
+	}
+	if v.Agents, err = i.agents(r.Context()); err != nil {
+		return err
+	}
+	if !v.Long && !v.Answers {
+		v.Input, v.Programs = indentedASCII(input), i.programs(r, run, input)
+	}
+	return i.show(w, r, againPage, "Run again", v)
+}
+
+// indentedASCII is JSON for a field that is sent back: nothing in it is invisible.
+func indentedASCII(value json.RawMessage) string {
+	if value == nil {
+		return ""
+	}
+	return indented(json.RawMessage(adapter.InASCII(value)))
+}
+
+// programs ask for the run as clients of each dialect would, on a thread of its own.
+func (i *inspector) programs(r *http.Request, run mapping.Run, input json.RawMessage) []dialectCode {
+	asked := adapter.Asked{URL: i.URL(r), Agent: run.Agent, Default: run.Agent == i.DefaultAgent(), Keys: i.Keys(), Input: input, Words: wordsOf(input)}
+	list := []dialectCode{}
+	for _, d := range i.Dialects {
+		if d.Code != nil && d.Mount != nil {
+			list = append(list, dialectCode{d.Name, d.Code(asked)})
+		}
+	}
+	return list
+}
+
+// wordsOf is what an input says in words.
+func wordsOf(input json.RawMessage) string {
+	in, err := rule.ParseInput(input, nil, "")
+	if err != nil {
+		return ""
+	}
+	return in.Text
+}
+
+// inputGiven is the input of a run as its client sent it; what came as messages is an input of messages. nil: none.
+func inputGiven(r mapping.Run) json.RawMessage {
+	if r.Options.Input != nil {
+		return r.Options.Input
+	}
+	if input := rawjson.Get(r.Kwargs, "input"); !rawjson.IsNull(input) {
+		return input
+	}
+	if messages := rawjson.Get(r.Kwargs, "messages"); !rawjson.IsNull(messages) {
+		return new(rawjson.Writer).Open('{').Key("messages").Raw(messages, "[]").Close('}').Bytes
+	}
+	return nil
+}
+
+// again makes a run once more: the same, with another input, of another agent. Its completion hook is not called again.
+func (i *inspector) again(w http.ResponseWriter, r *http.Request) error {
+	in, err := form(r)
+	if err != nil {
+		return err
+	}
+	run, err := i.Service.Runs.Get(r.Context(), adapter.RunRef{RunID: mux.Vars(r)["run_id"]})
+	if err != nil {
+		return err
+	}
+	if run.Options.Resuming {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "The run answered a question, which is closed. Make the run again that asked, or go on from a checkpoint.")
+	}
+	input, err := inputOf(in)
+	if err != nil {
+		return err
+	}
+	if input == nil {
+		input = inputGiven(run)
+	}
+	agent := cmp.Or(in.Get(inputAgent), run.Agent)
+	n := once(run, input, agent)
+	n.Flavour, n.IdempotencyKey = i.flavour(run), in.Get(inputOnce)
+	where := "on a thread of its own"
+	switch in.Get(inputWhere) {
+	case whereThread:
+		n.ThreadID, where = run.ThreadID, "on the same thread, as it stands now"
+	case whereBase:
+		if run.Base == "" {
+			return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "The run began on an empty thread. Have it made on a thread of its own.")
+		}
+		n.ThreadID, n.CheckpointID, where = run.ThreadID, run.Base, "on the same thread, from where the run began"
+	}
+	if in.Get(inputSure) != "yes" {
+		fields := []string{inputAgent, agent, inputWhere, in.Get(inputWhere)}
+		if in.Get(inputJSON) != "" || in.Get(inputSays) != "" {
+			fields = append(fields, inputJSON, asField(input))
+		}
+		return i.ask(w, r, confirmation{
+			Question: "Run this again?", Says: []string{fmt.Sprintf("The agent %q does its work once more, %s.", agent, where), "A completion hook of the first run is not called."},
+			Sends: conversation.Cut(string(input)).Text, Button: "Run it again", Back: "inspect/runs/" + run.ID + "/again",
+		}, fields...)
+	}
+	return i.start(w, r, n)
+}
+
+// once is a request for what a run was asked to do, but for where.
+func once(run mapping.Run, input json.RawMessage, agent string) adapter.NewRun {
+	if agent == run.Agent {
+		agent = run.AssistantID
+	}
+	kwargs, _ := rawjson.Without(run.Kwargs, "input", "messages", "command", "checkpoint", "checkpoint_id", "config")
+	config := rawjson.Get(run.Kwargs, "config")
+	if configurable, err := rawjson.Without(rawjson.Get(config, "configurable"), "thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns"); err == nil {
+		config, _ = rawjson.WithMember(config, "configurable", configurable)
+	}
+	var more []rawjson.Member
+	if input != nil {
+		more = append(more, rawjson.Member{Name: "input", Value: input})
+	}
+	if config != nil {
+		more = append(more, rawjson.Member{Name: "config", Value: config})
+	}
+	kwargs, _ = rawjson.WithMembers(kwargs, more...)
+	o := run.Options
+	return adapter.NewRun{
+		Agent: agent, Kwargs: kwargs, Input: input, HasInput: input != nil, Metadata: run.Metadata, Config: config, Context: rawjson.Get(run.Kwargs, "context"),
+		StreamModes: o.StreamModes, Subgraphs: o.Subgraphs, InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
+		Multitask: mapping.StrategyReject, Fields: []string{"input"},
+	}
+}

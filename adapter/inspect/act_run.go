@@ -1,0 +1,121 @@
+package inspect
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect/conversation"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/gorilla/mux"
+)
+
+// Inputs of the forms that make runs.
+const (
+	inputAgent      = "agent"
+	inputCheckpoint = "checkpoint"
+	inputSays       = "says"  // a message of a person
+	inputJSON       = "input" // the input as JSON
+	inputWhere      = "where" // the thread of a run that is made again
+)
+
+// cancel ends a run that is under way.
+func (i *inspector) cancel(w http.ResponseWriter, r *http.Request) error {
+	in, err := form(r)
+	if err != nil {
+		return err
+	}
+	run, err := i.Service.Runs.Get(r.Context(), adapter.RunRef{RunID: mux.Vars(r)["run_id"]})
+	if err != nil {
+		return err
+	}
+	if in.Get(inputSure) != "yes" {
+		return i.ask(w, r, confirmation{
+			Question: "Cancel this run?", Says: []string{fmt.Sprintf("The agent %q is told to stop. What it has done so far stays.", run.Agent)},
+			Button: "Cancel the run", Back: threadPath(run.ThreadID),
+		})
+	}
+	mapping.NoteObject(r.Context(), "thread", run.ThreadID)
+	if err := i.Service.Runs.Cancel(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.CancelOptions{}); err != nil {
+		return err
+	}
+	return i.done(w, r, threadPath(run.ThreadID), started{RunID: run.ID, ThreadID: run.ThreadID})
+}
+
+// fork has an agent go on from a checkpoint of a thread.
+func (i *inspector) fork(w http.ResponseWriter, r *http.Request) error {
+	in, err := form(r)
+	if err != nil {
+		return err
+	}
+	thread := mux.Vars(r)["thread_id"]
+	st, err := i.Service.States.Get(r.Context(), thread, in.Get(inputCheckpoint))
+	if err != nil {
+		return err
+	}
+	input, err := inputOf(in)
+	if err != nil {
+		return err
+	}
+	if in.Get(inputSure) != "yes" {
+		says := []string{fmt.Sprintf("The agent %q goes on from this checkpoint, on a new line of the thread's history.", in.Get(inputAgent)),
+			"The thread stands on that line then. What came after the checkpoint stays, and can be gone back to."}
+		if input == nil {
+			says = append(says, "It is given no input: it does the steps that come next there.")
+		}
+		return i.ask(w, r, confirmation{
+			Question: "Go on from here?", Says: says, Sends: conversation.Cut(string(input)).Text, Button: "Go on from here",
+			Back: threadPath(thread) + "/checkpoints/" + url.PathEscape(st.Checkpoint),
+		}, inputAgent, in.Get(inputAgent), inputCheckpoint, st.Checkpoint, inputJSON, asField(input))
+	}
+	return i.start(w, r, adapter.NewRun{
+		ThreadID: thread, CheckpointID: st.Checkpoint, Agent: in.Get(inputAgent), Flavour: i.flavour(mapping.Run{}), Input: input, HasInput: input != nil,
+		Kwargs: kwargsOf(input), Multitask: mapping.StrategyReject, IdempotencyKey: in.Get(inputOnce), Fields: []string{"input"},
+	})
+}
+
+// inputOf is the input that a form says: JSON, or a message; nil: none.
+func inputOf(in url.Values) (json.RawMessage, error) {
+	if whole := strings.TrimSpace(in.Get(inputJSON)); whole != "" {
+		if !rawjson.Valid([]byte(whole)) {
+			return nil, mapping.InvalidAt(inputJSON, "it has to be JSON.")
+		}
+		return json.RawMessage(whole), nil
+	}
+	if said := in.Get(inputSays); strings.TrimSpace(said) != "" {
+		w := new(rawjson.Writer).Open('{').Key("messages").Open('[').Open('{').Key("role").Text("user").Key("content").Text(said)
+		return w.Close('}').Close(']').Close('}').Bytes, nil
+	}
+	return nil, nil
+}
+
+// asField is a value as a hidden field holds it; "" for none.
+func asField(value json.RawMessage) string {
+	if len(value) == 0 {
+		return ""
+	}
+	return adapter.InASCII(value)
+}
+
+func kwargsOf(input json.RawMessage) json.RawMessage {
+	w := new(rawjson.Writer).Open('{')
+	if input != nil {
+		w.Key("input").Raw(input, "null")
+	}
+	return w.Close('}').Bytes
+}
+
+// flavour is that of a run which is gone on from, or of a table's first dialect: the inspector has none of its own.
+func (i *inspector) flavour(of mapping.Run) mapping.Flavour {
+	for _, d := range i.Dialects {
+		if len(d.Flavours) > 0 {
+			return cmp.Or(of.Flavour, d.Flavours[0].Name)
+		}
+	}
+	return of.Flavour
+}

@@ -1,0 +1,153 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect/conversation"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+// prettyMost is how long JSON is written with its members in lines.
+const prettyMost = 256 << 10
+
+func indented(value json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, value, "", "  ") != nil {
+		return string(value)
+	}
+	return b.String()
+}
+
+// fileRow is a path with all that is kept of it, the newest first.
+type fileRow struct {
+	Path     string       `json:"path"`
+	Versions []versionRow `json:"versions"`
+}
+
+type versionRow struct {
+	Version    int64            `json:"version"`
+	Fate       adapter.FileFate `json:"fate"`
+	RunID      string           `json:"run_id,omitempty"`
+	ByAgent    bool             `json:"by_agent"`
+	Size       int64            `json:"size"`
+	Type       string           `json:"type,omitempty"`
+	ModifiedAt time.Time        `json:"modified_at"`
+}
+
+func (i *inspector) files(ctx context.Context, thread string) ([]fileRow, error) {
+	versions, err := i.Service.Past.Files(ctx, thread)
+	list := []fileRow{}
+	for _, v := range versions {
+		if len(list) == 0 || list[len(list)-1].Path != v.Path {
+			list = append(list, fileRow{Path: v.Path})
+		}
+		last := &list[len(list)-1]
+		last.Versions = append(last.Versions, versionRow{v.Version, v.Fate, v.RunID, v.AgentCreated, v.Size, v.MIMEType, v.ModifiedAt})
+	}
+	return list, err
+}
+
+// serveFile sends the bytes of a version, which a browser keeps as a file and never shows.
+func (i *inspector) serveFile(w http.ResponseWriter, r *http.Request) error {
+	vars := mux.Vars(r)
+	version, err := strconv.ParseInt(vars["version"], 10, 64)
+	if err != nil {
+		return mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "A version of a file is named by a number.")
+	}
+	v, body, err := i.Service.Past.OpenFile(r.Context(), vars["thread_id"], version)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }() // nothing was written
+	mapping.NoteObject(r.Context(), "artifact", v.ID)
+	keepAsFile(w.Header(), "application/octet-stream", path.Base(v.Path))
+	w.Header().Set("Content-Length", strconv.FormatInt(v.Size, 10))
+	if _, err := io.Copy(w, body); err != nil {
+		panic(http.ErrAbortHandler) // part of it has left
+	}
+	return nil
+}
+
+// keepAsFile has a browser keep what is sent, and nobody show it.
+func keepAsFile(h http.Header, kind, name string) {
+	h.Set("Content-Type", kind)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("Cache-Control", "private, no-store")
+	name = strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return '_'
+		}
+		return c
+	}, name)
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+}
+
+// raw sends a value whole.
+func raw(w http.ResponseWriter, kind, name string, value []byte) error {
+	keepAsFile(w.Header(), kind, name)
+	_, _ = w.Write(value) // the client may be gone
+	return nil
+}
+
+// toldRun is what the agent of a run was told of the long-term store.
+type toldRun struct {
+	RunID  string     `json:"run_id"`
+	Items  []toldItem `json:"items"`
+	More   int        `json:"more,omitempty"`   // that are not listed
+	Hidden int        `json:"hidden,omitempty"` // that the caller may not see
+}
+
+// toldItem is an item as it is now.
+type toldItem struct {
+	Namespace []string          `json:"namespace"`
+	Key       string            `json:"key"`
+	Gone      bool              `json:"gone,omitempty"`
+	Value     conversation.Text `json:"value"`
+	UpdatedAt *time.Time        `json:"updated_at,omitempty"`
+}
+
+func (i *inspector) told(ctx context.Context, thread string) ([]toldRun, error) {
+	runs, err := i.Service.Past.Told(ctx, thread, toldRunsShown)
+	list := []toldRun{}
+	who := mapping.PrincipalOf(ctx)
+	for _, r := range runs {
+		one := toldRun{RunID: r.RunID, Items: []toldItem{}, More: max(0, len(r.Items)-toldItemsShown)}
+		for _, name := range r.Items[:min(len(r.Items), toldItemsShown)] {
+			if !who.MayReach(name.Namespace) {
+				one.Hidden++
+				continue
+			}
+			it, err := i.item(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			one.Items = append(one.Items, it)
+		}
+		list = append(list, one)
+	}
+	return list, err
+}
+
+func (i *inspector) item(ctx context.Context, name mapping.ItemName) (toldItem, error) {
+	it := toldItem{Namespace: name.Namespace, Key: name.Key}
+	now, err := i.Service.Items.Get(ctx, name.Namespace, name.Key, false)
+	switch {
+	case err == nil:
+		it.Value, it.UpdatedAt = conversation.Cut(string(now.Value)), &now.UpdatedAt
+	case mapping.Classify(err).Class == mapping.NotFound:
+		it.Gone, err = true, nil
+	}
+	return it, err
+}

@@ -1,0 +1,42 @@
+// What is said on a thread, as it is said. Forms and history stay as they are, so that nothing that a person types is lost:
+// where they are behind, the page says so.
+import { element, live, load, shown } from "./live.js";
+
+const page = document.querySelector("[data-thread]");
+const news = page?.querySelector("[data-news]");
+const known = () => page.querySelectorAll('input[name="question"]');
+
+/** As the pages show a text of several lines. */
+const text = (said) => String(said).split(/([\n\t])/).map((part) => (part === "\n" || part === "\t" ? part : shown(part))).join("");
+
+function turn(t, whole) {
+  return element("li", { class: `turn${t.failure ? " failure" : ""}` },
+    element("p", { class: "who" }, text(t.role), t.name ? element("bdi", {}, " " + text(t.name)) : "", t.failure ? " the run failed" : ""),
+    t.text.text ? element("p", { class: "said", dir: "auto" }, text(t.text.text)) : "",
+    ...(t.files ?? []).map((f) => element("p", { class: "quiet" }, `File ${text(f.name ?? "")} ${text(f.type ?? "")}`)),
+    ...(t.calls ?? []).map((c) => element("div", { class: "call" }, element("p", { class: "quiet" }, "calls ", element("code", {}, text(c.name))),
+      element("pre", { tabindex: 0 }, text(c.args.text), c.args.cut ? " …" : ""))),
+    element("p", { class: "quiet" }, t.text.cut ? `${t.text.cut} bytes more: ` : "", element("a", { href: whole + t.index }, `whole message ${t.index}`)));
+}
+
+function show(t) {
+  const at = page.dataset.thread.replace(/events$/, "");
+  page.querySelector("[data-turns]").replaceChildren(...t.conversation.turns.map((one) => turn(one, `${at}checkpoints/${encodeURIComponent(t.head)}/messages/`)));
+  const status = page.querySelector(".status");
+  status.className = `status ${t.status}`;
+  status.textContent = t.status;
+  const open = new Set(t.questions.map((q) => q.id)), shown = new Set([...known()].map((e) => e.value));
+  const closed = [...shown].some((id) => !open.has(id)), asked = [...open].some((id) => !shown.has(id));
+  news.replaceChildren(closed ? "A question here was answered. " : asked ? "There is a question. " : "The thread has moved on. ", element("a", { href: location.href }, "Load the page again"));
+}
+
+if (page) {
+  let first = true;
+  live(page.dataset.thread, async () => {
+    if (!first) show(await load());
+    first = false;
+  }, (state) => {
+    if (state === "gone") news.textContent = "The thread was deleted.";
+    if (state === "waiting") news.textContent = "The bridge does not answer. The page is tried again.";
+  });
+}

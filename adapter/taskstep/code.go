@@ -1,0 +1,53 @@
+package taskstep
+
+import (
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter"
+)
+
+// code is a task of the same words and its first step, or all of its steps. A task has a thread of its own: that
+// of the run, and a checkpoint there, cannot be named.
+func code(a adapter.Asked) []adapter.Code {
+	return []adapter.Code{
+		{Language: "curl", About: "Agent Protocol v1: a task and its first step, on a thread of its own", Text: curl(a)},
+		{Language: "Python", About: "Agent Protocol v1, step by step, with pip install agent-protocol-client", Text: python(a)},
+	}
+}
+
+// base is below what the agent's tasks are.
+func base(a adapter.Asked) string {
+	if a.Default {
+		return a.URL
+	}
+	return a.URL + "/agents/" + a.Agent
+}
+
+func curl(a adapter.Asked) string {
+	tasks := adapter.InShell(base(a) + "/ap/v1/agent/tasks")
+	return "task=$(curl -s " + tasks + " -H 'content-type: application/json' " + a.CurlKey() + "\\\n  -d " +
+		adapter.InShell(`{"input":`+adapter.Quoted(a.Words)+`}`) + " | sed 's/.*\"task_id\":\"\\([^\"]*\\)\".*/\\1/')\n" +
+		"curl -s -X POST " + tasks + "/$task/steps" + strings.TrimRight(" "+a.CurlKey(), " ")
+}
+
+func python(a adapter.Asked) string {
+	imports, key := "", ""
+	if a.Keys {
+		imports, key = "import os\n", "\n        client.set_default_header(\"x-api-key\", os.environ[\"APBRIDGE_KEY\"])"
+	}
+	return `import asyncio
+` + imports + `
+from agent_protocol_client import AgentApi, ApiClient, Configuration, TaskRequestBody
+
+async def main():
+    async with ApiClient(Configuration(host=` + adapter.Quoted(base(a)) + `)) as client:` + key + `
+        agent = AgentApi(client)
+        task = await agent.create_agent_task(task_request_body=TaskRequestBody(input=` + adapter.Quoted(a.Words) + `))
+        last = False
+        while not last:
+            step = await agent.execute_agent_task_step(task_id=task.task_id)
+            print(step.output)
+            last = step.is_last
+
+asyncio.run(main())`
+}

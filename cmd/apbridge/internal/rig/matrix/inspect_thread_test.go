@@ -1,0 +1,283 @@
+package matrix
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// filled sends a form as a browser does, and follows nothing.
+func filled(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) rig.Answer {
+	t.Helper()
+	head := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin"}, headers...)
+	return b.Do("POST", path, in.Encode(), append(head, asBrowser...)...)
+}
+
+var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
+
+// asksFirst is the form of the page that asks whether something is to be done.
+func asksFirst(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) url.Values {
+	t.Helper()
+	page := filled(t, b, path, in, headers...).Want(t, 200, "Do not")
+	out := url.Values{}
+	for _, m := range hidden.FindAllStringSubmatch(page.String(), -1) {
+		out.Set(m[1], unescaped.Replace(m[2]))
+	}
+	if out.Get("sure") != "yes" || out.Get("once") == "" {
+		t.Fatalf("no question: %s", page)
+	}
+	return out
+}
+
+var unescaped = strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&", "&#43;", "+")
+
+// does asks and acts, and returns the thread that the page leads to.
+func does(t *testing.T, b *rig.Bridge, path string, in url.Values, headers ...string) (thread string) {
+	t.Helper()
+	got := filled(t, b, path, asksFirst(t, b, path, in, headers...), headers...).Want(t, 303)
+	_, thread, _ = strings.Cut(got.Header.Get("Location"), "inspect/threads/")
+	if strings.HasPrefix(got.Header.Get("Location"), "/") || thread == "" {
+		t.Fatalf("it leads to %q", got.Header.Get("Location"))
+	}
+	return thread
+}
+
+// settled is the page of a thread on which nothing works any more.
+func settled(t *testing.T, b *rig.Bridge, thread string) (told rig.Answer) {
+	t.Helper()
+	rig.Eventually(t, "the run ends", func() bool {
+		told = b.Get("/inspect/threads/" + thread).OK()
+		return told.Text("status") == "idle"
+	})
+	return told
+}
+
+// TestInspectorShowsAThread: a conversation, its history with a fork, what two states differ in, files and their versions.
+func TestInspectorShowsAThread(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, oneAgent, legacy())
+	at := b.Thread()
+	b.On(at, `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi <b>there</b>"}]}}`).OK()
+	first := b.Get("/inspect" + at).OK()
+	if first.Text("conversation.turns.0.text.text") != "hi <b>there</b>" || first.Text("conversation.turns.1.role") != "agent" || first.Text("status") != "idle" {
+		t.Fatalf("%s", first)
+	}
+	line := first.List("tree.0")
+	from, to := rig.Dig(line[0], "id").(string), rig.Dig(line[len(line)-1], "id").(string)
+	thread := does(t, b, "/inspect"+at+"/fork", url.Values{"checkpoint": {rig.Dig(line[1], "id").(string)}, "agent": {"a"}, "says": {"other\r\nwords"}})
+	forked := settled(t, b, thread)
+	if len(forked.List("runs")) != 2 || len(forked.List("tree.0.1.branches")) != 1 || !strings.Contains(forked.String(), `"other\nwords"`) {
+		t.Errorf("after a fork: %s", forked)
+	}
+	b.Get("/inspect"+at+"/difference?from="+from+"&to="+to).Want(t, 200, `"kind":"added"`, "hi \\u003cb\\u003ethere")
+	b.Get("/inspect"+at+"/difference?to="+to).Want(t, 200, `"changes"`)
+	for _, path := range []string{at, at + "/checkpoints/" + to, at + "/difference?from=" + from + "&to=" + to} {
+		page := show(t, b, "/inspect"+path).String()
+		if strings.Contains(page, "<b>there") || strings.Contains(page, `="/`) {
+			t.Errorf("%s: %s", path, page)
+		}
+	}
+	whole := b.Get("/inspect"+at+"/checkpoints/"+to+"/messages/0").Want(t, 200, "hi <b>there</b>")
+	for name, want := range map[string]string{"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"} {
+		if whole.Header.Get(name) != want || !strings.HasPrefix(whole.Header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("%s: %v", name, whole.Header)
+		}
+	}
+	b.Get("/inspect"+at+"/checkpoints/"+to+"/values").Want(t, 200, "messages")
+	for _, path := range []string{"/messages/99", "/messages/x"} {
+		b.Get("/inspect"+at+"/checkpoints/"+to+path).Want(t, 404)
+	}
+}
+
+// TestInspectorShowsFiles: each version with its bytes, which no browser shows.
+func TestInspectorShowsFiles(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.AutoGPT))
+	at := b.Thread()
+	b.On(at, `{"input":"hi"}`)
+	told := b.Get("/inspect" + at).OK()
+	files := told.List("files")
+	if len(files) == 0 {
+		t.Fatalf("%s", told)
+	}
+	version := rig.Dig(files[0], "versions.0.version")
+	text, _ := json.Marshal(version)
+	got := b.Get("/inspect" + at + "/files/" + string(text)).OK()
+	if !strings.HasPrefix(got.Header.Get("Content-Disposition"), "attachment; filename=") || got.Header.Get("Content-Type") != "application/octet-stream" || len(got.Body) == 0 {
+		t.Errorf("%v", got.Header)
+	}
+	for _, v := range []string{"0", "999999", "x"} {
+		b.Get("/inspect"+at+"/files/"+v).Want(t, 404)
+	}
+}
+
+// answering is a bridge with two people and a question that waits.
+func answering(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAgent, at, log string) {
+	t.Helper()
+	log = filepath.Join(t.TempDir(), "audit.log")
+	agent = rig.Asking(adaptertest.ChatPlay())
+	b = rig.Configured(t, "audit: {file: "+log+"}\nagents: {a: {url: $A, dialect: threadrun}}\nauth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef},"+
+		"{id: bob, key: 1123456789abcdef0123456789abcdef}, {id: eve, key: 2123456789abcdef0123456789abcdef, tenant: other},"+
+		"{id: looks, key: 3123456789abcdef0123456789abcdef, rights: [inspect, read]}]}", map[string]http.Handler{"a": agent})
+	id := b.Do("POST", "/threads", "{}", ann...).OK().Text("thread_id")
+	at = "/threads/" + id
+	b.Do("POST", at+"/runs/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]}}`, ann...).OK()
+	return b, agent, at, log
+}
+
+var (
+	ann   = []string{"X-Api-Key", "0123456789abcdef0123456789abcdef"}
+	bob   = []string{"X-Api-Key", "1123456789abcdef0123456789abcdef"}
+	eve   = []string{"X-Api-Key", "2123456789abcdef0123456789abcdef"}
+	looks = []string{"X-Api-Key", "3123456789abcdef0123456789abcdef"}
+)
+
+const asked = "74462228383d847ecfda1c079720e8fc"
+
+// TestInspectorAnswers: a form answers a question once a person has said so, the log has who did it, and of two who
+// answer at once the second is told who was first.
+func TestInspectorAnswers(t *testing.T) {
+	t.Parallel()
+	b, agent, at, log := answering(t)
+	page := string(b.Do("GET", "/inspect"+at, "", append(ann, asBrowser...)...).Want(t, 200, "send_mail", `value="edit"`).Body)
+	if strings.Contains(page, `value="ignore"`) {
+		t.Error("a decision is offered that the question does not allow")
+	}
+	path, in := "/inspect"+at+"/answer", url.Values{"question": {asked}, "decision-0": {"approve"}}
+	before := agent.Work()
+	anns, bobs := asksFirst(t, b, path, in, ann...), asksFirst(t, b, path, in, bob...)
+	if got := agent.Work(); got != before {
+		t.Errorf("%d calls of the agent before anybody said yes", got-before)
+	}
+	filled(t, b, path, in, looks...).Want(t, 403)
+	filled(t, b, path, in, eve...).Want(t, 404)
+	for _, bad := range []url.Values{{"question": {asked}}, {"question": {asked}, "decision-0": {"ignore"}}, {"question": {asked}, "json": {"{"}}} {
+		filled(t, b, path, bad, ann...).Want(t, 422)
+	}
+	filled(t, b, path, anns, ann...).Want(t, 303)
+	filled(t, b, path, anns, ann...) // a second click does nothing more
+	filled(t, b, path, bobs, bob...).Want(t, 409, "answered already", "ann")
+	filled(t, b, path, in, bob...).Want(t, 409, "answered already", "ann")
+	filled(t, b, path, url.Values{"question": {rig.UnknownQuestion}, "words": {"x"}}, bob...).Want(t, 409, "not open")
+	rig.Eventually(t, "the answer's run ends", func() bool {
+		return b.Do("GET", "/inspect"+at, "", ann...).Text("status") == "idle"
+	})
+	if runs := b.Do("GET", "/inspect"+at, "", ann...).OK().List("runs"); len(runs) != 2 {
+		t.Errorf("%d runs", len(runs))
+	}
+	rig.Eventually(t, "the audit log has the answer", func() bool {
+		text, err := os.ReadFile(log)
+		return err == nil && rig.Says(string(text), `"operation":"answered","kind":"run"`, `"outcome":"done","status":303,"key":"ann"`, "/inspect/threads/{thread_id}/answer") && strings.Count(string(text), `"status":303,"key":"ann"`) <= 2
+	})
+}
+
+// TestInspectorRunsAgain: the same, with another input, from the same start, of another agent; and how a program does it.
+func TestInspectorRunsAgain(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, "default_agent: a\nagents: {a: {url: $A}, b: {url: $A}}", legacy())
+	at := b.Thread()
+	for _, said := range []string{"one", "two"} {
+		b.On(at, `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"`+said+`"}]}}`).OK()
+	}
+	run := b.Get("/inspect" + at).OK().Text("runs.0.run_id")
+	again := "/inspect/runs/" + run + "/again"
+	show(t, b, again)
+	told := b.Get(again).Want(t, 200, "curl -s "+b.URL+"/runs/wait", "/ap/v1/agent/tasks", "langgraph_sdk")
+	_, port, _ := strings.Cut(strings.TrimPrefix(b.URL, "http://"), ":")
+	b.Do("GET", again, "", "Host", "localhost:"+port).Want(t, 200, "curl -s http://localhost:"+port+"/runs/wait")
+	if told.Text("input") == "" || len(told.List("programs")) < 2 {
+		t.Errorf("%s", told)
+	}
+	for _, tt := range []struct {
+		in         url.Values
+		same       bool
+		agent, say string
+		messages   int
+	}{
+		{url.Values{"where": {"new"}}, false, "a", "two", 2},
+		{url.Values{"where": {"new"}, "agent": {"b"}, "input": {`{"messages":[{"role":"user","content":"three"}]}`}}, false, "b", "three", 2},
+		{url.Values{"where": {"base"}}, true, "a", "two", 4},
+		{url.Values{"where": {"thread"}, "says": {"more"}}, true, "a", "more", 6},
+	} {
+		thread := does(t, b, again, tt.in)
+		got := settled(t, b, thread)
+		if ("/threads/"+thread == at) != tt.same || got.Text("runs.0.agent") != tt.agent || !strings.Contains(got.String(), `"text":"`+tt.say+`"`) {
+			t.Errorf("%v: %s", tt.in, got)
+		}
+	}
+	filled(t, b, again, url.Values{"input": {"{"}}).Want(t, 422)
+	filled(t, b, "/inspect/runs/"+run+"/cancel", asksFirst(t, b, "/inspect/runs/"+run+"/cancel", nil)).Want(t, 409)
+	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}} {
+		b.Do("POST", again, "sure=yes", append(headers, "Content-Type", "application/x-www-form-urlencoded")...).Want(t, 403)
+	}
+}
+
+// TestInspectorShowsHostileAgentsInert: whatever an agent says is text.
+func TestInspectorShowsHostileAgentsInert(t *testing.T) {
+	t.Parallel()
+	said := `<script>alert(1)</script>\u001b[31mred\u202e` + strings.Repeat("x", 1<<20)
+	agent := &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{{Output: `"` + said + `"`, Last: true}}}
+	b := rig.InFront(t, agent)
+	at := b.Thread()
+	b.On(at, `{"input":"hi"}`).OK()
+	page := show(t, b, "/inspect"+at).String()
+	for _, bad := range []string{"<script>alert", "\x1b", "\u202e", strings.Repeat("x", 1<<13)} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page has %.40q", bad)
+		}
+	}
+	if len(page) > 100_000 || !rig.Says(page, "&lt;script&gt;alert(1)", `\u{1b}[31mred\u{202e}`, "bytes more") {
+		t.Errorf("%d bytes: %.2000s", len(page), page)
+	}
+}
+
+// TestInspectorOfWhatIsNotThere: unknown ids, and those of another tenant, are not found.
+func TestInspectorOfWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	b, _, at, _ := answering(t)
+	run := b.Do("GET", "/inspect"+at, "", ann...).OK().Text("runs.0.run_id")
+	head := b.Do("GET", "/inspect"+at, "", ann...).OK().Text("head")
+	const nobody = "00000000-0000-7000-8000-000000000000"
+	paths := []string{at, at + "/events", at + "/files/1", at + "/difference", at + "/checkpoints/" + head, at + "/checkpoints/" + head + "/values", at + "/checkpoints/" + head + "/messages/0", "/runs/" + run + "/again"}
+	for _, path := range paths {
+		b.Do("GET", "/inspect"+path, "", eve...).Want(t, 404)
+		unknown := strings.NewReplacer(strings.TrimPrefix(at, "/threads/"), nobody, run, nobody).Replace(path)
+		b.Do("GET", "/inspect"+unknown, "", ann...).Want(t, 404)
+	}
+	b.Do("GET", "/inspect"+at+"/checkpoints/"+nobody, "", ann...).Want(t, 404)
+	for _, path := range []string{at + "/answer", at + "/fork", "/runs/" + run + "/cancel", "/runs/" + run + "/again"} {
+		filled(t, b, "/inspect"+path, url.Values{"sure": {"yes"}}, eve...).Want(t, 404)
+	}
+}
+
+// TestInspectorIsToldThatAThreadIsGone: a page that watches hears of changes, and of the end.
+func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, oneAgent, legacy())
+	at := b.Thread()
+	done := make(chan []rig.Frame, 1)
+	go func() {
+		_, frames, _ := b.TryStream("GET", "/inspect"+at+"/events", "", 2)
+		done <- frames
+	}()
+	b.On(at, `{"assistant_id":"a","input":"hi"}`).OK()
+	if frames := <-done; len(frames) != 2 || frames[1].Event != "changed" {
+		t.Errorf("%v", frames)
+	}
+	go func() {
+		_, frames, _ := b.TryStream("GET", "/inspect"+at+"/events", "", 2)
+		done <- frames
+	}()
+	b.Do("DELETE", at, "").OK()
+	if frames := <-done; len(frames) > 0 && frames[len(frames)-1].Event != "gone" {
+		t.Errorf("%v", frames)
+	}
+}

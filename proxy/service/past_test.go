@@ -1,0 +1,35 @@
+package service_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
+)
+
+// The log keeps by name which items an agent was told of, run by run, and of a run that was told of none nothing.
+func TestWhatAgentsWereToldOfTheStoreIsKept(t *testing.T) {
+	t.Parallel()
+	b, _ := recalling(t, 4)
+	b.Legacy.Does(servicetest.Lockstep(1))
+	b.Graph.Does(servicetest.Nodes("a"))
+	for _, agent := range []string{"legacy", "graph"} {
+		r, _ := b.Start(t, t.Context(), servicetest.NewRun("", agent, "tea"))
+		got, err := b.Past.Told(t.Context(), r.ThreadID, 10)
+		if err != nil || len(got) != 1 || got[0].RunID != r.ID || len(got[0].Items) != 1 || got[0].Items[0].Key != "k" || !slices.Equal(got[0].Items[0].Namespace, []string{"n"}) {
+			t.Errorf("%s: %+v, %v", agent, got, err)
+		}
+		if _, err := b.Past.Told(as(t.Context(), "other"), r.ThreadID, 10); class(err) != mapping.NotFound {
+			t.Errorf("%s, asked by another tenant: %v", agent, err)
+		}
+		if err := b.Items.Delete(t.Context(), []string{"n"}, "k"); err != nil {
+			t.Fatal(err)
+		}
+		r, _ = b.Start(t, t.Context(), servicetest.NewRun(r.ThreadID, agent, "tea"))
+		if again, err := b.Past.Told(t.Context(), r.ThreadID, 10); err != nil || len(again) != 1 {
+			t.Errorf("%s, after a run that was told of nothing: %+v, %v", agent, again, err)
+		}
+		b.keep(t, `{"t":"green tea"}`)
+	}
+}

@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// ToldItems are the items that the agent of a run was told of, as its first link says.
+type ToldItems struct {
+	RunID string
+	Items []mapping.ItemName
+}
+
+// Told are those of the newest runs of a thread, at most limit, the newest first. A run whose agent was told
+// of nothing is left out.
+func (s *events) Told(ctx context.Context, threadID string, limit int) (list []ToldItems, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		list = nil
+		thread, err := threadKey(t, scopeOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		return t.Each(`SELECT run_id, head FROM (SELECT r.run_id, r.id, (SELECT e.head FROM events e WHERE e.thread = r.thread AND e.run = r.id AND e.seq >= r.from_seq
+ AND (r.last_seq = 0 OR e.seq <= r.last_seq) AND e.kind = $2 ORDER BY e.seq LIMIT 1) AS head
+ FROM runs r WHERE r.thread = $1 ORDER BY r.id DESC LIMIT CAST($3 AS BIGINT)) x WHERE head IS NOT NULL ORDER BY id DESC`,
+			in{thread, string(mapping.KindLinked), limitOf(limit)}, func(scan func(...any) error) error {
+				var told ToldItems
+				var head []byte
+				if err := scan(&told.RunID, &head); err != nil {
+					return err
+				}
+				var h mapping.Head
+				if err := decode(head, &h); err != nil || len(h.Told) == 0 {
+					return err
+				}
+				told.Items = h.Told
+				list = append(list, told)
+				return nil
+			})
+	})
+	return list, err
+}
