@@ -203,7 +203,7 @@ func writeAll(b *bench) {
 	b.ok(err)
 	c := b.create(fixtureRun(fixThread, fixRun))
 	link := mapping.Link{Agent: "echo", TaskID: fixRun, Remote: "remote", Steps: []string{"one"}}
-	b.ok(b.KeepCalls(b.ctx, fixRun, c.Fence, []store.RunCall{{Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {Head: []byte(`{}`)}}))
+	b.ok(b.KeepCalls(b.ctx, fixRun, c.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {N: 2, Head: []byte(`{}`)}}))
 	out := mapping.Artifact{ID: rule.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
 	e := ending(mapping.RunSuccess)
 	e.Webhook = &store.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}

@@ -22,8 +22,8 @@ type RunCall struct {
 // runCallsKept is how many calls of a run are kept: the newest.
 const runCallsKept = 256
 
-// KeepCalls adds calls to those of a run that this process holds, behind those that are there: N is not looked
-// at. It keeps the newest 256 of a run. Nobody was told of them: Flush or a later commit brings them to the
+// KeepCalls adds calls to those of a run that this process holds, behind those that are there: N
+// counts from there. It keeps the newest 256 of a run. Nobody was told of them: Flush or a later commit brings them to the
 // disk. ErrFenced when the run is not held any more. The fence is what it is allowed by: the tenant is
 // not looked at.
 func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, calls []RunCall) error {
@@ -37,13 +37,15 @@ func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, cal
 		if err != nil {
 			return err
 		}
-		for i, c := range calls {
+		newest := last
+		for _, c := range calls {
+			newest = max(newest, last+c.N)
 			if err := t.Put(`INSERT INTO run_calls (run, n, head, sent, received) VALUES ($1, $2, $3, $4, $5)`,
-				run, last+int64(i)+1, sqldb.Blob(c.Head), sqldb.Blob(c.Sent), sqldb.Blob(c.Received)); err != nil {
+				run, last+c.N, sqldb.Blob(c.Head), sqldb.Blob(c.Sent), sqldb.Blob(c.Received)); err != nil {
 				return err
 			}
 		}
-		return t.Put(`DELETE FROM run_calls WHERE run = $1 AND n <= $2`, run, last+int64(len(calls))-runCallsKept)
+		return t.Put(`DELETE FROM run_calls WHERE run = $1 AND n <= $2`, run, newest-runCallsKept)
 	})
 }
 
