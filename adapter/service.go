@@ -290,6 +290,20 @@ type RunQuery struct {
 	Agent    string
 	Status   []mapping.RunStatus // one of these; none: any
 	Metadata json.RawMessage
-	Limit    int
-	Offset   int
+	Owner    string // the id of the key that made it
+	// Text is looked for, in either case, in what the client sent, in the metadata, in the error of the run and in
+	// the ids of run, thread and task. What the agent said is not searched.
+	Text string
+	// Since and Until bound when the run was made, both with the moment itself; zero: no bound.
+	Since, Until time.Time
+	// Before continues a list: runs that were made before that one. Zero: from the newest.
+	Before RunMark
+	Limit  int
+	Offset int
+}
+
+// RunMark is the place of a run in a list, which outlives the run.
+type RunMark struct {
+	RunID     string
+	CreatedAt time.Time
 }

@@ -165,7 +165,7 @@ bridge.yaml:1: store.index.headers.Host: this header belongs to the bridge and c
 			nil, `bridge.yaml:1: hosts[0]: cannot be "http://x"; write a name without scheme and port, like bridge.local
 bridge.yaml:2: trusted_proxies[1]: cannot be "x"; write an address or a network, like 10.0.0.0/8`},
 		{"what this version does not do", "memory: {embeddings: {key: 'env:SECRET'}}\nagents:\n  a: {url: 'http://127.0.0.1:1'}\nauth: {oauth: {methods: [RS256]}}",
-			[]string{"SECRET=x"}, `bridge.yaml:1: memory: there is no such key; known here: admin, agents, audit, auth, cors, database, default_agent, hosts, limits, listen, log, retention, secure_delete, shutdown_grace, store, synchronous, tls, trusted_proxies, webhooks
+			[]string{"SECRET=x"}, `bridge.yaml:1: memory: there is no such key; known here: admin, agents, audit, auth, cors, database, default_agent, hosts, inspector, limits, listen, log, retention, secure_delete, shutdown_grace, store, synchronous, tls, trusted_proxies, webhooks
 bridge.yaml:4: auth.oauth: there is no such key; known here: certificates, jwt, keys`},
 		{"patterns and templates", "agents:\n  a: {url: 'http://127.0.0.1:1', artifacts: {exclude: ['*.log', '[']}, memory: {namespaces: ['users/{id}', 'a.b', '', 'x/{id', 'u/{metadata.id}/{configurable.id}']}}",
 			nil, `bridge.yaml:2: agents.a.artifacts.exclude[1]: "[" is not a pattern; write paths with * and ?, like build/*.log

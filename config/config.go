@@ -31,6 +31,13 @@ type Config struct {
 	TLS            TLS              `yaml:"tls"`
 	Log            Log              `yaml:"log"`
 	Audit          Audit            `yaml:"audit"`
+	Inspector      Inspector        `yaml:"inspector"`
+}
+
+// Inspector are the pages that people look into the bridge with. A single value in its place is the mode.
+type Inspector struct {
+	// Mode auto serves them where clients are served, and on the admin listener, if there is one; admin there alone.
+	Mode string `yaml:"mode" choice:"auto admin off" alone:"true"`
 }
 
 // Log is what is written to standard error; the format auto is console on a terminal, else

@@ -62,6 +62,10 @@ func (d decoder) decode(key string, n *yaml.Node, v reflect.Value) {
 }
 
 func (d decoder) decodeStruct(key string, n *yaml.Node, v reflect.Value) {
+	if field := aloneIn(v); n.Kind == yaml.ScalarNode && field.IsValid() {
+		d.decodeScalar(key, n, field)
+		return
+	}
 	if n.Kind != yaml.MappingNode {
 		d.complain(n, key, "wants keys with values (%s), not %s", suggest("", fieldNames(v.Type())), kindName(n))
 		return
@@ -74,6 +78,17 @@ func (d decoder) decodeStruct(key string, n *yaml.Node, v reflect.Value) {
 		}
 		d.decode(join(key, k.Value), value, field)
 	})
+}
+
+// aloneIn is the field of a struct that a single value in place of the struct is for, marked by the tag alone; the
+// zero Value: there is none.
+func aloneIn(v reflect.Value) reflect.Value {
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("alone") != "" {
+			return v.Field(i)
+		}
+	}
+	return reflect.Value{}
 }
 
 func (d decoder) decodeMap(key string, n *yaml.Node, v reflect.Value) {

@@ -47,6 +47,8 @@ func Default() *Config {
 		Log:   Log{Level: "info", Format: "auto"},
 		CORS:  CORS{Origins: []string{}},
 		Audit: Audit{MaxSize: 100 << 20, Keep: 10, Reads: true},
+
+		Inspector: Inspector{Mode: "auto"},
 	}
 }
 

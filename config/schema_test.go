@@ -90,7 +90,7 @@ func schemaOf(typ reflect.Type, key string, example map[string]*yaml.Node) map[s
 }
 
 func schemaOfKeys(typ reflect.Type, key string, example map[string]*yaml.Node) map[string]any {
-	properties := map[string]any{}
+	properties, alone := map[string]any{}, map[string]any(nil)
 	for i, name := range fieldNames(typ) {
 		field := typ.Field(i)
 		s := schemaOf(field.Type, join(key, name), example)
@@ -102,9 +102,15 @@ func schemaOfKeys(typ reflect.Type, key string, example map[string]*yaml.Node) m
 				s["description"] = words
 			}
 		}
-		properties[name] = s
+		if properties[name] = s; field.Tag.Get("alone") != "" {
+			alone = map[string]any{"type": s["type"], "enum": s["enum"]}
+		}
 	}
-	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	whole := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if alone != nil {
+		return map[string]any{"anyOf": []any{alone, whole}}
+	}
+	return whole
 }
 
 // wordsOf is a comment's last block, without its marks.
@@ -143,6 +149,8 @@ func TestSchemaRefuses(t *testing.T) {
 		{"a rate without a span", agent + "limits: {tenant: {requests: '100'}}\n", false},
 		{"a rate of bytes for one of numbers", agent + "limits: {tenant: {runs: 1MiB/s}}\n", false},
 		{"a size in words", agent + "limits: {body: 3 apples}\n", false},
+		{"a value alone for its keys", agent + "inspector: off\n", true},
+		{"another value for those keys", agent + "inspector: sometimes\n", false},
 		{"a text for a number", "agents: {a: {url: 'http://127.0.0.1:1', retries: few}}\n", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

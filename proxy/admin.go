@@ -17,7 +17,8 @@ func fromPage(r *http.Request) bool {
 			return true
 		}
 	}
-	return len(r.Header.Values("Origin")) > 0
+	origins := r.Header.Values("Origin")
+	return len(origins) > 1 || len(origins) == 1 && !sameOrigin(origins[0], r.Host)
 }
 
 // newAdmin serves what shows the inside of the process; on loopback only, and
@@ -40,6 +41,10 @@ func (s *Server) newAdmin() *http.Server {
 			guard.guarded = true
 			if !guard.allow(r.Host) || fromPage(r) {
 				s.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost, "The admin listener is for this machine's own tools."))
+				return
+			}
+			if in := s.opt.Inside; in != nil && in.Owns(r.URL.Path) {
+				s.within.ServeHTTP(w, r)
 				return
 			}
 			m.ServeHTTP(w, r)

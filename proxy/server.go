@@ -56,6 +56,8 @@ type Options struct {
 	Public map[string]http.Handler
 	// Pages are exact paths that take GET from everybody, too. What they show depends on who asks: see VisitOf.
 	Pages map[string]http.Handler
+	// Inside are routes of the admin listener; nil: there are none.
+	Inside *Inside
 }
 
 // Server is the bridge's HTTP server. Make it with New; Run it once.
@@ -72,6 +74,7 @@ type Server struct {
 	http        *http.Server
 	admin       *http.Server
 	inside      map[string]http.Handler // further paths of the admin listener
+	within      http.Handler            // answers by Options.Inside
 	listener    net.Listener
 	private     net.Listener            // the admin listener, or nil
 	cut         context.CancelCauseFunc // ends the contexts of all requests
@@ -113,6 +116,9 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	s.door = &door{refuser: f, ops: ops, grace: cfg.ShutdownGrace}
 	s.door.connections.most = mostConnections(openFiles())
 	var err error
+	if s.within, err = s.insideRoutes(); err != nil {
+		return nil, err
+	}
 	if s.strangers, err = newStrangers(log); err != nil {
 		return nil, err
 	}

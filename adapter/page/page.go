@@ -1,9 +1,9 @@
 // Package page is the frame of the bridge's own pages: how they look, what they may do in a browser,
 // and how they are sent. A page brings its main part as a template of html/template.
 //
-// A page works without scripts and loads nothing, not even from the bridge: its one style stands in it,
-// and its policy (Content Security Policy Level 3) allows that style by its digest and nothing else.
-// Links are relative to the root of the bridge, which may lie below a path of a proxy's.
+// A page works without scripts. It loads nothing, not even from the bridge, unless it brings Assets: its one
+// style stands in it, and its policy (Content Security Policy Level 3) allows that style by its digest and
+// nothing else. Links are relative to the root of the bridge, which may lie below a path of a proxy's.
 package page
 
 import (
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,11 @@ var (
 // policy allows the style and nothing else.
 var policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" + digest(style) + "'"
 
+// assetPolicy is that of a page with Assets: modules, styles, forms and frames of the bridge's own. No module can
+// make markup of a text (Trusted Types), and no policy of a module's own allows it.
+var assetPolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'self' 'sha256-" + digest(style) +
+	"'; script-src 'self'; connect-src 'self'; img-src 'self'; frame-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.StdEncoding.EncodeToString(sum[:])
@@ -38,15 +44,28 @@ type Tab struct{ Path, Name string }
 // tabs are in the order in which they are shown; paths are relative to the root of the bridge.
 var tabs = []Tab{{"./", "Agents"}, {"docs", "Documentation"}}
 
+// Inspector is the tab of those who may look into the bridge.
+var Inspector = Tab{"inspect", "Inspector"}
+
 // Page is a page whose main part is a template. Safe for concurrent use.
-type Page struct{ t *template.Template }
+type Page struct {
+	t      *template.Template
+	assets Assets
+	policy string
+}
+
+// Assets are what a page loads from the bridge, by paths relative to its root.
+type Assets struct{ Styles, Modules []string }
 
 // New makes a page of its main part, which is executed with the Body of a View. A template that cannot be
 // parsed is a fault of the program and panics.
 func New(main string, functions template.FuncMap) *Page {
 	t := template.Must(template.New("frame").Funcs(functions).Parse(frame))
-	return &Page{template.Must(t.New("main").Parse(main))}
+	return &Page{t: template.Must(t.New("main").Parse(main)), policy: policy}
 }
+
+// With is the page with assets of the bridge's.
+func (p *Page) With(a Assets) *Page { return &Page{p.t, a, assetPolicy} }
 
 // View is what one request is shown.
 type View struct {
@@ -54,23 +73,40 @@ type View struct {
 	Here    string // the path of the tab that is open, as in tabs; "": none of them
 	Version string // of the bridge
 	Body    any    // for the template of the main part
+	Root    string // leads from the page to the root of the bridge, as RootOf says; "": the page lies there
+	More    []Tab  // that this caller has besides
+}
+
+// RootOf leads from a path of the bridge to its root: "../" for each part but the last.
+func RootOf(path string) string { return strings.Repeat("../", max(0, strings.Count(path, "/")-1)) }
+
+// shownView is what the frame is made of.
+type shownView struct {
+	View
+	Assets
+	Tabs  []Tab
+	Style template.CSS
+}
+
+// Link is the way to a path that is relative to the root of the bridge.
+func (v shownView) Link(path string) string {
+	if path == "./" && v.Root != "" {
+		return v.Root
+	}
+	return v.Root + path
 }
 
 // Answer sends the page, or 304 to those who have it already (RFC 9110 section 13.1.2). Caches may keep it for
 // the one who asked and ask again each time. It fails before anything is written.
 func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
 	var b bytes.Buffer
-	err := p.t.ExecuteTemplate(&b, "frame", struct {
-		View
-		Tabs  []Tab
-		Style template.CSS
-	}{v, tabs, template.CSS(style)})
+	err := p.t.ExecuteTemplate(&b, "frame", shownView{v, p.assets, slices.Concat(tabs, v.More), template.CSS(style)})
 	if err != nil {
 		return err
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", p.policy)
 	h.Set("Referrer-Policy", "no-referrer")
 	Send(w, r, b.Bytes())
 	return nil

@@ -70,3 +70,18 @@ func TestPageIsSentOnce(t *testing.T) {
 		t.Error("a page that cannot be made is sent")
 	}
 }
+
+const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+
+// TestWhoGetsThePage: browsers name HTML; nothing else does.
+func TestWhoGetsThePage(t *testing.T) {
+	t.Parallel()
+	for accept, want := range map[string]bool{
+		"": false, "*/*": false, "application/json": false, "application/json, text/plain, */*": false, "text/event-stream": false,
+		browser: true, "text/html": true, "text/html;q=0, */*": false, "TEXT/HTML; q=0.5": true, ";;;": false,
+	} {
+		if got := Wanted(http.Header{"Accept": {accept}}); got != want {
+			t.Errorf("Accept: %s: %v", accept, got)
+		}
+	}
+}

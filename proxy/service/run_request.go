@@ -331,7 +331,10 @@ func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
 }
 
 func runQuery(c *core, q adapter.RunQuery) store.RunQuery {
-	out := store.RunQuery{ThreadID: q.ThreadID, Agent: q.Agent, Metadata: q.Metadata, Status: q.Status, Limit: q.Limit, Offset: q.Offset}
+	out := store.RunQuery{
+		ThreadID: q.ThreadID, Metadata: q.Metadata, Status: q.Status, Owner: q.Owner, Text: q.Text, Since: q.Since, Until: q.Until,
+		BeforeRun: q.Before.RunID, BeforeTime: q.Before.CreatedAt, Limit: q.Limit, Offset: q.Offset,
+	}
 	out.Agent, out.Assistant = c.named(q.Agent)
 	return out
 }

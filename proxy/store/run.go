@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"iter"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -116,6 +117,10 @@ type RunQuery struct {
 	ThreadID, TaskID, Agent, Assistant string
 	Status                             []mapping.RunStatus
 	Metadata                           json.RawMessage
+	Owner, Text                        string    // see adapter.RunQuery
+	Since, Until                       time.Time // of CreatedAt, both included; zero: no bound
+	BeforeRun                          string    // runs made before that one; "": all
+	BeforeTime                         time.Time // when that one was made, in case it has gone
 	OldestFirst                        bool
 	Limit, Offset                      int
 }
@@ -149,24 +154,29 @@ func (s *runs) find(ctx context.Context, q RunQuery, room int) (found longList[m
 		order = ` ORDER BY r.id `
 	}
 	keep, limit, offset := containing(q.Metadata), limitOf(q.Limit), q.Offset
-	if keep != nil {
+	says := saying(q.Text)
+	chosen := keep != nil || says != nil
+	if chosen {
 		limit, offset = limitOf(0), 0
 	}
 	text := `SELECT ` + runColumns + ` WHERE ` + where + order + page(len(args)+1)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found = longList[mapping.Run]{room: room}
 		pick := picker{}
-		if keep != nil {
+		if chosen {
 			pick = picker{limit: q.Limit, offset: q.Offset}
 		}
 		return t.Until(text, append(args[:len(args):len(args)], limit, offset), func(scan func(...any) error) (bool, error) {
 			var row runRow
 			err := firstColumns(scan, runWidth, &row.ID, rawOf(&row.Metadata))
-			if err != nil || keep != nil && !keep(row.Metadata) || !pick.take() {
+			if err != nil || keep != nil && !keep(row.Metadata) {
 				return err == nil, err
 			}
-			if !found.full() {
+			if says != nil || !found.full() {
 				err = row.scan(scan)
+			}
+			if err != nil || says != nil && !says(&row.Run) || !pick.take() {
+				return err == nil, err
 			}
 			found.add(row.ID, row.Run, row.size)
 			return !pick.full(), err
@@ -184,6 +194,7 @@ func runFilter(sc scope, q RunQuery) (where string, args in) {
 		{`r.task = (SELECT id FROM tasks WHERE tenant = $1 AND task_id = `, q.TaskID, `)`},
 		{`r.agent = `, q.Agent, ``},
 		{`r.assistant_id = `, q.Assistant, ``},
+		{`r.owner = `, q.Owner, ``},
 	} {
 		if f.value != "" {
 			args = append(args, f.value)
@@ -195,6 +206,25 @@ func runFilter(sc scope, q RunQuery) (where string, args in) {
 		for _, st := range q.Status {
 			args = append(args, string(st))
 		}
+	}
+	return made(where, args, q)
+}
+
+// made adds when runs were made. A run that a list was left at may have gone: then those come that were made before
+// the next one.
+func made(where string, args in, q RunQuery) (string, in) {
+	if !q.Since.IsZero() {
+		args = append(args, micros(q.Since))
+		where += ` AND r.created_us >= ` + list(len(args), 1)
+	}
+	if !q.Until.IsZero() {
+		args = append(args, micros(q.Until))
+		where += ` AND r.created_us <= ` + list(len(args), 1)
+	}
+	if q.BeforeRun != "" {
+		args = append(args, q.BeforeRun, micros(q.BeforeTime))
+		where += ` AND r.id < coalesce((SELECT id FROM runs WHERE tenant = $1 AND run_id = ` + list(len(args)-1, 1) +
+			`), (SELECT min(id) FROM runs WHERE tenant = $1 AND created_us >= ` + list(len(args), 1) + `), 9223372036854775807)`
 	}
 	return where, args
 }

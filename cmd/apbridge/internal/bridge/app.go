@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect"
 	"github.com/apbridge/apbridge/adapter/replay"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/front"
 	"github.com/apbridge/apbridge/config"
@@ -175,6 +176,7 @@ func (a *App) routes(cfg *config.Config) (func(*mux.Router), error) {
 	return func(r *mux.Router) {
 		mount(r, a.dialects, a.service, func(dialect string) adapter.Face { return a.face(dialect, cfg) })
 		mountThrough(r, through)
+		a.mountInspector(r, cfg)
 	}, nil
 }
 
@@ -194,6 +196,7 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 		Tracer:  a.tracer,
 		Public:  documents(a.dialects),
 		Pages:   pages,
+		Inside:  &proxy.Inside{Owns: inspect.Owns, Mount: a.mountInside},
 	}
 }
 

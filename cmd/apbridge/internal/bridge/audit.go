@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy"
 	"github.com/apbridge/apbridge/proxy/audit"
@@ -18,6 +19,9 @@ import (
 func (a *App) does(method, route, path string) (adapter.Effect, bool) {
 	if passthrough.Owns(path) {
 		return adapter.Effect{Verb: throughVerb(method), Kind: "upstream"}, true
+	}
+	if inspect.Owns(path) {
+		return inspect.Effect(method, route)
 	}
 	d, ok := a.dialects.Owner(path)
 	if !ok || d.Effect == nil {

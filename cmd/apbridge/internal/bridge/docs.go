@@ -34,7 +34,7 @@ func static(body []byte) http.Handler {
 func (a *App) pages() (map[string]http.Handler, error) {
 	return front.Pages(front.Options{
 		Version: Version(), Dialects: a.dialects, Config: a.engine.Config, Agent: a.shownAgent, Answered: a.calls.Answered,
-		Caller: callerOf, Log: a.log.Named("pages"),
+		Caller: callerOf, More: a.inspectorTab, Log: a.log.Named("pages"),
 	})
 }
 

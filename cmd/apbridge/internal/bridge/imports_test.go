@@ -31,8 +31,10 @@ var laws = map[string]law{
 	// The suite makes an adapter.Upstream, which holds a config.Agent.
 	"adapter/adaptertest": {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	// A dialect that tests mount, both halves and an agent in one folder.
-	"adapter/adaptertest/toy":   {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule"}},
-	"adapter/body":              {ours: []string{"mapping", "mapping/rawjson"}},
+	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule"}},
+	"adapter/body":            {ours: []string{"mapping", "mapping/rawjson"}},
+	// A face without a backend: it answers from the service, and knows neither a dialect nor the machine.
+	"adapter/inspect":           {ours: []string{"adapter", "adapter/page", "adapter/sse", "mapping"}},
 	"adapter/page":              {},
 	"adapter/sse":               {},
 	"adapter/taskstep":          {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
@@ -47,7 +49,7 @@ var laws = map[string]law{
 	"adapter/replay":                {},
 	"adapter/upstream":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
 	"cmd/apbridge":                  {ours: []string{"adapter", "adapter/replay", "adapter/sse", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/conformance", "cmd/apbridge/internal/conformance/check", "cmd/apbridge/internal/conformance/report", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "cmd/apbridge/internal/outfile", "config", "examples/legacyagent", "examples/threadagent", "mapping", "mapping/rule", "proxy/store/archive", "proxy/trace"}},
-	"cmd/apbridge/internal/bridge":  {ours: []string{"adapter", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/trace", "proxy/webhook"}},
+	"cmd/apbridge/internal/bridge":  {ours: []string{"adapter", "adapter/inspect", "adapter/page", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/trace", "proxy/webhook"}},
 	// The pages know the bridge by what they are given.
 	"cmd/apbridge/internal/front": {ours: []string{"adapter", "adapter/page", "config", "mapping", "mapping/rawjson"}},
 	// Commands call a bridge as any client does.

@@ -7,13 +7,13 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"html/template"
 	"net/http"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/page"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
 
@@ -29,7 +29,9 @@ type Options struct {
 	Answered func(name string) time.Time
 	// Caller is what is known of the caller of a request, besides its principal.
 	Caller func(context.Context) Caller
-	Log    *zap.Logger
+	// More are the tabs that a caller has besides; nil: none.
+	More func(mapping.Principal) []page.Tab
+	Log  *zap.Logger
 }
 
 // Agent is one configured agent. Safe for concurrent use.
@@ -53,11 +55,9 @@ var (
 	docsText string
 )
 
-var functions = template.FuncMap{"shown": shown, "clock": clock, "instant": instant}
-
 // Pages are the handlers of both pages, by their paths.
 func Pages(o Options) (map[string]http.Handler, error) {
-	f := &front{Options: o, health: newHealth(), home: page.New(homeText, functions), docs: page.New(docsText, functions)}
+	f := &front{Options: o, health: newHealth(), home: page.New(homeText, page.Functions()), docs: page.New(docsText, page.Functions())}
 	for _, d := range o.Dialects.Documents() {
 		routes, err := readRoutes(d)
 		if err != nil {
@@ -79,6 +79,9 @@ type front struct {
 // answer sends a page.
 func (f *front) answer(w http.ResponseWriter, r *http.Request, p *page.Page, v page.View) {
 	v.Version = f.Version
+	if f.More != nil {
+		v.More = f.More(mapping.PrincipalOf(r.Context()))
+	}
 	if err := p.Answer(w, r, v); err != nil {
 		f.Log.Error("a page could not be made", zap.Error(err))
 		http.Error(w, "The page could not be made; the log has the cause.", http.StatusInternalServerError)

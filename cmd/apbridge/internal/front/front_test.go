@@ -207,19 +207,6 @@ func TestOthersCallsAreNotTold(t *testing.T) {
 	}
 }
 
-// TestWhoGetsThePage: browsers name HTML; nothing else does.
-func TestWhoGetsThePage(t *testing.T) {
-	t.Parallel()
-	for accept, want := range map[string]bool{
-		"": false, "*/*": false, "application/json": false, "application/json, text/plain, */*": false, "text/event-stream": false,
-		browser: true, "text/html": true, "text/html;q=0, */*": false, "TEXT/HTML; q=0.5": true, ";;;": false,
-	} {
-		if got := wantsPage(http.Header{"Accept": {accept}}); got != want {
-			t.Errorf("Accept: %s: %v", accept, got)
-		}
-	}
-}
-
 // TestSnippets: each is what its language takes, for a default agent and another, with keys and without.
 func TestSnippets(t *testing.T) {
 	t.Parallel()

@@ -2,9 +2,7 @@ package front
 
 import (
 	"encoding/json"
-	"mime"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -22,23 +20,12 @@ type homeBody struct {
 // serveHome answers a browser with a page and everybody else with JSON, which says the same.
 func (f *front) serveHome(w http.ResponseWriter, r *http.Request) {
 	b := homeBody{standing: f.standing(r), Agents: f.agents(r), Documents: f.Dialects.Documents()}
-	if !wantsPage(r.Header) {
+	if !page.Wanted(r.Header) {
 		f.tell(w, r, b)
 		return
 	}
 	b.First = snippets(userOf(b.standing, b.Agents))[0]
 	f.answer(w, r, f.home, page.View{Title: "apbridge", Here: "./", Body: b})
-}
-
-// wantsPage reports whether a client names HTML among what it takes, as browsers do and programs do not.
-func wantsPage(h http.Header) bool {
-	for part := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
-		kind, parameters, err := mime.ParseMediaType(part)
-		if err == nil && kind == "text/html" && parameters["q"] != "0" {
-			return true
-		}
-	}
-	return false
 }
 
 // told is what / says to programs.

@@ -3,6 +3,8 @@ package front
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/apbridge/apbridge/adapter/page"
 )
 
 // snippet is a program or command to copy.
@@ -125,7 +127,7 @@ asyncio.run(main())`
 
 // quoted is a text as JSON, JavaScript and Python write it, in ASCII.
 func quoted(text string) string {
-	b, err := json.Marshal(shown(text))
+	b, err := json.Marshal(page.Shown(text))
 	if err != nil {
 		return `""` // a string can be encoded
 	}

@@ -1,0 +1,60 @@
+package inspect
+
+import (
+	"embed"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/apbridge/apbridge/adapter/page"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+var (
+	//go:embed web
+	web embed.FS
+	//go:embed page
+	templates embed.FS
+)
+
+const codeNotFound = mapping.CodeRouteNotFound
+
+// assetRoutes are files that are the same for every caller.
+var assetRoutes = []route{
+	{method: "GET", path: "/web/{file}", needs: []string{mapping.RightInspect}, serve: (*inspector).serveAsset},
+}
+
+var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+
+func (i *inspector) serveAsset(w http.ResponseWriter, r *http.Request) error {
+	name := mux.Vars(r)["file"]
+	text, err := web.ReadFile("web/" + name)
+	if err != nil {
+		return mapping.Errorf(mapping.NotFound, codeNotFound, "There is nothing at this path.")
+	}
+	w.Header().Set("Content-Type", kinds[path.Ext(name)])
+	page.Send(w, r, text)
+	return nil
+}
+
+// refusedPage tells why there is no other.
+var refusedPage = newPage("refused", "")
+
+// newPage is the page of a template below page, with the modules that it loads.
+func newPage(name, here string, modules ...string) titled {
+	read := func(name string) string {
+		text, err := templates.ReadFile("page/" + name + ".html")
+		if err != nil {
+			panic(err) // a template that is not there is a fault of the program
+		}
+		return string(text)
+	}
+	functions := page.Functions()
+	functions["join"] = strings.Join
+	assets := page.Assets{Styles: []string{"inspect/web/inspect.css"}}
+	for _, m := range modules {
+		assets.Modules = append(assets.Modules, "inspect/web/"+m)
+	}
+	return titled{page.New(read("nav")+read(name), functions).With(assets), here}
+}

@@ -1,0 +1,102 @@
+// Package inspect is the face that people look into a bridge with: pages below /inspect that show what both sides
+// of it saw. Like every face it answers from adapter.Service for the principal of the request, so that it shows nothing
+// that the caller's key may not see, and it names no dialect.
+//
+// Each page works without scripts. A page and its JSON come from one view model; a module of the bridge's own adds
+// what only a script can, and writes texts as texts. What agents and clients said is shown inert: see page.Shown.
+package inspect
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/page"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+// Root is where the pages are.
+const Root = "/inspect"
+
+// Owns reports whether a path is of the inspector.
+func Owns(path string) bool { return path == Root || strings.HasPrefix(path, Root+"/") }
+
+// Options are what the pages are made from.
+type Options struct {
+	Service  adapter.Service
+	Dialects adapter.Dialects
+	Version  string
+	Log      *zap.Logger
+	// Heartbeat is the interval between heartbeats of a stream of changes.
+	Heartbeat time.Duration
+	// Failed is told the code of each request that is answered with an error; nil: nobody is told.
+	Failed func(code string)
+}
+
+// inspector is what all pages share. Safe for concurrent use.
+type inspector struct {
+	Options
+	look time.Duration // between two looks for changes
+}
+
+// lookEvery is how old the news of a page may be.
+const lookEvery = time.Second
+
+// route is one path with one method. What it does is said once, here, for the router, for the rights and for
+// the audit log.
+type route struct {
+	method, path string // the path below Root
+	needs        []string
+	does         adapter.Effect
+	serve        func(*inspector, http.ResponseWriter, *http.Request) error
+}
+
+var (
+	// looking are the rights of a page that shows what is stored.
+	looking = []string{mapping.RightInspect, mapping.RightRead}
+	// acting are those of a form that makes an agent work.
+	acting = []string{mapping.RightInspect, mapping.RightRead, mapping.RightRun}
+)
+
+// routes are all of them. Each file of pages has its own.
+func routes() []route { return slices.Concat(assetRoutes, runRoutes) }
+
+// Mount adds the routes to r.
+func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }
+
+func newInspector(o Options) *inspector { return &inspector{Options: o, look: lookEvery} }
+
+func (i *inspector) mount(r *mux.Router) {
+	for _, one := range routes() {
+		methods := []string{one.method}
+		if one.method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+		r.Path(Root + one.path).Methods(methods...).Handler(adapter.Operation{Handler: i.handler(one), Needs: one.needs})
+	}
+}
+
+// Effect is what a route does, by its method and the template of its path.
+func Effect(method, template string) (adapter.Effect, bool) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	for _, one := range routes() {
+		if one.method == method && Root+one.path == template {
+			return one.does, one.does.Kind != ""
+		}
+	}
+	return adapter.Effect{}, false
+}
+
+// Tab leads to the inspector from the bridge's other pages, for those who may look.
+func Tab(who mapping.Principal) []page.Tab {
+	if who.Need(looking...) != nil {
+		return nil
+	}
+	return []page.Tab{page.Inspector}
+}

@@ -1,0 +1,47 @@
+package bridge
+
+import (
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter/inspect"
+	"github.com/apbridge/apbridge/adapter/page"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+// What inspector.mode may be.
+const (
+	inspectorAuto  = "auto"
+	inspectorAdmin = "admin"
+	inspectorOff   = "off"
+)
+
+// mountInspector adds the inspector's routes where clients are served.
+func (a *App) mountInspector(r *mux.Router, cfg *config.Config) {
+	if cfg.Inspector.Mode == inspectorAuto {
+		inspect.Mount(r, a.inspectorOptions())
+	}
+}
+
+// mountInside adds them to the admin listener, as the configuration in force says.
+func (a *App) mountInside(r *mux.Router) {
+	inspect.Mount(r.MatcherFunc(func(*http.Request, *mux.RouteMatch) bool {
+		return a.engine.Config().Inspector.Mode != inspectorOff
+	}).Subrouter(), a.inspectorOptions())
+}
+
+func (a *App) inspectorOptions() inspect.Options {
+	return inspect.Options{
+		Service: a.service, Dialects: a.dialects, Version: Version(), Log: a.log.Named("inspect"), Heartbeat: heartbeat,
+		Failed: func(code string) { a.metrics.Failed("inspect", code) },
+	}
+}
+
+// inspectorTab leads those to the inspector who may look where clients are served.
+func (a *App) inspectorTab(who mapping.Principal) []page.Tab {
+	if a.engine.Config().Inspector.Mode != inspectorAuto {
+		return nil
+	}
+	return inspect.Tab(who)
+}

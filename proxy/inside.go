@@ -1,0 +1,41 @@
+package proxy
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/gorilla/mux"
+)
+
+// Inside are routes of the admin listener. They are taken without a key: who reaches that listener may see
+// everything that belongs to no tenant.
+type Inside struct {
+	Owns  func(path string) bool
+	Mount func(r *mux.Router)
+}
+
+// insideRoutes answers by the routes that the admin listener has besides. Requests for them pass the guards that look
+// at a request itself, and leave lines in both logs, as those of clients do. Nobody is asked for a key.
+func (s *Server) insideRoutes() (http.Handler, error) {
+	if s.opt.Inside == nil {
+		return http.NotFoundHandler(), nil
+	}
+	proxies, err := newTrustedProxies(nil)
+	if err != nil {
+		return nil, err
+	}
+	f := s.refuser
+	none := operations{}
+	h := http.Handler(newRouter(f, none, s.opt.Inside.Mount))
+	for _, guard := range slices.Backward([]func(http.Handler) http.Handler{
+		withRequestID,
+		recorder{f, none, proxies, &s.times, s.opt.Tracer}.guard,
+		recoverer{f}.guard,
+		bodyGuard{f, s.cfg.Limits, &s.times}.guard,
+		pathGuard{f}.guard,
+		auditGuard{f, none, proxies, s.opt.Audit, s.opt.Does}.guard,
+	}) {
+		h = guard(h)
+	}
+	return h, nil
+}

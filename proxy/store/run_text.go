@@ -1,0 +1,48 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// saying makes the filter of a search for a text: nil when all pass.
+func saying(text string) func(*mapping.Run) bool {
+	if text == "" {
+		return nil
+	}
+	plain := strings.ToLower(text)
+	quoted := plain
+	if b, err := rawjson.Encode(plain); err == nil {
+		quoted = strings.Trim(string(b), `"`)
+	}
+	return func(r *mapping.Run) bool {
+		for _, id := range []string{r.ID, r.ThreadID, r.TaskID} {
+			if strings.Contains(id, plain) {
+				return true
+			}
+		}
+		if r.Fault != nil && strings.Contains(strings.ToLower(r.Fault.Message+" "+r.Fault.Code), plain) {
+			return true
+		}
+		return holds(r.Kwargs, plain, quoted) || holds(r.Metadata, plain, quoted)
+	}
+}
+
+// holds reports whether JSON has the text, as it is or with its quotes and line breaks escaped. Where a client wrote
+// letters as numbers, they are read first.
+func holds(raw json.RawMessage, plain, quoted string) bool {
+	if bytes.Contains(raw, []byte(`\u`)) {
+		var v any
+		if json.Unmarshal(raw, &v) == nil {
+			if b, err := rawjson.Encode(v); err == nil {
+				raw = b
+			}
+		}
+	}
+	low := string(bytes.ToLower(raw))
+	return strings.Contains(low, plain) || strings.Contains(low, quoted)
+}
