@@ -183,4 +183,4 @@ func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 }
 
 // Capture is inspector.capture in force.
-func (e *Engine) Capture() string { return captureErrors }
+func (e *Engine) Capture() string { return e.Config().Inspector.Capture }
