@@ -49,6 +49,11 @@ type Dialect struct {
 	Flavours []Flavour
 	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
 
+	// Clients is what the dialect's clients are called beside those of others, and Observe how they see the
+	// events of a run. nil: nobody is shown that.
+	Clients string
+	Observe func(o Observed) Observer
+
 	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)
 	// Detect reports whether the server at up speaks this dialect. It does one

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"embed"
+	"maps"
 	"net/http"
 	"path"
 	"strings"
@@ -52,6 +53,7 @@ func newPage(name, here string, modules ...string) titled {
 	}
 	functions := page.Functions()
 	functions["join"] = strings.Join
+	maps.Copy(functions, runFunctions)
 	assets := page.Assets{Styles: []string{"inspect/web/inspect.css"}}
 	for _, m := range modules {
 		assets.Modules = append(assets.Modules, "inspect/web/"+m)

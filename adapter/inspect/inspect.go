@@ -63,7 +63,7 @@ var (
 )
 
 // routes are all of them. Each file of pages has its own.
-func routes() []route { return slices.Concat(assetRoutes, runRoutes) }
+func routes() []route { return slices.Concat(assetRoutes, runRoutes, oneRunRoutes, callRoutes) }
 
 // Mount adds the routes to r.
 func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }

@@ -19,6 +19,8 @@ func Dialect() adapter.Dialect {
 		Documents: documents(),
 		Temporary: []string{face.TemporaryUploads},
 		Flavours:  flavours(),
+		Clients:   "Task and step",
+		Observe:   face.Observe,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,

@@ -24,6 +24,8 @@ func Dialect() adapter.Dialect {
 		Documents: documents(),
 		Flavours:  flavours(),
 		Webhook:   render.WebhookBody,
+		Clients:   "Thread and run",
+		Observe:   render.Observe,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,

@@ -1,0 +1,20 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Text is as Shown, for texts of several lines: line feeds and tabs stay.
+func Text(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if unicode.IsPrint(c) || c == '\n' || c == '\t' {
+			b.WriteRune(c)
+		} else {
+			fmt.Fprintf(&b, `\u{%x}`, c)
+		}
+	}
+	return b.String()
+}
