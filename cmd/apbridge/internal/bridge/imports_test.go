@@ -31,7 +31,7 @@ var laws = map[string]law{
 	// The suite makes an adapter.Upstream, which holds a config.Agent.
 	"adapter/adaptertest": {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	// A dialect that tests mount, both halves and an agent in one folder.
-	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule"}},
+	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/body":            {ours: []string{"mapping", "mapping/rawjson"}},
 	// A face without a backend: it answers from the service, and knows neither a dialect nor the machine.
 	"adapter/inspect":           {ours: []string{"adapter", "adapter/inspect/export", "adapter/inspect/timeline", "adapter/page", "adapter/sse", "mapping", "mapping/state"}},
@@ -41,7 +41,7 @@ var laws = map[string]law{
 	"adapter/sse":               {},
 	"adapter/taskstep":          {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
 	"adapter/taskstep/backend":  {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule"}},
-	"adapter/taskstep/face":     {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/failpoint", "mapping/rawjson", "mapping/rule"}},
+	"adapter/taskstep/face":     {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/failpoint", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/threadrun":         {ours: []string{"adapter", "adapter/threadrun/backend", "adapter/threadrun/face", "adapter/threadrun/face/render", "mapping"}},
 	"adapter/threadrun/backend": {ours: []string{"adapter", "adapter/sse", "adapter/upstream", "mapping", "mapping/pause", "mapping/rawjson"}},
 	"adapter/threadrun/face":    {ours: []string{"adapter", "adapter/body", "adapter/sse", "adapter/threadrun/face/render", "adapter/threadrun/protocol", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
