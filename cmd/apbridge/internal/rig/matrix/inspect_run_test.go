@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/adapter/adaptertest/toy"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
@@ -41,7 +44,7 @@ func TestInspectorShowsARun(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			b := rig.Configured(t, "inspector: {capture: all}"+oneAgent, map[string]http.Handler{"a": agent})
-			b.Wait(`{"messages":[{"role":"user","content":"hi"}]}`).OK()
+			b.Wait("hi").OK()
 			id := newestRun(b)
 			at := "/inspect/runs/" + id
 			v := b.Get(at).OK()
@@ -96,7 +99,7 @@ func TestInspectorShowsWhatAgentsAnswered(t *testing.T) {
 		t.Run(capture, func(t *testing.T) {
 			t.Parallel()
 			b := rig.Configured(t, "inspector: {capture: "+capture+"}"+agent, map[string]http.Handler{"a": hostile()})
-			b.Wait(`{"messages":[{"role":"user","content":"hi"}]}`)
+			b.Wait("hi")
 			at := "/inspect/runs/" + newestRun(b)
 			v := b.Get(at).OK()
 			if v.Text("status") != "error" || v.Text("error.code") == "" {
@@ -138,7 +141,7 @@ func TestInspectorKeepsCallsAsConfigured(t *testing.T) {
 	t.Parallel()
 	for capture, kept := range map[string]bool{"errors": false, "all": true, "off": false} {
 		b := rig.Configured(t, "inspector: {capture: "+capture+"}"+oneAgent, legacy())
-		b.Wait(`{"messages":[{"role":"user","content":"hi"}]}`).OK()
+		b.Wait("hi").OK()
 		at := "/inspect/runs/" + newestRun(b)
 		v := b.Get(at).OK()
 		if n := len(v.List("calls")); (n > 0) != kept {
@@ -182,4 +185,42 @@ func TestInspectorHasAColumnForEachDialect(t *testing.T) {
 	if v.Text("columns.0") != "Toy" || len(v.List("columns")) != 3 || !strings.Contains(v.String(), `{"name":"line"}`) {
 		t.Errorf("%s", v)
 	}
+}
+
+// TestInspectorPagesALongRun: every event stands on one page, and steps are counted through all of them.
+func TestInspectorPagesALongRun(t *testing.T) {
+	t.Parallel()
+	const steps = 9_990
+	play := adaptertest.ChatPlay()
+	play.Frames = slices.Concat(play.Frames[:8], slices.Repeat([]string{`updates {"think":{}}`, `updates {"work":{"n":1}}`}, steps/2), play.Frames[8:])
+	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}, rig.AsThreads, func(a *config.Agent) { a.MaxSteps = steps })
+	b.Wait("hi").OK()
+	at := "/inspect/runs/" + newestRun(b)
+	begun := time.Now()
+	b.Do("GET", at, "", asBrowser...).OK()
+	t.Logf("the first page took %s", time.Since(begun))
+	var seqs, names []string
+	for next := "0"; next != ""; {
+		v := b.Get(at + "?limit=1000&after=" + next).OK()
+		for _, row := range v.List("rows") {
+			if seq := rig.Dig(row, "seq"); seq != nil {
+				seqs = append(seqs, fmt.Sprintf("%.0f", seq))
+			}
+			for _, s := range dugList(row, "cells.1") {
+				names = append(names, fmt.Sprint(rig.Dig(s, "name")))
+			}
+		}
+		if next = ""; v.At("next") != nil {
+			next = fmt.Sprintf("%.0f", v.At("next"))
+		}
+	}
+	unique := slices.Compact(slices.Clone(seqs))
+	if len(seqs) < steps || len(unique) != len(seqs) || !slices.Contains(names, fmt.Sprintf("step %d", steps/2)) {
+		t.Errorf("%d events, %d of them once, newest step %v", len(seqs), len(unique), names[max(0, len(names)-2):])
+	}
+}
+
+func dugList(v any, path string) []any {
+	list, _ := rig.Dig(v, path).([]any)
+	return list
 }
