@@ -42,8 +42,8 @@ func (i *inspector) serveAsset(w http.ResponseWriter, r *http.Request) error {
 // refusedPage tells why there is no other.
 var refusedPage = newPage("refused", "")
 
-// newPage is the page of a template below page, with the modules that it loads.
-func newPage(name, here string, modules ...string) titled {
+// newPage is the page of a template below page, with the modules and styles that it loads.
+func newPage(name, here string, files ...string) titled {
 	read := func(name string) string {
 		text, err := templates.ReadFile("page/" + name + ".html")
 		if err != nil {
@@ -55,8 +55,12 @@ func newPage(name, here string, modules ...string) titled {
 	functions["join"] = strings.Join
 	maps.Copy(functions, runFunctions)
 	assets := page.Assets{Styles: []string{"inspect/web/inspect.css"}}
-	for _, m := range modules {
-		assets.Modules = append(assets.Modules, "inspect/web/"+m)
+	for _, file := range files {
+		if path.Ext(file) == ".css" {
+			assets.Styles = append(assets.Styles, "inspect/web/"+file)
+		} else {
+			assets.Modules = append(assets.Modules, "inspect/web/"+file)
+		}
 	}
 	return titled{page.New(read("nav")+read(name), functions).With(assets), here}
 }

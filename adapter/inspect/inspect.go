@@ -31,6 +31,10 @@ type Options struct {
 	Dialects adapter.Dialects
 	Version  string
 	Log      *zap.Logger
+	// About tells of agents what the service does not.
+	About About
+	// DefaultAgent is the name of the one that is meant where none is named; "": there is none.
+	DefaultAgent func() string
 	// Heartbeat is the interval between heartbeats of a stream of changes.
 	Heartbeat time.Duration
 	// Failed is told the code of each request that is answered with an error; nil: nobody is told.
@@ -41,6 +45,7 @@ type Options struct {
 type inspector struct {
 	Options
 	look time.Duration // between two looks for changes
+	used *usages
 }
 
 // lookEvery is how old the news of a page may be.
@@ -63,12 +68,14 @@ var (
 )
 
 // routes are all of them. Each file of pages has its own.
-func routes() []route { return slices.Concat(assetRoutes, runRoutes, oneRunRoutes, callRoutes) }
+func routes() []route { return slices.Concat(assetRoutes, runRoutes, oneRunRoutes, callRoutes, agentRoutes) }
 
 // Mount adds the routes to r.
 func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }
 
-func newInspector(o Options) *inspector { return &inspector{Options: o, look: lookEvery} }
+func newInspector(o Options) *inspector {
+	return &inspector{Options: o, look: lookEvery, used: newUsages(o.Service.Runs)}
+}
 
 func (i *inspector) mount(r *mux.Router) {
 	for _, one := range routes() {

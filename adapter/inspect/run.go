@@ -24,7 +24,7 @@ var oneRunRoutes = []route{
 	{"GET", "/runs/{run_id}/export/{form}", looking, readsRun, (*inspector).exportRun},
 }
 
-var runPage = newPage("run", "", "run.js")
+var runPage = newPage("run", "runs", "run.js", "run.css")
 
 // rowsShown is how many events a page has, unless its address says another number up to rowsMost.
 const (
@@ -49,6 +49,7 @@ type runView struct {
 	Questions []mapping.Interrupt `json:"questions,omitempty"`
 	Losses    []mapping.Loss      `json:"losses,omitempty"`
 	Timing    timeline.Timing     `json:"timing"`
+	Usage     *usage              `json:"usage,omitempty"` // of a run that has ended; nil: not known
 	Capture   string              `json:"capture"`
 	Calls     []*timeline.Call    `json:"calls"`
 	Answered  *callView           `json:"answered,omitempty"` // the newest call that went wrong, of a run that did
@@ -143,6 +144,9 @@ func (i *inspector) fill(ctx context.Context, v *runView, a *timeline.Axis, call
 		return err
 	}
 	v.Timing = timeline.TimingOf(&a.Run, time.Now(), agent, calls)
+	rows := []runRow{{RunID: v.RunID, Status: v.Status}}
+	i.used.fill(ctx, rows)
+	v.Usage = rows[0].Usage
 	if a.Run.Fault != nil {
 		if v.Answered, err = i.answered(ctx, v.RunID, v.Calls); err != nil {
 			return err

@@ -19,7 +19,7 @@ var callRoutes = []route{
 	{"GET", "/runs/{run_id}/calls/{n}/{part}", looking, readsRun, (*inspector).serveCallBytes},
 }
 
-var callPage = newPage("call", "")
+var callPage = newPage("call", "runs", "run.css")
 
 // callView is one call of the agent, with both bodies.
 type callView struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-var eventPage = newPage("event", "")
+var eventPage = newPage("event", "runs", "run.css")
 
 // eventView is an event with the bytes that were logged, and those that clients got of it.
 type eventView struct {

@@ -19,49 +19,95 @@ var runRoutes = []route{
 
 var runsPage = newPage("runs", "runs", "runs.js")
 
-// runList is what the list of runs shows.
+// runList is a page of the list of runs.
 type runList struct {
-	Runs []runRow `json:"runs"`
+	Filter runFilter `json:"filter"`
+	Runs   []runRow  `json:"runs"`
+	Next   string    `json:"next,omitempty"` // the place to go on from; "": these were the last
+
+	Agents   []string            `json:"-"` // to choose from
+	Statuses []mapping.RunStatus `json:"-"`
+	Query    string              `json:"-"` // of the events of this list
+	Older    string              `json:"-"` // the query of the next page
+	First    bool                `json:"-"` // it begins with the newest
 }
 
-// runRow is one run in the list.
-type runRow struct {
-	RunID     string            `json:"run_id"`
-	ThreadID  string            `json:"thread_id"`
-	Agent     string            `json:"agent"`
-	Status    mapping.RunStatus `json:"status"`
-	Owner     string            `json:"owner"`
-	CreatedAt time.Time         `json:"created_at"`
+// Newest is the query of the first page.
+func (l runList) Newest() string { return l.Filter.address("") }
+
+// statuses are all that a run can have.
+var statuses = []mapping.RunStatus{
+	mapping.RunPending, mapping.RunRunning, mapping.RunInterrupted, mapping.RunSuccess, mapping.RunError, mapping.RunTimeout,
 }
 
 func (i *inspector) serveRuns(w http.ResponseWriter, r *http.Request) error {
-	list, err := i.runs(r.Context(), adapter.RunQuery{Limit: 50})
+	f := readFilter(r.URL.Query())
+	list, err := i.runs(r.Context(), f)
 	if err != nil {
+		return err
+	}
+	list.Statuses = statuses
+	if list.Agents, err = i.agentNames(r.Context()); err != nil {
 		return err
 	}
 	return i.show(w, r, runsPage, "Runs", list)
 }
 
-func (i *inspector) runs(ctx context.Context, q adapter.RunQuery) (list runList, err error) {
-	list.Runs = []runRow{}
-	for run, err := range i.Service.RunIndex.List(ctx, q) {
-		if err != nil {
-			return list, err
-		}
-		list.Runs = append(list.Runs, runRow{run.ID, run.ThreadID, run.Agent, run.Status, run.Owner, run.CreatedAt})
+// runs is a page of the list, with why each run waits and what it has used.
+func (i *inspector) runs(ctx context.Context, f runFilter) (list runList, err error) {
+	list = runList{Filter: f, Runs: []runRow{}, First: f.before == "", Query: f.address(f.before)}
+	found, err := i.found(ctx, f)
+	if err != nil {
+		return list, err
 	}
+	if len(found) > f.limit {
+		found = found[:f.limit]
+		list.Next = markOfRun(found[f.limit-1])
+		list.Older = f.address(list.Next)
+	}
+	now := time.Now()
+	for _, run := range found {
+		list.Runs = append(list.Runs, i.row(ctx, run, now))
+	}
+	i.used.fill(ctx, list.Runs)
 	return list, nil
 }
 
-func (i *inspector) followRuns(w http.ResponseWriter, r *http.Request) error {
-	return i.follow(w, r, func(ctx context.Context) (string, error) {
-		list, err := i.runs(ctx, adapter.RunQuery{Limit: 50})
-		return markOf(list.Runs), err
-	})
+// found are the runs of a page, and one more where there is one.
+func (i *inspector) found(ctx context.Context, f runFilter) ([]mapping.Run, error) {
+	q, err := f.query()
+	if err != nil {
+		return nil, err
+	}
+	return adapter.All(i.Service.RunIndex.List(ctx, q))
 }
 
-// markOf is another one for other contents.
-func markOf(v any) string {
-	sum := sha256.Sum256(fmt.Append(nil, v))
-	return hex.EncodeToString(sum[:12])
+func (i *inspector) agentNames(ctx context.Context) (names []string, err error) {
+	list, _, err := i.Service.Agents.Search(ctx, adapter.AgentQuery{SortBy: "name", Asc: true, Limit: listLong})
+	for _, a := range list {
+		if a.Configured {
+			names = append(names, a.Graph)
+		}
+	}
+	return names, err
+}
+
+// waitsAnew is how old the reasons of runs at work may be on a page.
+const waitsAnew = 5 * time.Second
+
+// followRuns tells when a list changes. While one of its runs is at work, what that waits for does by itself.
+func (i *inspector) followRuns(w http.ResponseWriter, r *http.Request) error {
+	f := readFilter(r.URL.Query())
+	return i.follow(w, r, func(ctx context.Context) (string, error) {
+		found, err := i.found(ctx, f)
+		sum, active := sha256.New(), false
+		for _, run := range found {
+			fmt.Fprintln(sum, run.ID, run.Status, run.Parked, run.Attempt, run.UpdatedAt.UnixMicro())
+			active = active || run.Status.Active()
+		}
+		if active {
+			fmt.Fprintln(sum, time.Now().Truncate(waitsAnew).Unix())
+		}
+		return hex.EncodeToString(sum.Sum(nil)[:12]), err
+	})
 }

@@ -49,9 +49,9 @@ export function element(name, attributes = {}, ...children) {
   return e;
 }
 
-/** As the bridge's pages show a text from outside: nothing invisible is in it. */
+/** As the bridge's pages show a text from outside: nothing invisible is in it (page.Shown). */
 export function shown(text) {
-  return String(text).replace(/[^\P{C}]|[\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+  return String(text ?? "").replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 }
 
 /** A time as the pages write it. */
@@ -60,4 +60,20 @@ export function clock(at) {
   const two = (n) => String(n).padStart(2, "0");
   const month = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][t.getUTCMonth()];
   return `${t.getUTCDate()} ${month}, ${two(t.getUTCHours())}:${two(t.getUTCMinutes())}:${two(t.getUTCSeconds())} UTC`;
+}
+
+/** The button that pauses a page, and what it says of itself. The watch is what live returns; follow makes it. */
+export function pausable(follow) {
+  const bar = document.querySelector("p.live");
+  const button = bar.querySelector("button"), status = bar.querySelector("[role=status]");
+  const words = { live: "Live.", paused: "Paused: the page stands still.", waiting: "The bridge does not answer; trying again.", gone: "This is not there any more.", over: "It has ended." };
+  const watch = follow((state) => { status.textContent = words[state]; });
+  button.addEventListener("click", () => {
+    if (watch.paused) watch.resume();
+    else watch.pause();
+    button.setAttribute("aria-pressed", String(watch.paused));
+    button.textContent = watch.paused ? "Go on with updates" : "Pause updates";
+  });
+  bar.hidden = false;
+  return watch;
 }

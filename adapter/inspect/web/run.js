@@ -1,10 +1,9 @@
-import { element, live, load, shown } from "./live.js";
+import { element, live, load, pausable, shown } from "./live.js";
 
 // The axis of a run grows while its last page is looked at. Beyond so many lines the oldest make room.
 const most = 2000;
 
 const region = document.querySelector("[data-run]");
-const said = document.getElementById("live");
 
 function seconds(s) {
   if (s < 0.001) return `${(s * 1000).toFixed(2)} ms`;
@@ -56,29 +55,16 @@ function follow() {
     status.className = `status ${page.status}`;
     why.textContent = shown(page.why);
   };
-  const stream = live(region.dataset.live, async () => {
-    for (let more = true; more;) {
+  const watch = pausable((tell) => live(region.dataset.live, async () => {
+    for (let more = true; more && !watch.paused;) {
       const page = await load(`${run}?after=${last}${tokens === "true" ? "&tokens=show" : ""}`);
       add(page);
       more = Boolean(page.next);
-      if (page.whole) stream.close();
+      if (!page.whole) continue;
+      watch.close();
+      tell("over");
     }
-  }, (now) => { said.textContent = words[now] ?? ""; });
-  pauseButton(stream);
-}
-
-const words = {
-  live: "New events are added as they come.", paused: "Paused.",
-  waiting: "The connection is lost; it is tried again.", gone: "The run is not there any more.",
-};
-
-function pauseButton(stream) {
-  const button = element("button", { type: "button", "aria-pressed": "false" }, "Pause");
-  button.addEventListener("click", () => {
-    if (stream.paused) stream.resume(); else stream.pause();
-    button.setAttribute("aria-pressed", String(stream.paused));
-  });
-  said.before(button);
+  }, tell));
 }
 
 if (region && region.dataset.next === "0" && region.dataset.whole !== "true") follow();

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// observer sees the steps of a task.
-type observer struct {
+// stepObserver sees the steps of a task.
+type stepObserver struct {
 	steps *rule.StepFolder
 	made  int // the number of the newest step
 	layout
@@ -25,11 +25,11 @@ func Observe(o adapter.Observed) adapter.Observer {
 	if o.Run.Flavour == FlavourTopic {
 		l.topic = o.Run.ThreadID
 	}
-	return &observer{steps: rule.NewStepFolder(o.Run.TaskID, mode), layout: l}
+	return &stepObserver{steps: rule.NewStepFolder(o.Run.TaskID, mode), layout: l}
 }
 
 // See has a step where what it tells happened, and once more where it is known whether it is the last, if that is later.
-func (o *observer) See(e *state.Entry) (seen []adapter.Sight) {
+func (o *stepObserver) See(e *state.Entry) (seen []adapter.Sight) {
 	for _, s := range o.steps.Add(e) {
 		note := "handed out from here on"
 		if s.N > o.made {
@@ -47,6 +47,6 @@ func (o *observer) See(e *state.Entry) (seen []adapter.Sight) {
 	return seen
 }
 
-func (o *observer) sight(s mapping.Step, note string) adapter.Sight {
+func (o *stepObserver) sight(s mapping.Step, note string) adapter.Sight {
 	return adapter.Sight{Name: "step " + strconv.Itoa(s.N), ID: s.ID, Note: note, Type: "application/json", Bytes: func() []byte { return written(o.step, &s) }}
 }

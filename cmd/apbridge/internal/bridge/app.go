@@ -58,6 +58,7 @@ type App struct {
 	tracer     *trace.Tracer // may be nil
 	hop        string        // this process, in mapping.HopsHeader
 	calls      *front.Calls
+	checkups   *front.Checkups
 }
 
 // Option is what New puts into a bridge besides.
@@ -68,7 +69,7 @@ type Option func(*App)
 func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger, options ...Option) (*App, error) {
 	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}, hop: "apbridge;id=" + mapping.NewID()}
 	a.reloads = a.metrics.Reloads()
-	a.calls = front.NewCalls(a.metrics)
+	a.calls, a.checkups = front.NewCalls(a.metrics), front.NewCheckups()
 	for _, o := range options {
 		o(a)
 	}

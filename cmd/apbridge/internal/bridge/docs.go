@@ -33,7 +33,7 @@ func static(body []byte) http.Handler {
 // pages are the paths of the pages for people.
 func (a *App) pages() (map[string]http.Handler, error) {
 	return front.Pages(front.Options{
-		Version: Version(), Dialects: a.dialects, Config: a.engine.Config, Agent: a.shownAgent, Answered: a.calls.Answered,
+		Version: Version(), Dialects: a.dialects, Config: a.engine.Config, Agent: a.shownAgent, Health: a.checkups, Answered: a.calls.Answered,
 		Caller: callerOf, More: a.inspectorTab, Log: a.log.Named("pages"),
 	})
 }

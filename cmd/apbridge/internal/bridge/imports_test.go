@@ -34,7 +34,7 @@ var laws = map[string]law{
 	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/body":            {ours: []string{"mapping", "mapping/rawjson"}},
 	// A face without a backend: it answers from the service, and knows neither a dialect nor the machine.
-	"adapter/inspect":           {ours: []string{"adapter", "adapter/inspect/export", "adapter/inspect/timeline", "adapter/page", "adapter/sse", "mapping", "mapping/state"}},
+	"adapter/inspect":           {ours: []string{"adapter", "adapter/body", "adapter/inspect/export", "adapter/inspect/timeline", "adapter/page", "adapter/sse", "mapping", "mapping/state"}},
 	"adapter/inspect/export":    {ours: []string{"adapter", "adapter/inspect/timeline", "mapping", "mapping/state"}},
 	"adapter/inspect/timeline":  {ours: []string{"adapter", "mapping", "mapping/state"}},
 	"adapter/page":              {},

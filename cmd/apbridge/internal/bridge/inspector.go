@@ -34,6 +34,7 @@ func (a *App) mountInside(r *mux.Router) {
 func (a *App) inspectorOptions() inspect.Options {
 	return inspect.Options{
 		Service: a.service, Dialects: a.dialects, Version: Version(), Log: a.log.Named("inspect"), Heartbeat: heartbeat,
+		About: a.aboutAgents, DefaultAgent: func() string { return a.engine.Config().DefaultAgent },
 		Failed: func(code string) { a.metrics.Failed("inspect", code) },
 	}
 }

@@ -42,7 +42,7 @@ func (f *front) agents(r *http.Request) (list []listed) {
 			agents[name] = a
 		}
 	}
-	found := f.health.of(r.Context(), agents)
+	found := f.Health.Of(r.Context(), agents)
 	for name, a := range agents {
 		l := listed{Name: name, Default: name == cfg.DefaultAgent, Dialect: a.Dialect(), Health: found[name]}
 		if f.Answered != nil && who.MayReadMetrics() {

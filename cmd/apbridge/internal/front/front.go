@@ -25,6 +25,8 @@ type Options struct {
 	Config func() *config.Config
 	// Agent is a configured agent, nil where it has just been taken away.
 	Agent func(name string) Agent
+	// Health asks the agents how they are; nil: one of the pages' own.
+	Health *Checkups
 	// Answered is when an agent answered a call last; the zero time: not since the start. nil: nobody knows.
 	Answered func(name string) time.Time
 	// Caller is what is known of the caller of a request, besides its principal.
@@ -57,7 +59,10 @@ var (
 
 // Pages are the handlers of both pages, by their paths.
 func Pages(o Options) (map[string]http.Handler, error) {
-	f := &front{Options: o, health: newHealth(), home: page.New(homeText, page.Functions()), docs: page.New(docsText, page.Functions())}
+	if o.Health == nil {
+		o.Health = NewCheckups()
+	}
+	f := &front{Options: o, home: page.New(homeText, page.Functions()), docs: page.New(docsText, page.Functions())}
 	for _, d := range o.Dialects.Documents() {
 		routes, err := readRoutes(d)
 		if err != nil {
@@ -71,7 +76,6 @@ func Pages(o Options) (map[string]http.Handler, error) {
 // front is what both pages share.
 type front struct {
 	Options
-	health     *health
 	home, docs *page.Page
 	routes     []document
 }

@@ -161,22 +161,22 @@ func TestHealth(t *testing.T) {
 // which nobody may know is not asked at all. An agent that replaces it is asked anew.
 func TestVisitorsCostAgentsNothing(t *testing.T) {
 	t.Parallel()
-	h, now := newHealth(), time.Now()
+	h, now := NewCheckups(), time.Now()
 	h.now = func() time.Time { return now }
 	a := &played{profile: "fine"}
 	for range 50 {
-		if got := h.of(t.Context(), map[string]Agent{"a": a})["a"]; got.State != Answers || !got.Asked.Equal(now) {
+		if got := h.Of(t.Context(), map[string]Agent{"a": a})["a"]; got.State != Answers || !got.Asked.Equal(now) {
 			t.Fatalf("%+v", got)
 		}
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	now = now.Add(fresh)
-	if got := h.of(left, map[string]Agent{"a": a})["a"]; got.State != Answers || a.asked.Load() != 2 {
+	if got := h.Of(left, map[string]Agent{"a": a})["a"]; got.State != Answers || a.asked.Load() != 2 {
 		t.Errorf("a visitor who left: %+v, asked %d times", got, a.asked.Load())
 	}
 	next := &played{profile: "another"}
-	if got := h.of(t.Context(), map[string]Agent{"a": next})["a"]; got.Message != "another" {
+	if got := h.Of(t.Context(), map[string]Agent{"a": next})["a"]; got.Message != "another" {
 		t.Errorf("a new agent: %+v", got)
 	}
 	hidden := &played{profile: "hidden"}

@@ -35,11 +35,12 @@ type Health struct {
 	State   State
 	Message string    // for people: why, or what the agent is like
 	Asked   time.Time // zero: not yet
+	Took    time.Duration
 }
 
-// health asks agents how they are, each at most once in fresh, however many want to know and
+// Checkups asks agents how they are, each at most once in fresh, however many want to know and
 // however many: visitors cost agents nothing. Safe for concurrent use.
-type health struct {
+type Checkups struct {
 	now   func() time.Time
 	mu    sync.Mutex
 	known map[string]*checkup
@@ -52,11 +53,12 @@ type checkup struct {
 	found Health
 }
 
-func newHealth() *health { return &health{now: time.Now, known: map[string]*checkup{}} }
+// NewCheckups has asked nobody yet.
+func NewCheckups() *Checkups { return &Checkups{now: time.Now, known: map[string]*checkup{}} }
 
-// of is how agents are. It waits for those that have to be asked, at most for patience; one that another visitor has
+// Of is how agents are. It waits for those that have to be asked, at most for patience; one that another visitor has
 // just asked for is told of as it was.
-func (h *health) of(ctx context.Context, agents map[string]Agent) map[string]Health {
+func (h *Checkups) Of(ctx context.Context, agents map[string]Agent) map[string]Health {
 	// A visitor who leaves has asked all the same.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
@@ -64,7 +66,9 @@ func (h *health) of(ctx context.Context, agents map[string]Agent) map[string]Hea
 	asking.SetLimit(atOnce)
 	for _, c := range h.due(agents) {
 		asking.Go(func() error {
+			begun := time.Now()
 			found := ask(ctx, c.agent)
+			found.Took = time.Since(begun)
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			found.Asked = h.now()
@@ -77,7 +81,7 @@ func (h *health) of(ctx context.Context, agents map[string]Agent) map[string]Hea
 }
 
 // due are the agents to ask now. They count as asked from here on.
-func (h *health) due(agents map[string]Agent) (list []*checkup) {
+func (h *Checkups) due(agents map[string]Agent) (list []*checkup) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.now()
@@ -95,7 +99,7 @@ func (h *health) due(agents map[string]Agent) (list []*checkup) {
 	return list
 }
 
-func (h *health) found(agents map[string]Agent) map[string]Health {
+func (h *Checkups) found(agents map[string]Agent) map[string]Health {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := make(map[string]Health, len(agents))

@@ -2,6 +2,8 @@ package matrix
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,5 +63,119 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: runs, key: 
 		if got := [2]int{rig.Status(t, r.URL+"/inspect"), rig.Status(t, "http://"+addr+"/inspect")}; got != want {
 			t.Errorf("%s: %v, want %v", mode, got, want)
 		}
+	}
+}
+
+// TestInspectorFindsRuns: each filter, alone, finds what it should; pages follow each other without a gap, also where
+// the run that one ended with has gone.
+func TestInspectorFindsRuns(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, b: {url: $A, dialect: taskstep}}\ndefault_agent: a", legacy())
+	made := func(agent, text, more string) (run, thread string) {
+		r.Do("POST", "/runs/wait", `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":"`+text+`"}]}`+more+`}`).OK()
+		newest := r.Get("/inspect?limit=1").OK()
+		return newest.Text("runs.0.run_id"), newest.Text("runs.0.thread_id")
+	}
+	first, _ := made("a", "Gr\\u00fcn \\\"ivy\\\"", `,"metadata":{"user":"ann"}`)
+	second, thread := made("b", "blue", "")
+	third, _ := made("a", "red", "")
+	at := url.QueryEscape(r.Get("/inspect").OK().Text("runs.1.created_at"))
+	for query, want := range map[string][]string{
+		"": {third, second, first}, "agent=b": {second}, "status=success": {third, second, first}, "status=error": nil,
+		"thread=" + thread: {second}, "text=BLUE": {second}, "text=" + url.QueryEscape(`grün "IVY"`): {first}, "text=" + second: {second},
+		"metadata=" + url.QueryEscape(`{"user":"ann"}`): {first}, "key=nobody": nil, "agent=a&text=red": {third},
+		"since=" + at: {third, second}, "until=" + at: {second, first}, "until=2020-01-02T03:04": nil, "limit=2": {third, second},
+	} {
+		got := r.Get("/inspect?" + query)
+		if want == nil && got.Status == 404 {
+			continue
+		}
+		if found := rig.Pluck(got.OK().List("runs"), "run_id"); !slices.EqualFunc(found, want, func(a any, b string) bool { return a == b }) {
+			t.Errorf("%s: %v, want %v", query, found, want)
+		}
+	}
+	for _, query := range []string{"metadata=x", "metadata=[]", "since=soon", "before=x"} {
+		if got := r.Do("GET", "/inspect?"+query, "", asBrowser...); got.Status/100 != 4 || !rig.Says(string(got.Body), "This cannot be shown") {
+			t.Errorf("%s: %d %s", query, got.Status, got)
+		}
+	}
+	next := r.Get("/inspect?limit=2").OK().Text("next")
+	r.Do("DELETE", "/threads/"+thread, "").Want(t, 204)
+	if got := r.Get("/inspect?limit=2&before=" + next).OK(); got.Text("runs.0.run_id") != first || got.At("next") != nil {
+		t.Errorf("after a run that has gone: %s", got)
+	}
+}
+
+// TestInspectorSaysWhyRunsWait: a run that asks waits for an answer, one that failed says by what, and what the
+// messages of a run say of tokens is summed up.
+func TestInspectorSaysWhyRunsWait(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep, approval: step}}", legacy())
+	r.Wait(`{"messages":[{"role":"user","content":"<script>alert(1)</script>\u202e"}]}`).OK()
+	got := r.Get("/inspect").OK()
+	if got.Text("runs.0.reason") != "question" || !rig.Says(got.Text("runs.0.why"), "to be answered") {
+		t.Errorf("%s", got)
+	}
+	page := string(r.Do("GET", "/inspect?text="+url.QueryEscape("<script>alert(1)"), "", asBrowser...).OK().Body)
+	if !rig.Says(page, "to be answered", "&lt;script&gt;alert(1)") || strings.Contains(page, "<script>a") {
+		t.Errorf("%s", page)
+	}
+}
+
+// TestInspectorTellsOfChanges: a list says when a run is added, a reader that comes back hears of nothing that it
+// knows, and the stream ends with the bridge.
+func TestInspectorTellsOfChanges(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, oneAgent, legacy())
+	_, first := r.Stream("GET", "/inspect/events", "", 1)
+	mark := first[0].ID
+	told := make(chan []rig.Frame, 1)
+	go func() {
+		_, frames, _ := r.TryStream("GET", "/inspect/events", "", 1, "Last-Event-ID", mark)
+		told <- frames
+	}()
+	r.Wait(`{"messages":[{"role":"user","content":"hi"}]}`).OK()
+	if frames := <-told; len(frames) != 1 || frames[0].Event != "changed" || frames[0].ID == mark {
+		t.Errorf("%v, knowing %s", frames, mark)
+	}
+}
+
+// TestInspectorShowsAgents: what each speaks, how it is and what it cannot be told; a message to one makes a run, and
+// a form of another page's does not.
+func TestInspectorShowsAgents(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, gone: {url: 'http://127.0.0.1:1', dialect: taskstep}}\ndefault_agent: a", legacy())
+	got := r.Get("/inspect/agents").OK()
+	if got.Text("agents.0.name") != "a" || got.Text("agents.0.state") != "answers" || got.Text("agents.0.dialect") != "taskstep" ||
+		got.At("agents.0.default") != true || len(got.List("agents.0.lost")) == 0 || got.Text("agents.1.state") != "does not answer" {
+		t.Errorf("%s", got)
+	}
+	r.Do("GET", "/inspect/agents", "", asBrowser...).Want(t, 200, "a task/step agent", "dropped", `action="../inspect/agents/a/try"`)
+	form := func(headers ...string) rig.Answer {
+		return r.Do("POST", "/inspect/agents/a/try", "text=hello", append(headers, "Content-Type", "application/x-www-form-urlencoded")...)
+	}
+	for _, foreign := range [][]string{{"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "none"}, {"Origin", "null"}, {"Sec-Fetch-Site", "same-site", "Origin", r.URL}} {
+		if got := form(foreign...); got.Status != 403 {
+			t.Errorf("%v: %d %s", foreign, got.Status, got)
+		}
+	}
+	r.Do("POST", "/inspect/agents/a/try", "text=", "Content-Type", "application/x-www-form-urlencoded").Want(t, 422)
+	r.Do("POST", "/inspect/agents/nobody/try", "text=x", "Content-Type", "application/x-www-form-urlencoded").Want(t, 404)
+	if runs := r.Get("/inspect").OK().List("runs"); len(runs) != 0 {
+		t.Fatalf("refused forms have made %v", runs)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "POST", r.URL+"/inspect/agents/a/try", strings.NewReader("text=hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {r.URL}, "Content-Type": {"application/x-www-form-urlencoded"}}
+	sent, err := http.DefaultTransport.RoundTrip(req) // which follows nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = sent.Body.Close()
+	run := r.Get("/inspect").OK().Text("runs.0.run_id")
+	if to := sent.Header.Get("Location"); sent.StatusCode != http.StatusSeeOther || to != "../../../inspect/runs/"+run {
+		t.Errorf("%d to %q, want run %s", sent.StatusCode, to, run)
 	}
 }

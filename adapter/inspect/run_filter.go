@@ -1,0 +1,127 @@
+package inspect
+
+import (
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const (
+	listShort = 50  // runs on a page
+	listLong  = 200 // that a module may ask for at once
+)
+
+// runFilter is what a list of runs was asked for, as a form sends it: all conditions hold.
+type runFilter struct {
+	Agent    string `json:"agent,omitempty"`
+	Status   string `json:"status,omitempty"`
+	Owner    string `json:"key,omitempty"` // the id of a key
+	Thread   string `json:"thread,omitempty"`
+	Text     string `json:"text,omitempty"`
+	Metadata string `json:"metadata,omitempty"`
+	Since    string `json:"since,omitempty"`
+	Until    string `json:"until,omitempty"`
+	before   string
+	limit    int
+}
+
+// fields are the parts of a filter by their names in an address, in the order of the form.
+func (f *runFilter) fields() []struct {
+	name string
+	at   *string
+} {
+	return []struct {
+		name string
+		at   *string
+	}{
+		{"text", &f.Text}, {"agent", &f.Agent}, {"status", &f.Status}, {"key", &f.Owner}, {"thread", &f.Thread}, {"metadata", &f.Metadata},
+		{"since", &f.Since}, {"until", &f.Until}, {"before", &f.before},
+	}
+}
+
+func readFilter(values url.Values) runFilter {
+	f := runFilter{limit: listShort}
+	for _, one := range f.fields() {
+		*one.at = strings.TrimSpace(values.Get(one.name))
+	}
+	if n, err := strconv.Atoi(values.Get("limit")); err == nil {
+		f.limit = min(max(n, 1), listLong)
+	}
+	return f
+}
+
+// Any reports whether something is left out of the list.
+func (f runFilter) Any() bool { return f != runFilter{before: f.before, limit: f.limit} }
+
+// address is the query that asks for the same from another place of the list on; "" is its beginning.
+func (f runFilter) address(before string) string {
+	f.before = before
+	values := url.Values{}
+	for _, one := range f.fields() {
+		if *one.at != "" {
+			values.Set(one.name, *one.at)
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return "?" + values.Encode()
+}
+
+// query is the filter as the service wants it. It asks for one run more, which tells whether there is one.
+func (f runFilter) query() (q adapter.RunQuery, err error) {
+	q = adapter.RunQuery{Agent: f.Agent, ThreadID: f.Thread, Owner: f.Owner, Text: f.Text, Limit: f.limit + 1}
+	if f.Status != "" {
+		q.Status = []mapping.RunStatus{mapping.RunStatus(f.Status)}
+	}
+	if f.Metadata != "" {
+		var object map[string]json.RawMessage
+		if json.Unmarshal([]byte(f.Metadata), &object) != nil || object == nil {
+			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, `The metadata to look for is no JSON object. Write one, such as {"user":"ann"}.`)
+		}
+		q.Metadata = json.RawMessage(f.Metadata)
+	}
+	if q.Since, err = moment(f.Since); err != nil {
+		return q, err
+	}
+	if q.Until, err = moment(f.Until); err != nil {
+		return q, err
+	}
+	q.Before, err = readMark(f.before)
+	return q, err
+}
+
+// moment reads a time as a form or a program writes it; a form says no zone, and means UTC.
+func moment(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%q is no time. Write one like 2026-01-02T15:04:05, in UTC.", text)
+}
+
+// markOfRun is the place of a run in the list, for an address.
+func markOfRun(r mapping.Run) string {
+	return strconv.FormatInt(r.CreatedAt.UnixMicro(), 36) + "." + r.ID
+}
+
+func readMark(text string) (adapter.RunMark, error) {
+	if text == "" {
+		return adapter.RunMark{}, nil
+	}
+	at, id, _ := strings.Cut(text, ".")
+	us, err := strconv.ParseInt(at, 36, 64)
+	if err != nil || id == "" {
+		return adapter.RunMark{}, mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor, "The place in the list cannot be read. Begin with the newest runs again.")
+	}
+	return adapter.RunMark{RunID: id, CreatedAt: time.UnixMicro(us)}, nil
+}

@@ -1,0 +1,70 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// runRow is one run in a list. Texts for people are made here, once for the page and for its module.
+type runRow struct {
+	RunID     string            `json:"run_id"`
+	ThreadID  string            `json:"thread_id"`
+	Agent     string            `json:"agent"`
+	Status    mapping.RunStatus `json:"status"`
+	Parked    bool              `json:"parked,omitempty"`
+	Owner     string            `json:"key"`
+	CreatedAt time.Time         `json:"created_at"`
+	EndedAt   *time.Time        `json:"ended_at,omitempty"`
+	Took      string            `json:"took"`             // up to now, where it has not ended
+	Reason    adapter.Reason    `json:"reason,omitempty"` // what it waits for
+	Why       string            `json:"why,omitempty"`    // the same in a sentence, or why it failed
+	Usage     *usage            `json:"usage,omitempty"`  // nil: not known
+	Place     string            `json:"place"`            // in the list, for before
+}
+
+func (i *inspector) row(ctx context.Context, r mapping.Run, now time.Time) runRow {
+	row := runRow{
+		RunID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Status: r.Status, Parked: r.Parked, Owner: r.Owner, CreatedAt: r.CreatedAt,
+		Took: took(r, now), Place: markOfRun(r),
+	}
+	if !r.EndedAt.IsZero() {
+		row.EndedAt = &r.EndedAt
+	}
+	if r.Fault != nil {
+		row.Why = r.Fault.Message
+	}
+	if r.Status.Active() || r.Status == mapping.RunInterrupted {
+		if e, err := i.Service.Explainer.Explain(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // it may be gone by now
+			row.Reason, row.Why = e.Reason, e.Message
+		}
+	}
+	return row
+}
+
+// took is how long a run took, or takes by now; one that has not begun takes nothing.
+func took(r mapping.Run, now time.Time) string {
+	switch {
+	case r.StartedAt.IsZero():
+		return "–"
+	case r.EndedAt.IsZero():
+		return Span(now.Sub(r.StartedAt))
+	}
+	return Span(r.EndedAt.Sub(r.StartedAt))
+}
+
+// Span is a duration for people.
+func Span(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}

@@ -1,0 +1,56 @@
+package bridge
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/apbridge/apbridge/adapter/inspect"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/front"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+)
+
+// aboutAgents are agents as the inspector shows them. How the calls of all who use one went is told to those alone
+// who may read the metrics.
+func (a *App) aboutAgents(ctx context.Context, names []string) map[string]inspect.AgentInfo {
+	agents, asked := map[string]*engine.Agent{}, map[string]front.Agent{}
+	for _, name := range names {
+		if agent, ok := a.engine.Agent(name); ok {
+			agents[name], asked[name] = agent, agent
+		}
+	}
+	health := a.checkups.Of(ctx, asked)
+	all := make(map[string]inspect.AgentInfo, len(agents))
+	for name, agent := range agents {
+		h := health[name]
+		info := inspect.AgentInfo{
+			Dialect: agent.Dialect(), State: string(h.State), Good: h.State == front.Answers, Known: h.State != front.Unasked, Profile: h.Message,
+			Asked: h.Asked, Took: h.Took, Settings: settingsOf(agent.Config),
+		}
+		if traits, known := agent.Known(); known {
+			info.Kind, info.Stateful = traits.Kind, !traits.Opaque
+		}
+		if mapping.PrincipalOf(ctx).MayReadMetrics() {
+			info.Calls = shownCalls(a.calls.Newest(name))
+		}
+		all[name] = info
+	}
+	return all
+}
+
+func shownCalls(s front.CallSummary) *inspect.AgentCalls {
+	return &inspect.AgentCalls{Calls: s.Calls, Failed: s.Failed, Median: inspect.Span(s.Median), Slow: inspect.Span(s.Slow), Answered: s.Answered}
+}
+
+// settingsOf are the keys that clients of an agent notice. None of them is a secret.
+func settingsOf(c config.Agent) []inspect.Setting {
+	return []inspect.Setting{
+		{Key: "dialect", Value: c.Dialect}, {Key: "assistant", Value: c.Assistant}, {Key: "approval", Value: c.Approval},
+		{Key: "stepping.mode", Value: c.Stepping.Mode}, {Key: "multitask_default", Value: c.Multitask},
+		{Key: "concurrency", Value: strconv.Itoa(c.Concurrency)}, {Key: "queue", Value: strconv.Itoa(c.Queue)},
+		{Key: "max_steps", Value: strconv.Itoa(c.MaxSteps)}, {Key: "retries", Value: strconv.Itoa(c.Retries)},
+		{Key: "step_timeout", Value: c.StepTimeout.String()}, {Key: "run_timeout", Value: c.RunTimeout.String()},
+		{Key: "passthrough", Value: strconv.FormatBool(c.Passthrough)}, {Key: "memory.transcript", Value: c.Memory.Transcript},
+	}
+}
