@@ -2,9 +2,12 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
+	"mime"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -62,11 +65,13 @@ func artifactsOf(run *mapping.Run) adapter.TaskRef {
 	return adapter.TaskRef{Agent: run.Agent, ID: run.TaskID, Flavour: run.Flavour}
 }
 
+// previewOf goes by what the file is said to be, or by its name. One of which neither says anything may be a text.
 func previewOf(a *mapping.Artifact) string {
+	kind, _, _ := strings.Cut(cmp.Or(a.MIMEType, mime.TypeByExtension(path.Ext(a.Path))), ";")
 	switch {
-	case slices.Contains(images, a.MIMEType) && a.Size <= previewImage:
+	case slices.Contains(images, kind) && a.Size <= previewImage:
 		return "image"
-	case strings.HasPrefix(a.MIMEType, "text/") || strings.HasPrefix(a.MIMEType, "application/json"):
+	case kind == "" || strings.HasPrefix(kind, "text/") || kind == "application/json":
 		return "text"
 	}
 	return ""

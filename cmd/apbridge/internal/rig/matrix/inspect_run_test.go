@@ -224,3 +224,24 @@ func dugList(v any, path string) []any {
 	list, _ := rig.Dig(v, path).([]any)
 	return list
 }
+
+// TestInspectorPreviewsFiles: as plain text that runs nothing, whatever the agent says that they are.
+func TestInspectorPreviewsFiles(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
+	b.Wait("hi").OK()
+	at := "/inspect/runs/" + newestRun(b)
+	files := b.Get(at).OK().List("files")
+	if len(files) != 1 || rig.Dig(files[0], "preview") != "text" {
+		t.Fatalf("files %v", files)
+	}
+	shown := b.Get(at + "/files/" + fmt.Sprint(rig.Dig(files[0], "artifact_id"))).OK()
+	policy := shown.Header.Get("Content-Security-Policy")
+	if shown.String() != "42" || shown.Header.Get("Content-Type") != "text/plain; charset=utf-8" || !rig.Says(policy, "sandbox", "default-src 'none'") {
+		t.Errorf("%s, %s, %s", shown, shown.Header.Get("Content-Type"), policy)
+	}
+	page := b.Do("GET", at, "", asBrowser...).OK()
+	if !strings.Contains(string(page.Body), `<iframe class="preview" sandbox title="Preview of out/result.txt"`) {
+		t.Errorf("%s", page)
+	}
+}

@@ -1,0 +1,45 @@
+// A window of headless Chromium, and what is asked of every page of the bridge's own.
+import axe from "axe-core";
+import { chromium } from "playwright-core";
+import assert from "node:assert/strict";
+
+/** The browser of the tests. */
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+
+/** A page in a window of its own; body uses it. What the browser complained about fails the test. */
+export async function shown(browser, url, options, body) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const complaints = [];
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  try {
+    await page.goto(url);
+    await body(page);
+    assert.deepEqual(complaints, []);
+  } finally {
+    await context.close();
+  }
+}
+
+/** Everything that folds is opened. */
+export const unfold = (page) => page.evaluate(() => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
+
+/** What reaches out of the window to the right and is in nothing that scrolls by itself. */
+export const sticksOut = (page) => page.evaluate(() => {
+  const scrolls = (e) => e && (["auto", "scroll"].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+  const out = [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !scrolls(e));
+  return { wide: document.documentElement.scrollWidth > innerWidth, out: out.slice(0, 5).map((e) => e.outerHTML.slice(0, 120)) };
+});
+
+/** Axe finds nothing, and the page is as light or dark as it was asked to be. Axe comes past the page's policy. */
+export async function accessible(page, colorScheme) {
+  await unfold(page);
+  await page.evaluate(axe.source);
+  const { violations, passes } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+  assert.deepEqual(violations.map((v) => [v.id, v.help, v.nodes.slice(0, 3).map((n) => n.html)]), []);
+  assert.ok(passes.some((p) => p.id === "color-contrast"), "contrast was not looked at");
+  const back = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  assert.equal(back === "rgb(255, 255, 255)", colorScheme === "light");
+}
