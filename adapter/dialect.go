@@ -51,6 +51,10 @@ type Dialect struct {
 
 	// Code are programs that ask for a run once more as clients of the face would. nil: there are none.
 	Code func(a Asked) []Code
+	// Clients is what the dialect's clients are called beside those of others, and Observe how they see the
+	// events of a run. nil: nobody is shown that.
+	Clients string
+	Observe func(o Observed) Observer
 
 	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)

@@ -22,6 +22,7 @@ type Service struct {
 	ThreadLog ThreadLog
 	RunIndex  RunIndex
 	Explainer Explainer
+	Calls     Calls
 	Storage   Storage
 	Limits    Limits // nil: nothing bounds anybody
 	Tasks     Tasks

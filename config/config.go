@@ -39,6 +39,8 @@ type Config struct {
 type Inspector struct {
 	// Mode auto serves them where clients are served, and on the admin listener, if there is one; admin there alone.
 	Mode string `yaml:"mode" choice:"auto admin off" alone:"true"`
+	// Capture is of which runs the calls of their agents are kept: of those that failed, of all, or of none.
+	Capture string `yaml:"capture" choice:"off errors all"`
 }
 
 // Log is what is written to standard error; the format auto is console on a terminal, else

@@ -49,7 +49,7 @@ func Default() *Config {
 		CORS:  CORS{Origins: []string{}},
 		Audit: Audit{MaxSize: 100 << 20, Keep: 10, Reads: true},
 
-		Inspector: Inspector{Mode: "auto"},
+		Inspector: Inspector{Mode: "auto", Capture: "errors"},
 	}
 }
 

@@ -78,6 +78,9 @@ type Head struct {
 	// Attempt of a started event, from 1; of an end event, when it was not the
 	// first.
 	Attempt int `json:"attempt,omitempty"`
+	// AgentTime, on an end event: how long a call of the agent was under way while the process that
+	// ended the run worked on it.
+	AgentTime time.Duration `json:"agent_ns,omitempty"`
 	// Ahead, on a started event of an older version, which could ask for a step before
 	// the result of the one before was logged. It is read, and never written.
 	Ahead bool `json:"ahead,omitempty"`

@@ -3,6 +3,7 @@ package inspect
 import (
 	"embed"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -59,6 +60,7 @@ func newPage(name, here string, loads ...string) titled {
 	functions["list"] = func(v ...any) []any { return v }
 	functions["has"] = func(list []string, one string) bool { return slices.Contains(list, one) }
 	functions["ascii"] = func(value string) string { return adapter.InASCII(json.RawMessage(value)) }
+	maps.Copy(functions, runFunctions)
 	assets := page.Assets{Styles: []string{"inspect/web/inspect.css"}}
 	for _, name := range loads {
 		if path.Ext(name) == ".css" {

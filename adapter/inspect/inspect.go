@@ -73,7 +73,7 @@ var (
 
 // routes are all of them. Each file of pages has its own.
 func routes() []route {
-	return slices.Concat(assetRoutes, runRoutes, agentRoutes, threadRoutes, checkpointRoutes, actRoutes)
+	return slices.Concat(assetRoutes, runRoutes, oneRunRoutes, callRoutes, agentRoutes, threadRoutes, checkpointRoutes, actRoutes)
 }
 
 // Mount adds the routes to r.

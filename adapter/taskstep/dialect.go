@@ -20,6 +20,8 @@ func Dialect() adapter.Dialect {
 		Temporary: []string{face.TemporaryUploads},
 		Flavours:  flavours(),
 		Code:      code,
+		Clients:   "Task and step",
+		Observe:   face.Observe,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,

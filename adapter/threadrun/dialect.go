@@ -25,6 +25,8 @@ func Dialect() adapter.Dialect {
 		Flavours:  flavours(),
 		Webhook:   render.WebhookBody,
 		Code:      code,
+		Clients:   "Thread and run",
+		Observe:   render.Observe,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,

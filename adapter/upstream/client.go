@@ -43,7 +43,7 @@ type Client struct {
 	opt     Options
 	agent   string
 	tracer  adapter.Tracer // may be nil
-	secrets []string
+	secrets secrets
 	reads   *resty.Client
 	writes  *resty.Client
 }
@@ -189,8 +189,8 @@ func hit(call *Call, at failpoint.Point) {
 
 // secretsOf lists what must never be shown: configured header values, with and without
 // their scheme, and a password in the URL.
-func secretsOf(up adapter.Upstream, root string) []string {
-	var list []string
+func secretsOf(up adapter.Upstream, root string) secrets {
+	var list secrets
 	add := func(s string) {
 		if s = strings.TrimSpace(s); len(s) >= 4 {
 			list = append(list, s)
@@ -213,9 +213,4 @@ func secretsOf(up adapter.Upstream, root string) []string {
 }
 
 // Redact takes the bridge's own credentials out of a text.
-func (c *Client) Redact(text string) string {
-	for _, secret := range c.secrets {
-		text = strings.ReplaceAll(text, secret, "[hidden]")
-	}
-	return text
-}
+func (c *Client) Redact(text string) string { return c.secrets.redact(text) }

@@ -22,7 +22,8 @@ const (
 // proxy that the environment names. A connection that is unused for idle is closed. A call
 // that may change something is asked for its permit (adapter.Permitted) and is written
 // once: only GET and HEAD are sent again when an older connection breaks. Every call is
-// counted. How long an answer may take is for the context of the call.
+// counted, and kept where its context asks for that. How long an answer may take is for the context
+// of the call.
 func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 	conns := max(up.Config.Concurrency, connsFloor)
 	dialer := &net.Dialer{Timeout: dialTimeout}
@@ -51,7 +52,8 @@ func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 	if up.Through != nil {
 		next = up.Through(next)
 	}
-	return adapter.Permitted(&exchanger{meter: up.Meter, agent: up.Name, next: next})
+	kept := &keeper{secrets: secretsOf(up, up.Config.URL), next: next}
+	return adapter.Permitted(&exchanger{meter: up.Meter, agent: up.Name, next: kept})
 }
 
 // conn is a connection that counts what was written to it.

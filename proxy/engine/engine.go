@@ -66,6 +66,8 @@ type Engine struct {
 	grants   grants
 	compared comparison
 
+	callsMemory atomic.Int64 // bytes of calls that runs at work keep
+
 	unrenewed complaint.Complaint // of beats, which are one after the other
 }
 

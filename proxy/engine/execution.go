@@ -38,6 +38,7 @@ type execution struct {
 	memory *Recalled          // StartRequest.Memory, until the agent is given it
 	told   []mapping.ItemName // what the agent is told of it, until that is logged
 	span   *trace.Run         // nil: none is made
+	calls  *keptCalls
 
 	cancel context.CancelCauseFunc
 	departure
@@ -65,6 +66,7 @@ func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *ex
 	x = &execution{
 		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken, from: c.From,
 		before: c.Running, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory, alone: o.New.MustNotExist, next: o.further, cancel: cancel,
+		calls: s.e.newKeptCalls(),
 	}
 	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}
 	x.buffer = s.e.log.Acquire(c.Run) // before the run is known anywhere: its readers wait for us
@@ -78,7 +80,7 @@ func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *ex
 	x.countBegin()
 	x.logBegin()
 	logged := c.Logged // nothing else of c lives as long as the run
-	return x, func() { x.work(adapter.WithPermit(ctx, x.stillHolds), logged) }
+	return x, func() { x.work(adapter.WithCallKeeper(adapter.WithPermit(ctx, x.stillHolds), x.calls), logged) }
 }
 
 // work executes the run and leaves the process in order, whatever happened.

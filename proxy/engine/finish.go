@@ -96,6 +96,7 @@ func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool)
 	d.x.hideTokenAt(&out)
 	d.tellFault(out)
 	ctx = context.WithoutCancel(ctx)
+	d.x.keepCalls(ctx, out)
 	s := newSettling(d.x, out)
 	if over, err := s.until(ctx, s.overdue); over || d.x.e.root.Err() != nil {
 		d.finished(s, err)
@@ -153,6 +154,7 @@ func (d *departure) handOver(ctx context.Context) {
 	if d.x.rec != nil {
 		d.x.rec.flush()
 	}
+	d.x.keepCalls(ctx, mapping.Outcome{Parked: true})
 	if err := d.x.e.st.Release(ctx, d.x.run.ID, d.x.fence); err != nil && !errors.Is(err, store.ErrFenced) {
 		d.x.e.zap.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(d.x.run.ID))
 	}
@@ -162,6 +164,7 @@ func (d *departure) handOver(ctx context.Context) {
 func (d *departure) free() {
 	d.x.e.running.remove(d.x)
 	d.x.e.log.Release(d.x.buffer)
+	d.x.calls.forget()
 	d.x.e.meter.RunEnded(d.x.agent.Name, d.counted(), codeOf(d.outcome))
 	d.x.logLeave(d.counted())
 	d.x.endSpan(d.counted())

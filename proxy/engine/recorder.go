@@ -311,7 +311,7 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.app.close(ctx, nil, r.endOf(out))
 	}
-	ev := mapping.Event{RunID: r.x.run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out}}
+	ev := mapping.Event{RunID: r.x.run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.agentTime()}}
 	if n := r.x.run.Attempt; n > 1 {
 		ev.Head.Attempt = n
 	}

@@ -47,7 +47,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects
 		Threads: &threads{c}, Index: &index{c}, States: &states{c}, Past: &past{c},
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c}, Storage: &storage{c},
 		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: &agents{core: c},
-		Assistants: &assistants{c}, Crons: &crons{c},
+		Assistants: &assistants{c}, Crons: &crons{c}, Calls: &calls{c},
 		Topics: &topics{c}, Interactions: &interactions{c},
 	}, nil
 }

@@ -45,7 +45,7 @@ const (
 var fixKey = store.Key{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
 
 // since says from which version of the schema on a database can hold what begins so.
-var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps latest": 12, "time to live": 14, "cancelled because": 14, "by meaning": 16}
+var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps latest": 12, "time to live": 14, "cancelled because": 14, "by meaning": 16, "calls": 23}
 
 // C7: what each version of the schema has written is read by this program. testdata/upgrade
 // has a database of each version with a little of everything in it, and what is read of
@@ -63,8 +63,15 @@ func TestC7EveryOlderDatabaseIsRead(t *testing.T) {
 	if err != nil || len(migrations) == 0 {
 		t.Fatal(migrations, err)
 	}
+	versions := make([]int, len(migrations))
+	for i, m := range migrations {
+		_, err := fmt.Sscanf(filepath.Base(m), "%05d_", &versions[i])
+		if err != nil {
+			t.Fatal(m, err)
+		}
+	}
 	if *writeFixture {
-		newest := fixture(len(migrations))
+		newest := fixture(versions[len(versions)-1])
 		if !exists(newest) {
 			makeFixture(t, newest)
 		}
@@ -74,15 +81,15 @@ func TestC7EveryOlderDatabaseIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range len(migrations) {
-		t.Run(fmt.Sprint(n+1), func(t *testing.T) {
+	for _, version := range versions {
+		t.Run(fmt.Sprint(version), func(t *testing.T) {
 			t.Parallel()
-			name := fixture(n + 1)
+			name := fixture(version)
 			if !exists(name) {
 				t.Fatalf("there is no %s: run this test with -update, before the schema changes further", name)
 			}
-			want := slices.DeleteFunc(strings.Split(string(all), "\n"), func(line string) bool { return tooNew(line, n+1) })
-			if n+1 < questionsHaveRuns {
+			want := slices.DeleteFunc(strings.Split(string(all), "\n"), func(line string) bool { return tooNew(line, version) })
+			if version < questionsHaveRuns {
 				for i, line := range want {
 					want[i] = runOfQuestion.ReplaceAllString(line, "$1")
 				}
@@ -201,6 +208,7 @@ func writeAll(b *bench) {
 	b.ok(err)
 	c := b.create(fixtureRun(fixThread, fixRun))
 	link := mapping.Link{Agent: "echo", TaskID: fixRun, Remote: "remote", Steps: []string{"one"}}
+	b.ok(b.KeepCalls(b.ctx, fixRun, c.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {N: 2, Head: []byte(`{}`)}}))
 	out := mapping.Artifact{ID: rule.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
 	e := ending(mapping.RunSuccess)
 	e.Webhook = &store.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
@@ -328,10 +336,20 @@ func readRuns(b *bench, thread string, note noter) {
 	}
 	note("runs", runs, err)
 	for _, r := range runs {
+		readCalls(b, r.ID, note)
 		task, err := b.Task(b.ctx, r.TaskID)
 		note("task", task, err)
 		asked, err := b.Requests(b.ctx, r.TaskID)
 		note("requests", asked, err)
+	}
+}
+
+func readCalls(b *bench, run string, note noter) {
+	list, err := b.Calls(b.ctx, "", run)
+	b.ok(err)
+	for _, c := range list {
+		call, err := b.Call(b.ctx, "", run, c.N)
+		note("calls", call, err)
 	}
 }
 

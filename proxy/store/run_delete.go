@@ -30,7 +30,7 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if err := release(t, row.key); err != nil {
 			return err
 		}
-		if err := deleteAll(t, row.key, []string{`DELETE FROM runs WHERE id = $1`}); err != nil {
+		if err := deleteAll(t, row.key, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
 			return err
 		}
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {

@@ -36,6 +36,7 @@ var threadParts = []string{
 	`DELETE FROM crons WHERE thread = $1`,
 	`DELETE FROM requests WHERE task IN (SELECT id FROM tasks WHERE thread = $1)`,
 	`DELETE FROM events WHERE thread = $1`,
+	`DELETE FROM run_calls WHERE run IN (SELECT id FROM runs WHERE thread = $1)`,
 	`DELETE FROM runs WHERE thread = $1`,
 	`DELETE FROM tasks WHERE thread = $1`,
 	`DELETE FROM updates WHERE thread = $1`,

@@ -32,6 +32,8 @@ func Dialect() adapter.Dialect {
 		Paths:    []string{"/toy"},
 		Mount:    mount,
 		Refusal:  func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
+		Clients:  "Toy",
+		Observe:  observe,
 		Fields:   append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once")...),
 		Flavours: []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
 		Code:     code,

@@ -66,7 +66,7 @@ export function clock(at) {
 export function pausable(follow) {
   const bar = document.querySelector("p.live");
   const button = bar.querySelector("button"), status = bar.querySelector("[role=status]");
-  const words = { live: "Live.", paused: "Paused: the page stands still.", waiting: "The bridge does not answer; trying again.", gone: "This is not there any more." };
+  const words = { live: "Live.", paused: "Paused: the page stands still.", waiting: "The bridge does not answer; trying again.", gone: "This is not there any more.", over: "It has ended." };
   const watch = follow((state) => { status.textContent = words[state]; });
   button.addEventListener("click", () => {
     if (watch.paused) watch.resume();

@@ -43,6 +43,7 @@ var tables = []table{
 	keyed("runs", `#id tenant run_id owner #thread #task agent assistant_id status #parked holder #fence #attempt strategy #concurrent flavour *metadata *kwargs
  *options base *fault stop #from_seq #last_seq #created_us #updated_us #started_us #ended_us #run_after_us #trimmed cancel_reason left_by`),
 	keyed("events", "#id #thread #seq #run kind #at_us #line checkpoint #base *head *data *snapshot"),
+	listed("run_calls", "run, n", "#run #n *head *sent *received"),
 	listed("links", "thread, agent, task_id", "#thread agent task_id remote *body"),
 	listed("requests", "task, n", "#task #n #has_input *input *additional"),
 	listed("updates", "thread", "#thread holder token"),

@@ -111,8 +111,9 @@ type View struct {
 	within    map[string]bool // the namespaces that are wanted, their parts joined by "|"; nil: all
 	partials  *partials       // set with modeMessages
 
-	emit func(frame []byte)
-	e    *state.Entry
+	outline outline // in the place of emit; nil: none
+	emit    func(frame []byte)
+	e       *state.Entry
 }
 
 // NewView is a reader of a run who wants the frames of set, of what comes after a position.
@@ -177,9 +178,14 @@ func (v *View) data() []byte { return v.e.Data }
 // frame sends the frame of one slot, unless the reader does not want it or has
 // it already. The first reader's encoding is kept for the others.
 func (v *View) frame(slot int, mode Modes, name string, data func() []byte) {
-	if v.wants(slot, mode) {
-		v.emit(v.e.Encoded(slotKey(slot), func() []byte { return v.encode(slot, name, data) }))
+	if !v.wants(slot, mode) {
+		return
 	}
+	if v.outline != nil {
+		v.outline(slot, mode, name, func() []byte { return v.encode(slot, name, data) })
+		return
+	}
+	v.emit(v.e.Encoded(slotKey(slot), func() []byte { return v.encode(slot, name, data) }))
 }
 
 // passing is frame for what is not worth keeping.
@@ -207,11 +213,17 @@ func (v *View) id(slot int) string {
 
 // valuesFrame is frame with the state, which is not joined for it.
 func (v *View) valuesFrame(slot int) {
-	if v.wants(slot, modeValues) {
-		v.emit(v.e.Encoded(slotKey(slot), func() []byte {
-			return sse.AppendPieces(nil, nameWithin("values", v.e.Head.NS), v.e.After.Size(), v.e.After.Pieces(), v.id(slot))
-		}))
+	if !v.wants(slot, modeValues) {
+		return
 	}
+	encode := func() []byte {
+		return sse.AppendPieces(nil, nameWithin("values", v.e.Head.NS), v.e.After.Size(), v.e.After.Pieces(), v.id(slot))
+	}
+	if v.outline != nil {
+		v.outline(slot, modeValues, "values", encode)
+		return
+	}
+	v.emit(v.e.Encoded(slotKey(slot), encode))
 }
 
 // nameWithin is how a nested graph's frames are called: mode|outer|inner. Those

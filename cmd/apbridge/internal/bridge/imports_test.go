@@ -31,10 +31,10 @@ var laws = map[string]law{
 	// The suite makes an adapter.Upstream, which holds a config.Agent.
 	"adapter/adaptertest": {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	// A dialect that tests mount, both halves and an agent in one folder.
-	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule"}},
+	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/body":            {ours: []string{"mapping", "mapping/rawjson"}},
 	// A face without a backend: it answers from the service, and knows neither a dialect nor the machine.
-	"adapter/inspect":              {ours: []string{"adapter", "adapter/body", "adapter/inspect/conversation", "adapter/inspect/difference", "adapter/inspect/question", "adapter/page", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule"}},
+	"adapter/inspect":              {ours: []string{"adapter", "adapter/body", "adapter/inspect/conversation", "adapter/inspect/difference", "adapter/inspect/export", "adapter/inspect/question", "adapter/inspect/timeline", "adapter/page", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/inspect/conversation": {ours: []string{"mapping/rawjson", "mapping/rule", "mapping/state"}, never: []string{"net/http"}},
 	"adapter/inspect/difference":   {ours: []string{"mapping/rawjson"}, never: []string{"net/http"}},
 	"adapter/inspect/question":     {ours: []string{"mapping", "mapping/rawjson", "mapping/rule"}, never: []string{"net/http"}},
@@ -42,7 +42,7 @@ var laws = map[string]law{
 	"adapter/sse":                  {},
 	"adapter/taskstep":             {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
 	"adapter/taskstep/backend":     {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule"}},
-	"adapter/taskstep/face":        {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/failpoint", "mapping/rawjson", "mapping/rule"}},
+	"adapter/taskstep/face":        {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/failpoint", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/threadrun":            {ours: []string{"adapter", "adapter/threadrun/backend", "adapter/threadrun/face", "adapter/threadrun/face/render", "mapping", "mapping/rawjson"}},
 	"adapter/threadrun/backend":    {ours: []string{"adapter", "adapter/sse", "adapter/upstream", "mapping", "mapping/pause", "mapping/rawjson"}},
 	"adapter/threadrun/face":       {ours: []string{"adapter", "adapter/body", "adapter/sse", "adapter/threadrun/face/render", "adapter/threadrun/protocol", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
@@ -144,6 +144,8 @@ var laws = map[string]law{
 
 	// An endpoint that tests start.
 	"proxy/embedding/embeddingtest": {},
+	"adapter/inspect/export":        {ours: []string{"adapter", "adapter/inspect/timeline", "mapping", "mapping/state"}},
+	"adapter/inspect/timeline":      {ours: []string{"adapter", "mapping", "mapping/state"}},
 }
 
 // clocks may not be read in package mapping and below it, but for pause, which no rule imports:

@@ -1,0 +1,30 @@
+package toy
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// observer sees a run as the lines of an answer.
+type observer struct{ steps *rule.StepFolder }
+
+func observe(o adapter.Observed) adapter.Observer {
+	return observer{rule.NewStepFolder(o.Run.TaskID, o.Run.Options.Stepping)}
+}
+
+// See is adapter.Observer: a line for each step, as face.say writes it.
+func (o observer) See(e *state.Entry) (seen []adapter.Sight) {
+	for _, s := range o.steps.Add(e) {
+		if s.Output == nil {
+			continue
+		}
+		quoted, _ := json.Marshal(*s.Output)
+		line := fmt.Appendf(nil, "- %s\n", quoted)
+		seen = append(seen, adapter.Sight{Name: "line", Type: "text/plain", Bytes: func() []byte { return line }})
+	}
+	return seen
+}

@@ -1,0 +1,79 @@
+package adapter
+
+import (
+	"context"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// AgentCall is one exchange with an agent, as it is kept for people to look at. What could let somebody in
+// is not in it: see package upstream.
+type AgentCall struct {
+	N        int64         `json:"n"` // from 1, in the order in which the run's calls ended; the first may be missing
+	At       time.Time     `json:"at"`
+	Took     time.Duration `json:"took_ns"` // to the end of the answer
+	Method   string        `json:"method"`
+	URL      string        `json:"url"`
+	Status   int           `json:"status,omitempty"` // 0: there was no answer, and Error says why
+	Error    string        `json:"error,omitempty"`  // why there is no answer, or why it broke off
+	Sent     CallPart      `json:"sent"`
+	Received CallPart      `json:"received"`
+}
+
+// CallPart is one half of an exchange.
+type CallPart struct {
+	Header map[string]string `json:"header,omitempty"`
+	// Size is how many bytes the body had, of which Body has the first; a list of calls has no bodies.
+	Size int64  `json:"size"`
+	Kept int    `json:"kept"`
+	Body []byte `json:"-"`
+}
+
+// Cut reports whether the body was longer than what is kept of it.
+func (p CallPart) Cut() bool { return p.Size > int64(p.Kept) }
+
+// CallKeeper is given the calls that are made for a run. Safe for concurrent use.
+type CallKeeper interface {
+	// Begin is told of a call that begins. keeps is false where nothing of it is wanted.
+	Begin() (keeps bool)
+	// Room asks for memory for n bytes of a body, and returns how many there is room for.
+	Room(n int) int
+	// End follows each Begin, when the answer has ended or was left; c is nil where nothing was kept.
+	End(c *AgentCall)
+}
+
+type callKeeperKey struct{}
+
+// WithCallKeeper has k told of the calls of agents that are made under ctx.
+func WithCallKeeper(ctx context.Context, k CallKeeper) context.Context {
+	return context.WithValue(ctx, callKeeperKey{}, k)
+}
+
+// CallKeeperOf is what WithCallKeeper was given; nil: none.
+func CallKeeperOf(ctx context.Context) CallKeeper {
+	k, _ := ctx.Value(callKeeperKey{}).(CallKeeper)
+	return k
+}
+
+// Calls reads what was kept of the calls that a run made of its agent.
+type Calls interface {
+	// Of lists a run's calls, oldest first, without their bodies.
+	Of(ctx context.Context, ref RunRef) (KeptCalls, error)
+	// Get returns one with its bodies. NotFound where it is not kept.
+	Get(ctx context.Context, ref RunRef, n int64) (AgentCall, error)
+}
+
+// KeptCalls are the calls of a run that are there to look at.
+type KeptCalls struct {
+	Calls []AgentCall
+	// Capture is what is kept by the configuration in force: off, errors or all.
+	Capture string
+	// Live: the run is at work in this process, and the calls are those of its memory.
+	Live bool
+}
+
+// NoCall is the error for a call that is not kept.
+func NoCall(runID string, n int64) error {
+	return mapping.Errorf(mapping.NotFound, "call_not_found", "Call %d of run %q is not kept.", n, runID)
+}

@@ -1,0 +1,189 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect/timeline"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+)
+
+var readsRun = adapter.Effect{Verb: mapping.Read, Kind: "run"}
+
+var oneRunRoutes = []route{
+	{"GET", "/runs/{run_id}", looking, readsRun, (*inspector).serveRun},
+	{"GET", "/runs/{run_id}/events", looking, readsRun, (*inspector).followRun},
+	{"GET", "/runs/{run_id}/log/{seq}", looking, readsRun, (*inspector).serveEvent},
+	{"GET", "/runs/{run_id}/log/{seq}/{part}", looking, readsRun, (*inspector).serveEventBytes},
+	{"GET", "/runs/{run_id}/files/{artifact_id}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, (*inspector).servePreview},
+	{"GET", "/runs/{run_id}/export/{form}", looking, readsRun, (*inspector).exportRun},
+}
+
+var runPage = newPage("run", "runs", "run.js", "run.css")
+
+// rowsShown is how many events a page has, unless its address says another number up to rowsMost.
+const (
+	rowsShown = 200
+	rowsMost  = 1000
+)
+
+// runView is a page of a run's axis. Of what others have said it has the words, not yet inert.
+type runView struct {
+	RunID     string              `json:"run_id"`
+	ThreadID  string              `json:"thread_id"`
+	TaskID    string              `json:"task_id"`
+	Agent     string              `json:"agent"`
+	Owner     string              `json:"owner,omitempty"`
+	Status    mapping.RunStatus   `json:"status"`
+	Parked    bool                `json:"parked,omitempty"`
+	Attempt   int                 `json:"attempt"`
+	CreatedAt time.Time           `json:"created_at"`
+	EndedAt   *time.Time          `json:"ended_at,omitempty"`
+	Fault     *mapping.Fault      `json:"error,omitempty"`
+	Why       string              `json:"why"` // it stands where it does: of the explainer
+	Questions []mapping.Interrupt `json:"questions,omitempty"`
+	Losses    []mapping.Loss      `json:"losses,omitempty"`
+	Timing    timeline.Timing     `json:"timing"`
+	Usage     *usage              `json:"usage,omitempty"` // of a run that has ended; nil: not known
+	Capture   string              `json:"capture"`
+	Calls     []*timeline.Call    `json:"calls"`
+	Answered  *callView           `json:"answered,omitempty"` // the newest call that went wrong, of a run that did
+	Files     []fileView          `json:"files,omitempty"`
+	Columns   []string            `json:"columns"`
+	Tokens    bool                `json:"tokens"` // are among the rows
+	After     int64               `json:"after,omitempty"`
+	timeline.Page
+}
+
+func (i *inspector) serveRun(w http.ResponseWriter, r *http.Request) error {
+	v, err := i.run(r)
+	if err != nil {
+		return err
+	}
+	return i.show(w, r, runPage, "Run "+v.RunID, v)
+}
+
+// refOf is the run that a request names.
+func refOf(r *http.Request) adapter.RunRef { return adapter.RunRef{RunID: mux.Vars(r)["run_id"]} }
+
+func (i *inspector) axis(r *http.Request) (*timeline.Axis, error) {
+	return timeline.New(r.Context(), i.Service, i.Dialects, refOf(r))
+}
+
+func (i *inspector) run(r *http.Request) (v runView, err error) {
+	ctx := r.Context()
+	a, err := i.axis(r)
+	if err != nil {
+		return v, err
+	}
+	q, err := queryOf(r)
+	if err != nil {
+		return v, err
+	}
+	kept, err := i.Service.Calls.Of(ctx, refOf(r))
+	if err != nil {
+		return v, err
+	}
+	q.Calls = kept.Calls
+	v = viewOf(&a.Run)
+	v.Columns, v.Capture, v.Tokens, v.After = a.Columns(), kept.Capture, q.Tokens, q.After
+	if v.Page, err = a.Page(ctx, q); err != nil {
+		return v, err
+	}
+	for n := range kept.Calls {
+		v.Calls = append(v.Calls, timeline.CallOf(&kept.Calls[n]))
+	}
+	return v, i.fill(ctx, &v, a, kept.Calls)
+}
+
+func viewOf(run *mapping.Run) runView {
+	v := runView{
+		RunID: run.ID, ThreadID: run.ThreadID, TaskID: run.TaskID, Agent: run.Agent, Owner: run.Owner, Status: run.Status, Parked: run.Parked,
+		Attempt: run.Attempt, CreatedAt: run.CreatedAt, Fault: run.Fault, Losses: run.Options.Losses, Calls: []*timeline.Call{},
+	}
+	if !run.EndedAt.IsZero() {
+		v.EndedAt = &run.EndedAt
+	}
+	return v
+}
+
+// queryOf reads after, limit and tokens.
+func queryOf(r *http.Request) (timeline.Query, error) {
+	q := timeline.Query{Limit: rowsShown, Tokens: r.FormValue("tokens") == "show"}
+	for name, into := range map[string]func(int64){"after": func(n int64) { q.After = n }, "limit": func(n int64) { q.Limit = int(min(max(n, 1), rowsMost)) }} {
+		text := r.FormValue(name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s is a number.", name)
+		}
+		into(n)
+	}
+	return q, nil
+}
+
+// fill adds what is not on the axis.
+func (i *inspector) fill(ctx context.Context, v *runView, a *timeline.Axis, calls []adapter.AgentCall) error {
+	why, err := i.Service.Explainer.Explain(ctx, adapter.RunRef{ThreadID: v.ThreadID, RunID: v.RunID})
+	if err != nil {
+		return err
+	}
+	v.Why = why.Message
+	if why.Question != nil {
+		v.Questions = why.Question.Interrupts
+	}
+	agent, err := i.agentTime(ctx, &a.Run)
+	if err != nil {
+		return err
+	}
+	v.Timing = timeline.TimingOf(&a.Run, time.Now(), agent, calls)
+	rows := []runRow{{RunID: v.RunID, Status: v.Status}}
+	i.used.fill(ctx, rows)
+	v.Usage = rows[0].Usage
+	if a.Run.Fault != nil {
+		if v.Answered, err = i.answered(ctx, v.RunID, v.Calls); err != nil {
+			return err
+		}
+	}
+	v.Files, err = i.filesOf(ctx, &a.Run, v.Rows)
+	return err
+}
+
+// agentTime is what the end of a run says of it; 0 while there is none, and of a run of an older version.
+func (i *inspector) agentTime(ctx context.Context, run *mapping.Run) (time.Duration, error) {
+	if run.Status.Active() {
+		return 0, nil
+	}
+	for e, err := range i.Service.Runs.Events(ctx, adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.Cursor{End: true}, nil) {
+		if err != nil {
+			return 0, err
+		}
+		if e.Kind == mapping.KindEnd {
+			return e.Head.AgentTime, nil
+		}
+	}
+	return 0, nil
+}
+
+// followRun tells of each event that is logged, and of each change of the run's status.
+func (i *inspector) followRun(w http.ResponseWriter, r *http.Request) error {
+	ref := refOf(r)
+	return i.follow(w, r, func(ctx context.Context) (string, error) {
+		run, err := i.Service.Runs.Get(ctx, ref)
+		if err != nil {
+			return "", err
+		}
+		if !run.Status.Active() {
+			return string(run.Status), nil
+		}
+		at, err := i.Service.ThreadLog.Position(ctx, run.ThreadID, adapter.Cursor{Live: true})
+		return fmt.Sprintf("%d.%s.%t", at.Seq, run.Status, run.Parked), err
+	})
+}

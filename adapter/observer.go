@@ -1,0 +1,29 @@
+package adapter
+
+import (
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// Observer says how clients of a dialect see the events of a task's runs. Not for concurrent use.
+type Observer interface {
+	// See takes the next event, in their order from the first run's start, and returns what clients get
+	// of it: in the order in which they do, nothing where they see nothing of it.
+	See(e *state.Entry) []Sight
+}
+
+// Observed is the run that an Observer looks at.
+type Observed struct {
+	Run    mapping.Run
+	Opaque bool // its agent shows no state (Traits)
+}
+
+// Sight is one thing that clients get of an event: a frame of a stream, an answer of a call.
+type Sight struct {
+	Name string // what the dialect calls it
+	ID   string // by which clients know it; "": by none
+	Note string // what else is to be said of it, as the beginning of a sentence; "": nothing
+	Type string // the media type of Bytes
+	// Bytes are made when they are asked for, which is once and before the next event is seen.
+	Bytes func() []byte
+}

@@ -1,0 +1,52 @@
+package face
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// stepObserver sees the steps of a task.
+type stepObserver struct {
+	steps *rule.StepFolder
+	made  int // the number of the newest step
+	layout
+}
+
+// Observe is how a client that asks for a task's steps sees the events of its runs. A run that nobody asks
+// the steps of has them as a client would that did.
+func Observe(o adapter.Observed) adapter.Observer {
+	mode := cmp.Or(o.Run.Options.Stepping, mapping.SteppingFree)
+	l := layout{}
+	if o.Run.Flavour == FlavourTopic {
+		l.topic = o.Run.ThreadID
+	}
+	return &stepObserver{steps: rule.NewStepFolder(o.Run.TaskID, mode), layout: l}
+}
+
+// See has a step where what it tells happened, and once more where it is known whether it is the last, if that is later.
+func (o *stepObserver) See(e *state.Entry) (seen []adapter.Sight) {
+	for _, s := range o.steps.Add(e) {
+		note := "handed out from here on"
+		if s.N > o.made {
+			o.made, note = s.N, ""
+		}
+		if s.IsLast {
+			note = "the last step"
+		}
+		seen = append(seen, o.sight(s, note))
+	}
+	if s := o.steps.Held(); s != nil && s.N > o.made {
+		o.made = s.N
+		seen = append(seen, o.sight(*s, "held back until it is known whether it is the last"))
+	}
+	return seen
+}
+
+func (o *stepObserver) sight(s mapping.Step, note string) adapter.Sight {
+	return adapter.Sight{Name: "step " + strconv.Itoa(s.N), ID: s.ID, Note: note, Type: "application/json", Bytes: func() []byte { return written(o.step, &s) }}
+}

@@ -1,0 +1,53 @@
+package render
+
+import (
+	"slices"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// observedModes are those whose frames an observer sees even where the run was not asked for them: they
+// tell what happened, and others tell the same once more.
+const observedModes = modeValues | modeUpdates | modeTuple | modeCustom | Always
+
+// outline is told of a frame in place of a reader: its bytes are made when data is called.
+type outline func(slot int, mode Modes, name string, data func() []byte)
+
+// observer sees the frames of a run's stream.
+type observer struct {
+	v     *View
+	asked Modes
+}
+
+// Observe is how a reader of a run's stream sees its events.
+func Observe(o adapter.Observed) adapter.Observer {
+	asked := ModesOf(o.Run.Options.StreamModes)
+	v := NewView(&o.Run, (asked|observedModes)&^modeMessages, adapter.Cursor{Start: true, K: -1})
+	v.Opaque, v.subgraphs = o.Opaque, true
+	return &observer{v, asked}
+}
+
+func (o *observer) See(e *state.Entry) (seen []adapter.Sight) {
+	o.v.Run.ID = e.RunID
+	o.v.outline = func(slot int, mode Modes, name string, data func() []byte) {
+		s := adapter.Sight{Name: nameWithin(name, e.Head.NS), ID: o.v.id(slot), Type: "text/event-stream", Bytes: data}
+		if mode&o.asked == 0 {
+			s.Note = "for readers that ask for the mode " + modeName(mode)
+		}
+		seen = append(seen, s)
+	}
+	o.v.Frames(e, nil)
+	return seen
+}
+
+func modeName(mode Modes) string {
+	var names []string
+	for name, m := range modeOf {
+		if m == mode {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Concat(names, []string{""})[0]
+}

@@ -1,0 +1,247 @@
+package matrix
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/adapter/adaptertest/toy"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/examples/legacyagent"
+	"github.com/apbridge/apbridge/examples/threadagent"
+)
+
+// hostile is an agent that fails at each step, in words that are not to be believed.
+const hostileWords = `<script>alert(1)</script>` + "\u202e\x1b[31m"
+
+func hostile() http.Handler {
+	works := legacyagent.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/steps") {
+			works.ServeHTTP(w, r)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Set-Cookie", "session=canary")
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprintf(w, "%s %s %s", hostileWords, r.Header.Get("X-Secret"), strings.Repeat("x", 100<<10))
+	})
+}
+
+// newestRun is what the inspector's list has first.
+func newestRun(b *rig.Bridge) string { return b.Get("/inspect").OK().Text("runs.0.run_id") }
+
+// TestInspectorShowsARun: on one axis, with a column for each dialect, before either kind of agent.
+func TestInspectorShowsARun(t *testing.T) {
+	t.Parallel()
+	for kind, agent := range map[string]http.Handler{"taskstep": legacyagent.Handler(), "threadrun": threadagent.Handler()} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := rig.Configured(t, "inspector: {capture: all}"+oneAgent, map[string]http.Handler{"a": agent})
+			b.Wait("hi").OK()
+			id := newestRun(b)
+			at := "/inspect/runs/" + id
+			v := b.Get(at).OK()
+			if v.Text("columns.0") != "Thread and run" || v.Text("columns.1") != "Task and step" || v.At("whole") != true || v.At("timing.agent_known") != true {
+				t.Errorf("%s", v)
+			}
+			kinds := fmt.Sprint(rig.Pluck(v.List("rows"), "kind"))
+			if !strings.HasPrefix(kinds, "[started") || !strings.Contains(kinds, "call") || !strings.HasSuffix(kinds, "end]") && !strings.HasSuffix(kinds, "call]") {
+				t.Errorf("rows %s", kinds)
+			}
+			beside := slices.ContainsFunc(v.List("rows"), func(row any) bool {
+				return rig.Dig(row, "cells.0.0.name") != nil && strings.HasPrefix(fmt.Sprint(rig.Dig(row, "cells.1.0.name")), "step ") && rig.Dig(row, "kind") == "update"
+			})
+			if !beside {
+				t.Errorf("no step stands beside its update: %s", v)
+			}
+			for _, row := range v.List("rows") {
+				seesTheSame(t, b, at, row)
+			}
+			page := b.Do("GET", at, "", asBrowser...).OK()
+			if text := string(page.Body); !rig.Says(text, "Thread and run clients get", "Task and step clients get", "/calls/1", "the end of the run") || strings.Contains(text, `="/`) {
+				t.Errorf("%s", text)
+			}
+		})
+	}
+}
+
+// seesTheSame: each cell opens the bytes as they were sent.
+func seesTheSame(t *testing.T, b *rig.Bridge, at string, row any) {
+	t.Helper()
+	seq, ok := rig.Dig(row, "seq").(float64)
+	if !ok {
+		return
+	}
+	event := b.Get(fmt.Sprintf("%s/log/%.0f", at, seq)).OK()
+	for _, side := range event.List("seen") {
+		sights, _ := rig.Dig(side, "sights").([]any)
+		for _, s := range sights {
+			raw := b.Get(fmt.Sprintf("%s/log/%.0f/%s", at, seq, rig.Dig(s, "part"))).OK()
+			if float64(len(raw.Body)) != rig.Dig(s, "size") || len(raw.Body) == 0 || !strings.HasPrefix(raw.Header.Get("Content-Disposition"), "attachment") {
+				t.Errorf("event %.0f, %v: %s", seq, rig.Dig(s, "name"), raw)
+			}
+		}
+	}
+}
+
+// TestInspectorShowsWhatAgentsAnswered: of a run that failed, inert, without secrets, and cut.
+func TestInspectorShowsWhatAgentsAnswered(t *testing.T) {
+	t.Parallel()
+	const agent = "\nagents: {a: {url: $A, headers: {X-Secret: 'canary-secret'}}}"
+	for capture, kept := range map[string]bool{"errors": true, "all": true, "off": false} {
+		t.Run(capture, func(t *testing.T) {
+			t.Parallel()
+			b := rig.Configured(t, "inspector: {capture: "+capture+"}"+agent, map[string]http.Handler{"a": hostile()})
+			b.Wait("hi")
+			at := "/inspect/runs/" + newestRun(b)
+			v := b.Get(at).OK()
+			if v.Text("status") != "error" || v.Text("error.code") == "" {
+				t.Fatalf("%s", v)
+			}
+			page := b.Do("GET", at, "", asBrowser...).OK()
+			if !kept {
+				if len(v.List("calls")) != 0 || v.At("answered") != nil || !rig.Says(string(page.Body), "inspector.capture: off") {
+					t.Errorf("%s", page)
+				}
+				return
+			}
+			if text := string(page.Body); !rig.Says(text, `&lt;script&gt;alert(1)&lt;/script&gt;\u{202e}\u{1b}[31m [hidden]`, "status 500") || strings.Contains(text, "<script>a") {
+				t.Errorf("%s", text)
+			}
+			n := fmt.Sprintf("%.0f", v.At("answered.n"))
+			call := b.Get(at + "/calls/" + n).OK()
+			if call.At("status") != 500.0 || call.At("received.cut") != true || call.At("received.size").(float64) <= 64<<10 || call.At("received.kept").(float64) > 64<<10 {
+				t.Errorf("%.2000s", call)
+			}
+			har, lines := b.Get(at+"/export/har").OK(), b.Get(at+"/export/ndjson").OK()
+			if har.Text("log.version") != "1.2" || len(har.List("log.entries")) != len(v.List("calls")) {
+				t.Errorf("%.2000s", har)
+			}
+			if first, _, _ := strings.Cut(string(lines.Body), "\n"); !rig.Says(first, `"apbridge_run":1`, `"status":"error"`) || !rig.Says(string(lines.Body), `"kind":"end"`, `"call":`+n) {
+				t.Errorf("%.2000s", lines)
+			}
+			for what, a := range map[string]rig.Answer{"page": page, "call": call, "har": har, "lines": lines, "bytes": b.Get(at + "/calls/" + n + "/received").OK()} {
+				if strings.Contains(string(a.Body), "canary") {
+					t.Errorf("the %s has a secret", what)
+				}
+			}
+		})
+	}
+}
+
+// TestInspectorKeepsCallsAsConfigured: of a run that went well only with all; they go with the run.
+func TestInspectorKeepsCallsAsConfigured(t *testing.T) {
+	t.Parallel()
+	for capture, kept := range map[string]bool{"errors": false, "all": true, "off": false} {
+		b := rig.Configured(t, "inspector: {capture: "+capture+"}"+oneAgent, legacy())
+		b.Wait("hi").OK()
+		at := "/inspect/runs/" + newestRun(b)
+		v := b.Get(at).OK()
+		if n := len(v.List("calls")); (n > 0) != kept {
+			t.Errorf("%s: %d calls are kept", capture, n)
+		}
+		b.Do("DELETE", "/threads/"+v.Text("thread_id"), "").Is(204)
+		for _, path := range []string{at, at + "/calls/1", at + "/log/1", at + "/events", at + "/export/har"} {
+			b.Get(path).Want(t, 404)
+		}
+	}
+}
+
+// TestInspectorShowsNoRunOfAnother: of another tenant there is nothing, and of ids that are none neither.
+func TestInspectorShowsNoRunOfAnother(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, `
+inspector: {capture: all}
+auth: {keys: [{id: mine, key: 0123456789abcdef0123456789abcdef, tenant: one}, {id: other, key: 1123456789abcdef0123456789abcdef, tenant: two}]}`+oneAgent, legacy())
+	mine, other := []string{"X-Api-Key", "0123456789abcdef0123456789abcdef"}, []string{"X-Api-Key", "1123456789abcdef0123456789abcdef"}
+	b.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]}}`, mine...).OK()
+	id := b.Do("GET", "/inspect", "", mine...).OK().Text("runs.0.run_id")
+	for _, path := range []string{"", "/events", "/log/1", "/log/1/data", "/calls/1", "/calls/1/sent", "/export/ndjson", "/export/har", "/files/x"} {
+		if path != "/events" && path != "/files/x" {
+			b.Do("GET", "/inspect/runs/"+id+path, "", mine...).OK()
+		}
+		b.Do("GET", "/inspect/runs/"+id+path, "", other...).Want(t, 404)
+		b.Do("GET", "/inspect/runs/nothing"+path, "", mine...).Want(t, 404)
+	}
+	for _, path := range []string{"/log/x", "/log/99999", "/log/1/nothing", "/calls/x", "/calls/999", "/calls/1/nothing", "/export/pdf", "/files/x"} {
+		b.Do("GET", "/inspect/runs/"+id+path, "", mine...).Want(t, 404)
+	}
+	b.Do("GET", "/inspect/runs/"+id+"?after=x", "", mine...).Want(t, 422)
+}
+
+// TestInspectorHasAColumnForEachDialect: the inspector names none.
+func TestInspectorHasAColumnForEachDialect(t *testing.T) {
+	t.Parallel()
+	b := inFrontSpeaking(t, withToy(), &toy.Agent{Says: []string{`"one"`}})
+	b.Do("POST", "/toy/say", "hi").OK()
+	v := b.Get("/inspect/runs/" + newestRun(b)).OK()
+	if v.Text("columns.0") != "Toy" || len(v.List("columns")) != 3 || !strings.Contains(v.String(), `{"name":"line"}`) {
+		t.Errorf("%s", v)
+	}
+}
+
+// TestInspectorPagesALongRun: every event stands on one page, and steps are counted through all of them.
+func TestInspectorPagesALongRun(t *testing.T) {
+	t.Parallel()
+	const steps = 9_990
+	play := adaptertest.ChatPlay()
+	play.Frames = slices.Concat(play.Frames[:8], slices.Repeat([]string{`updates {"think":{}}`, `updates {"work":{"n":1}}`}, steps/2), play.Frames[8:])
+	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}, rig.AsThreads, func(a *config.Agent) { a.MaxSteps = steps })
+	b.Wait("hi").OK()
+	at := "/inspect/runs/" + newestRun(b)
+	begun := time.Now()
+	b.Do("GET", at, "", asBrowser...).OK()
+	t.Logf("the first page took %s", time.Since(begun))
+	var seqs, names []string
+	for next := "0"; next != ""; {
+		v := b.Get(at + "?limit=1000&after=" + next).OK()
+		for _, row := range v.List("rows") {
+			if seq := rig.Dig(row, "seq"); seq != nil {
+				seqs = append(seqs, fmt.Sprintf("%.0f", seq))
+			}
+			for _, s := range dugList(row, "cells.1") {
+				names = append(names, fmt.Sprint(rig.Dig(s, "name")))
+			}
+		}
+		if next = ""; v.At("next") != nil {
+			next = fmt.Sprintf("%.0f", v.At("next"))
+		}
+	}
+	unique := slices.Compact(slices.Clone(seqs))
+	if len(seqs) < steps || len(unique) != len(seqs) || !slices.Contains(names, fmt.Sprintf("step %d", steps/2)) {
+		t.Errorf("%d events, %d of them once, newest step %v", len(seqs), len(unique), names[max(0, len(names)-2):])
+	}
+}
+
+func dugList(v any, path string) []any {
+	list, _ := rig.Dig(v, path).([]any)
+	return list
+}
+
+// TestInspectorPreviewsFiles: as plain text that runs nothing, whatever the agent says that they are.
+func TestInspectorPreviewsFiles(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
+	b.Wait("hi").OK()
+	at := "/inspect/runs/" + newestRun(b)
+	files := b.Get(at).OK().List("files")
+	if len(files) != 1 || rig.Dig(files[0], "preview") != "text" {
+		t.Fatalf("files %v", files)
+	}
+	shown := b.Get(at + "/files/" + fmt.Sprint(rig.Dig(files[0], "artifact_id"))).OK()
+	policy := shown.Header.Get("Content-Security-Policy")
+	if shown.String() != "42" || shown.Header.Get("Content-Type") != "text/plain; charset=utf-8" || !rig.Says(policy, "sandbox", "default-src 'none'") {
+		t.Errorf("%s, %s, %s", shown, shown.Header.Get("Content-Type"), policy)
+	}
+	page := b.Do("GET", at, "", asBrowser...).OK()
+	if !strings.Contains(string(page.Body), `<iframe class="preview" sandbox title="Preview of out/result.txt"`) {
+		t.Errorf("%s", page)
+	}
+}

@@ -1,0 +1,80 @@
+package service
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// calls are what is kept of the calls that runs made of their agents: those of the database and, of a run at
+// work in this process, those of its memory behind them.
+type calls struct{ *core }
+
+func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
+	kept := adapter.KeptCalls{Capture: s.engine.Capture()}
+	now, live := s.engine.Calls(ref.RunID) // first: a run that leaves meanwhile has them in the database
+	stored, err := s.st.Calls(ctx, ref.ThreadID, ref.RunID)
+	if err != nil {
+		return kept, err
+	}
+	for _, row := range stored {
+		c, err := decodeCall(row)
+		if err != nil {
+			return kept, err
+		}
+		kept.Calls = append(kept.Calls, c)
+	}
+	if _, still := s.engine.Calls(ref.RunID); live && still {
+		kept.Live = true
+		kept.Calls = append(kept.Calls, numbered(now, lastOf(kept.Calls))...)
+	}
+	return kept, nil
+}
+
+func (s *calls) Get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
+	row, err := s.st.Call(ctx, ref.ThreadID, ref.RunID, n)
+	if err == nil {
+		return decodeCall(row)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return adapter.AgentCall{}, err
+	}
+	kept, err := s.Of(ctx, ref)
+	if err != nil {
+		return adapter.AgentCall{}, err
+	}
+	for _, c := range kept.Calls {
+		if c.N == n && kept.Live {
+			return c, nil
+		}
+	}
+	return adapter.AgentCall{}, adapter.NoCall(ref.RunID, n)
+}
+
+func lastOf(list []adapter.AgentCall) int64 {
+	if n := len(list); n > 0 {
+		return list[n-1].N
+	}
+	return 0
+}
+
+// numbered are calls whose numbers go on behind those before.
+func numbered(list []adapter.AgentCall, before int64) []adapter.AgentCall {
+	for i := range list {
+		list[i].N += before
+	}
+	return list
+}
+
+func decodeCall(row store.RunCall) (c adapter.AgentCall, err error) {
+	if err = json.Unmarshal(row.Head, &c); err != nil {
+		return c, fmt.Errorf("a call that was kept: %w", err)
+	}
+	c.N, c.Sent.Body, c.Received.Body = row.N, row.Sent, row.Received
+	return c, nil
+}

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// runCalls are what is kept of the calls that runs made of their agents. They are deleted with their run.
+type runCalls struct{ *base }
+
+// RunCall is one of them. The store looks into none of its parts.
+type RunCall struct {
+	N        int64
+	Head     []byte // what a list has of it
+	Sent     []byte
+	Received []byte
+}
+
+// runCallsKept is how many calls of a run are kept: the newest.
+const runCallsKept = 256
+
+// KeepCalls adds calls to those of a run that this process holds, behind those that are there: N
+// counts from there. It keeps the newest 256 of a run. Nobody was told of them: Flush or a later commit brings them to the
+// disk. ErrFenced when the run is not held any more. The fence is what it is allowed by: the tenant is
+// not looked at.
+func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, calls []RunCall) error {
+	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		var run, last int64
+		err := t.Get(`SELECT id, (SELECT coalesce(max(n), 0) FROM run_calls WHERE run = runs.id) FROM runs WHERE run_id = $1 AND holder = $2 AND fence = $3`,
+			in{runID, s.owner, fence}, out{&run, &last})
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrFenced
+		}
+		if err != nil {
+			return err
+		}
+		newest := last
+		for _, c := range calls {
+			newest = max(newest, last+c.N)
+			if err := t.Put(`INSERT INTO run_calls (run, n, head, sent, received) VALUES ($1, $2, $3, $4, $5)`,
+				run, last+c.N, sqldb.Blob(c.Head), sqldb.Blob(c.Sent), sqldb.Blob(c.Received)); err != nil {
+				return err
+			}
+		}
+		return t.Put(`DELETE FROM run_calls WHERE run = $1 AND n <= $2`, run, newest-runCallsKept)
+	})
+}
+
+// Calls are those of a run, oldest first, without their bodies; threadID may be "".
+func (s *runCalls) Calls(ctx context.Context, threadID, runID string) (calls []RunCall, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		calls = nil
+		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+		if err != nil {
+			return err
+		}
+		return t.Each(`SELECT n, head FROM run_calls WHERE run = $1 ORDER BY n`, in{row.key}, func(scan func(...any) error) error {
+			var c RunCall
+			err := scan(&c.N, &c.Head)
+			calls = append(calls, c)
+			return err
+		})
+	})
+	return calls, err
+}
+
+// Call is one of a run's, with its bodies; sql.ErrNoRows where it is not kept.
+func (s *runCalls) Call(ctx context.Context, threadID, runID string, n int64) (c RunCall, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+		if err != nil {
+			return err
+		}
+		c.N = n
+		return t.Get(`SELECT head, sent, received FROM run_calls WHERE run = $1 AND n = $2`, in{row.key, n}, out{&c.Head, &c.Sent, &c.Received})
+	})
+	return c, err
+}
