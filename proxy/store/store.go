@@ -61,6 +61,7 @@ type Store struct {
 	requests
 	secrets
 	rates
+	owners
 
 	log    *zap.Logger
 	behind atomic.Pointer[error] // why Recover has not succeeded; nil once it has
@@ -100,7 +101,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
 		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},
-		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, secrets: secrets{b}, rates: rates{b}, log: log,
+		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, secrets: secrets{b}, rates: rates{b}, owners: owners{b}, log: log,
 	}
 }
 
