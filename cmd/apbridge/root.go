@@ -23,7 +23,7 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 		SilenceErrors: true,
 	}
 	root.AddCommand(p.serveCommand(), p.demoCommand(), p.runCommand(), p.benchCommand(), p.conformanceCommand(), p.doctorCommand(), p.initCommand(), p.validateCommand(), p.schemaCommand(), p.manCommand(), p.versionCommand())
-	root.AddCommand(p.runsCommand(), p.threadsCommand(), p.agentsCommand(), p.healthCommand())
+	root.AddCommand(p.runsCommand(), p.threadsCommand(), p.agentsCommand(), p.healthCommand(), p.dataCommand())
 	root.AddCommand(p.backupCommand(), p.restoreCommand(), p.exportCommand(), p.importCommand())
 	root.SetVersionTemplate(builtFrom())
 	root.SetOut(p.out) // before the completion command, which remembers it
