@@ -36,6 +36,8 @@ type Service struct {
 	Topics     Topics
 	// Interactions are what is said in topics.
 	Interactions Interactions
+	// Owners are the principals whose data is kept.
+	Owners Owners
 }
 
 // Threads makes and changes threads.

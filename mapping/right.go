@@ -8,7 +8,7 @@ const (
 	RightRun     = "run"     // to make, resume, answer and cancel runs, tasks and steps
 	RightRead    = "read"    // to read, list, search and follow what is there
 	RightWrite   = "write"   // to change threads, states, files, items, assistants and crons
-	RightAdmin   = "admin"   // to prune, and to call an agent past the bridge
+	RightAdmin   = "admin"   // to prune, to take out and remove the data of an owner, and to call an agent past the bridge
 	RightInspect = "inspect" // to look into the work of the bridge
 	RightMetrics = "metrics" // to read the bridge's counters, of all tenants and agents
 	// RightStore is that of a run's token, which opens the paths of the long-term store and no

@@ -15,7 +15,7 @@ import (
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:      "threadrun",
-		Paths:     []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/ok", "/info", "/limits", "/ui"},
+		Paths:     []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/data", "/ok", "/info", "/limits", "/ui"},
 		Store:     []string{"/store"},
 		Mount:     face.Mount,
 		Effect:    face.Effect,

@@ -27,6 +27,7 @@ var guides = []struct {
 	{"access.md", "http://127.0.0.1:8000", legacyagent.Handler, 5, ""},
 	{"troubleshooting.md", "http://127.0.0.1:8000", legacyagent.Handler, 3, ""},
 	{"headers.md", "http://127.0.0.1:8000", legacyagent.Handler, 2, ""},
+	{"privacy.md", "http://127.0.0.1:8000", legacyagent.Handler, 6, ""},
 	{"limits.md", "http://127.0.0.1:8000", legacyagent.Handler, 1, ""},
 	{"metrics.md", "http://127.0.0.1:8000", legacyagent.Handler, 2, ""},
 	{"store.md", "http://127.0.0.1:8000", legacyagent.Handler, 1, "listen: 127.0.0.1:8080\nagents: {legacy: {url: 'http://127.0.0.1:8000'}}\n"},
@@ -75,7 +76,9 @@ func follow(t *testing.T, document, configuration string, least int) {
 	p := startProgram(t, nil, "serve", "--config", configuration, "--database", filepath.Join(t.TempDir(), "a.db"))
 	bridge := p.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
 	script, promises := guideScript(document)
-	out, err := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(script, "http://127.0.0.1:8080", bridge)).CombinedOutput()
+	sh := exec.CommandContext(t.Context(), "bash", "-c", strings.ReplaceAll(script, "http://127.0.0.1:8080", bridge))
+	sh.Dir, sh.Env = t.TempDir(), append(rig.PlainEnvironment(), "PATH="+filepath.Dir(rig.Binary(t))+":"+os.Getenv("PATH"))
+	out, err := sh.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

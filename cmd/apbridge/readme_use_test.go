@@ -80,6 +80,7 @@ var runBy = map[string]string{
 	"docs/memory.md":               "TestGuides",
 	"docs/metrics.md":              "TestGuides",
 	"docs/operations.md":           "TestOperationsGuide",
+	"docs/privacy.md":              "TestGuides",
 	"docs/recording.md":            "TestRecordingGuide",
 	"docs/store.md":                "TestGuides",
 	"docs/topics.md":               "TestTopicGuide",

@@ -48,7 +48,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c}, Storage: &storage{c},
 		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: &agents{core: c},
 		Assistants: &assistants{c}, Crons: &crons{c}, Calls: &calls{c},
-		Topics: &topics{c}, Interactions: &interactions{c},
+		Topics: &topics{c}, Interactions: &interactions{c}, Owners: newOwners(c),
 	}, nil
 }
 

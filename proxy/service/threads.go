@@ -245,11 +245,20 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.remove(ctx, id, runs, s.st.DeleteThread); err != nil {
+		return err
+	}
+	s.engine.Forget(ctx, links)
+	return nil
+}
+
+// remove deletes a thread without active runs, and what is held of it here.
+func (s *threads) remove(ctx context.Context, id string, runs []mapping.Run, remove func(context.Context, string) error) error {
 	tasks, _, err := s.st.Tasks(ctx, store.TaskQuery{ThreadID: id})
 	if err != nil {
 		return err
 	}
-	if err := s.st.DeleteThread(ctx, id); err != nil {
+	if err := remove(ctx, id); err != nil {
 		return err
 	}
 	s.log.WakeThread(id)
@@ -259,7 +268,6 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	for _, t := range tasks { // those without runs
 		s.stepper.Forget(t.Tenant, t.ID)
 	}
-	s.engine.Forget(ctx, links)
 	return nil
 }
 

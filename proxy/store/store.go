@@ -66,6 +66,7 @@ type Store struct {
 	rates
 	sealing
 	runCalls
+	owners
 
 	log    *zap.Logger
 	behind atomic.Pointer[error] // why Recover has not succeeded; nil once it has
@@ -105,7 +106,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
 		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},
-		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, secrets: secrets{b}, rates: rates{b}, sealing: sealing{b}, runCalls: runCalls{b}, log: log,
+		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, secrets: secrets{b}, rates: rates{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
 	}
 }
 

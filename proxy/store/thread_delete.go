@@ -9,19 +9,27 @@ import (
 // DeleteThread removes the thread with everything of it. Conflict thread_busy
 // while a run is active: cancel it first.
 func (s *threads) DeleteThread(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := readLocked(t, scopeOf(ctx), id)
-		if err != nil {
-			return noThread(err, id)
-		}
-		if err := mustBeFree(t, row.key, id); err != nil {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error { return s.deleteThread(ctx, t, id, nil) })
+}
+
+// deleteThread removes a thread, after what first does with its key, which may be nil.
+func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first func(*sqldb.Tx, int64) error) error {
+	row, err := readLocked(t, scopeOf(ctx), id)
+	if err != nil {
+		return noThread(err, id)
+	}
+	if err := mustBeFree(t, row.key, id); err != nil {
+		return err
+	}
+	if first != nil {
+		if err := first(t, row.key); err != nil {
 			return err
 		}
-		if err := s.forgetRuns(t, row.key); err != nil {
-			return err
-		}
-		return deleteAll(t, row.key, threadParts)
-	})
+	}
+	if err := s.forgetRuns(t, row.key); err != nil {
+		return err
+	}
+	return deleteAll(t, row.key, threadParts)
 }
 
 // threadParts remove what hangs on a thread, children first. Rows of the outbox

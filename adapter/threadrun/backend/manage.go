@@ -36,14 +36,17 @@ func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) e
 	return err
 }
 
-// Forget deletes the upstream thread. One that is gone is no error.
+// Forget deletes the upstream thread. One that is gone is no error; not_supported says that the server deletes none.
 func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
 	if link.Remote == "" {
 		return nil
 	}
 	err := b.http.writeJSON(ctx, http.MethodDelete, threadPath(link.Remote), nil, nil)
-	if upstream.Status(err) == http.StatusNotFound {
+	switch upstream.Status(err) {
+	case http.StatusNotFound:
 		return nil
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeNotSupported, Message: "Agent \"" + b.up.Name + "\" does not delete threads.", Err: err}
 	}
 	return err
 }

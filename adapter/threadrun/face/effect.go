@@ -86,6 +86,9 @@ var effects = map[string]adapter.Effect{
 	"GET /agents/{agent_id}/schemas":                       {Verb: mapping.Read, Kind: "agent"},
 	"DELETE /store/items":                                  {Verb: mapping.Deleted, Kind: "item"},
 	"POST /store/namespaces":                               {Verb: mapping.Read, Kind: "item"},
+	"GET /data":                                            {Verb: mapping.Read, Kind: "owner"},
+	"GET /data/export":                                     {Verb: mapping.Read, Kind: "owner"},
+	"DELETE /data":                                         {Verb: mapping.Deleted, Kind: "owner"},
 	"GET /info":                                            {Verb: mapping.Read, Kind: "bridge"},
 	"GET /limits":                                          {Verb: mapping.Read, Kind: "bridge"},
 }

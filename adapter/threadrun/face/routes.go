@@ -107,6 +107,10 @@ var endpoints = []endpoint{
 	on(toWrite, "DELETE", "/store/items", items.delete),
 	on(toRead, "POST", "/store/namespaces", items.namespaces),
 
+	on(toAdmin, "GET", "/data", data.held),
+	on(toAdmin, "GET", "/data/export", data.export),
+	on(toAdmin, "DELETE", "/data", data.remove),
+
 	on(nothing, "GET", "/ok", about.ok),
 	on(toRead, "GET", "/info", about.info),
 	on(toRead, "GET", "/limits", about.limits),

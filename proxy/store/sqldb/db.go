@@ -36,6 +36,10 @@ type database interface {
 	// flush returns when what was committed before, relaxed or not, is as durable as
 	// what write commits. What read, readOne and readBlob have read is.
 	flush() error
+	// overwrite has what is deleted from now on overwritten, or not any more unless it always is.
+	// rewrite makes the files anew, without what was deleted; done is false where that is not ours to do.
+	overwrite(ctx context.Context, on bool) error
+	rewrite(ctx context.Context) (done bool, err error)
 	// clock is the present in microseconds.
 	clock() int64
 	// recoverOrphans is done once, before anything else is: what processes that are

@@ -21,6 +21,7 @@ const groupMost = 512
 // anew each time.
 type op struct {
 	do      func(*Tx) error
+	alone   func(*sqlite3.Conn) error // in the place of do: it is run outside of transactions
 	relaxed bool
 	begun   atomic.Bool // set by the writer that begins with it, or the caller that withdraws it
 	err     error
@@ -73,7 +74,17 @@ func (w *writer) write(ctx context.Context, relaxed bool, do func(*Tx) error) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	o := &op{do: do, relaxed: relaxed, done: make(chan struct{})}
+	return w.await(ctx, &op{do: do, relaxed: relaxed, done: make(chan struct{})})
+}
+
+// aside runs do on the writer's connection, between two transactions, and returns when it has ended. A
+// caller whose context ends before do was begun leaves with nothing done.
+func (w *writer) aside(ctx context.Context, do func(*sqlite3.Conn) error) error {
+	return w.await(ctx, &op{alone: do, done: make(chan struct{})})
+}
+
+// await has an operation done.
+func (w *writer) await(ctx context.Context, o *op) error {
 	if err := w.enqueue(ctx, o); err != nil {
 		return err
 	}
@@ -122,15 +133,22 @@ func (w *writer) work() {
 			// to queue their operations first. Nothing waits on a clock.
 			runtime.Gosched()
 		}
-		group := w.gather(o)
+		group, alone := w.gather(o)
 		crowd = len(group) > 1
 		w.serve(group)
+		if alone != nil {
+			w.serveAlone(alone)
+		}
 	}
 }
 
-// gather is the first operation and those that wait behind it, but for the withdrawn.
-func (w *writer) gather(first *op) (group []*op) {
+// gather is the first operation and those that wait behind it, but for the withdrawn, up to one
+// that is to be alone.
+func (w *writer) gather(first *op) (group []*op, alone *op) {
 	for o, more := first, true; more; {
+		if o.alone != nil {
+			return group, o
+		}
 		if o.begun.CompareAndSwap(false, true) {
 			group = append(group, o)
 		}
@@ -143,7 +161,25 @@ func (w *writer) gather(first *op) (group []*op) {
 			more = false
 		}
 	}
-	return group
+	return group, nil
+}
+
+// serveAlone runs an operation outside of transactions, unless it was withdrawn.
+func (w *writer) serveAlone(o *op) {
+	if !o.begun.CompareAndSwap(false, true) {
+		return
+	}
+	defer close(o.done)
+	if err := w.failed.Load(); err != nil {
+		o.err = *err
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			o.err = fmt.Errorf("store: panic in an operation: %v", p)
+		}
+	}()
+	o.err = w.notice(o.alone(w.conn))
 }
 
 // serve commits a group and answers it. A panic between operations is nobody's own:

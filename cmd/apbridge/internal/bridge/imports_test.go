@@ -55,13 +55,13 @@ var laws = map[string]law{
 	// A command is a package; what commands share is the console.
 	"cmd/apbridge/internal/command/bench":       {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/console", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "config", "mapping"}},
 	"cmd/apbridge/internal/command/conformance": {ours: []string{"cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/conformance", "cmd/apbridge/internal/conformance/check", "cmd/apbridge/internal/conformance/report", "cmd/apbridge/internal/console", "cmd/apbridge/internal/outfile", "config"}},
-	"cmd/apbridge/internal/command/database":    {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "cmd/apbridge/internal/outfile", "config", "proxy/store/archive"}},
+	"cmd/apbridge/internal/command/database":    {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "config", "proxy/store/archive"}},
 	"cmd/apbridge/internal/command/demo":        {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "config", "examples/legacyagent", "examples/threadagent"}},
 	"cmd/apbridge/internal/command/doctor":      {ours: []string{"adapter", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "config", "mapping"}},
 	"cmd/apbridge/internal/command/remote":      {ours: []string{"cmd/apbridge/internal/api", "cmd/apbridge/internal/console", "cmd/apbridge/internal/talk", "mapping/rule"}},
 	"cmd/apbridge/internal/command/run":         {ours: []string{"adapter/replay", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "cmd/apbridge/internal/outfile", "cmd/apbridge/internal/talk", "config", "mapping/rule"}},
 	"cmd/apbridge/internal/command/serve":       {ours: []string{"adapter", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "config", "mapping", "proxy/trace"}},
-	"cmd/apbridge/internal/console":             {ours: []string{"cmd/apbridge/internal/bridge", "config", "mapping/rule"}},
+	"cmd/apbridge/internal/console":             {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/outfile", "config", "mapping/rule"}},
 	"cmd/apbridge/internal/talk":                {ours: []string{"adapter/sse", "cmd/apbridge/internal/api", "mapping/rule"}},
 	"cmd/apbridge/internal/bridge":              {ours: []string{"adapter", "adapter/inspect", "adapter/page", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/seal", "proxy/trace", "proxy/webhook"}},
 	// The pages know the bridge by what they are given.
@@ -126,10 +126,10 @@ var laws = map[string]law{
 	"proxy/limit":               {ours: []string{"adapter", "config", "mapping", "mapping/pause", "proxy/store/quota"}, never: []string{"net/http"}},
 	"proxy/metrics":             {},
 	"proxy/passthrough":         {ours: []string{"config", "mapping", "proxy/metrics", "proxy/trace"}},
-	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/stepping", "proxy/store", "proxy/store/item", "proxy/webhook"}, never: []string{"net/http"}},
+	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/stepping", "proxy/store", "proxy/store/item", "proxy/store/owned", "proxy/webhook"}, never: []string{"net/http"}},
 	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest"}},
 	"proxy/stepping":            {ours: []string{"adapter", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
-	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/item", "proxy/store/quota", "proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
+	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/item", "proxy/store/owned", "proxy/store/quota", "proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	// A whole database taken out and put back: it knows tables, and none of what is done with them.
 	"proxy/store/archive": {ours: []string{"proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "os", "zombiezen.com/go/sqlite"}},
 	"proxy/store/sqldb":   {ours: []string{"mapping", "mapping/failpoint", "mapping/pause", "proxy/store/seal"}, never: []string{"net/http"}},
@@ -146,6 +146,7 @@ var laws = map[string]law{
 	"proxy/embedding/embeddingtest": {},
 	"adapter/inspect/export":        {ours: []string{"adapter", "adapter/inspect/timeline", "mapping", "mapping/state"}},
 	"adapter/inspect/timeline":      {ours: []string{"adapter", "mapping", "mapping/state"}},
+	"proxy/store/owned":             {ours: []string{"proxy/store/archive", "proxy/store/quota", "proxy/store/sqldb"}},
 }
 
 // clocks may not be read in package mapping and below it, but for pause, which no rule imports:

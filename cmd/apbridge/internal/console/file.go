@@ -22,3 +22,6 @@ func ReasonOf(err error) error {
 	}
 	return err
 }
+
+// Standard is how a command line names standard input or output in the place of a file.
+const Standard = "-"

@@ -53,7 +53,7 @@ func (p *program) backup(ctx context.Context, database, file string, over bool) 
 
 // keepWhole has a file written beside its place, puts it there when it is whole, and says what it holds.
 func (p *program) keepWhole(file string, over bool, write func(path string) (*archive.Contents, error)) error {
-	d, err := draft(file, over)
+	d, err := console.Draft(file, over)
 	if err != nil {
 		return err
 	}

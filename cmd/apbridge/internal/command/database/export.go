@@ -15,9 +15,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// standard is how a command line names standard input or output in the place of a file.
-const standard = "-"
-
 // Export is apbridge export.
 func Export(process *console.Process) *cobra.Command {
 	p := &program{process}
@@ -38,7 +35,7 @@ PostgreSQL. It is plain text, of a database with encryption.keys as well. The fo
 			if err != nil {
 				return err
 			}
-			if args[0] == standard {
+			if args[0] == console.Standard {
 				_, err := p.exportTo(cmd.Context(), cfg, p.Out)
 				return err
 			}
@@ -94,7 +91,7 @@ transaction: when a line is wrong, or the program is stopped or killed, nothing 
 			if err != nil {
 				return err
 			}
-			if args[0] == standard && p.In != nil {
+			if args[0] == console.Standard && p.In != nil {
 				return p.imported(cmd.Context(), cfg, "standard input", p.In)
 			}
 			f, err := os.Open(args[0])

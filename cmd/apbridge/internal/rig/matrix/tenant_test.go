@@ -124,6 +124,9 @@ var asks = map[string]ask{
 	"POST /assistants/{assistant_id}/latest":     {body: `{"version":1}`},
 	"PATCH /assistants/{assistant_id}":           {body: `{"description":"x"}`},
 	"POST /store/namespaces":                     {own: true},
+	"GET /data":                                  {query: "?owner=alice", own: true},
+	"GET /data/export":                           {query: "?owner=alice", own: true},
+	"DELETE /data":                               {query: "?owner=alice", own: true},
 	"GET /ok":                                    {own: true},
 	"GET /info":                                  {own: true},
 }

@@ -103,6 +103,9 @@ var operations = map[string]operation{
 	"GET /ok":                                              {"", "?check_db:bool", false},
 	"GET /info":                                            {"", "", false},
 	"GET /limits":                                          {"", "", false},
+	"GET /data":                                            {"?owner=nobody", "?owner:hint ?tenant:hint", false},
+	"GET /data/export":                                     {"?owner=nobody", "?owner:hint ?tenant:hint", false},
+	"DELETE /data":                                         {"?owner=nobody", "?owner:hint ?tenant:hint ?leave_copies:bool ?keep_file:bool", false},
 }
 
 // refusedOperations are known and not there; each says why.

@@ -1,0 +1,83 @@
+package adapter
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Owners take out and remove what the bridge keeps of one principal. They are for who administers a tenant: a
+// principal that sees a part of it alone is refused.
+type Owners interface {
+	// Held says how much there is, and which agents have copies of it.
+	Held(ctx context.Context, who OwnerRef) (Held, error)
+	// Export writes all of it as a tar archive. What is made or removed meanwhile may be in it, or not. An error
+	// behind the first byte leaves half an archive.
+	Export(ctx context.Context, who OwnerRef, to io.Writer) error
+	// Remove ends runs, has agents delete their copies, and deletes. It tells what became of each thing, in
+	// order, and stops where told says so; what is left then the next call removes. A second call at a
+	// time is Conflict.
+	Remove(ctx context.Context, who OwnerRef, how Removing, told func(Removed) error) error
+}
+
+// OwnerRef names a principal: the id of a key, or ISSUER:SUBJECT. Tenant is nil for that of who asks.
+type OwnerRef struct {
+	ID     string
+	Tenant *string
+}
+
+// Held is what is kept of a principal.
+type Held struct {
+	Owner  string       `json:"owner"`
+	Tenant string       `json:"tenant"`
+	Kinds  []HeldKind   `json:"kinds"`  // those of which there is something
+	Copies []HeldCopies `json:"copies"` // what agents have of it
+	Guest  []string     `json:"guest"`  // threads of others with runs or tasks of the principal's, up to HeldMost
+}
+
+// HeldMost bounds lists of ids.
+const HeldMost = 1000
+
+// HeldKind is how much there is of one kind. Bytes are those of its contents, without what the database adds.
+type HeldKind struct {
+	Kind   string     `json:"kind"`
+	Count  int64      `json:"count"`
+	Bytes  int64      `json:"bytes"`
+	Oldest *time.Time `json:"oldest,omitempty"`
+	Newest *time.Time `json:"newest,omitempty"`
+}
+
+// HeldCopies are the threads or tasks of an agent that are copies. Stays says why they cannot be deleted there; "": they can.
+type HeldCopies struct {
+	Agent string   `json:"agent"`
+	Count int      `json:"count"`
+	IDs   []string `json:"ids"` // up to HeldMost
+	Stays string   `json:"stays,omitempty"`
+}
+
+// Removing says how a principal's data is removed.
+type Removing struct {
+	// LeaveCopies: a thread goes also where an agent that could delete its copy does not answer. Without it
+	// the thread stays for the next call, since nothing else knows of the copy.
+	LeaveCopies bool
+	// KeepFile: a SQLite file is not made anew. Then it may still have bytes that were replaced earlier.
+	KeepFile bool
+}
+
+// What became of something that was to be removed.
+const (
+	IsRemoved = "removed"
+	IsKept    = "kept"   // it cannot be removed from here
+	IsFailed  = "failed" // another call may remove it
+)
+
+// Removed is what became of one thing, or of several of a kind.
+type Removed struct {
+	Outcome string `json:"outcome"`
+	Kind    string `json:"kind"` // thread, run, copy, items, database…
+	ID      string `json:"id,omitempty"`
+	Count   int    `json:"count,omitempty"`     // of several
+	Agent   string `json:"agent,omitempty"`     // that has the copy
+	Thread  string `json:"thread_id,omitempty"` // that it is of
+	Why     string `json:"why,omitempty"`       // it is kept, or failed
+}

@@ -1,0 +1,114 @@
+package face
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"go.uber.org/zap"
+)
+
+// data answers for what is kept of one principal. Operations of this bridge alone.
+type data struct{ *server }
+
+// owner reads whose data is meant. An empty tenant is one that was named: keys may have none.
+func (q *query) owner() adapter.OwnerRef {
+	who := adapter.OwnerRef{ID: q.text("owner")}
+	if who.ID == "" {
+		q.complain("owner", "is needed: the id of a key, or ISSUER:SUBJECT of a token")
+	}
+	if q.values.Has("tenant") {
+		tenant := q.text("tenant")
+		who.Tenant = &tenant
+	}
+	return who
+}
+
+func (s data) held(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	who := q.owner()
+	if err := q.err(); err != nil {
+		return err
+	}
+	held, err := s.svc.Owners.Held(r.Context(), who)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(held)
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, body)
+	return nil
+}
+
+// export sends an archive. What fails behind its first byte breaks the connection.
+func (s data) export(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	who := q.owner()
+	if err := q.err(); err != nil {
+		return err
+	}
+	to := &begun{w: w, kind: "application/x-tar"}
+	w.Header().Set("Content-Disposition", `attachment; filename="data.tar"`)
+	err := s.svc.Owners.Export(r.Context(), who, to)
+	switch {
+	case err == nil:
+		return nil
+	case !to.yet:
+		w.Header().Del("Content-Disposition")
+		return err
+	case r.Context().Err() == nil:
+		s.log.Error("an export was broken off", zap.Error(err))
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// begun knows whether something of an answer was written.
+type begun struct {
+	w    http.ResponseWriter
+	kind string
+	yet  bool
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	if !b.yet {
+		b.yet = true
+		b.w.Header().Set("Content-Type", b.kind)
+		b.w.WriteHeader(http.StatusOK)
+	}
+	return b.w.Write(p)
+}
+
+// remove tells what becomes of each thing on a line of JSON, while it happens. The last line has "end"; an error
+// behind the first line is a line, too, and then there is no such end. Who leaves stops it.
+func (s data) remove(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	who, how := q.owner(), adapter.Removing{LeaveCopies: q.flag("leave_copies"), KeepFile: q.flag("keep_file")}
+	if err := q.err(); err != nil {
+		return err
+	}
+	to, flush := &begun{w: w, kind: "application/x-ndjson"}, http.NewResponseController(w)
+	line := func(v any) error {
+		body, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		if _, err := to.Write(append(body, '\n')); err != nil {
+			return err
+		}
+		return flush.Flush()
+	}
+	err := s.svc.Owners.Remove(r.Context(), who, how, func(one adapter.Removed) error { return line(one) })
+	switch {
+	case err == nil:
+		return line(map[string]bool{"end": true})
+	case !to.yet:
+		return err
+	}
+	e := mapping.Classify(err)
+	s.log.Error("a removal ended early", zap.Error(err))
+	_ = line(adapter.Removed{Outcome: adapter.IsFailed, Kind: "removal", Why: e.Message}) // who reads may be gone
+	return nil
+}

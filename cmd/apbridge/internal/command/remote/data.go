@@ -1,0 +1,171 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/spf13/cobra"
+)
+
+// personal is the owner whose data a command is about, and the bridge that has it.
+type personal struct {
+	remote
+	owner, tenant string
+}
+
+// Data is apbridge data.
+func Data(p *console.Process) *cobra.Command {
+	d := &personal{remote: remote{p: p}}
+	cmd := &cobra.Command{
+		Use:   "data",
+		Short: "List, export and remove what a bridge keeps of one owner",
+		Long: `data is about all that a bridge keeps of one owner: the key that made it, or the person
+of a token (ISSUER:SUBJECT). That is threads with their runs, tasks, events, states and
+files, items of the store, assistants, crons, webhooks and idempotency keys, and the copies
+that agents have of the threads. docs/privacy.md says what is not among it.
+
+The bridge is named by --url or APBRIDGE_URL, a key with the right admin by APBRIDGE_KEY. It
+has to be of the owner's tenant; --tenant names another, for a key without a tenant that has
+admin among its rights by name.`,
+		Example: `  apbridge data ls --owner corp:alice
+  apbridge data export --owner corp:alice --out alice.tar
+  apbridge data rm --owner corp:alice`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	d.add(cmd)
+	cmd.AddCommand(d.ls(), d.export(), d.rm())
+	return cmd
+}
+
+// of is a command about one owner.
+func (d *personal) of(cmd *cobra.Command, do func(ctx context.Context, c *api.Client, who api.Owner) error) *cobra.Command {
+	cmd.Flags().StringVar(&d.owner, "owner", "", "whose data: the id of a key, or ISSUER:SUBJECT of a token")
+	cmd.Flags().StringVar(&d.tenant, "tenant", "", "the owner's tenant (default that of the key)")
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if d.owner == "" {
+			return console.Misuse("flag --owner is needed: the id of a key, or ISSUER:SUBJECT of a token")
+		}
+		c, err := d.client()
+		if err != nil {
+			return err
+		}
+		who := api.Owner{ID: d.owner}
+		if cmd.Flags().Changed("tenant") {
+			who.Tenant = &d.tenant
+		}
+		return do(cmd.Context(), c, who)
+	}
+	return cmd
+}
+
+func (d *personal) ls() *cobra.Command {
+	return d.of(&cobra.Command{
+		Use:   "ls",
+		Short: "Say how much there is of an owner, and which agents have copies",
+		Long: `ls counts what a bridge keeps of an owner, by kinds, with the bytes of the contents and
+the times of the oldest and the newest, and names the agents that have copies of threads.
+-o json has the ids that the agents call them by.`,
+		Example: `  apbridge data ls --owner corp:alice
+  apbridge data ls --owner corp:alice --tenant acme -o json`,
+	}, func(ctx context.Context, c *api.Client, who api.Owner) error {
+		h, err := c.Held(ctx, who)
+		if err != nil {
+			return err
+		}
+		if d.json() {
+			return d.printJSON(h.Whole)
+		}
+		return d.printHeld(h)
+	})
+}
+
+func (d *personal) printHeld(h api.Held) error {
+	if len(h.Kinds) == 0 {
+		fmt.Fprintf(d.p.Out, "There is nothing of %s.\n", ownerOf(h))
+		return nil
+	}
+	rows := [][]string{}
+	for _, k := range h.Kinds {
+		rows = append(rows, []string{k.Kind, fmt.Sprint(k.Count), fmt.Sprint(k.Bytes), exactTime(k.Oldest), exactTime(k.Newest)})
+	}
+	if err := table(d.p.Out, "KIND COUNT BYTES OLDEST NEWEST", rows); err != nil {
+		return err
+	}
+	for _, a := range h.Copies {
+		fmt.Fprintf(d.p.Out, "agent %s has %d of its own%s\n", a.Agent, a.Count, because(", which it keeps: ", a.Stays))
+	}
+	if len(h.Guest) > 0 {
+		fmt.Fprintf(d.p.Out, "on threads of other owners: %s\n", strings.Join(h.Guest, ", "))
+	}
+	return nil
+}
+
+func because(words, why string) string {
+	if why == "" {
+		return ""
+	}
+	return words + why
+}
+
+func ownerOf(h api.Held) string {
+	if h.Tenant == "" {
+		return h.Owner
+	}
+	return h.Owner + " of tenant " + h.Tenant
+}
+
+func (d *personal) export() *cobra.Command {
+	file, over := "", false
+	cmd := d.of(&cobra.Command{
+		Use:   "export",
+		Short: "Write all that there is of an owner into a tar archive",
+		Long: `export writes all that a bridge keeps of an owner: threads with what was said on them,
+files with their bytes, and every row of the database, as JSON. README.txt in the archive
+says what is where. --out - is standard output. It is for reading and handing over: a bridge
+does not read it.`,
+		Example: `  apbridge data export --owner corp:alice --out alice.tar
+  apbridge data export --owner corp:alice --out - | tar -tf -`,
+	}, func(ctx context.Context, c *api.Client, who api.Owner) error {
+		switch file {
+		case "":
+			return console.Misuse("flag --out is needed: a file to write, or - for standard output")
+		case console.Standard:
+			return c.ExportData(ctx, who, d.p.Out)
+		}
+		return d.exportInto(file, over, func(w io.Writer) error { return c.ExportData(ctx, who, w) })
+	})
+	cmd.Flags().StringVar(&file, "out", "", "the file to write; - is standard output")
+	cmd.Flags().BoolVar(&over, "force", false, "write over the file")
+	return cmd
+}
+
+// exportInto leaves no half of a file behind.
+func (d *personal) exportInto(file string, over bool, write func(io.Writer) error) error {
+	draft, err := console.Draft(file, over)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(draft.Path, os.O_WRONLY, 0)
+	if err == nil {
+		err = errors.Join(write(f), f.Close())
+	}
+	if err != nil {
+		return errors.Join(err, draft.Drop())
+	}
+	if err := draft.Keep(); err != nil {
+		return err
+	}
+	if d.json() {
+		return d.printJSON(map[string]string{"file": file})
+	}
+	fmt.Fprintf(d.p.Out, "%s has all that is kept of %s.\n", file, d.owner)
+	return nil
+}

@@ -1,0 +1,172 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+)
+
+// exitKept says that all is removed which the bridge can remove, and that something is kept elsewhere.
+const exitKept = 3
+
+// How the bridge says what became of something.
+const (
+	wasKept   = "kept"
+	wasFailed = "failed"
+)
+
+func (d *personal) rm() *cobra.Command {
+	how, yes := api.Removal{}, false
+	cmd := d.of(&cobra.Command{
+		Use:   "rm",
+		Short: "Remove all that there is of an owner, for good",
+		Long: `rm ends the runs of an owner, has agents delete their copies of its threads, and deletes
+all that the bridge keeps of it. Then the bridge makes a SQLite file anew, so that no byte of
+it is left there. Take the owner's key away first, or it may make new threads meanwhile.
+
+What the owner did on threads of others goes as far as runs go; these threads stay, and are
+named. So are copies of agents whose protocol has no way to delete. A thread whose agent does
+not answer stays, unless --leave-copies says that the copy may. When rm is stopped, the same
+command goes on with what is left.
+
+It ends with 0 when all is removed, with 3 when something is kept elsewhere, and with 1 when
+something is left that the same command may remove later.`,
+		Example: `  apbridge data rm --owner corp:alice
+  apbridge data rm --owner corp:alice --yes --leave-copies`,
+	}, func(ctx context.Context, c *api.Client, who api.Owner) error {
+		if !yes {
+			if err := d.ask(ctx, c, who); err != nil {
+				return err
+			}
+		}
+		return d.remove(ctx, c, who, how)
+	})
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&how.LeaveCopies, "leave-copies", false, "remove threads also where the agent that has a copy does not answer")
+	cmd.Flags().BoolVar(&how.KeepFile, "keep-file", false, "do not make a SQLite file anew, which takes long where it is large")
+	return cmd
+}
+
+// ask shows what is to go, and returns nil when a person at a terminal has typed the owner's id.
+func (d *personal) ask(ctx context.Context, c *api.Client, who api.Owner) error {
+	in, ok := d.p.In.(*os.File)
+	if !ok || !isatty.IsTerminal(in.Fd()) {
+		return console.Misuse("nobody is there to be asked: --yes removes without asking")
+	}
+	h, err := c.Held(ctx, who)
+	if err != nil {
+		return err
+	}
+	if err := d.printHeld(h); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.p.Err, "All of it will be removed, for good. Type %s to go on: ", who.ID)
+	answer, _ := bufio.NewReader(in).ReadString('\n') // what ends without a line is no consent
+	if strings.TrimSpace(answer) != who.ID {
+		return console.Misuse("nothing was removed")
+	}
+	return nil
+}
+
+// removalReport is what became of everything.
+type removalReport struct {
+	Removed map[string]int `json:"removed"`
+	Kept    []api.Removed  `json:"kept"`
+	Failed  []api.Removed  `json:"failed"`
+}
+
+func (r *removalReport) add(one api.Removed) {
+	switch one.Outcome {
+	case wasKept:
+		r.Kept = append(r.Kept, one)
+	case wasFailed:
+		r.Failed = append(r.Failed, one)
+	default:
+		r.Removed[one.Kind] += max(one.Count, 1)
+	}
+}
+
+func (d *personal) remove(ctx context.Context, c *api.Client, who api.Owner, how api.Removal) error {
+	done := &removalReport{Removed: map[string]int{}, Kept: []api.Removed{}, Failed: []api.Removed{}}
+	look, end := d.p.Shown(func() string { return "removing … " + done.count() })
+	err := c.RemoveData(ctx, who, how, func(one api.Removed) { done.add(one); look() })
+	end()
+	if d.json() {
+		if printed := d.printJSON(done); printed != nil {
+			return printed
+		}
+	} else {
+		done.print(d.p, who)
+	}
+	if err != nil {
+		return err
+	}
+	return done.verdict()
+}
+
+// verdict is the exit code. What is said of the database's own file is no copy.
+func (r *removalReport) verdict() error {
+	elsewhere := slices.ContainsFunc(r.Kept, func(one api.Removed) bool { return one.Kind != "database" })
+	switch {
+	case len(r.Failed) > 0:
+		return console.Ended(1)
+	case elsewhere:
+		return console.Ended(exitKept)
+	}
+	return nil
+}
+
+// count is how many of each kind went.
+func (r *removalReport) count() string {
+	var list []string
+	for _, kind := range slices.Sorted(maps.Keys(r.Removed)) {
+		if n := r.Removed[kind]; kind != "database" {
+			list = append(list, fmt.Sprintf("%d %s", n, plural(kind, n)))
+		}
+	}
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}
+
+func plural(kind string, n int) string {
+	kind = strings.TrimSuffix(kind, "s")
+	switch {
+	case n == 1:
+		return kind
+	case kind == "copy":
+		return "copies of agents"
+	}
+	return kind + "s"
+}
+
+func (r *removalReport) print(p *console.Process, who api.Owner) {
+	fmt.Fprintf(p.Out, "removed of %s: %s\n", who.ID, r.count())
+	for _, one := range r.Kept {
+		switch one.Kind {
+		case "copy":
+			fmt.Fprintf(p.Out, "agent %s keeps %s (a copy of thread %s): %s\n", one.Agent, one.ID, one.Thread, one.Why)
+		case "database":
+			fmt.Fprintf(p.Out, "the database: %s\n", one.Why)
+		default:
+			fmt.Fprintf(p.Out, "%s %s is kept: %s\n", one.Kind, one.ID, one.Why)
+		}
+	}
+	for _, one := range r.Failed {
+		subject := one.ID
+		if one.Count > 0 {
+			subject = fmt.Sprint(one.Count)
+		}
+		fmt.Fprintf(p.Err, "apbridge: %s %s: %s\n", one.Kind, subject, one.Why)
+	}
+}

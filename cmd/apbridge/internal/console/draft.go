@@ -1,0 +1,37 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/outfile"
+)
+
+// lockBeside is the lock of the database that a file is, or that keeps the file's name for what
+// stands beside it; "": there is none.
+func lockBeside(file string) string {
+	for _, of := range []string{"", "-wal", "-shm", "-journal", "-lock", "-redo", ".new"} {
+		if database, ok := strings.CutSuffix(file, of); ok {
+			if _, err := os.Stat(database + "-lock"); err == nil {
+				return database + "-lock"
+			}
+		}
+	}
+	return ""
+}
+
+// Draft begins a file that a database is written to. It is not to be a database itself, or a part of
+// one: even --force does not write over those.
+func Draft(file string, over bool) (*outfile.Draft, error) {
+	if lock := lockBeside(file); lock != "" {
+		return nil, Misuse(fmt.Sprintf("%s is the database of a bridge or stands beside it (%s is there), or its name is kept for one; name another file", file, filepath.Base(lock)))
+	}
+	d, err := outfile.NewDraft(file, over)
+	if errors.Is(err, outfile.ErrThere) {
+		return nil, Misuse(file + " is there already; name another file, or write over it with --force")
+	}
+	return d, err
+}

@@ -1,0 +1,159 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/owned"
+)
+
+// owners takes out and removes what is kept of principals.
+type owners struct {
+	*core
+	turn chan struct{} // one removal at a time
+}
+
+func newOwners(c *core) *owners { return &owners{c, make(chan struct{}, 1)} }
+
+const codeOutOfReach = "owner_out_of_reach"
+
+// reach returns a context in which all of an owner's tenant is seen. Who asks has to see all of that itself;
+// another tenant is for those alone who were given the right to administer by name, and belong to none.
+func (s *owners) reach(ctx context.Context, who adapter.OwnerRef) (context.Context, string, error) {
+	p := mapping.PrincipalOf(ctx)
+	tenant := p.Tenant
+	if who.Tenant != nil {
+		tenant = *who.Tenant
+	}
+	switch {
+	case who.ID == "":
+		return nil, "", mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "owner is needed: the id of a key, or ISSUER:SUBJECT of a token.")
+	case p.Limited() || p.Namespaces != nil || p.ReadOnly:
+		return nil, "", mapping.Errorf(mapping.Forbidden, codeOutOfReach,
+			"%q sees a part of its tenant alone (agents, namespaces or scope), and the data of an owner may be in all of it. Use credentials without these.", p.ID)
+	case tenant != p.Tenant && (p.Tenant != "" || !slices.Contains(p.Rights, mapping.RightAdmin)):
+		return nil, "", mapping.Errorf(mapping.Forbidden, codeOutOfReach,
+			"Tenant %q is another. Use credentials of it, or some without a tenant that have \"admin\" among their rights by name.", tenant)
+	}
+	return mapping.WithPrincipal(ctx, mapping.Principal{ID: p.ID, Tenant: tenant}), tenant, nil
+}
+
+func (s *owners) Held(ctx context.Context, who adapter.OwnerRef) (adapter.Held, error) {
+	ctx, tenant, err := s.reach(ctx, who)
+	if err != nil {
+		return adapter.Held{}, err
+	}
+	mapping.NoteObject(ctx, "owner", who.ID)
+	return s.held(ctx, tenant, who.ID)
+}
+
+func (s *owners) held(ctx context.Context, tenant, owner string) (adapter.Held, error) {
+	held := adapter.Held{Owner: owner, Tenant: tenant, Kinds: []adapter.HeldKind{}, Copies: []adapter.HeldCopies{}, Guest: []string{}}
+	list, err := s.st.Holdings(ctx, owner)
+	if err != nil {
+		return held, err
+	}
+	for _, h := range list {
+		held.Kinds = append(held.Kinds, adapter.HeldKind{Kind: h.Kind, Count: h.Count, Bytes: h.Bytes, Oldest: known(h.Oldest), Newest: known(h.Newest)})
+	}
+	if err := s.eachThread(ctx, owner, func(id string) error { return s.countCopies(ctx, &held, id) }); err != nil {
+		return held, err
+	}
+	return held, s.guests(ctx, &held)
+}
+
+func known(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+// eachThread is told of the threads of an owner one by one; one that goes meanwhile may be told of.
+func (s *owners) eachThread(ctx context.Context, owner string, do func(id string) error) error {
+	return each(func(behind string) ([]string, error) { return s.st.OwnedThreads(ctx, owner, behind) }, do)
+}
+
+// each ranges over a list that is read some ids at a time.
+func each(read func(behind string) ([]string, error), do func(id string) error) error {
+	for behind := ""; ; {
+		list, err := read(behind)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, id := range list {
+			if err := do(id); err != nil {
+				return err
+			}
+		}
+		behind = list[len(list)-1]
+	}
+}
+
+func (s *owners) countCopies(ctx context.Context, held *adapter.Held, thread string) error {
+	copies, err := s.st.Copies(ctx, thread)
+	if err != nil {
+		return unlessGone(err)
+	}
+	for _, l := range copies {
+		i := slices.IndexFunc(held.Copies, func(c adapter.HeldCopies) bool { return c.Agent == l.Agent })
+		if i < 0 {
+			i, held.Copies = len(held.Copies), append(held.Copies, adapter.HeldCopies{Agent: l.Agent, Stays: words(s.engine.Forgets(l.Agent))})
+		}
+		at := &held.Copies[i]
+		at.Count++
+		if len(at.IDs) < adapter.HeldMost {
+			at.IDs = append(at.IDs, l.Remote)
+		}
+	}
+	return nil
+}
+
+// unlessGone is nil for what is not there any more.
+func unlessGone(err error) error {
+	if notFound(err) {
+		return nil
+	}
+	return err
+}
+
+func words(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// guests names the threads of others.
+func (s *owners) guests(ctx context.Context, held *adapter.Held) error {
+	for _, read := range []func(context.Context, string, string) ([]owned.Guest, error){s.st.GuestRuns, s.st.GuestTasks} {
+		err := eachGuest(func(behind string) ([]owned.Guest, error) { return read(ctx, held.Owner, behind) }, func(g owned.Guest) error {
+			if len(held.Guest) < adapter.HeldMost && !slices.Contains(held.Guest, g.ThreadID) {
+				held.Guest = append(held.Guest, g.ThreadID)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eachGuest(read func(behind string) ([]owned.Guest, error), do func(owned.Guest) error) error {
+	for behind := ""; ; {
+		list, err := read(behind)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, g := range list {
+			if err := do(g); err != nil {
+				return err
+			}
+		}
+		behind = list[len(list)-1].ID
+	}
+}

@@ -1,0 +1,149 @@
+package service
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/owned"
+)
+
+// about is the first file of an export.
+const about = `This is what an apbridge keeps of %q%s, as of %s.
+
+held.json            how much there is of each kind, and which agents have copies of it
+threads/ID.json      a thread: its metadata and its newest state, with what was said on it
+files/ID/PATH        the files of the thread ID; older versions stand beside them as PATH.VERSION
+rows/TABLE-N.ndjson  everything: a row of the database on each line, as JSON. Times are microseconds since
+                     1970; the columns are described by docs/operations.md of apbridge
+`
+
+// outline writes an export of an owner. Not for concurrent use.
+type outline struct {
+	*owners
+	ctx   context.Context
+	owner string
+	tar   *tar.Writer
+	at    time.Time
+	names map[string]bool // of files that are there already
+}
+
+func (s *owners) Export(ctx context.Context, who adapter.OwnerRef, to io.Writer) error {
+	ctx, tenant, err := s.reach(ctx, who)
+	if err != nil {
+		return err
+	}
+	mapping.NoteObject(ctx, "owner", who.ID)
+	held, err := s.held(ctx, tenant, who.ID)
+	if err != nil {
+		return err
+	}
+	o := &outline{owners: s, ctx: ctx, owner: who.ID, tar: tar.NewWriter(to), at: s.now(), names: map[string]bool{}}
+	if err := o.all(held); err != nil {
+		return err
+	}
+	return o.tar.Close()
+}
+
+func (o *outline) all(held adapter.Held) error {
+	of := ""
+	if held.Tenant != "" {
+		of = fmt.Sprintf(" of tenant %q", held.Tenant)
+	}
+	if err := o.file("README.txt", fmt.Appendf(nil, about, held.Owner, of, o.at.Format(time.RFC3339))); err != nil {
+		return err
+	}
+	if err := o.json("held.json", held); err != nil {
+		return err
+	}
+	if err := o.eachThread(o.ctx, o.owner, o.thread); err != nil {
+		return err
+	}
+	if err := o.files(); err != nil {
+		return err
+	}
+	return o.st.OwnedRows(o.ctx, o.owner, func(table string, n int, lines []byte) error {
+		return o.file(fmt.Sprintf("rows/%s-%03d.ndjson", table, n), lines)
+	})
+}
+
+func (o *outline) file(name string, text []byte) error {
+	if err := o.begin(name, int64(len(text)), o.at); err != nil {
+		return err
+	}
+	_, err := o.tar.Write(text)
+	return err
+}
+
+// begin is what size bytes of a file follow.
+func (o *outline) begin(name string, size int64, at time.Time) error {
+	return o.tar.WriteHeader(&tar.Header{Name: name, Size: size, Mode: 0o600, ModTime: at, Format: tar.FormatPAX})
+}
+
+func (o *outline) json(name string, v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	return o.file(name, b.Bytes())
+}
+
+// thread writes a thread as people read it. One that has gone is left out.
+func (o *outline) thread(id string) error {
+	t, err := o.st.Thread(o.ctx, id)
+	if err == nil {
+		t, err = o.withValues(o.ctx, t)
+	}
+	if err != nil {
+		return unlessGone(err)
+	}
+	return o.json("threads/"+url.PathEscape(id)+".json", struct {
+		ID       string          `json:"thread_id"`
+		Status   string          `json:"status"`
+		Created  time.Time       `json:"created_at"`
+		Updated  time.Time       `json:"updated_at"`
+		Metadata json.RawMessage `json:"metadata"`
+		Values   json.RawMessage `json:"values"`
+	}{t.ID, string(t.Status), t.CreatedAt, t.UpdatedAt, object(t.Metadata), object(t.Values)})
+}
+
+func (o *outline) files() error {
+	for behind := (owned.File{}); ; {
+		list, err := o.st.OwnedFiles(o.ctx, o.owner, behind)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for _, f := range list {
+			if err := o.begin(o.place(f), f.Size, o.at); err != nil {
+				return err
+			}
+			write := func(piece []byte) error { _, err := o.tar.Write(piece); return err }
+			if err := o.st.FileBytes(o.ctx, f, write); err != nil {
+				return err
+			}
+		}
+		behind = list[len(list)-1]
+	}
+}
+
+// place is where a file stands: no path that an agent made up leads out of the folder of its thread.
+func (o *outline) place(f owned.File) string {
+	name := "files/" + url.PathEscape(f.ThreadID) + path.Clean("/"+strings.ReplaceAll(f.Path, `\`, "_"))
+	for n := 1; o.names[name]; n++ {
+		name = fmt.Sprintf("%s.%d", strings.TrimSuffix(name, fmt.Sprintf(".%d", n-1)), n)
+	}
+	o.names[name] = true
+	return name
+}
