@@ -115,6 +115,7 @@ func TestInspectorFindsRuns(t *testing.T) {
 	}
 	next := r.Get("/inspect?limit=2").OK().Text("next")
 	r.Do("DELETE", "/threads/"+thread, "").Want(t, 204)
+	made("a", "green", "")
 	if got := r.Get("/inspect?limit=2&before=" + next).OK(); got.Text("runs.0.run_id") != first || got.At("next") != nil {
 		t.Errorf("after a run that has gone: %s", got)
 	}

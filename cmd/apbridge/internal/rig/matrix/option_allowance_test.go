@@ -15,7 +15,7 @@ func allowanceProofs() map[string]func(*testing.T) {
 		}
 		proofs[at+"streams"] = rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24OpenStreams")
 	}
-	proofs["inspector.mode"] = TestInspectorIsForThoseWhoMayLook
+	proofs["inspector.mode"] = rig.ProvenBy("cmd/apbridge/internal/rig/matrix", "TestInspectorIsForThoseWhoMayLook")
 	for key, name := range map[string]string{
 		"audit.file": "TestAuditOfEachRoute", "audit.reads": "TestAuditWithoutReads", "audit.max_size": "TestAuditRotates", "audit.keep": "TestAuditRotates",
 	} {
