@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -279,5 +280,36 @@ func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 	b.Do("DELETE", at, "").OK()
 	if frames := <-done; len(frames) > 0 && frames[len(frames)-1].Event != "gone" {
 		t.Errorf("%v", frames)
+	}
+}
+
+// TestInspectorAnswersOnce: of many who answer a question at the same moment one is taken, and each other is told so.
+func TestInspectorAnswersOnce(t *testing.T) {
+	t.Parallel()
+	b, _, at, _ := answering(t)
+	path, in := "/inspect"+at+"/answer", url.Values{"question": {asked}, "decision-0": {"approve"}}
+	forms := make([]url.Values, 8)
+	for i := range forms {
+		forms[i] = asksFirst(t, b, path, in, ann...)
+	}
+	answers := make(chan rig.Answer, len(forms))
+	for _, f := range forms {
+		go func() {
+			head := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin"}, ann...)
+			a, _ := b.Try(context.Background(), "POST", path, f.Encode(), append(head, asBrowser...)...)
+			answers <- a
+		}()
+	}
+	taken := 0
+	for range forms {
+		switch a := <-answers; {
+		case a.Status == http.StatusSeeOther:
+			taken++
+		case a.Status != http.StatusConflict || !strings.Contains(a.String(), "answered already"):
+			t.Errorf("%d %s", a.Status, a)
+		}
+	}
+	if taken != 1 {
+		t.Errorf("%d answers were taken", taken)
 	}
 }

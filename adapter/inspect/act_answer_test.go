@@ -1,0 +1,66 @@
+package inspect
+
+import (
+	"context"
+	"iter"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+// late is a service in which somebody else answers between the look at a question and the answer.
+type late struct {
+	adapter.Threads
+	open bool
+}
+
+var lateQuestion = mapping.Interrupt{ID: "q", Value: []byte(`"?"`), Run: "asks"}
+
+type lateRuns struct {
+	adapter.Runs
+	of *late
+}
+
+func (l *late) Get(context.Context, string) (t mapping.Thread, err error) {
+	t.ID = "t"
+	if l.open {
+		t.Interrupts = []mapping.Interrupt{lateQuestion}
+	}
+	return t, nil
+}
+
+func (l *late) List(context.Context, adapter.RunQuery) iter.Seq2[mapping.Run, error] {
+	return func(yield func(mapping.Run, error) bool) {
+		yield(mapping.Run{ID: "first", Owner: "bob", CreatedAt: time.Now(), Options: mapping.RunOptions{Resuming: true, Asked: []mapping.Interrupt{lateQuestion}}}, nil)
+	}
+}
+
+func (l lateRuns) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
+	return mapping.Run{ID: "asks", Agent: "a"}, nil
+}
+
+func (l lateRuns) Start(context.Context, adapter.NewRun) (adapter.Started, error) {
+	l.of.open = false
+	return adapter.Started{}, mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "busy")
+}
+
+// TestAnAnswerThatComesTooLateSaysWhoWasFirst: also when the question was open as it was looked at.
+func TestAnAnswerThatComesTooLateSaysWhoWasFirst(t *testing.T) {
+	t.Parallel()
+	l := &late{open: true}
+	r := mux.NewRouter()
+	Mount(r, Options{Service: adapter.Service{Threads: l, Runs: lateRuns{of: l}, RunIndex: l}, Log: zap.NewNop()})
+	req := httptest.NewRequestWithContext(t.Context(), "POST", "/inspect/threads/t/answer", strings.NewReader("question=q&words=x&sure=yes"))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, req)
+	if w.Code != 409 || !strings.Contains(w.Body.String(), "answered already") || !strings.Contains(w.Body.String(), "bob") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
