@@ -68,7 +68,9 @@ var (
 )
 
 // routes are all of them. Each file of pages has its own.
-func routes() []route { return slices.Concat(assetRoutes, runRoutes, oneRunRoutes, callRoutes, agentRoutes) }
+func routes() []route {
+	return slices.Concat(assetRoutes, runRoutes, oneRunRoutes, callRoutes, agentRoutes)
+}
 
 // Mount adds the routes to r.
 func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }
