@@ -1,44 +1,18 @@
 // The bridge's own pages as a person sees them: at every width, light and dark, by keyboard, without scripts, and judged by axe.
-import axe from "axe-core";
-import { chromium } from "playwright-core";
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { accessible, launch, shown as open, sticksOut, unfold } from "./window.mjs";
 
 const { BROWSER_BRIDGE: bridge } = process.env;
 const paths = ["/", "/docs"];
 
 let browser;
 before(async () => {
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  browser = await launch();
 });
 after(() => browser?.close());
 
-/** A page of the bridge in a window of its own; body uses it. What the browser complained about fails the test. */
-async function shown(path, options, body) {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
-  const complaints = [];
-  page.on("console", (message) => complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  try {
-    await page.goto(bridge + path);
-    await body(page);
-    assert.deepEqual(complaints, []);
-  } finally {
-    await context.close();
-  }
-}
-
-/** Everything that folds is opened. */
-const unfold = (page) => page.evaluate(() => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
-
-/** What reaches out of the window to the right and is in nothing that scrolls by itself. */
-const sticksOut = (page) => page.evaluate(() => {
-  const scrolls = (e) => e && (["auto", "scroll"].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
-  const out = [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !scrolls(e));
-  return { wide: document.documentElement.scrollWidth > innerWidth, out: out.slice(0, 5).map((e) => e.outerHTML.slice(0, 120)) };
-});
+const shown = (path, options, body) => open(browser, bridge + path, options, body);
 
 for (const path of paths) {
   describe(`the page ${path}`, () => {
@@ -53,13 +27,7 @@ for (const path of paths) {
     for (const colorScheme of ["light", "dark"]) {
       for (const width of [320, 1280]) {
         test(`has nothing that axe finds, ${colorScheme}, ${width} pixels`, () => shown(path, { colorScheme, viewport: { width, height: 800 } }, async (page) => {
-          await unfold(page);
-          await page.evaluate(axe.source);
-          const { violations, passes } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
-          assert.deepEqual(violations.map((v) => [v.id, v.help, v.nodes.slice(0, 3).map((n) => n.html)]), []);
-          assert.ok(passes.some((p) => p.id === "color-contrast"), "contrast was not looked at");
-          const back = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-          assert.equal(back === "rgb(255, 255, 255)", colorScheme === "light");
+          await accessible(page, colorScheme);
         }));
       }
     }

@@ -27,6 +27,7 @@ type principalGuard struct {
 	pages   map[string]http.Handler // paths that need none and look at it
 	store   func(path string) bool  // Options.Store
 	secure  bool                    // the listener speaks TLS
+	browsed func(path string) bool  // Options.Browsed
 }
 
 func (g principalGuard) guard(next http.Handler) http.Handler {
@@ -39,11 +40,13 @@ func (g principalGuard) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, g.visitor(r))
 			return
 		}
+		g.fromBrowser(w, r)
 		pass, err := g.gate.Authenticate(r, g.trusted.client(r))
 		if err != nil {
 			g.unknown(w, r, err)
 			return
 		}
+		w.Header().Del("WWW-Authenticate")
 		auth.Strip(r.Header)
 		if rec := tapOf(r.Context()); rec != nil {
 			rec.key = pass.ID

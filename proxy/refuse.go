@@ -50,7 +50,7 @@ func (f refuser) faceOf(path string) Face {
 func (f refuser) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)
 	status := adapter.Status(e.Class)
-	if e.Class == mapping.Unauthorized {
+	if e.Class == mapping.Unauthorized && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	if ce := f.log.Check(zap.DebugLevel, "request refused"); ce != nil {

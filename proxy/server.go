@@ -56,6 +56,8 @@ type Options struct {
 	Public map[string]http.Handler
 	// Pages are exact paths that take GET from everybody, too. What they show depends on who asks: see VisitOf.
 	Pages map[string]http.Handler
+	// Browsed reports whether a path is of a page that people open with a key; nil: none is.
+	Browsed func(path string) bool
 	// Inside are routes of the admin listener; nil: there are none.
 	Inside *Inside
 }
@@ -157,7 +159,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 		pathGuard{f}.guard,
 		hostGuard{f, newHosts(cfg)}.guard,
 		originGuard{f, newOrigins(cfg.CORS.Origins), s.strangers}.guard,
-		principalGuard{f, h.gate, proxies, o.Public, o.Pages, o.Store, cfg.TLS.On()}.guard,
+		principalGuard{f, h.gate, proxies, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed}.guard,
 		auditGuard{f, s.ops, proxies, o.Audit, o.Does}.guard,
 		limitGuard{f, s.ops, o.Limits}.guard,
 		s.door.guard,

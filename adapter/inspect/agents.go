@@ -136,7 +136,6 @@ func (i *inspector) tryAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	mapping.NoteObject(r.Context(), "run", started.Run.ID)
 	lead(w, r, "runs/"+url.PathEscape(started.Run.ID))
 	return nil
 }

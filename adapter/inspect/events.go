@@ -22,29 +22,43 @@ func (i *inspector) follow(w http.ResponseWriter, r *http.Request, look func(con
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	seen := r.Header.Get("Last-Event-ID")
+	begun := time.Now()
 	mark, err := look(ctx)
 	if err != nil {
 		return err
 	}
 	s := sse.NewStream(w, i.Heartbeat, stop)
 	defer s.Close()
-	tick := time.NewTicker(i.look)
-	defer tick.Stop()
 	for {
 		if mark != seen && s.Write(sse.AppendFrame(nil, "changed", []byte(`{}`), mark)) != nil {
 			return nil // the client has gone
 		}
 		seen = mark
 		s.Idle()
-		select {
-		case <-ctx.Done():
+		if !i.rested(ctx, time.Since(begun)) {
 			return nil
-		case <-tick.C:
 		}
+		begun = time.Now()
 		if mark, err = look(ctx); err != nil {
 			_ = s.Write(sse.AppendFrame(nil, "gone", []byte(`{}`), "")) // the client may be gone, too
 			_ = s.Flush()
 			return nil
 		}
+	}
+}
+
+// costly is what part of its time a page may have the bridge look for changes, one in so many.
+const costly = 20
+
+// rested waits between two looks, after one that took so long; a search through all runs is repeated less often. It
+// reports whether ctx goes on.
+func (i *inspector) rested(ctx context.Context, took time.Duration) bool {
+	timer := time.NewTimer(max(i.look, costly*took))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }

@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -35,14 +36,25 @@ func (i *inspector) row(ctx context.Context, r mapping.Run, now time.Time) runRo
 		row.EndedAt = &r.EndedAt
 	}
 	if r.Fault != nil {
-		row.Why = r.Fault.Message
+		row.Why = brief(r.Fault.Message)
 	}
 	if r.Status.Active() || r.Status == mapping.RunInterrupted {
 		if e, err := i.Service.Explainer.Explain(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // it may be gone by now
-			row.Reason, row.Why = e.Reason, e.Message
+			row.Reason, row.Why = e.Reason, brief(e.Message)
 		}
 	}
 	return row
+}
+
+// briefly is how much of a sentence a list shows, in bytes: an agent may have written it.
+const briefly = 400
+
+// brief is the beginning of a long sentence. The page of its run has the whole.
+func brief(text string) string {
+	if len(text) <= briefly {
+		return text
+	}
+	return strings.ToValidUTF8(text[:briefly], "") + "…"
 }
 
 // took is how long a run took, or takes by now; one that has not begun takes nothing.
@@ -59,6 +71,8 @@ func took(r mapping.Run, now time.Time) string {
 // Span is a duration for people.
 func Span(d time.Duration) string {
 	switch d = max(d, 0); {
+	case d > 0 && d < time.Millisecond:
+		return "under 1 ms"
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:

@@ -31,7 +31,7 @@ var policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-anc
 // assetPolicy is that of a page with Assets: modules, styles, forms and frames of the bridge's own. No module can
 // make markup of a text (Trusted Types), and no policy of a module's own allows it.
 var assetPolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'self' 'sha256-" + digest(style) +
-	"'; script-src 'self'; connect-src 'self'; img-src 'self'; frame-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+	"'; script-src 'self'; connect-src 'self'; frame-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -51,7 +51,8 @@ var Inspector = Tab{"inspect", "Inspector"}
 type Page struct {
 	t      *template.Template
 	assets Assets
-	policy string
+
+	policy, referrer string
 }
 
 // Assets are what a page loads from the bridge, by paths relative to its root.
@@ -61,11 +62,12 @@ type Assets struct{ Styles, Modules []string }
 // parsed is a fault of the program and panics.
 func New(main string, functions template.FuncMap) *Page {
 	t := template.Must(template.New("frame").Funcs(functions).Parse(frame))
-	return &Page{t: template.Must(t.New("main").Parse(main)), policy: policy}
+	return &Page{t: template.Must(t.New("main").Parse(main)), policy: policy, referrer: "no-referrer"}
 }
 
-// With is the page with assets of the bridge's.
-func (p *Page) With(a Assets) *Page { return &Page{p.t, a, assetPolicy} }
+// With is the page with assets of the bridge's. Its forms tell the bridge where they come from: with no-referrer their
+// Origin would be null (Fetch standard section 3.1), which is nobody's.
+func (p *Page) With(a Assets) *Page { return &Page{p.t, a, assetPolicy, "same-origin"} }
 
 // View is what one request is shown.
 type View struct {
@@ -107,7 +109,7 @@ func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", p.policy)
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", p.referrer)
 	Send(w, r, b.Bytes())
 	return nil
 }

@@ -197,6 +197,7 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 		Tracer:  a.tracer,
 		Public:  documents(a.dialects),
 		Pages:   pages,
+		Browsed: inspect.Owns,
 		Inside:  &proxy.Inside{Owns: inspect.Owns, Mount: a.mountInside},
 	}
 }

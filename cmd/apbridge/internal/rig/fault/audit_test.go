@@ -102,6 +102,30 @@ func TestAuditOfEachRoute(t *testing.T) {
 	}
 }
 
+// TestAuditOfTheInspector: what people do in the inspector leaves a line with who did it, and a refused form one that
+// says so; where the pages and their files are read, only the pages count.
+func TestAuditOfTheInspector(t *testing.T) {
+	t.Parallel()
+	b, lines := audited(t)
+	try := func(id string, headers ...string) rig.Answer {
+		return b.Do("POST", "/inspect/agents/agent/try", "text=hi", append(headers, "X-Api-Key", boundKey, "X-Request-Id", id, "Content-Type", "application/x-www-form-urlencoded")...)
+	}
+	try("made")
+	try("foreign", "Sec-Fetch-Site", "same-site").Is(403)
+	b.Do("GET", "/inspect", "", "X-Api-Key", boundKey, "X-Request-Id", "read").OK()
+	b.Do("GET", "/inspect/web/live.js", "", "X-Api-Key", boundKey, "X-Request-Id", "file").OK()
+	b.End()
+	found := map[string]string{}
+	for _, l := range lines() {
+		found[l.RequestID] = fmt.Sprintf("%s %s %s %s %d", l.Operation, l.Kind, l.Outcome, l.Key, len(l.Objects))
+	}
+	want := map[string]string{"made": "made run done bound 3", "foreign": "made run refused bound 1", "read": "read run done bound 0"}
+	delete(found, "")
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestAuditNamesWhatWasDone: lines have the ids of what was made, and answers are told from runs; what
 // a client makes up stays one line of JSON.
 func TestAuditNamesWhatWasDone(t *testing.T) {

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"slices"
@@ -57,6 +58,19 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: runs, key: 
 	if got := rig.Status(t, "http://"+addr+"/inspect"); got != http.StatusOK {
 		t.Errorf("the admin listener: %d", got)
 	}
+	asked := r.Do("GET", "/inspect", "")
+	if got := asked.Header.Values("Www-Authenticate"); len(got) != 1 || !strings.HasPrefix(got[0], "Basic ") {
+		t.Errorf("a browser is asked for %v", got)
+	}
+	basic := []string{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("x:"+key("2")))}
+	if got := r.Do("GET", "/inspect", "", basic...); got.Status != 200 || got.Header.Get("Www-Authenticate") != "" {
+		t.Errorf("the key of a browser: %d", got.Status)
+	}
+	if got := r.Do("GET", "/info", "", basic...); got.Status != 401 || got.Header.Get("Www-Authenticate") != "Bearer" {
+		t.Errorf("the key of a browser elsewhere: %d", got.Status)
+	}
+	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
+	r.Do("POST", "/inspect/agents/a/try", "text=x", append(form, "X-Api-Key", key("2"))...).Want(t, 403, "run agents")
 	for mode, want := range map[string][2]int{"admin": {404, 200}, "off": {404, 404}, "{mode: auto}": {200, 200}} {
 		addr := rig.FreeAddress(t)
 		r := rig.Configured(t, "admin: "+addr+"\ninspector: "+mode+oneAgent, legacy())

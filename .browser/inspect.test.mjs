@@ -1,0 +1,158 @@
+// The inspector as a person uses it: the list of runs live and long, agents and their playground; at every width, light and
+// dark, by keyboard, without scripts, and judged by axe. BROWSER_UPDATE=1 makes the pictures of docs/inspector.md.
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { accessible, launch, shown as open, sticksOut, unfold } from "./window.mjs";
+
+const { BROWSER_BRIDGE: bridge, BROWSER_AGENT: agent = "jsagent", BROWSER_UPDATE: update } = process.env;
+
+let browser;
+before(async () => {
+  browser = await launch();
+  for (const words of ["Plan a garden", "fail", "Which plants like shade?", "Write the word Washington"]) await say(words);
+  const { agents } = await json("/inspect/agents");
+  if (agents.some((a) => a.name === "careful")) await say("Write a file", "careful"); // which asks first
+});
+after(() => browser?.close());
+
+const shown = (path, options, body) => open(browser, bridge + path, options, body);
+
+/** A run that has ended, on a thread of its own, which stays. */
+async function say(content, name = agent) {
+  const answer = await fetch(`${bridge}/threads/${randomUUID()}/runs/wait`, {
+    method: "POST", headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ assistant_id: name, if_not_exists: "create", input: { messages: [{ role: "user", content }] } }),
+  });
+  assert.equal(answer.status, 200);
+  await answer.arrayBuffer();
+  return (await json("/inspect?limit=1")).runs[0].run_id;
+}
+
+const json = async (path) => (await fetch(bridge + path)).json();
+
+/** A picture for the documents, where they are asked for. */
+const picture = async (page, name) => {
+  if (update === "1") await page.screenshot({ path: fileURLToPath(new URL(`../docs/inspector/${name}.png`, import.meta.url)) });
+};
+
+for (const [path, heading] of [["/inspect", "Runs"], ["/inspect/agents", "Agents"]]) {
+  describe(`the page ${path}`, () => {
+    for (const width of [320, 768, 1280, 1920]) {
+      test(`fits ${width} pixels, with names of 64 letters`, () => shown(path, { viewport: { width, height: 800 } }, async (page) => {
+        await unfold(page);
+        await page.evaluate(() => document.querySelectorAll("bdi").forEach((e) => { e.textContent = "W".repeat(64); }));
+        assert.deepEqual(await sticksOut(page), { wide: false, out: [] });
+      }));
+    }
+
+    for (const colorScheme of ["light", "dark"]) {
+      for (const width of [320, 1280]) {
+        test(`has nothing that axe finds, ${colorScheme}, ${width} pixels`, () => shown(path, { colorScheme, viewport: { width, height: 800 } }, async (page) => {
+          await accessible(page, colorScheme);
+        }));
+      }
+      test(`is pictured ${colorScheme}`, () => shown(path, { colorScheme, viewport: { width: 1280, height: 640 } }, async (page) => {
+        await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+        await picture(page, `${heading.toLowerCase()}-${colorScheme}`);
+      }));
+    }
+
+    test("is read without scripts", () => shown(path, { javaScriptEnabled: false }, async (page) => {
+      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+      await page.locator("bdi").getByText(agent, { exact: true }).first().waitFor();
+    }));
+
+    test("has the focus seen, and led to the content", () => shown(path, {}, async (page) => {
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+      assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+      for (let i = 0; i < 4; i++) {
+        await page.keyboard.press("Tab");
+        assert.notEqual(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle), "none");
+      }
+    }));
+  });
+}
+
+test("a run that is made is listed at once, and stays out while the page is paused", () => shown("/inspect", {}, async (page) => {
+  await page.getByText("Live.").waitFor();
+  const first = await say("live");
+  await page.getByRole("link", { name: first }).waitFor();
+  const button = page.getByRole("button", { name: "Pause updates" });
+  await button.focus();
+  await page.keyboard.press("Enter");
+  await page.getByText("Paused: the page stands still.").waitFor();
+  const heard = page.evaluate((url) => new Promise((told) => { // what this page hears of in the same time
+    let times = 0;
+    const source = new EventSource(url);
+    source.addEventListener("changed", () => { if (++times > 1) { source.close(); told(times); } });
+  }), `${bridge}/inspect/events?x`);
+  const second = await say("paused");
+  await heard;
+  assert.equal(await page.getByRole("link", { name: second }).count(), 0);
+  await page.getByRole("button", { name: "Go on with updates" }).click();
+  await page.getByRole("link", { name: second }).waitFor();
+}));
+
+test("a filter is used without scripts", () => shown("/inspect", { javaScriptEnabled: false }, async (page) => {
+  await page.getByText("Filter", { exact: true }).click();
+  await page.getByLabel("Text").fill("nothing has this text");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByText("No run matches.").waitFor();
+  await page.getByLabel("Text").fill("PLAN A GARDEN");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.locator("tbody tr").first().waitFor();
+}));
+
+/** Answers the list of so many runs in place of the bridge. */
+async function fake(page, count) {
+  const row = (i) => ({
+    run_id: `run-${i}`, thread_id: "t", agent: "a<b>", status: "error", key: "k\u202e", created_at: "2026-01-02T03:04:05Z", took: "1 ms", place: String(i),
+    why: "</td><script>document.title='broken'</script>\u001b[31m" + "x".repeat(i === 0 ? 1_000_000 : 100),
+  });
+  await page.route(/\/inspect\?.*limit=/, (route) => {
+    const at = new URL(route.request().url()).searchParams;
+    const from = at.get("before") === null ? 0 : Number(at.get("before")) + 1;
+    const runs = Array.from({ length: Math.min(200, count - from) }, (_, i) => row(from + i));
+    return route.fulfill({ json: { runs, next: from + runs.length < count ? String(from + runs.length - 1) : undefined } });
+  });
+}
+
+test("5,000 runs scroll, and few of them are in the page", () => shown("/inspect", {}, async (page) => {
+  const region = page.getByRole("region", { name: "Runs" });
+  await page.getByText("Live.").waitFor();
+  await fake(page, 5000);
+  await say("begin"); // the page asks anew
+  await page.getByRole("link", { name: "run-0", exact: true }).waitFor();
+  await region.focus();
+  for (;;) { // until all are loaded
+    await region.evaluate((e) => { e.scrollTop = e.scrollHeight; });
+    if (await page.locator("table").getAttribute("aria-rowcount") === "5001") break;
+    await page.waitForTimeout(20);
+  }
+  await region.evaluate((e) => { e.scrollTop = e.scrollHeight; });
+  await page.getByRole("link", { name: "run-4999", exact: true }).waitFor();
+  assert.ok(await page.locator("tbody tr").count() < 150, "the page holds more rows than are seen");
+  await page.keyboard.press("Home");
+  await page.getByRole("link", { name: "run-0", exact: true }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "run-1");
+  assert.notEqual(await page.title(), "broken");
+  assert.match(await page.locator("td.why").first().textContent(), /^<\/td><script>.*\\u\{1b\}\[31m/);
+  assert.equal(await page.locator("tbody script").count(), 0);
+}));
+
+test("a message is sent to an agent from its page, by keyboard", () => shown("/inspect/agents", {}, async (page) => {
+  const card = page.getByRole("region", { name: agent, exact: true });
+  await card.getByRole("textbox").fill("hello from the playground");
+  await page.keyboard.press("Tab");
+  const answered = page.waitForResponse((r) => r.url().endsWith("/try"));
+  await page.keyboard.press("Enter");
+  assert.equal((await answered).status(), 303);
+  await page.waitForURL(/\/inspect\/runs\//);
+  const { runs } = await json("/inspect?text=from+the+playground");
+  assert.equal(runs.length, 1);
+  assert.ok(page.url().endsWith(runs[0].run_id));
+}));

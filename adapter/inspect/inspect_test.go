@@ -1,0 +1,104 @@
+package inspect
+
+import (
+	"io/fs"
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/gorilla/mux"
+	"go.uber.org/zap"
+)
+
+// TestScriptsAreFewAndInert: modules and styles stay small, load nothing from elsewhere, and make no markup of texts.
+func TestScriptsAreFewAndInert(t *testing.T) {
+	t.Parallel()
+	size := map[string]int{}
+	err := fs.WalkDir(web, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(web, name)
+		size[path.Ext(name)] += len(text)
+		if kinds[path.Ext(name)] == "" {
+			t.Errorf("%s is sent without a type", name)
+		}
+		if bad := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|https?://|@import|url\(`).Find(text); bad != nil {
+			t.Errorf("%s has %s", name, bad)
+		}
+		return err
+	})
+	if err != nil || size[".js"] == 0 || size[".js"] > 60_000 || size[".css"] > 20_000 {
+		t.Errorf("%v, %v", size, err)
+	}
+}
+
+// TestEveryRouteAsksWhoAndSaysWhat: each route needs the right to inspect, those that show what is stored need to read,
+// those that make an agent work to run; what each does is said for the audit log.
+func TestEveryRouteAsksWhoAndSaysWhat(t *testing.T) {
+	t.Parallel()
+	r := mux.NewRouter()
+	Mount(r, Options{Service: adapter.Service{}, Log: zap.NewNop()})
+	seen := 0
+	err := r.Walk(func(at *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+		template, err := at.GetPathTemplate()
+		methods, none := at.GetMethods()
+		if err != nil || none != nil {
+			return err
+		}
+		seen++
+		op, ok := at.GetHandler().(adapter.Operation)
+		if !ok || !slices.Contains(op.Needs, mapping.RightInspect) {
+			t.Errorf("%v %s needs %v", methods, template, op.Needs)
+		}
+		does, said := Effect(methods[0], template)
+		file := strings.HasPrefix(template, Root+"/web/")
+		if said == file || !file && !slices.Contains(op.Needs, mapping.RightRead) {
+			t.Errorf("%v %s needs %v and does %v", methods, template, op.Needs, does)
+		}
+		if changes := !slices.Contains(methods, http.MethodGet); changes != (does.Verb != mapping.Read && said) || changes && len(op.Needs) < 3 {
+			t.Errorf("%v %s does %v and needs %v", methods, template, does, op.Needs)
+		}
+		return nil
+	})
+	if err != nil || seen != len(routes()) {
+		t.Errorf("%d routes of %d, %v", seen, len(routes()), err)
+	}
+}
+
+// TestUsageIsSummedOnce: the pieces of a message are added up, and what the whole message says stands in their place.
+func TestUsageIsSummedOnce(t *testing.T) {
+	t.Parallel()
+	sum := tally{}
+	for _, e := range []mapping.Event{
+		{Kind: mapping.KindDelta, Data: []byte(`[{"id":"m","usage_metadata":{"input_tokens":3,"output_tokens":1}},{}]`)},
+		{Kind: mapping.KindDelta, Data: []byte(`[{"id":"m","usage_metadata":{"input_tokens":0,"output_tokens":2}},{}]`)},
+		{Kind: mapping.KindDelta, Data: []byte(`[{"id":"n","usage_metadata":{"input_tokens":5,"output_tokens":7}},{}]`)},
+		{Kind: mapping.KindUpdate, Data: []byte(`{"messages":[{"id":"m","usage_metadata":{"input_tokens":4,"output_tokens":4}},{"id":"o","content":"usage_metadata"}]}`)},
+		{Kind: mapping.KindState, Data: []byte(`{"messages":[{"id":"old","usage_metadata":{"input_tokens":100,"output_tokens":100}}]}`)},
+		{Kind: mapping.KindUpdate, Data: []byte(`{"usage_metadata":"none", "x":[{"usage_metadata":3}`)},
+	} {
+		sum.take(&e)
+	}
+	if got := sum.total(); got == nil || *got != (usage{9, 11}) {
+		t.Errorf("%v", got)
+	}
+	if got := (tally{}).total(); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// TestBriefKeepsRunesWhole: a long sentence is cut between two runes.
+func TestBriefKeepsRunesWhole(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"short", "a" + strings.Repeat("ü", 300), strings.Repeat("\xff", 1000)} {
+		if got := brief(text); len(got) > briefly+len("…") || len(text) <= briefly && got != text || strings.Contains(got, "\ufffd") {
+			t.Errorf("%q", got)
+		}
+	}
+}
