@@ -48,7 +48,7 @@ func (a *App) allowedOnly(name string, way http.Handler) http.Handler {
 		if who.May(name) && !who.MayPassThrough() {
 			a.metrics.AuthFailed("right")
 			a.say(w, r, http.StatusForbidden, mapping.Errorf(mapping.Forbidden, "no_right",
-				"%q may not go straight to an agent, which shows what it did for all tenants and owners. Give it admin among its rights, by name.", who.ID))
+				"%q may not go straight to an agent, which shows what it did for all. Give it admin among its rights, by name.", who.ID))
 			return
 		}
 		if who.May(name) {

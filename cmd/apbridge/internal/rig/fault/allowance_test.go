@@ -176,15 +176,19 @@ func TestE24RatesOfTwoBridges(t *testing.T) {
 	}
 }
 
-// TestE24RunsThatWereMadeBefore: a run that an idempotency key repeats is not counted again, alone or in a batch.
+// TestE24RunsThatWereMadeBefore: a run that an idempotency key repeats is not counted again, alone or in a batch, one
+// after another or at once.
 func TestE24RunsThatWereMadeBefore(t *testing.T) {
 	t.Parallel()
-	b := bounded(t, config.Allowance{Runs: "6/d"})
+	b := bounded(t, config.Allowance{Runs: "1000/d"})
 	const one = `{"assistant_id":"agent","input":"hi","on_completion":"keep"}`
 	for path, body := range map[string]string{"/runs": one, "/runs/batch": "[" + one + "," + one + "," + one + "]"} {
-		for range 4 {
-			b.Do("POST", path, body, "X-Api-Key", boundKey, "Idempotency-Key", "again").OK()
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() { b.Do("POST", path, body, "X-Api-Key", boundKey, "Idempotency-Key", "again").OK() })
 		}
+		all.Wait()
+		b.Do("POST", path, body, "X-Api-Key", boundKey, "Idempotency-Key", "again").OK()
 	}
 	if got := as(b, "GET", "/limits", ""); got.At("limits.0.used") != 4.0 {
 		t.Errorf("GET /limits: %s", got.Body)
