@@ -20,6 +20,9 @@ const (
 	sealTold = 30 * time.Second
 )
 
+const othersFirst = "bodies of the database are to be written anew, but another bridge that uses it has other keys, or writes under another: " +
+	"it has to be restarted with the same first"
+
 // Sealing writes the bodies of a database anew that are not as this bridge writes them: plain ones from
 // before there was a key, those under an older key, and sealed ones where they are to be plain. It is done
 // when the log says which keys are needed no longer; the next process goes on where one was ended.
@@ -45,8 +48,7 @@ func (w *Sealing) Run(ctx context.Context) {
 			w.wait.Over()
 		case errors.Is(err, store.ErrOthers):
 			if w.wait.Due() {
-				w.zap.Warn("bodies of the database are to be written anew, but another bridge that uses it has other keys, or writes under another: it has to be restarted with the same first",
-					zap.String("key", w.st.WritesAs()))
+				w.zap.Warn(othersFirst, zap.String("key", w.st.WritesAs()))
 			}
 		case ctx.Err() == nil && w.said.Due():
 			w.zap.Error("bodies of the database could not be written anew", zap.Error(err), w.said.Times())

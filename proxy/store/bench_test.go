@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -53,6 +54,21 @@ func BenchmarkRun(b *testing.B) {
 				benchRuns(b, filepath.Join(b.TempDir(), "b.db"), mode, clients, benchRun)
 			})
 		}
+	}
+}
+
+// BenchmarkRunSealed is BenchmarkRun with a key, beside none.
+func BenchmarkRunSealed(b *testing.B) {
+	for name, keys := range map[string]*seal.Ring{"plain": nil, "sealed": sealRing(b, false, 1)} {
+		b.Run(name, func(b *testing.B) {
+			s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Keys: keys})
+			b.ReportAllocs()
+			report := storetest.CPU(b)
+			for b.Loop() {
+				benchRun(s)
+			}
+			report()
+		})
 	}
 }
 

@@ -130,10 +130,11 @@ var mark = seal.Mark()
 
 // unopened is for an operator: callers cannot do anything about it.
 func unopened(column string, err error) error {
-	const todo = "Something else has changed the database, or put it together of parts. Restore a backup, or ask the operator what was done to it."
-	message := "A body of " + column + " in the bridge's database does not open: " + err.Error() + ". " + todo
+	message := "A body of " + column + " in the bridge's database does not open: " + err.Error() +
+		". Something else has changed the database, or put it together of parts. Restore a backup, or ask the operator what was done to it."
 	if errors.Is(err, seal.ErrNoKey) {
-		message = "A body of " + column + " in the bridge's database is sealed under a key that encryption.keys has not got (" + err.Error() + "). The bridge needs that key to read it."
+		message = "A body of " + column + " in the bridge's database is sealed under a key that encryption.keys has not got (" + err.Error() +
+			"). The bridge needs that key to read it."
 	}
 	return caused(err, mapping.Internal, CodeUnreadable, message)
 }

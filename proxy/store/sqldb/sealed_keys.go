@@ -220,7 +220,8 @@ func (d *DB) ForgetKeys(t *Tx) (forgotten []string, err error) {
 			return nil, err
 		}
 	}
-	if err := t.Put(`DELETE FROM secrets WHERE substr(name, 1, $1) = $2 AND name <> $3 AND NOT EXISTS (SELECT 1 FROM processes p WHERE $2 || p.owner = secrets.name)`,
+	if err := t.Put(`DELETE FROM secrets WHERE substr(name, 1, $1) = $2 AND name <> $3
+ AND NOT EXISTS (SELECT 1 FROM processes p WHERE $2 || p.owner = secrets.name)`,
 		len(writerRow), writerRow, writerRow+d.owner); err != nil {
 		return nil, err
 	}
