@@ -119,10 +119,3 @@ func (w *withStatus) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.ResponseWriter.Write(b)
 }
-
-// lead has a browser go on to a page of the inspector after a form. The way is relative, as the bridge may lie below a
-// path of a proxy's, which http.Redirect would leave out.
-func lead(w http.ResponseWriter, r *http.Request, to string) {
-	w.Header().Set("Location", page.RootOf(r.URL.Path)+page.Inspector.Path+"/"+to)
-	w.WriteHeader(http.StatusSeeOther)
-}
