@@ -1,3 +1,5 @@
+//go:build man
+
 package main
 
 import (
@@ -9,9 +11,9 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// manCommand is hidden: packages are made with it.
-func (p *program) manCommand() *cobra.Command {
-	return &cobra.Command{
+// packaging is the command that packages are made with. What it needs stays out of the binary that is installed.
+func (p *program) packaging() []*cobra.Command {
+	return []*cobra.Command{{
 		Use:   "man FOLDER",
 		Short: "Write a man page of each command into a folder",
 		Long: `man writes a man page of each command into a folder, which has to be there. The pages
@@ -26,5 +28,5 @@ have today's date, or the one of $SOURCE_DATE_EPOCH in seconds since 1970.`,
 			cmd.Root().DisableAutoGenTag = true // it would name the day
 			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Source: "apbridge", Manual: "apbridge"}, args[0])
 		},
-	}
+	}}
 }

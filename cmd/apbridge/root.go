@@ -31,9 +31,10 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serve.Command(&p.Process), demo.Command(&p.Process), run.Command(&p.Process), bench.Command(&p.Process), conformance.Command(&p.Process), doctor.Command(&p.Process), p.initCommand(), p.validateCommand(), p.schemaCommand(), p.manCommand(), p.versionCommand())
+	root.AddCommand(serve.Command(&p.Process), demo.Command(&p.Process), run.Command(&p.Process), bench.Command(&p.Process), conformance.Command(&p.Process), doctor.Command(&p.Process), p.initCommand(), p.validateCommand(), p.schemaCommand(), p.versionCommand())
 	root.AddCommand(remote.Runs(&p.Process), remote.Threads(&p.Process), remote.Agents(&p.Process), remote.Health(&p.Process), remote.Data(&p.Process))
 	root.AddCommand(database.Backup(&p.Process), database.Restore(&p.Process), database.Export(&p.Process), database.Import(&p.Process))
+	root.AddCommand(p.packaging()...)
 	root.SetVersionTemplate(builtFrom())
 	root.SetOut(p.Out) // before the completion command, which remembers it
 	root.SetErr(p.Err)
