@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { accessible, launch, shown as open, sticksOut, unfold } from "./window.mjs";
+import { accessible, launch, picture, shown as open, sticksOut, unfold } from "./window.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const hostile = `<script>document.title="taken"</script>\u202e\u001b[31m`;
@@ -40,7 +40,7 @@ function serveAgent() {
     if (task.input.includes("fail")) return told(res, 500, { detail: hostile });
     if (task.input.includes("wait")) await new Promise((r) => { release = r; });
     task.steps++;
-    const last = task.steps === 3, said = task.steps === 2 ? "x".repeat(1 << 20) : `${hostile} step ${task.steps}`;
+    const last = task.steps === 3, said = task.input.includes("garden") ? `Bed ${task.steps} has ferns and hostas.` : task.steps === 2 ? "x".repeat(1 << 20) : `${hostile} step ${task.steps}`;
     if (last && !task.input.includes("wait")) task.artifacts = [file];
     told(res, 200, { task_id: id, step_id: `s${task.steps}`, name: "work", status: "completed", output: said, artifacts: last ? task.artifacts : [], is_last: last });
   });
@@ -116,6 +116,30 @@ for (const input of ["work", "fail"]) {
         await inert(p);
       });
     });
+  });
+}
+
+test("a run is pictured", async () => {
+  const { id } = await run("Plan a garden");
+  await shown(`/inspect/runs/${id}`, { viewport: { width: 1280, height: 800 } }, (p) => picture(p, "run"));
+});
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`a run is cancelled from its page, ${javaScriptEnabled ? "by keyboard" : "without scripts"}`, async () => {
+    const { id } = await run("wait", false);
+    await until(() => release);
+    await shown(`/inspect/runs/${id}`, { javaScriptEnabled }, async (p) => {
+      await p.getByRole("button", { name: "Cancel …" }).press("Enter");
+      await p.getByRole("heading", { level: 1, name: "Cancel this run?" }).waitFor();
+      assert.equal((await json(`/inspect/runs/${id}`)).status, "running");
+      await p.getByRole("button", { name: "Cancel the run" }).press("Enter");
+      await p.waitForURL(`${bridge}/inspect/runs/${id}`);
+      await until(async () => !["pending", "running"].includes((await json(`/inspect/runs/${id}`)).status));
+      await p.reload();
+      assert.equal(await p.getByRole("button", { name: "Cancel …" }).count(), 0);
+    });
+    release();
+    release = undefined;
   });
 }
 

@@ -1,12 +1,11 @@
 // Threads in the inspector as a person uses them: read, compared, forked, answered, run again; at every width, light and dark,
-// without scripts, and judged by axe. BROWSER_UPDATE=1 makes the pictures of docs/inspector.md.
+// without scripts, and judged by axe. BROWSER_PICTURES=1 makes the pictures of docs/inspector.md.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { accessible, launch, shown as open, sticksOut, unfold } from "./window.mjs";
+import { accessible, launch, picture, shown as open, sticksOut, unfold } from "./window.mjs";
 
-const { BROWSER_BRIDGE: bridge, BROWSER_AGENT: agent = "jsagent", BROWSER_ASKING: asking = "ask", BROWSER_UPDATE: update } = process.env;
+const { BROWSER_BRIDGE: bridge, BROWSER_AGENT: agent = "jsagent", BROWSER_ASKING: asking = "ask" } = process.env;
 
 let browser, plain, asked, checkpoint, run;
 before(async () => {
@@ -33,11 +32,6 @@ async function say(who, content, thread = randomUUID()) {
   await answer.arrayBuffer();
   return thread;
 }
-
-/** A picture for the documents, where they are asked for. */
-const picture = async (page, name) => {
-  if (update === "1") await page.screenshot({ path: fileURLToPath(new URL(`../docs/inspector/${name}.png`, import.meta.url)) });
-};
 
 for (const [what, path] of [
   ["a thread", () => `/inspect/threads/${plain}`], ["a question", () => `/inspect/threads/${asked}`],

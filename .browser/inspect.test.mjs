@@ -1,12 +1,11 @@
 // The inspector as a person uses it: the list of runs live and long, agents and their playground; at every width, light and
-// dark, by keyboard, without scripts, and judged by axe. BROWSER_UPDATE=1 makes the pictures of docs/inspector.md.
+// dark, by keyboard, without scripts, and judged by axe. BROWSER_PICTURES=1 makes the pictures of docs/inspector.md.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { accessible, launch, shown as open, sticksOut, unfold } from "./window.mjs";
+import { accessible, launch, picture, shown as open, sticksOut, unfold } from "./window.mjs";
 
-const { BROWSER_BRIDGE: bridge, BROWSER_AGENT: agent = "jsagent", BROWSER_UPDATE: update } = process.env;
+const { BROWSER_BRIDGE: bridge, BROWSER_AGENT: agent = "jsagent" } = process.env;
 
 let browser;
 before(async () => {
@@ -31,11 +30,6 @@ async function say(content, name = agent) {
 }
 
 const json = async (path) => (await fetch(bridge + path)).json();
-
-/** A picture for the documents, where they are asked for. */
-const picture = async (page, name) => {
-  if (update === "1") await page.screenshot({ path: fileURLToPath(new URL(`../docs/inspector/${name}.png`, import.meta.url)) });
-};
 
 for (const [path, heading] of [["/inspect", "Runs"], ["/inspect/agents", "Agents"]]) {
   describe(`the page ${path}`, () => {

@@ -2,6 +2,7 @@
 import axe from "axe-core";
 import { chromium } from "playwright-core";
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 
 /** The browser of the tests. */
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
@@ -45,4 +46,11 @@ export async function accessible(page, colorScheme) {
   assert.ok(passes.some((p) => p.id === "color-contrast"), "contrast was not looked at");
   const back = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   assert.equal(back === "rgb(255, 255, 255)", colorScheme === "light");
+}
+
+/** A picture for docs/inspector.md, which stays small; it is kept with BROWSER_PICTURES=1. */
+export async function picture(page, name) {
+  const png = await page.screenshot();
+  assert.ok(png.length <= 150_000, `${name} has ${png.length} bytes`);
+  if (process.env.BROWSER_PICTURES === "1") writeFileSync(new URL(`../docs/inspector/${name}.png`, import.meta.url), png);
 }

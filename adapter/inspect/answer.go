@@ -63,7 +63,7 @@ func (i *inspector) show(w http.ResponseWriter, r *http.Request, t titled, title
 	root := page.RootOf(r.URL.Path)
 	return t.page.Answer(w, r, page.View{
 		Title: page.Shown(title) + " – apbridge inspector", Here: page.Inspector.Path, Version: i.Version, Root: root,
-		More: Tab(mapping.PrincipalOf(r.Context())), Alone: i.Alone, Body: shown{root, t.here, model},
+		More: Tab(mapping.PrincipalOf(r.Context())), Body: shown{root, t.here, model},
 	})
 }
 

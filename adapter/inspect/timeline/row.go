@@ -15,7 +15,7 @@ import (
 type Row struct {
 	Seq       int64        `json:"seq,omitempty"` // of the event; 0: the line is a call
 	At        time.Time    `json:"at"`
-	Since     float64      `json:"since_seconds"` // since the run was made
+	Since     float64      `json:"since_seconds"` // since the run was made; 0 of what was noted while that was under way
 	Kind      mapping.Kind `json:"kind"`
 	Node      string       `json:"node,omitempty"`
 	Namespace []string     `json:"namespace,omitempty"`
@@ -58,7 +58,7 @@ func (c *Call) Failed() bool { return c.Error != "" || c.Status >= 400 }
 
 func rowOf(run *mapping.Run, ev *mapping.Event, seen [][]adapter.Sight) Row {
 	r := Row{
-		Seq: ev.Seq, At: ev.At, Since: ev.At.Sub(run.CreatedAt).Seconds(), Kind: ev.Kind, Node: ev.Head.Node, Namespace: ev.Head.NS,
+		Seq: ev.Seq, At: ev.At, Since: max(0, ev.At.Sub(run.CreatedAt).Seconds()), Kind: ev.Kind, Node: ev.Head.Node, Namespace: ev.Head.NS,
 		Says: says(ev), Bytes: len(ev.Data), Usage: usage(ev), Artifacts: ev.Head.Artifacts, Cells: make([]Cell, len(seen)),
 	}
 	if ev.Kind == mapping.KindStarted && ev.Head.Attempt <= 1 {
