@@ -29,7 +29,7 @@ const (
 	inputOnce = "once" // the request's idempotency key
 )
 
-var surePage = newPage("sure", "", "thread.css")
+var surePage = newPage("sure", "runs")
 
 // confirmation is what the page says that asks before something is done.
 type confirmation struct {
@@ -70,7 +70,7 @@ func (i *inspector) ask(w http.ResponseWriter, r *http.Request, c confirmation, 
 	return i.show(w, r, surePage, c.Question, c)
 }
 
-// done leads a browser to what came of it, and tells all others.
+// done leads a browser to what came of it, by a way from the root of the bridge, and tells all others.
 func (i *inspector) done(w http.ResponseWriter, r *http.Request, to string, told any) error {
 	if !page.Wanted(r.Header) {
 		return tell(w, r, told)
@@ -88,14 +88,18 @@ type started struct {
 	Losses   []mapping.Loss `json:"losses,omitempty"`
 }
 
+func startedOf(s adapter.Started) started { return started{s.Run.ID, s.Run.ThreadID, s.Losses} }
+
 // start makes a run and leads to its thread.
 func (i *inspector) start(w http.ResponseWriter, r *http.Request, n adapter.NewRun) error {
 	s, err := i.Service.Runs.Start(r.Context(), n)
 	if err != nil {
 		return err
 	}
-	return i.done(w, r, threadPath(s.Run.ThreadID), started{s.Run.ID, s.Run.ThreadID, s.Losses})
+	return i.done(w, r, threadPath(s.Run.ThreadID), startedOf(s))
 }
+
+func runPath(id string) string { return "inspect/runs/" + url.PathEscape(id) }
 
 func threadPath(id string) string { return "inspect/threads/" + url.PathEscape(id) }
 

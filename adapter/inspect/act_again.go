@@ -14,7 +14,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-var againPage = newPage("again", "", "thread.css", "again.js")
+var againPage = newPage("again", "runs", "again.js")
 
 // editMost is how long an input may be to be changed in a form, and to stand in a program.
 const editMost = 64 << 10

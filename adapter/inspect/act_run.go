@@ -37,14 +37,14 @@ func (i *inspector) cancel(w http.ResponseWriter, r *http.Request) error {
 	if in.Get(inputSure) != "yes" {
 		return i.ask(w, r, confirmation{
 			Question: "Cancel this run?", Says: []string{fmt.Sprintf("The agent %q is told to stop. What it has done so far stays.", run.Agent)},
-			Button: "Cancel the run", Back: threadPath(run.ThreadID),
+			Button: "Cancel the run", Back: runPath(run.ID),
 		})
 	}
 	mapping.NoteObject(r.Context(), "thread", run.ThreadID)
 	if err := i.Service.Runs.Cancel(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.CancelOptions{}); err != nil {
 		return err
 	}
-	return i.done(w, r, threadPath(run.ThreadID), started{RunID: run.ID, ThreadID: run.ThreadID})
+	return i.done(w, r, runPath(run.ID), started{RunID: run.ID, ThreadID: run.ThreadID})
 }
 
 // fork has an agent go on from a checkpoint of a thread.

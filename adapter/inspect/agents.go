@@ -132,12 +132,11 @@ func (i *inspector) tryAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	started, err := i.Service.Runs.Start(r.Context(), n)
+	s, err := i.Service.Runs.Start(r.Context(), n)
 	if err != nil {
 		return err
 	}
-	lead(w, r, "runs/"+url.PathEscape(started.Run.ID))
-	return nil
+	return i.done(w, r, runPath(s.Run.ID), startedOf(s))
 }
 
 // formText is the field text of a form.
@@ -157,20 +156,15 @@ func formText(w http.ResponseWriter, r *http.Request) (string, error) {
 	return text, nil
 }
 
-// saying is a run that says something to an agent, as a client of the dialect would make it that carries most.
+// saying is a run that says something to an agent, as a client of the first dialect would make it.
 func (i *inspector) saying(agent, text string) (n adapter.NewRun, err error) {
 	input, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
 	if err != nil {
 		return n, err
 	}
 	n = adapter.NewRun{
-		Agent: agent, Input: input, Kwargs: json.RawMessage(`{"input":` + string(input) + `}`), HasInput: true, IfNotExists: "create",
+		Agent: agent, Input: input, Kwargs: json.RawMessage(`{"input":` + string(input) + `}`), HasInput: true, IfNotExists: "create", Flavour: i.flavour(mapping.Run{}),
 		Metadata: json.RawMessage(`{"made_by":"inspector"}`), Fields: []string{"input"},
-	}
-	for _, d := range i.Dialects {
-		if len(d.Flavours) > 0 {
-			n.Flavour = d.Flavours[0].Name
-		}
 	}
 	return n, nil
 }

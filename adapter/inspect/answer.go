@@ -63,7 +63,7 @@ func (i *inspector) show(w http.ResponseWriter, r *http.Request, t titled, title
 	root := page.RootOf(r.URL.Path)
 	return t.page.Answer(w, r, page.View{
 		Title: page.Shown(title) + " – apbridge inspector", Here: page.Inspector.Path, Version: i.Version, Root: root,
-		More: Tab(mapping.PrincipalOf(r.Context())), Body: shown{root, t.here, model},
+		More: Tab(mapping.PrincipalOf(r.Context())), Alone: i.Alone, Body: shown{root, t.here, model},
 	})
 }
 
@@ -118,11 +118,4 @@ func (w *withStatus) WriteHeader(status int) {
 func (w *withStatus) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.ResponseWriter.Write(b)
-}
-
-// lead has a browser go on to a page of the inspector after a form. The way is relative, as the bridge may lie below a
-// path of a proxy's, which http.Redirect would leave out.
-func lead(w http.ResponseWriter, r *http.Request, to string) {
-	w.Header().Set("Location", page.RootOf(r.URL.Path)+page.Inspector.Path+"/"+to)
-	w.WriteHeader(http.StatusSeeOther)
 }

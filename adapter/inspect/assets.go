@@ -56,7 +56,6 @@ func newPage(name, here string, loads ...string) titled {
 	}
 	functions := page.Functions()
 	functions["join"] = strings.Join
-	functions["text"] = page.Text
 	functions["list"] = func(v ...any) []any { return v }
 	functions["has"] = func(list []string, one string) bool { return slices.Contains(list, one) }
 	functions["ascii"] = func(value string) string { return adapter.InASCII(json.RawMessage(value)) }

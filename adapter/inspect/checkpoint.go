@@ -21,8 +21,8 @@ var checkpointRoutes = []route{
 }
 
 var (
-	checkpointPage = newPage("checkpoint", "", "thread.css")
-	differencePage = newPage("difference", "", "thread.css")
+	checkpointPage = newPage("checkpoint", "runs", "thread.css")
+	differencePage = newPage("difference", "runs", "thread.css")
 )
 
 // changesShown is how many differences a page lists.

@@ -41,6 +41,8 @@ type Options struct {
 	URL func(*http.Request) string
 	// Keys reports whether clients have to bring a key.
 	Keys func() bool
+	// Alone reports that the bridge's other pages are not where these are.
+	Alone bool
 	// Failed is told the code of each request that is answered with an error; nil: nobody is told.
 	Failed func(code string)
 }

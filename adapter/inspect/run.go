@@ -57,8 +57,12 @@ type runView struct {
 	Columns   []string            `json:"columns"`
 	Tokens    bool                `json:"tokens"` // are among the rows
 	After     int64               `json:"after,omitempty"`
+	MayAct    bool                `json:"-"`
 	timeline.Page
 }
+
+// Active reports whether the run can be cancelled.
+func (v runView) Active() bool { return v.Status.Active() }
 
 func (i *inspector) serveRun(w http.ResponseWriter, r *http.Request) error {
 	v, err := i.run(r)
@@ -92,6 +96,7 @@ func (i *inspector) run(r *http.Request) (v runView, err error) {
 	q.Calls = kept.Calls
 	v = viewOf(&a.Run)
 	v.Columns, v.Capture, v.Tokens, v.After = a.Columns(), kept.Capture, q.Tokens, q.After
+	v.MayAct = mapping.PrincipalOf(ctx).Need(acting...) == nil
 	if v.Page, err = a.Page(ctx, q); err != nil {
 		return v, err
 	}

@@ -16,7 +16,7 @@ import (
 
 var callRoutes = []route{
 	{"GET", "/runs/{run_id}/calls/{n}", looking, readsRun, (*inspector).serveCall},
-	{"GET", "/runs/{run_id}/calls/{n}/{part}", looking, readsRun, (*inspector).serveCallBytes},
+	{"GET", "/runs/{run_id}/calls/{n}/{side}", looking, readsRun, (*inspector).serveCallBytes},
 }
 
 var callPage = newPage("call", "runs", "run.css")
@@ -79,7 +79,7 @@ func (i *inspector) serveCallBytes(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	name := mux.Vars(r)["part"]
+	name := mux.Vars(r)["side"]
 	part, ok := map[string]*adapter.CallPart{"sent": &c.Sent, "received": &c.Received}[name]
 	if !ok {
 		return mapping.Errorf(mapping.NotFound, codeNotFound, "A call has the parts sent and received.")

@@ -25,7 +25,7 @@ var threadRoutes = []route{
 	{"GET", "/threads/{thread_id}/files/{version}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, (*inspector).serveFile},
 }
 
-var threadPage = newPage("thread", "", "thread.css", "thread.js")
+var threadPage = newPage("thread", "runs", "thread.css", "thread.js")
 
 const (
 	turnsShown       = 50  // of a conversation, the newest

@@ -77,6 +77,7 @@ type View struct {
 	Body    any    // for the template of the main part
 	Root    string // leads from the page to the root of the bridge, as RootOf says; "": the page lies there
 	More    []Tab  // that this caller has besides
+	Alone   bool   // the bridge has no pages here but those of More
 }
 
 // RootOf leads from a path of the bridge to its root: "../" for each part but the last.
@@ -102,7 +103,11 @@ func (v shownView) Link(path string) string {
 // the one who asked and ask again each time. It fails before anything is written.
 func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
 	var b bytes.Buffer
-	err := p.t.ExecuteTemplate(&b, "frame", shownView{v, p.assets, slices.Concat(tabs, v.More), template.CSS(style)})
+	all := v.More
+	if !v.Alone {
+		all = slices.Concat(tabs, v.More)
+	}
+	err := p.t.ExecuteTemplate(&b, "frame", shownView{v, p.assets, all, template.CSS(style)})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 // Functions are what templates write texts and times with, by their names there.
 func Functions() template.FuncMap {
-	return template.FuncMap{"shown": Shown, "clock": Clock, "instant": Instant}
+	return template.FuncMap{"shown": Shown, "text": Text, "clock": Clock, "instant": Instant}
 }
 
 // Shown is a name or sentence from outside with nothing invisible in it: what would turn, hide or break the text

@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"errors"
-	"reflect"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -44,7 +43,7 @@ func (c *Callers) Required() bool { return c.required }
 func (c *Callers) Succeed(before *Callers) {
 	c.keys.succeed(before.keys)
 	for name, was := range before.issuers {
-		if now := c.issuers[name]; now != nil && reflect.DeepEqual(now.cfg, was.cfg) {
+		if was.same(c.issuers[name]) {
 			c.issuers[name] = was
 		} else {
 			was.life.end(errGone)
@@ -61,12 +60,13 @@ func (c *Callers) Succeed(before *Callers) {
 }
 
 // Replaceable returns an error when no caller could call any more with next, and some can now. Issuers
-// whose keys were never read are asked for them, which takes some seconds each at most.
+// whose keys were never read are asked for them, which takes some seconds each at most. One that stays as it
+// is keeps the keys that it has, so that it may be away meanwhile.
 func (c *Callers) Replaceable(ctx context.Context, next *Callers) error {
 	if !c.usable() {
 		return nil
 	}
-	if next.usable() {
+	if next.usable() || c.keeps(next) {
 		return nil
 	}
 	errs := []error{errNobody}
@@ -78,6 +78,16 @@ func (c *Callers) Replaceable(ctx context.Context, next *Callers) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// keeps reports whether an issuer whose keys are known stays as it is, as Succeed has it.
+func (c *Callers) keeps(next *Callers) bool {
+	for name, one := range c.issuers {
+		if one.keys.known() && one.same(next.issuers[name]) {
+			return true
+		}
+	}
+	return false
 }
 
 var errNobody = errors.New("auth: nobody could call with these keys: all have expired, or open nothing but metrics. Add one that is good")
@@ -105,4 +115,13 @@ func (c *Callers) present(ctx context.Context, text string) (Pass, error) {
 	}
 	return Pass{}, mapping.Errorf(mapping.Unauthorized, codeUnauthorized,
 		"The API key is not known here. Check it against auth.keys of the bridge.")
+}
+
+// signed returns who a token stands for, where it is good. Keys are not looked at.
+func (c *Callers) signed(ctx context.Context, text string) (Pass, bool) {
+	if len(c.issuers) == 0 || !isToken(text) {
+		return Pass{}, false
+	}
+	pass, err := c.token(ctx, text)
+	return pass, err == nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/apbridge/apbridge/config"
 )
 
 // asking is a gate as callers meet it.
@@ -77,6 +79,20 @@ func TestE18WrongKeysAreSlowed(t *testing.T) {
 		time.Sleep(wrongInterval)
 		a.want(here, bobsKey, "")
 	})
+}
+
+// E18: a client with a wrong key locks nobody out who shares its address and renews a token. A token that is
+// wrong is refused like a wrong key.
+func TestE18TokensAreRenewedBesideAGuesser(t *testing.T) {
+	t.Parallel()
+	l := newLogin(t)
+	a := asking{t, gate(t, callers(t, config.Auth{JWT: []config.JWT{l.cfg()}}))}
+	const here = "192.0.2.1"
+	a.guess(here, wrongBurst)
+	a.want(here, "one too many", "slowed")
+	a.want(here, l.token(says{"sub": "renewed"}), "")
+	a.want(here, l.token(says{"aud": "another"}), "slowed")
+	a.want(here, l.token(nil)+"x", "slowed")
 }
 
 // E18: right keys cost no tries, and neither do requests without a key.

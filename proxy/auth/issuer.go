@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"time"
 
@@ -23,6 +24,9 @@ type issuer struct {
 func newIssuer(cfg config.JWT, log *zap.Logger) *issuer {
 	return &issuer{cfg, newKeySet(cfg, log), newLife()}
 }
+
+// same reports whether next, which may be nil, is the same issuer, of whose tokens nothing else is said.
+func (i *issuer) same(next *issuer) bool { return next != nil && reflect.DeepEqual(i.cfg, next.cfg) }
 
 // maxToken bounds what is taken apart at all, in bytes.
 const maxToken = 16 << 10

@@ -141,3 +141,26 @@ func TestNobodyIsLockedOut(t *testing.T) {
 		})
 	}
 }
+
+// TestAReloadWhileTheIssuerIsAway: an issuer that stays as it is keeps its keys, so that other parts of a
+// configuration can be changed while it does not answer.
+func TestAReloadWhileTheIssuerIsAway(t *testing.T) {
+	t.Parallel()
+	l := newLogin(t)
+	before := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}})
+	if _, err := before.token(t.Context(), l.token(nil)); err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	same, other := callers(t, config.Auth{JWT: []config.JWT{l.cfg()}}), callers(t, config.Auth{JWT: []config.JWT{l.cfg(func(c *config.JWT) { c.Leeway++ })}})
+	if err := before.Replaceable(t.Context(), other); err == nil {
+		t.Error("one whose keys nobody has is taken")
+	}
+	if err := before.Replaceable(t.Context(), same); err != nil {
+		t.Errorf("the same issuer: %v", err)
+	}
+	same.Succeed(before)
+	if _, err := same.token(t.Context(), l.token(says{"sub": "later"})); err != nil {
+		t.Errorf("its tokens: %v", err)
+	}
+}

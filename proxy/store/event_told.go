@@ -22,13 +22,15 @@ func (s *events) Told(ctx context.Context, threadID string, limit int) (list []T
 		if err != nil {
 			return err
 		}
-		return t.Each(`SELECT run_id, head FROM (SELECT r.run_id, r.id, (SELECT e.head FROM events e WHERE e.thread = r.thread AND e.run = r.id AND e.seq >= r.from_seq
- AND (r.last_seq = 0 OR e.seq <= r.last_seq) AND e.kind = $2 ORDER BY e.seq LIMIT 1) AS head
- FROM runs r WHERE r.thread = $1 ORDER BY r.id DESC LIMIT CAST($3 AS BIGINT)) x WHERE head IS NOT NULL ORDER BY id DESC`,
+		return t.Each(`SELECT x.run_id, e.seq, e.head FROM (SELECT r.run_id, r.id, (SELECT min(e.seq) FROM events e WHERE e.thread = r.thread AND e.run = r.id AND e.seq >= r.from_seq
+ AND (r.last_seq = 0 OR e.seq <= r.last_seq) AND e.kind = $2) AS seq
+ FROM runs r WHERE r.thread = $1 ORDER BY r.id DESC LIMIT CAST($3 AS BIGINT)) x JOIN events e ON e.thread = $1 AND e.seq = x.seq
+ WHERE e.head IS NOT NULL ORDER BY x.id DESC`,
 			in{thread, string(mapping.KindLinked), limitOf(limit)}, func(scan func(...any) error) error {
 				var told ToldItems
+				var seq int64
 				var head []byte
-				if err := scan(&told.RunID, &head); err != nil {
+				if err := scan(&told.RunID, &seq, sqldb.Unsealed(&head, eventHead, thread, &seq)); err != nil {
 					return err
 				}
 				var h mapping.Head

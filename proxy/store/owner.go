@@ -119,11 +119,12 @@ func linksOf(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
 
 // linked reads the log. Of an event that does not name the agent the run does.
 func linked(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
-	return t.Each(`SELECT e.head, coalesce(r.agent, '') FROM events e LEFT JOIN runs r ON r.id = e.run WHERE e.thread = $1 AND e.kind = 'linked' ORDER BY e.seq DESC`,
+	return t.Each(`SELECT e.seq, e.head, coalesce(r.agent, '') FROM events e LEFT JOIN runs r ON r.id = e.run WHERE e.thread = $1 AND e.kind = 'linked' ORDER BY e.seq DESC`,
 		in{thread}, func(scan func(...any) error) error {
+			var seq int64
 			var body []byte
 			var agent string
-			if err := scan(&body, &agent); err != nil || len(body) == 0 {
+			if err := scan(&seq, sqldb.Unsealed(&body, eventHead, thread, &seq), &agent); err != nil || len(body) == 0 {
 				return err
 			}
 			var h mapping.Head

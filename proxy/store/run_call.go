@@ -39,9 +39,10 @@ func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, cal
 		}
 		newest := last
 		for _, c := range calls {
-			newest = max(newest, last+c.N)
-			if err := t.Put(`INSERT INTO run_calls (run, n, head, sent, received) VALUES ($1, $2, $3, $4, $5)`,
-				run, last+c.N, sqldb.Blob(c.Head), sqldb.Blob(c.Sent), sqldb.Blob(c.Received)); err != nil {
+			n := last + c.N
+			newest = max(newest, n)
+			if err := t.Put(`INSERT INTO run_calls (run, n, head, sent, received) VALUES ($1, $2, $3, $4, $5)`, run, n,
+				t.Sealed(c.Head, runCallHead, run, n), t.Sealed(c.Sent, runCallSent, run, n), t.Sealed(c.Received, runCallReceived, run, n)); err != nil {
 				return err
 			}
 		}
@@ -59,7 +60,7 @@ func (s *runCalls) Calls(ctx context.Context, threadID, runID string) (calls []R
 		}
 		return t.Each(`SELECT n, head FROM run_calls WHERE run = $1 ORDER BY n`, in{row.key}, func(scan func(...any) error) error {
 			var c RunCall
-			err := scan(&c.N, &c.Head)
+			err := scan(&c.N, sqldb.Unsealed(&c.Head, runCallHead, row.key, &c.N))
 			calls = append(calls, c)
 			return err
 		})
@@ -75,7 +76,8 @@ func (s *runCalls) Call(ctx context.Context, threadID, runID string, n int64) (c
 			return err
 		}
 		c.N = n
-		return t.Get(`SELECT head, sent, received FROM run_calls WHERE run = $1 AND n = $2`, in{row.key, n}, out{&c.Head, &c.Sent, &c.Received})
+		return t.Get(`SELECT head, sent, received FROM run_calls WHERE run = $1 AND n = $2`, in{row.key, n},
+			out{sqldb.Unsealed(&c.Head, runCallHead, row.key, n), sqldb.Unsealed(&c.Sent, runCallSent, row.key, n), sqldb.Unsealed(&c.Received, runCallReceived, row.key, n)})
 	})
 	return c, err
 }

@@ -102,7 +102,7 @@ func TestKeysComeAndGo(t *testing.T) {
 }
 
 // bodiesWords are of the bodies of the fixture, one of each kind.
-var bodiesWords = []string{`"hi"`, "go on", "given", "sure?", `"deep"`, `"tags"`, `"more"`, `"to"`, "Bea"}
+var bodiesWords = []string{`"hi"`, "go on", "given", "sure?", `"deep"`, `"tags"`, `"more"`, `"to"`, "Bea", `{"method"`, "asked"}
 
 // found reports whether words of bodies are in the files of a SQLite database.
 func found(t *testing.T, dsn string) (any bool) {

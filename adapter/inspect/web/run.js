@@ -54,6 +54,7 @@ function follow() {
     status.textContent = page.status + (page.parked ? ", parked" : "");
     status.className = `status ${page.status}`;
     why.textContent = shown(page.why);
+    if (!["pending", "running"].includes(page.status)) document.getElementById("cancel")?.remove();
   };
   const watch = pausable((tell) => live(region.dataset.live, async () => {
     for (let more = true; more && !watch.paused;) {

@@ -44,7 +44,7 @@ func filled(t testing.TB, version string) string {
 	return path
 }
 
-const newest = "00023"
+const newest = "00021"
 
 func silent(int64) {}
 
@@ -136,8 +136,8 @@ func TestImportRefuses(t *testing.T) {
 		for _, tt := range []struct{ name, text, want string }{
 			{"nothing", "", "line 1: "},
 			{"another file", "{\"a\":1}\n", "line 1: this is no export"},
-			{"another format", with(0, "{\"apbridge_export\":2,\"schema\":23}\n"), "line 1: the export has version 2"},
-			{"another schema", with(0, "{\"apbridge_export\":1,\"schema\":22}\n"), "(schema 22, this one has 23)"},
+			{"another format", with(0, "{\"apbridge_export\":2,\"schema\":21}\n"), "line 1: the export has version 2"},
+			{"another schema", with(0, "{\"apbridge_export\":1,\"schema\":20}\n"), "(schema 20, this one has 21)"},
 			{"a backup", "SQLite format 3\x00", "apbridge restore FILE"},
 			{"half a line", with(2, lines[2][:20]+"\n"), "line 3: it is no row"},
 			{"no row", with(2, "[]\n"), "line 3: it is no row"},

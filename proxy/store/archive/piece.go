@@ -36,7 +36,8 @@ const (
 	pieceBytes = 1 << 20
 )
 
-// Next appends the next rows to lines, one JSON object on each. JSON in a column stands there as it is. more is false
+// Next appends the next rows to lines, one JSON object on each. JSON in a column stands there as it is, and
+// bodies are opened. more is false
 // when there are none left.
 func (p *Piece) Next(t *sqldb.Tx, lines []byte) (_ []byte, more bool, err error) {
 	row, places := make([]sqldb.Buffer, len(p.of.columns)), make([]any, len(p.of.columns))
@@ -50,6 +51,9 @@ func (p *Piece) Next(t *sqldb.Tx, lines []byte) (_ []byte, more bool, err error)
 			return false, err
 		}
 		n++
+		if err := p.of.open(t, row); err != nil {
+			return false, err
+		}
 		if lines, err = p.of.appendLegible(lines, row); err != nil {
 			return false, err
 		}

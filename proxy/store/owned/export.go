@@ -63,6 +63,9 @@ func Files(ctx context.Context, db *sqldb.DB, o Owner, behind File) (list []File
 	return list, err
 }
 
+// chunkData is the column of the bytes of files, as what seals its bodies has it.
+const chunkData = "chunks.data"
+
 // errShort is of a file that was removed while it was read.
 var errShort = errors.New("a file was removed while it was read")
 
@@ -71,7 +74,7 @@ func Bytes(ctx context.Context, db *sqldb.DB, f File, to func([]byte) error) err
 	left, piece := f.Size, sqldb.Buffer{}
 	for n := 0; left > 0; n++ {
 		err := db.ReadBlob(ctx, func(t *sqldb.Tx) error {
-			return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2`, []any{f.blob, n}, []any{&piece})
+			return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2`, []any{f.blob, n}, []any{sqldb.Unsealed(&piece, chunkData, f.blob, n)})
 		})
 		if errors.Is(err, sql.ErrNoRows) || err == nil && int64(len(piece)) > left {
 			return fmt.Errorf("%s: %w", f.ArtifactID, errShort)

@@ -35,6 +35,7 @@ var parts = []part{
 	{"tasks", "tasks", `r.id IN ` + tasks, `coalesce(length(r.input), 0) + length(r.additional)`, "created_us", "updated_us"},
 	{"requests for steps", "requests", `r.task IN ` + tasks, `coalesce(length(r.input), 0) + coalesce(length(r.additional), 0)`, "", ""},
 	{"runs", "runs", `r.id IN ` + runs, `length(r.metadata) + length(r.kwargs) + length(r.options) + coalesce(length(r.fault), 0)`, "created_us", "updated_us"},
+	{"calls of agents", "run_calls", `r.run IN ` + runs, `length(r.head) + coalesce(length(r.sent), 0) + coalesce(length(r.received), 0)`, "", ""},
 	{"events", "events", `r.thread IN (SELECT id FROM threads WHERE tenant = $1 AND owner = $2 UNION SELECT thread FROM runs WHERE tenant = $1 AND owner = $2)
  AND (r.thread IN ` + threads + ` OR r.run IN ` + runs + `)`,
 		`coalesce(length(r.head), 0) + coalesce(length(r.data), 0) + coalesce(length(r.snapshot), 0)`, "at_us", "at_us"},

@@ -40,6 +40,9 @@ tasks.additional tenant task_id
 runs.kwargs run_id
 runs.options run_id
 runs.fault run_id
+run_calls.head #run #n
+run_calls.sent #run #n
+run_calls.received #run #n
 events.head #thread #seq
 events.data #thread #seq
 events.snapshot #thread #seq

@@ -28,9 +28,11 @@ func (a *App) mountInspector(r *mux.Router, cfg *config.Config) {
 
 // mountInside adds them to the admin listener, as the configuration in force says.
 func (a *App) mountInside(r *mux.Router) {
+	o := a.inspectorOptions()
+	o.Alone = true
 	inspect.Mount(r.MatcherFunc(func(*http.Request, *mux.RouteMatch) bool {
 		return a.engine.Config().Inspector.Mode != inspectorOff
-	}).Subrouter(), a.inspectorOptions())
+	}).Subrouter(), o)
 }
 
 func (a *App) inspectorOptions() inspect.Options {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
 	"github.com/gorilla/mux"
@@ -24,11 +25,20 @@ func Routes(t *testing.T) []Route {
 	return list
 }
 
-// Needs are the rights that each route of Routes declares. A route that declares none at all fails
+// Pages are the routes of the inspector.
+func Pages(t *testing.T) []Route {
+	t.Helper()
+	list, _ := pages(t)
+	return list
+}
+
+// Needs are the rights that each route of Routes and Pages declares. A route that declares none at all fails
 // the test: nobody would be asked for a right to it.
 func Needs(t *testing.T) map[Route][]string {
 	t.Helper()
 	list, handlers := routes(t)
+	more, theirs := pages(t)
+	list, handlers = slices.Concat(list, more), slices.Concat(handlers, theirs)
 	needs := map[Route][]string{}
 	for i, m := range list {
 		op, ok := handlers[i].(adapter.Operation)
@@ -47,6 +57,27 @@ func routes(t *testing.T) (list []Route, handlers []http.Handler) {
 	for _, d := range bridge.Dialects() {
 		d.Mount(router, adapter.Service{}, adapter.Face{Log: zap.NewNop(), DefaultAgent: "a", Agents: agents, Limits: config.Default().Limits})
 	}
+	list, handlers = walk(t, router)
+	if len(list) < 80 {
+		t.Fatalf("%d routes were found", len(list))
+	}
+	return list, handlers
+}
+
+func pages(t *testing.T) (list []Route, handlers []http.Handler) {
+	t.Helper()
+	router := mux.NewRouter()
+	inspect.Mount(router, inspect.Options{Log: zap.NewNop()})
+	list, handlers = walk(t, router)
+	if len(list) < 20 {
+		t.Fatalf("%d pages were found", len(list))
+	}
+	return list, handlers
+}
+
+// walk lists what a router serves.
+func walk(t *testing.T, router *mux.Router) (list []Route, handlers []http.Handler) {
+	t.Helper()
 	err := router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		path, err := route.GetPathTemplate()
 		methods, none := route.GetMethods()
@@ -60,8 +91,8 @@ func routes(t *testing.T) (list []Route, handlers []http.Handler) {
 		}
 		return nil
 	})
-	if err != nil || len(list) < 80 {
-		t.Fatalf("%d routes were found, %v", len(list), err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return list, handlers
 }

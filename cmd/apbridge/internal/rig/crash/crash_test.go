@@ -33,7 +33,7 @@ func TestA5_Crash(t *testing.T) {
 	deaths := map[string]int{}
 	turns := turns{met: map[string]int{}}
 	t.Run("at", func(t *testing.T) {
-		for _, s := range slices.Concat(scenes(), choreScenes(), memoryScenes()) {
+		for _, s := range slices.Concat(scenes(), choreScenes(), memoryScenes(), ownerScenes()) {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
 				order, times := s.rehearse(t)

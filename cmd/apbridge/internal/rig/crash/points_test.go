@@ -23,19 +23,17 @@ var elsewhere = map[string]map[string]string{
 		"postgres.recoverOrphans": "PostgreSQL only", "tasks.HandedOut": "there are no other processes to be told",
 		"claims.RequestStop": "no other process has the run", "tasks.TakeBack": leaves,
 		"sqlite.renewLease": "written only after a write was refused", "events.Logged": unknown,
-		"states.FreeLeftUpdates": unfreed, "Chores.TellItems": older, "Chores.SweepItems": minutely,
+		"states.FreeLeftUpdates": unfreed, "Chores.SweepItems": minutely,
 		"sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "rates.TakeRate": "PostgreSQL only", "rates.CountAnew": bounded,
 	},
 	"postgres": {
 		"sqlite.bulk": "SQLite only", "sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "claims.RequestStop": "no other process has the run",
 		"tasks.TakeBack": leaves, "events.Logged": unknown, "states.FreeLeftUpdates": unfreed,
-		"Chores.TellItems": older, "Chores.SweepItems": minutely, "rates.TakeRate": bounded, "rates.CountAnew": bounded,
+		"Chores.SweepItems": minutely, "rates.TakeRate": bounded, "rates.CountAnew": bounded,
 	},
 }
 
 const leaves = "needs a client that leaves in the moment between a hand-out's being noted and its being written"
-
-const older = "done only with items that an older version wrote"
 
 const bounded = "done only where keys or tenants are bounded; what it writes may be lost"
 

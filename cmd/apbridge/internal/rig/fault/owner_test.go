@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/proxy/store/archive"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -53,6 +51,7 @@ func newPersonal(t *testing.T, stepper, graph http.Handler, change ...func(*conf
 		"graph": rig.AgentAt(adaptertest.Serve(t, graph).URL, func(a *config.Agent) {
 			a.Dialect, a.Headers = "threadrun", map[string]config.Secret{"X-User": "{principal.id}"}
 		}),
+		"failing": rig.AgentAt(adaptertest.Serve(t, http.HandlerFunc(refuses)).URL, func(a *config.Agent) { a.Dialect = "taskstep" }),
 	})
 	cfg.Auth.Keys = []config.Key{
 		{ID: "alice", Key: keyOfAlice, Tenant: "acme", Limits: config.Allowance{Threads: 100}}, {ID: "bob", Key: keyOfBob, Tenant: "acme"},
@@ -99,44 +98,10 @@ func (p *personal) everything(key, word string) (thread, task string) {
 	say("PUT", "/store/items", `{"namespace":["users","W15"],"key":"W16","value":{"text":"W17","n":1}}`)
 	say("POST", "/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"W18"}`)
 	say("POST", "/assistants", `{"graph_id":"graph","name":"W19","config":{"configurable":{"k":"W20"}}}`)
+	say("POST", "/threads/"+thread+"/runs/wait", `{"assistant_id":"failing","input":{"messages":[{"role":"user","content":"W24"}]}}`)
 	topic := say("POST", "/ap/v2/topics", `{}`).Text("topic_id")
 	say("POST", "/ap/v2/topics/"+topic+"/interactions", `{"input":"W21"}`)
 	return thread, task
-}
-
-// rows are those of the database that are about principals.
-func (p *personal) rows() string {
-	p.T.Helper()
-	var b bytes.Buffer
-	if _, err := archive.Export(p.T.Context(), p.Cfg.Database, nil, &b, func(int64) {}); err != nil {
-		p.T.Fatal(err)
-	}
-	return regexp.MustCompile(`(?m)^\{"(agents_seen|agent_facts|secrets|item_index|end)".*\n`).ReplaceAllString(b.String(), "")
-}
-
-// found are the files, beside the database and with the logs, that have the mark.
-func (p *personal) found() (files []string) {
-	p.T.Helper()
-	folders := []string{p.folder}
-	if !strings.Contains(p.Cfg.Database, "://") {
-		folders = append(folders, filepath.Dir(p.Cfg.Database))
-	}
-	for _, folder := range folders {
-		list, err := filepath.Glob(filepath.Join(folder, "*"))
-		if err != nil {
-			p.T.Fatal(err)
-		}
-		for _, f := range list {
-			text, err := os.ReadFile(f)
-			if f == p.Cfg.Audit.File { // which has the ids of what was done: an item's are its labels and its key
-				text = bytes.ReplaceAll(text, []byte("users/"+mark+"15/"+mark+"16"), nil)
-			}
-			if err == nil && bytes.Contains(bytes.ToLower(text), []byte(mark)) {
-				files = append(files, filepath.Base(f))
-			}
-		}
-	}
-	return files
 }
 
 type became struct {
@@ -183,12 +148,25 @@ func chats() *adaptertest.ThreadAgent {
 // removed: no byte of it is in any file afterwards, while the bridge serves. What is another's is what it was.
 func TestOneOwnersDataGoes(t *testing.T) {
 	t.Parallel()
-	p := newPersonal(t, asking(), chats())
+	for name, keys := range map[string][]config.Secret{"plain": nil, "sealed": {"YW5vdGhlciBrZXkgb2YgdGhpcnR5LXR3byBieXRlcyA="}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			oneOwnersDataGoes(t, keys)
+		})
+	}
+}
+
+func oneOwnersDataGoes(t *testing.T, keys []config.Secret) {
+	t.Helper()
+	p := newPersonal(t, asking(), chats(), func(c *config.Config) { c.Encryption.Keys = keys })
 	bobs := chatter(p, keyOfBob, "bobsword")
 	before := p.rows()
 	thread, task := p.everything(keyOfAlice, mark)
 	if p.found() == nil && !strings.Contains(p.Cfg.Database, "://") {
 		t.Error("the mark is in no file: nothing is shown below")
+	}
+	if files := p.said(); (files == nil) != (keys != nil) && !strings.Contains(p.Cfg.Database, "://") {
+		t.Errorf("what was said is in %v", files)
 	}
 	held := p.as(keyOfOps, "GET", "/data?owner=alice", "").Is(200)
 	kinds := map[string]float64{}
@@ -197,7 +175,7 @@ func TestOneOwnersDataGoes(t *testing.T) {
 	}
 	for kind, least := range map[string]float64{
 		"threads": 3, "runs": 3, "tasks": 3, "events": 20, "files": 2, "items": 1, "crons": 1, "assistants": 1,
-		"webhooks": 1, "idempotency keys": 1, "requests for steps": 2,
+		"webhooks": 1, "calls of agents": 1, "idempotency keys": 1, "requests for steps": 2,
 	} {
 		if kinds[kind] < least {
 			t.Errorf("there are %v %s, want %v or more: %s", kinds[kind], kind, least, held)
@@ -273,6 +251,9 @@ func (p *personal) checkExport(thread, task string) {
 		if !strings.Contains(all, fmt.Sprintf("%s%d", mark, n)) {
 			p.T.Errorf("%s%d is not in the export", mark, n)
 		}
+	}
+	if calls := files["rows/run_calls-001.ndjson"]; !strings.Contains(calls, mark+"24") {
+		p.T.Errorf("the calls of a run that failed are not in the export: %s", calls)
 	}
 	for _, name := range []string{"README.txt", "held.json", "threads/" + thread + ".json", "rows/events-001.ndjson"} {
 		if files[name] == "" {

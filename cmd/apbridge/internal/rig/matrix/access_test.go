@@ -65,7 +65,9 @@ type guarded struct {
 func newGuarded(t *testing.T, needs map[rig.Route][]string) *guarded {
 	t.Helper()
 	database := storetest.DSN(t)
-	return &guarded{newEstate(t, "database: "+database+everybody(needs)), database}
+	e := newEstate(t, "database: "+database+"\ninspector: {capture: all}"+everybody(needs))
+	e.looked()
+	return &guarded{e, database}
 }
 
 // dump is all that the database holds.
@@ -78,14 +80,14 @@ func (e *guarded) dump() string {
 	return b.String()
 }
 
-// TestEveryOperationAsksWho asks every operation of every dialect as nobody, with a wrong key and an expired one, as
+// TestEveryOperationAsksWho asks every operation of every dialect and of the inspector as nobody, with a wrong key and an expired one, as
 // somebody of another tenant, as another owner, as one who may use another agent only, and with every right but the
 // one that it needs: it is refused, and the database is what it was. Then those ask who have that right alone.
 func TestEveryOperationAsksWho(t *testing.T) {
 	t.Parallel()
 	needs := rig.Needs(t)
 	e := newGuarded(t, needs)
-	routes := inOrder(rig.Routes(t))
+	routes := inOrder(slices.Concat(rig.Routes(t), rig.Pages(t)))
 	for _, c := range []struct {
 		name  string
 		ask   func(t *testing.T, m rig.Route)

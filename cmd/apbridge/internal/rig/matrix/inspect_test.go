@@ -183,7 +183,7 @@ func TestInspectorShowsAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {r.URL}, "Content-Type": {"application/x-www-form-urlencoded"}}
+	req.Header = http.Header{"Accept": {"text/html"}, "Sec-Fetch-Site": {"same-origin"}, "Origin": {r.URL}, "Content-Type": {"application/x-www-form-urlencoded"}}
 	sent, err := http.DefaultTransport.RoundTrip(req) // which follows nothing
 	if err != nil {
 		t.Fatal(err)

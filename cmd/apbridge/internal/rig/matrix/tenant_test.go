@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -103,32 +104,56 @@ var asks = map[string]ask{
 	"POST /threads/prune":             {body: `{"thread_ids":["{thread_id}"]}`, own: true},
 	"GET /threads/{thread_id}/stream": {endless: true},
 	// A thread that is not there yet is waited for, and a command is answered with what is wrong.
-	"POST /threads/{thread_id}/stream":           {body: `{"channels":["values"]}`, own: true, endless: true},
-	"POST /threads/{thread_id}/stream/events":    {body: `{"channels":["values"]}`, own: true, endless: true},
-	"GET /threads/{thread_id}/stream/events":     {own: true}, // a WebSocket
-	"POST /threads/{thread_id}/commands":         {body: `{"id":1,"method":"state.get"}`, own: true},
-	"POST /threads/{thread_id}/state":            {body: `{"values":{"k":1}}`},
-	"POST /threads/{thread_id}/state/checkpoint": {body: `{"checkpoint":{"checkpoint_id":"{checkpoint_id}"}}`},
-	"PATCH /threads/{thread_id}":                 {body: `{"metadata":{"k":1}}`},
-	"POST /threads/{thread_id}/runs":             {body: `{"assistant_id":"{mine}","input":"x"}`},
-	"POST /threads/{thread_id}/runs/wait":        {body: `{"assistant_id":"{mine}","input":"x"}`},
-	"POST /threads/{thread_id}/runs/stream":      {body: `{"assistant_id":"{mine}","input":"x"}`},
-	"POST /runs/crons":                           {body: `{"assistant_id":"{mine}","schedule":"0 0 1 1 *"}`, own: true},
-	"POST /threads/{thread_id}/runs/crons":       {body: `{"assistant_id":"{mine}","schedule":"0 0 1 1 *"}`},
-	"PATCH /runs/crons/{cron_id}":                {body: `{"enabled":false}`},
-	"GET /store/items":                           {query: "?namespace=n&key=k&flavour=agentprotocol"},
-	"PUT /store/items":                           {body: `{"namespace":["n"],"key":"k","value":{"v":"of bob"}}`, own: true},
-	"DELETE /store/items":                        {body: `{"namespace":["n"],"key":"k"}`, own: true},
-	"POST /store/items/search":                   {body: `{"namespace_prefix":["n"]}`, own: true},
-	"POST /assistants":                           {body: `{"graph_id":"{mine}"}`, own: true},
-	"POST /assistants/{assistant_id}/latest":     {body: `{"version":1}`},
-	"PATCH /assistants/{assistant_id}":           {body: `{"description":"x"}`},
-	"POST /store/namespaces":                     {own: true},
-	"GET /data":                                  {query: "?owner=alice", own: true},
-	"GET /data/export":                           {query: "?owner=alice", own: true},
-	"DELETE /data":                               {query: "?owner=alice", own: true},
-	"GET /ok":                                    {own: true},
-	"GET /info":                                  {own: true},
+	"POST /threads/{thread_id}/stream":            {body: `{"channels":["values"]}`, own: true, endless: true},
+	"POST /threads/{thread_id}/stream/events":     {body: `{"channels":["values"]}`, own: true, endless: true},
+	"GET /threads/{thread_id}/stream/events":      {own: true}, // a WebSocket
+	"POST /threads/{thread_id}/commands":          {body: `{"id":1,"method":"state.get"}`, own: true},
+	"POST /threads/{thread_id}/state":             {body: `{"values":{"k":1}}`},
+	"POST /threads/{thread_id}/state/checkpoint":  {body: `{"checkpoint":{"checkpoint_id":"{checkpoint_id}"}}`},
+	"PATCH /threads/{thread_id}":                  {body: `{"metadata":{"k":1}}`},
+	"POST /threads/{thread_id}/runs":              {body: `{"assistant_id":"{mine}","input":"x"}`},
+	"POST /threads/{thread_id}/runs/wait":         {body: `{"assistant_id":"{mine}","input":"x"}`},
+	"POST /threads/{thread_id}/runs/stream":       {body: `{"assistant_id":"{mine}","input":"x"}`},
+	"POST /runs/crons":                            {body: `{"assistant_id":"{mine}","schedule":"0 0 1 1 *"}`, own: true},
+	"POST /threads/{thread_id}/runs/crons":        {body: `{"assistant_id":"{mine}","schedule":"0 0 1 1 *"}`},
+	"PATCH /runs/crons/{cron_id}":                 {body: `{"enabled":false}`},
+	"GET /store/items":                            {query: "?namespace=n&key=k&flavour=agentprotocol"},
+	"PUT /store/items":                            {body: `{"namespace":["n"],"key":"k","value":{"v":"of bob"}}`, own: true},
+	"DELETE /store/items":                         {body: `{"namespace":["n"],"key":"k"}`, own: true},
+	"POST /store/items/search":                    {body: `{"namespace_prefix":["n"]}`, own: true},
+	"POST /assistants":                            {body: `{"graph_id":"{mine}"}`, own: true},
+	"POST /assistants/{assistant_id}/latest":      {body: `{"version":1}`},
+	"PATCH /assistants/{assistant_id}":            {body: `{"description":"x"}`},
+	"POST /store/namespaces":                      {own: true},
+	"GET /data":                                   {query: "?owner=alice", own: true},
+	"GET /data/export":                            {query: "?owner=alice", own: true},
+	"DELETE /data":                                {query: "?owner=alice", own: true},
+	"GET /inspect/events":                         {own: true, endless: true},
+	"GET /inspect/runs/{run_id}/events":           {endless: true},
+	"GET /inspect/threads/{thread_id}/events":     {endless: true},
+	"GET /inspect/web/{file}":                     {own: true},
+	"POST /inspect/agents/{agent}/try":            {body: "text=x", headers: isForm, own: true},
+	"POST /inspect/threads/{thread_id}/answer":    {body: "question=x&words=x&sure=yes", headers: isForm},
+	"POST /inspect/threads/{thread_id}/fork":      {body: "checkpoint={checkpoint_id}&agent={mine}&says=x&sure=yes", headers: isForm},
+	"POST /inspect/runs/{run_id}/cancel":          {body: "sure=yes", headers: isForm},
+	"POST /inspect/runs/{run_id}/again":           {body: "agent={mine}&where=thread&sure=yes", headers: isForm},
+	"GET /inspect/threads/{thread_id}/difference": {query: "?to={checkpoint_id}"},
+	"GET /ok":   {own: true},
+	"GET /info": {own: true},
+}
+
+// isForm says that a body is what a browser sends of a form.
+var isForm = []string{"Content-Type", "application/x-www-form-urlencoded"}
+
+// looked finds the ids that the routes of the inspector have besides, of the run that wrote a file.
+func (e *estate) looked() {
+	e.T.Helper()
+	thread := e.as(keyA, "GET", "/inspect/threads/"+e.ids["thread_id"], "").OK()
+	e.ids["version"], e.ids["run_id"] = fmt.Sprintf("%.0f", thread.At("files.0.versions.0.version")), thread.Text("files.0.versions.0.run_id")
+	run := e.as(keyA, "GET", "/inspect/runs/"+e.ids["run_id"], "").OK()
+	e.ids["seq"], e.ids["n"] = fmt.Sprintf("%.0f", run.At("rows.0.seq")), fmt.Sprintf("%.0f", run.At("calls.0.n"))
+	e.ids["artifact_id"] = run.Text("files.0.artifact_id")
+	e.ids["part"], e.ids["side"], e.ids["form"], e.ids["index"], e.ids["file"] = "data", "sent", "ndjson", "0", "live.js"
 }
 
 // expectation of a route that is not in asks.
@@ -203,6 +228,9 @@ func (e *estate) fill(t *testing.T, m rig.Route) (path string, a ask) {
 	}
 	if a.body == "" && m.Method != "GET" && !strings.HasSuffix(m.Path, "/steps") {
 		a.body = "{}"
+	}
+	for name, id := range e.ids {
+		a.query = strings.ReplaceAll(a.query, "{"+name+"}", id)
 	}
 	return path + a.query, a
 }

@@ -1,0 +1,184 @@
+package matrix
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/examples/legacyagent"
+)
+
+// visitor follows what pages lead to, load and listen to, from one page on.
+type visitor struct {
+	t     *testing.T
+	root  string // of the bridge
+	went  map[string]bool
+	forms map[string]bool
+}
+
+var (
+	leads     = regexp.MustCompile(`(?:href|src|data-live|data-thread)="([^"]*)"`)
+	formsSent = regexp.MustCompile(`<form class="plain[^>]*method="post" action="([^"]*)"`)
+)
+
+// visit follows each link once. Everything is there, and lies below the root.
+func (w *visitor) visit(at string) {
+	w.t.Helper()
+	at, _, _ = strings.Cut(at, "#")
+	if w.went[at] {
+		return
+	}
+	w.went[at] = true
+	text, kind := w.get(at)
+	if !strings.HasPrefix(kind, "text/html") {
+		return
+	}
+	here, err := url.Parse(at)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, m := range formsSent.FindAllStringSubmatch(text, -1) {
+		w.forms[here.ResolveReference(w.parsed(m[1])).String()] = true
+	}
+	for _, m := range leads.FindAllStringSubmatch(text, -1) {
+		to := here.ResolveReference(w.parsed(m[1])).String()
+		if !strings.HasPrefix(to, w.root+"/") {
+			w.t.Errorf("%s leads out to %s", at, to)
+		} else {
+			w.visit(to)
+		}
+	}
+}
+
+func (w *visitor) parsed(link string) *url.URL {
+	w.t.Helper()
+	u, err := url.Parse(html.UnescapeString(link))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return u
+}
+
+// get is what is at an address, of a stream its kind alone.
+func (w *visitor) get(at string) (text, kind string) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), "GET", at, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set(asBrowser[0], asBrowser[1])
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		w.t.Errorf("%s: %d", at, res.StatusCode)
+	}
+	if kind = res.Header.Get("Content-Type"); kind == "text/event-stream" {
+		return "", kind
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Errorf("%s: %v", at, err)
+	}
+	return string(body), kind
+}
+
+// TestInspectorLeadsNowhereElse: every link, file, stream and form of every page is there, where clients are served, below a path
+// of a proxy's and on the admin listener: of runs that ended, failed, ask and work.
+func TestInspectorLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
+	addr := rig.FreeAddress(t)
+	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
+	b := rig.Configured(t, "admin: "+addr+`
+inspector: {capture: all}
+agents: {a: {url: $A, dialect: taskstep}, asks: {url: $B, dialect: threadrun}, fails: {url: $C, dialect: taskstep}, works: {url: $D, dialect: taskstep}}
+default_agent: a`, map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain), "b": rig.Asking(), "c": hostile(), "d": gate})
+	for _, agent := range []string{"a", "asks", "fails"} {
+		b.On(b.Thread(), `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":"hi"}]}}`)
+	}
+	b.Post(b.Thread()+"/runs", `{"assistant_id":"works","input":"hi"}`).OK()
+	gate.Await(t)
+	to, err := url.Parse(b.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(http.StripPrefix("/sub/path", httputil.NewSingleHostReverseProxy(to)))
+	defer proxy.Close()
+	for _, root := range []string{b.URL, proxy.URL + "/sub/path", "http://" + addr} {
+		w := &visitor{t, root, map[string]bool{}, map[string]bool{}}
+		w.visit(root + "/inspect")
+		for at := range w.forms {
+			b.URL = root
+			if got := filled(t, b, strings.TrimPrefix(at, root), url.Values{"checkpoint": {"x"}}); got.Status == 405 || rig.Says(got.String(), "route_not_found") {
+				t.Errorf("%s takes no form: %s", at, got)
+			}
+		}
+		t.Logf("%s: %d addresses, %d forms", root, len(w.went), len(w.forms))
+		for _, part := range []string{"/again", "/cancel", "/answer", "/fork", "/difference", "/checkpoints/", "/files/", "/calls/", "/log/", "/export/har", "/events", "/agents", ".css", ".js"} {
+			if !strings.Contains(strings.Join(append(keys(w.went), keys(w.forms)...), "\n"), part) {
+				t.Errorf("%s: no page leads to %s", root, part)
+			}
+		}
+	}
+	gate.Open()
+}
+
+func keys(m map[string]bool) (list []string) {
+	for k := range m {
+		list = append(list, k)
+	}
+	return list
+}
+
+// TestInspectorCancels: from the page of a run at work, which asks first, and leads back to the run.
+func TestInspectorCancels(t *testing.T) {
+	t.Parallel()
+	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
+	b := rig.Configured(t, oneAgent, map[string]http.Handler{"a": gate})
+	b.Post(b.Thread()+"/runs", `{"assistant_id":"a","input":"hi"}`).OK()
+	gate.Await(t)
+	defer gate.Open()
+	at := "/inspect/runs/" + newestRun(b)
+	show(t, b, at).Want(t, 200, `action="../../`+at[1:]+`/cancel"`)
+	form := asksFirst(t, b, at+"/cancel", nil)
+	if got := b.Get(at).OK().Text("status"); got != "running" {
+		t.Errorf("before it was said to be sure: %s", got)
+	}
+	if to := filled(t, b, at+"/cancel", form).Want(t, 303).Header.Get("Location"); to != "../../.."+at {
+		t.Errorf("it leads to %s", to)
+	}
+	rig.Eventually(t, "the run ends", func() bool { return !strings.Contains("pending running", b.Get(at).OK().Text("status")) })
+	if page := show(t, b, at).String(); strings.Contains(page, `/cancel"`) {
+		t.Error("a run that has ended can be cancelled")
+	}
+	filled(t, b, at+"/cancel", form).Want(t, 409)
+}
+
+// TestInspectorSumsTokens: of a whole run, whose messages say them in pieces and at last.
+func TestInspectorSumsTokens(t *testing.T) {
+	t.Parallel()
+	play := adaptertest.ChatPlay()
+	for n, frame := range play.Frames {
+		play.Frames[n] = strings.ReplaceAll(frame, `"type":"ai"`, `"usage_metadata":{"input_tokens":10,"output_tokens":2,"total_tokens":12},"type":"ai"`)
+	}
+	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}, rig.AsThreads)
+	b.Wait("hi").OK()
+	at := "/inspect/runs/" + newestRun(b)
+	for path, usage := range map[string]string{"/inspect": "runs.0.usage", at: "usage"} {
+		if got := b.Get(path).OK(); got.At(usage+".input_tokens") != 30.0 || got.At(usage+".output_tokens") != 6.0 {
+			t.Errorf("%s: %v", path, got.At(usage))
+		}
+	}
+	show(t, b, "/inspect").Want(t, 200, "<td>30 in, 6 out</td>")
+	show(t, b, at).Want(t, 200, "30 tokens in, 6 out", "10 tokens in, 2 out")
+}

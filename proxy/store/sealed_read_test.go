@@ -1,0 +1,55 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/owned"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// What reads rows beside the rest opens them, too: an owner's rows, files and links, and what agents were told of.
+func TestSealedRowsOfAnOwnerAreOpened(t *testing.T) {
+	t.Parallel()
+	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+		b := openAt(t, fresh(t), store.Options{Keys: sealRing(t, false, 1)})
+		c := b.create(newThreadRun())
+		link := mapping.Link{Agent: "echo", TaskID: c.Run.ID, Remote: "remote"}
+		told := mapping.Head{Link: &link, Told: []mapping.ItemName{{Namespace: []string{"n"}, Key: "k"}}}
+		b.append(c, mapping.Event{Kind: mapping.KindLinked, Head: told})
+		b.ok(b.KeepCalls(b.ctx, c.Run.ID, c.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte(`"asked"`)}}))
+		_, err := b.SaveArtifact(b.ctx, mapping.Artifact{ID: rule.ArtifactID(c.Thread.ID, "a"), ThreadID: c.Thread.ID, Path: "a"}, strings.NewReader("given"), 0, false)
+		b.ok(err)
+
+		items, err := b.Told(b.ctx, c.Thread.ID, 10)
+		if err != nil || len(items) != 1 || len(items[0].Items) != 1 || items[0].Items[0].Key != "k" {
+			t.Errorf("told of %+v, %v", items, err)
+		}
+		copies, err := b.Copies(b.ctx, c.Thread.ID)
+		if err != nil || len(copies) != 1 || copies[0].Remote != "remote" {
+			t.Errorf("copies %+v, %v", copies, err)
+		}
+		rows := map[string]string{}
+		b.ok(b.OwnedRows(b.ctx, c.Thread.Owner, func(table string, _ int, lines []byte) error {
+			rows[table] += string(lines)
+			return nil
+		}))
+		for table, part := range map[string]string{"run_calls": `"head":{"method":"POST"},"sent":"asked","received":null`, "events": `"remote":"remote"`} {
+			if !strings.Contains(rows[table], part) {
+				t.Errorf("rows of %s: %s", table, rows[table])
+			}
+		}
+		files, err := b.OwnedFiles(b.ctx, c.Thread.Owner, owned.File{})
+		b.ok(err)
+		var held []byte
+		for _, f := range files {
+			b.ok(b.FileBytes(b.ctx, f, func(piece []byte) error { held = append(held, piece...); return nil }))
+		}
+		if string(held) != "given" {
+			t.Errorf("the file has %q", held)
+		}
+	})
+}
