@@ -146,7 +146,6 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
-// TestOpenAPIDocuments: they are there for everybody, key or not.
 // TestRefusalsOfTheDoorAreDescribed: each operation but the probe may be refused for the key, for a right and for a limit,
 // and its document says so.
 func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
@@ -164,6 +163,7 @@ func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
 	}
 }
 
+// TestOpenAPIDocuments: they are there for everybody, key or not.
 func TestOpenAPIDocuments(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
