@@ -60,9 +60,18 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]jose.JSONWeb
 		return found, nil
 	}
 	if err != nil && (age >= s.cfg.Stale || !s.known()) {
-		return nil, mapping.Errorf(mapping.Unavailable, codeIssuer, "The keys of the token's issuer cannot be read at the moment. Try again in a minute.")
+		return nil, s.away()
 	}
 	return nil, errTokenSign
+}
+
+// away refuses a token until its issuer may be asked again.
+func (s *keySet) away() *mapping.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := mapping.Errorf(mapping.Unavailable, codeIssuer, "The keys of the token's issuer cannot be read at the moment. Try again in a minute.")
+	e.Wait = max(time.Second, keysPause-time.Since(s.asked))
+	return e
 }
 
 const codeIssuer = "issuer_unavailable"

@@ -55,6 +55,9 @@ func TestE19_IssuersThatMisbehave(t *testing.T) {
 				if err == nil || mapping.Classify(err).Class != mapping.Unavailable || Reason(err) != "issuer" {
 					t.Fatalf("a token is answered with %v", err)
 				}
+				if wait := mapping.Classify(err).Wait; wait <= time.Second || wait > keysPause {
+					t.Errorf("it is to be sent again after %v, when nobody has asked the issuer anew", wait)
+				}
 			}
 			if n := l.asked.Load(); n > 1 {
 				t.Errorf("it was asked %d times for three tokens", n)
