@@ -66,10 +66,21 @@ func InFrontOf(t *testing.T, url string, change ...func(*config.Agent)) *Bridge 
 func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	t.Helper()
 	cfg := config.Default()
-	cfg.Listen, cfg.Database = "127.0.0.1:0", storetest.DSN(t)
+	cfg.Listen, cfg.Database = "127.0.0.1:0", databaseOf(t)
 	cfg.Synchronous, cfg.ShutdownGrace = storetest.Synchronous(), 100*time.Millisecond
 	cfg.Agents, cfg.DefaultAgent = agents, "agent"
 	return cfg
+}
+
+// databaseOf is a new database with few connections to it. Many tests hold a bridge each while they wait for
+// their parts, and a server of PostgreSQL takes a hundred connections of them all.
+func databaseOf(t *testing.T) string {
+	t.Helper()
+	dsn := storetest.DSN(t)
+	if strings.Contains(dsn, "://") {
+		dsn += "&pool_max_conns=6"
+	}
+	return dsn
 }
 
 // StartBridge runs the program until the test ends.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -34,7 +33,7 @@ func Configured(t *testing.T, text string, agents map[string]http.Handler, envir
 		text += "\nlisten: 127.0.0.1:0"
 	}
 	if !strings.HasPrefix(text, "database:") {
-		text += "\ndatabase: " + storetest.DSN(t)
+		text += "\ndatabase: " + databaseOf(t)
 	}
 	if !strings.Contains(text, "shutdown_grace:") {
 		text += "\nshutdown_grace: 100ms"
