@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// AgentCall is one exchange with an agent, as it is kept for people to look at. What could let somebody in
+// AgentCall is one exchange with an agent, as it is kept for people to look at. What could grant access
 // is not in it: see package upstream.
 type AgentCall struct {
 	N        int64         `json:"n"` // from 1, in the order in which the run's calls ended; the first may be missing

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What stands in a program to copy is data in it, whoever said it, and no character of it is invisible.
+// What stands in a program to copy is data in it, from every source, and no character of it is invisible.
 func TestTextsOfProgramsAreData(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"it's $(id) `id` \"x\"", "a\u202eb\u2066c\u2028", "\x1b[31mred\x00", "😀 é", `\u0041 \n`, "line\nline", "-n", ""} {

@@ -106,7 +106,7 @@ func threadPath(id string) string { return "inspect/threads/" + url.PathEscape(i
 // who is the one that made something.
 func who(owner string) string {
 	if owner == "" {
-		return "somebody without a key"
+		return "a caller without a key"
 	}
 	return fmt.Sprintf("the key %q", owner)
 }

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// late is a service in which somebody else answers between the look at a question and the answer.
+// late is a service in which another person answers between the look at a question and the answer.
 type late struct {
 	adapter.Threads
 	open bool

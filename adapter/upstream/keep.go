@@ -16,7 +16,7 @@ import (
 const keptBody = 64 << 10
 
 // shownHeaders are those whose values are kept. Of all others only the names are: what a header holds that
-// is not known may let somebody in.
+// is not known may grant access.
 var shownHeaders = []string{
 	"Accept", "Accept-Encoding", "Allow", "Cache-Control", "Cdn-Loop", "Connection", "Content-Disposition", "Content-Encoding", "Content-Length",
 	"Content-Location", "Content-Type", "Date", "Etag", "Idempotency-Key", "Last-Event-Id", "Last-Modified", "Location", "Retry-After", "Server",

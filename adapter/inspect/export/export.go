@@ -1,5 +1,5 @@
-// Package export writes one run down for somebody else: as lines of JSON, or as an HTTP archive of the calls of its
-// agent. What lets somebody in is in neither: calls are kept without it, and of the request that made the run, which
+// Package export writes one run down to be handed on: as lines of JSON, or as an HTTP archive of the calls of its
+// agent. What grants access is in neither: calls are kept without it, and of the request that made the run, which
 // may hold some, there is nothing but what the log has.
 package export
 

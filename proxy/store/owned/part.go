@@ -10,7 +10,7 @@ type part struct {
 	newest string
 }
 
-// Conditions that parts share. Rows of threads go with these, whoever made them.
+// Conditions that parts share. Rows of threads go with these, also those that others made.
 const (
 	threads = `(SELECT id FROM threads WHERE tenant = $1 AND owner = $2)`
 	runs    = `(SELECT id FROM runs WHERE tenant = $1 AND owner = $2 OR thread IN ` + threads + `)`
