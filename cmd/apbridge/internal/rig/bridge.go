@@ -72,13 +72,13 @@ func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	return cfg
 }
 
-// databaseOf is a new database with few connections to it. Many tests hold a bridge each while they wait for
-// their parts, and a server of PostgreSQL takes a hundred connections of them all.
+// databaseOf is a new database with few connections to it, which are closed soon when they are idle. Many tests hold a
+// bridge each while they wait for their parts, and a server of PostgreSQL takes a hundred connections of them all.
 func databaseOf(t *testing.T) string {
 	t.Helper()
 	dsn := storetest.DSN(t)
 	if strings.Contains(dsn, "://") {
-		dsn += "&pool_max_conns=6"
+		dsn += "&pool_max_conns=4&pool_max_conn_idle_time=500ms&pool_health_check_period=500ms"
 	}
 	return dsn
 }
