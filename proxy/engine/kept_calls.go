@@ -81,7 +81,6 @@ func (k *keptCalls) End(c *adapter.AgentCall) {
 	if c == nil || k.over {
 		return
 	}
-	hideTokens(c)
 	k.ended++
 	c.N = k.ended
 	if k.calls = append(k.calls, *c); len(k.calls) > callsKept {
@@ -98,11 +97,16 @@ func (k *keptCalls) drop() {
 	k.all.Add(-n)
 }
 
-// list are the calls that have ended, oldest first. Their bodies must not be changed.
+// list are the calls that have ended, oldest first, without tokens: those are taken out here, since most calls are
+// never looked at.
 func (k *keptCalls) list() []adapter.AgentCall {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	return append([]adapter.AgentCall{}, k.calls...)
+	list := append([]adapter.AgentCall{}, k.calls...)
+	k.mu.Unlock()
+	for i := range list {
+		hideTokens(&list[i])
+	}
+	return list
 }
 
 // agentTime is how long at least one call was under way.
@@ -148,8 +152,11 @@ const (
 // keepCalls writes the run's calls down, before its end, which flushes them. That it cannot is no reason for
 // the run not to end.
 func (x *execution) keepCalls(ctx context.Context, out mapping.Outcome) {
+	if !captured(x.e.Capture(), out) {
+		return
+	}
 	calls := x.calls.list()
-	if len(calls) == 0 || !captured(x.e.Capture(), out) {
+	if len(calls) == 0 {
 		return
 	}
 	rows := make([]store.RunCall, len(calls))

@@ -54,6 +54,9 @@ func (t *Tx) Sealed(body []byte, column string, row ...any) any {
 	if body == nil {
 		return nil
 	}
+	if !t.Sealing() {
+		return t.ring.Seal(body, nil) // nothing is bound to a place
+	}
 	return t.ring.Seal(body, place(column, row))
 }
 

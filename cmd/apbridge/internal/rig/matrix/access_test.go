@@ -81,7 +81,7 @@ func (e *guarded) dump() string {
 }
 
 // TestEveryOperationAsksWho asks every operation of every dialect and of the inspector as nobody, with a wrong key and an expired one, as
-// somebody of another tenant, as another owner, as one who may use another agent only, and with every right but the
+// a key of another tenant, as another owner, as one who may use another agent only, and with every right but the
 // one that it needs: it is refused, and the database is what it was. Then those ask who have that right alone.
 func TestEveryOperationAsksWho(t *testing.T) {
 	t.Parallel()
