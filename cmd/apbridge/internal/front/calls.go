@@ -32,7 +32,10 @@ func NewCalls(next adapter.Meter) *Calls { return &Calls{next: next} }
 
 // UpstreamCall implements adapter.Meter.
 func (c *Calls) UpstreamCall(agent, operation, outcome string, took time.Duration) {
-	at, _ := c.of.LoadOrStore(agent, &agentCalls{})
+	at, known := c.of.Load(agent)
+	if !known { // a table is two kilobytes: not one for each call
+		at, _ = c.of.LoadOrStore(agent, &agentCalls{})
+	}
 	if calls, ok := at.(*agentCalls); ok {
 		calls.note(outcome == "ok", took)
 	}
