@@ -40,7 +40,16 @@ type CallKeeper interface {
 	// Room asks for memory for n bytes of a body, and returns how many there is room for.
 	Room(n int) int
 	// End follows each Begin, when the answer has ended or was left; c is nil where nothing was kept.
-	End(c *AgentCall)
+	End(c EndedCall)
+}
+
+// EndedCall is a call that was kept. Safe for concurrent use.
+type EndedCall interface {
+	// Room is how many bytes of memory its bodies take, of those that CallKeeper.Room gave.
+	Room() int
+	// Shown is the call without what could grant access, and without its number. Each call of it looks for
+	// secrets anew.
+	Shown() AgentCall
 }
 
 type callKeeperKey struct{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ func (k *keeper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if to == nil {
 		return k.next.RoundTrip(req)
 	}
-	c := &keptCall{to: to, secrets: k.secrets, keeps: to.Begin()}
+	c := &openCall{keptCall: keptCall{secrets: k.secrets}, to: to, keeps: to.Begin()}
 	req = c.begin(req)
 	res, err := k.next.RoundTrip(req)
 	if err != nil {
@@ -55,11 +56,10 @@ func (k *keeper) CloseIdleConnections() {
 	}
 }
 
-// keptCall is one that is under way, and the body of its answer. Close may be called beside Read.
-type keptCall struct {
-	adapter.AgentCall
+// openCall is one that is under way, and the body of its answer. Close may be called beside Read.
+type openCall struct {
+	keptCall
 	to       adapter.CallKeeper
-	secrets  secrets
 	keeps    bool
 	sent     first
 	received first
@@ -68,15 +68,12 @@ type keptCall struct {
 }
 
 // begin notes what is asked. The request that is returned tells of its body while it is read.
-func (c *keptCall) begin(req *http.Request) *http.Request {
-	c.At = time.Now()
+func (c *openCall) begin(req *http.Request) *http.Request {
+	c.at = time.Now()
 	if !c.keeps {
 		return req
 	}
-	target := *req.URL
-	target.User = nil
-	c.Method, c.URL = req.Method, c.secrets.redact(target.String())
-	c.Sent.Header = c.secrets.headers(req.Header)
+	c.method, c.url, c.asked = req.Method, req.URL, req.Header
 	c.sent.room, c.received.room = c.to.Room, c.to.Room
 	if req.Body == nil || req.Body == http.NoBody {
 		return req
@@ -86,15 +83,13 @@ func (c *keptCall) begin(req *http.Request) *http.Request {
 	return &told
 }
 
-func (c *keptCall) answered(res *http.Response) {
-	if c.keeps {
-		c.Status, c.Received.Header = res.StatusCode, c.secrets.headers(res.Header)
-	}
+func (c *openCall) answered(res *http.Response) {
+	c.status, c.header = res.StatusCode, res.Header
 	c.body = res.Body
 	res.Body = c
 }
 
-func (c *keptCall) Read(p []byte) (int, error) {
+func (c *openCall) Read(p []byte) (int, error) {
 	n, err := c.body.Read(p)
 	if c.keeps {
 		c.received.add(p[:n])
@@ -108,27 +103,59 @@ func (c *keptCall) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *keptCall) Close() error {
+func (c *openCall) Close() error {
 	err := c.body.Close()
 	c.end(nil)
 	return err
 }
 
-func (c *keptCall) end(err error) {
+func (c *openCall) end(err error) {
 	c.ended.Do(func() {
 		if !c.keeps {
 			c.to.End(nil)
 			return
 		}
-		if err != nil {
-			c.Error = c.secrets.redact(err.Error())
-		}
-		c.Took = time.Since(c.At)
-		c.sent.into(&c.Sent, c.secrets)
-		c.received.into(&c.Received, c.secrets)
-		kept := c.AgentCall
+		kept := c.keptCall // without the bodies that are still open
+		kept.err, kept.took = err, time.Since(c.at)
+		kept.sentBody, kept.sentSize = c.sent.stop()
+		kept.receivedBody, kept.receivedSize = c.received.stop()
 		c.to.End(&kept)
 	})
+}
+
+// keptCall is one that has ended, as it was on the wire: most are never looked at, so that secrets are taken
+// out when one is (adapter.EndedCall).
+type keptCall struct {
+	secrets secrets
+	at      time.Time
+	took    time.Duration
+	method  string
+	url     *url.URL    // this and the headers are the call's own: nothing changes them after it
+	asked   http.Header // of the request
+	status  int
+	header  http.Header // of the answer
+	err     error
+
+	sentBody, receivedBody []byte
+	sentSize, receivedSize int64
+}
+
+// Room is of adapter.EndedCall.
+func (c *keptCall) Room() int { return len(c.sentBody) + len(c.receivedBody) }
+
+// Shown is of adapter.EndedCall.
+func (c *keptCall) Shown() adapter.AgentCall {
+	target := *c.url
+	target.User = nil
+	shown := adapter.AgentCall{
+		At: c.at, Took: c.took, Method: c.method, URL: c.secrets.redact(target.String()), Status: c.status,
+		Sent:     c.secrets.part(c.asked, c.sentBody, c.sentSize),
+		Received: c.secrets.part(c.header, c.receivedBody, c.receivedSize),
+	}
+	if c.err != nil {
+		shown.Error = c.secrets.redact(c.err.Error())
+	}
+	return shown
 }
 
 // telling is a body that is kept while it is sent.
@@ -167,20 +194,13 @@ func (f *first) add(p []byte) {
 	f.raw = append(f.raw, p[:got]...)
 }
 
-// into writes down what was kept. What comes later is of no call that is kept.
-func (f *first) into(p *adapter.CallPart, s secrets) {
+// stop returns what was kept, and the size of the body so far. What comes later is of no call that is kept.
+func (f *first) stop() ([]byte, int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p.Size, p.Body = f.size, f.raw
+	kept := f.raw
 	f.raw, f.full = nil, true
-	cut := p.Size > int64(len(p.Body))
-	if cut {
-		p.Body = s.withoutHalf(p.Body)
-	}
-	p.Body = s.redactBytes(p.Body)
-	if p.Kept = len(p.Body); !cut {
-		p.Size = int64(p.Kept)
-	}
+	return kept, f.size
 }
 
 // secrets are what must never be shown.
@@ -225,4 +245,18 @@ func (s secrets) headers(h http.Header) map[string]string {
 		}
 	}
 	return shown
+}
+
+// part is one half of a call as it may be shown. kept is not changed.
+func (s secrets) part(h http.Header, kept []byte, size int64) adapter.CallPart {
+	p := adapter.CallPart{Header: s.headers(h), Size: size}
+	cut := size > int64(len(kept))
+	if cut {
+		kept = s.withoutHalf(kept)
+	}
+	p.Body = s.redactBytes(kept)
+	if p.Kept = len(p.Body); !cut {
+		p.Size = int64(p.Kept)
+	}
+	return p
 }

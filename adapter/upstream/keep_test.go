@@ -39,11 +39,11 @@ func (k *keptCalls) Room(n int) int {
 	return n
 }
 
-func (k *keptCalls) End(c *adapter.AgentCall) {
+func (k *keptCalls) End(c adapter.EndedCall) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.open--
-	k.calls = append(k.calls, *c)
+	k.calls = append(k.calls, c.Shown())
 }
 
 // TestCallsAreKept: with what was sent and received, cut where they are long, and without what lets one in.

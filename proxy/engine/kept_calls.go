@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,7 +30,7 @@ type keptCalls struct {
 
 	mu     sync.Mutex
 	over   bool // what comes now is kept no more
-	calls  []adapter.AgentCall
+	calls  []adapter.EndedCall
 	ended  int64 // how many calls have
 	memory int64 // bytes of this run that all counts
 	open   int   // calls under way
@@ -72,7 +73,7 @@ func (k *keptCalls) Room(n int) int {
 }
 
 // End is of adapter.CallKeeper.
-func (k *keptCalls) End(c *adapter.AgentCall) {
+func (k *keptCalls) End(c adapter.EndedCall) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.open--; k.open == 0 {
@@ -82,8 +83,7 @@ func (k *keptCalls) End(c *adapter.AgentCall) {
 		return
 	}
 	k.ended++
-	c.N = k.ended
-	if k.calls = append(k.calls, *c); len(k.calls) > callsKept {
+	if k.calls = append(k.calls, c); len(k.calls) > callsKept {
 		k.drop()
 	}
 }
@@ -92,18 +92,21 @@ func (k *keptCalls) End(c *adapter.AgentCall) {
 func (k *keptCalls) drop() {
 	c := k.calls[0]
 	k.calls = k.calls[1:]
-	n := min(k.memory, int64(len(c.Sent.Body)+len(c.Received.Body)))
+	n := min(k.memory, int64(c.Room()))
 	k.memory -= n
 	k.all.Add(-n)
 }
 
-// list are the calls that have ended, oldest first, without tokens: those are taken out here, since most calls are
-// never looked at.
+// list are the calls that have ended, oldest first, without secrets and tokens: those are taken out here, since
+// most calls are never looked at.
 func (k *keptCalls) list() []adapter.AgentCall {
 	k.mu.Lock()
-	list := append([]adapter.AgentCall{}, k.calls...)
+	calls, n := slices.Clone(k.calls), k.ended-int64(len(k.calls))
 	k.mu.Unlock()
-	for i := range list {
+	list := make([]adapter.AgentCall, len(calls))
+	for i, c := range calls {
+		list[i] = c.Shown()
+		list[i].N = n + int64(i) + 1
 		hideTokens(&list[i])
 	}
 	return list
