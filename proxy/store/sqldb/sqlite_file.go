@@ -152,12 +152,28 @@ func (f *sqliteFile) logSize() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// build makes a complete, empty database.
+// build makes a complete, empty database, which is durable when it returns. Nobody knows the draft before that:
+// it is flushed once, at its end.
 func build(ctx context.Context, draft string) error {
+	if err := fill(ctx, draft); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(draft, os.O_RDWR, 0)
+	if err != nil {
+		return refuse(draft, "%v", err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return refuse(draft, "%v", err)
+	}
+	return nil
+}
+
+// fill makes the tables of a draft.
+func fill(ctx context.Context, draft string) error {
 	pool := openPool(draft)
 	defer pool.Close()
 	pool.SetMaxOpenConns(1)
-	for _, first := range []string{fmt.Sprintf("PRAGMA page_size = %d", pageSize), fmt.Sprintf("PRAGMA application_id = %d", applicationID)} {
+	for _, first := range []string{fmt.Sprintf("PRAGMA page_size = %d", pageSize), fmt.Sprintf("PRAGMA application_id = %d", applicationID), "PRAGMA synchronous = off", "PRAGMA journal_mode = memory"} {
 		if _, err := pool.ExecContext(ctx, first); err != nil {
 			return unreadable(draft, err)
 		}
