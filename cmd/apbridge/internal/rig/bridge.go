@@ -80,6 +80,7 @@ func databaseOf(t *testing.T) string {
 	if strings.Contains(dsn, "://") {
 		dsn += "&pool_max_conns=4&pool_max_conn_idle_time=500ms&pool_health_check_period=500ms"
 	}
+	copyBlank(t, dsn)
 	return dsn
 }
 
