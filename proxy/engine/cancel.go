@@ -96,7 +96,7 @@ func (c *canceller) endInactive(ctx context.Context, r mapping.Run, how Cancella
 	}
 	c.e.logEnd(&r, &out)
 	c.e.tracer.Unexecuted(mapping.WithTrace(ctx, traceOf(&r)), &r, endedAs(&r, out, out.Status, 0))
-	c.idle.timers.cancel(r.ID)
+	c.idle.timers.Cancel(r.ID)
 	c.e.log.Wake(r.ID)
 	c.e.log.WakeThread(r.ThreadID)
 	c.e.dispatch.ring()

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/engine/clock"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/trace"
@@ -84,8 +85,8 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	e.starter.e, e.canceller.e, e.endings, e.taskLog.st, e.grants.e = e, e, endings{e, hook}, st, e
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
 	e.copies.e, e.copies.turn = e, make(chan struct{}, 1)
-	e.idle.e, e.idle.timers.spawn, e.compared.e = e, e.running.spawn, e
-	e.lease = newLease(sinceBoot(), func() { peers{e}.leaseLost() })
+	e.idle.e, e.idle.timers.Spawn, e.compared.e = e, e.running.spawn, e
+	e.lease = newLease(clock.SinceBoot(), func() { peers{e}.leaseLost() })
 	return e
 }
 
@@ -126,7 +127,7 @@ func (e *Engine) Shutdown(ctx context.Context) {
 	e.running.drain()
 	e.await(ctx)
 	e.stop(errShutdown)
-	e.idle.timers.stop()
+	e.idle.timers.Stop()
 	e.running.stop()
 	done := make(chan struct{})
 	go func() { e.running.work.Wait(); close(done) }()

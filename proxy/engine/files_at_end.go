@@ -65,7 +65,7 @@ func (c *canceller) endParked(ctx context.Context, r mapping.Run, how Cancellati
 		c.e.release(agent)
 		return false, nil
 	}
-	c.idle.timers.cancel(r.ID)
+	c.idle.timers.Cancel(r.ID)
 	x, work := c.e.register(agent, parked, StartRequest{parked: true})
 	if x == nil {
 		return false, nil

@@ -145,7 +145,7 @@ func (d *departure) finished(s *settling, err error) {
 		d.x.e.idle.begin(d.x.run, d.x.agent)
 		return
 	}
-	d.x.e.idle.timers.cancel(d.x.run.ID)
+	d.x.e.idle.timers.Cancel(d.x.run.ID)
 }
 
 // handOver gives the lease back without ending the run.

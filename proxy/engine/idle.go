@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine/clock"
 )
 
 // idleClocks cancel runs whose client does not ask for further steps. Safe for concurrent use.
 type idleClocks struct {
 	e      *Engine
-	timers timers // by run
+	timers clock.Timers // by run
 }
 
 // begin cancels a run when no step of it is asked for within its agent's stepping.idle; each
@@ -21,7 +22,7 @@ func (c *idleClocks) begin(r mapping.Run, agent *Agent) {
 
 // beginFor cancels the run after d, unless a step of it is asked for before.
 func (c *idleClocks) beginFor(r mapping.Run, d time.Duration) {
-	c.timers.set(r.ID, d, func() {
+	c.timers.Set(r.ID, d, func() {
 		ctx, stop := context.WithTimeout(c.e.scope(c.e.root, r), cancelGrace)
 		defer stop()
 		if rest := c.leftElsewhere(ctx, r); rest > 0 {
@@ -85,4 +86,4 @@ func (c *canceller) CancelIdle(r mapping.Run) {
 }
 
 // Pulled stops the clock of CancelIdle: a step of the run is asked for.
-func (c *canceller) Pulled(runID string) { c.idle.timers.cancel(runID) }
+func (c *canceller) Pulled(runID string) { c.idle.timers.Cancel(runID) }

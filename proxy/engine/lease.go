@@ -30,7 +30,7 @@ type lease struct {
 	lost func() // called when the lease is over by the clock, without the lock
 
 	mu    sync.Mutex
-	clock func() time.Duration // sinceBoot
+	clock func() time.Duration // clock.SinceBoot
 	until time.Duration        // by clock; 0: it never ends
 	lapse *time.Timer          // goes off at until, later by the time that the machine was suspended
 	lasts context.Context      // ends when the lease is found to be over; the next lease has one of its own
@@ -115,12 +115,6 @@ func (e peers) beat(ctx context.Context) {
 	e.lease.extend(asked + leaseTTL)
 	e.stopAsked(ctx)
 	e.dispatch.ring() // for runs whose notice was lost
-}
-
-// monotonic is Go's monotonic clock.
-func monotonic() func() time.Duration {
-	start := time.Now()
-	return func() time.Duration { return time.Since(start) + 1 } // never 0
 }
 
 // stillHolds ends the execution when the lease is over. It is asked before every piece

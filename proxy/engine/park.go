@@ -33,7 +33,7 @@ func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
 		s.release(agent)
 		return err
 	}
-	s.e.idle.timers.cancel(r.ID)
+	s.e.idle.timers.Cancel(r.ID)
 	s.launch(agent, c, StartRequest{Say: n.Say, OneStep: true, New: store.RunCreation{}, further: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
 	return nil
 }

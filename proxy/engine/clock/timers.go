@@ -1,25 +1,25 @@
-package engine
+package clock
 
 import (
 	"sync"
 	"time"
 )
 
-// timers are what is due later, by a name each. Safe for concurrent use.
-type timers struct {
-	spawn func(func()) bool // begins what is due
+// Timers are what is due later, by a name each. Safe for concurrent use.
+type Timers struct {
+	Spawn func(func()) bool // begins what is due
 
 	mu      sync.Mutex
 	byName  map[string]*timer
 	stopped bool
 }
 
-// timer is one of timers; a new one under the same name is another.
+// timer is one of Timers; a new one under the same name is another.
 type timer struct{ *time.Timer }
 
-// set calls f once after d, in place of what was due under the same name. Nothing is called
-// after stop. A d of 0 is never.
-func (t *timers) set(name string, d time.Duration, f func()) {
+// Set calls f once after d, in place of what was due under the same name. Nothing is called
+// after Stop. A d of 0 is never.
+func (t *Timers) Set(name string, d time.Duration, f func()) {
 	if d <= 0 {
 		return
 	}
@@ -34,7 +34,7 @@ func (t *timers) set(name string, d time.Duration, f func()) {
 	one := &timer{}
 	one.Timer = time.AfterFunc(d, func() {
 		if t.take(name, one) {
-			t.spawn(f)
+			t.Spawn(f)
 		}
 	})
 	if t.byName == nil {
@@ -44,7 +44,7 @@ func (t *timers) set(name string, d time.Duration, f func()) {
 }
 
 // take removes a timer that has gone off; false: it was called off at the last moment.
-func (t *timers) take(name string, one *timer) bool {
+func (t *Timers) take(name string, one *timer) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byName[name] != one {
@@ -54,8 +54,8 @@ func (t *timers) take(name string, one *timer) bool {
 	return true
 }
 
-// cancel calls off what is due under a name.
-func (t *timers) cancel(name string) {
+// Cancel calls off what is due under a name.
+func (t *Timers) Cancel(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if one := t.byName[name]; one != nil {
@@ -64,8 +64,8 @@ func (t *timers) cancel(name string) {
 	}
 }
 
-// stop calls off everything, now and later.
-func (t *timers) stop() {
+// Stop calls off everything, now and later.
+func (t *Timers) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stopped = true

@@ -1,4 +1,4 @@
-package engine
+package clock
 
 import (
 	"time"
@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot is a clock that no setting of the time moves and that goes on while the
+// SinceBoot is a clock that no setting of the time moves and that goes on while the
 // machine is suspended, which Go's monotonic clock does not. A virtual machine that is
 // paused from outside cannot notice it by any clock of its own.
-func sinceBoot() func() time.Duration {
+func SinceBoot() func() time.Duration {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) != nil {
 		return monotonic()
