@@ -9,7 +9,10 @@ import (
 
 // Main is for a package's TestMain: it runs the tests, and fails where a goroutine of theirs
 // is left.
-func Main(m *testing.M) { goleak.VerifyTestMain(patient{m}) }
+func Main(m *testing.M) {
+	WaitTogether()
+	goleak.VerifyTestMain(patient{m})
+}
 
 // patient is a run of tests whose goroutines have time to end: goleak itself gives them less
 // than half a second, which is not enough on a busy machine.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
 // TestMain gives the process a proxy for calls by http to other hosts, and has it trust
@@ -27,6 +29,7 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv("HTTP_PROXY", proxy.URL)
 	os.Setenv("NO_PROXY", "")
+	adaptertest.WaitTogether()
 	code := m.Run()
 	proxy.Close()
 	secure.Close()

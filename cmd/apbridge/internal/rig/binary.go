@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
 const program = "github.com/apbridge/apbridge/cmd/apbridge"
@@ -45,6 +47,7 @@ var builds struct {
 
 // Main is the TestMain of a package that starts binaries: it removes them after its tests.
 func Main(m *testing.M) {
+	adaptertest.WaitTogether()
 	code := m.Run()
 	for _, folder := range builds.folders {
 		_ = os.RemoveAll(folder)
