@@ -138,14 +138,23 @@ test("5,000 runs scroll, and few of them are in the page", () => shown("/inspect
   assert.equal(await page.locator("tbody script").count(), 0);
 }));
 
-test("a message is sent to an agent from its page, by keyboard", () => shown("/inspect/agents", {}, async (page) => {
+test("a message is sent to an agent from its page, by keyboard, and once, however often its button is pressed", () => shown("/inspect/agents", {}, async (page) => {
   const card = page.getByRole("region", { name: agent, exact: true });
   await card.getByRole("textbox").fill("hello from the playground");
   await page.keyboard.press("Tab");
-  const answered = page.waitForResponse((r) => r.url().endsWith("/try"));
   await page.keyboard.press("Enter");
-  assert.equal((await answered).status(), 303);
+  await page.getByRole("heading", { level: 1, name: "Send this message?" }).waitFor();
+  await page.getByText("hello from the playground").waitFor();
+  assert.equal((await json("/inspect?text=from+the+playground")).runs.length, 0);
+  await accessible(page, "light");
+  const twice = await page.evaluate(async () => { // a second window's click
+    const form = document.querySelector("main form");
+    const answer = await fetch(location.href, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+    return answer.url;
+  });
+  await page.getByRole("button", { name: "Send the message" }).press("Enter");
   await page.waitForURL(/\/inspect\/runs\//);
+  assert.equal(page.url(), twice);
   const { runs } = await json("/inspect?text=from+the+playground");
   assert.equal(runs.length, 1);
   assert.ok(page.url().endsWith(runs[0].run_id));
