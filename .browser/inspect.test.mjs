@@ -90,6 +90,18 @@ test("a run that is made is listed at once, and stays out while the page is paus
   await page.getByRole("link", { name: second }).waitFor();
 }));
 
+for (const javaScriptEnabled of [true, false]) {
+  test(`how runs are is seen at 390 pixels, ${javaScriptEnabled ? "with" : "without"} scripts`, () => shown("/inspect/", { javaScriptEnabled, viewport: { width: 390, height: 800 } }, async (page) => {
+    assert.ok(page.url().endsWith("/inspect"));
+    if (javaScriptEnabled) await page.locator(".virtual").waitFor();
+    const edge = await page.locator("tbody td.status").first().evaluate((e) => {
+      const region = e.closest(".scroll").getBoundingClientRect();
+      return Math.min(region.right, innerWidth) - e.getBoundingClientRect().right;
+    });
+    assert.ok(edge >= 0, `${-edge} pixels of the status are out of sight`);
+  }));
+}
+
 test("a filter is used without scripts", () => shown("/inspect", { javaScriptEnabled: false }, async (page) => {
   await page.getByText("Filter", { exact: true }).click();
   await page.getByLabel("Text").fill("nothing has this text");

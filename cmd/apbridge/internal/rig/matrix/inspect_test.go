@@ -33,6 +33,9 @@ func TestInspectorListsRuns(t *testing.T) {
 	}
 	b.Do("GET", "/", "", asBrowser...).Want(t, 200, `<a href="inspect">Inspector</a>`)
 	b.Get("/inspect/web/live.js").Want(t, 200, "EventSource")
+	if slash := b.Get("/inspect/?limit=1"); slash.Status != 308 || slash.Header.Get("Location") != "../inspect?limit=1" {
+		t.Errorf("%d to %q", slash.Status, slash.Header.Get("Location"))
+	}
 	for _, path := range []string{"/inspect/web/nothing.js", "/inspect/nothing"} {
 		b.Do("GET", path, "", asBrowser...).Want(t, 404)
 	}
