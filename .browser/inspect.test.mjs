@@ -90,6 +90,18 @@ test("a run that is made is listed at once, and stays out while the page is paus
   await page.getByRole("link", { name: second }).waitFor();
 }));
 
+for (const javaScriptEnabled of [true, false]) {
+  test(`how runs are is seen at 390 pixels, ${javaScriptEnabled ? "with" : "without"} scripts`, () => shown("/inspect/", { javaScriptEnabled, viewport: { width: 390, height: 800 } }, async (page) => {
+    assert.ok(page.url().endsWith("/inspect"));
+    if (javaScriptEnabled) await page.locator(".virtual").waitFor();
+    const edge = await page.locator("tbody td.status").first().evaluate((e) => {
+      const region = e.closest(".scroll").getBoundingClientRect();
+      return Math.min(region.right, innerWidth) - e.getBoundingClientRect().right;
+    });
+    assert.ok(edge >= 0, `${-edge} pixels of the status are out of sight`);
+  }));
+}
+
 test("a filter is used without scripts", () => shown("/inspect", { javaScriptEnabled: false }, async (page) => {
   await page.getByText("Filter", { exact: true }).click();
   await page.getByLabel("Text").fill("nothing has this text");
@@ -138,14 +150,23 @@ test("5,000 runs scroll, and few of them are in the page", () => shown("/inspect
   assert.equal(await page.locator("tbody script").count(), 0);
 }));
 
-test("a message is sent to an agent from its page, by keyboard", () => shown("/inspect/agents", {}, async (page) => {
+test("a message is sent to an agent from its page, by keyboard, and once, however often its button is pressed", () => shown("/inspect/agents", {}, async (page) => {
   const card = page.getByRole("region", { name: agent, exact: true });
   await card.getByRole("textbox").fill("hello from the playground");
   await page.keyboard.press("Tab");
-  const answered = page.waitForResponse((r) => r.url().endsWith("/try"));
   await page.keyboard.press("Enter");
-  assert.equal((await answered).status(), 303);
+  await page.getByRole("heading", { level: 1, name: "Send this message?" }).waitFor();
+  await page.getByText("hello from the playground").waitFor();
+  assert.equal((await json("/inspect?text=from+the+playground")).runs.length, 0);
+  await accessible(page, "light");
+  const twice = await page.evaluate(async () => { // a second window's click
+    const form = document.querySelector("main form");
+    const answer = await fetch(location.href, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+    return (await answer.json()).run_id;
+  });
+  await page.getByRole("button", { name: "Send the message" }).press("Enter");
   await page.waitForURL(/\/inspect\/runs\//);
+  assert.ok(page.url().endsWith(`/${twice}`), `${page.url()} is not of the run ${twice}`);
   const { runs } = await json("/inspect?text=from+the+playground");
   assert.equal(runs.length, 1);
   assert.ok(page.url().endsWith(runs[0].run_id));

@@ -10,6 +10,8 @@ type Observer interface {
 	// See takes the next event, in their order from the first run's start, and returns what clients get
 	// of it: in the order in which they do, nothing where they see nothing of it.
 	See(e *state.Entry) []Sight
+	// Fork is another Observer that has seen the same, and goes on by itself.
+	Fork() Observer
 }
 
 // Observed is the run that an Observer looks at.

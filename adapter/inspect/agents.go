@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/body"
+	"github.com/apbridge/apbridge/adapter/inspect/conversation"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
 )
@@ -22,6 +23,9 @@ var agentRoutes = []route{
 }
 
 var agentsPage = newPage("agents", "agents")
+
+// inputText is what a form says to an agent.
+const inputText = "text"
 
 // AgentInfo is what the bridge knows of a configured agent.
 type AgentInfo struct {
@@ -119,19 +123,24 @@ func agentRowOf(name string, a AgentInfo, losses []mapping.LossRow) agentRow {
 	return row
 }
 
-// formLimit bounds what a form may send, in bytes.
-const formLimit = 1 << 20
-
 // tryAgent sends one message to an agent on a thread of its own, and leads to the run, which can be watched.
 func (i *inspector) tryAgent(w http.ResponseWriter, r *http.Request) error {
-	text, err := formText(w, r)
+	in, err := form(r)
 	if err != nil {
 		return err
 	}
-	n, err := i.saying(mux.Vars(r)["agent"], text)
+	agent, text := mux.Vars(r)["agent"], strings.TrimSpace(in.Get(inputText))
+	if text == "" {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "There is nothing to send: the text is empty.")
+	}
+	if in.Get(inputSure) != "yes" {
+		return i.askToTry(w, r, agent, text)
+	}
+	n, err := i.saying(agent, text)
 	if err != nil {
 		return err
 	}
+	n.IdempotencyKey = in.Get(inputOnce)
 	s, err := i.Service.Runs.Start(r.Context(), n)
 	if err != nil {
 		return err
@@ -139,21 +148,15 @@ func (i *inspector) tryAgent(w http.ResponseWriter, r *http.Request) error {
 	return i.done(w, r, runPath(s.Run.ID), startedOf(s))
 }
 
-// formText is the field text of a form.
-func formText(w http.ResponseWriter, r *http.Request) (string, error) {
-	raw, err := body.Read(w, r, formLimit)
-	if err != nil {
-		return "", err
+// askToTry says what is sent to which agent, if there is one.
+func (i *inspector) askToTry(w http.ResponseWriter, r *http.Request, agent, text string) error {
+	if _, err := i.Service.Agents.Resolve(r.Context(), agent); err != nil {
+		return err
 	}
-	values, err := url.ParseQuery(string(raw))
-	if err != nil {
-		return "", mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "The form cannot be read.")
-	}
-	text := strings.TrimSpace(values.Get("text"))
-	if text == "" {
-		return "", mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "There is nothing to send: the text is empty.")
-	}
-	return text, nil
+	return i.ask(w, r, confirmation{
+		Question: "Send this message?", Says: []string{fmt.Sprintf("The agent %q is called with it, on a thread of its own.", agent)},
+		Sends: conversation.Cut(text).Text, Button: "Send the message", Back: "inspect/agents",
+	}, inputText, text)
 }
 
 // saying is a run that says something to an agent, as a client of the first dialect would make it.

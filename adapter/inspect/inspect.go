@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect/timeline"
 	"github.com/apbridge/apbridge/adapter/page"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
@@ -48,8 +49,9 @@ type Options struct {
 // inspector is what all pages share. Safe for concurrent use.
 type inspector struct {
 	Options
-	look time.Duration // between two looks for changes
-	used *usages
+	look  time.Duration // between two looks for changes
+	used  *usages
+	marks *timeline.Marks
 }
 
 // lookEvery is how old the news of a page may be.
@@ -80,7 +82,7 @@ func routes() []route {
 func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }
 
 func newInspector(o Options) *inspector {
-	return &inspector{Options: o, look: lookEvery, used: newUsages(o.Service.Runs)}
+	return &inspector{Options: o, look: lookEvery, used: newUsages(o.Service.Runs), marks: timeline.NewMarks()}
 }
 
 func (i *inspector) mount(r *mux.Router) {

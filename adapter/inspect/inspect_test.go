@@ -3,6 +3,7 @@ package inspect
 import (
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"path"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect/question"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
@@ -99,6 +101,38 @@ func TestBriefKeepsRunesWhole(t *testing.T) {
 	for _, text := range []string{"short", "a" + strings.Repeat("ü", 300), strings.Repeat("\xff", 1000)} {
 		if got := brief(text); len(got) > briefly+len("…") || len(text) <= briefly && got != text || strings.Contains(got, "\ufffd") {
 			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestAQuestionHasOnePlaceForWords: where words alone are an answer, no field beside theirs takes the same.
+func TestAQuestionHasOnePlaceForWords(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		value  string
+		places []string
+	}{
+		"words":               {`"Which?"`, []string{"words"}},
+		"the bridge's own":    {`{"action_requests":[{"name":"ask_user","args":{"question":"Which?","answer":""}}],"review_configs":[{"action_name":"ask_user","allowed_decisions":["edit"]}],"config":{"allow_respond":true}}`, []string{"words"}},
+		"one that is refused": {`{"action_requests":[{"name":"send","args":{}}]}`, []string{"reason-0"}},
+		"either":              {`{"action_requests":[{"name":"send","args":{}}],"review_configs":[{"action_name":"send","allowed_decisions":["reject","respond"]}]}`, []string{"reason-0", "words"}},
+		"two": {`{"action_requests":[{"name":"a","args":{}},{"name":"b","args":{}}],"review_configs":[{"action_name":"a","allowed_decisions":["respond"]},{"action_name":"b","allowed_decisions":["approve"]}]}`,
+			[]string{"reason-0"}},
+	} {
+		form := question.Of(mapping.Interrupt{ID: "q", Value: []byte(one.value)})
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/threads/t", nil)
+		r.Header.Set("Accept", "text/html")
+		w := httptest.NewRecorder()
+		err := newInspector(Options{}).show(w, r, threadPage, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
+		var places []string
+		for _, m := range regexp.MustCompile(`name="(words|reason-\d)"`).FindAllStringSubmatch(w.Body.String(), -1) {
+			places = append(places, m[1])
+		}
+		if err != nil || !slices.Equal(places, one.places) {
+			t.Errorf("%s: words go to %v, %v", name, places, err)
+		}
+		if len(form.Decisions) == 1 && form.Words && strings.Contains(w.Body.String(), `value="respond"`) {
+			t.Errorf("%s: to respond is to be chosen, and words are enough", name)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (i *inspector) serveRun(w http.ResponseWriter, r *http.Request) error {
 func refOf(r *http.Request) adapter.RunRef { return adapter.RunRef{RunID: mux.Vars(r)["run_id"]} }
 
 func (i *inspector) axis(r *http.Request) (*timeline.Axis, error) {
-	return timeline.New(r.Context(), i.Service, i.Dialects, refOf(r))
+	return timeline.New(r.Context(), i.Service, i.Dialects, refOf(r), i.marks)
 }
 
 func (i *inspector) run(r *http.Request) (v runView, err error) {

@@ -6,14 +6,17 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/page"
 	"github.com/apbridge/apbridge/mapping"
 )
 
 var runRoutes = []route{
 	{"GET", "", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, (*inspector).serveRuns},
+	{"GET", "/", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, (*inspector).withoutSlash},
 	{"GET", "/events", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, (*inspector).followRuns},
 }
 
@@ -51,6 +54,14 @@ func (i *inspector) serveRuns(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return i.show(w, r, runsPage, "Runs", list)
+}
+
+// withoutSlash leads from the path that ends with a slash, as people type it, to the list, with what it is asked for.
+func (i *inspector) withoutSlash(w http.ResponseWriter, r *http.Request) error {
+	to := url.URL{Path: page.RootOf(r.URL.Path) + "inspect", RawQuery: r.URL.RawQuery}
+	w.Header().Set("Location", to.String()) // relative, as the root of the bridge may lie below a path of a proxy's
+	w.WriteHeader(http.StatusPermanentRedirect)
+	return nil
 }
 
 // runs is a page of the list, with why each run waits and what it has used.

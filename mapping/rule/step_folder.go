@@ -2,6 +2,7 @@ package rule
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -36,6 +37,18 @@ type runSteps struct {
 // NewStepFolder folds for a task in the given stepping mode.
 func NewStepFolder(taskID string, mode mapping.Stepping) *StepFolder {
 	return &StepFolder{taskID: taskID, mode: mode, told: map[string]bool{}}
+}
+
+// Fork is another folder that has taken the same events, and goes on by itself.
+func (f *StepFolder) Fork() *StepFolder {
+	other := *f
+	other.told, other.run.artifacts = maps.Clone(f.told), slices.Clone(f.run.artifacts)
+	if f.held != nil {
+		held := *f.held
+		held.Artifacts = slices.Clone(held.Artifacts)
+		other.held = &held
+	}
+	return &other
 }
 
 // Add takes the next event of the task's runs, in order, and returns the steps

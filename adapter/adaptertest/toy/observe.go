@@ -28,3 +28,6 @@ func (o observer) See(e *state.Entry) (seen []adapter.Sight) {
 	}
 	return seen
 }
+
+// Fork is adapter.Observer.
+func (o observer) Fork() adapter.Observer { return observer{o.steps.Fork()} }

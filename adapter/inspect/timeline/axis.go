@@ -16,6 +16,7 @@ type Axis struct {
 	Run     mapping.Run
 	svc     adapter.Service
 	columns []column
+	marks   *Marks
 }
 
 type column struct {
@@ -24,13 +25,13 @@ type column struct {
 	observer adapter.Observer
 }
 
-// New finds a run and makes a column of each dialect whose clients see runs.
-func New(ctx context.Context, svc adapter.Service, dialects adapter.Dialects, ref adapter.RunRef) (*Axis, error) {
+// New finds a run and makes a column of each dialect whose clients see runs. marks may be nil.
+func New(ctx context.Context, svc adapter.Service, dialects adapter.Dialects, ref adapter.RunRef, marks *Marks) (*Axis, error) {
 	run, err := svc.Runs.Get(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	a := &Axis{Run: run, svc: svc}
+	a := &Axis{Run: run, svc: svc, marks: marks}
 	agent, err := svc.Agents.Resolve(ctx, run.Agent)
 	if err != nil && mapping.Classify(err).Class != mapping.NotFound { // else it is configured no longer, and its runs can be read
 		return nil, err
@@ -73,28 +74,52 @@ type Query struct {
 
 // Page reads a page. Of a run that goes on it has what there is by now.
 func (a *Axis) Page(ctx context.Context, q Query) (p Page, err error) {
-	p.Rows, p.Last = []Row{}, q.After
-	var from, to time.Time
-	events := 0
-	err = a.Each(ctx, func(e *state.Entry, seen [][]adapter.Sight) (more bool) {
-		switch {
-		case e.Seq <= q.After:
-			from = e.At
-			return true
-		case e.Kind == mapping.KindDelta && !q.Tokens:
-			p.Last = e.Seq
-			return true
-		case events == q.Limit:
-			p.Next, to = p.Last, e.At
-			return false
-		}
-		events++
-		p.Rows, p.Last = append(p.Rows, rowOf(&a.Run, &e.Event, seen)), e.Seq
-		p.Whole = p.Whole || e.Kind == mapping.KindEnd
+	r := reading{axis: a, q: q, Page: Page{Rows: []Row{}, Last: q.After}}
+	from, known := fromStart, false
+	if r.from, known = a.resume(q.After); known {
+		from = adapter.Cursor{Seq: q.After, K: -1}
+	} else if err := a.before(ctx); err != nil {
+		return r.Page, err
+	}
+	err = a.read(ctx, a.Run.ID, from, r.take)
+	if err == nil && r.newest == r.Last {
+		a.keep(r.Last, r.at)
+	}
+	r.Rows = withCalls(r.Rows, &a.Run, q.Calls, r.from, r.to)
+	return r.Page, err
+}
+
+// reading is a page while it is read.
+type reading struct {
+	Page
+	axis     *Axis
+	q        Query
+	from, to time.Time // of the events before and behind the page
+	newest   int64     // event that was seen; 0: none
+	at       time.Time // of that
+	events   int
+}
+
+// take reports whether the page goes on. The event behind it is seen by no observer.
+func (r *reading) take(e *state.Entry) (more bool) {
+	shown := e.Seq > r.q.After && (e.Kind != mapping.KindDelta || r.q.Tokens)
+	if shown && r.events == r.q.Limit {
+		r.Next, r.to = r.Last, e.At
+		return false
+	}
+	seen := r.axis.see(e)
+	r.newest, r.at = e.Seq, e.At
+	switch {
+	case e.Seq <= r.q.After:
+		r.from = e.At
 		return true
-	})
-	p.Rows = withCalls(p.Rows, &a.Run, q.Calls, from, to)
-	return p, err
+	case shown:
+		r.events++
+		r.Rows = append(r.Rows, rowOf(&r.axis.Run, &e.Event, seen))
+		r.Whole = r.Whole || e.Kind == mapping.KindEnd
+	}
+	r.Last = e.Seq
+	return true
 }
 
 // Find hands an event to f, with what each column's clients saw of it; a run has no such event: NotFound.
@@ -125,13 +150,18 @@ func (a *Axis) Each(ctx context.Context, f func(e *state.Entry, seen [][]adapter
 	if err := a.before(ctx); err != nil {
 		return err
 	}
-	return a.read(ctx, a.Run.ID, func(e *state.Entry) bool {
-		seen := make([][]adapter.Sight, len(a.columns))
-		for i, c := range a.columns {
-			seen[i] = c.observer.See(e)
-		}
-		return f(e, seen)
-	})
+	return a.read(ctx, a.Run.ID, fromStart, func(e *state.Entry) bool { return f(e, a.see(e)) })
+}
+
+var fromStart = adapter.Cursor{Start: true, K: -1}
+
+// see is what the clients of each column get of the next event.
+func (a *Axis) see(e *state.Entry) [][]adapter.Sight {
+	seen := make([][]adapter.Sight, len(a.columns))
+	for i, c := range a.columns {
+		seen[i] = c.observer.See(e)
+	}
+	return seen
 }
 
 // earlierRuns bounds how many runs of a task are read before one of it.
@@ -152,7 +182,7 @@ func (a *Axis) before(ctx context.Context) error {
 		}
 	}
 	for _, id := range slices.Backward(earlier) {
-		err := a.read(ctx, id, func(e *state.Entry) bool {
+		err := a.read(ctx, id, fromStart, func(e *state.Entry) bool {
 			for _, c := range a.columns {
 				c.observer.See(e)
 			}
@@ -165,12 +195,12 @@ func (a *Axis) before(ctx context.Context) error {
 	return nil
 }
 
-// read goes through what is logged of a run by now.
-func (a *Axis) read(ctx context.Context, run string, f func(e *state.Entry) (more bool)) error {
+// read goes through what is logged of a run by now, from a place on.
+func (a *Axis) read(ctx context.Context, run string, from adapter.Cursor, f func(e *state.Entry) (more bool)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ref := adapter.RunRef{ThreadID: a.Run.ThreadID, RunID: run}
-	for e, err := range a.svc.Runs.Events(ctx, ref, adapter.Cursor{Start: true, K: -1}, func() { stop(errNoMore) }) {
+	for e, err := range a.svc.Runs.Events(ctx, ref, from, func() { stop(errNoMore) }) {
 		if errors.Is(context.Cause(ctx), errNoMore) && err != nil {
 			return nil
 		}

@@ -21,9 +21,9 @@ function row(r) {
   const cell = (attributes, ...children) => element("td", attributes, ...children);
   return element("tr", {},
     element("th", { scope: "row" }, element("a", { href: `${region.dataset.root}inspect/runs/${encodeURIComponent(r.run_id)}` }, element("code", {}, shown(r.run_id)))),
+    cell({ class: `status ${r.status}` }, r.parked ? `${r.status}, parked` : r.status),
     cell({}, element("bdi", {}, shown(r.agent))),
     cell({}, element("a", { href: `${region.dataset.root}inspect/threads/${encodeURIComponent(r.thread_id)}` }, "thread", element("span", { class: "unseen" }, ` ${shown(r.thread_id)}`))),
-    cell({ class: `status ${r.status}` }, r.parked ? `${r.status}, parked` : r.status),
     cell({ class: "why", title: r.why ? shown(r.why) : undefined }, shown(r.why)),
     cell({}, element("time", { datetime: r.created_at }, clock(r.created_at))),
     cell({}, r.took),

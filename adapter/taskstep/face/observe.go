@@ -47,6 +47,11 @@ func (o *stepObserver) See(e *state.Entry) (seen []adapter.Sight) {
 	return seen
 }
 
+// Fork is adapter.Observer.
+func (o *stepObserver) Fork() adapter.Observer {
+	return &stepObserver{steps: o.steps.Fork(), made: o.made, layout: o.layout}
+}
+
 func (o *stepObserver) sight(s mapping.Step, note string) adapter.Sight {
 	return adapter.Sight{Name: "step " + strconv.Itoa(s.N), ID: s.ID, Note: note, Type: "application/json", Bytes: func() []byte { return written(o.step, &s) }}
 }

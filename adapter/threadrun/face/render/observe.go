@@ -41,6 +41,12 @@ func (o *observer) See(e *state.Entry) (seen []adapter.Sight) {
 	return seen
 }
 
+// Fork is adapter.Observer. What its view knows besides the run is of one event only.
+func (o *observer) Fork() adapter.Observer {
+	v := *o.v
+	return &observer{&v, o.asked}
+}
+
 func modeName(mode Modes) string {
 	var names []string
 	for name, m := range modeOf {

@@ -34,7 +34,7 @@ var laws = map[string]law{
 	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/body":            {ours: []string{"mapping", "mapping/rawjson"}},
 	// A face without a backend: it answers from the service, and knows neither a dialect nor the machine.
-	"adapter/inspect":              {ours: []string{"adapter", "adapter/body", "adapter/inspect/conversation", "adapter/inspect/difference", "adapter/inspect/export", "adapter/inspect/question", "adapter/inspect/timeline", "adapter/page", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
+	"adapter/inspect":              {ours: []string{"adapter", "adapter/inspect/conversation", "adapter/inspect/difference", "adapter/inspect/export", "adapter/inspect/question", "adapter/inspect/timeline", "adapter/page", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/inspect/conversation": {ours: []string{"mapping/rawjson", "mapping/rule", "mapping/state"}, never: []string{"net/http"}},
 	"adapter/inspect/difference":   {ours: []string{"mapping/rawjson"}, never: []string{"net/http"}},
 	"adapter/inspect/question":     {ours: []string{"mapping", "mapping/rawjson", "mapping/rule"}, never: []string{"net/http"}},

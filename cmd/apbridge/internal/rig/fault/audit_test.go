@@ -107,11 +107,12 @@ func TestAuditOfEachRoute(t *testing.T) {
 func TestAuditOfTheInspector(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)
-	try := func(id string, headers ...string) rig.Answer {
-		return b.Do("POST", "/inspect/agents/agent/try", "text=hi", append(headers, "X-Api-Key", boundKey, "X-Request-Id", id, "Content-Type", "application/x-www-form-urlencoded")...)
+	try := func(id, text string, headers ...string) rig.Answer {
+		return b.Do("POST", "/inspect/agents/agent/try", text, append(headers, "X-Api-Key", boundKey, "X-Request-Id", id, "Content-Type", "application/x-www-form-urlencoded")...)
 	}
-	try("made")
-	try("foreign", "Sec-Fetch-Site", "same-site").Is(403)
+	try("asked", "text=hi").OK()
+	try("made", "text=hi&sure=yes").OK()
+	try("foreign", "text=hi&sure=yes", "Sec-Fetch-Site", "same-site").Is(403)
 	b.Do("GET", "/inspect", "", "X-Api-Key", boundKey, "X-Request-Id", "read").OK()
 	b.Do("GET", "/inspect/web/live.js", "", "X-Api-Key", boundKey, "X-Request-Id", "file").OK()
 	b.End()
@@ -119,7 +120,7 @@ func TestAuditOfTheInspector(t *testing.T) {
 	for _, l := range lines() {
 		found[l.RequestID] = fmt.Sprintf("%s %s %s %s %d", l.Operation, l.Kind, l.Outcome, l.Key, len(l.Objects))
 	}
-	want := map[string]string{"made": "made run done bound 3", "foreign": "made run refused bound 1", "read": "read run done bound 0"}
+	want := map[string]string{"asked": "read run done bound 1", "made": "made run done bound 3", "foreign": "made run refused bound 1", "read": "read run done bound 0"}
 	delete(found, "")
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

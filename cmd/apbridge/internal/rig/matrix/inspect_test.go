@@ -1,7 +1,9 @@
 package matrix
 
 import (
+	"context"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -31,6 +33,9 @@ func TestInspectorListsRuns(t *testing.T) {
 	}
 	b.Do("GET", "/", "", asBrowser...).Want(t, 200, `<a href="inspect">Inspector</a>`)
 	b.Get("/inspect/web/live.js").Want(t, 200, "EventSource")
+	if slash := b.Get("/inspect/?limit=1"); slash.Status != 308 || slash.Header.Get("Location") != "../inspect?limit=1" {
+		t.Errorf("%d to %q", slash.Status, slash.Header.Get("Location"))
+	}
 	for _, path := range []string{"/inspect/web/nothing.js", "/inspect/nothing"} {
 		b.Do("GET", path, "", asBrowser...).Want(t, 404)
 	}
@@ -179,18 +184,34 @@ func TestInspectorShowsAgents(t *testing.T) {
 	if runs := r.Get("/inspect").OK().List("runs"); len(runs) != 0 {
 		t.Fatalf("refused forms have made %v", runs)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), "POST", r.URL+"/inspect/agents/a/try", strings.NewReader("text=hello"))
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestInspectorSendsAMessageOnce: the page that asks says what goes to which agent, and calls nobody; its button makes one
+// run, however often it is pressed and by how many at once, and leads to it.
+func TestInspectorSendsAMessageOnce(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, oneAgent, legacy())
+	const path = "/inspect/agents/a/try"
+	in := url.Values{"text": {"hello <you>"}}
+	filled(t, b, path, in).Want(t, 200, "Send this message?", "hello &lt;you&gt;", "The agent &#34;a&#34;")
+	form := asksFirst(t, b, path, in)
+	if runs := b.Get("/inspect").OK().List("runs"); len(runs) != 0 {
+		t.Fatalf("before it was said to be sure there are %v", runs)
 	}
-	req.Header = http.Header{"Accept": {"text/html"}, "Sec-Fetch-Site": {"same-origin"}, "Origin": {r.URL}, "Content-Type": {"application/x-www-form-urlencoded"}}
-	sent, err := http.DefaultTransport.RoundTrip(req) // which follows nothing
-	if err != nil {
-		t.Fatal(err)
+	places := make(chan string, 4)
+	for range cap(places) {
+		go func() {
+			head := append([]string{"Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin"}, asBrowser...)
+			a, _ := b.Try(context.Background(), "POST", path, form.Encode(), head...)
+			places <- a.Header.Get("Location")
+		}()
 	}
-	_ = sent.Body.Close()
-	run := r.Get("/inspect").OK().Text("runs.0.run_id")
-	if to := sent.Header.Get("Location"); sent.StatusCode != http.StatusSeeOther || to != "../../../inspect/runs/"+run {
-		t.Errorf("%d to %q, want run %s", sent.StatusCode, to, run)
+	for range cap(places) {
+		<-places // of those that come at once some may be told that the first is under way
+	}
+	to := filled(t, b, path, form).Want(t, 303).Header.Get("Location")
+	runs := b.Get("/inspect").OK().List("runs")
+	if len(runs) != 1 || to != "../../../inspect/runs/"+fmt.Sprint(rig.Dig(runs[0], "run_id")) {
+		t.Errorf("%d runs, and the page leads to %q", len(runs), to)
 	}
 }

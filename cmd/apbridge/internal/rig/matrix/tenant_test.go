@@ -132,7 +132,7 @@ var asks = map[string]ask{
 	"GET /inspect/runs/{run_id}/events":           {endless: true},
 	"GET /inspect/threads/{thread_id}/events":     {endless: true},
 	"GET /inspect/web/{file}":                     {own: true},
-	"POST /inspect/agents/{agent}/try":            {body: "text=x", headers: isForm, own: true},
+	"POST /inspect/agents/{agent}/try":            {body: "text=x&sure=yes", headers: isForm, own: true},
 	"POST /inspect/threads/{thread_id}/answer":    {body: "question=x&words=x&sure=yes", headers: isForm},
 	"POST /inspect/threads/{thread_id}/fork":      {body: "checkpoint={checkpoint_id}&agent={mine}&says=x&sure=yes", headers: isForm},
 	"POST /inspect/runs/{run_id}/cancel":          {body: "sure=yes", headers: isForm},

@@ -1,0 +1,155 @@
+package timeline
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/google/go-cmp/cmp"
+)
+
+const longRun = 10_000 // events
+
+// longLog is a service of one run that has ended. It counts the events that are read.
+type longLog struct {
+	adapter.Runs
+	adapter.Agents
+	read int
+}
+
+func (l *longLog) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
+	return mapping.Run{ID: "r", TaskID: "r", ThreadID: "t", Status: mapping.RunSuccess}, nil
+}
+
+func (l *longLog) Resolve(context.Context, string) (a mapping.Assistant, err error) { return a, nil }
+
+func (l *longLog) Events(_ context.Context, _ adapter.RunRef, after adapter.Cursor, _ func()) iter.Seq2[*state.Entry, error] {
+	return func(yield func(*state.Entry, error) bool) {
+		for seq := after.Seq + 1; seq <= longRun; seq++ {
+			e := mapping.Event{Seq: seq, Kind: mapping.KindCustom, At: time.Unix(seq, 0), Data: []byte(`{}`)}
+			if seq%3 == 0 {
+				e.Kind = mapping.KindDelta
+			}
+			if seq == longRun {
+				e.Kind = mapping.KindEnd
+			}
+			if l.read++; !yield(&state.Entry{Event: e}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// numbering is an observer that says how many events it has seen.
+type numbering struct{ seen int }
+
+func (n *numbering) See(*state.Entry) []adapter.Sight {
+	n.seen++
+	return []adapter.Sight{{Name: strconv.Itoa(n.seen)}}
+}
+
+func (n *numbering) Fork() adapter.Observer {
+	other := *n
+	return &other
+}
+
+// page reads a page by an axis of its own, as each request does, and says how many events it took.
+func (l *longLog) page(t *testing.T, marks *Marks, q Query) (Page, int) {
+	t.Helper()
+	dialects := adapter.Dialects{{Name: "d", Observe: func(adapter.Observed) adapter.Observer { return &numbering{} }}}
+	a, err := New(t.Context(), adapter.Service{Runs: l, Agents: l}, dialects, adapter.RunRef{RunID: "r"}, marks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := l.read
+	p, err := a.Page(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, l.read - before
+}
+
+// TestALatePageOfALongRunReadsNoMoreThanTheFirst: each page is what it would be by reading from the run's start, also when it
+// is asked for once more, and one that is asked for behind another reads its own events.
+func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
+	t.Parallel()
+	for _, tokens := range []bool{false, true} {
+		l, marks, pages := &longLog{}, NewMarks(), 0
+		for q := (Query{Limit: 111, Tokens: tokens}); ; pages++ {
+			got, read := l.page(t, marks, q)
+			again, _ := l.page(t, marks, q)
+			want, _ := l.page(t, nil, q)
+			if diff := cmp.Diff(want, got) + cmp.Diff(want, again); diff != "" {
+				t.Fatalf("behind %d (-want +got):\n%s", q.After, diff)
+			}
+			if most := 2 * q.Limit; read > most {
+				t.Fatalf("the page behind event %d read %d events, more than %d", q.After, read, most)
+			}
+			if q.After = got.Next; got.Next == 0 {
+				break
+			}
+		}
+		if pages < 50 {
+			t.Errorf("%d pages", pages)
+		}
+	}
+}
+
+// TestCallsStandWhereTheirAnswersEnded: between the events of a page; those that ended before it or behind it are on others.
+func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
+	t.Parallel()
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	run := mapping.Run{CreatedAt: at(0)}
+	rows := func() []Row { return []Row{{Seq: 5, At: at(5)}, {Seq: 6, At: at(6)}} }
+	for name, one := range map[string]struct {
+		begun, took int64
+		want        []int64 // 0 is the call
+	}{
+		"before the page": {1, 1, []int64{5, 6}},
+		"first":           {1, 3, []int64{0, 5, 6}},
+		"between":         {1, 4, []int64{5, 0, 6}},
+		"last":            {6, 1, []int64{5, 6, 0}},
+		"behind the page": {6, 3, []int64{5, 6}},
+	} {
+		calls := []adapter.AgentCall{{At: at(one.begun), Took: time.Duration(one.took) * time.Second}}
+		var got []int64
+		for _, r := range withCalls(rows(), &run, calls, at(3), at(8)) {
+			got = append(got, r.Seq)
+		}
+		if diff := cmp.Diff(one.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestTimingOfCallsAtOnce: what two calls did at the same time counts once, and no part is longer than the run.
+func TestTimingOfCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	call := func(begun, took int64) adapter.AgentCall {
+		return adapter.AgentCall{At: at(begun), Took: time.Duration(took) * time.Second}
+	}
+	run := mapping.Run{CreatedAt: at(0), StartedAt: at(2), EndedAt: at(10)}
+	for name, one := range map[string]struct {
+		run   mapping.Run
+		agent time.Duration
+		calls []adapter.AgentCall
+		want  Timing
+	}{
+		"unknown":      {run, 0, nil, Timing{Total: 10, Waiting: 2, Bridge: 8}},
+		"said":         {run, 3 * time.Second, []adapter.AgentCall{call(2, 1)}, Timing{Total: 10, Waiting: 2, Agent: 3, Bridge: 5, Known: true}},
+		"at once":      {run, 0, []adapter.AgentCall{call(4, 3), call(3, 3)}, Timing{Total: 10, Waiting: 2, Agent: 4, Bridge: 4, Known: true}},
+		"one in other": {run, 0, []adapter.AgentCall{call(3, 4), call(4, 1)}, Timing{Total: 10, Waiting: 2, Agent: 4, Bridge: 4, Known: true}},
+		"too long":     {run, time.Minute, nil, Timing{Total: 10, Waiting: 2, Agent: 8, Known: true}},
+		"not begun":    {mapping.Run{CreatedAt: at(0)}, 0, nil, Timing{Total: 20, Waiting: 20}},
+	} {
+		if diff := cmp.Diff(one.want, TimingOf(&one.run, at(20), one.agent, one.calls)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

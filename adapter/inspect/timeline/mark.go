@@ -1,0 +1,61 @@
+package timeline
+
+import (
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// marksKept is at how many places reading can go on. One is as large as the names of the messages before it.
+const marksKept = 64
+
+// Marks are places of runs that have ended, at which pages ended: the page behind one is read from there, and not from
+// the run's start. They hold what observers know, and no right: a run is found by New before. Safe for concurrent use.
+type Marks struct{ kept *lru.Cache[place, mark] }
+
+type place struct {
+	run string
+	seq int64
+}
+
+type mark struct {
+	at        time.Time // of the event
+	observers []adapter.Observer
+}
+
+// NewMarks has none yet.
+func NewMarks() *Marks {
+	kept, err := lru.New[place, mark](marksKept)
+	if err != nil {
+		panic(err) // of a size below one
+	}
+	return &Marks{kept}
+}
+
+// keep notes that the axis has seen all up to an event. What goes on is not noted: its run is not yet what it will be.
+func (a *Axis) keep(seq int64, at time.Time) {
+	if a.marks == nil || seq == 0 || a.Run.Status.Active() {
+		return
+	}
+	m := mark{at: at}
+	for _, c := range a.columns {
+		m.observers = append(m.observers, c.observer.Fork())
+	}
+	a.marks.kept.Add(place{a.Run.ID, seq}, m)
+}
+
+// resume has the axis go on behind an event, if its place is known; it has to be fresh.
+func (a *Axis) resume(seq int64) (at time.Time, ok bool) {
+	if a.marks == nil || seq == 0 {
+		return at, false
+	}
+	m, ok := a.marks.kept.Get(place{a.Run.ID, seq})
+	if !ok || len(m.observers) != len(a.columns) {
+		return at, false
+	}
+	for i := range a.columns {
+		a.columns[i].observer = m.observers[i].Fork()
+	}
+	return m.at, true
+}
