@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -21,8 +22,8 @@ func (s *base) notedFiles(t *sqldb.Tx, thread int64, there bool, size int64) err
 
 func (s *base) countFiles(t *sqldb.Tx, thread int64, there bool, size int64, count func(t *sqldb.Tx, limit, tenant, owner string, n int64) error) error {
 	var tenant, owner string
-	if err := t.Get(`SELECT tenant, owner FROM threads WHERE id = $1`, in{thread}, out{&tenant, &owner}); err != nil {
+	if err := t.Get(`SELECT tenant, owner FROM threads WHERE id = $1`, column.In{thread}, column.Out{&tenant, &owner}); err != nil {
 		return err
 	}
-	return errors.Join(count(t, quota.Files, tenant, owner, number(!there)), count(t, quota.Disk, tenant, owner, size))
+	return errors.Join(count(t, quota.Files, tenant, owner, column.Number(!there)), count(t, quota.Disk, tenant, owner, size))
 }

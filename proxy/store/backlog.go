@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -35,7 +36,7 @@ func (s *Store) Backlog(ctx context.Context) (found Backlog, err error) {
 				return err
 			}
 		}
-		return t.Get(countHooks, nil, out{&found.Webhooks})
+		return t.Get(countHooks, nil, column.Out{&found.Webhooks})
 	})
 	return found, err
 }

@@ -37,9 +37,3 @@ func newBase(db *sqldb.DB, quotas *quota.Keeper) *base {
 	}
 	return &base{db: db, owner: db.Owner(), keys: keys, quotas: quotas, bells: newBells()}
 }
-
-// in and out are the parameters of a statement and where its columns go.
-type (
-	in  = []any
-	out = []any
-)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -95,7 +97,7 @@ func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (
 		}
 		var held bool
 		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND run_id = $2 AND holder = $3 AND fence = $4 AND status = 'running' AND parked = 0)`,
-			in{at.run, runID, s.owner, fence}, out{&held}); err != nil {
+			column.In{at.run, runID, s.owner, fence}, column.Out{&held}); err != nil {
 			return err
 		}
 		if !held {
@@ -170,7 +172,7 @@ func (s *events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
 	if k, ok := s.keys.Get(id); ok {
 		return k, nil
 	}
-	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread, &k.overlaps})
+	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, column.In{id}, column.Out{&k.run, &k.thread, &k.overlaps})
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, ErrFenced
 	}
@@ -203,12 +205,12 @@ func (s *events) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) er
 		}
 		return s.free(t, at, runID, e)
 	}
-	fault, err := encodeFault(e.Outcome.Fault)
+	fault, err := column.EncodeFault(e.Outcome.Fault)
 	if err != nil {
 		return err
 	}
 	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5, cancel_reason = $6 WHERE id = $1`,
-		at.run, string(e.Outcome.Status), t.Sealed(fault, runFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
+		at.run, string(e.Outcome.Status), t.Sealed(fault, column.RunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
 		return err
 	}
 	if err := s.hook(t, at, runID, e.Webhook); err != nil {
@@ -226,7 +228,7 @@ func (s *events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
 	if err := joinQuestions(t, at, runID, &e); err != nil {
 		return err
 	}
-	interrupts, err := encodeInterrupts(e.Outcome.Interrupts)
+	interrupts, err := column.EncodeInterrupts(e.Outcome.Interrupts)
 	if err != nil {
 		return err
 	}
@@ -234,12 +236,12 @@ func (s *events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
  keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END, ttl_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE ttl_us END WHERE id = $1`
-	args := in{at.thread, at.run, string(e.Thread), t.Sealed(interrupts, threadInterrupts, at.thread), t.Now, micros(e.Expire)}
+	args := column.In{at.thread, at.run, string(e.Thread), t.Sealed(interrupts, column.ThreadInterrupts, at.thread), t.Now, column.Micros(e.Expire)}
 	if !t.Shared() {
 		return t.Put(text, args...)
 	}
 	var status string
-	err = t.Get(text+` RETURNING status`, args, out{&status})
+	err = t.Get(text+` RETURNING status`, args, column.Out{&status})
 	if status == string(mapping.ThreadBusy) {
 		s.notify(t, NoticePending, "")
 	}
@@ -251,7 +253,7 @@ func (s *events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
 // leaves the state that its thread has now.
 func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -17,7 +18,7 @@ func (s *retention) TrimTokens(ctx context.Context, before time.Time) (more bool
 	var todo []runKey
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT id, thread FROM runs WHERE ended_us > 0 AND trimmed = 0 AND ended_us <= $1 ORDER BY ended_us LIMIT $2`,
-			in{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
+			column.In{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
 				var k runKey
 				err := scan(&k.run, &k.thread)
 				todo = append(todo, k)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -42,7 +44,7 @@ func (s *base) hook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
 		return nil
 	}
 	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
- SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, t.Sealed(nonNil(w.Body), outboxBody, runID), t.Now)
+ SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, t.Sealed(nonNil(w.Body), column.OutboxBody, runID), t.Now)
 	s.due(t, dueWebhook)
 	return err
 }
@@ -64,7 +66,7 @@ func (s *outbox) ClaimDeliveries(ctx context.Context, limit int, lease time.Dura
 		for _, key := range keys {
 			d := Delivery{key: key}
 			err := t.Each(`UPDATE outbox SET attempts = attempts + 1, due_us = $2 WHERE id = $1 AND done_us = 0 AND due_us <= $3
- RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, in{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
+ RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, column.In{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
 			if err != nil {
 				return err
 			}
@@ -101,10 +103,10 @@ func (s *outbox) dueDeliveries(ctx context.Context, limit int, accept func(url s
 
 func (d *Delivery) scan(scan func(...any) error) error {
 	var created, due, done int64
-	err := scan(&d.Tenant, &d.RunID, &d.URL, sqldb.Unsealed(&d.Body, outboxBody, &d.RunID), &d.Attempts, &d.Error, &created, &due, &done)
-	d.CreatedAt, d.Done = timeOf(created), timeOf(done)
+	err := scan(&d.Tenant, &d.RunID, &d.URL, sqldb.Unsealed(&d.Body, column.OutboxBody, &d.RunID), &d.Attempts, &d.Error, &created, &due, &done)
+	d.CreatedAt, d.Done = column.TimeOf(created), column.TimeOf(done)
 	if done == 0 {
-		d.Due = timeOf(due)
+		d.Due = column.TimeOf(due)
 	}
 	d.ID = mapping.MessageID(d.RunID, "webhook")
 	return err
@@ -133,7 +135,7 @@ func (s *outbox) DeliveryReturned(ctx context.Context, d Delivery) error {
 
 func (s *outbox) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		_, err := t.Exec(text, append(in{d.key}, args...)...)
+		_, err := t.Exec(text, append(column.In{d.key}, args...)...)
 		return err
 	})
 }
@@ -143,7 +145,7 @@ func (s *outbox) settleDelivery(ctx context.Context, text string, d Delivery, ar
 func (s *outbox) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
- WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, in{tenantOf(ctx), runID, limitOf(limit)}, func(scan func(...any) error) error {
+ WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, column.In{scope.TenantOf(ctx), runID, column.LimitOf(limit)}, func(scan func(...any) error) error {
 			var d Delivery
 			err := d.scan(scan)
 			list = append(list, d)

@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/owned"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -15,7 +17,7 @@ import (
 type owners struct{ *base }
 
 func ownerOf(ctx context.Context, id string) owned.Owner {
-	return owned.Owner{Tenant: tenantOf(ctx), ID: id}
+	return owned.Owner{Tenant: scope.TenantOf(ctx), ID: id}
 }
 
 // Holdings counts what is kept of an owner.
@@ -66,13 +68,13 @@ func (s *owners) EraseThread(ctx context.Context, id string) error {
 
 // EraseTraces removes the webhooks and idempotency keys of a run, a cron or an assistant.
 func (s *owners) EraseTraces(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error { return owned.Of(t, tenantOf(ctx), id) })
+	return s.db.Write(ctx, func(t *sqldb.Tx) error { return owned.Of(t, scope.TenantOf(ctx), id) })
 }
 
 // EraseTask removes a task that has no runs, also one on another's thread; false where it has some.
 func (s *owners) EraseTask(ctx context.Context, id string) (removed bool, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		removed, err = owned.Task(t, tenantOf(ctx), id)
+		removed, err = owned.Task(t, scope.TenantOf(ctx), id)
 		return err
 	})
 	return removed, err
@@ -94,7 +96,7 @@ func (s *owners) Rewrite(ctx context.Context) (done bool, err error) { return s.
 // was given a new one keeps the old. Each is there once, with its newest link.
 func (s *owners) Copies(ctx context.Context, threadID string) (list []mapping.Link, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := readThread(t, scopeOf(ctx), threadID)
+		row, err := readThread(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return noThread(err, threadID)
 		}
@@ -105,13 +107,13 @@ func (s *owners) Copies(ctx context.Context, threadID string) (list []mapping.Li
 }
 
 func linksOf(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
-	return t.Each(`SELECT body FROM links WHERE thread = $1`, in{thread}, func(scan func(...any) error) error {
+	return t.Each(`SELECT body FROM links WHERE thread = $1`, column.In{thread}, func(scan func(...any) error) error {
 		var body []byte
 		if err := scan(&body); err != nil {
 			return err
 		}
 		var l mapping.Link
-		err := decode(body, &l)
+		err := column.Decode(body, &l)
 		addCopy(list, l, l.Agent)
 		return err
 	})
@@ -120,15 +122,15 @@ func linksOf(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
 // linked reads the log. Of an event that does not name the agent the run does.
 func linked(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
 	return t.Each(`SELECT e.seq, e.head, coalesce(r.agent, '') FROM events e LEFT JOIN runs r ON r.id = e.run WHERE e.thread = $1 AND e.kind = 'linked' ORDER BY e.seq DESC`,
-		in{thread}, func(scan func(...any) error) error {
+		column.In{thread}, func(scan func(...any) error) error {
 			var seq int64
 			var body []byte
 			var agent string
-			if err := scan(&seq, sqldb.Unsealed(&body, eventHead, thread, &seq), &agent); err != nil || len(body) == 0 {
+			if err := scan(&seq, sqldb.Unsealed(&body, column.EventHead, thread, &seq), &agent); err != nil || len(body) == 0 {
 				return err
 			}
 			var h mapping.Head
-			err := decode(body, &h)
+			err := column.Decode(body, &h)
 			if h.Link != nil {
 				addCopy(list, *h.Link, cmp.Or(h.Link.Agent, agent))
 			}

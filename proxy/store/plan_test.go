@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
@@ -20,21 +22,21 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	runs := func(q RunQuery) (string, in) {
-		where, args := runFilter(scope{}, q)
-		return `SELECT ` + runColumns + ` WHERE ` + where + ` ORDER BY r.id ` + page(len(args)+1), append(args, limitOf(0), 0)
+	runs := func(q RunQuery) (string, column.In) {
+		where, args := runFilter(scope.Scope{}, q)
+		return `SELECT ` + runColumns + ` WHERE ` + where + ` ORDER BY r.id ` + column.Page(len(args)+1), append(args, column.LimitOf(0), 0)
 	}
-	tasks := func(q TaskQuery) (string, in) {
-		where, args := taskFilter(scope{}, q)
-		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + page(len(args)+1), append(args, limitOf(0), 0)
+	tasks := func(q TaskQuery) (string, column.In) {
+		where, args := taskFilter(scope.Scope{}, q)
+		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + column.Page(len(args)+1), append(args, column.LimitOf(0), 0)
 	}
-	for name, query := range map[string]func() (string, in){
-		"a task's runs":      func() (string, in) { return runs(RunQuery{ThreadID: "t", TaskID: "k"}) },
-		"a thread's runs":    func() (string, in) { return runs(RunQuery{ThreadID: "t"}) },
-		"an agent's in one":  func() (string, in) { return runs(RunQuery{ThreadID: "t", Agent: "a"}) },
-		"a thread's tasks":   func() (string, in) { return tasks(TaskQuery{ThreadID: "t"}) },
-		"an agent's tasks":   func() (string, in) { return tasks(TaskQuery{Agent: "a"}) },
-		"an agent's, in one": func() (string, in) { return tasks(TaskQuery{ThreadID: "t", Agent: "a"}) },
+	for name, query := range map[string]func() (string, column.In){
+		"a task's runs":      func() (string, column.In) { return runs(RunQuery{ThreadID: "t", TaskID: "k"}) },
+		"a thread's runs":    func() (string, column.In) { return runs(RunQuery{ThreadID: "t"}) },
+		"an agent's in one":  func() (string, column.In) { return runs(RunQuery{ThreadID: "t", Agent: "a"}) },
+		"a thread's tasks":   func() (string, column.In) { return tasks(TaskQuery{ThreadID: "t"}) },
+		"an agent's tasks":   func() (string, column.In) { return tasks(TaskQuery{Agent: "a"}) },
+		"an agent's, in one": func() (string, column.In) { return tasks(TaskQuery{ThreadID: "t", Agent: "a"}) },
 	} {
 		text, args := query()
 		var plan []string

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -34,11 +35,11 @@ func closeQuestions(t *sqldb.Tx, at runKey, open []mapping.Interrupt, forks bool
 	if err != nil || len(left) == len(open) {
 		return left, err
 	}
-	body, err := encodeInterrupts(left)
+	body, err := column.EncodeInterrupts(left)
 	if err != nil {
 		return nil, err
 	}
-	return left, t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, at.thread, t.Sealed(body, threadInterrupts, at.thread))
+	return left, t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, at.thread, t.Sealed(body, column.ThreadInterrupts, at.thread))
 }
 
 // othersOpen are those of the open questions that other tasks than a run's wait with.
@@ -46,7 +47,7 @@ func othersOpen(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mappin
 	for _, q := range open {
 		var others bool
 		err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs q, runs r WHERE q.thread = $1 AND q.run_id = $2 AND r.id = $3 AND q.task <> r.task)`,
-			in{at.thread, q.Run, at.run}, out{&others})
+			column.In{at.thread, q.Run, at.run}, column.Out{&others})
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +71,7 @@ func keptBeside(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mappin
 	for _, q := range open {
 		var others bool
 		err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND run_id = $2 AND task <> $3 AND (agent <> $4 OR $5))`,
-			in{at.thread, q.Run, r.task, r.Agent, beside}, out{&others})
+			column.In{at.thread, q.Run, r.task, r.Agent, beside}, column.Out{&others})
 		if err != nil {
 			return nil, err
 		}
@@ -93,10 +94,10 @@ func closeThreadQuestions(t *sqldb.Tx, at runKey) error {
 
 func openQuestions(t *sqldb.Tx, thread int64) (open []mapping.Interrupt, err error) {
 	var body []byte
-	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, in{thread}, out{sqldb.Unsealed(&body, threadInterrupts, thread)}); err != nil {
+	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, column.In{thread}, column.Out{sqldb.Unsealed(&body, column.ThreadInterrupts, thread)}); err != nil {
 		return nil, err
 	}
-	return open, decode(body, &open)
+	return open, column.Decode(body, &open)
 }
 
 // joinQuestions says in an end who asks, and adds what others of the thread have asked: a
@@ -129,10 +130,10 @@ func withdrawQuestions(t *sqldb.Tx, row runRow) error {
 	if err != nil || len(left) == len(open) {
 		return err
 	}
-	body, err := encodeInterrupts(left)
+	body, err := column.EncodeInterrupts(left)
 	if err != nil {
 		return err
 	}
 	return t.Put(`UPDATE threads SET interrupts = $2, status = CASE WHEN status = 'interrupted' AND $3 THEN 'idle' ELSE status END WHERE id = $1`,
-		row.thread, t.Sealed(body, threadInterrupts, row.thread), len(left) == 0)
+		row.thread, t.Sealed(body, column.ThreadInterrupts, row.thread), len(left) == 0)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -34,11 +35,11 @@ func (s *rates) TakeRate(ctx context.Context, name string, cost, span time.Durat
 		var used int64
 		err := t.Get(`UPDATE rates SET at_us = CASE WHEN at_us < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE at_us END + CAST($3 AS BIGINT)
  WHERE name = $1 AND CASE WHEN at_us < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE at_us END + CAST($3 AS BIGINT) <= CAST($4 AS BIGINT) RETURNING at_us`,
-			in{name, t.Now - long, lost, t.Now}, out{&used})
+			column.In{name, t.Now - long, lost, t.Now}, column.Out{&used})
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, in{name}, out{&used}); err != nil {
+		if err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, column.In{name}, column.Out{&used}); err != nil {
 			return err
 		}
 		if used > t.Now+setBack {
@@ -57,7 +58,7 @@ func (s *rates) TakeRate(ctx context.Context, name string, cost, span time.Durat
 func (s *rates) RateLeft(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		used := t.Now - span.Microseconds()
-		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, in{name}, out{&used})
+		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, column.In{name}, column.Out{&used})
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}

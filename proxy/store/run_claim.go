@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -46,7 +48,7 @@ func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bo
 		return err
 	})
 	if err != nil || !seen {
-		return Claimed{}, false, timeOf(due), err
+		return Claimed{}, false, column.TimeOf(due), err
 	}
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		key, taken, err := holdClaimable(t, full)
@@ -77,7 +79,7 @@ func holdClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error
 // holdIf holds the thread of a run, and reports whether it may be claimed still.
 func holdIf(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	var thread int64
-	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, in{key}, out{&thread}); err != nil {
+	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, column.In{key}, column.Out{&thread}); err != nil {
 		return false, ifAny(err)
 	}
 	if err := lockThread(t, thread); err != nil {
@@ -85,9 +87,9 @@ func holdIf(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	}
 	var id int64
 	if taken {
-		err = t.Get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, in{key}, out{&id})
+		err = t.Get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, column.In{key}, column.Out{&id})
 	} else {
-		err = t.Get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, in{key, t.Now}, out{&id})
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, column.In{key, t.Now}, column.Out{&id})
 	}
 	return err == nil, ifAny(err)
 }
@@ -110,7 +112,7 @@ const (
 )
 
 func nextDue(t *sqldb.Tx) (due int64, err error) {
-	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, in{t.Now}, out{&due})
+	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, column.In{t.Now}, column.Out{&due})
 	return due, err
 }
 
@@ -138,7 +140,7 @@ func claimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 	agent := ""
 	for {
-		err := t.Get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, in{agent}, out{&agent})
+		err := t.Get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, column.In{agent}, column.Out{&agent})
 		if errors.Is(err, sql.ErrNoRows) {
 			return oldest, nil
 		}
@@ -149,7 +151,7 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 			continue
 		}
 		var id int64
-		err = t.Get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, in{agent, t.Now}, out{&id})
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, column.In{agent, t.Now}, column.Out{&id})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return 0, err
 		}
@@ -162,7 +164,7 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 // claim makes this process the holder of a run, under a new fence.
 func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error) {
 	first, from := false, ""
-	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, in{key}, out{&first, &from}); err != nil {
+	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, column.In{key}, column.Out{&first, &from}); err != nil {
 		return c, err
 	}
 	if _, err := t.Exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
@@ -198,7 +200,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key, row.to())
 	name, at := row.ID, runKey{run: row.key, thread: row.thread, overlaps: row.Options.MayOverlap}
 	t.After(func() { s.keys.Add(name, at) })
-	running := time.Duration(t.Now-micros(row.StartedAt)) * time.Microsecond
+	running := time.Duration(t.Now-column.Micros(row.StartedAt)) * time.Microsecond
 	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, err
 }
 
@@ -206,7 +208,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 // parked any more.
 func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdRun(t, scopeOf(ctx), "", runID)
+		row, err := holdRun(t, scope.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -237,7 +239,7 @@ func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
 // StopRequests. Conflict when the run has ended.
 func (s *claims) RequestStop(ctx context.Context, runID, reason string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdRun(t, scopeOf(ctx), "", runID)
+		row, err := holdRun(t, scope.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -258,7 +260,7 @@ func (s *base) noteStop(t *sqldb.Tx, row runRow, action, reason string) error {
 func (s *claims) Held(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
 	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, in{s.owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, column.In{s.owner}, func(scan func(...any) error) error {
 			var id string
 			var fence int64
 			err := scan(&id, &fence)
@@ -279,7 +281,7 @@ type StopRequest struct {
 func (s *claims) StopRequests(ctx context.Context) (map[string]StopRequest, error) {
 	found := make(map[string]StopRequest)
 	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, in{s.owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, column.In{s.owner}, func(scan func(...any) error) error {
 			var id string
 			var asked StopRequest
 			err := scan(&id, &asked.Action, &asked.Reason)
@@ -294,7 +296,7 @@ func (s *claims) StopRequests(ctx context.Context) (map[string]StopRequest, erro
 func (s *claims) Waiting(ctx context.Context) (some bool, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
-			nil, out{&some})
+			nil, column.Out{&some})
 	})
 	return some, err
 }

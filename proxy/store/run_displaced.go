@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -57,7 +58,7 @@ func (s *runs) Displaced(ctx context.Context) (list []Displaced, err error) {
 func (s *runs) note(ctx context.Context, d *Displaced) error {
 	return s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		var stop string
-		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, in{d.ID}, out{&stop})
+		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, column.In{d.ID}, column.Out{&stop})
 		d.RollBack = strings.HasPrefix(stop, rollBack)
 		_, d.Newer, _ = strings.Cut(stop, " ")
 		return ifAny(err)
@@ -68,7 +69,7 @@ func (s *runs) note(ctx context.Context, d *Displaced) error {
 // further one.
 func release(t *sqldb.Tx, removed int64) error {
 	var stop string
-	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, in{removed}, out{&stop}); err != nil {
+	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, column.In{removed}, column.Out{&stop}); err != nil {
 		return err
 	}
 	newer, found := strings.CutPrefix(stop, rollBack+" ")

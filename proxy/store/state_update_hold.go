@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -37,14 +39,14 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 		}
 	}()
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scopeOf(ctx), threadID)
+		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		if err := lockThread(t, key); err != nil {
 			return err
 		}
-		if earlier, ok, err := recallKey(t, tenantOf(ctx), k); ok || err != nil {
+		if earlier, ok, err := recallKey(t, scope.TenantOf(ctx), k); ok || err != nil {
 			return repeated(earlier, err)
 		}
 		if err := mustBeFree(t, key, threadID); err != nil {
@@ -58,7 +60,7 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 			return err
 		}
 		var head string
-		if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&head}); err != nil {
+		if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&head}); err != nil {
 			return noThread(err, threadID)
 		}
 		if head != expectHead {
@@ -75,7 +77,7 @@ func (s *states) FreeUpdate(ctx context.Context, threadID, token string) (err er
 	defer func() { s.holds.over(token, err != nil) }()
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
-			token, tenantOf(ctx), threadID)
+			token, scope.TenantOf(ctx), threadID)
 		s.notify(t, NoticePending, "")
 		return err
 	})
@@ -118,7 +120,7 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 func (s *states) leftUpdates(ctx context.Context) (tokens []string, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		tokens = nil
-		return t.Each(`SELECT token FROM updates WHERE holder = $1`, in{s.owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT token FROM updates WHERE holder = $1`, column.In{s.owner}, func(scan func(...any) error) error {
 			var token string
 			err := scan(&token)
 			tokens = append(tokens, token)
@@ -181,7 +183,7 @@ func (s *states) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error
 		return err
 	}
 	var held bool
-	err := t.Get(`SELECT EXISTS (SELECT 1 FROM updates WHERE thread = $1)`, in{key}, out{&held})
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM updates WHERE thread = $1)`, column.In{key}, column.Out{&held})
 	if err == nil && held {
 		err = errUpdating(threadID)
 	}

@@ -207,5 +207,3 @@ func (s *Store) Full() bool { return s.db.Full() }
 
 // Flush returns when all that was committed before the call is on the disk: see DB.Flush.
 func (s *Store) Flush() error { return s.db.Flush() }
-
-func tenantOf(ctx context.Context) string { return mapping.PrincipalOf(ctx).Tenant }

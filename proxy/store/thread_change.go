@@ -7,6 +7,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -22,7 +24,7 @@ type Expire struct {
 // leave).
 func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := readLocked(t, scopeOf(ctx), id)
+		row, err := readLocked(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return noThread(err, id)
 		}
@@ -32,12 +34,12 @@ func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawM
 			}
 		}
 		if expires != nil {
-			row.Expires, row.TTL, row.KeepLatest = timeOf(micros(expires.At)), expires.After, expires.KeepLatest
+			row.Expires, row.TTL, row.KeepLatest = column.TimeOf(column.Micros(expires.At)), expires.After, expires.KeepLatest
 			s.due(t, dueExpiry)
 		}
-		row.UpdatedAt = timeOf(t.Now)
+		row.UpdatedAt = column.TimeOf(t.Now)
 		_, err = t.Exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5, ttl_us = $6 WHERE id = $1`,
-			row.key, []byte(row.Metadata), micros(row.Expires), number(row.KeepLatest), t.Now, row.TTL.Microseconds())
+			row.key, []byte(row.Metadata), column.Micros(row.Expires), column.Number(row.KeepLatest), t.Now, row.TTL.Microseconds())
 		th = row.Thread
 		return err
 	})
@@ -50,7 +52,7 @@ func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawM
 func (s *threads) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		old, err := readLocked(t, scopeFor(p), id)
+		old, err := readLocked(t, scope.ScopeFor(p), id)
 		if err != nil {
 			return noThread(err, id)
 		}

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -14,7 +16,7 @@ func (s *threads) DeleteThread(ctx context.Context, id string) error {
 
 // deleteThread removes a thread, after what first does with its key, which may be nil.
 func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first func(*sqldb.Tx, int64) error) error {
-	row, err := readLocked(t, scopeOf(ctx), id)
+	row, err := readLocked(t, scope.ScopeOf(ctx), id)
 	if err != nil {
 		return noThread(err, id)
 	}
@@ -65,7 +67,7 @@ func deleteAll(t *sqldb.Tx, key int64, parts []string) error {
 
 // forgetRuns takes a thread's runs out of the cache once they are gone.
 func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
-	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, in{thread}, func(scan func(...any) error) error {
+	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, column.In{thread}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		s.forgetRun(t, id)

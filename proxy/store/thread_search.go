@@ -7,6 +7,8 @@ import (
 	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -41,7 +43,7 @@ func (s *threads) SearchThreads(ctx context.Context, q ThreadQuery) (found iter.
 	if err != nil {
 		return nil, 0, err
 	}
-	sc := scopeOf(ctx)
+	sc := scope.ScopeOf(ctx)
 	return list.each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Thread, int, error) {
 		row, err := readThread(t, sc, id)
 		return row.Thread, row.size, err
@@ -53,7 +55,7 @@ func (s *threads) find(ctx context.Context, q ThreadQuery, room int) (found long
 	if len(q.IDs) > idsMost {
 		return found, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
 	}
-	where, args := q.filter(scopeOf(ctx))
+	where, args := q.filter(scope.ScopeOf(ctx))
 	keep := containing(q.Metadata)
 	switch {
 	case keep == nil && q.Keep == nil:
@@ -93,11 +95,11 @@ func (q ThreadQuery) passes(keep func(json.RawMessage) bool, th mapping.Thread) 
 	return q.Keep(th)
 }
 
-func (s *threads) plainThreads(ctx context.Context, q ThreadQuery, room int, where string, args in) (found longList[mapping.Thread], total int, err error) {
-	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + page(len(args)+1)
+func (s *threads) plainThreads(ctx context.Context, q ThreadQuery, room int, where string, args column.In) (found longList[mapping.Thread], total int, err error) {
+	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + column.Page(len(args)+1)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found = longList[mapping.Thread]{room: room}
-		return t.Each(text, append(args[:len(args):len(args)], limitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
+		return t.Each(text, append(args[:len(args):len(args)], column.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
 			return listThread(&found, scan)
 		})
 	})
@@ -105,7 +107,7 @@ func (s *threads) plainThreads(ctx context.Context, q ThreadQuery, room int, whe
 		return found, 0, err
 	}
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Get(`SELECT count(*) FROM threads h WHERE `+where, args, out{&total})
+		return t.Get(`SELECT count(*) FROM threads h WHERE `+where, args, column.Out{&total})
 	})
 	return found, total, err
 }
@@ -123,13 +125,13 @@ func listThread(found *longList[mapping.Thread], scan func(...any) error) (err e
 }
 
 // keptThreads filters while it reads: its filter does not read the store.
-func (s *threads) keptThreads(ctx context.Context, q ThreadQuery, room int, keep func(json.RawMessage) bool, where string, args in) (found longList[mapping.Thread], total int, err error) {
+func (s *threads) keptThreads(ctx context.Context, q ThreadQuery, room int, keep func(json.RawMessage) bool, where string, args column.In) (found longList[mapping.Thread], total int, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found, total = longList[mapping.Thread]{room: room}, 0
 		pick := picker{limit: q.Limit, offset: q.Offset}
 		return t.Each(`SELECT `+threadColumns+` WHERE `+where+q.order(), args, func(scan func(...any) error) error {
 			var row threadRow
-			if err := firstColumns(scan, threadWidth, &row.ID, rawOf(&row.Metadata)); err != nil || !keep(row.Metadata) {
+			if err := firstColumns(scan, threadWidth, &row.ID, column.RawOf(&row.Metadata)); err != nil || !keep(row.Metadata) {
 				return err
 			}
 			if total++; !pick.take() {
@@ -142,15 +144,15 @@ func (s *threads) keptThreads(ctx context.Context, q ThreadQuery, room int, keep
 }
 
 // threadPage reads some of the rows, few megabytes at most; more: there are others behind them.
-func (s *threads) threadPage(ctx context.Context, q ThreadQuery, where string, args in, offset int) (rows []threadRow, more bool, err error) {
+func (s *threads) threadPage(ctx context.Context, q ThreadQuery, where string, args column.In, offset int) (rows []threadRow, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + page(len(args)+1)
+	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + column.Page(len(args)+1)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		rows, more = nil, false
 		room := listAtOnce
-		return t.Until(text, append(args[:len(args):len(args)], limitOf(pageOfThreads), offset), func(scan func(...any) error) (bool, error) {
+		return t.Until(text, append(args[:len(args):len(args)], column.LimitOf(pageOfThreads), offset), func(scan func(...any) error) (bool, error) {
 			var row threadRow
 			err := row.scan(scan)
 			rows, room = append(rows, row), room-row.size
@@ -161,17 +163,17 @@ func (s *threads) threadPage(ctx context.Context, q ThreadQuery, where string, a
 	return rows, more, err
 }
 
-func (q ThreadQuery) filter(sc scope) (where string, args in) {
-	where, args = sc.narrow(`h.tenant = $1`, sc.tenant)
-	if ids := filledUp(q.IDs); len(ids) > 0 {
-		where += ` AND h.thread_id IN (` + list(len(args)+1, len(ids)) + `)`
+func (q ThreadQuery) filter(sc scope.Scope) (where string, args column.In) {
+	where, args = sc.Narrow(`h.tenant = $1`, sc.Tenant)
+	if ids := column.FilledUp(q.IDs); len(ids) > 0 {
+		where += ` AND h.thread_id IN (` + column.List(len(args)+1, len(ids)) + `)`
 		for _, id := range ids {
 			args = append(args, id)
 		}
 	}
 	if q.Status != "" {
 		args = append(args, string(q.Status))
-		where += ` AND h.status = ` + list(len(args), 1)
+		where += ` AND h.status = ` + column.List(len(args), 1)
 	}
 	return where, args
 }
