@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -193,7 +194,7 @@ func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version
 // AssistantVersions lists the versions of an assistant that are over agents the
 // principal may use, newest first; the times of each are when it was made.
 func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
-	keep, pick := containing(metadata), picker{limit: limit, offset: offset}
+	keep, pick := listing.Containing(metadata), listing.Picker{Limit: limit, Offset: offset}
 	may := mapping.PrincipalOf(ctx).May
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
@@ -210,10 +211,10 @@ func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata 
 			one.CreatedAt = column.TimeOf(created)
 			one.UpdatedAt = one.CreatedAt
 			err := one.read(body)
-			if err == nil && may(one.Graph) && (keep == nil || keep(one.Metadata)) && pick.take() {
+			if err == nil && may(one.Graph) && (keep == nil || keep(one.Metadata)) && pick.Take() {
 				list = append(list, one.Assistant)
 			}
-			return !pick.full(), err
+			return !pick.Full(), err
 		})
 	})
 	return list, err

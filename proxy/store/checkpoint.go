@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -211,7 +212,7 @@ func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 		if err != nil {
 			return err
 		}
-		wanted, keep := q.At, containing(q.Metadata)
+		wanted, keep := q.At, listing.Containing(q.Metadata)
 		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq < $2 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, column.In{key, from}, func(scan func(...any) error) (bool, error) {
 			c, err := scanCheckpoint(key, scan)
 			if err != nil {

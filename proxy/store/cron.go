@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -143,7 +144,7 @@ type CronQuery struct {
 // Crons lists crons, and says how many there are on all pages.
 func (s *crons) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
-	keep := containing(q.Metadata)
+	keep := listing.Containing(q.Metadata)
 	sc := scope.ScopeOf(ctx)
 	where, args := sc.Crons(`c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3)`, sc.Tenant, q.Agent, q.Assistant)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {

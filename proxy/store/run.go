@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -130,32 +130,32 @@ type RunQuery struct {
 // Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata
 // is matched by containment.
 func (s *runs) Runs(ctx context.Context, q RunQuery) ([]mapping.Run, error) {
-	found, err := s.find(ctx, q, listWhole)
-	return found.rows, err
+	found, err := s.find(ctx, q, listing.Whole)
+	return found.Rows, err
 }
 
 // SearchRuns is Runs of which few megabytes are held at a time: a run is yielded as it is by
 // then, and one that was removed meanwhile is left out. It is ranged over once.
 func (s *runs) SearchRuns(ctx context.Context, q RunQuery) iter.Seq2[mapping.Run, error] {
-	found, err := s.find(ctx, q, listAtOnce)
+	found, err := s.find(ctx, q, listing.AtOnce)
 	if err != nil {
-		return failed[mapping.Run](err)
+		return listing.Failed[mapping.Run](err)
 	}
 	sc := scope.ScopeOf(ctx)
-	return found.each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
+	return found.Each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
 		row, err := findRun(t, sc, "", id)
 		return row.Run, row.size, err
 	})
 }
 
 // find lists runs, the first of them with all that they have.
-func (s *runs) find(ctx context.Context, q RunQuery, room int) (found longList[mapping.Run], err error) {
+func (s *runs) find(ctx context.Context, q RunQuery, room int) (found listing.Long[mapping.Run], err error) {
 	where, args := runFilter(scope.ScopeOf(ctx), q)
 	order := ` ORDER BY r.id DESC `
 	if q.OldestFirst {
 		order = ` ORDER BY r.id `
 	}
-	keep, limit, offset := containing(q.Metadata), column.LimitOf(q.Limit), q.Offset
+	keep, limit, offset := listing.Containing(q.Metadata), column.LimitOf(q.Limit), q.Offset
 	says := saying(q.Text)
 	chosen := keep != nil || says != nil
 	if chosen {
@@ -163,25 +163,25 @@ func (s *runs) find(ctx context.Context, q RunQuery, room int) (found longList[m
 	}
 	text := `SELECT ` + runColumns + ` WHERE ` + where + order + column.Page(len(args)+1)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		found = longList[mapping.Run]{room: room}
-		pick := picker{}
+		found = listing.Long[mapping.Run]{Room: room}
+		pick := listing.Picker{}
 		if chosen {
-			pick = picker{limit: q.Limit, offset: q.Offset}
+			pick = listing.Picker{Limit: q.Limit, Offset: q.Offset}
 		}
 		return t.Until(text, append(args[:len(args):len(args)], limit, offset), func(scan func(...any) error) (bool, error) {
 			var row runRow
-			err := firstColumns(scan, runWidth, &row.ID, column.RawOf(&row.Metadata))
+			err := listing.FirstColumns(scan, runWidth, &row.ID, column.RawOf(&row.Metadata))
 			if err != nil || keep != nil && !keep(row.Metadata) {
 				return err == nil, err
 			}
-			if says != nil || !found.full() {
+			if says != nil || !found.Full() {
 				err = row.scan(scan)
 			}
-			if err != nil || says != nil && !says(&row.Run) || !pick.take() {
+			if err != nil || says != nil && !says(&row.Run) || !pick.Take() {
 				return err == nil, err
 			}
-			found.add(row.ID, row.Run, row.size)
-			return !pick.full(), err
+			found.Add(row.ID, row.Run, row.size)
+			return !pick.Full(), err
 		})
 	})
 	return found, err

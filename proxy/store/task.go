@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -114,41 +115,41 @@ type TaskQuery struct {
 
 // Tasks lists tasks, oldest first. Limit 0: all.
 func (s *tasks) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
-	found, total, err := s.find(ctx, q, listWhole)
-	return found.rows, total, err
+	found, total, err := s.find(ctx, q, listing.Whole)
+	return found.Rows, total, err
 }
 
 // SearchTasks is Tasks of which few megabytes are held at a time: a task is yielded as it is
 // by then, and one that was removed meanwhile is left out. It is ranged over once.
 func (s *tasks) SearchTasks(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping.Task, error], total int, err error) {
-	found, total, err := s.find(ctx, q, listAtOnce)
+	found, total, err := s.find(ctx, q, listing.AtOnce)
 	if err != nil {
 		return nil, 0, err
 	}
 	sc := scope.ScopeOf(ctx)
-	return found.each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
+	return found.Each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
 		row, err := findTask(t, sc, id)
 		return row.Task, row.size, err
 	}), total, nil
 }
 
 // find lists tasks, the first of them with all that they have.
-func (s *tasks) find(ctx context.Context, q TaskQuery, room int) (found longList[mapping.Task], total int, err error) {
+func (s *tasks) find(ctx context.Context, q TaskQuery, room int) (found listing.Long[mapping.Task], total int, err error) {
 	where, args := taskFilter(scope.ScopeOf(ctx), q)
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		found = longList[mapping.Task]{room: room}
+		found = listing.Long[mapping.Task]{Room: room}
 		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, column.Out{&total}); err != nil {
 			return err
 		}
 		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + column.Page(len(args)+1)
 		return t.Each(text, append(args[:len(args):len(args)], column.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) (err error) {
 			var row taskRow
-			if found.full() {
-				err = firstColumns(scan, taskWidth, &row.ID)
+			if found.Full() {
+				err = listing.FirstColumns(scan, taskWidth, &row.ID)
 			} else {
 				err = row.scan(scan)
 			}
-			found.add(row.ID, row.Task, row.size)
+			found.Add(row.ID, row.Task, row.size)
 			return err
 		})
 	})
