@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -48,12 +49,12 @@ func (s *artifacts) Artifact(ctx context.Context, threadID, id string) (mapping.
 }
 
 func (s *artifacts) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
 		where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND (a.staged = 0 OR a.staged = -1 AND a.until_run = -2)`, sc.Tenant, threadID, id)
 		where += ` ORDER BY a.staged DESC, a.id DESC`
 		row, err = readArtifact(t, where, args...)
-		return missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+		return record.Missing(err, mapping.CodeArtifactNotFound, "artifact", id)
 	})
 	return row, err
 }
@@ -61,7 +62,7 @@ func (s *artifacts) visible(ctx context.Context, threadID, id string) (row artif
 // Artifacts lists visible ones: agent-created first, root before nested, then
 // by path. limit 0: all.
 func (s *artifacts) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -85,7 +86,7 @@ func (s *artifacts) Artifacts(ctx context.Context, threadID string, limit, offse
 func (s *artifacts) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
 	sc := scope.ScopeOf(ctx)
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+artifactColumns+` WHERE a.thread = (SELECT h.id FROM threads h WHERE `+where+`)
  AND a.staged = 0 AND a.agent_created = 0 ORDER BY a.nested, a.path`, args, func(scan func(...any) error) error {
 			var row artifactRow
@@ -234,7 +235,7 @@ func (s *base) publish(t *sqldb.Tx, thread, run int64, a Append) (list []mapping
 func unstage(t *sqldb.Tx, thread, run int64, id string) (mapping.Artifact, error) {
 	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 AND a.staged >= 0 ORDER BY a.staged DESC, a.id DESC`, thread, id)
 	if err != nil {
-		return row.Artifact, missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+		return row.Artifact, record.Missing(err, mapping.CodeArtifactNotFound, "artifact", id)
 	}
 	var staged bool
 	if err := t.Get(`SELECT staged FROM artifacts WHERE id = $1`, column.In{row.key}, column.Out{&staged}); err != nil || !staged {

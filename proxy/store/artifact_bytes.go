@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -39,7 +40,7 @@ func (s *artifacts) SaveArtifact(ctx context.Context, a mapping.Artifact, body i
 }
 
 func (s *artifacts) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
-	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		if _, err := threadKey(t, scope.ScopeOf(ctx), threadID); err != nil {
 			return err
 		}
@@ -73,7 +74,7 @@ func (s *artifacts) writeChunks(ctx context.Context, blob int64, body io.Reader,
 		}
 		hash.Write(buf[:got])
 		if got > 0 {
-			if err := s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
+			if err := s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
 				return 0, "", err
 			}
 		}
@@ -104,7 +105,7 @@ func insertChunk(t *sqldb.Tx, blob int64, n int, data []byte) error {
 
 // finish writes the row that makes the file one.
 func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		thread, err := threadKey(t, scope.Scope{Tenant: a.Tenant}, a.ThreadID)
 		if err != nil {
 			return err
@@ -152,7 +153,7 @@ func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 func (s *artifacts) discardBlob(ctx context.Context, blob int64) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
-	_ = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
+	_ = s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
 }
 
 // writeFile is SaveArtifact of a small file within an operation.
@@ -191,7 +192,7 @@ func (s *artifacts) OpenArtifact(ctx context.Context, threadID, id string) (mapp
 	if err != nil {
 		return mapping.Artifact{}, nil, err
 	}
-	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
+	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.DB, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
 }
 
 // chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of
@@ -227,7 +228,7 @@ func (c *chunks) next() error {
 			column.In{c.blob, c.n, c.key, c.sum}, column.Out{sqldb.Unsealed(&c.held, column.ChunkData, c.blob, c.n)})
 	})
 	if err != nil {
-		return missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
+		return record.Missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
 	}
 	c.n++
 	c.left -= int64(len(c.held))

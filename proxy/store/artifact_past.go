@@ -24,7 +24,7 @@ const pastColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_
 
 // FileVersions lists what is kept of a thread's files, by path, the visible version first and then the newest.
 func (s *artifacts) FileVersions(ctx context.Context, threadID string) (list []FileVersion, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		thread, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
@@ -50,7 +50,7 @@ func scanVersion(scan func(...any) error) (v FileVersion, blob int64, err error)
 // OpenFileVersion reads one of FileVersions by its key. A key that the thread does not have is NotFound.
 func (s *artifacts) OpenFileVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadCloser, err error) {
 	var blob int64
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		thread, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -68,5 +68,5 @@ func (s *artifacts) OpenFileVersion(ctx context.Context, threadID string, key in
 	if err != nil {
 		return v, nil, err
 	}
-	return v, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: v.Key, blob: blob, sum: v.Sum, left: v.Size}), nil
+	return v, io.NopCloser(&chunks{ctx: ctx, db: s.DB, key: v.Key, blob: blob, sum: v.Sum, left: v.Size}), nil
 }

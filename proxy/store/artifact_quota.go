@@ -11,13 +11,13 @@ import (
 // addedFiles counts a file of a thread for the key that made the thread, or refuses it. There was one
 // at its path already where there is true.
 func (s *base) addedFiles(t *sqldb.Tx, thread int64, there bool, size int64) error {
-	return s.countFiles(t, thread, there, size, s.quotas.Added)
+	return s.countFiles(t, thread, there, size, s.Quotas.Added)
 }
 
 // notedFiles counts a file that a run's state brings, and refuses none: what the agent did is done, and
 // the log would not go on without it.
 func (s *base) notedFiles(t *sqldb.Tx, thread int64, there bool, size int64) error {
-	return s.countFiles(t, thread, there, size, s.quotas.Noted)
+	return s.countFiles(t, thread, there, size, s.Quotas.Noted)
 }
 
 func (s *base) countFiles(t *sqldb.Tx, thread int64, there bool, size int64, count func(t *sqldb.Tx, limit, tenant, owner string, n int64) error) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/listing"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -67,7 +68,7 @@ func (r *assistantRow) read(body []byte) error {
 // same id is Conflict assistant_exists, or is returned as it is (made: false).
 func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Assistant, orGet bool) (kept mapping.Assistant, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		kept, made = a, true
 		kept.Tenant, kept.Owner, kept.Version = p.Tenant, p.ID, 1
 		kept.CreatedAt = column.TimeOf(t.Now)
@@ -103,7 +104,7 @@ func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
 
 // Assistant finds an assistant that was made; configured ones are not here.
 func (s *assistants) Assistant(ctx context.Context, id string) (a mapping.Assistant, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
 		a = row.Assistant
 		return err
@@ -121,7 +122,7 @@ func noAssistant(row assistantRow, err error, id string) error {
 	if err == nil && row.key == 0 {
 		err = sql.ErrNoRows
 	}
-	return missing(err, mapping.CodeAgentNotFound, "assistant", id)
+	return record.Missing(err, mapping.CodeAgentNotFound, "assistant", id)
 }
 
 // holdAssistant is readAssistant that keeps others from changing it meanwhile.
@@ -137,7 +138,7 @@ func holdAssistant(t *sqldb.Tx, sc scope.Scope, id string) (row assistantRow, er
 // UpdateAssistant makes a further version of what change makes of the current
 // one, and makes that current. change may be called more than once.
 func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -168,7 +169,7 @@ func setVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []by
 
 // SetAssistantVersion makes an earlier version, or a later one, current again.
 func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -196,7 +197,7 @@ func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version
 func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
 	keep, pick := listing.Containing(metadata), listing.Picker{Limit: limit, Offset: offset}
 	may := mapping.PrincipalOf(ctx).May
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -222,7 +223,7 @@ func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata 
 
 // Assistants are all that the principal sees, oldest first.
 func (s *assistants) Assistants(ctx context.Context) (list []mapping.Assistant, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
 		where, args := sc.Assistants(`a.tenant = $1`, sc.Tenant)
 		return t.Each(`SELECT `+assistantColumns+` WHERE `+where+` ORDER BY a.id`, args, func(scan func(...any) error) error {
@@ -238,7 +239,7 @@ func (s *assistants) Assistants(ctx context.Context) (list []mapping.Assistant, 
 // DeleteAssistant removes an assistant with its versions and crons. Runs it has
 // made stay.
 func (s *assistants) DeleteAssistant(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err

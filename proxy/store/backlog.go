@@ -29,7 +29,7 @@ const (
 
 // Backlog counts what has not ended. All tenants, all processes.
 func (s *Store) Backlog(ctx context.Context) (found Backlog, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		found = Backlog{}
 		for _, text := range []string{countQueued, countRunning} {
 			if err := found.count(t, text); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/listing"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -37,13 +38,13 @@ type checkpointPos struct{ seq, line, base int64 }
 
 func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err error) {
 	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, column.In{thread, id}, column.Out{&at.seq, &at.line, &at.base})
-	return at, missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+	return at, record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
 // StateAt reads a checkpoint; "" is the head. An empty thread gives a zero
 // State; an unknown id is NotFound.
 func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -51,7 +52,7 @@ func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st
 		id := checkpointID
 		if id == "" {
 			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&id}); err != nil {
-				return noThread(err, threadID)
+				return record.NoThread(err, threadID)
 			}
 		}
 		if id == "" {
@@ -70,7 +71,7 @@ func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st
 // CheckpointAt reads a checkpoint without its state; "" is the head. An empty
 // thread gives a zero Checkpoint; an unknown id is NotFound.
 func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}
 		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
@@ -79,7 +80,7 @@ func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string
 		id := checkpointID
 		if id == "" {
 			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&id}); err != nil || id == "" {
-				return noThread(err, threadID)
+				return record.NoThread(err, threadID)
 			}
 		}
 		found := false
@@ -91,7 +92,7 @@ func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string
 		if err == nil && !found {
 			err = sql.ErrNoRows
 		}
-		return missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+		return record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 	})
 	return c, err
 }
@@ -155,7 +156,7 @@ func (st *State) tell(t *sqldb.Tx, thread int64, at checkpointPos) error {
 // One that lies on the same line as its predecessor, and not before it, only
 // says what came since (Continues).
 func (s *states) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -202,7 +203,7 @@ type CheckpointQuery struct {
 // StatesOf. Metadata is matched by containment against source, step, run_id and
 // the checkpoint's further metadata. An unknown Before or At is NotFound.
 func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -52,7 +53,7 @@ func scanEvent(e *mapping.Event, thread int64, scan func(...any) error) error {
 // set, in order. limit 0: all.
 func (s *events) Events(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
 	sc := scope.ScopeOf(ctx)
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		if runID == "" {
 			key, err := threadKey(t, sc, threadID)
 			if err != nil {
@@ -76,7 +77,7 @@ func runSpan(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (row runRow, e
 	where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.Tenant, threadID)
 	err = t.Get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where,
 		args, column.Out{&row.key, &row.thread, &row.from, &row.last, (*string)(&row.Status)})
-	return row, noRun(err, runID)
+	return row, record.NoRun(err, runID)
 }
 
 // to is the last number the run's events can have.
@@ -92,7 +93,7 @@ func lastOf(last int64) int64 {
 // TaskEvents reads events of all runs of a task with Seq > after, in order.
 // limit 0: all.
 func (s *events) TaskEvents(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scope.ScopeOf(ctx), taskID)
 		if err != nil {
 			return err
@@ -109,11 +110,11 @@ func (s *events) TaskEvents(ctx context.Context, taskID string, after int64, lim
 
 // LastSeq is the newest number given on a thread; 0 when none was.
 func (s *events) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
 		where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
 		err := t.Get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE `+where, args, column.Out{&seq})
-		return noThread(err, threadID)
+		return record.NoThread(err, threadID)
 	})
 	return seq, err
 }

@@ -28,7 +28,7 @@ type Replay struct {
 // Replay finds where a reader begins who wants what comes after a number; 0 is the thread's start.
 // No event's data is read.
 func (s *events) Replay(ctx context.Context, threadID string, after int64) (r Replay, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		r = Replay{}
 		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {

@@ -18,7 +18,7 @@ type ToldItems struct {
 // Told are those of the newest runs of a thread, at most limit, the newest first. A run whose agent was told
 // of nothing is left out.
 func (s *events) Told(ctx context.Context, threadID string, limit int) (list []ToldItems, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		thread, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {

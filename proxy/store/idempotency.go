@@ -65,7 +65,7 @@ func (s *requests) Remembered(ctx context.Context, k Key) (made string, ok bool,
 	if k.Text == "" {
 		return "", false, nil
 	}
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		made, ok, err = recallKey(t, scope.TenantOf(ctx), k)
 		return err
 	})

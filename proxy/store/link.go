@@ -45,7 +45,7 @@ func (s *links) Links(ctx context.Context, threadID string) ([]mapping.Link, err
 func (s *links) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
 	sc := scope.ScopeOf(ctx)
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(column.In{sc.Tenant, threadID}, more...)...)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE `+where+` ORDER BY l.agent, l.task_id`,
 			args, func(scan func(...any) error) error {
 				var body []byte

@@ -40,7 +40,7 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 	} {
 		text, args := query()
 		var plan []string
-		err := s.db.ReadOne(ctx, func(x *sqldb.Tx) error {
+		err := s.base.DB.ReadOne(ctx, func(x *sqldb.Tx) error {
 			return x.Each(`EXPLAIN QUERY PLAN `+text, args, func(scan func(...any) error) error {
 				var id, parent, unused int
 				var detail string
@@ -70,7 +70,7 @@ func TestBacklogUsesIndexesOfWhatHasNotEnded(t *testing.T) {
 	defer s.Close()
 	for text, index := range map[string]string{countQueued: "runs_pending", countRunning: "runs_open", countHooks: "outbox_due"} {
 		var plan string
-		err := s.db.ReadOne(ctx, func(x *sqldb.Tx) error {
+		err := s.base.DB.ReadOne(ctx, func(x *sqldb.Tx) error {
 			return x.Until(`EXPLAIN QUERY PLAN `+text, nil, func(scan func(...any) error) (bool, error) {
 				var id, parent, unused int
 				return false, scan(&id, &parent, &unused, &plan)

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/listing"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -66,7 +67,7 @@ func (r *runRow) scan(scan func(...any) error) error {
 
 // Run finds a run; threadID may be "".
 func (s *runs) Run(ctx context.Context, threadID, runID string) (r mapping.Run, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		r = row.Run
 		return err
@@ -84,11 +85,11 @@ type RunState struct {
 // RunState finds how a run stands, without the request that it was made by, which may be
 // long; threadID may be "".
 func (s *runs) RunState(ctx context.Context, threadID, runID string) (r RunState, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
 		where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.Tenant, threadID)
 		err := t.Get(`SELECT r.status, r.parked, r.base FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where, args, column.Out{(*string)(&r.Status), &r.Parked, &r.Base})
-		return noRun(err, runID)
+		return record.NoRun(err, runID)
 	})
 	return r, err
 }
@@ -99,7 +100,7 @@ func findRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error
 	if err == nil && threadID != "" && row.ThreadID != threadID {
 		err = sql.ErrNoRows
 	}
-	return row, noRun(err, runID)
+	return row, record.NoRun(err, runID)
 }
 
 // holdRun is findRun with the run's thread held.
@@ -142,7 +143,7 @@ func (s *runs) SearchRuns(ctx context.Context, q RunQuery) iter.Seq2[mapping.Run
 		return listing.Failed[mapping.Run](err)
 	}
 	sc := scope.ScopeOf(ctx)
-	return found.Each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
+	return found.Each(ctx, s.DB, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
 		row, err := findRun(t, sc, "", id)
 		return row.Run, row.size, err
 	})
@@ -162,7 +163,7 @@ func (s *runs) find(ctx context.Context, q RunQuery, room int) (found listing.Lo
 		limit, offset = column.LimitOf(0), 0
 	}
 	text := `SELECT ` + runColumns + ` WHERE ` + where + order + column.Page(len(args)+1)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found = listing.Long[mapping.Run]{Room: room}
 		pick := listing.Picker{}
 		if chosen {

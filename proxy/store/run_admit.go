@@ -110,7 +110,7 @@ const rollbackTime = 30 * time.Second
 
 // MakeDue lets a pending run start as soon as its thread is free.
 func (s *runs) MakeDue(ctx context.Context, runID string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, scope.TenantOf(ctx), runID)
 		return err
 	})

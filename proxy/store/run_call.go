@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -29,12 +30,12 @@ const runCallsKept = 256
 // disk. ErrFenced when the run is not held any more. The fence is what it is allowed by: the tenant is
 // not looked at.
 func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, calls []RunCall) error {
-	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var run, last int64
 		err := t.Get(`SELECT id, (SELECT coalesce(max(n), 0) FROM run_calls WHERE run = runs.id) FROM runs WHERE run_id = $1 AND holder = $2 AND fence = $3`,
-			column.In{runID, s.owner, fence}, column.Out{&run, &last})
+			column.In{runID, s.Owner, fence}, column.Out{&run, &last})
 		if errors.Is(err, sql.ErrNoRows) {
-			return ErrFenced
+			return record.ErrFenced
 		}
 		if err != nil {
 			return err
@@ -54,7 +55,7 @@ func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, cal
 
 // Calls are those of a run, oldest first, without their bodies; threadID may be "".
 func (s *runCalls) Calls(ctx context.Context, threadID, runID string) (calls []RunCall, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		calls = nil
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
@@ -72,7 +73,7 @@ func (s *runCalls) Calls(ctx context.Context, threadID, runID string) (calls []R
 
 // Call is one of a run's, with its bodies; sql.ErrNoRows where it is not kept.
 func (s *runCalls) Call(ctx context.Context, threadID, runID string, n int64) (c RunCall, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -13,14 +14,14 @@ import (
 // began. What the run knows as its state is not the thread's then: its snapshots
 // are not kept, and no link of it says that an agent has the same state. Asked
 // only where that matters.
-func (b *eventBatch) overlapped(t *sqldb.Tx, at runKey, a Append) (others bool, err error) {
-	if !at.overlaps || len(a.Snapshots) == 0 && len(a.Links) == 0 {
+func (b *eventBatch) overlapped(t *sqldb.Tx, at record.RunKey, a Append) (others bool, err error) {
+	if !at.Overlaps || len(a.Snapshots) == 0 && len(a.Links) == 0 {
 		return false, nil
 	}
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND (run IS NULL OR run <> $2)
  AND seq > coalesce((SELECT b.seq FROM events b JOIN runs r ON r.base = b.checkpoint WHERE r.id = $2 AND b.thread = $1), 0)
  AND seq >= (SELECT line FROM thread_seq WHERE thread = $1))`,
-		column.In{at.thread, at.run}, column.Out{&others})
+		column.In{at.Thread, at.Run}, column.Out{&others})
 	if others {
 		b.snapshots = nil
 	}

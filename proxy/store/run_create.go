@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -70,7 +71,7 @@ type Created struct {
 // that starts elsewhere than at the head moves the head there.
 func (s *runs) CreateRun(ctx context.Context, n RunCreation) (c Created, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		x := createRunTx{s: s, Tx: t, principal: p, n: n}
 		if err := x.make(); err != nil {
 			return err
@@ -85,7 +86,7 @@ func (s *runs) CreateRun(ctx context.Context, n RunCreation) (c Created, err err
 // refuses all, and none of them begins before all are there.
 func (s *runs) CreateRuns(ctx context.Context, list []RunCreation) (made []Created, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		made = make([]Created, len(list))
 		for i, n := range list {
 			x := createRunTx{s: s, Tx: t, principal: p, n: n}
@@ -124,10 +125,10 @@ func (x *createRunTx) make() error {
 	}
 	x.made.Thread = x.thread.Thread
 	if !x.made.Claimed {
-		x.s.notify(x.Tx, NoticePending, "")
+		x.s.Notify(x.Tx, record.NoticePending, "")
 	}
-	name, key := x.made.Run.ID, runKey{run: x.run, thread: x.thread.key, overlaps: x.made.Run.Options.MayOverlap}
-	x.After(func() { x.s.keys.Add(name, key) })
+	name, key := x.made.Run.ID, record.RunKey{Run: x.run, Thread: x.thread.key, Overlaps: x.made.Run.Options.MayOverlap}
+	x.After(func() { x.s.Keys.Add(name, key) })
 	return nil
 }
 
@@ -160,7 +161,7 @@ func (x *createRunTx) found(id string) error {
 func (x *createRunTx) place() (err error) {
 	if x.n.Thread == nil {
 		x.thread, err = readLocked(x.Tx, scope.ScopeFor(x.principal), x.n.Run.ThreadID)
-		return noThread(err, x.n.Run.ThreadID)
+		return record.NoThread(err, x.n.Run.ThreadID)
 	}
 	th := *x.n.Thread
 	if th.Metadata, err = column.FillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
@@ -169,9 +170,9 @@ func (x *createRunTx) place() (err error) {
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
 	x.thread, x.fresh, err = x.s.insertThread(x.Tx, x.principal, th, scope.WithAgent("", x.n.Run.Agent))
 	if err == nil && !x.fresh && x.n.MustNotExist {
-		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already.", th.ID)
+		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already.", th.ID)
 	}
-	return noThread(err, th.ID)
+	return record.NoThread(err, th.ID)
 }
 
 // lineage finds or makes the task.
@@ -233,7 +234,7 @@ func (x *createRunTx) follows() error {
 }
 
 func taskMoved(taskID string) error {
-	return mapping.Errorf(mapping.Conflict, CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
+	return mapping.Errorf(mapping.Conflict, record.CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
 }
 
 func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
@@ -270,7 +271,7 @@ func (x *createRunTx) insert() error {
 	}
 	holder := ""
 	if x.made.Claimed {
-		holder, x.made.Fence = x.s.owner, 1
+		holder, x.made.Fence = x.s.Owner, 1
 	}
 	from := int64(0)
 	if x.made.Claimed && !x.fresh {
@@ -373,7 +374,7 @@ func (x *createRunTx) occupy() error {
 	}
 	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, column.TimeOf(x.Now)
 	if started(x.made.Events) {
-		at := runKey{run: x.run, thread: x.thread.key}
+		at := record.RunKey{Run: x.run, Thread: x.thread.key}
 		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.forks); err != nil {
 			return err
 		}

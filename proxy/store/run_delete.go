@@ -18,7 +18,7 @@ import (
 // were before the run where the state is. A newer run that waited for this may
 // start. Conflict while the run is active.
 func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err

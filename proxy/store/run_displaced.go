@@ -38,7 +38,7 @@ func displacing(newer mapping.Run, starts bool) string {
 // Displaced lists the runs with a note that they are to be stopped, and those to be
 // rolled back that have ended. All tenants.
 func (s *runs) Displaced(ctx context.Context) (list []Displaced, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+runColumns+` WHERE r.stop <> '' ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow
 			err := row.scan(scan)
@@ -56,7 +56,7 @@ func (s *runs) Displaced(ctx context.Context) (list []Displaced, err error) {
 
 // note reads what is to become of a displaced run.
 func (s *runs) note(ctx context.Context, d *Displaced) error {
-	return s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	return s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		var stop string
 		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, column.In{d.ID}, column.Out{&stop})
 		d.RollBack = strings.HasPrefix(stop, rollBack)

@@ -32,7 +32,7 @@ type StateOptions struct {
 // caller tries again. A request with the Key that came before is Conflict
 // CodeRepeated. Returned events carry Seq and parents.
 func (s *states) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/listing"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -22,13 +23,13 @@ type tasks struct{ *base }
 // with the same key has made before; then nothing is made.
 func (s *tasks) CreateTask(ctx context.Context, k mapping.Task, key Key) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
 			return err
 		}
 		row, err := readLocked(t, scope.ScopeFor(p), k.ThreadID)
 		if err != nil {
-			return noThread(err, k.ThreadID)
+			return record.NoThread(err, k.ThreadID)
 		}
 		if err := noteAgent(t, &row, k.Agent); err != nil {
 			return err
@@ -62,7 +63,7 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 
 // Task reads a task, without Artifacts.
 func (s *tasks) Task(ctx context.Context, id string) (k mapping.Task, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scope.ScopeOf(ctx), id)
 		k = row.Task
 		return err
@@ -73,7 +74,7 @@ func (s *tasks) Task(ctx context.Context, id string) (k mapping.Task, err error)
 func findTask(t *sqldb.Tx, sc scope.Scope, id string) (taskRow, error) {
 	where, args := sc.Narrow(`k.tenant = $1 AND k.task_id = $2`, sc.Tenant, id)
 	row, err := readTask(t, where, args...)
-	return row, noTask(err, id)
+	return row, record.NoTask(err, id)
 }
 
 const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
@@ -127,7 +128,7 @@ func (s *tasks) SearchTasks(ctx context.Context, q TaskQuery) (list iter.Seq2[ma
 		return nil, 0, err
 	}
 	sc := scope.ScopeOf(ctx)
-	return found.Each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
+	return found.Each(ctx, s.DB, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
 		row, err := findTask(t, sc, id)
 		return row.Task, row.size, err
 	}), total, nil
@@ -136,7 +137,7 @@ func (s *tasks) SearchTasks(ctx context.Context, q TaskQuery) (list iter.Seq2[ma
 // find lists tasks, the first of them with all that they have.
 func (s *tasks) find(ctx context.Context, q TaskQuery, room int) (found listing.Long[mapping.Task], total int, err error) {
 	where, args := taskFilter(scope.ScopeOf(ctx), q)
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		found = listing.Long[mapping.Task]{Room: room}
 		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, column.Out{&total}); err != nil {
 			return err
@@ -172,7 +173,7 @@ func taskFilter(sc scope.Scope, q TaskQuery) (where string, args column.In) {
 func taskKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
 	if sc.Whole() {
 		err = t.Get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, column.In{sc.Tenant, id}, column.Out{&key})
-		return key, noTask(err, id)
+		return key, record.NoTask(err, id)
 	}
 	row, err := findTask(t, sc, id)
 	return row.key, err
@@ -188,8 +189,8 @@ type TaskTip struct {
 
 // TaskTip reads how far a task has come.
 func (s *tasks) TaskTip(ctx context.Context, id string) (tip TaskTip, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return noTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return record.NoTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
  FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, column.In{scope.TenantOf(ctx), id}, column.Out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
 	})
@@ -213,7 +214,7 @@ type StepRequest struct {
 // those whose request said something.
 func (s *tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
-	err := s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err := s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := taskKey(t, scope.ScopeOf(ctx), taskID)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -17,7 +18,7 @@ import (
 // is another number, or another hand-out is not over.
 func (s *tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
 	tenant := scope.TenantOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if ok, err = by.last(t, tenant, taskID); !ok || err != nil {
 			return err
 		}
@@ -53,7 +54,7 @@ func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 	}
 	var key, thread int64
 	if err := t.Get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, column.In{tenant, taskID}, column.Out{&key, &thread}); err != nil {
-		return false, noTask(err, taskID)
+		return false, record.NoTask(err, taskID)
 	}
 	if err := lockThread(t, thread); err != nil {
 		return false, err
@@ -81,7 +82,7 @@ func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, 
 
 // HandedOut tells that step n was written to its client.
 func (s *tasks) HandedOut(ctx context.Context, taskID string, n int) error {
-	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, scope.TenantOf(ctx), taskID, n)
 	})
 }
@@ -89,7 +90,7 @@ func (s *tasks) HandedOut(ctx context.Context, taskID string, n int) error {
 // TakeBack undoes HandOut, where nothing was handed out since: the answer was not
 // written. The key of the request still names the step.
 func (s *tasks) TakeBack(ctx context.Context, taskID string, n int) error {
-	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var key int64
 		err := t.Get(`UPDATE tasks SET cursor_n = $4, reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND cursor_n = $3 RETURNING id`,
 			column.In{scope.TenantOf(ctx), taskID, n, n - 1}, column.Out{&key})

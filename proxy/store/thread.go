@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/quota"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -31,7 +32,7 @@ type NewThread struct {
 // earlier request with the same Key made.
 func (s *threads) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		th, existed, err = s.createThread(t, p, n)
 		return err
 	})
@@ -48,11 +49,11 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 		if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
 			return mapping.Thread{}, false, ErrKeyReused
 		}
-		return row.Thread, true, noThread(err, earlier)
+		return row.Thread, true, record.NoThread(err, earlier)
 	}
 	row, fresh, err := s.insertThread(t, p, n.Thread, n.agents())
 	if errors.Is(err, sql.ErrNoRows) { // it is there, and out of the caller's sight
-		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
+		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
 	}
 	if err != nil {
 		return mapping.Thread{}, false, err
@@ -61,7 +62,7 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 		if n.IfExists == "do_nothing" {
 			return row.Thread, true, nil
 		}
-		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already. Use another id, or if_exists do_nothing.", n.Thread.ID)
+		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id, or if_exists do_nothing.", n.Thread.ID)
 	}
 	if n.Task != nil {
 		if _, _, err := insertTask(t, p, row.key, n.Thread.ID, *n.Task); err != nil {
@@ -118,13 +119,13 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 		return row, false, err
 	}
 	if !row.Expires.IsZero() {
-		s.due(t, dueExpiry)
+		s.Due(t, record.DueExpiry)
 	}
 	if err == nil && interrupts != nil { // its seal is bound to the key that was just given
 		err = t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, row.key, t.Sealed(interrupts, column.ThreadInterrupts, row.key))
 	}
 	if err == nil {
-		err = s.quotas.Added(t, quota.Threads, row.Tenant, row.Owner, 1)
+		err = s.Quotas.Added(t, quota.Threads, row.Tenant, row.Owner, 1)
 	}
 	return row, err == nil, err
 }
@@ -152,10 +153,10 @@ func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thre
 // Thread reads a thread, without Values.
 func (s *threads) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
 	sc := scope.ScopeOf(ctx)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, sc, id)
 		th = row.Thread
-		return noThread(err, id)
+		return record.NoThread(err, id)
 	})
 	return th, err
 }
@@ -211,7 +212,7 @@ func (r *threadRow) scan(scan func(...any) error) error {
 func threadKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
 	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, column.Out{&key})
-	return key, noThread(err, id)
+	return key, record.NoThread(err, id)
 }
 
 // setThread changes what a run changes of its thread. A nil metadata stays.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -11,14 +12,14 @@ import (
 // DeleteThread removes the thread with everything of it. Conflict thread_busy
 // while a run is active: cancel it first.
 func (s *threads) DeleteThread(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error { return s.deleteThread(ctx, t, id, nil) })
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return s.deleteThread(ctx, t, id, nil) })
 }
 
 // deleteThread removes a thread, after what first does with its key, which may be nil.
 func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first func(*sqldb.Tx, int64) error) error {
 	row, err := readLocked(t, scope.ScopeOf(ctx), id)
 	if err != nil {
-		return noThread(err, id)
+		return record.NoThread(err, id)
 	}
 	if err := mustBeFree(t, row.key, id); err != nil {
 		return err
@@ -76,6 +77,6 @@ func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
 }
 
 func (s *base) forgetRun(t *sqldb.Tx, id string) {
-	t.After(func() { s.keys.Remove(id) })
-	s.notify(t, NoticeGone, id)
+	t.After(func() { s.Keys.Remove(id) })
+	s.Notify(t, record.NoticeGone, id)
 }

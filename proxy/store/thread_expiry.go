@@ -39,7 +39,7 @@ type Expiry struct {
 // keep its newest state waits for the answer to an open question, too, since
 // going on may need the state that its run began with. All tenants.
 func (s *retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
  h.keep_latest = 1 AND h.status = 'interrupted' OR EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
 			func(scan func(...any) error) (bool, error) {
@@ -79,7 +79,7 @@ const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.en
 // uses: no active run, no cron, no open question. In the order they were made,
 // beginning after the thread that from names (zero: the first). All tenants.
 func (s *retention) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
  AND`+unused+` ORDER BY h.id LIMIT $3`,
 			column.In{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
@@ -111,7 +111,7 @@ func (s *retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []G
 		part := list[:min(len(list), deletedAtOnce)]
 		list = list[len(part):]
 		var removed []Gone
-		err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 			removed, err = s.deleteThreads(t, part)
 			return err
 		})
@@ -206,4 +206,4 @@ func (s *retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[in
 }
 
 // Expiries rings when a thread was given a time to go. It has one listener.
-func (s *retention) Expiries() <-chan struct{} { return s.bells.expiries }
+func (s *retention) Expiries() <-chan struct{} { return s.Bells.ExpiryBell }

@@ -45,7 +45,7 @@ func (s *threads) SearchThreads(ctx context.Context, q ThreadQuery) (found iter.
 		return nil, 0, err
 	}
 	sc := scope.ScopeOf(ctx)
-	return list.Each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Thread, int, error) {
+	return list.Each(ctx, s.DB, func(t *sqldb.Tx, id string) (mapping.Thread, int, error) {
 		row, err := readThread(t, sc, id)
 		return row.Thread, row.size, err
 	}), total, nil
@@ -98,7 +98,7 @@ func (q ThreadQuery) passes(keep func(json.RawMessage) bool, th mapping.Thread) 
 
 func (s *threads) plainThreads(ctx context.Context, q ThreadQuery, room int, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
 	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + column.Page(len(args)+1)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found = listing.Long[mapping.Thread]{Room: room}
 		return t.Each(text, append(args[:len(args):len(args)], column.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
 			return listThread(&found, scan)
@@ -107,7 +107,7 @@ func (s *threads) plainThreads(ctx context.Context, q ThreadQuery, room int, whe
 	if err != nil {
 		return found, 0, err
 	}
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT count(*) FROM threads h WHERE `+where, args, column.Out{&total})
 	})
 	return found, total, err
@@ -127,7 +127,7 @@ func listThread(found *listing.Long[mapping.Thread], scan func(...any) error) (e
 
 // keptThreads filters while it reads: its filter does not read the store.
 func (s *threads) keptThreads(ctx context.Context, q ThreadQuery, room int, keep func(json.RawMessage) bool, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found, total = listing.Long[mapping.Thread]{Room: room}, 0
 		pick := listing.Picker{Limit: q.Limit, Offset: q.Offset}
 		return t.Each(`SELECT `+threadColumns+` WHERE `+where+q.order(), args, func(scan func(...any) error) error {
@@ -150,7 +150,7 @@ func (s *threads) threadPage(ctx context.Context, q ThreadQuery, where string, a
 		return nil, false, err
 	}
 	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + column.Page(len(args)+1)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		rows, more = nil, false
 		room := listing.AtOnce
 		return t.Until(text, append(args[:len(args):len(args)], column.LimitOf(pageOfThreads), offset), func(scan func(...any) error) (bool, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -20,10 +21,10 @@ const storageMost = 200_000
 
 // ThreadStorage counts what a thread takes.
 func (s *threads) ThreadStorage(ctx context.Context, id string) (use ThreadStorage, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, scope.ScopeOf(ctx), id)
 		if err != nil {
-			return noThread(err, id)
+			return record.NoThread(err, id)
 		}
 		use, err = storageOf(t, row.key, storageMost)
 		return err
