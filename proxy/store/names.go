@@ -20,7 +20,7 @@ const (
 	NoticeAll     = record.NoticeAll
 )
 
-// Errors and codes of operations.
+// Errors of operations.
 var (
 	ErrFenced  = record.ErrFenced
 	ErrLapsed  = record.ErrLapsed

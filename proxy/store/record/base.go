@@ -1,4 +1,5 @@
-// Package record is what the operations of all nouns share: the database, the keys of rows, notices and refusals.
+// Package record is what the operations of all nouns share: the database, the keys of rows, notices
+// and refusals.
 package record
 
 import (
@@ -21,8 +22,8 @@ type Base struct {
 	Bells
 }
 
-// RunKey is where a run's rows are. tokens: its row says that it has some;
-// overlaps: others may run on its thread meanwhile.
+// RunKey is where a run's rows are. Tokens: its row says that it has some;
+// Overlaps: others may run on its thread meanwhile.
 type RunKey struct {
 	Run, Thread      int64
 	Tokens, Overlaps bool
@@ -31,6 +32,7 @@ type RunKey struct {
 // keysKept bounds the cache of keys: about 2 MB when full.
 const keysKept = 8192
 
+// NewBase has an empty cache of keys, and bells that have not rung.
 func NewBase(db *sqldb.DB, quotas *quota.Keeper) *Base {
 	keys, err := lru.New[string, RunKey](keysKept)
 	if err != nil {
