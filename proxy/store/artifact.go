@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -26,7 +29,7 @@ type artifactRow struct {
 func (r *artifactRow) scan(scan func(...any) error) error {
 	var created, modified int64
 	err := scan(&r.key, &r.blob, &r.Tenant, &r.ID, &r.ThreadID, &r.TaskID, &r.Path, &r.Size, &r.MIMEType, &r.Sum, &r.AgentCreated, &created, &modified, &r.RemoteID, &r.run)
-	r.CreatedAt, r.ModifiedAt = timeOf(created), timeOf(modified)
+	r.CreatedAt, r.ModifiedAt = column.TimeOf(created), column.TimeOf(modified)
 	r.Brought = r.run != 0 && !r.AgentCreated
 	return err
 }
@@ -46,12 +49,12 @@ func (s *artifacts) Artifact(ctx context.Context, threadID, id string) (mapping.
 }
 
 func (s *artifacts) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		sc := scopeOf(ctx)
-		where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND (a.staged = 0 OR a.staged = -1 AND a.until_run = -2)`, sc.tenant, threadID, id)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		sc := scope.ScopeOf(ctx)
+		where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND (a.staged = 0 OR a.staged = -1 AND a.until_run = -2)`, sc.Tenant, threadID, id)
 		where += ` ORDER BY a.staged DESC, a.id DESC`
 		row, err = readArtifact(t, where, args...)
-		return missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+		return record.Missing(err, mapping.CodeArtifactNotFound, "artifact", id)
 	})
 	return row, err
 }
@@ -59,16 +62,16 @@ func (s *artifacts) visible(ctx context.Context, threadID, id string) (row artif
 // Artifacts lists visible ones: agent-created first, root before nested, then
 // by path. limit 0: all.
 func (s *artifacts) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scopeOf(ctx), threadID)
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
-		if err := t.Get(`SELECT count(*) FROM artifacts WHERE thread = $1 AND staged = 0`, in{key}, out{&total}); err != nil {
+		if err := t.Get(`SELECT count(*) FROM artifacts WHERE thread = $1 AND staged = 0`, column.In{key}, column.Out{&total}); err != nil {
 			return err
 		}
 		return t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0
- ORDER BY a.agent_created DESC, a.nested, a.path LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`, in{key, limitOf(limit), offset}, func(scan func(...any) error) error {
+ ORDER BY a.agent_created DESC, a.nested, a.path LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`, column.In{key, column.LimitOf(limit), offset}, func(scan func(...any) error) error {
 			var row artifactRow
 			err := row.scan(scan)
 			found = append(found, row.Artifact)
@@ -81,9 +84,9 @@ func (s *artifacts) Artifacts(ctx context.Context, threadID string, limit, offse
 // Uploads lists the visible ones of a thread that were not made by an agent,
 // root before nested, then by path. A thread that is not there has none.
 func (s *artifacts) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
-	sc := scopeOf(ctx)
-	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, threadID)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	sc := scope.ScopeOf(ctx)
+	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+artifactColumns+` WHERE a.thread = (SELECT h.id FROM threads h WHERE `+where+`)
  AND a.staged = 0 AND a.agent_created = 0 ORDER BY a.nested, a.path`, args, func(scan func(...any) error) error {
 			var row artifactRow
@@ -108,15 +111,15 @@ func known(t *sqldb.Tx, thread int64, path string) (artifactRow, bool, error) {
 func insertArtifact(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact, staged bool) error {
 	_, err := t.Exec(`INSERT INTO artifacts (thread, artifact_id, task_id, path, nested, size, mime, sum, agent_created, remote_id, staged, blob, created_us, modified_us, run)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		thread, a.ID, a.TaskID, a.Path, number(strings.Contains(a.Path, "/")), a.Size, a.MIMEType, a.Sum, number(a.AgentCreated), a.RemoteID,
-		number(staged), blob, micros(a.CreatedAt), micros(a.ModifiedAt), run)
+		thread, a.ID, a.TaskID, a.Path, column.Number(strings.Contains(a.Path, "/")), a.Size, a.MIMEType, a.Sum, column.Number(a.AgentCreated), a.RemoteID,
+		column.Number(staged), blob, column.Micros(a.CreatedAt), column.Micros(a.ModifiedAt), run)
 	return err
 }
 
 // adopt fills in what a new write of a path keeps of the old: its id, who made
 // it first, and when.
 func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
-	now := timeOf(t.Now)
+	now := column.TimeOf(t.Now)
 	if there {
 		a.ID, a.CreatedAt = old.ID, old.CreatedAt
 		if old.TaskID != "" {
@@ -135,7 +138,7 @@ func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
 	if a.ModifiedAt.IsZero() {
 		a.ModifiedAt = now
 	}
-	a.CreatedAt, a.ModifiedAt = timeOf(micros(a.CreatedAt)), timeOf(micros(a.ModifiedAt))
+	a.CreatedAt, a.ModifiedAt = column.TimeOf(column.Micros(a.CreatedAt)), column.TimeOf(column.Micros(a.ModifiedAt))
 }
 
 // show makes a row the visible one of its path, written by a run (0: by a client).
@@ -201,7 +204,7 @@ func (s *base) publish(t *sqldb.Tx, thread, run int64, a Append) (list []mapping
 		return nil, nil
 	}
 	var tenant, threadID string
-	if err := t.Get(`SELECT tenant, thread_id FROM threads WHERE id = $1`, in{thread}, out{&tenant, &threadID}); err != nil {
+	if err := t.Get(`SELECT tenant, thread_id FROM threads WHERE id = $1`, column.In{thread}, column.Out{&tenant, &threadID}); err != nil {
 		return nil, err
 	}
 	for _, id := range a.Artifacts {
@@ -232,10 +235,10 @@ func (s *base) publish(t *sqldb.Tx, thread, run int64, a Append) (list []mapping
 func unstage(t *sqldb.Tx, thread, run int64, id string) (mapping.Artifact, error) {
 	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 AND a.staged >= 0 ORDER BY a.staged DESC, a.id DESC`, thread, id)
 	if err != nil {
-		return row.Artifact, missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+		return row.Artifact, record.Missing(err, mapping.CodeArtifactNotFound, "artifact", id)
 	}
 	var staged bool
-	if err := t.Get(`SELECT staged FROM artifacts WHERE id = $1`, in{row.key}, out{&staged}); err != nil || !staged {
+	if err := t.Get(`SELECT staged FROM artifacts WHERE id = $1`, column.In{row.key}, column.Out{&staged}); err != nil || !staged {
 		return row.Artifact, err
 	}
 	if _, err := t.Exec(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {

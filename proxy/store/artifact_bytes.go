@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -26,7 +29,7 @@ func (s *artifacts) SaveArtifact(ctx context.Context, a mapping.Artifact, body i
 		return mapping.Artifact{}, err
 	}
 	if a.Size, a.Sum, err = s.writeChunks(ctx, blob, body, limit); err == nil {
-		a.Tenant = tenantOf(ctx)
+		a.Tenant = scope.TenantOf(ctx)
 		a, err = s.finish(ctx, blob, a, staged)
 	}
 	if err != nil {
@@ -37,8 +40,8 @@ func (s *artifacts) SaveArtifact(ctx context.Context, a mapping.Artifact, body i
 }
 
 func (s *artifacts) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
-	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
-		if _, err := threadKey(t, scopeOf(ctx), threadID); err != nil {
+	err = s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		if _, err := threadKey(t, scope.ScopeOf(ctx), threadID); err != nil {
 			return err
 		}
 		blob, err = insertBlob(t, true)
@@ -48,7 +51,7 @@ func (s *artifacts) newBlob(ctx context.Context, threadID string) (blob int64, e
 }
 
 func insertBlob(t *sqldb.Tx, staged bool) (blob int64, err error) {
-	blob, err = t.Insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2)`, t.Now, number(staged))
+	blob, err = t.Insert(`INSERT INTO blobs (created_us, loose) VALUES ($1, $2)`, t.Now, column.Number(staged))
 	return blob, err
 }
 
@@ -71,7 +74,7 @@ func (s *artifacts) writeChunks(ctx context.Context, blob int64, body io.Reader,
 		}
 		hash.Write(buf[:got])
 		if got > 0 {
-			if err := s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
+			if err := s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
 				return 0, "", err
 			}
 		}
@@ -97,13 +100,13 @@ func fill(body io.Reader, buf []byte) (n int, ended bool, err error) {
 }
 
 func insertChunk(t *sqldb.Tx, blob int64, n int, data []byte) error {
-	return t.Put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, t.Sealed(data, chunkData, blob, n))
+	return t.Put(`INSERT INTO chunks (blob, n, data) VALUES ($1, $2, $3)`, blob, n, t.Sealed(data, column.ChunkData, blob, n))
 }
 
 // finish writes the row that makes the file one.
 func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		thread, err := threadKey(t, scope{tenant: a.Tenant}, a.ThreadID)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		thread, err := threadKey(t, scope.Scope{Tenant: a.Tenant}, a.ThreadID)
 		if err != nil {
 			return err
 		}
@@ -141,8 +144,8 @@ func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, 
 // earlier. Uploads are told apart by their times, see mapping.Uploaded.
 func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 	var newest int64
-	err := t.Get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, in{thread}, out{&newest})
-	return timeOf(max(micros(at), newest+1)), err
+	err := t.Get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, column.In{thread}, column.Out{&newest})
+	return column.TimeOf(max(column.Micros(at), newest+1)), err
 }
 
 // discardBlob removes the chunks of a file that came to nothing. What it misses is
@@ -150,7 +153,7 @@ func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 func (s *artifacts) discardBlob(ctx context.Context, blob int64) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
-	_ = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
+	_ = s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
 }
 
 // writeFile is SaveArtifact of a small file within an operation.
@@ -189,7 +192,7 @@ func (s *artifacts) OpenArtifact(ctx context.Context, threadID, id string) (mapp
 	if err != nil {
 		return mapping.Artifact{}, nil, err
 	}
-	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
+	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.DB, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
 }
 
 // chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of
@@ -222,10 +225,10 @@ func (c *chunks) Read(p []byte) (int, error) {
 func (c *chunks) next() error {
 	err := c.db.ReadBlob(c.ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
-			in{c.blob, c.n, c.key, c.sum}, out{sqldb.Unsealed(&c.held, chunkData, c.blob, c.n)})
+			column.In{c.blob, c.n, c.key, c.sum}, column.Out{sqldb.Unsealed(&c.held, column.ChunkData, c.blob, c.n)})
 	})
 	if err != nil {
-		return missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
+		return record.Missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
 	}
 	c.n++
 	c.left -= int64(len(c.held))
@@ -256,7 +259,7 @@ func sweepBlobs(t *sqldb.Tx) error {
 // bytes, which stay until the last thread has left them (dropBlob).
 func (s *base) copyArtifacts(t *sqldb.Tx, from, to int64) error {
 	var rows []artifactRow
-	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, in{from}, func(scan func(...any) error) error {
+	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, column.In{from}, func(scan func(...any) error) error {
 		var row artifactRow
 		err := row.scan(scan)
 		rows = append(rows, row)

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -21,7 +22,7 @@ const otherLine = -2
 // What a client uploaded is of no line, and stays.
 func (s *base) changeLine(t *sqldb.Tx, thread int64, from, to checkpointPos) error {
 	var some bool
-	err := t.Get(`SELECT EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged <> 1)`, in{thread}, out{&some})
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged <> 1)`, column.In{thread}, column.Out{&some})
 	if err != nil || !some {
 		return err
 	}
@@ -143,7 +144,7 @@ func (l lineChange) hidden(where string, arg any) (list []artifactRow, err error
 // each reads rows first, and then does something with each.
 func (l lineChange) each(where string, arg any, do func(artifactRow) error) error {
 	var list []artifactRow
-	err := l.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND `+where+` ORDER BY a.id`, in{l.thread, arg}, func(scan func(...any) error) error {
+	err := l.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND `+where+` ORDER BY a.id`, column.In{l.thread, arg}, func(scan func(...any) error) error {
 		var row artifactRow
 		err := row.scan(scan)
 		list = append(list, row)

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -22,13 +24,13 @@ const pastColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_
 
 // FileVersions lists what is kept of a thread's files, by path, the visible version first and then the newest.
 func (s *artifacts) FileVersions(ctx context.Context, threadID string) (list []FileVersion, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		thread, err := threadKey(t, scopeOf(ctx), threadID)
+		thread, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
-		return t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.staged <> 1 ORDER BY a.path, a.staged DESC, a.id DESC`, in{thread}, func(scan func(...any) error) error {
+		return t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.staged <> 1 ORDER BY a.path, a.staged DESC, a.id DESC`, column.In{thread}, func(scan func(...any) error) error {
 			v, _, err := scanVersion(scan)
 			list = append(list, v)
 			return err
@@ -48,13 +50,13 @@ func scanVersion(scan func(...any) error) (v FileVersion, blob int64, err error)
 // OpenFileVersion reads one of FileVersions by its key. A key that the thread does not have is NotFound.
 func (s *artifacts) OpenFileVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadCloser, err error) {
 	var blob int64
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		thread, err := threadKey(t, scopeOf(ctx), threadID)
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+		thread, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		v = FileVersion{}
-		err = t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.id = $2 AND a.staged <> 1`, in{thread, key}, func(scan func(...any) error) (err error) {
+		err = t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.id = $2 AND a.staged <> 1`, column.In{thread, key}, func(scan func(...any) error) (err error) {
 			v, blob, err = scanVersion(scan)
 			return err
 		})
@@ -66,5 +68,5 @@ func (s *artifacts) OpenFileVersion(ctx context.Context, threadID string, key in
 	if err != nil {
 		return v, nil, err
 	}
-	return v, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: v.Key, blob: blob, sum: v.Sum, left: v.Size}), nil
+	return v, io.NopCloser(&chunks{ctx: ctx, db: s.DB, key: v.Key, blob: blob, sum: v.Sum, left: v.Size}), nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -10,19 +11,19 @@ import (
 // addedFiles counts a file of a thread for the key that made the thread, or refuses it. There was one
 // at its path already where there is true.
 func (s *base) addedFiles(t *sqldb.Tx, thread int64, there bool, size int64) error {
-	return s.countFiles(t, thread, there, size, s.quotas.Added)
+	return s.countFiles(t, thread, there, size, s.Quotas.Added)
 }
 
 // notedFiles counts a file that a run's state brings, and refuses none: what the agent did is done, and
 // the log would not go on without it.
 func (s *base) notedFiles(t *sqldb.Tx, thread int64, there bool, size int64) error {
-	return s.countFiles(t, thread, there, size, s.quotas.Noted)
+	return s.countFiles(t, thread, there, size, s.Quotas.Noted)
 }
 
 func (s *base) countFiles(t *sqldb.Tx, thread int64, there bool, size int64, count func(t *sqldb.Tx, limit, tenant, owner string, n int64) error) error {
 	var tenant, owner string
-	if err := t.Get(`SELECT tenant, owner FROM threads WHERE id = $1`, in{thread}, out{&tenant, &owner}); err != nil {
+	if err := t.Get(`SELECT tenant, owner FROM threads WHERE id = $1`, column.In{thread}, column.Out{&tenant, &owner}); err != nil {
 		return err
 	}
-	return errors.Join(count(t, quota.Files, tenant, owner, number(!there)), count(t, quota.Disk, tenant, owner, size))
+	return errors.Join(count(t, quota.Files, tenant, owner, column.Number(!there)), count(t, quota.Disk, tenant, owner, size))
 }

@@ -7,6 +7,10 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/listing"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -34,28 +38,28 @@ type assistantBody struct {
 }
 
 func bodyOf(a mapping.Assistant) ([]byte, error) {
-	return json.Marshal(assistantBody{a.Graph, a.Name, a.Description, object(a.Metadata), object(a.Config), object(a.Context)})
+	return json.Marshal(assistantBody{a.Graph, a.Name, a.Description, column.Object(a.Metadata), column.Object(a.Config), column.Object(a.Context)})
 }
 
 // set puts a version's body into an assistant.
 func (b assistantBody) set(a *mapping.Assistant) {
 	a.Graph, a.Name, a.Description = b.Graph, b.Name, b.Description
-	a.Metadata, a.Config, a.Context = object(b.Metadata), object(b.Config), object(b.Context)
+	a.Metadata, a.Config, a.Context = column.Object(b.Metadata), column.Object(b.Config), column.Object(b.Context)
 }
 
 func (r *assistantRow) scan(scan func(...any) error) error {
 	var body []byte
 	var created, updated int64
-	if err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.Version, &r.last, sqldb.Unsealed(&body, assistantBodies, &r.Tenant, &r.ID), &created, &updated); err != nil {
+	if err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.Version, &r.last, sqldb.Unsealed(&body, column.AssistantBodies, &r.Tenant, &r.ID), &created, &updated); err != nil {
 		return err
 	}
-	r.CreatedAt, r.UpdatedAt = timeOf(created), timeOf(updated)
+	r.CreatedAt, r.UpdatedAt = column.TimeOf(created), column.TimeOf(updated)
 	return r.read(body)
 }
 
 func (r *assistantRow) read(body []byte) error {
 	var b assistantBody
-	err := decode(body, &b)
+	err := column.Decode(body, &b)
 	b.set(&r.Assistant)
 	return err
 }
@@ -64,10 +68,10 @@ func (r *assistantRow) read(body []byte) error {
 // same id is Conflict assistant_exists, or is returned as it is (made: false).
 func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Assistant, orGet bool) (kept mapping.Assistant, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		kept, made = a, true
 		kept.Tenant, kept.Owner, kept.Version = p.Tenant, p.ID, 1
-		kept.CreatedAt = timeOf(t.Now)
+		kept.CreatedAt = column.TimeOf(t.Now)
 		kept.UpdatedAt = kept.CreatedAt
 		body, err := bodyOf(a)
 		if err != nil {
@@ -76,9 +80,9 @@ func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Assistant, o
 		var key int64
 		err = t.Get(`INSERT INTO assistants (tenant, assistant_id, owner, graph, version, last, body, created_us, updated_us)
  VALUES ($1, $2, $3, $4, 1, 1, $5, $6, $6) ON CONFLICT (tenant, assistant_id) DO NOTHING RETURNING id`,
-			in{kept.Tenant, kept.ID, kept.Owner, kept.Graph, t.Sealed(body, assistantBodies, kept.Tenant, kept.ID), t.Now}, out{&key})
+			column.In{kept.Tenant, kept.ID, kept.Owner, kept.Graph, t.Sealed(body, column.AssistantBodies, kept.Tenant, kept.ID), t.Now}, column.Out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
-			row, err := readAssistant(t, scopeFor(p), a.ID)
+			row, err := readAssistant(t, scope.ScopeFor(p), a.ID)
 			if kept, made = row.Assistant, false; err != nil && mapping.Classify(err).Class == mapping.NotFound { // another owner's
 				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Use another id.", a.ID)
 			} else if err == nil && !orGet {
@@ -95,21 +99,21 @@ func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Assistant, o
 }
 
 func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
-	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, t.Sealed(body, versionBody, key, version), t.Now)
+	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, t.Sealed(body, column.VersionBody, key, version), t.Now)
 }
 
 // Assistant finds an assistant that was made; configured ones are not here.
 func (s *assistants) Assistant(ctx context.Context, id string) (a mapping.Assistant, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := readAssistant(t, scopeOf(ctx), id)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
 		a = row.Assistant
 		return err
 	})
 	return a, err
 }
 
-func readAssistant(t *sqldb.Tx, sc scope, id string) (row assistantRow, err error) {
-	where, args := sc.assistants(`a.tenant = $1 AND a.assistant_id = $2`, sc.tenant, id)
+func readAssistant(t *sqldb.Tx, sc scope.Scope, id string) (row assistantRow, err error) {
+	where, args := sc.Assistants(`a.tenant = $1 AND a.assistant_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT `+assistantColumns+` WHERE `+where, args, row.scan)
 	return row, noAssistant(row, err, id)
 }
@@ -118,13 +122,13 @@ func noAssistant(row assistantRow, err error, id string) error {
 	if err == nil && row.key == 0 {
 		err = sql.ErrNoRows
 	}
-	return missing(err, mapping.CodeAgentNotFound, "assistant", id)
+	return record.Missing(err, mapping.CodeAgentNotFound, "assistant", id)
 }
 
 // holdAssistant is readAssistant that keeps others from changing it meanwhile.
-func holdAssistant(t *sqldb.Tx, sc scope, id string) (row assistantRow, err error) {
+func holdAssistant(t *sqldb.Tx, sc scope.Scope, id string) (row assistantRow, err error) {
 	if t.Shared() {
-		if err = t.Put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, sc.tenant, id); err != nil {
+		if err = t.Put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, sc.Tenant, id); err != nil {
 			return row, err
 		}
 	}
@@ -134,8 +138,8 @@ func holdAssistant(t *sqldb.Tx, sc scope, id string) (row assistantRow, err erro
 // UpdateAssistant makes a further version of what change makes of the current
 // one, and makes that current. change may be called more than once.
 func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdAssistant(t, scopeOf(ctx), id)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
@@ -143,7 +147,7 @@ func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func
 			return err
 		}
 		changed = row.Assistant
-		changed.Version, changed.UpdatedAt = row.last+1, timeOf(t.Now)
+		changed.Version, changed.UpdatedAt = row.last+1, column.TimeOf(t.Now)
 		body, err := bodyOf(changed)
 		if err != nil {
 			return err
@@ -159,19 +163,19 @@ func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func
 // setVersion makes a version the current one.
 func setVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []byte) error {
 	_, err := t.Exec(`UPDATE assistants SET graph = $2, version = $3, last = $4, body = $5, updated_us = $6 WHERE id = $1`,
-		key, a.Graph, a.Version, last, t.Sealed(body, assistantBodies, a.Tenant, a.ID), t.Now)
+		key, a.Graph, a.Version, last, t.Sealed(body, column.AssistantBodies, a.Tenant, a.ID), t.Now)
 	return err
 }
 
 // SetAssistantVersion makes an earlier version, or a later one, current again.
 func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdAssistant(t, scopeOf(ctx), id)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
 		var body []byte
-		err = t.Get(`SELECT body FROM assistant_versions WHERE assistant = $1 AND version = $2`, in{row.key, version}, out{sqldb.Unsealed(&body, versionBody, row.key, version)})
+		err = t.Get(`SELECT body FROM assistant_versions WHERE assistant = $1 AND version = $2`, column.In{row.key, version}, column.Out{sqldb.Unsealed(&body, column.VersionBody, row.key, version)})
 		if err == nil {
 			err = row.read(body)
 		}
@@ -182,7 +186,7 @@ func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version
 			return err
 		}
 		changed = row.Assistant
-		changed.Version, changed.UpdatedAt = version, timeOf(t.Now)
+		changed.Version, changed.UpdatedAt = version, column.TimeOf(t.Now)
 		return setVersion(t, row.key, changed, row.last, body)
 	})
 	return changed, err
@@ -191,27 +195,27 @@ func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version
 // AssistantVersions lists the versions of an assistant that are over agents the
 // principal may use, newest first; the times of each are when it was made.
 func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
-	keep, pick := containing(metadata), picker{limit: limit, offset: offset}
+	keep, pick := listing.Containing(metadata), listing.Picker{Limit: limit, Offset: offset}
 	may := mapping.PrincipalOf(ctx).May
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := readAssistant(t, scopeOf(ctx), id)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
-		return t.Until(`SELECT version, body, created_us FROM assistant_versions WHERE assistant = $1 ORDER BY version DESC`, in{row.key}, func(scan func(...any) error) (bool, error) {
+		return t.Until(`SELECT version, body, created_us FROM assistant_versions WHERE assistant = $1 ORDER BY version DESC`, column.In{row.key}, func(scan func(...any) error) (bool, error) {
 			one := assistantRow{Assistant: row.Assistant}
 			var body []byte
 			var created int64
-			if err := scan(&one.Version, sqldb.Unsealed(&body, versionBody, row.key, &one.Version), &created); err != nil {
+			if err := scan(&one.Version, sqldb.Unsealed(&body, column.VersionBody, row.key, &one.Version), &created); err != nil {
 				return false, err
 			}
-			one.CreatedAt = timeOf(created)
+			one.CreatedAt = column.TimeOf(created)
 			one.UpdatedAt = one.CreatedAt
 			err := one.read(body)
-			if err == nil && may(one.Graph) && (keep == nil || keep(one.Metadata)) && pick.take() {
+			if err == nil && may(one.Graph) && (keep == nil || keep(one.Metadata)) && pick.Take() {
 				list = append(list, one.Assistant)
 			}
-			return !pick.full(), err
+			return !pick.Full(), err
 		})
 	})
 	return list, err
@@ -219,9 +223,9 @@ func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata 
 
 // Assistants are all that the principal sees, oldest first.
 func (s *assistants) Assistants(ctx context.Context) (list []mapping.Assistant, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		sc := scopeOf(ctx)
-		where, args := sc.assistants(`a.tenant = $1`, sc.tenant)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		sc := scope.ScopeOf(ctx)
+		where, args := sc.Assistants(`a.tenant = $1`, sc.Tenant)
 		return t.Each(`SELECT `+assistantColumns+` WHERE `+where+` ORDER BY a.id`, args, func(scan func(...any) error) error {
 			var row assistantRow
 			err := row.scan(scan)
@@ -235,8 +239,8 @@ func (s *assistants) Assistants(ctx context.Context) (list []mapping.Assistant, 
 // DeleteAssistant removes an assistant with its versions and crons. Runs it has
 // made stay.
 func (s *assistants) DeleteAssistant(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdAssistant(t, scopeOf(ctx), id)
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}

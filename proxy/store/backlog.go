@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -28,14 +29,14 @@ const (
 
 // Backlog counts what has not ended. All tenants, all processes.
 func (s *Store) Backlog(ctx context.Context) (found Backlog, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		found = Backlog{}
 		for _, text := range []string{countQueued, countRunning} {
 			if err := found.count(t, text); err != nil {
 				return err
 			}
 		}
-		return t.Get(countHooks, nil, out{&found.Webhooks})
+		return t.Get(countHooks, nil, column.Out{&found.Webhooks})
 	})
 	return found, err
 }

@@ -6,6 +6,10 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/listing"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -33,22 +37,22 @@ type State struct {
 type checkpointPos struct{ seq, line, base int64 }
 
 func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err error) {
-	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, in{thread, id}, out{&at.seq, &at.line, &at.base})
-	return at, missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, column.In{thread, id}, column.Out{&at.seq, &at.line, &at.base})
+	return at, record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
 // StateAt reads a checkpoint; "" is the head. An empty thread gives a zero
 // State; an unknown id is NotFound.
 func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scopeOf(ctx), threadID)
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		id := checkpointID
 		if id == "" {
-			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&id}); err != nil {
-				return noThread(err, threadID)
+			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&id}); err != nil {
+				return record.NoThread(err, threadID)
 			}
 		}
 		if id == "" {
@@ -67,20 +71,20 @@ func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st
 // CheckpointAt reads a checkpoint without its state; "" is the head. An empty
 // thread gives a zero Checkpoint; an unknown id is NotFound.
 func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}
-		key, err := threadKey(t, scopeOf(ctx), threadID)
+		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		id := checkpointID
 		if id == "" {
-			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&id}); err != nil || id == "" {
-				return noThread(err, threadID)
+			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&id}); err != nil || id == "" {
+				return record.NoThread(err, threadID)
 			}
 		}
 		found := false
-		err = t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, in{key, id}, func(scan func(...any) error) error {
+		err = t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, column.In{key, id}, func(scan func(...any) error) error {
 			row, err := scanCheckpoint(key, scan)
 			c, found = row.Checkpoint, true
 			return err
@@ -88,7 +92,7 @@ func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string
 		if err == nil && !found {
 			err = sql.ErrNoRows
 		}
-		return missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+		return record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 	})
 	return c, err
 }
@@ -111,7 +115,7 @@ func stateSource(t *sqldb.Tx, thread int64, at checkpointPos) (snapshot []byte, 
 		return snapshot, events, err
 	}
 	from := checkpointPos{seq: -at.base}
-	if err := t.Get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, in{thread, from.seq}, out{&from.line, &from.base}); err != nil {
+	if err := t.Get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, column.In{thread, from.seq}, column.Out{&from.line, &from.base}); err != nil {
 		return nil, nil, err
 	}
 	if snapshot, events, err = stateSource(t, thread, from); err != nil {
@@ -125,7 +129,7 @@ func snapshotAt(t *sqldb.Tx, thread, base int64) (snapshot []byte, err error) {
 	if base == 0 {
 		return nil, nil
 	}
-	err = t.Get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, in{thread, base}, out{sqldb.Unsealed(&snapshot, eventSnapshot, thread, base)})
+	err = t.Get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, column.In{thread, base}, column.Out{sqldb.Unsealed(&snapshot, column.EventSnapshot, thread, base)})
 	return snapshot, err
 }
 
@@ -152,8 +156,8 @@ func (st *State) tell(t *sqldb.Tx, thread int64, at checkpointPos) error {
 // One that lies on the same line as its predecessor, and not before it, only
 // says what came since (Continues).
 func (s *states) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scopeOf(ctx), threadID)
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -199,9 +203,9 @@ type CheckpointQuery struct {
 // StatesOf. Metadata is matched by containment against source, step, run_id and
 // the checkpoint's further metadata. An unknown Before or At is NotFound.
 func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		key, err := threadKey(t, scopeOf(ctx), threadID)
+		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -209,8 +213,8 @@ func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 		if err != nil {
 			return err
 		}
-		wanted, keep := q.At, containing(q.Metadata)
-		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq < $2 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, in{key, from}, func(scan func(...any) error) (bool, error) {
+		wanted, keep := q.At, listing.Containing(q.Metadata)
+		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq < $2 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, column.In{key, from}, func(scan func(...any) error) (bool, error) {
 			c, err := scanCheckpoint(key, scan)
 			if err != nil {
 				return false, err
@@ -257,26 +261,26 @@ func scanCheckpoint(thread int64, scan func(...any) error) (row checkpointRow, e
 	var seq, at int64
 	var head []byte
 	var h mapping.Head
-	if err := scan(&seq, &at, sqldb.Unsealed(&head, eventHead, thread, &seq)); err != nil {
+	if err := scan(&seq, &at, sqldb.Unsealed(&head, column.EventHead, thread, &seq)); err != nil {
 		return row, err
 	}
-	if err := decode(head, &h); err != nil {
+	if err := column.Decode(head, &h); err != nil {
 		return row, err
 	}
 	if h.Checkpoint != nil {
 		row.Checkpoint = *h.Checkpoint
 	}
-	row.Seq, row.CreatedAt = seq, timeOf(at)
+	row.Seq, row.CreatedAt = seq, column.TimeOf(at)
 	return row, nil
 }
 
 // facts is what metadata filters are matched against.
 func (c checkpointRow) facts() json.RawMessage {
-	own, err := encode(map[string]any{"source": c.Source, "step": c.Step, "run_id": c.RunID})
+	own, err := column.Encode(map[string]any{"source": c.Source, "step": c.Step, "run_id": c.RunID})
 	if err != nil {
 		return c.Metadata
 	}
-	all, err := fillKeys(own, c.Metadata)
+	all, err := column.FillKeys(own, c.Metadata)
 	if err != nil {
 		return own
 	}

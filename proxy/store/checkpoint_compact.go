@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -15,11 +17,11 @@ import (
 // checkpoint was made at before or earlier, in the order the threads were made,
 // beginning after from (zero: the first). All tenants.
 func (s *retention) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
  AND (SELECT e.at_us FROM events e WHERE e.thread = h.id AND e.line IS NOT NULL AND e.checkpoint IS NOT NULL ORDER BY e.seq LIMIT 1) <= $2
- ORDER BY h.id LIMIT $3`, in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
+ ORDER BY h.id LIMIT $3`, column.In{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
 			var o Overdue
 			err := scan(&o.key, &o.Tenant, &o.ThreadID)
 			list = append(list, o)
@@ -35,7 +37,7 @@ func (s *retention) OldHistories(ctx context.Context, before time.Time, from Ove
 // replaced until then. The events stay. n is how
 // many were dropped; 0 while a run is active.
 func (s *retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if err := lockThread(t, o.key); err != nil {
 			return err
 		}
@@ -65,7 +67,7 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 // go: it stays. One that has changed since it was listed, or that a run is active on
 // by now, is left as it is.
 func (s *retention) KeepLatest(ctx context.Context, o Overdue) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if err := lockThread(t, o.key); err != nil {
 			return err
 		}
@@ -81,9 +83,9 @@ func (s *retention) KeepLatest(ctx context.Context, o Overdue) error {
 
 // ForgetPast is ForgetHistory of one thread up to its head, whatever its age.
 func (s *retention) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
-	o := Overdue{Tenant: tenantOf(ctx), ThreadID: threadID}
-	if err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		o.key, err = threadKey(t, scopeOf(ctx), threadID)
+	o := Overdue{Tenant: scope.TenantOf(ctx), ThreadID: threadID}
+	if err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		o.key, err = threadKey(t, scope.ScopeOf(ctx), threadID)
 		return err
 	}); err != nil {
 		return 0, err
@@ -103,7 +105,7 @@ func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
 	var head int64
 	err = c.Get(`SELECT e.seq FROM threads h JOIN thread_seq q ON q.thread = h.id JOIN events e ON e.thread = h.id AND e.checkpoint = q.head
  WHERE h.id = $1 AND h.tenant = $2 AND h.thread_id = $3 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`,
-		in{o.key, o.Tenant, o.ThreadID}, out{&head})
+		column.In{o.key, o.Tenant, o.ThreadID}, column.Out{&head})
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -111,7 +113,7 @@ func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
 		return false, err
 	}
 	err = c.Get(`SELECT coalesce(min(seq), $3) FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND at_us > $2`,
-		in{c.thread, before.UnixMicro(), head}, out{&c.floor})
+		column.In{c.thread, before.UnixMicro(), head}, column.Out{&c.floor})
 	c.floor = min(c.floor, head)
 	return err == nil, err
 }
@@ -125,7 +127,7 @@ func (c *compaction) materializeSnapshots() error {
 	}
 	var rows []row
 	err := c.Each(`SELECT seq, line, base, checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL
- AND seq >= $2 AND base < $2 AND base > -$2 ORDER BY seq`, in{c.thread, c.floor}, func(scan func(...any) error) error {
+ AND seq >= $2 AND base < $2 AND base > -$2 ORDER BY seq`, column.In{c.thread, c.floor}, func(scan func(...any) error) error {
 		var r row
 		err := scan(&r.seq, &r.line, &r.base, &r.id)
 		rows = append(rows, r)
@@ -153,7 +155,7 @@ func (c *compaction) snapshot(at checkpointPos) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Exec(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, c.thread, at.seq, c.Sealed(fold.JSON(), eventSnapshot, c.thread, at.seq)); err != nil {
+	if _, err := c.Exec(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, c.thread, at.seq, c.Sealed(fold.JSON(), column.EventSnapshot, c.thread, at.seq)); err != nil {
 		return err
 	}
 	if _, err := c.Exec(`UPDATE events SET base = $3 WHERE thread = $1 AND line = $2 AND checkpoint IS NOT NULL AND seq >= $3 AND base < $3`,

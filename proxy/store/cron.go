@@ -10,7 +10,11 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/quota"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -31,8 +35,8 @@ type cronRow struct {
 func (r *cronRow) scan(scan func(...any) error) error {
 	var end, next, created, updated int64
 	err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.ThreadID, &r.Agent, &r.AssistantID, &r.Schedule, &r.Timezone, &r.Enabled, &r.Keep,
-		rawOf(&r.Metadata), sqldb.Unsealed(rawOf(&r.Payload), cronPayload, &r.Tenant, &r.ID), sqldb.Unsealed(rawOf(&r.Run), cronRun, &r.Tenant, &r.ID), &r.Error, &end, &next, &created, &updated)
-	r.End, r.Next, r.CreatedAt, r.UpdatedAt = timeOf(end), timeOf(next), timeOf(created), timeOf(updated)
+		column.RawOf(&r.Metadata), sqldb.Unsealed(column.RawOf(&r.Payload), column.CronPayload, &r.Tenant, &r.ID), sqldb.Unsealed(column.RawOf(&r.Run), column.CronRun, &r.Tenant, &r.ID), &r.Error, &end, &next, &created, &updated)
+	r.End, r.Next, r.CreatedAt, r.UpdatedAt = column.TimeOf(end), column.TimeOf(next), column.TimeOf(created), column.TimeOf(updated)
 	return err
 }
 
@@ -41,11 +45,11 @@ func (r *cronRow) scan(scan func(...any) error) error {
 // gets the cron it made.
 func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if earlier, err := claimKey(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row cronRow
-				row, err = readCron(t, scopeFor(p), earlier)
+				row, err = readCron(t, scope.ScopeFor(p), earlier)
 				made = row.Cron
 			}
 			return err
@@ -55,63 +59,63 @@ func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 		}
 		made = c
 		made.Tenant, made.Owner = p.Tenant, p.ID
-		made.Metadata, made.Payload = object(c.Metadata), object(c.Payload)
-		made.CreatedAt = timeOf(t.Now)
+		made.Metadata, made.Payload = column.Object(c.Metadata), column.Object(c.Payload)
+		made.CreatedAt = column.TimeOf(t.Now)
 		made.UpdatedAt = made.CreatedAt
 		var thread int64
 		if c.ThreadID != "" {
-			if thread, err = threadKey(t, scopeFor(p), c.ThreadID); err != nil {
+			if thread, err = threadKey(t, scope.ScopeFor(p), c.ThreadID); err != nil {
 				return err
 			}
 		}
-		s.due(t, dueCron)
+		s.Due(t, record.DueCron)
 		_, err := t.Exec(`INSERT INTO crons (tenant, cron_id, owner, thread, agent, assistant_id, schedule, timezone, enabled, keep, metadata, payload, run,
  error, end_us, next_us, created_us, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $16)`,
-			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, number(made.Enabled), number(made.Keep),
-			[]byte(made.Metadata), t.Sealed(made.Payload, cronPayload, made.Tenant, made.ID), t.Sealed(nonNil(made.Run), cronRun, made.Tenant, made.ID), micros(made.End), micros(made.Next), t.Now)
+			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, column.Number(made.Enabled), column.Number(made.Keep),
+			[]byte(made.Metadata), t.Sealed(made.Payload, column.CronPayload, made.Tenant, made.ID), t.Sealed(nonNil(made.Run), column.CronRun, made.Tenant, made.ID), column.Micros(made.End), column.Micros(made.Next), t.Now)
 		if err != nil {
 			return err
 		}
-		return s.quotas.Added(t, quota.Crons, made.Tenant, made.Owner, 1)
+		return s.Quotas.Added(t, quota.Crons, made.Tenant, made.Owner, 1)
 	})
 	return made, err
 }
 
 // Cron finds a cron.
 func (s *crons) Cron(ctx context.Context, id string) (c mapping.Cron, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := readCron(t, scopeOf(ctx), id)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := readCron(t, scope.ScopeOf(ctx), id)
 		c = row.Cron
 		return err
 	})
 	return c, err
 }
 
-func readCron(t *sqldb.Tx, sc scope, id string) (row cronRow, err error) {
-	where, args := sc.crons(`c.tenant = $1 AND c.cron_id = $2`, sc.tenant, id)
+func readCron(t *sqldb.Tx, sc scope.Scope, id string) (row cronRow, err error) {
+	where, args := sc.Crons(`c.tenant = $1 AND c.cron_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT `+cronColumns+` WHERE `+where, args, row.scan)
 	if err == nil && row.key == 0 {
 		err = sql.ErrNoRows
 	}
-	return row, missing(err, mapping.CodeCronNotFound, "cron", id)
+	return row, record.Missing(err, mapping.CodeCronNotFound, "cron", id)
 }
 
 // UpdateCron replaces what can change of a cron: all but its ids, owner, thread
 // and agent.
 func (s *crons) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := readCron(t, scopeOf(ctx), c.ID)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := readCron(t, scope.ScopeOf(ctx), c.ID)
 		if err != nil {
 			return err
 		}
 		changed = row.Cron
 		changed.Schedule, changed.Timezone, changed.Enabled, changed.Keep = c.Schedule, c.Timezone, c.Enabled, c.Keep
-		changed.Metadata, changed.Payload, changed.Run = object(c.Metadata), object(c.Payload), c.Run
-		changed.End, changed.Next, changed.UpdatedAt = timeOf(micros(c.End)), timeOf(micros(c.Next)), timeOf(t.Now)
-		s.due(t, dueCron)
+		changed.Metadata, changed.Payload, changed.Run = column.Object(c.Metadata), column.Object(c.Payload), c.Run
+		changed.End, changed.Next, changed.UpdatedAt = column.TimeOf(column.Micros(c.End)), column.TimeOf(column.Micros(c.Next)), column.TimeOf(t.Now)
+		s.Due(t, record.DueCron)
 		_, err = t.Exec(`UPDATE crons SET schedule = $2, timezone = $3, enabled = $4, keep = $5, metadata = $6, payload = $7, run = $8, end_us = $9,
- next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, number(c.Enabled), number(c.Keep),
-			[]byte(changed.Metadata), t.Sealed(changed.Payload, cronPayload, changed.Tenant, changed.ID), t.Sealed(nonNil(c.Run), cronRun, changed.Tenant, changed.ID), micros(c.End), micros(c.Next), t.Now)
+ next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, column.Number(c.Enabled), column.Number(c.Keep),
+			[]byte(changed.Metadata), t.Sealed(changed.Payload, column.CronPayload, changed.Tenant, changed.ID), t.Sealed(nonNil(c.Run), column.CronRun, changed.Tenant, changed.ID), column.Micros(c.End), column.Micros(c.Next), t.Now)
 		return err
 	})
 	return changed, err
@@ -119,8 +123,8 @@ func (s *crons) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 
 // DeleteCron removes a cron. Runs it has made stay.
 func (s *crons) DeleteCron(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := readCron(t, scopeOf(ctx), id)
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := readCron(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
@@ -141,10 +145,10 @@ type CronQuery struct {
 // Crons lists crons, and says how many there are on all pages.
 func (s *crons) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
-	keep := containing(q.Metadata)
-	sc := scopeOf(ctx)
-	where, args := sc.crons(`c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3)`, sc.tenant, q.Agent, q.Assistant)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	keep := listing.Containing(q.Metadata)
+	sc := scope.ScopeOf(ctx)
+	where, args := sc.Crons(`c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3)`, sc.Tenant, q.Agent, q.Assistant)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+cronColumns+` WHERE `+where+` ORDER BY c.id`, args, func(scan func(...any) error) error {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
@@ -190,7 +194,7 @@ func (q CronQuery) order(a, b mapping.Cron) (n int) {
 // DueCrons lists crons whose tick is now or was missed, the longest due first,
 // and tells when the next one is (zero: none). All tenants.
 func (s *crons) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
@@ -211,15 +215,15 @@ func (s *crons) DueCrons(ctx context.Context, now time.Time, limit int) (list []
 // notes why this one made no run, if it did not. One that was changed meanwhile
 // stays as it is.
 func (s *crons) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
-			c.Tenant, c.ID, micros(c.Next), micros(next), mapping.ToText(why))
+			c.Tenant, c.ID, column.Micros(c.Next), column.Micros(next), mapping.ToText(why))
 		return err
 	})
 }
 
 // CronsChanged rings when a cron was made or changed. It has one listener.
-func (s *crons) CronsChanged() <-chan struct{} { return s.bells.crons }
+func (s *crons) CronsChanged() <-chan struct{} { return s.Bells.CronBell }
 
 // roomForCron refuses one cron too many of a tenant: each makes runs for ever.
 func (s *crons) roomForCron(t *sqldb.Tx, tenant string) error {
@@ -227,7 +231,7 @@ func (s *crons) roomForCron(t *sqldb.Tx, tenant string) error {
 		return nil
 	}
 	var n int
-	if err := t.Get(`SELECT count(*) FROM crons WHERE tenant = $1`, in{tenant}, out{&n}); err != nil || n < s.most {
+	if err := t.Get(`SELECT count(*) FROM crons WHERE tenant = $1`, column.In{tenant}, column.Out{&n}); err != nil || n < s.most {
 		return err
 	}
 	return mapping.Errorf(mapping.Limited, "too_many_crons", "There are %d crons already, the limit of limits.crons. Delete one that is not needed.", n)

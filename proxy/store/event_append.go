@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -44,9 +47,9 @@ type End struct {
 // parents; artifacts are the visible rows of a.Artifacts and a.Files, in that
 // order. The fence is what it is allowed by: the tenant is not looked at.
 func (s *events) AppendRun(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
-	write := s.db.Write
+	write := s.DB.Write
 	if a.Relaxed && a.End == nil {
-		write = s.db.WriteRelaxed
+		write = s.DB.WriteRelaxed
 	}
 	err = write(ctx, func(t *sqldb.Tx) error {
 		events, artifacts, err = s.appendRun(t, a)
@@ -63,20 +66,20 @@ func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := lockThread(t, at.thread); err != nil {
+	if err := lockThread(t, at.Thread); err != nil {
 		return nil, nil, err
 	}
-	batch := eventBatch{thread: at.thread, run: at.run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
+	batch := eventBatch{thread: at.Thread, run: at.Run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
 	overlapped, err := batch.overlapped(t, at, a)
 	if err != nil {
 		return nil, nil, err
 	}
-	from, ok, err := batch.takeNumbers(t, advanceHeld, at.run, a.RunID, s.owner, a.Fence)
+	from, ok, err := batch.takeNumbers(t, advanceHeld, at.Run, a.RunID, s.Owner, a.Fence)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !ok {
-		return nil, nil, ErrFenced
+		return nil, nil, record.ErrFenced
 	}
 	return s.appended(t, at, batch, from, a, overlapped)
 }
@@ -85,45 +88,45 @@ func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 // of an append to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more,
 // also because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
 func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		at, err := s.runKey(t, runID)
 		if err != nil {
 			return err
 		}
-		if err := lockThread(t, at.thread); err != nil {
+		if err := lockThread(t, at.Thread); err != nil {
 			return err
 		}
 		var held bool
 		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND run_id = $2 AND holder = $3 AND fence = $4 AND status = 'running' AND parked = 0)`,
-			in{at.run, runID, s.owner, fence}, out{&held}); err != nil {
+			column.In{at.Run, runID, s.Owner, fence}, column.Out{&held}); err != nil {
 			return err
 		}
 		if !held {
-			return ErrFenced
+			return record.ErrFenced
 		}
-		events, err = readEvents(t, at.thread, after, 0, runsOwn, at.run, lastOf(0))
+		events, err = readEvents(t, at.Thread, after, 0, runsOwn, at.Run, lastOf(0))
 		return err
 	})
 	return events, err
 }
 
 // appended writes a batch that was given its numbers, and what goes with it.
-func (s *events) appended(t *sqldb.Tx, at runKey, batch eventBatch, from threadHead, a Append, overlapped bool) ([]mapping.Event, []mapping.Artifact, error) {
+func (s *events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from threadHead, a Append, overlapped bool) ([]mapping.Event, []mapping.Artifact, error) {
 	events, err := batch.write(t, from)
 	if err != nil {
 		return nil, nil, err
 	}
 	if overlapped {
-		if err := keepFolded(t, at.thread, events, a.Snapshots); err != nil {
+		if err := keepFolded(t, at.Thread, events, a.Snapshots); err != nil {
 			return nil, nil, err
 		}
 		a.Links = stripAgreement(a.Links)
 	}
-	s.notify(t, NoticeLogged, a.RunID)
+	s.Notify(t, record.NoticeLogged, a.RunID)
 	if err := s.noteTokens(t, a, at); err != nil {
 		return nil, nil, err
 	}
-	files, err := s.publish(t, at.thread, at.run, a)
+	files, err := s.publish(t, at.Thread, at.Run, a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,13 +134,13 @@ func (s *events) appended(t *sqldb.Tx, at runKey, batch eventBatch, from threadH
 }
 
 // noteTokens marks a run as one that has tokens to trim, once.
-func (s *events) noteTokens(t *sqldb.Tx, a Append, at runKey) error {
-	if at.tokens || !a.tokens() {
+func (s *events) noteTokens(t *sqldb.Tx, a Append, at record.RunKey) error {
+	if at.Tokens || !a.tokens() {
 		return nil
 	}
-	at.tokens = true
-	t.After(func() { s.keys.Add(a.RunID, at) })
-	return hasTokens(t, at.run)
+	at.Tokens = true
+	t.After(func() { s.Keys.Add(a.RunID, at) })
+	return hasTokens(t, at.Run)
 }
 
 func (a *Append) tokens() bool {
@@ -149,8 +152,8 @@ func hasTokens(t *sqldb.Tx, run int64) error {
 }
 
 // settle writes what goes with the events: links, attempt, end.
-func (s *events) settle(t *sqldb.Tx, at runKey, a Append, last int64) error {
-	if err := putLinks(t, at.thread, a.Links); err != nil {
+func (s *events) settle(t *sqldb.Tx, at record.RunKey, a Append, last int64) error {
+	if err := putLinks(t, at.Thread, a.Links); err != nil {
 		return err
 	}
 	if err := begun(t, at, a.Events); err != nil {
@@ -166,26 +169,26 @@ func (s *events) settle(t *sqldb.Tx, at runKey, a Append, last int64) error {
 // fenced: an execution that appends to it has lost it. A database that went back in time, as a standby
 // does that took over, may give a key of the cache to another run: an append names
 // the run as well.
-func (s *events) runKey(t *sqldb.Tx, id string) (k runKey, err error) {
-	if k, ok := s.keys.Get(id); ok {
+func (s *events) runKey(t *sqldb.Tx, id string) (k record.RunKey, err error) {
+	if k, ok := s.Keys.Get(id); ok {
 		return k, nil
 	}
-	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, in{id}, out{&k.run, &k.thread, &k.overlaps})
+	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, column.In{id}, column.Out{&k.Run, &k.Thread, &k.Overlaps})
 	if errors.Is(err, sql.ErrNoRows) {
-		return k, ErrFenced
+		return k, record.ErrFenced
 	}
-	t.After(func() { s.keys.Add(id, k) })
+	t.After(func() { s.Keys.Add(id, k) })
 	return k, err
 }
 
 // begun notes what a started event says about its run and thread.
-func begun(t *sqldb.Tx, at runKey, events []mapping.Event) error {
+func begun(t *sqldb.Tx, at record.RunKey, events []mapping.Event) error {
 	for i := range events {
 		if events[i].Kind != mapping.KindStarted {
 			continue
 		}
 		if n := events[i].Head.Attempt; n > 1 {
-			if err := t.Put(`UPDATE runs SET attempt = $2, updated_us = $3 WHERE id = $1`, at.run, n, t.Now); err != nil {
+			if err := t.Put(`UPDATE runs SET attempt = $2, updated_us = $3 WHERE id = $1`, at.Run, n, t.Now); err != nil {
 				return err
 			}
 		}
@@ -196,37 +199,37 @@ func begun(t *sqldb.Tx, at runKey, events []mapping.Event) error {
 
 // end lets a run leave its process: ended, or parked until its next step is
 // asked for.
-func (s *events) end(t *sqldb.Tx, at runKey, runID string, e End, last int64) error {
+func (s *events) end(t *sqldb.Tx, at record.RunKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
-		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.run, t.Now); err != nil {
+		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.Run, t.Now); err != nil {
 			return err
 		}
 		return s.free(t, at, runID, e)
 	}
-	fault, err := encodeFault(e.Outcome.Fault)
+	fault, err := column.EncodeFault(e.Outcome.Fault)
 	if err != nil {
 		return err
 	}
 	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5, cancel_reason = $6 WHERE id = $1`,
-		at.run, string(e.Outcome.Status), t.Sealed(fault, runFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
+		at.Run, string(e.Outcome.Status), t.Sealed(fault, column.RunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
 		return err
 	}
 	if err := s.hook(t, at, runID, e.Webhook); err != nil {
 		return err
 	}
 	if !e.Expire.IsZero() {
-		s.due(t, dueExpiry)
+		s.Due(t, record.DueExpiry)
 	}
 	return s.free(t, at, runID, e)
 }
 
 // free gives the thread the status the run left it in; one with a further run
 // stays busy.
-func (s *events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
+func (s *events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error {
 	if err := joinQuestions(t, at, runID, &e); err != nil {
 		return err
 	}
-	interrupts, err := encodeInterrupts(e.Outcome.Interrupts)
+	interrupts, err := column.EncodeInterrupts(e.Outcome.Interrupts)
 	if err != nil {
 		return err
 	}
@@ -234,14 +237,14 @@ func (s *events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
  keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END, ttl_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE ttl_us END WHERE id = $1`
-	args := in{at.thread, at.run, string(e.Thread), t.Sealed(interrupts, threadInterrupts, at.thread), t.Now, micros(e.Expire)}
+	args := column.In{at.Thread, at.Run, string(e.Thread), t.Sealed(interrupts, column.ThreadInterrupts, at.Thread), t.Now, column.Micros(e.Expire)}
 	if !t.Shared() {
 		return t.Put(text, args...)
 	}
 	var status string
-	err = t.Get(text+` RETURNING status`, args, out{&status})
+	err = t.Get(text+` RETURNING status`, args, column.Out{&status})
 	if status == string(mapping.ThreadBusy) {
-		s.notify(t, NoticePending, "")
+		s.Notify(t, record.NoticePending, "")
 	}
 	return err
 }
@@ -250,27 +253,27 @@ func (s *events) free(t *sqldb.Tx, at runKey, runID string, e End) error {
 // event; ErrFenced when it is running by now, or has ended. One that never began
 // leaves the state that its thread has now.
 func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
 		if err := lockThread(t, row.thread); err != nil {
 			return err
 		}
-		s.notify(t, NoticeLogged, runID)
+		s.Notify(t, record.NoticeLogged, runID)
 		batch := eventBatch{thread: row.thread, run: row.key, runID: runID, events: []mapping.Event{ev}}
 		from, ok, err := batch.takeNumbers(t, advanceIdle, row.key)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return ErrFenced
+			return record.ErrFenced
 		}
 		if events, err = batch.write(t, from); err != nil {
 			return err
 		}
-		at := runKey{run: row.key, thread: row.thread, overlaps: row.Options.MayOverlap}
+		at := record.RunKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
 		if err := t.Put(`UPDATE runs SET fence = fence + 1, from_seq = CASE WHEN started_us = 0 THEN $2 ELSE from_seq END,
  base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END WHERE id = $1`, row.key, from.seq); err != nil {
 			return err

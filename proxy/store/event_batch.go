@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -63,7 +64,7 @@ func (b *eventBatch) fill(from threadHead, now int64) ([]mapping.Event, []checkp
 		e := b.events[i]
 		e.Seq = from.seq + int64(i) + 1
 		if e.At.IsZero() {
-			e.At = timeOf(now)
+			e.At = column.TimeOf(now)
 		}
 		e.At = e.At.UTC().Truncate(time.Microsecond)
 		if b.runID != "" {
@@ -123,7 +124,7 @@ const (
 // when the condition does not hold.
 func (b *eventBatch) takeNumbers(t *sqldb.Tx, text string, more ...any) (from threadHead, ok bool, err error) {
 	args := append(b.advance(), more...)
-	was := out{&from.seq, &from.head, &from.line, &from.base}
+	was := column.Out{&from.seq, &from.head, &from.line, &from.base}
 	if t.Shared() {
 		err = t.Get(text+` RETURNING`+advanced, args, was)
 	} else if err = only(t.Exec(text, args...)); err == nil {
@@ -137,9 +138,9 @@ func (b *eventBatch) takeNumbers(t *sqldb.Tx, text string, more ...any) (from th
 }
 
 // advance are the parameters of the text of that name.
-func (b *eventBatch) advance() in {
+func (b *eventBatch) advance() column.In {
 	head, snapshot := b.newest()
-	return in{b.thread, len(b.events), head, snapshot}
+	return column.In{b.thread, len(b.events), head, snapshot}
 }
 
 // only is the result of a statement that has to change something.
@@ -192,7 +193,7 @@ const eventColumns = 11
 
 func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
 	for n := 1; n <= rowsAtOnce; n++ {
-		texts[n] = start + tuples(n, width)
+		texts[n] = start + column.Tuples(n, width)
 	}
 	return texts
 }
@@ -200,7 +201,7 @@ func insertTexts(start string, width int) (texts [rowsAtOnce + 1]string) {
 func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, marks []checkpointColumns) error {
 	for len(events) > 0 {
 		n := rowsAt(events)
-		args := make(in, 0, n*eventColumns)
+		args := make(column.In, 0, n*eventColumns)
 		for i := range events[:n] {
 			var err error
 			if args, err = b.row(t, args, line, &events[i], &marks[i]); err != nil {
@@ -231,8 +232,8 @@ func rowsAt(events []mapping.Event) int {
 }
 
 // row appends the parameters of one event.
-func (b *eventBatch) row(t *sqldb.Tx, args in, line int64, e *mapping.Event, m *checkpointColumns) (in, error) {
-	head, err := encodeHead(&e.Head)
+func (b *eventBatch) row(t *sqldb.Tx, args column.In, line int64, e *mapping.Event, m *checkpointColumns) (column.In, error) {
+	head, err := column.EncodeHead(&e.Head)
 	if err != nil {
 		return nil, err
 	}
@@ -243,6 +244,6 @@ func (b *eventBatch) row(t *sqldb.Tx, args in, line int64, e *mapping.Event, m *
 	if m.id != "" {
 		checkpoint, base = m.id, m.base
 	}
-	return append(args, b.thread, e.Seq, keyOrNull(b.run), string(e.Kind), e.At.UnixMicro(), onLine, checkpoint, base,
-		t.Sealed(head, eventHead, b.thread, e.Seq), t.Sealed(e.Data, eventData, b.thread, e.Seq), t.Sealed(m.snapshot, eventSnapshot, b.thread, e.Seq)), nil
+	return append(args, b.thread, e.Seq, column.KeyOrNull(b.run), string(e.Kind), e.At.UnixMicro(), onLine, checkpoint, base,
+		t.Sealed(head, column.EventHead, b.thread, e.Seq), t.Sealed(e.Data, column.EventData, b.thread, e.Seq), t.Sealed(m.snapshot, column.EventSnapshot, b.thread, e.Seq)), nil
 }

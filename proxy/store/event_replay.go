@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -26,9 +28,9 @@ type Replay struct {
 // Replay finds where a reader begins who wants what comes after a number; 0 is the thread's start.
 // No event's data is read.
 func (s *events) Replay(ctx context.Context, threadID string, after int64) (r Replay, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		r = Replay{}
-		key, err := threadKey(t, scopeOf(ctx), threadID)
+		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -39,24 +41,24 @@ func (s *events) Replay(ctx context.Context, threadID string, after int64) (r Re
 
 func (r *Replay) find(t *sqldb.Tx, thread, after int64) error {
 	if err := t.Get(`SELECT coalesce(max(r.last_seq), 0) FROM runs r WHERE r.thread = $1 AND r.started_us > 0 AND r.ended_us > 0 AND r.base <> ''
- AND NOT EXISTS (SELECT 1 FROM events e WHERE e.thread = $1 AND e.checkpoint = r.base)`, in{thread}, out{&r.Floor}); err != nil {
+ AND NOT EXISTS (SELECT 1 FROM events e WHERE e.thread = $1 AND e.checkpoint = r.base)`, column.In{thread}, column.Out{&r.Floor}); err != nil {
 		return err
 	}
 	if r.From = r.Floor; after <= r.Floor {
 		return nil
 	}
 	var last int64
-	if err := t.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, in{thread}, out{&last}); err != nil {
+	if err := t.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, column.In{thread}, column.Out{&last}); err != nil {
 		return err
 	}
 	after = min(after, last+1)
 	if err := t.Get(`SELECT coalesce(min(from_seq), $2) FROM runs WHERE thread = $1 AND started_us > 0 AND from_seq < $2 AND (ended_us = 0 OR last_seq >= $2)`,
-		in{thread, after}, out{&r.From}); err != nil {
+		column.In{thread, after}, column.Out{&r.From}); err != nil {
 		return err
 	}
 	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs r WHERE r.thread = $1 AND r.started_us > 0 AND r.ended_us > 0 AND r.from_seq < $2 AND r.last_seq > $2
  AND (SELECT count(*) FROM events e WHERE e.thread = $1 AND e.seq > r.from_seq AND e.seq <= r.last_seq) < r.last_seq - r.from_seq)`,
-		in{thread, after}, out{&r.Trimmed}); err != nil {
+		column.In{thread, after}, column.Out{&r.Trimmed}); err != nil {
 		return err
 	}
 	r.From = max(min(r.From, after-1), r.Floor)
@@ -66,7 +68,7 @@ func (r *Replay) find(t *sqldb.Tx, thread, after int64) error {
 // note reads the checkpoints.
 func (r *Replay) note(t *sqldb.Tx, thread int64) error {
 	return t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND seq <= $2 ORDER BY seq`,
-		in{thread, r.From}, func(scan func(...any) error) error {
+		column.In{thread, r.From}, func(scan func(...any) error) error {
 			row, err := scanCheckpoint(thread, scan)
 			r.Checkpoints = append(r.Checkpoints, row.Checkpoint)
 			return err

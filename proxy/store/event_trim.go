@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -14,12 +16,12 @@ const tokensAtOnce = 2000
 // earlier: what they added up to stays. It does some of it, and says whether
 // there is more to do. All tenants.
 func (s *retention) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
-	var todo []runKey
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	var todo []record.RunKey
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT id, thread FROM runs WHERE ended_us > 0 AND trimmed = 0 AND ended_us <= $1 ORDER BY ended_us LIMIT $2`,
-			in{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
-				var k runKey
-				err := scan(&k.run, &k.thread)
+			column.In{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
+				var k record.RunKey
+				err := scan(&k.Run, &k.Thread)
 				todo = append(todo, k)
 				return err
 			})
@@ -28,19 +30,19 @@ func (s *retention) TrimTokens(ctx context.Context, before time.Time) (more bool
 		return false, err
 	}
 	// The run is asked for its end once more: on SQLite its keys may be another's by now.
-	return true, s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	return true, s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		room := int64(tokensAtOnce)
 		for _, k := range todo {
 			n, err := t.Exec(`DELETE FROM events WHERE id IN (SELECT e.id FROM events e JOIN runs r ON r.id = e.run WHERE r.id = $1 AND r.thread = $2
  AND r.ended_us > 0 AND r.ended_us <= $4 AND e.thread = $2 AND e.seq > r.from_seq AND e.seq <= r.last_seq AND e.kind = 'delta' ORDER BY e.seq LIMIT $3)`,
-				k.run, k.thread, room, before.UnixMicro())
+				k.Run, k.Thread, room, before.UnixMicro())
 			if err != nil {
 				return err
 			}
 			if room -= n; room <= 0 {
 				return nil
 			}
-			if _, err := t.Exec(`UPDATE runs SET trimmed = 1 WHERE id = $1 AND thread = $2 AND ended_us > 0 AND ended_us <= $3`, k.run, k.thread, before.UnixMicro()); err != nil {
+			if _, err := t.Exec(`UPDATE runs SET trimmed = 1 WHERE id = $1 AND thread = $2 AND ended_us > 0 AND ended_us <= $3`, k.Run, k.Thread, before.UnixMicro()); err != nil {
 				return err
 			}
 		}

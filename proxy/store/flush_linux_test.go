@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"golang.org/x/sys/unix"
 )
 
@@ -65,7 +66,7 @@ func TestWhatIsFlushed(t *testing.T) {
 		"several that wait":        flushTogether,
 		"a run that was fenced": func(b *bench, c store.Created) error {
 			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence + 1, Events: []mapping.Event{update(`{}`)}})
-			if !errors.Is(err, store.ErrFenced) {
+			if !errors.Is(err, record.ErrFenced) {
 				return err
 			}
 			return b.Flush() // nothing is told but that

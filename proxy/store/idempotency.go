@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -63,8 +65,8 @@ func (s *requests) Remembered(ctx context.Context, k Key) (made string, ok bool,
 	if k.Text == "" {
 		return "", false, nil
 	}
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		made, ok, err = recallKey(t, tenantOf(ctx), k)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		made, ok, err = recallKey(t, scope.TenantOf(ctx), k)
 		return err
 	})
 	return made, ok, err
@@ -76,7 +78,7 @@ func recallKey(t *sqldb.Tx, tenant string, k Key) (made string, ok bool, err err
 	}
 	var sum []byte
 	err = t.Get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
-		in{tenant, k.Route, k.Text, t.Now - idempotencyKept.Microseconds()}, out{sqldb.Unsealed(&sum, idempotencySum, tenant, k.Route, k.Text), &made})
+		column.In{tenant, k.Route, k.Text, t.Now - idempotencyKept.Microseconds()}, column.Out{sqldb.Unsealed(&sum, column.IdempotencySum, tenant, k.Route, k.Text), &made})
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
@@ -94,7 +96,7 @@ func claimKey(t *sqldb.Tx, tenant string, k Key, making string) (made string, er
 		return "", nil
 	}
 	past := t.Now - idempotencyKept.Microseconds()
-	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, t.Sealed(nonNil(k.Sum), idempotencySum, tenant, k.Route, k.Text), making, t.Now, past)
+	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, t.Sealed(nonNil(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), making, t.Now, past)
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +112,7 @@ func rememberKey(t *sqldb.Tx, tenant string, k Key, made string) error {
 	if k.Text == "" {
 		return nil
 	}
-	if err := t.Put(noteKey, tenant, k.Route, k.Text, t.Sealed(nonNil(k.Sum), idempotencySum, tenant, k.Route, k.Text), made, t.Now); err != nil {
+	if err := t.Put(noteKey, tenant, k.Route, k.Text, t.Sealed(nonNil(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), made, t.Now); err != nil {
 		return err
 	}
 	return forgetKeys(t)

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -12,7 +14,7 @@ type links struct{ *base }
 
 func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 	for i := range links {
-		body, err := encode(&links[i])
+		body, err := column.Encode(&links[i])
 		if err != nil {
 			return err
 		}
@@ -41,9 +43,9 @@ func (s *links) Links(ctx context.Context, threadID string) ([]mapping.Link, err
 }
 
 func (s *links) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
-	sc := scopeOf(ctx)
-	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(in{sc.tenant, threadID}, more...)...)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	sc := scope.ScopeOf(ctx)
+	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(column.In{sc.Tenant, threadID}, more...)...)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE `+where+` ORDER BY l.agent, l.task_id`,
 			args, func(scan func(...any) error) error {
 				var body []byte
@@ -52,7 +54,7 @@ func (s *links) readLinks(ctx context.Context, threadID, rest string, more ...an
 					return err
 				}
 				list = append(list, l)
-				return decode(body, &list[len(list)-1])
+				return column.Decode(body, &list[len(list)-1])
 			})
 	})
 	return list, err

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -37,18 +40,18 @@ func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
 // hook writes the outbox row of an ending run. The doorbell is rung once it is
 // committed.
-func (s *base) hook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
+func (s *base) hook(t *sqldb.Tx, at record.RunKey, runID string, w *Webhook) error {
 	if w == nil {
 		return nil
 	}
 	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
- SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.run, runID, w.URL, t.Sealed(nonNil(w.Body), outboxBody, runID), t.Now)
-	s.due(t, dueWebhook)
+ SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.Run, runID, w.URL, t.Sealed(nonNil(w.Body), column.OutboxBody, runID), t.Now)
+	s.Due(t, record.DueWebhook)
 	return err
 }
 
 // Outbox rings when there may be something new to deliver. It has one listener.
-func (s *outbox) Outbox() <-chan struct{} { return s.bells.outbox }
+func (s *outbox) Outbox() <-chan struct{} { return s.Bells.WebhookBell }
 
 // ClaimDeliveries takes up to limit due deliveries that accept (nil: all) wants,
 // the longest due first: each is due again after lease, should this process not
@@ -59,12 +62,12 @@ func (s *outbox) ClaimDeliveries(ctx context.Context, limit int, lease time.Dura
 	if err != nil || len(keys) == 0 {
 		return nil, wait, err
 	}
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		list = list[:0]
 		for _, key := range keys {
 			d := Delivery{key: key}
 			err := t.Each(`UPDATE outbox SET attempts = attempts + 1, due_us = $2 WHERE id = $1 AND done_us = 0 AND due_us <= $3
- RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, in{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
+ RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, column.In{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
 			if err != nil {
 				return err
 			}
@@ -79,7 +82,7 @@ func (s *outbox) ClaimDeliveries(ctx context.Context, limit int, lease time.Dura
 
 // dueDeliveries looks without the writer.
 func (s *outbox) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
 			var key, due int64
 			var url string
@@ -101,10 +104,10 @@ func (s *outbox) dueDeliveries(ctx context.Context, limit int, accept func(url s
 
 func (d *Delivery) scan(scan func(...any) error) error {
 	var created, due, done int64
-	err := scan(&d.Tenant, &d.RunID, &d.URL, sqldb.Unsealed(&d.Body, outboxBody, &d.RunID), &d.Attempts, &d.Error, &created, &due, &done)
-	d.CreatedAt, d.Done = timeOf(created), timeOf(done)
+	err := scan(&d.Tenant, &d.RunID, &d.URL, sqldb.Unsealed(&d.Body, column.OutboxBody, &d.RunID), &d.Attempts, &d.Error, &created, &due, &done)
+	d.CreatedAt, d.Done = column.TimeOf(created), column.TimeOf(done)
 	if done == 0 {
-		d.Due = timeOf(due)
+		d.Due = column.TimeOf(due)
 	}
 	d.ID = mapping.MessageID(d.RunID, "webhook")
 	return err
@@ -112,28 +115,28 @@ func (d *Delivery) scan(scan func(...any) error) error {
 
 // Delivered notes a success. The body goes: nobody needs it again.
 func (s *outbox) Delivered(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now(), []byte{})
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.DB.Now(), []byte{})
 }
 
 // DeliveryFailed notes a failed attempt and why; the next one is due after wait.
 func (s *outbox) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now()+wait.Microseconds(), mapping.ToText(why))
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.DB.Now()+wait.Microseconds(), mapping.ToText(why))
 }
 
 // DeliveryDead gives a delivery up. Its row stays, with the reason, for a while
 // (SweepOutbox).
 func (s *outbox) DeliveryDead(ctx context.Context, d Delivery, why string) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.db.Now(), mapping.ToText(why))
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.DB.Now(), mapping.ToText(why))
 }
 
 // DeliveryReturned gives a claimed delivery back as if it had not been tried.
 func (s *outbox) DeliveryReturned(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.db.Now(), d.Attempts)
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.DB.Now(), d.Attempts)
 }
 
 func (s *outbox) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		_, err := t.Exec(text, append(in{d.key}, args...)...)
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(text, append(column.In{d.key}, args...)...)
 		return err
 	})
 }
@@ -141,9 +144,9 @@ func (s *outbox) settleDelivery(ctx context.Context, text string, d Delivery, ar
 // Deliveries lists the caller's deliveries, the newest first, of one run when
 // runID is set; those of a run that was deleted too. limit 0: all.
 func (s *outbox) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
- WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, in{tenantOf(ctx), runID, limitOf(limit)}, func(scan func(...any) error) error {
+ WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, column.In{scope.TenantOf(ctx), runID, column.LimitOf(limit)}, func(scan func(...any) error) error {
 			var d Delivery
 			err := d.scan(scan)
 			list = append(list, d)
@@ -156,7 +159,7 @@ func (s *outbox) Deliveries(ctx context.Context, runID string, limit int) (list 
 // SweepOutbox removes deliveries that succeeded longer than delivered ago, and
 // those that were given up longer than dead ago. All tenants.
 func (s *outbox) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
 			t.Now-delivered.Microseconds(), t.Now-dead.Microseconds())
 		return err

@@ -7,7 +7,10 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/owned"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -15,64 +18,64 @@ import (
 type owners struct{ *base }
 
 func ownerOf(ctx context.Context, id string) owned.Owner {
-	return owned.Owner{Tenant: tenantOf(ctx), ID: id}
+	return owned.Owner{Tenant: scope.TenantOf(ctx), ID: id}
 }
 
 // Holdings counts what is kept of an owner.
 func (s *owners) Holdings(ctx context.Context, owner string) ([]owned.Holding, error) {
-	return owned.Holdings(ctx, s.db, ownerOf(ctx, owner))
+	return owned.Holdings(ctx, s.DB, ownerOf(ctx, owner))
 }
 
 // OwnedRows gives the rows of an owner to a function: see owned.Rows.
 func (s *owners) OwnedRows(ctx context.Context, owner string, to func(table string, n int, lines []byte) error) error {
-	return owned.Rows(ctx, s.db, ownerOf(ctx, owner), to)
+	return owned.Rows(ctx, s.DB, ownerOf(ctx, owner), to)
 }
 
 // OwnedFiles are files of an owner's threads behind one of them, and FileBytes gives the bytes of one to a function.
 func (s *owners) OwnedFiles(ctx context.Context, owner string, behind owned.File) ([]owned.File, error) {
-	return owned.Files(ctx, s.db, ownerOf(ctx, owner), behind)
+	return owned.Files(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
 func (s *owners) FileBytes(ctx context.Context, f owned.File, to func([]byte) error) error {
-	return owned.Bytes(ctx, s.db, f, to)
+	return owned.Bytes(ctx, s.DB, f, to)
 }
 
 // OwnedThreads, OwnedCrons and OwnedAssistants are ids of what an owner made, some behind one of them.
 func (s *owners) OwnedThreads(ctx context.Context, owner, behind string) ([]string, error) {
-	return owned.Threads(ctx, s.db, ownerOf(ctx, owner), behind)
+	return owned.Threads(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
 func (s *owners) OwnedCrons(ctx context.Context, owner, behind string) ([]string, error) {
-	return owned.Crons(ctx, s.db, ownerOf(ctx, owner), behind)
+	return owned.Crons(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
 func (s *owners) OwnedAssistants(ctx context.Context, owner, behind string) ([]string, error) {
-	return owned.Assistants(ctx, s.db, ownerOf(ctx, owner), behind)
+	return owned.Assistants(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
 // GuestRuns and GuestTasks are those that an owner made on threads of others, some behind one of them.
 func (s *owners) GuestRuns(ctx context.Context, owner, behind string) ([]owned.Guest, error) {
-	return owned.Runs(ctx, s.db, ownerOf(ctx, owner), behind)
+	return owned.Runs(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
 func (s *owners) GuestTasks(ctx context.Context, owner, behind string) ([]owned.Guest, error) {
-	return owned.Tasks(ctx, s.db, ownerOf(ctx, owner), behind)
+	return owned.Tasks(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
 // EraseThread is DeleteThread that leaves nothing: webhooks and idempotency keys go with it.
 func (s *owners) EraseThread(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error { return s.deleteThread(ctx, t, id, owned.OfThread) })
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return s.deleteThread(ctx, t, id, owned.OfThread) })
 }
 
 // EraseTraces removes the webhooks and idempotency keys of a run, a cron or an assistant.
 func (s *owners) EraseTraces(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error { return owned.Of(t, tenantOf(ctx), id) })
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return owned.Of(t, scope.TenantOf(ctx), id) })
 }
 
 // EraseTask removes a task that has no runs, also one on another's thread; false where it has some.
 func (s *owners) EraseTask(ctx context.Context, id string) (removed bool, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		removed, err = owned.Task(t, tenantOf(ctx), id)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		removed, err = owned.Task(t, scope.TenantOf(ctx), id)
 		return err
 	})
 	return removed, err
@@ -80,23 +83,23 @@ func (s *owners) EraseTask(ctx context.Context, id string) (removed bool, err er
 
 // EraseCounts removes how much a key has used of its limits.
 func (s *owners) EraseCounts(ctx context.Context, key string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error { return owned.Counts(t, key) })
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return owned.Counts(t, key) })
 }
 
 // Overwriting and Rewrite are as of sqldb.DB.
 func (s *owners) Overwriting(ctx context.Context, do func() error) error {
-	return s.db.Overwriting(ctx, do)
+	return s.DB.Overwriting(ctx, do)
 }
 
-func (s *owners) Rewrite(ctx context.Context) (done bool, err error) { return s.db.Rewrite(ctx) }
+func (s *owners) Rewrite(ctx context.Context) (done bool, err error) { return s.DB.Rewrite(ctx) }
 
 // Copies are what agents have of a thread: the threads and tasks that its log, and its links, name. An agent that
 // was given a new one keeps the old. Each is there once, with its newest link.
 func (s *owners) Copies(ctx context.Context, threadID string) (list []mapping.Link, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := readThread(t, scopeOf(ctx), threadID)
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+		row, err := readThread(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
-			return noThread(err, threadID)
+			return record.NoThread(err, threadID)
 		}
 		list = nil
 		return errors.Join(linksOf(t, row.key, &list), linked(t, row.key, &list))
@@ -105,13 +108,13 @@ func (s *owners) Copies(ctx context.Context, threadID string) (list []mapping.Li
 }
 
 func linksOf(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
-	return t.Each(`SELECT body FROM links WHERE thread = $1`, in{thread}, func(scan func(...any) error) error {
+	return t.Each(`SELECT body FROM links WHERE thread = $1`, column.In{thread}, func(scan func(...any) error) error {
 		var body []byte
 		if err := scan(&body); err != nil {
 			return err
 		}
 		var l mapping.Link
-		err := decode(body, &l)
+		err := column.Decode(body, &l)
 		addCopy(list, l, l.Agent)
 		return err
 	})
@@ -120,15 +123,15 @@ func linksOf(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
 // linked reads the log. Of an event that does not name the agent the run does.
 func linked(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
 	return t.Each(`SELECT e.seq, e.head, coalesce(r.agent, '') FROM events e LEFT JOIN runs r ON r.id = e.run WHERE e.thread = $1 AND e.kind = 'linked' ORDER BY e.seq DESC`,
-		in{thread}, func(scan func(...any) error) error {
+		column.In{thread}, func(scan func(...any) error) error {
 			var seq int64
 			var body []byte
 			var agent string
-			if err := scan(&seq, sqldb.Unsealed(&body, eventHead, thread, &seq), &agent); err != nil || len(body) == 0 {
+			if err := scan(&seq, sqldb.Unsealed(&body, column.EventHead, thread, &seq), &agent); err != nil || len(body) == 0 {
 				return err
 			}
 			var h mapping.Head
-			err := decode(body, &h)
+			err := column.Decode(body, &h)
 			if h.Link != nil {
 				addCopy(list, *h.Link, cmp.Or(h.Link.Agent, agent))
 			}

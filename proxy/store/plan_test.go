@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
@@ -20,25 +22,25 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	runs := func(q RunQuery) (string, in) {
-		where, args := runFilter(scope{}, q)
-		return `SELECT ` + runColumns + ` WHERE ` + where + ` ORDER BY r.id ` + page(len(args)+1), append(args, limitOf(0), 0)
+	runs := func(q RunQuery) (string, column.In) {
+		where, args := runFilter(scope.Scope{}, q)
+		return `SELECT ` + runColumns + ` WHERE ` + where + ` ORDER BY r.id ` + column.Page(len(args)+1), append(args, column.LimitOf(0), 0)
 	}
-	tasks := func(q TaskQuery) (string, in) {
-		where, args := taskFilter(scope{}, q)
-		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + page(len(args)+1), append(args, limitOf(0), 0)
+	tasks := func(q TaskQuery) (string, column.In) {
+		where, args := taskFilter(scope.Scope{}, q)
+		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + column.Page(len(args)+1), append(args, column.LimitOf(0), 0)
 	}
-	for name, query := range map[string]func() (string, in){
-		"a task's runs":      func() (string, in) { return runs(RunQuery{ThreadID: "t", TaskID: "k"}) },
-		"a thread's runs":    func() (string, in) { return runs(RunQuery{ThreadID: "t"}) },
-		"an agent's in one":  func() (string, in) { return runs(RunQuery{ThreadID: "t", Agent: "a"}) },
-		"a thread's tasks":   func() (string, in) { return tasks(TaskQuery{ThreadID: "t"}) },
-		"an agent's tasks":   func() (string, in) { return tasks(TaskQuery{Agent: "a"}) },
-		"an agent's, in one": func() (string, in) { return tasks(TaskQuery{ThreadID: "t", Agent: "a"}) },
+	for name, query := range map[string]func() (string, column.In){
+		"a task's runs":      func() (string, column.In) { return runs(RunQuery{ThreadID: "t", TaskID: "k"}) },
+		"a thread's runs":    func() (string, column.In) { return runs(RunQuery{ThreadID: "t"}) },
+		"an agent's in one":  func() (string, column.In) { return runs(RunQuery{ThreadID: "t", Agent: "a"}) },
+		"a thread's tasks":   func() (string, column.In) { return tasks(TaskQuery{ThreadID: "t"}) },
+		"an agent's tasks":   func() (string, column.In) { return tasks(TaskQuery{Agent: "a"}) },
+		"an agent's, in one": func() (string, column.In) { return tasks(TaskQuery{ThreadID: "t", Agent: "a"}) },
 	} {
 		text, args := query()
 		var plan []string
-		err := s.db.ReadOne(ctx, func(x *sqldb.Tx) error {
+		err := s.base.DB.ReadOne(ctx, func(x *sqldb.Tx) error {
 			return x.Each(`EXPLAIN QUERY PLAN `+text, args, func(scan func(...any) error) error {
 				var id, parent, unused int
 				var detail string
@@ -68,7 +70,7 @@ func TestBacklogUsesIndexesOfWhatHasNotEnded(t *testing.T) {
 	defer s.Close()
 	for text, index := range map[string]string{countQueued: "runs_pending", countRunning: "runs_open", countHooks: "outbox_due"} {
 		var plan string
-		err := s.db.ReadOne(ctx, func(x *sqldb.Tx) error {
+		err := s.base.DB.ReadOne(ctx, func(x *sqldb.Tx) error {
 			return x.Until(`EXPLAIN QUERY PLAN `+text, nil, func(scan func(...any) error) (bool, error) {
 				var id, parent, unused int
 				return false, scan(&id, &parent, &unused, &plan)

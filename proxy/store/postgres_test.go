@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -165,13 +166,13 @@ func TestC2LeaseThatEndedIsTakenOver(t *testing.T) {
 		t.Fatal(d, taken)
 	}
 	_, _, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{update(`{"a":2}`)}})
-	if !errors.Is(err, store.ErrFenced) {
+	if !errors.Is(err, record.ErrFenced) {
 		t.Fatal(err)
 	}
-	if err := a.Release(a.ctx, c.Run.ID, c.Fence); !errors.Is(err, store.ErrFenced) {
+	if err := a.Release(a.ctx, c.Run.ID, c.Fence); !errors.Is(err, record.ErrFenced) {
 		t.Fatal(err)
 	}
-	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, store.ErrLapsed) {
+	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, record.ErrLapsed) {
 		t.Fatal(err)
 	}
 	a.ok(a.Beat(a.ctx, time.Minute))
@@ -187,7 +188,7 @@ func TestC3OwnLapsedRunHasANewFence(t *testing.T) {
 	a, _ := pair(t)
 	c := a.create(newThreadRun())
 	a.ok(a.Beat(a.ctx, -time.Second))
-	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, store.ErrLapsed) {
+	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, record.ErrLapsed) {
 		t.Fatal(err)
 	}
 	ids, taken, _ := a.claims()
@@ -195,7 +196,7 @@ func TestC3OwnLapsedRunHasANewFence(t *testing.T) {
 		t.Fatal(d, taken.Fence)
 	}
 	_, _, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token("1")}})
-	if !errors.Is(err, store.ErrFenced) {
+	if !errors.Is(err, record.ErrFenced) {
 		t.Fatal(err)
 	}
 }
@@ -318,12 +319,12 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	for _, s := range []*bench{a, b} {
-		if n := <-s.Notices(); n.Kind != store.NoticeAll {
+		if n := <-s.Notices(); n.Kind != record.NoticeAll {
 			t.Fatalf("%+v", n)
 		}
 	}
 	c := a.create(newThreadRun())
-	want := func(kind store.NoticeKind) {
+	want := func(kind record.NoticeKind) {
 		t.Helper()
 		deadline := time.After(time.Minute)
 		for {
@@ -338,15 +339,15 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 		}
 	}
 	a.append(c, token("1"))
-	want(store.NoticeLogged)
+	want(record.NoticeLogged)
 	next := a.create(newRun(c.Thread.ID, mapping.StrategyEnqueue))
-	want(store.NoticePending)
+	want(record.NoticePending)
 	a.ok(a.RequestStop(a.ctx, c.Run.ID, ""))
-	want(store.NoticeStop)
+	want(record.NoticeStop)
 	a.end(c, mapping.RunInterrupted)
-	want(store.NoticePending)
+	want(record.NoticePending)
 	a.ok(a.DeleteRun(a.ctx, c.Thread.ID, c.Run.ID))
-	want(store.NoticeGone)
+	want(record.NoticeGone)
 	select {
 	case n := <-a.Notices():
 		t.Fatalf("a process heard itself: %+v", n)
@@ -388,12 +389,12 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
-	if n := <-b.Notices(); n.Kind != store.NoticeAll {
+	if n := <-b.Notices(); n.Kind != record.NoticeAll {
 		t.Fatalf("%+v", n)
 	}
 	go func() { // as the engine does
 		for n := range b.Notices() {
-			if n.Kind == store.NoticeDue {
+			if n.Kind == record.NoticeDue {
 				b.RingDue(n.About)
 			}
 		}
@@ -435,7 +436,7 @@ func TestC5LostNoticesAreMadeUpFor(t *testing.T) {
 		for {
 			select {
 			case n := <-a.Notices():
-				if n.Kind == store.NoticeAll {
+				if n.Kind == record.NoticeAll {
 					return
 				}
 			case <-deadline:

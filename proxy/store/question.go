@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -22,7 +24,7 @@ import (
 
 // closeQuestions closes those of the open questions that a run closes by its start, and
 // returns the rest.
-func closeQuestions(t *sqldb.Tx, at runKey, open []mapping.Interrupt, forks bool) ([]mapping.Interrupt, error) {
+func closeQuestions(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt, forks bool) ([]mapping.Interrupt, error) {
 	if len(open) == 0 {
 		return open, nil
 	}
@@ -34,19 +36,19 @@ func closeQuestions(t *sqldb.Tx, at runKey, open []mapping.Interrupt, forks bool
 	if err != nil || len(left) == len(open) {
 		return left, err
 	}
-	body, err := encodeInterrupts(left)
+	body, err := column.EncodeInterrupts(left)
 	if err != nil {
 		return nil, err
 	}
-	return left, t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, at.thread, t.Sealed(body, threadInterrupts, at.thread))
+	return left, t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, at.Thread, t.Sealed(body, column.ThreadInterrupts, at.Thread))
 }
 
 // othersOpen are those of the open questions that other tasks than a run's wait with.
-func othersOpen(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
+func othersOpen(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
 	for _, q := range open {
 		var others bool
 		err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs q, runs r WHERE q.thread = $1 AND q.run_id = $2 AND r.id = $3 AND q.task <> r.task)`,
-			in{at.thread, q.Run, at.run}, out{&others})
+			column.In{at.Thread, q.Run, at.Run}, column.Out{&others})
 		if err != nil {
 			return nil, err
 		}
@@ -58,11 +60,11 @@ func othersOpen(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mappin
 }
 
 // keptBeside are those of the open questions that a run does not close by its start.
-func keptBeside(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
+func keptBeside(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
 	if len(open) == 0 {
 		return nil, nil
 	}
-	r, err := readRun(t, `r.id = $1`, at.run)
+	r, err := readRun(t, `r.id = $1`, at.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +72,7 @@ func keptBeside(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mappin
 	for _, q := range open {
 		var others bool
 		err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND run_id = $2 AND task <> $3 AND (agent <> $4 OR $5))`,
-			in{at.thread, q.Run, r.task, r.Agent, beside}, out{&others})
+			column.In{at.Thread, q.Run, r.task, r.Agent, beside}, column.Out{&others})
 		if err != nil {
 			return nil, err
 		}
@@ -82,8 +84,8 @@ func keptBeside(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mappin
 }
 
 // closeThreadQuestions is closeQuestions of those that stand in the thread's row.
-func closeThreadQuestions(t *sqldb.Tx, at runKey) error {
-	open, err := openQuestions(t, at.thread)
+func closeThreadQuestions(t *sqldb.Tx, at record.RunKey) error {
+	open, err := openQuestions(t, at.Thread)
 	if err != nil {
 		return err
 	}
@@ -93,16 +95,16 @@ func closeThreadQuestions(t *sqldb.Tx, at runKey) error {
 
 func openQuestions(t *sqldb.Tx, thread int64) (open []mapping.Interrupt, err error) {
 	var body []byte
-	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, in{thread}, out{sqldb.Unsealed(&body, threadInterrupts, thread)}); err != nil {
+	if err := t.Get(`SELECT interrupts FROM threads WHERE id = $1`, column.In{thread}, column.Out{sqldb.Unsealed(&body, column.ThreadInterrupts, thread)}); err != nil {
 		return nil, err
 	}
-	return open, decode(body, &open)
+	return open, column.Decode(body, &open)
 }
 
 // joinQuestions says in an end who asks, and adds what others of the thread have asked: a
 // run that ends does not answer their questions.
-func joinQuestions(t *sqldb.Tx, at runKey, runID string, e *End) error {
-	open, err := openQuestions(t, at.thread)
+func joinQuestions(t *sqldb.Tx, at record.RunKey, runID string, e *End) error {
+	open, err := openQuestions(t, at.Thread)
 	if err != nil {
 		return err
 	}
@@ -129,10 +131,10 @@ func withdrawQuestions(t *sqldb.Tx, row runRow) error {
 	if err != nil || len(left) == len(open) {
 		return err
 	}
-	body, err := encodeInterrupts(left)
+	body, err := column.EncodeInterrupts(left)
 	if err != nil {
 		return err
 	}
 	return t.Put(`UPDATE threads SET interrupts = $2, status = CASE WHEN status = 'interrupted' AND $3 THEN 'idle' ELSE status END WHERE id = $1`,
-		row.thread, t.Sealed(body, threadInterrupts, row.thread), len(left) == 0)
+		row.thread, t.Sealed(body, column.ThreadInterrupts, row.thread), len(left) == 0)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -26,7 +27,7 @@ func (s *rates) TakeRate(ctx context.Context, name string, cost, span time.Durat
 	if cost >= 0 {
 		lost = max(1, lost)
 	}
-	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		wait = 0
 		if _, err := t.Exec(`INSERT INTO rates (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Now-long); err != nil {
 			return err
@@ -34,11 +35,11 @@ func (s *rates) TakeRate(ctx context.Context, name string, cost, span time.Durat
 		var used int64
 		err := t.Get(`UPDATE rates SET at_us = CASE WHEN at_us < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE at_us END + CAST($3 AS BIGINT)
  WHERE name = $1 AND CASE WHEN at_us < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE at_us END + CAST($3 AS BIGINT) <= CAST($4 AS BIGINT) RETURNING at_us`,
-			in{name, t.Now - long, lost, t.Now}, out{&used})
+			column.In{name, t.Now - long, lost, t.Now}, column.Out{&used})
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, in{name}, out{&used}); err != nil {
+		if err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, column.In{name}, column.Out{&used}); err != nil {
 			return err
 		}
 		if used > t.Now+setBack {
@@ -55,9 +56,9 @@ func (s *rates) TakeRate(ctx context.Context, name string, cost, span time.Durat
 
 // RateLeft is how long a line is.
 func (s *rates) RateLeft(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		used := t.Now - span.Microseconds()
-		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, in{name}, out{&used})
+		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, column.In{name}, column.Out{&used})
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
@@ -69,11 +70,11 @@ func (s *rates) RateLeft(ctx context.Context, name string, span time.Duration) (
 
 // Usage is how much there is of what a quota counts, of the principal's key or of its tenant.
 func (s *rates) Usage(ctx context.Context, limit, of string, who mapping.Principal) (int64, error) {
-	return s.quotas.Usage(ctx, s.db, limit, of, who.Tenant, who.ID)
+	return s.Quotas.Usage(ctx, s.DB, limit, of, who.Tenant, who.ID)
 }
 
 // CountAnew has what quotas count be counted anew when it is next added to: what was added while none
 // held was not counted. It belongs to no tenant.
 func (s *rates) CountAnew(ctx context.Context) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error { return t.Put(`DELETE FROM quota_counts`) })
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return t.Put(`DELETE FROM quota_counts`) })
 }

@@ -32,12 +32,12 @@ func TestD1LateRecoveryLeavesUpdatesAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := s.owner
-	s.owner = "an earlier process"
+	owner := s.base.Owner
+	s.base.Owner = "an earlier process"
 	if _, err := s.HoldUpdate(ctx, threads[1], "", Key{}); err != nil {
 		t.Fatal(err)
 	}
-	s.owner = owner
+	s.base.Owner = owner
 	if err := s.Recover(ctx); err != nil {
 		t.Fatal(err)
 	}

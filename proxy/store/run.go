@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/listing"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -43,29 +46,29 @@ func readRun(t *sqldb.Tx, where string, args ...any) (row runRow, err error) {
 func (r *runRow) scan(scan func(...any) error) error {
 	var options, fault []byte
 	var created, updated, started, ended, after int64
-	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.thread, &r.task, &r.fence, &r.holder, &r.from, &r.last, &r.Tenant, &r.Owner, &r.ThreadID, &r.TaskID, &r.Agent,
-		&r.AssistantID, (*string)(&r.Status), &r.Parked, sqldb.Unsealed(rawOf(&r.Kwargs), runKwargs, &r.ID), (*string)(&r.Multitask), (*string)(&r.Flavour),
-		sqldb.Unsealed(&options, runOptions, &r.ID), &r.Base, &r.Attempt, sqldb.Unsealed(&fault, runFault, &r.ID), &r.CancelReason, &created, &updated, &started, &ended, &after)
+	err := scan(&r.ID, column.RawOf(&r.Metadata), &r.key, &r.thread, &r.task, &r.fence, &r.holder, &r.from, &r.last, &r.Tenant, &r.Owner, &r.ThreadID, &r.TaskID, &r.Agent,
+		&r.AssistantID, (*string)(&r.Status), &r.Parked, sqldb.Unsealed(column.RawOf(&r.Kwargs), column.RunKwargs, &r.ID), (*string)(&r.Multitask), (*string)(&r.Flavour),
+		sqldb.Unsealed(&options, column.RunOptions, &r.ID), &r.Base, &r.Attempt, sqldb.Unsealed(&fault, column.RunFault, &r.ID), &r.CancelReason, &created, &updated, &started, &ended, &after)
 	if err != nil {
 		return err
 	}
 	r.size = len(r.Metadata) + len(r.Kwargs) + len(options) + len(fault)
-	r.CreatedAt, r.UpdatedAt, r.StartedAt = timeOf(created), timeOf(updated), timeOf(started)
-	r.EndedAt, r.RunAfter = timeOf(ended), timeOf(after)
-	if err := decode(options, &r.Options); err != nil {
+	r.CreatedAt, r.UpdatedAt, r.StartedAt = column.TimeOf(created), column.TimeOf(updated), column.TimeOf(started)
+	r.EndedAt, r.RunAfter = column.TimeOf(ended), column.TimeOf(after)
+	if err := column.Decode(options, &r.Options); err != nil {
 		return err
 	}
 	if len(fault) == 0 {
 		return nil
 	}
 	r.Fault = new(mapping.Fault)
-	return decode(fault, r.Fault)
+	return column.Decode(fault, r.Fault)
 }
 
 // Run finds a run; threadID may be "".
 func (s *runs) Run(ctx context.Context, threadID, runID string) (r mapping.Run, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		r = row.Run
 		return err
 	})
@@ -82,26 +85,26 @@ type RunState struct {
 // RunState finds how a run stands, without the request that it was made by, which may be
 // long; threadID may be "".
 func (s *runs) RunState(ctx context.Context, threadID, runID string) (r RunState, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		sc := scopeOf(ctx)
-		where, args := sc.narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.tenant, threadID)
-		err := t.Get(`SELECT r.status, r.parked, r.base FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where, args, out{(*string)(&r.Status), &r.Parked, &r.Base})
-		return noRun(err, runID)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		sc := scope.ScopeOf(ctx)
+		where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.Tenant, threadID)
+		err := t.Get(`SELECT r.status, r.parked, r.base FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where, args, column.Out{(*string)(&r.Status), &r.Parked, &r.Base})
+		return record.NoRun(err, runID)
 	})
 	return r, err
 }
 
-func findRun(t *sqldb.Tx, sc scope, threadID, runID string) (runRow, error) {
-	where, args := sc.narrow(`r.run_id = $1 AND r.tenant = $2`, runID, sc.tenant)
+func findRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error) {
+	where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2`, runID, sc.Tenant)
 	row, err := readRun(t, where, args...)
 	if err == nil && threadID != "" && row.ThreadID != threadID {
 		err = sql.ErrNoRows
 	}
-	return row, noRun(err, runID)
+	return row, record.NoRun(err, runID)
 }
 
 // holdRun is findRun with the run's thread held.
-func holdRun(t *sqldb.Tx, sc scope, threadID, runID string) (runRow, error) {
+func holdRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error) {
 	row, err := findRun(t, sc, threadID, runID)
 	if err != nil || !t.Shared() {
 		return row, err
@@ -128,58 +131,58 @@ type RunQuery struct {
 // Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata
 // is matched by containment.
 func (s *runs) Runs(ctx context.Context, q RunQuery) ([]mapping.Run, error) {
-	found, err := s.find(ctx, q, listWhole)
-	return found.rows, err
+	found, err := s.find(ctx, q, listing.Whole)
+	return found.Rows, err
 }
 
 // SearchRuns is Runs of which few megabytes are held at a time: a run is yielded as it is by
 // then, and one that was removed meanwhile is left out. It is ranged over once.
 func (s *runs) SearchRuns(ctx context.Context, q RunQuery) iter.Seq2[mapping.Run, error] {
-	found, err := s.find(ctx, q, listAtOnce)
+	found, err := s.find(ctx, q, listing.AtOnce)
 	if err != nil {
-		return failed[mapping.Run](err)
+		return listing.Failed[mapping.Run](err)
 	}
-	sc := scopeOf(ctx)
-	return found.each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
+	sc := scope.ScopeOf(ctx)
+	return found.Each(ctx, s.DB, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
 		row, err := findRun(t, sc, "", id)
 		return row.Run, row.size, err
 	})
 }
 
 // find lists runs, the first of them with all that they have.
-func (s *runs) find(ctx context.Context, q RunQuery, room int) (found longList[mapping.Run], err error) {
-	where, args := runFilter(scopeOf(ctx), q)
+func (s *runs) find(ctx context.Context, q RunQuery, room int) (found listing.Long[mapping.Run], err error) {
+	where, args := runFilter(scope.ScopeOf(ctx), q)
 	order := ` ORDER BY r.id DESC `
 	if q.OldestFirst {
 		order = ` ORDER BY r.id `
 	}
-	keep, limit, offset := containing(q.Metadata), limitOf(q.Limit), q.Offset
+	keep, limit, offset := listing.Containing(q.Metadata), column.LimitOf(q.Limit), q.Offset
 	says := saying(q.Text)
 	chosen := keep != nil || says != nil
 	if chosen {
-		limit, offset = limitOf(0), 0
+		limit, offset = column.LimitOf(0), 0
 	}
-	text := `SELECT ` + runColumns + ` WHERE ` + where + order + page(len(args)+1)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		found = longList[mapping.Run]{room: room}
-		pick := picker{}
+	text := `SELECT ` + runColumns + ` WHERE ` + where + order + column.Page(len(args)+1)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		found = listing.Long[mapping.Run]{Room: room}
+		pick := listing.Picker{}
 		if chosen {
-			pick = picker{limit: q.Limit, offset: q.Offset}
+			pick = listing.Picker{Limit: q.Limit, Offset: q.Offset}
 		}
 		return t.Until(text, append(args[:len(args):len(args)], limit, offset), func(scan func(...any) error) (bool, error) {
 			var row runRow
-			err := firstColumns(scan, runWidth, &row.ID, rawOf(&row.Metadata))
+			err := listing.FirstColumns(scan, runWidth, &row.ID, column.RawOf(&row.Metadata))
 			if err != nil || keep != nil && !keep(row.Metadata) {
 				return err == nil, err
 			}
-			if says != nil || !found.full() {
+			if says != nil || !found.Full() {
 				err = row.scan(scan)
 			}
-			if err != nil || says != nil && !says(&row.Run) || !pick.take() {
+			if err != nil || says != nil && !says(&row.Run) || !pick.Take() {
 				return err == nil, err
 			}
-			found.add(row.ID, row.Run, row.size)
-			return !pick.full(), err
+			found.Add(row.ID, row.Run, row.size)
+			return !pick.Full(), err
 		})
 	})
 	return found, err
@@ -187,8 +190,8 @@ func (s *runs) find(ctx context.Context, q RunQuery, room int) (found longList[m
 
 // runFilter names threads and tasks by their keys: a join on their ids, with
 // runs in their order, has SQLite walk through all runs there are.
-func runFilter(sc scope, q RunQuery) (where string, args in) {
-	where, args = sc.narrow(`r.tenant = $1`, sc.tenant)
+func runFilter(sc scope.Scope, q RunQuery) (where string, args column.In) {
+	where, args = sc.Narrow(`r.tenant = $1`, sc.Tenant)
 	for _, f := range []struct{ before, value, after string }{
 		{`r.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = `, q.ThreadID, `)`},
 		{`r.task = (SELECT id FROM tasks WHERE tenant = $1 AND task_id = `, q.TaskID, `)`},
@@ -198,11 +201,11 @@ func runFilter(sc scope, q RunQuery) (where string, args in) {
 	} {
 		if f.value != "" {
 			args = append(args, f.value)
-			where += ` AND ` + f.before + list(len(args), 1) + f.after
+			where += ` AND ` + f.before + column.List(len(args), 1) + f.after
 		}
 	}
 	if len(q.Status) > 0 { // there are few
-		where += ` AND r.status IN (` + list(len(args)+1, len(q.Status)) + `)`
+		where += ` AND r.status IN (` + column.List(len(args)+1, len(q.Status)) + `)`
 		for _, st := range q.Status {
 			args = append(args, string(st))
 		}
@@ -212,41 +215,19 @@ func runFilter(sc scope, q RunQuery) (where string, args in) {
 
 // made adds when runs were made. A run that a list was left at may have gone: then those come that were made before
 // the next one.
-func made(where string, args in, q RunQuery) (string, in) {
+func made(where string, args column.In, q RunQuery) (string, column.In) {
 	if !q.Since.IsZero() {
-		args = append(args, micros(q.Since))
-		where += ` AND r.created_us >= ` + list(len(args), 1)
+		args = append(args, column.Micros(q.Since))
+		where += ` AND r.created_us >= ` + column.List(len(args), 1)
 	}
 	if !q.Until.IsZero() {
-		args = append(args, micros(q.Until))
-		where += ` AND r.created_us <= ` + list(len(args), 1)
+		args = append(args, column.Micros(q.Until))
+		where += ` AND r.created_us <= ` + column.List(len(args), 1)
 	}
 	if q.BeforeRun != "" {
-		args = append(args, q.BeforeRun, micros(q.BeforeTime))
-		where += ` AND r.id < coalesce((SELECT id FROM runs WHERE tenant = $1 AND run_id = ` + list(len(args)-1, 1) +
-			`), (SELECT min(id) FROM runs WHERE tenant = $1 AND created_us >= ` + list(len(args), 1) + `), 9223372036854775807)`
+		args = append(args, q.BeforeRun, column.Micros(q.BeforeTime))
+		where += ` AND r.id < coalesce((SELECT id FROM runs WHERE tenant = $1 AND run_id = ` + column.List(len(args)-1, 1) +
+			`), (SELECT min(id) FROM runs WHERE tenant = $1 AND created_us >= ` + column.List(len(args), 1) + `), 9223372036854775807)`
 	}
 	return where, args
-}
-
-// picker applies offset and limit to what passed a filter.
-type picker struct{ limit, offset, seen, taken int }
-
-func (p *picker) take() bool {
-	p.seen++
-	if p.seen <= p.offset || p.full() {
-		return false
-	}
-	p.taken++
-	return true
-}
-
-func (p *picker) full() bool { return p.limit > 0 && p.taken >= p.limit }
-
-// containing makes the filter of a metadata search: nil when all pass.
-func containing(want json.RawMessage) func(json.RawMessage) bool {
-	if len(want) == 0 || string(want) == "{}" || string(want) == "null" {
-		return nil
-	}
-	return func(doc json.RawMessage) bool { return rawjson.Contains(doc, want) }
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -41,7 +43,7 @@ func (x *createRunTx) active() (list []runRow, err error) {
 	}
 	var keys []int64
 	err = x.Until(`SELECT 0 AS id, '~' AS status FROM updates WHERE thread = $1
- UNION ALL SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, in{x.thread.key},
+ UNION ALL SELECT id, status FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id`, column.In{x.thread.key},
 		func(scan func(...any) error) (bool, error) {
 			var key int64
 			var status string
@@ -68,7 +70,7 @@ func (x *createRunTx) active() (list []runRow, err error) {
 
 // amongShared reports whether every run of the thread lets others run beside it.
 func (x *createRunTx) amongShared() (ok bool, err error) {
-	err = x.Get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, in{x.thread.key}, out{&ok})
+	err = x.Get(`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND concurrent = 0)`, column.In{x.thread.key}, column.Out{&ok})
 	return ok, err
 }
 
@@ -80,7 +82,7 @@ func (x *createRunTx) yield(active []runRow, strategy mapping.Strategy) error {
 	case mapping.StrategyInterrupt, mapping.StrategyRollback:
 		note := displacing(x.n.Run, x.n.Run.RunAfter.IsZero())
 		if strategy == mapping.StrategyRollback && x.n.Run.RunAfter.IsZero() {
-			x.n.Run.RunAfter = timeOf(x.Now + rollbackTime.Microseconds())
+			x.n.Run.RunAfter = column.TimeOf(x.Now + rollbackTime.Microseconds())
 		}
 		return x.displace(active, note)
 	default:
@@ -108,8 +110,8 @@ const rollbackTime = 30 * time.Second
 
 // MakeDue lets a pending run start as soon as its thread is free.
 func (s *runs) MakeDue(ctx context.Context, runID string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, tenantOf(ctx), runID)
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, scope.TenantOf(ctx), runID)
 		return err
 	})
 }
@@ -117,7 +119,7 @@ func (s *runs) MakeDue(ctx context.Context, runID string) error {
 // waitsFor says of a run that holds the thread when it is to start, if it only waits
 // for that.
 func (x *createRunTx) waitsFor(r mapping.Run) string {
-	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || micros(r.RunAfter) <= x.Now {
+	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || column.Micros(r.RunAfter) <= x.Now {
 		return ""
 	}
 	return ", which is to start at " + r.RunAfter.UTC().Format(time.RFC3339)

@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -27,12 +30,12 @@ const runCallsKept = 256
 // disk. ErrFenced when the run is not held any more. The fence is what it is allowed by: the tenant is
 // not looked at.
 func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, calls []RunCall) error {
-	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var run, last int64
 		err := t.Get(`SELECT id, (SELECT coalesce(max(n), 0) FROM run_calls WHERE run = runs.id) FROM runs WHERE run_id = $1 AND holder = $2 AND fence = $3`,
-			in{runID, s.owner, fence}, out{&run, &last})
+			column.In{runID, s.Owner, fence}, column.Out{&run, &last})
 		if errors.Is(err, sql.ErrNoRows) {
-			return ErrFenced
+			return record.ErrFenced
 		}
 		if err != nil {
 			return err
@@ -42,7 +45,7 @@ func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, cal
 			n := last + c.N
 			newest = max(newest, n)
 			if err := t.Put(`INSERT INTO run_calls (run, n, head, sent, received) VALUES ($1, $2, $3, $4, $5)`, run, n,
-				t.Sealed(c.Head, runCallHead, run, n), t.Sealed(c.Sent, runCallSent, run, n), t.Sealed(c.Received, runCallReceived, run, n)); err != nil {
+				t.Sealed(c.Head, column.RunCallHead, run, n), t.Sealed(c.Sent, column.RunCallSent, run, n), t.Sealed(c.Received, column.RunCallReceived, run, n)); err != nil {
 				return err
 			}
 		}
@@ -52,15 +55,15 @@ func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, cal
 
 // Calls are those of a run, oldest first, without their bodies; threadID may be "".
 func (s *runCalls) Calls(ctx context.Context, threadID, runID string) (calls []RunCall, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		calls = nil
-		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
-		return t.Each(`SELECT n, head FROM run_calls WHERE run = $1 ORDER BY n`, in{row.key}, func(scan func(...any) error) error {
+		return t.Each(`SELECT n, head FROM run_calls WHERE run = $1 ORDER BY n`, column.In{row.key}, func(scan func(...any) error) error {
 			var c RunCall
-			err := scan(&c.N, sqldb.Unsealed(&c.Head, runCallHead, row.key, &c.N))
+			err := scan(&c.N, sqldb.Unsealed(&c.Head, column.RunCallHead, row.key, &c.N))
 			calls = append(calls, c)
 			return err
 		})
@@ -70,14 +73,14 @@ func (s *runCalls) Calls(ctx context.Context, threadID, runID string) (calls []R
 
 // Call is one of a run's, with its bodies; sql.ErrNoRows where it is not kept.
 func (s *runCalls) Call(ctx context.Context, threadID, runID string, n int64) (c RunCall, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
 		c.N = n
-		return t.Get(`SELECT head, sent, received FROM run_calls WHERE run = $1 AND n = $2`, in{row.key, n},
-			out{sqldb.Unsealed(&c.Head, runCallHead, row.key, n), sqldb.Unsealed(&c.Sent, runCallSent, row.key, n), sqldb.Unsealed(&c.Received, runCallReceived, row.key, n)})
+		return t.Get(`SELECT head, sent, received FROM run_calls WHERE run = $1 AND n = $2`, column.In{row.key, n},
+			column.Out{sqldb.Unsealed(&c.Head, column.RunCallHead, row.key, n), sqldb.Unsealed(&c.Sent, column.RunCallSent, row.key, n), sqldb.Unsealed(&c.Received, column.RunCallReceived, row.key, n)})
 	})
 	return c, err
 }

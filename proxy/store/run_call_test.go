@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/record"
 )
 
 // TestCallsOfRuns: they are read by who may see the run, the newest are kept, and they go with the run.
@@ -22,7 +23,7 @@ func TestCallsOfRuns(t *testing.T) {
 		}
 		b.ok(b.KeepCalls(b.ctx, c.Run.ID, c.Fence, many))
 		b.ok(b.KeepCalls(b.ctx, c.Run.ID, c.Fence, many))
-		if err := b.KeepCalls(b.ctx, c.Run.ID, c.Fence+1, many); !errors.Is(err, store.ErrFenced) {
+		if err := b.KeepCalls(b.ctx, c.Run.ID, c.Fence+1, many); !errors.Is(err, record.ErrFenced) {
 			t.Errorf("under another fence: %v", err)
 		}
 		list, err := b.Calls(b.ctx, c.Thread.ID, c.Run.ID)

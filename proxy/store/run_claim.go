@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -36,7 +39,7 @@ func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bo
 	// Looking costs nobody the writer; what was seen is looked at again there.
 	var due int64
 	seen := false
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, _, err := claimable(t, full)
 		seen = key != 0
 		if err != nil || seen {
@@ -46,9 +49,9 @@ func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bo
 		return err
 	})
 	if err != nil || !seen {
-		return Claimed{}, false, timeOf(due), err
+		return Claimed{}, false, column.TimeOf(due), err
 	}
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		key, taken, err := holdClaimable(t, full)
 		if err != nil || key == 0 {
 			ok = false
@@ -77,7 +80,7 @@ func holdClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error
 // holdIf holds the thread of a run, and reports whether it may be claimed still.
 func holdIf(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	var thread int64
-	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, in{key}, out{&thread}); err != nil {
+	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, column.In{key}, column.Out{&thread}); err != nil {
 		return false, ifAny(err)
 	}
 	if err := lockThread(t, thread); err != nil {
@@ -85,9 +88,9 @@ func holdIf(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	}
 	var id int64
 	if taken {
-		err = t.Get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, in{key}, out{&id})
+		err = t.Get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, column.In{key}, column.Out{&id})
 	} else {
-		err = t.Get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, in{key, t.Now}, out{&id})
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, column.In{key, t.Now}, column.Out{&id})
 	}
 	return err == nil, ifAny(err)
 }
@@ -110,7 +113,7 @@ const (
 )
 
 func nextDue(t *sqldb.Tx) (due int64, err error) {
-	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, in{t.Now}, out{&due})
+	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, column.In{t.Now}, column.Out{&due})
 	return due, err
 }
 
@@ -138,7 +141,7 @@ func claimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 	agent := ""
 	for {
-		err := t.Get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, in{agent}, out{&agent})
+		err := t.Get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, column.In{agent}, column.Out{&agent})
 		if errors.Is(err, sql.ErrNoRows) {
 			return oldest, nil
 		}
@@ -149,7 +152,7 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 			continue
 		}
 		var id int64
-		err = t.Get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, in{agent, t.Now}, out{&id})
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, column.In{agent, t.Now}, column.Out{&id})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return 0, err
 		}
@@ -162,13 +165,13 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 // claim makes this process the holder of a run, under a new fence.
 func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error) {
 	first, from := false, ""
-	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, in{key}, out{&first, &from}); err != nil {
+	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, column.In{key}, column.Out{&first, &from}); err != nil {
 		return c, err
 	}
 	if _, err := t.Exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
  from_seq = CASE WHEN started_us = 0 THEN (SELECT seq FROM thread_seq WHERE thread = runs.thread) ELSE from_seq END,
  base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END,
- started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.owner, t.Now); err != nil {
+ started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.Owner, t.Now); err != nil {
 		return c, err
 	}
 	row, err := readRun(t, `r.id = $1`, key)
@@ -187,7 +190,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 			return c, err
 		}
 		th.Head = row.Base
-		if th.Interrupts, err = closeQuestions(t, runKey{run: key, thread: row.thread}, th.Interrupts, true); err != nil {
+		if th.Interrupts, err = closeQuestions(t, record.RunKey{Run: key, Thread: row.thread}, th.Interrupts, true); err != nil {
 			return c, err
 		}
 	}
@@ -196,17 +199,17 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 		return c, err
 	}
 	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key, row.to())
-	name, at := row.ID, runKey{run: row.key, thread: row.thread, overlaps: row.Options.MayOverlap}
-	t.After(func() { s.keys.Add(name, at) })
-	running := time.Duration(t.Now-micros(row.StartedAt)) * time.Microsecond
+	name, at := row.ID, record.RunKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
+	t.After(func() { s.Keys.Add(name, at) })
+	running := time.Duration(t.Now-column.Micros(row.StartedAt)) * time.Microsecond
 	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, err
 }
 
 // ClaimParked takes a parked run for its next step. Conflict when it is not
 // parked any more.
 func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdRun(t, scopeOf(ctx), "", runID)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdRun(t, scope.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -222,13 +225,13 @@ func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err 
 // Release hands a run of this process back: its lease ends at once, and another
 // process, or this one, may claim it. ErrFenced when it is not held any more.
 func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		n, err := t.Exec(`UPDATE runs SET left_by = holder, holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
-			runID, s.owner, fence, t.Now)
+			runID, s.Owner, fence, t.Now)
 		if err == nil && n == 0 {
-			return ErrFenced
+			return record.ErrFenced
 		}
-		s.notify(t, NoticePending, "")
+		s.Notify(t, record.NoticePending, "")
 		return err
 	})
 }
@@ -236,8 +239,8 @@ func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
 // RequestStop notes on a running run that its owner must stop it, and why; the owner learns it by
 // StopRequests. Conflict when the run has ended.
 func (s *claims) RequestStop(ctx context.Context, runID, reason string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdRun(t, scopeOf(ctx), "", runID)
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := holdRun(t, scope.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -249,7 +252,7 @@ func (s *claims) RequestStop(ctx context.Context, runID, reason string) error {
 }
 
 func (s *base) noteStop(t *sqldb.Tx, row runRow, action, reason string) error {
-	s.notify(t, NoticeStop, row.ID)
+	s.Notify(t, record.NoticeStop, row.ID)
 	return t.Put(`UPDATE runs SET stop = $2, cancel_reason = $3 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action, reason)
 }
 
@@ -257,8 +260,8 @@ func (s *base) noteStop(t *sqldb.Tx, row runRow, action, reason string) error {
 // or should. All tenants.
 func (s *claims) Held(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
-	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, in{s.owner}, func(scan func(...any) error) error {
+	err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, column.In{s.Owner}, func(scan func(...any) error) error {
 			var id string
 			var fence int64
 			err := scan(&id, &fence)
@@ -278,8 +281,8 @@ type StopRequest struct {
 // StopRequests are those on the runs held by this process, by run id. All tenants.
 func (s *claims) StopRequests(ctx context.Context) (map[string]StopRequest, error) {
 	found := make(map[string]StopRequest)
-	err := s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, in{s.owner}, func(scan func(...any) error) error {
+	err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, column.In{s.Owner}, func(scan func(...any) error) error {
 			var id string
 			var asked StopRequest
 			err := scan(&id, &asked.Action, &asked.Reason)
@@ -292,9 +295,9 @@ func (s *claims) StopRequests(ctx context.Context) (map[string]StopRequest, erro
 
 // Waiting reports whether any run waits to be claimed, now or later. All tenants.
 func (s *claims) Waiting(ctx context.Context) (some bool, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
-			nil, out{&some})
+			nil, column.Out{&some})
 	})
 	return some, err
 }
@@ -302,7 +305,7 @@ func (s *claims) Waiting(ctx context.Context) (some bool, err error) {
 // Unpulled lists the active runs whose steps a client has to ask for: parked ones,
 // and those that go on by themselves while their steps are handed out. All tenants.
 func (s *claims) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow
 			err := row.scan(scan)

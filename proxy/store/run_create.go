@@ -7,6 +7,9 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -68,7 +71,7 @@ type Created struct {
 // that starts elsewhere than at the head moves the head there.
 func (s *runs) CreateRun(ctx context.Context, n RunCreation) (c Created, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		x := createRunTx{s: s, Tx: t, principal: p, n: n}
 		if err := x.make(); err != nil {
 			return err
@@ -83,7 +86,7 @@ func (s *runs) CreateRun(ctx context.Context, n RunCreation) (c Created, err err
 // refuses all, and none of them begins before all are there.
 func (s *runs) CreateRuns(ctx context.Context, list []RunCreation) (made []Created, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		made = make([]Created, len(list))
 		for i, n := range list {
 			x := createRunTx{s: s, Tx: t, principal: p, n: n}
@@ -122,10 +125,10 @@ func (x *createRunTx) make() error {
 	}
 	x.made.Thread = x.thread.Thread
 	if !x.made.Claimed {
-		x.s.notify(x.Tx, NoticePending, "")
+		x.s.Notify(x.Tx, record.NoticePending, "")
 	}
-	name, key := x.made.Run.ID, runKey{run: x.run, thread: x.thread.key, overlaps: x.made.Run.Options.MayOverlap}
-	x.After(func() { x.s.keys.Add(name, key) })
+	name, key := x.made.Run.ID, record.RunKey{Run: x.run, Thread: x.thread.key, Overlaps: x.made.Run.Options.MayOverlap}
+	x.After(func() { x.s.Keys.Add(name, key) })
 	return nil
 }
 
@@ -145,7 +148,7 @@ func (x *createRunTx) key() Key {
 }
 
 func (x *createRunTx) found(id string) error {
-	row, err := findRun(x.Tx, scopeFor(x.principal), "", id)
+	row, err := findRun(x.Tx, scope.ScopeFor(x.principal), "", id)
 	if err != nil {
 		return err
 	}
@@ -157,19 +160,19 @@ func (x *createRunTx) found(id string) error {
 // place finds or makes the thread.
 func (x *createRunTx) place() (err error) {
 	if x.n.Thread == nil {
-		x.thread, err = readLocked(x.Tx, scopeFor(x.principal), x.n.Run.ThreadID)
-		return noThread(err, x.n.Run.ThreadID)
+		x.thread, err = readLocked(x.Tx, scope.ScopeFor(x.principal), x.n.Run.ThreadID)
+		return record.NoThread(err, x.n.Run.ThreadID)
 	}
 	th := *x.n.Thread
-	if th.Metadata, err = fillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
+	if th.Metadata, err = column.FillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
 		return err
 	}
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
-	x.thread, x.fresh, err = x.s.insertThread(x.Tx, x.principal, th, withAgent("", x.n.Run.Agent))
+	x.thread, x.fresh, err = x.s.insertThread(x.Tx, x.principal, th, scope.WithAgent("", x.n.Run.Agent))
 	if err == nil && !x.fresh && x.n.MustNotExist {
-		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already.", th.ID)
+		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already.", th.ID)
 	}
-	return noThread(err, th.ID)
+	return record.NoThread(err, th.ID)
 }
 
 // lineage finds or makes the task.
@@ -179,7 +182,7 @@ func (x *createRunTx) lineage() (err error) {
 		x.n.Run.TaskID = x.n.Task.ID
 		return err
 	}
-	x.task, err = taskKey(x.Tx, scopeFor(x.principal), x.n.Run.TaskID)
+	x.task, err = taskKey(x.Tx, scope.ScopeFor(x.principal), x.n.Run.TaskID)
 	return err
 }
 
@@ -220,7 +223,7 @@ func (x *createRunTx) follows() error {
 	}
 	var given int
 	var reserved bool
-	if err := x.Get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, in{x.task, x.Now}, out{&given, &reserved}); err != nil {
+	if err := x.Get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, column.In{x.task, x.Now}, column.Out{&given, &reserved}); err != nil {
 		return err
 	}
 	if reserved {
@@ -231,7 +234,7 @@ func (x *createRunTx) follows() error {
 }
 
 func taskMoved(taskID string) error {
-	return mapping.Errorf(mapping.Conflict, CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
+	return mapping.Errorf(mapping.Conflict, record.CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
 }
 
 func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
@@ -268,11 +271,11 @@ func (x *createRunTx) insert() error {
 	}
 	holder := ""
 	if x.made.Claimed {
-		holder, x.made.Fence = x.s.owner, 1
+		holder, x.made.Fence = x.s.Owner, 1
 	}
 	from := int64(0)
 	if x.made.Claimed && !x.fresh {
-		if err := x.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, in{x.thread.key}, out{&from}); err != nil {
+		if err := x.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, column.In{x.thread.key}, column.Out{&from}); err != nil {
 			return err
 		}
 	}
@@ -280,8 +283,8 @@ func (x *createRunTx) insert() error {
  flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us, trimmed)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23, 1)`,
 		r.Tenant, r.ID, r.Owner, x.thread.key, x.task, r.Agent, r.AssistantID, string(r.Status), holder, x.made.Fence, r.Attempt,
-		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), x.Sealed(r.Kwargs, runKwargs, r.ID),
-		x.Sealed(options, runOptions, r.ID), r.Base, from, micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.RunAfter))
+		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), x.Sealed(r.Kwargs, column.RunKwargs, r.ID),
+		x.Sealed(options, column.RunOptions, r.ID), r.Base, from, column.Micros(r.CreatedAt), column.Micros(r.UpdatedAt), column.Micros(r.StartedAt), column.Micros(r.RunAfter))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
 	}
@@ -312,9 +315,9 @@ func (x *createRunTx) newRun() mapping.Run {
 	}
 	r.Options.MayOverlap = r.Options.MayOverlap || r.Multitask == mapping.StrategyConcurrent
 	r.Attempt = max(r.Attempt, 1)
-	r.Metadata, r.Kwargs = object(r.Metadata), object(r.Kwargs)
-	r.RunAfter = timeOf(micros(r.RunAfter))
-	r.CreatedAt = timeOf(x.Now)
+	r.Metadata, r.Kwargs = column.Object(r.Metadata), column.Object(r.Kwargs)
+	r.RunAfter = column.TimeOf(column.Micros(r.RunAfter))
+	r.CreatedAt = column.TimeOf(x.Now)
 	r.UpdatedAt, r.Status, r.Parked = r.CreatedAt, mapping.RunPending, false
 	if x.made.Claimed {
 		r.Status, r.StartedAt = mapping.RunRunning, r.CreatedAt
@@ -362,16 +365,16 @@ func (x *createRunTx) occupy() error {
 	if x.fresh {
 		return nil
 	}
-	metadata, err := fillKeys(x.thread.Metadata, x.n.ThreadMeta)
+	metadata, err := column.FillKeys(x.thread.Metadata, x.n.ThreadMeta)
 	if err != nil {
 		return err
 	}
 	if err := noteAgent(x.Tx, &x.thread, x.n.Run.Agent); err != nil {
 		return err
 	}
-	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, timeOf(x.Now)
+	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, column.TimeOf(x.Now)
 	if started(x.made.Events) {
-		at := runKey{run: x.run, thread: x.thread.key}
+		at := record.RunKey{Run: x.run, Thread: x.thread.key}
 		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.forks); err != nil {
 			return err
 		}

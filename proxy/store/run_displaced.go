@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -37,7 +38,7 @@ func displacing(newer mapping.Run, starts bool) string {
 // Displaced lists the runs with a note that they are to be stopped, and those to be
 // rolled back that have ended. All tenants.
 func (s *runs) Displaced(ctx context.Context) (list []Displaced, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+runColumns+` WHERE r.stop <> '' ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow
 			err := row.scan(scan)
@@ -55,9 +56,9 @@ func (s *runs) Displaced(ctx context.Context) (list []Displaced, err error) {
 
 // note reads what is to become of a displaced run.
 func (s *runs) note(ctx context.Context, d *Displaced) error {
-	return s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	return s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		var stop string
-		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, in{d.ID}, out{&stop})
+		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, column.In{d.ID}, column.Out{&stop})
 		d.RollBack = strings.HasPrefix(stop, rollBack)
 		_, d.Newer, _ = strings.Cut(stop, " ")
 		return ifAny(err)
@@ -68,7 +69,7 @@ func (s *runs) note(ctx context.Context, d *Displaced) error {
 // further one.
 func release(t *sqldb.Tx, removed int64) error {
 	var stop string
-	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, in{removed}, out{&stop}); err != nil {
+	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, column.In{removed}, column.Out{&stop}); err != nil {
 		return err
 	}
 	newer, found := strings.CutPrefix(stop, rollBack+" ")

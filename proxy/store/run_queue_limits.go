@@ -1,6 +1,9 @@
 package store
 
-import "github.com/apbridge/apbridge/mapping"
+import (
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+)
 
 // queue refuses a run that must wait where too many do already.
 func (x *createRunTx) queue() error {
@@ -8,14 +11,14 @@ func (x *createRunTx) queue() error {
 	for _, q := range []struct {
 		most int
 		of   string // which runs are counted; $2 and more are args
-		args in
+		args column.In
 		text string
 		name string
 	}{
-		{x.n.Room.Agent, `agent = $2`, in{x.n.Run.Agent}, "The queue of agent %[2]q is full: %[1]d runs wait (agents.%[2]s.queue). Try again later.", x.n.Run.Agent},
-		{x.n.Room.Thread, `ended_us = 0 AND thread = $2`, in{x.thread.key}, "The queue of thread %[2]q is full: %[1]d runs wait (limits.thread_queue). Try again later.", x.thread.ID},
-		{p.Queue, `tenant = $2 AND owner = $3`, in{p.Tenant, p.ID}, "The queue of key %[2]q is full: %[1]d of its runs wait (auth.keys[].queue). Try again later.", p.ID},
-		{x.n.Room.All, `agent <> $2`, in{""}, "The queue%[2]s is full: %[1]d runs wait for all agents together (limits.queue). Try again later.", ""},
+		{x.n.Room.Agent, `agent = $2`, column.In{x.n.Run.Agent}, "The queue of agent %[2]q is full: %[1]d runs wait (agents.%[2]s.queue). Try again later.", x.n.Run.Agent},
+		{x.n.Room.Thread, `ended_us = 0 AND thread = $2`, column.In{x.thread.key}, "The queue of thread %[2]q is full: %[1]d runs wait (limits.thread_queue). Try again later.", x.thread.ID},
+		{p.Queue, `tenant = $2 AND owner = $3`, column.In{p.Tenant, p.ID}, "The queue of key %[2]q is full: %[1]d of its runs wait (auth.keys[].queue). Try again later.", p.ID},
+		{x.n.Room.All, `agent <> $2`, column.In{""}, "The queue%[2]s is full: %[1]d runs wait for all agents together (limits.queue). Try again later.", ""},
 	} {
 		waiting, err := x.waiting(q.most, q.of, q.args)
 		if err != nil {
@@ -29,10 +32,10 @@ func (x *createRunTx) queue() error {
 }
 
 // waiting counts up to the limit, however many wait.
-func (x *createRunTx) waiting(most int, of string, args in) (n int, err error) {
+func (x *createRunTx) waiting(most int, of string, args column.In) (n int, err error) {
 	if most > 0 {
 		err = x.Get(`SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = 'pending' AND `+of+` LIMIT CAST($1 AS BIGINT)) AS waiting`,
-			append(in{most}, args...), out{&n})
+			append(column.In{most}, args...), column.Out{&n})
 	}
 	return n, err
 }

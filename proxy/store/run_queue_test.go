@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -289,7 +290,7 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 		if r.Status != mapping.RunRunning || !r.Parked || !r.EndedAt.IsZero() || th.Status != mapping.ThreadInterrupted {
 			t.Fatalf("run %+v thread %+v", r, th)
 		}
-		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence}); !errors.Is(err, store.ErrFenced) {
+		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence}); !errors.Is(err, record.ErrFenced) {
 			t.Fatal(err)
 		}
 		if ids, _, _ := b.claims(); len(ids) != 0 {
@@ -359,7 +360,7 @@ func TestEndInactive(t *testing.T) {
 			Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}}
 		ev := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}
 		_, err := b.EndInactive(b.ctx, running.Thread.ID, running.Run.ID, ev, e)
-		if !errors.Is(err, store.ErrFenced) {
+		if !errors.Is(err, record.ErrFenced) {
 			t.Fatal(err)
 		}
 		got, err := b.EndInactive(b.ctx, "", pending.Run.ID, ev, e)
@@ -372,7 +373,7 @@ func TestEndInactive(t *testing.T) {
 		if d := cmp.Diff(got, own); d != "" {
 			t.Fatal(d)
 		}
-		if _, err = b.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, store.ErrFenced) {
+		if _, err = b.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, record.ErrFenced) {
 			t.Fatal(err)
 		}
 		if th, _ := b.Thread(b.ctx, running.Thread.ID); th.Status != mapping.ThreadBusy {

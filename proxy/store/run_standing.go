@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -30,8 +32,8 @@ const standingBefore = 10
 
 // Standing reads how a run stands; threadID may be "".
 func (s *runs) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scopeOf(ctx), threadID, runID)
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
@@ -39,7 +41,7 @@ func (s *runs) Standing(ctx context.Context, threadID, runID string) (st Standin
 		if err != nil {
 			return err
 		}
-		st = Standing{Run: row.Run, Thread: th.Thread, Now: timeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.owner, Owner: s.owner}
+		st = Standing{Run: row.Run, Thread: th.Thread, Now: column.TimeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.Owner, Owner: s.Owner}
 		for _, part := range []func(*sqldb.Tx, runRow) error{st.queue, st.lease, st.progress} {
 			if err := part(t, row); err != nil {
 				return err
@@ -58,7 +60,7 @@ func (st *Standing) queue(t *sqldb.Tx, row runRow) error {
 	var keys []int64
 	err := t.Each(`SELECT o.id FROM runs r JOIN runs o ON o.thread = r.thread WHERE r.id = $1 AND o.ended_us = 0 AND o.id <> r.id
  AND (o.concurrent = 0 OR r.concurrent <> 1) AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)) ORDER BY o.status DESC, o.id`,
-		in{row.key, t.Now}, func(scan func(...any) error) error {
+		column.In{row.key, t.Now}, func(scan func(...any) error) error {
 			var key int64
 			err := scan(&key)
 			keys = append(keys, key)
@@ -75,10 +77,10 @@ func (st *Standing) queue(t *sqldb.Tx, row runRow) error {
 		}
 		st.Before = append(st.Before, before.Run)
 	}
-	if err := ifAny(t.Get(`SELECT holder FROM updates WHERE thread = $1`, in{row.thread}, out{&st.Update})); err != nil {
+	if err := ifAny(t.Get(`SELECT holder FROM updates WHERE thread = $1`, column.In{row.thread}, column.Out{&st.Update})); err != nil {
 		return err
 	}
-	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, in{row.Agent, row.key}, out{&st.Behind})
+	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, column.In{row.Agent, row.key}, column.Out{&st.Behind})
 }
 
 func (st *Standing) lease(t *sqldb.Tx, row runRow) error {
@@ -87,7 +89,7 @@ func (st *Standing) lease(t *sqldb.Tx, row runRow) error {
 	}
 	until, ok, err := sqldb.LeaseEnd(t, row.holder)
 	if ok {
-		st.Until = timeOf(until)
+		st.Until = column.TimeOf(until)
 	} else if err == nil {
 		st.Until = st.Now // its process has left
 	}
@@ -99,14 +101,14 @@ func (st *Standing) progress(t *sqldb.Tx, row runRow) error {
 	if row.Status == mapping.RunPending {
 		return nil
 	}
-	err := t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, in{row.thread, row.from, row.to(), row.key},
+	err := t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, column.In{row.thread, row.from, row.to(), row.key},
 		func(scan func(...any) error) error {
 			var raw []byte
 			var head mapping.Head
 			var seq int64
-			err := scan(&seq, sqldb.Unsealed(&raw, eventHead, row.thread, &seq))
+			err := scan(&seq, sqldb.Unsealed(&raw, column.EventHead, row.thread, &seq))
 			if err == nil {
-				err = decode(raw, &head)
+				err = column.Decode(raw, &head)
 			}
 			if len(head.NS) == 0 {
 				st.Steps++
@@ -117,5 +119,5 @@ func (st *Standing) progress(t *sqldb.Tx, row runRow) error {
 		return err
 	}
 	return t.Each(`SELECT seq, '', kind, at_us, head, NULL FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 ORDER BY seq DESC LIMIT 1`,
-		in{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
+		column.In{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
 }

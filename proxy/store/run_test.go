@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -113,7 +114,7 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 		b := open(t)
 		c := b.create(newThreadRun())
 		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence + 1, Events: []mapping.Event{token(`1`)}})
-		if !errors.Is(err, store.ErrFenced) {
+		if !errors.Is(err, record.ErrFenced) {
 			t.Fatalf("wrong fence: %v", err)
 		}
 		b.ok(b.Release(b.ctx, c.Run.ID, c.Fence))
@@ -122,12 +123,12 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 		if !ok || !again.Taken || again.Fence != c.Fence+1 || len(again.Logged) != 1 {
 			t.Fatalf("claim %+v %v", again, ok)
 		}
-		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, store.ErrFenced) {
+		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, record.ErrFenced) {
 			t.Fatalf("stale fence: %v", err)
 		}
 		c.Fence = again.Fence
 		b.end(c, mapping.RunSuccess)
-		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence}); !errors.Is(err, store.ErrFenced) {
+		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence}); !errors.Is(err, record.ErrFenced) {
 			t.Fatalf("ended: %v", err)
 		}
 		if seq, err := b.LastSeq(b.ctx, c.Thread.ID); err != nil || seq != 2 {
@@ -178,7 +179,7 @@ func liveAmongOthers(b *bench, n int) {
 			a.Events, a.End = append(a.Events, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}), &e
 		}
 		events, _, err := b.AppendRun(b.ctx, a)
-		if fenced = errors.Is(err, store.ErrFenced); !fenced && (err != nil || events[0].Seq != int64(logged+1)) {
+		if fenced = errors.Is(err, record.ErrFenced); !fenced && (err != nil || events[0].Seq != int64(logged+1)) {
 			b.t.Errorf("append %d: %v %v", p, events, err)
 		}
 		logged += len(events)

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -19,18 +20,18 @@ const secretBytes = 32
 // tenant.
 func (s *secrets) Secret(ctx context.Context, name string) (value []byte, err error) {
 	read := func(t *sqldb.Tx) error {
-		return t.Get(`SELECT value FROM secrets WHERE name = $1`, in{name}, out{sqldb.Unsealed(&value, secretValue, name)})
+		return t.Get(`SELECT value FROM secrets WHERE name = $1`, column.In{name}, column.Out{sqldb.Unsealed(&value, column.SecretValue, name)})
 	}
 	// Nearly always it is there: reading must not need a writable disk.
-	if err = s.db.ReadOne(ctx, read); !errors.Is(err, sql.ErrNoRows) {
+	if err = s.DB.ReadOne(ctx, read); !errors.Is(err, sql.ErrNoRows) {
 		return value, err
 	}
 	fresh := make([]byte, secretBytes)
 	if _, err = rand.Read(fresh); err != nil {
 		return nil, err
 	}
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		if _, err := t.Exec(`INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Sealed(fresh, secretValue, name)); err != nil {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		if _, err := t.Exec(`INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Sealed(fresh, column.SecretValue, name)); err != nil {
 			return err
 		}
 		return read(t)

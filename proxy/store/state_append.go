@@ -6,6 +6,8 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -30,12 +32,12 @@ type StateOptions struct {
 // caller tries again. A request with the Key that came before is Conflict
 // CodeRepeated. Returned events carry Seq and parents.
 func (s *states) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scopeOf(ctx), threadID)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
-		if earlier, err := claimKey(t, tenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
+		if earlier, err := claimKey(t, scope.TenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
 			return repeated(earlier, err)
 		}
 		if err := lockThread(t, key); err != nil {
@@ -89,7 +91,7 @@ func (s *states) onHead(t *sqldb.Tx, b *eventBatch, expect, forkFrom string) ([]
 
 func mustBeFree(t *sqldb.Tx, thread int64, threadID string) error {
 	var run string
-	err := t.Get(`SELECT run_id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, in{thread}, out{&run})
+	err := t.Get(`SELECT run_id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, column.In{thread}, column.Out{&run})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

@@ -8,6 +8,9 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -33,24 +36,24 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 	s.holds.begin(token)
 	defer func() {
 		if err != nil {
-			s.holds.over(token, errors.Is(err, ErrUnknown))
+			s.holds.over(token, errors.Is(err, record.ErrUnknown))
 		}
 	}()
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scopeOf(ctx), threadID)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		if err := lockThread(t, key); err != nil {
 			return err
 		}
-		if earlier, ok, err := recallKey(t, tenantOf(ctx), k); ok || err != nil {
+		if earlier, ok, err := recallKey(t, scope.TenantOf(ctx), k); ok || err != nil {
 			return repeated(earlier, err)
 		}
 		if err := mustBeFree(t, key, threadID); err != nil {
 			return err
 		}
-		added, err := t.Exec(`INSERT INTO updates (thread, holder, token) VALUES ($1, $2, $3) ON CONFLICT (thread) DO NOTHING`, key, s.owner, token)
+		added, err := t.Exec(`INSERT INTO updates (thread, holder, token) VALUES ($1, $2, $3) ON CONFLICT (thread) DO NOTHING`, key, s.Owner, token)
 		if err == nil && added == 0 {
 			err = errUpdating(threadID)
 		}
@@ -58,8 +61,8 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 			return err
 		}
 		var head string
-		if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, in{key}, out{&head}); err != nil {
-			return noThread(err, threadID)
+		if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&head}); err != nil {
+			return record.NoThread(err, threadID)
 		}
 		if head != expectHead {
 			return HeadMoved()
@@ -73,10 +76,10 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 // is over. Where it fails, FreeLeftUpdates does it.
 func (s *states) FreeUpdate(ctx context.Context, threadID, token string) (err error) {
 	defer func() { s.holds.over(token, err != nil) }()
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
-			token, tenantOf(ctx), threadID)
-		s.notify(t, NoticePending, "")
+			token, scope.TenantOf(ctx), threadID)
+		s.Notify(t, record.NoticePending, "")
 		return err
 	})
 }
@@ -86,7 +89,7 @@ func (s *states) FreeUpdate(ctx context.Context, threadID, token string) (err er
 // held. It returns how many; it is to be called now and then. All tenants.
 func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 	left := s.holds.takeLeft()
-	if !left && !s.db.Shared() { // a SQLite file always says what became of a transaction
+	if !left && !s.DB.Shared() { // a SQLite file always says what became of a transaction
 		return 0, nil
 	}
 	defer func() {
@@ -98,7 +101,7 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 	if err != nil || len(tokens) == 0 {
 		return 0, err
 	}
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		freed = 0
 		for _, token := range tokens {
 			n, err := t.Exec(`DELETE FROM updates WHERE token = $1`, token) // 0: it has ended since
@@ -107,7 +110,7 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 			}
 			freed += int(n)
 		}
-		s.notify(t, NoticePending, "")
+		s.Notify(t, record.NoticePending, "")
 		return nil
 	})
 	return freed, err
@@ -116,9 +119,9 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 // leftUpdates are the tokens of holds that nobody has. An update is noted before it
 // holds its thread, so that one which is seen held and not noted is over.
 func (s *states) leftUpdates(ctx context.Context) (tokens []string, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		tokens = nil
-		return t.Each(`SELECT token FROM updates WHERE holder = $1`, in{s.owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT token FROM updates WHERE holder = $1`, column.In{s.Owner}, func(scan func(...any) error) error {
 			var token string
 			err := scan(&token)
 			tokens = append(tokens, token)
@@ -174,14 +177,14 @@ func (s *states) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error
 		if err == nil && ended == 0 {
 			err = updateLost(threadID)
 		}
-		s.notify(t, NoticePending, "")
+		s.Notify(t, record.NoticePending, "")
 		return err
 	}
 	if err := mustBeFree(t, key, threadID); err != nil {
 		return err
 	}
 	var held bool
-	err := t.Get(`SELECT EXISTS (SELECT 1 FROM updates WHERE thread = $1)`, in{key}, out{&held})
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM updates WHERE thread = $1)`, column.In{key}, column.Out{&held})
 	if err == nil && held {
 		err = errUpdating(threadID)
 	}
@@ -200,5 +203,5 @@ func errUpdating(threadID string) error {
 
 // HeadMoved is the Conflict CodeHeadMoved.
 func HeadMoved() error {
-	return mapping.Errorf(mapping.Conflict, CodeHeadMoved, "The thread's state changed meanwhile. Try again.")
+	return mapping.Errorf(mapping.Conflict, record.CodeHeadMoved, "The thread's state changed meanwhile. Try again.")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/quota"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
@@ -45,7 +46,7 @@ type Options struct {
 //
 // Its operations are methods of its parts, one for each noun.
 type Store struct {
-	*base
+	base *base
 	threads
 	states
 	links
@@ -102,7 +103,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 }
 
 func newStore(b *base, o Options, log *zap.Logger) *Store {
-	table, chores := item.New(b.db, o.Index, b.quotas)
+	table, chores := item.New(b.DB, o.Index, b.Quotas)
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
 		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},
@@ -132,9 +133,9 @@ func (s *Store) Recover(ctx context.Context) error {
 	if s.behind.Load() == nil {
 		return nil
 	}
-	err := s.db.Recover(ctx)
+	err := s.base.DB.Recover(ctx)
 	if err == nil {
-		err = s.db.Write(ctx, sweepBlobs)
+		err = s.base.DB.Write(ctx, sweepBlobs)
 	}
 	if err != nil {
 		s.behind.Store(&err)
@@ -151,10 +152,10 @@ func Abandoned(path string) bool { return sqldb.Abandoned(path) }
 // Close waits for writes under way, interrupts reads, gives up what this process holds where
 // others may take it, and closes the database.
 func (s *Store) Close() error {
-	if s.db.Leave(context.Background()) == nil {
-		s.db.Notify(Notice{Kind: NoticePending})
+	if s.base.DB.Leave(context.Background()) == nil {
+		s.base.DB.Notify(record.Notice{Kind: record.NoticePending})
 	}
-	return s.db.Close()
+	return s.base.DB.Close()
 }
 
 // Beat renews this process's lease until ttl from now, by the clock of the
@@ -163,28 +164,28 @@ func (s *Store) Close() error {
 // and every run that was held under the old one is free. Where no other process
 // can use the database a lease never ends. It belongs to no tenant.
 func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
-	freed, err := s.db.RenewLease(ctx, ttl)
+	freed, err := s.base.DB.RenewLease(ctx, ttl)
 	if freed {
-		s.db.Notify(Notice{Kind: NoticePending})
+		s.base.DB.Notify(record.Notice{Kind: record.NoticePending})
 	}
 	return err
 }
 
 // Owner is the id of this process in leases.
-func (s *Store) Owner() string { return s.owner }
+func (s *Store) Owner() string { return s.base.Owner }
 
 // Shared reports whether other processes may use the database at the same time,
 // so that leases end and Notices come.
-func (s *Store) Shared() bool { return s.db.Shared() }
+func (s *Store) Shared() bool { return s.base.DB.Shared() }
 
 // Notices is where notices of other processes come. It has one listener, and is
 // nil where there are no other processes.
-func (s *Store) Notices() <-chan Notice { return s.db.Notices() }
+func (s *Store) Notices() <-chan record.Notice { return s.base.DB.Notices() }
 
 // Ping reports whether the database answers, whether it could be written to when
 // that was tried last, and whether Recover has succeeded. It belongs to no tenant.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.db.Ping(ctx); err != nil {
+	if err := s.base.DB.Ping(ctx); err != nil {
 		return err
 	}
 	if err := s.behind.Load(); err != nil {
@@ -197,15 +198,17 @@ var errNotRecovered error = mapping.Errorf(mapping.Unavailable, sqldb.CodeUnavai
 
 // LogSize is how large SQLite's write-ahead log is; ok is false where there is none
 // of ours, on PostgreSQL.
-func (s *Store) LogSize() (bytes int64, ok bool) { return s.db.LogSize() }
+func (s *Store) LogSize() (bytes int64, ok bool) { return s.base.DB.LogSize() }
 
 // Size is how large the SQLite file is; ok is false for PostgreSQL.
-func (s *Store) Size() (bytes int64, ok bool) { return s.db.Size() }
+func (s *Store) Size() (bytes int64, ok bool) { return s.base.DB.Size() }
 
 // Full reports whether the newest write was refused for want of room.
-func (s *Store) Full() bool { return s.db.Full() }
+func (s *Store) Full() bool { return s.base.DB.Full() }
 
 // Flush returns when all that was committed before the call is on the disk: see DB.Flush.
-func (s *Store) Flush() error { return s.db.Flush() }
+func (s *Store) Flush() error { return s.base.DB.Flush() }
 
-func tenantOf(ctx context.Context) string { return mapping.PrincipalOf(ctx).Tenant }
+// RingDue rings for what a NoticeDue says is due, or for all: what waits for
+// Expiries, CronsChanged or Outbox looks again.
+func (s *Store) RingDue(what string) { s.base.RingDue(what) }

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/listing"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -19,13 +23,13 @@ type tasks struct{ *base }
 // with the same key has made before; then nothing is made.
 func (s *tasks) CreateTask(ctx context.Context, k mapping.Task, key Key) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
 			return err
 		}
-		row, err := readLocked(t, scopeFor(p), k.ThreadID)
+		row, err := readLocked(t, scope.ScopeFor(p), k.ThreadID)
 		if err != nil {
-			return noThread(err, k.ThreadID)
+			return record.NoThread(err, k.ThreadID)
 		}
 		if err := noteAgent(t, &row, k.Agent); err != nil {
 			return err
@@ -43,14 +47,14 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 		k.Owner = p.ID
 	}
 	if k.CreatedAt.IsZero() {
-		k.CreatedAt = timeOf(t.Now)
+		k.CreatedAt = column.TimeOf(t.Now)
 	}
 	k.CreatedAt = k.CreatedAt.UTC().Truncate(time.Microsecond)
-	k.UpdatedAt, k.AdditionalInput = timeOf(t.Now), object(k.AdditionalInput)
+	k.UpdatedAt, k.AdditionalInput = column.TimeOf(t.Now), column.Object(k.AdditionalInput)
 	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
-		k.Tenant, k.ID, k.Owner, thread, k.Agent, number(k.HasInput), said(t, k.Input, taskInput, k.Tenant, k.ID), t.Sealed(k.AdditionalInput, taskAdditional, k.Tenant, k.ID), number(k.Topic), k.HandOuts,
-		micros(k.CreatedAt), micros(k.UpdatedAt))
+		k.Tenant, k.ID, k.Owner, thread, k.Agent, column.Number(k.HasInput), column.Said(t, k.Input, column.TaskInput, k.Tenant, k.ID), t.Sealed(k.AdditionalInput, column.TaskAdditional, k.Tenant, k.ID), column.Number(k.Topic), k.HandOuts,
+		column.Micros(k.CreatedAt), column.Micros(k.UpdatedAt))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
 	}
@@ -59,18 +63,18 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 
 // Task reads a task, without Artifacts.
 func (s *tasks) Task(ctx context.Context, id string) (k mapping.Task, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := findTask(t, scopeOf(ctx), id)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		row, err := findTask(t, scope.ScopeOf(ctx), id)
 		k = row.Task
 		return err
 	})
 	return k, err
 }
 
-func findTask(t *sqldb.Tx, sc scope, id string) (taskRow, error) {
-	where, args := sc.narrow(`k.tenant = $1 AND k.task_id = $2`, sc.tenant, id)
+func findTask(t *sqldb.Tx, sc scope.Scope, id string) (taskRow, error) {
+	where, args := sc.Narrow(`k.tenant = $1 AND k.task_id = $2`, sc.Tenant, id)
 	row, err := readTask(t, where, args...)
-	return row, noTask(err, id)
+	return row, record.NoTask(err, id)
 }
 
 const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
@@ -97,10 +101,10 @@ func (r *taskRow) scan(scan func(...any) error) error {
 	var input []byte
 	var created, updated int64
 	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput,
-		sqldb.Unsealed(&input, taskInput, &r.Tenant, &r.ID), sqldb.Unsealed(rawOf(&r.AdditionalInput), taskAdditional, &r.Tenant, &r.ID),
+		sqldb.Unsealed(&input, column.TaskInput, &r.Tenant, &r.ID), sqldb.Unsealed(column.RawOf(&r.AdditionalInput), column.TaskAdditional, &r.Tenant, &r.ID),
 		&r.Topic, &r.HandOuts, &created, &updated)
 	r.Input, r.size = string(input), len(input)+len(r.AdditionalInput)
-	r.CreatedAt, r.UpdatedAt = timeOf(created), timeOf(updated)
+	r.CreatedAt, r.UpdatedAt = column.TimeOf(created), column.TimeOf(updated)
 	return err
 }
 
@@ -112,64 +116,64 @@ type TaskQuery struct {
 
 // Tasks lists tasks, oldest first. Limit 0: all.
 func (s *tasks) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
-	found, total, err := s.find(ctx, q, listWhole)
-	return found.rows, total, err
+	found, total, err := s.find(ctx, q, listing.Whole)
+	return found.Rows, total, err
 }
 
 // SearchTasks is Tasks of which few megabytes are held at a time: a task is yielded as it is
 // by then, and one that was removed meanwhile is left out. It is ranged over once.
 func (s *tasks) SearchTasks(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping.Task, error], total int, err error) {
-	found, total, err := s.find(ctx, q, listAtOnce)
+	found, total, err := s.find(ctx, q, listing.AtOnce)
 	if err != nil {
 		return nil, 0, err
 	}
-	sc := scopeOf(ctx)
-	return found.each(ctx, s.db, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
+	sc := scope.ScopeOf(ctx)
+	return found.Each(ctx, s.DB, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
 		row, err := findTask(t, sc, id)
 		return row.Task, row.size, err
 	}), total, nil
 }
 
 // find lists tasks, the first of them with all that they have.
-func (s *tasks) find(ctx context.Context, q TaskQuery, room int) (found longList[mapping.Task], total int, err error) {
-	where, args := taskFilter(scopeOf(ctx), q)
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		found = longList[mapping.Task]{room: room}
-		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, out{&total}); err != nil {
+func (s *tasks) find(ctx context.Context, q TaskQuery, room int) (found listing.Long[mapping.Task], total int, err error) {
+	where, args := taskFilter(scope.ScopeOf(ctx), q)
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+		found = listing.Long[mapping.Task]{Room: room}
+		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, column.Out{&total}); err != nil {
 			return err
 		}
-		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + page(len(args)+1)
-		return t.Each(text, append(args[:len(args):len(args)], limitOf(q.Limit), q.Offset), func(scan func(...any) error) (err error) {
+		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + column.Page(len(args)+1)
+		return t.Each(text, append(args[:len(args):len(args)], column.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) (err error) {
 			var row taskRow
-			if found.full() {
-				err = firstColumns(scan, taskWidth, &row.ID)
+			if found.Full() {
+				err = listing.FirstColumns(scan, taskWidth, &row.ID)
 			} else {
 				err = row.scan(scan)
 			}
-			found.add(row.ID, row.Task, row.size)
+			found.Add(row.ID, row.Task, row.size)
 			return err
 		})
 	})
 	return found, total, err
 }
 
-func taskFilter(sc scope, q TaskQuery) (where string, args in) {
-	where, args = sc.narrow(`k.tenant = $1`, sc.tenant)
+func taskFilter(sc scope.Scope, q TaskQuery) (where string, args column.In) {
+	where, args = sc.Narrow(`k.tenant = $1`, sc.Tenant)
 	if q.Agent != "" {
 		args = append(args, q.Agent)
-		where += ` AND k.agent = ` + list(len(args), 1)
+		where += ` AND k.agent = ` + column.List(len(args), 1)
 	}
 	if q.ThreadID != "" {
 		args = append(args, q.ThreadID)
-		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + list(len(args), 1) + `)`
+		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + column.List(len(args), 1) + `)`
 	}
 	return where, args
 }
 
-func taskKey(t *sqldb.Tx, sc scope, id string) (key int64, err error) {
-	if sc.whole() {
-		err = t.Get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, in{sc.tenant, id}, out{&key})
-		return key, noTask(err, id)
+func taskKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
+	if sc.Whole() {
+		err = t.Get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, column.In{sc.Tenant, id}, column.Out{&key})
+		return key, record.NoTask(err, id)
 	}
 	row, err := findTask(t, sc, id)
 	return row.key, err
@@ -185,17 +189,17 @@ type TaskTip struct {
 
 // TaskTip reads how far a task has come.
 func (s *tasks) TaskTip(ctx context.Context, id string) (tip TaskTip, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return noTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return record.NoTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
- FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, in{tenantOf(ctx), id}, out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
+ FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, column.In{scope.TenantOf(ctx), id}, column.Out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
 	})
 	return tip, err
 }
 
 // newestOf is the id of a task's newest run, "" for none.
 func newestOf(t *sqldb.Tx, task int64) (id string, err error) {
-	err = t.Get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, in{task}, out{&id})
+	err = t.Get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, column.In{task}, column.Out{&id})
 	return id, ifAny(err)
 }
 
@@ -210,17 +214,17 @@ type StepRequest struct {
 // those whose request said something.
 func (s *tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
-	err := s.db.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := taskKey(t, scopeOf(ctx), taskID)
+	err := s.DB.Read(ctx, func(t *sqldb.Tx) error {
+		key, err := taskKey(t, scope.ScopeOf(ctx), taskID)
 		if err != nil {
 			return err
 		}
-		return t.Each(`SELECT n, has_input, input, additional FROM requests WHERE task = $1`, in{key}, func(scan func(...any) error) error {
+		return t.Each(`SELECT n, has_input, input, additional FROM requests WHERE task = $1`, column.In{key}, func(scan func(...any) error) error {
 			var n int
 			var input []byte
 			var has bool
 			var r StepRequest
-			if err := scan(&n, &has, sqldb.Unsealed(&input, requestInput, key, &n), sqldb.Unsealed(rawOf(&r.AdditionalInput), requestAdditional, key, &n)); err != nil {
+			if err := scan(&n, &has, sqldb.Unsealed(&input, column.RequestInput, key, &n), sqldb.Unsealed(column.RawOf(&r.AdditionalInput), column.RequestAdditional, key, &n)); err != nil {
 				return err
 			}
 			if has {

@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -14,17 +17,17 @@ import (
 // with and remembers its key: the step may leave for its client when that is done. false: it
 // is another number, or another hand-out is not over.
 func (s *tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
-	tenant := tenantOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	tenant := scope.TenantOf(ctx)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if ok, err = by.last(t, tenant, taskID); !ok || err != nil {
 			return err
 		}
 		var key int64
-		if key, ok, err = countHandOut(t, r, tenant, taskID, n, number(!by.Until.IsZero())*int64(n), micros(by.Until), t.Now, n-1); err != nil {
+		if key, ok, err = countHandOut(t, r, tenant, taskID, n, column.Number(!by.Until.IsZero())*int64(n), column.Micros(by.Until), t.Now, n-1); err != nil {
 			return err
 		}
 		if !ok {
-			_, err = taskKey(t, scopeOf(ctx), taskID)
+			_, err = taskKey(t, scope.ScopeOf(ctx), taskID)
 			return err
 		}
 		return saveRequest(t, key, tenant, n, r)
@@ -50,8 +53,8 @@ func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 		return true, nil
 	}
 	var key, thread int64
-	if err := t.Get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, in{tenant, taskID}, out{&key, &thread}); err != nil {
-		return false, noTask(err, taskID)
+	if err := t.Get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, column.In{tenant, taskID}, column.Out{&key, &thread}); err != nil {
+		return false, record.NoTask(err, taskID)
 	}
 	if err := lockThread(t, thread); err != nil {
 		return false, err
@@ -70,7 +73,7 @@ func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, 
 		moved, err := t.Exec(countSteps, args...)
 		return 0, moved == 1, err
 	}
-	err = t.Get(countSteps+` RETURNING id`, args, out{&key})
+	err = t.Get(countSteps+` RETURNING id`, args, column.Out{&key})
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	}
@@ -79,18 +82,18 @@ func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, 
 
 // HandedOut tells that step n was written to its client.
 func (s *tasks) HandedOut(ctx context.Context, taskID string, n int) error {
-	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
-		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, tenantOf(ctx), taskID, n)
+	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, scope.TenantOf(ctx), taskID, n)
 	})
 }
 
 // TakeBack undoes HandOut, where nothing was handed out since: the answer was not
 // written. The key of the request still names the step.
 func (s *tasks) TakeBack(ctx context.Context, taskID string, n int) error {
-	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var key int64
 		err := t.Get(`UPDATE tasks SET cursor_n = $4, reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND cursor_n = $3 RETURNING id`,
-			in{tenantOf(ctx), taskID, n, n - 1}, out{&key})
+			column.In{scope.TenantOf(ctx), taskID, n, n - 1}, column.Out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -109,10 +112,10 @@ func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) e
 	if r.says() {
 		var input any
 		if r.Input != nil {
-			input = said(t, *r.Input, requestInput, task, n)
+			input = column.Said(t, *r.Input, column.RequestInput, task, n)
 		}
 		if err := t.Put(`INSERT INTO requests (task, n, has_input, input, additional) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (task, n) DO NOTHING`,
-			task, n, number(r.Input != nil), input, t.Sealed(r.AdditionalInput, requestAdditional, task, n)); err != nil {
+			task, n, column.Number(r.Input != nil), input, t.Sealed(r.AdditionalInput, column.RequestAdditional, task, n)); err != nil {
 			return err
 		}
 	}

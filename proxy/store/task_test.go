@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -211,7 +212,7 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 					n.Task, n.Run.TaskID, n.Newest = nil, task.ID, &newest
 					if _, err := b.CreateRun(b.ctx, n); err == nil {
 						made.Add(1)
-					} else if mapping.Classify(err).Code != store.CodeTaskMoved {
+					} else if mapping.Classify(err).Code != record.CodeTaskMoved {
 						t.Error(err)
 					}
 				})
@@ -251,7 +252,7 @@ func TestLastStepOrFollowUp(t *testing.T) {
 			t.Fatal("the last step is not handed out")
 		}
 		_, err = followUp()
-		wantClass(t, err, mapping.Conflict, store.CodeTaskMoved) // it may be taken back
+		wantClass(t, err, mapping.Conflict, record.CodeTaskMoved) // it may be taken back
 		b.ok(b.HandedOut(b.ctx, task, 1))
 		second, err := followUp()
 		if b.ok(err); second.Run.Options.Due != 2 {

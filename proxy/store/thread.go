@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/quota"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -29,7 +32,7 @@ type NewThread struct {
 // earlier request with the same Key made.
 func (s *threads) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		th, existed, err = s.createThread(t, p, n)
 		return err
 	})
@@ -42,15 +45,15 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 		return mapping.Thread{}, false, err
 	}
 	if earlier != "" {
-		row, err := readThread(t, scopeFor(p), earlier)
+		row, err := readThread(t, scope.ScopeFor(p), earlier)
 		if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
 			return mapping.Thread{}, false, ErrKeyReused
 		}
-		return row.Thread, true, noThread(err, earlier)
+		return row.Thread, true, record.NoThread(err, earlier)
 	}
 	row, fresh, err := s.insertThread(t, p, n.Thread, n.agents())
 	if errors.Is(err, sql.ErrNoRows) { // it is there, and out of the caller's sight
-		err = mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
+		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
 	}
 	if err != nil {
 		return mapping.Thread{}, false, err
@@ -59,7 +62,7 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 		if n.IfExists == "do_nothing" {
 			return row.Thread, true, nil
 		}
-		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already. Use another id, or if_exists do_nothing.", n.Thread.ID)
+		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id, or if_exists do_nothing.", n.Thread.ID)
 	}
 	if n.Task != nil {
 		if _, _, err := insertTask(t, p, row.key, n.Thread.ID, *n.Task); err != nil {
@@ -80,9 +83,9 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 }
 
 func (n *NewThread) agents() string {
-	agents := withAgent("", n.Agent)
+	agents := scope.WithAgent("", n.Agent)
 	if n.Task != nil {
-		agents = withAgent(agents, n.Task.Agent)
+		agents = scope.WithAgent(agents, n.Task.Agent)
 	}
 	return agents
 }
@@ -103,26 +106,26 @@ type threadRow struct {
 // is left to the caller.
 func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
 	row.Thread, row.agents = newThread(t, p, th), agents
-	interrupts, err := encodeInterrupts(row.Interrupts)
+	interrupts, err := column.EncodeInterrupts(row.Interrupts)
 	if err != nil {
 		return row, false, err
 	}
 	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest, ttl_us)
  VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, thread_id) DO NOTHING`,
-		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), t.Sealed(row.Config, threadConfig, row.Tenant, row.ID),
-		micros(row.CreatedAt), micros(row.UpdatedAt), micros(row.Expires), agents, number(row.KeepLatest), row.TTL.Microseconds())
+		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), t.Sealed(row.Config, column.ThreadConfig, row.Tenant, row.ID),
+		column.Micros(row.CreatedAt), column.Micros(row.UpdatedAt), column.Micros(row.Expires), agents, column.Number(row.KeepLatest), row.TTL.Microseconds())
 	if errors.Is(err, sql.ErrNoRows) {
-		row, err = readLocked(t, scopeFor(p), th.ID)
+		row, err = readLocked(t, scope.ScopeFor(p), th.ID)
 		return row, false, err
 	}
 	if !row.Expires.IsZero() {
-		s.due(t, dueExpiry)
+		s.Due(t, record.DueExpiry)
 	}
 	if err == nil && interrupts != nil { // its seal is bound to the key that was just given
-		err = t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, row.key, t.Sealed(interrupts, threadInterrupts, row.key))
+		err = t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, row.key, t.Sealed(interrupts, column.ThreadInterrupts, row.key))
 	}
 	if err == nil {
-		err = s.quotas.Added(t, quota.Threads, row.Tenant, row.Owner, 1)
+		err = s.Quotas.Added(t, quota.Threads, row.Tenant, row.Owner, 1)
 	}
 	return row, err == nil, err
 }
@@ -136,31 +139,31 @@ func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thre
 	if th.Status == "" {
 		th.Status = mapping.ThreadIdle
 	}
-	th.Metadata, th.Config = object(th.Metadata), object(th.Config)
+	th.Metadata, th.Config = column.Object(th.Metadata), column.Object(th.Config)
 	if th.CreatedAt.IsZero() {
-		th.CreatedAt = timeOf(t.Now)
+		th.CreatedAt = column.TimeOf(t.Now)
 	}
 	th.CreatedAt = th.CreatedAt.UTC().Truncate(time.Microsecond)
-	th.UpdatedAt = timeOf(t.Now)
-	th.Expires = timeOf(micros(th.Expires))
+	th.UpdatedAt = column.TimeOf(t.Now)
+	th.Expires = column.TimeOf(column.Micros(th.Expires))
 	th.Values, th.Head = nil, ""
 	return th
 }
 
 // Thread reads a thread, without Values.
 func (s *threads) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
-	sc := scopeOf(ctx)
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	sc := scope.ScopeOf(ctx)
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, sc, id)
 		th = row.Thread
-		return noThread(err, id)
+		return record.NoThread(err, id)
 	})
 	return th, err
 }
 
 // readLocked is readThread of a thread that is locked first, see lockThread.
-func readLocked(t *sqldb.Tx, sc scope, id string) (threadRow, error) {
-	if err := lockThreadNamed(t, sc.tenant, id); err != nil {
+func readLocked(t *sqldb.Tx, sc scope.Scope, id string) (threadRow, error) {
+	if err := lockThreadNamed(t, sc.Tenant, id); err != nil {
 		return threadRow{}, err
 	}
 	return readThread(t, sc, id)
@@ -172,14 +175,14 @@ const threadColumns = `h.thread_id, h.metadata, h.id, h.tenant, h.owner, h.statu
 
 const threadWidth = 15
 
-func readThread(t *sqldb.Tx, sc scope, id string) (row threadRow, err error) {
-	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
+func readThread(t *sqldb.Tx, sc scope.Scope, id string) (row threadRow, err error) {
+	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT `+threadColumns+` WHERE `+where, args, row.scan)
 	return row, row.found(err)
 }
 
 func readThreadByKey(t *sqldb.Tx, key int64) (row threadRow, err error) {
-	err = t.Each(`SELECT `+threadColumns+` WHERE h.id = $1`, in{key}, row.scan)
+	err = t.Each(`SELECT `+threadColumns+` WHERE h.id = $1`, column.In{key}, row.scan)
 	return row, row.found(err)
 }
 
@@ -193,27 +196,37 @@ func (r *threadRow) found(err error) error {
 func (r *threadRow) scan(scan func(...any) error) error {
 	var interrupts []byte
 	var created, updated, expires, ttl int64
-	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), sqldb.Unsealed(rawOf(&r.Config), threadConfig, &r.Tenant, &r.ID),
-		sqldb.Unsealed(&interrupts, threadInterrupts, &r.key),
+	err := scan(&r.ID, column.RawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), sqldb.Unsealed(column.RawOf(&r.Config), column.ThreadConfig, &r.Tenant, &r.ID),
+		sqldb.Unsealed(&interrupts, column.ThreadInterrupts, &r.key),
 		&created, &updated, &expires, &r.agents, &r.KeepLatest, &ttl, &r.Head)
 	if err != nil {
 		return err
 	}
-	r.CreatedAt, r.UpdatedAt, r.Expires = timeOf(created), timeOf(updated), timeOf(expires)
+	r.CreatedAt, r.UpdatedAt, r.Expires = column.TimeOf(created), column.TimeOf(updated), column.TimeOf(expires)
 	r.TTL = time.Duration(ttl) * time.Microsecond
 	r.size = len(r.Metadata) + len(r.Config) + len(interrupts)
-	return decode(interrupts, &r.Interrupts)
+	return column.Decode(interrupts, &r.Interrupts)
 }
 
 // threadKey finds a thread's key.
-func threadKey(t *sqldb.Tx, sc scope, id string) (key int64, err error) {
-	where, args := sc.narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.tenant, id)
-	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, out{&key})
-	return key, noThread(err, id)
+func threadKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
+	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
+	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, column.Out{&key})
+	return key, record.NoThread(err, id)
 }
 
 // setThread changes what a run changes of its thread. A nil metadata stays.
 func setThread(t *sqldb.Tx, key int64, status mapping.ThreadStatus, metadata json.RawMessage) error {
 	return t.Put(`UPDATE threads SET status = $2, metadata = coalesce($3, metadata), updated_us = $4 WHERE id = $1`,
 		key, string(status), sqldb.Blob(metadata), t.Now)
+}
+
+// noteAgent adds an agent to a thread.
+func noteAgent(t *sqldb.Tx, row *threadRow, name string) error {
+	agents := scope.WithAgent(row.agents, name)
+	if agents == row.agents {
+		return nil
+	}
+	row.agents = agents
+	return t.Put(`UPDATE threads SET agents = $2 WHERE id = $1`, row.key, agents)
 }

@@ -7,6 +7,9 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -21,10 +24,10 @@ type Expire struct {
 // PatchThread merges metadata key by key (nil: none) and sets the expiry (nil:
 // leave).
 func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := readLocked(t, scopeOf(ctx), id)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		row, err := readLocked(t, scope.ScopeOf(ctx), id)
 		if err != nil {
-			return noThread(err, id)
+			return record.NoThread(err, id)
 		}
 		if metadata != nil {
 			if row.Metadata, err = rule.MergeMetadata(row.Metadata, metadata); err != nil {
@@ -32,12 +35,12 @@ func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawM
 			}
 		}
 		if expires != nil {
-			row.Expires, row.TTL, row.KeepLatest = timeOf(micros(expires.At)), expires.After, expires.KeepLatest
-			s.due(t, dueExpiry)
+			row.Expires, row.TTL, row.KeepLatest = column.TimeOf(column.Micros(expires.At)), expires.After, expires.KeepLatest
+			s.Due(t, record.DueExpiry)
 		}
-		row.UpdatedAt = timeOf(t.Now)
+		row.UpdatedAt = column.TimeOf(t.Now)
 		_, err = t.Exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5, ttl_us = $6 WHERE id = $1`,
-			row.key, []byte(row.Metadata), micros(row.Expires), number(row.KeepLatest), t.Now, row.TTL.Microseconds())
+			row.key, []byte(row.Metadata), column.Micros(row.Expires), column.Number(row.KeepLatest), t.Now, row.TTL.Microseconds())
 		th = row.Thread
 		return err
 	})
@@ -49,17 +52,17 @@ func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawM
 // links, tasks, runs and time to go: the copy is idle, and stays.
 func (s *threads) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		old, err := readLocked(t, scopeFor(p), id)
+	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		old, err := readLocked(t, scope.ScopeFor(p), id)
 		if err != nil {
-			return noThread(err, id)
+			return record.NoThread(err, id)
 		}
 		row, fresh, err := s.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config}, old.agents)
 		if err != nil {
 			return err
 		}
 		if !fresh {
-			return mapping.Errorf(mapping.Conflict, codeThreadThere, "There is a thread %q already.", newID)
+			return mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already.", newID)
 		}
 		row.Head = old.Head
 		th = row.Thread

@@ -3,20 +3,23 @@ package store
 import (
 	"context"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // DeleteThread removes the thread with everything of it. Conflict thread_busy
 // while a run is active: cancel it first.
 func (s *threads) DeleteThread(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error { return s.deleteThread(ctx, t, id, nil) })
+	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return s.deleteThread(ctx, t, id, nil) })
 }
 
 // deleteThread removes a thread, after what first does with its key, which may be nil.
 func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first func(*sqldb.Tx, int64) error) error {
-	row, err := readLocked(t, scopeOf(ctx), id)
+	row, err := readLocked(t, scope.ScopeOf(ctx), id)
 	if err != nil {
-		return noThread(err, id)
+		return record.NoThread(err, id)
 	}
 	if err := mustBeFree(t, row.key, id); err != nil {
 		return err
@@ -65,7 +68,7 @@ func deleteAll(t *sqldb.Tx, key int64, parts []string) error {
 
 // forgetRuns takes a thread's runs out of the cache once they are gone.
 func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
-	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, in{thread}, func(scan func(...any) error) error {
+	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, column.In{thread}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		s.forgetRun(t, id)
@@ -74,6 +77,6 @@ func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
 }
 
 func (s *base) forgetRun(t *sqldb.Tx, id string) {
-	t.After(func() { s.keys.Remove(id) })
-	s.notify(t, NoticeGone, id)
+	t.After(func() { s.Keys.Remove(id) })
+	s.Notify(t, record.NoticeGone, id)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -38,7 +39,7 @@ type Expiry struct {
 // keep its newest state waits for the answer to an open question, too, since
 // going on may need the state that its run began with. All tenants.
 func (s *retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
  h.keep_latest = 1 AND h.status = 'interrupted' OR EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
 			func(scan func(...any) error) (bool, error) {
@@ -48,12 +49,12 @@ func (s *retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (li
 				if err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires, &created, &o.KeepLatest, &busy); err != nil {
 					return false, err
 				}
-				o.Due = timeOf(o.expires)
+				o.Due = column.TimeOf(o.expires)
 				if o.Due.After(e.Now) {
 					next = o.Due
 					return false, nil
 				}
-				if !busy && e.over(o.Due, timeOf(created)) {
+				if !busy && e.over(o.Due, column.TimeOf(created)) {
 					list = append(list, o)
 				}
 				return len(list) < limit, nil
@@ -78,13 +79,13 @@ const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.en
 // uses: no active run, no cron, no open question. In the order they were made,
 // beginning after the thread that from names (zero: the first). All tenants.
 func (s *retention) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
  AND`+unused+` ORDER BY h.id LIMIT $3`,
-			in{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
+			column.In{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
 				o := Overdue{idle: true}
 				err := scan(&o.key, &o.Tenant, &o.ThreadID, &o.updated, &o.expires)
-				o.Due = timeOf(o.updated)
+				o.Due = column.TimeOf(o.updated)
 				list = append(list, o)
 				return err
 			})
@@ -110,7 +111,7 @@ func (s *retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []G
 		part := list[:min(len(list), deletedAtOnce)]
 		list = list[len(part):]
 		var removed []Gone
-		err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 			removed, err = s.deleteThreads(t, part)
 			return err
 		})
@@ -123,7 +124,7 @@ func (s *retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []G
 
 func (s *retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err error) {
 	at := map[int64]int{}
-	var keys in
+	var keys column.In
 	// In one order, so that nobody waits in a circle.
 	list = slices.SortedFunc(slices.Values(list), func(a, b Overdue) int { return cmp.Compare(a.key, b.key) })
 	for _, o := range list {
@@ -136,7 +137,7 @@ func (s *retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err
 			over = unused
 		}
 		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM threads h WHERE h.id = $1 AND h.thread_id = $2 AND h.updated_us = $3 AND h.expires_us = $4 AND`+over+`)`,
-			in{o.key, o.ThreadID, o.updated, o.expires}, out{&same}); err != nil {
+			column.In{o.key, o.ThreadID, o.updated, o.expires}, column.Out{&same}); err != nil {
 			return nil, err
 		}
 		if same {
@@ -164,19 +165,19 @@ func (s *retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err
 // manyParts are threadParts for deletedAtOnce threads.
 var manyParts = func() (texts []string) {
 	for _, text := range threadParts {
-		many := list(1, deletedAtOnce)
+		many := column.List(1, deletedAtOnce)
 		texts = append(texts, strings.NewReplacer("= $1", "IN ("+many+")", "<> $1", "NOT IN ("+many+")").Replace(text))
 	}
 	return texts
 }()
 
 var (
-	runsOfMany  = `SELECT r.thread, r.run_id, k.task_id FROM runs r JOIN tasks k ON k.id = r.task WHERE r.thread IN (` + list(1, deletedAtOnce) + `)`
-	linksOfMany = `SELECT thread, body FROM links WHERE thread IN (` + list(1, deletedAtOnce) + `)`
+	runsOfMany  = `SELECT r.thread, r.run_id, k.task_id FROM runs r JOIN tasks k ON k.id = r.task WHERE r.thread IN (` + column.List(1, deletedAtOnce) + `)`
+	linksOfMany = `SELECT thread, body FROM links WHERE thread IN (` + column.List(1, deletedAtOnce) + `)`
 )
 
 // holdings notes the runs and links of threads that are about to go.
-func (s *retention) holdings(t *sqldb.Tx, keys in, gone []Gone, at map[int64]int) error {
+func (s *retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[int64]int) error {
 	var thread int64
 	err := t.Each(runsOfMany, keys, func(scan func(...any) error) error {
 		var r mapping.Run
@@ -196,7 +197,7 @@ func (s *retention) holdings(t *sqldb.Tx, keys in, gone []Gone, at map[int64]int
 		if err := scan(&thread, &body); err != nil {
 			return err
 		}
-		if err := decode(body, &l); err != nil {
+		if err := column.Decode(body, &l); err != nil {
 			return err
 		}
 		gone[at[thread]].Links = append(gone[at[thread]].Links, l)
@@ -205,4 +206,4 @@ func (s *retention) holdings(t *sqldb.Tx, keys in, gone []Gone, at map[int64]int
 }
 
 // Expiries rings when a thread was given a time to go. It has one listener.
-func (s *retention) Expiries() <-chan struct{} { return s.bells.expiries }
+func (s *retention) Expiries() <-chan struct{} { return s.Bells.ExpiryBell }

@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
+	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -18,10 +21,10 @@ const storageMost = 200_000
 
 // ThreadStorage counts what a thread takes.
 func (s *threads) ThreadStorage(ctx context.Context, id string) (use ThreadStorage, err error) {
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := readThread(t, scopeOf(ctx), id)
+	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+		row, err := readThread(t, scope.ScopeOf(ctx), id)
 		if err != nil {
-			return noThread(err, id)
+			return record.NoThread(err, id)
 		}
 		use, err = storageOf(t, row.key, storageMost)
 		return err
@@ -32,13 +35,13 @@ func (s *threads) ThreadStorage(ctx context.Context, id string) (use ThreadStora
 func storageOf(t *sqldb.Tx, thread, most int64) (use ThreadStorage, err error) {
 	err = t.Get(`SELECT count(*), coalesce(sum(logged), 0), count(kept), coalesce(sum(kept), 0) FROM
  (SELECT coalesce(length(head), 0) + coalesce(length(data), 0) AS logged, length(snapshot) AS kept FROM events WHERE thread = $1 ORDER BY seq DESC LIMIT $2) found`,
-		in{thread, most + 1}, []any{&use.Events, &use.EventBytes, &use.States, &use.StateBytes})
+		column.In{thread, most + 1}, []any{&use.Events, &use.EventBytes, &use.States, &use.StateBytes})
 	if err != nil {
 		return use, err
 	}
 	err = t.Get(`SELECT count(*), CAST(coalesce(sum(size), 0) AS BIGINT) FROM
  (SELECT DISTINCT blob, size FROM (SELECT blob, size FROM artifacts WHERE thread = $1 ORDER BY artifact_id DESC LIMIT $2) newest) found`,
-		in{thread, most + 1}, []any{&use.Files, &use.FileBytes})
+		column.In{thread, most + 1}, []any{&use.Files, &use.FileBytes})
 	use.More = use.Events > most || use.Files > most
 	return use, err
 }

@@ -19,7 +19,7 @@ func TestThreadStorage(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		if err := s.db.Write(t.Context(), func(x *sqldb.Tx) error {
+		if err := s.base.DB.Write(t.Context(), func(x *sqldb.Tx) error {
 			for _, text := range []string{
 				`INSERT INTO events (id, thread, seq, kind, at_us, head, data, snapshot) VALUES (1, 7, 1, 'a', 1, 'head', 'data', 'snapshot'), (2, 7, 2, 'a', 1, NULL, 'data', NULL),
  (3, 7, 3, 'a', 1, 'h', NULL, ''), (4, 8, 1, 'a', 1, 'other', 'other', 'other')`,
@@ -39,7 +39,7 @@ func TestThreadStorage(t *testing.T) {
 			1: {Events: 2, States: 1, Files: 2, EventBytes: 5, StateBytes: 0, FileBytes: 5000000010, More: true},
 		} {
 			var got ThreadStorage
-			if err := s.db.Read(t.Context(), func(x *sqldb.Tx) (err error) {
+			if err := s.base.DB.Read(t.Context(), func(x *sqldb.Tx) (err error) {
 				got, err = storageOf(x, 7, most)
 				return err
 			}); err != nil {

@@ -1,4 +1,4 @@
-package store
+package column
 
 import (
 	"math/bits"
@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// tuples writes rows × width parameters as "($1,$2),($3,$4)".
-func tuples(rows, width int) string {
+// Tuples writes rows × width parameters as "($1,$2),($3,$4)".
+func Tuples(rows, width int) string {
 	var b strings.Builder
 	for r := range rows {
 		if r > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(`(` + list(r*width+1, width) + `)`)
+		b.WriteString(`(` + List(r*width+1, width) + `)`)
 	}
 	return b.String()
 }
 
-// list writes n parameters from $from on as "$3,$4".
-func list(from, n int) string {
+// List writes n parameters from $from on as "$3,$4".
+func List(from, n int) string {
 	parts := make([]string, n)
 	for i := range parts {
 		parts[i] = "$" + strconv.Itoa(from+i)
@@ -30,9 +30,9 @@ func list(from, n int) string {
 // filledMost keeps a filled list below the number of parameters that databases take.
 const filledMost = 1 << 14
 
-// filledUp repeats the last of values until their number is a power of two. IN does not
+// FilledUp repeats the last of values until their number is a power of two. IN does not
 // mind, and lists of any length make few texts: connections keep each one prepared.
-func filledUp(values []string) []string {
+func FilledUp(values []string) []string {
 	if len(values) == 0 {
 		return nil
 	}
@@ -43,16 +43,16 @@ func filledUp(values []string) []string {
 	return full
 }
 
-// page writes LIMIT and OFFSET with the parameters $at and $at+1.
-func page(at int) string {
+// Page writes LIMIT and OFFSET with the parameters $at and $at+1.
+func Page(at int) string {
 	return "LIMIT CAST($" + strconv.Itoa(at) + " AS BIGINT) OFFSET CAST($" + strconv.Itoa(at+1) + " AS BIGINT)"
 }
 
-// limitOf is a LIMIT parameter; 0 is none.
+// LimitOf is a LIMIT parameter; 0 is none.
 //
 // Statements write LIMIT CAST($1 AS BIGINT): SQLite looks at a bare bound LIMIT
 // while it plans, and for that plans anew at every execution.
-func limitOf(n int) int64 {
+func LimitOf(n int) int64 {
 	if n <= 0 {
 		return 1 << 62
 	}

@@ -1,4 +1,4 @@
-package store
+package record
 
 import (
 	"database/sql"
@@ -28,7 +28,7 @@ const (
 	CodeUnavailable = sqldb.CodeUnavailable
 )
 
-const codeThreadThere = "thread_exists"
+const CodeThreadThere = "thread_exists"
 
 // CodeHeadMoved refuses an update of a state that is not the thread's newest any more.
 const CodeHeadMoved = "head_moved"
@@ -36,22 +36,22 @@ const CodeHeadMoved = "head_moved"
 // CodeTaskMoved refuses a run whose maker does not know the newest run of its task.
 const CodeTaskMoved = "task_moved"
 
-// missing turns the absence of a row into the error that names what is missing.
-func missing(err error, code, noun, id string) error {
+// Missing turns the absence of a row into the error that names what is missing.
+func Missing(err error, code, noun, id string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return mapping.Errorf(mapping.NotFound, code, "There is no %s %q.", noun, id)
 	}
 	return err
 }
 
-func noThread(err error, id string) error {
-	return missing(err, mapping.CodeThreadNotFound, "thread", id)
+func NoThread(err error, id string) error {
+	return Missing(err, mapping.CodeThreadNotFound, "thread", id)
 }
 
-func noRun(err error, id string) error {
-	return missing(err, mapping.CodeRunNotFound, "run", id)
+func NoRun(err error, id string) error {
+	return Missing(err, mapping.CodeRunNotFound, "run", id)
 }
 
-func noTask(err error, id string) error {
-	return missing(err, mapping.CodeTaskNotFound, "task", id)
+func NoTask(err error, id string) error {
+	return Missing(err, mapping.CodeTaskNotFound, "task", id)
 }

@@ -1,4 +1,5 @@
-package store
+// Package listing is lists that may be long, and what passes the filters of a search.
+package listing
 
 import (
 	"context"
@@ -12,30 +13,30 @@ import (
 )
 
 const (
-	// listAtOnce is how many bytes of rows a list holds at a time, but for one row that is
+	// AtOnce is how many bytes of rows a list holds at a time, but for one row that is
 	// longer.
-	listAtOnce = 4 << 20
-	// listWhole is the room of a list that holds all of its rows.
-	listWhole = math.MaxInt
+	AtOnce = 4 << 20
+	// Whole is the room of a list that holds all of its rows.
+	Whole = math.MaxInt
 )
 
-// longList is a list of rows that may be many and long. Which rows it has is decided at once.
+// Long is a list of rows that may be many and long. Which rows it has is decided at once.
 // As many of them as there is room for are kept as they were read; of those behind only the
 // ids are, by which they are read again when the list comes to them.
-type longList[R any] struct {
-	room int // bytes that may still be kept
-	rows []R // of the first ids
+type Long[R any] struct {
+	Room int // bytes that may still be kept
+	Rows []R // of the first ids
 	ids  []string
 }
 
-// full reports whether only the ids of further rows are kept.
-func (l *longList[R]) full() bool { return l.room <= 0 }
+// Full reports whether only the ids of further rows are kept.
+func (l *Long[R]) Full() bool { return l.Room <= 0 }
 
-// add adds a row of so many bytes.
-func (l *longList[R]) add(id string, row R, size int) {
-	if !l.full() {
-		l.rows = append(l.rows, row)
-		l.room -= size
+// Add adds a row of so many bytes.
+func (l *Long[R]) Add(id string, row R, size int) {
+	if !l.Full() {
+		l.Rows = append(l.Rows, row)
+		l.Room -= size
 	}
 	l.ids = append(l.ids, id)
 }
@@ -43,12 +44,12 @@ func (l *longList[R]) add(id string, row R, size int) {
 // again reads a row anew; sql.ErrNoRows, or NotFound, says that it has gone.
 type again[R any] func(t *sqldb.Tx, id string) (row R, size int, err error)
 
-// each yields the rows in their order. Those that are read again are as they are by then, and
+// Each yields the rows in their order. Those that are read again are as they are by then, and
 // those that have gone are left out. It can be ranged over once.
-func (l *longList[R]) each(ctx context.Context, db *sqldb.DB, read again[R]) iter.Seq2[R, error] {
+func (l *Long[R]) Each(ctx context.Context, db *sqldb.DB, read again[R]) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		var none R
-		for next, left := l.rows, l.ids[len(l.rows):]; ; {
+		for next, left := l.Rows, l.ids[len(l.Rows):]; ; {
 			for i := range next {
 				row := next[i]
 				next[i] = none // what is yielded can go
@@ -72,7 +73,7 @@ func (l *longList[R]) each(ctx context.Context, db *sqldb.DB, read again[R]) ite
 func readAgain[R any](ctx context.Context, db *sqldb.DB, ids []string, read again[R]) (rows []R, left []string, err error) {
 	err = db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		rows, left = nil, ids
-		for room := listAtOnce; room > 0 && len(left) > 0; left = left[1:] {
+		for room := AtOnce; room > 0 && len(left) > 0; left = left[1:] {
 			row, size, err := read(t, left[0])
 			switch {
 			case err == nil:
@@ -86,14 +87,14 @@ func readAgain[R any](ctx context.Context, db *sqldb.DB, ids []string, read agai
 	return rows, left, err
 }
 
-// firstColumns reads the first columns of a row of so many, and passes over the others, which
+// FirstColumns reads the first columns of a row of so many, and passes over the others, which
 // may be long.
-func firstColumns(scan func(...any) error, width int, dest ...any) error {
+func FirstColumns(scan func(...any) error, width int, dest ...any) error {
 	return scan(append(dest, make([]any, width-len(dest))...)...)
 }
 
-// failed is a list that cannot be read.
-func failed[R any](err error) iter.Seq2[R, error] {
+// Failed is a list that cannot be read.
+func Failed[R any](err error) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		var none R
 		yield(none, err)

@@ -1,4 +1,4 @@
-package store
+package record
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
@@ -21,23 +21,23 @@ const (
 
 // What may be due by the clock.
 const (
-	dueExpiry  = "expiry"
-	dueCron    = "cron"
-	dueWebhook = "webhook"
+	DueExpiry  = "expiry"
+	DueCron    = "cron"
+	DueWebhook = "webhook"
 )
 
-// bells ring in this process when there is something to be done by the clock: a thread's
+// Bells ring in this process when there is something to be done by the clock: a thread's
 // time to go, a cron, a delivery.
-type bells struct{ expiries, crons, outbox chan struct{} }
+type Bells struct{ ExpiryBell, CronBell, WebhookBell chan struct{} }
 
-func newBells() bells {
-	return bells{expiries: make(chan struct{}, 1), crons: make(chan struct{}, 1), outbox: make(chan struct{}, 1)}
+func newBells() Bells {
+	return Bells{ExpiryBell: make(chan struct{}, 1), CronBell: make(chan struct{}, 1), WebhookBell: make(chan struct{}, 1)}
 }
 
 // RingDue rings for what a NoticeDue says is due, or for all: what waits for
 // Expiries, CronsChanged or Outbox looks again.
-func (b *bells) RingDue(what string) {
-	for name, bell := range map[string]chan struct{}{dueExpiry: b.expiries, dueCron: b.crons, dueWebhook: b.outbox} {
+func (b *Bells) RingDue(what string) {
+	for name, bell := range map[string]chan struct{}{DueExpiry: b.ExpiryBell, DueCron: b.CronBell, DueWebhook: b.WebhookBell} {
 		if what == "" || what == name {
 			wake(bell)
 		}
@@ -51,13 +51,13 @@ func wake(bell chan struct{}) {
 	}
 }
 
-// due rings once the operation is committed, in this process and the others.
-func (s *base) due(t *sqldb.Tx, what string) {
-	t.After(func() { s.bells.RingDue(what) })
-	s.notify(t, NoticeDue, what)
+// Due rings once the operation is committed, in this process and the others.
+func (s *Base) Due(t *sqldb.Tx, what string) {
+	t.After(func() { s.Bells.RingDue(what) })
+	s.Notify(t, NoticeDue, what)
 }
 
-// notify has the other processes told once the operation is committed.
-func (s *base) notify(t *sqldb.Tx, kind NoticeKind, about string) {
-	s.db.NotifyAfter(t, Notice{Kind: kind, About: about})
+// Notify has the other processes told once the operation is committed.
+func (s *Base) Notify(t *sqldb.Tx, kind NoticeKind, about string) {
+	s.DB.NotifyAfter(t, Notice{Kind: kind, About: about})
 }

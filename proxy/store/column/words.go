@@ -1,9 +1,9 @@
-package store
+package column
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// said is text as the parameter of a column of bodies (sqldb.Tx.Sealed).
-func said(t *sqldb.Tx, text, column string, row ...any) any {
+// Said is text as the parameter of a column of bodies (sqldb.Tx.Sealed).
+func Said(t *sqldb.Tx, text, column string, row ...any) any {
 	if t.Sealing() {
 		return t.Sealed([]byte(text), column, row...)
 	}

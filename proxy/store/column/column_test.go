@@ -1,4 +1,4 @@
-package store
+package column
 
 import (
 	"encoding/json"
@@ -17,12 +17,12 @@ func TestFillKeysAddsWhatIsMissing(t *testing.T) {
 		{`{ "a" : {"x":{}} }`, `{"a":2}`, `{ "a" : {"x":{}} }`},
 		{`{"a":{"x":{}}} `, `{"b":2,"a":3}`, `{"a":{"x":{}},"b":2}`},
 	} {
-		got, err := fillKeys(json.RawMessage(c.base), json.RawMessage(c.extra))
+		got, err := FillKeys(json.RawMessage(c.base), json.RawMessage(c.extra))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s + %s = %s %v, want %s", c.base, c.extra, got, err, c.want)
 		}
 	}
-	if _, err := fillKeys([]byte(`[1]`), []byte(`{"a":1}`)); err == nil {
+	if _, err := FillKeys([]byte(`[1]`), []byte(`{"a":1}`)); err == nil {
 		t.Error("a list was filled")
 	}
 }
@@ -31,7 +31,7 @@ func TestTimesComeBack(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC)
 	for _, want := range []time.Time{{}, at} {
-		if got := timeOf(micros(want)); !got.Equal(want) {
+		if got := TimeOf(Micros(want)); !got.Equal(want) {
 			t.Errorf("%s came back as %s", want, got)
 		}
 	}

@@ -1,0 +1,29 @@
+package listing
+
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// Picker applies offset and limit to what passed a filter.
+type Picker struct{ Limit, Offset, seen, taken int }
+
+func (p *Picker) Take() bool {
+	p.seen++
+	if p.seen <= p.Offset || p.Full() {
+		return false
+	}
+	p.taken++
+	return true
+}
+
+func (p *Picker) Full() bool { return p.Limit > 0 && p.taken >= p.Limit }
+
+// Containing makes the filter of a metadata search: nil when all pass.
+func Containing(want json.RawMessage) func(json.RawMessage) bool {
+	if len(want) == 0 || string(want) == "{}" || string(want) == "null" {
+		return nil
+	}
+	return func(doc json.RawMessage) bool { return rawjson.Contains(doc, want) }
+}

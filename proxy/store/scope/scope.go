@@ -1,0 +1,112 @@
+// Package scope is which rows the caller of an operation sees, as conditions of statements.
+package scope
+
+import (
+	"context"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+)
+
+// Scope is what the caller of an operation sees: the rows of its tenant and, with
+// agents, of these the threads whose agents are all among them, with everything that
+// hangs on such a thread. A thread that no agent has worked on is seen by the key that
+// made it. One that sees its own sees of all that what it made itself. Whatever finds a row by an id from outside asks under a scope, so that what
+// may not be seen is not found.
+type Scope struct {
+	Tenant string
+	owner  string   // the id of the key
+	agents []string // nil: threads of every agent
+	own    bool     // only what owner made
+}
+
+// ScopeOf is the scope of the principal in ctx.
+func ScopeOf(ctx context.Context) Scope { return ScopeFor(mapping.PrincipalOf(ctx)) }
+
+func ScopeFor(p mapping.Principal) Scope {
+	return Scope{Tenant: p.Tenant, owner: p.ID, agents: p.Agents, own: p.Own}
+}
+
+// Whole reports whether every thread of the tenant is seen.
+func (s Scope) Whole() bool { return s.agents == nil && !s.own }
+
+// Narrow adds to a condition on threads h, which names the tenant, what of the
+// tenant's threads is seen.
+func (s Scope) Narrow(where string, args ...any) (string, column.In) {
+	if s.Whole() {
+		return where, args
+	}
+	seen, args := s.threads(args)
+	return where + ` AND ` + seen, args
+}
+
+// threads is the condition on threads h.
+func (s Scope) threads(args column.In) (string, column.In) {
+	if !s.own {
+		return s.worked(args)
+	}
+	args = append(args, s.owner)
+	own := `h.owner = ` + column.List(len(args), 1)
+	if s.agents == nil {
+		return own, args
+	}
+	seen, args := s.worked(args)
+	return own + ` AND ` + seen, args
+}
+
+// worked is the condition that no other agents have worked on threads h: nothing is left of the column
+// agents when the agents that may be used are taken out of it.
+func (s Scope) worked(args column.In) (string, column.In) {
+	rest := `h.agents`
+	for _, a := range s.agents {
+		args = append(args, agentMark(a))
+		rest = `replace(` + rest + `, ` + column.List(len(args), 1) + `, '')`
+	}
+	args = append(args, s.owner)
+	return `(` + rest + ` = '' AND (h.agents <> '' OR h.owner = ` + column.List(len(args), 1) + `))`, args
+}
+
+// Crons is the condition on crons c with their threads h: the agent may be used, and
+// the thread, if there is one, is seen.
+func (s Scope) Crons(where string, args ...any) (string, column.In) {
+	if s.Whole() {
+		return where, args
+	}
+	if s.own {
+		args = append(args, s.owner)
+		where += ` AND c.owner = ` + column.List(len(args), 1)
+	}
+	if s.agents != nil {
+		where += ` AND c.agent IN (` + column.List(len(args)+1, len(s.agents)) + `)`
+		for _, a := range s.agents {
+			args = append(args, a)
+		}
+	}
+	seen, args := s.threads(args)
+	return where + ` AND (c.thread = 0 OR ` + seen + `)`, args
+}
+
+// Assistants is the condition on assistants a, which belong to their tenant but for those who see their own.
+func (s Scope) Assistants(where string, args ...any) (string, column.In) {
+	if s.own {
+		args = append(args, s.owner)
+		where += ` AND a.owner = ` + column.List(len(args), 1)
+	}
+	return where, args
+}
+
+// agentMark is how the column agents of threads holds an agent. Names of agents have no
+// slash.
+func agentMark(name string) string { return "/" + name + "/" }
+
+// WithAgent is the column agents with one more agent; "" is none.
+func WithAgent(agents, name string) string {
+	if name == "" || strings.Contains(agents, agentMark(name)) {
+		return agents
+	}
+	return agents + agentMark(name)
+}
+
+// TenantOf is the tenant of the principal in ctx.
+func TenantOf(ctx context.Context) string { return mapping.PrincipalOf(ctx).Tenant }
