@@ -18,9 +18,9 @@ func StateTasks(checkpointID string, next []string, fault *mapping.Fault, open [
 	}
 	w := new(rawjson.Writer).Open('[')
 	for i, asks := range byTask(open) {
-		id, node := mapping.StateTaskID(checkpointID), next[0]
+		id, node := mapping.StateTaskID(checkpointID), next[min(i, len(next)-1)]
 		if len(asks) > 0 && asks[0].Task != "" {
-			id, node = asks[0].Task, next[min(i, len(next)-1)]
+			id = asks[0].Task
 		}
 		writeTask(w, id, node, fault, asks)
 	}

@@ -18,6 +18,7 @@ const (
 	typeAI     = "ai"
 	typeSystem = "system"
 	typeTool   = "tool"
+	typeRemove = "remove" // takes a message away; see state.Removes
 )
 
 // message is a message on its way into normal form.
@@ -108,8 +109,11 @@ func parseMessageObject(b json.RawMessage, at place) (message, error) {
 
 // checkRole refuses, in a request, a role that is a misspelt one of LangGraph's
 // (langchain_core/messages/utils.py, _create_message_from_message_type): the message would be
-// taken for nobody's. Others may be an agent's own.
+// taken for nobody's. Others may be an agent's own. A removal must name what it takes away.
 func checkRole(m message, at place) error {
+	if m.kind == typeRemove && m.id == "" {
+		return mapping.InvalidAt(at.String(), "a removal needs the id of the message that it takes away")
+	}
 	if slices.Contains(messageRoles, m.kind) {
 		return nil
 	}
@@ -120,7 +124,7 @@ func checkRole(m message, at place) error {
 	return mapping.InvalidAt(at.String(), "%s is no role of a message. Did you mean %s?", m.kind, near)
 }
 
-var messageRoles = []string{"user", "human", "assistant", "ai", "system", "developer", "tool", "function", "remove"}
+var messageRoles = []string{"user", "human", "assistant", "ai", "system", "developer", "tool", "function", typeRemove}
 
 // messageOf sorts the members of a message object. A role that is there
 // decides; type may then be something else ("message").
@@ -229,6 +233,10 @@ func (m message) json() json.RawMessage {
 const normalSize = 160
 
 func (m message) writeTo(w *rawjson.Writer) {
+	if m.kind == typeRemove { // with the content that LangChain wants of every message
+		w.Open('{').Key("content").Text("").Key("id").Text(m.id).Key("type").Text(m.kind).Close('}')
+		return
+	}
 	w.Open('{').Key("content")
 	if rawjson.IsNull(m.content) {
 		w.Text(m.text)

@@ -57,8 +57,8 @@ func (in Input) request() json.RawMessage {
 // by themselves, so that no tool call stays without an answer (ensure-tool-responses.ts).
 const placeholder = "do-not-render-"
 
-// Conversational are the messages but those that nobody has said: placeholders, and what tells
-// people that a run failed.
+// Conversational are the messages but those that nobody has said: placeholders, removals of other
+// messages, and what tells people that a run failed.
 func Conversational(messages []json.RawMessage) []json.RawMessage {
 	if !slices.ContainsFunc(messages, isUnsaid) {
 		return messages
@@ -66,7 +66,9 @@ func Conversational(messages []json.RawMessage) []json.RawMessage {
 	return slices.DeleteFunc(slices.Clone(messages), isUnsaid)
 }
 
-func isUnsaid(message json.RawMessage) bool { return isPlaceholder(message) || SaysFault(message) }
+func isUnsaid(message json.RawMessage) bool {
+	return isPlaceholder(message) || messageKind(message) == typeRemove || SaysFault(message)
+}
 
 func isPlaceholder(message json.RawMessage) bool {
 	return messageKind(message) == typeTool && strings.HasPrefix(state.IdOfMessage(message), placeholder)

@@ -174,8 +174,8 @@ func joinInterrupts(open, more []mapping.Interrupt) []mapping.Interrupt {
 }
 
 // Reduce merges a delta object the way the bridge does it for agents that have
-// no state: messages by id (equal replaces, new appends), files by path (null
-// deletes; a leading "/" makes no difference), other keys replaced. A delta
+// no state: messages by id (equal replaces, new appends, a removal deletes; see
+// Removes), files by path (null deletes; a leading "/" makes no difference), other keys replaced. A delta
 // that is no object is an *Error of class Invalid; null changes nothing.
 func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
 	if rawjson.IsNull(delta) {
@@ -210,7 +210,7 @@ func reduceValue(key string, old value, change json.RawMessage) (value, error) {
 		if err != nil {
 			return value{}, err
 		}
-		return value{list: old.asList().merge(add)}, nil
+		return value{list: old.asList().reduce(add)}, nil
 	case key == KeyFiles && rawjson.Kind(change) == '{':
 		obj, err := mergeFiles(old.object(), change)
 		return value{obj: obj}, err

@@ -121,10 +121,7 @@ func applyJoin(e *edit, m rawjson.Member) error {
 	if err != nil {
 		return err
 	}
-	list := was.asList()
-	if len(gone) > 0 {
-		list = newList(slices.DeleteFunc(slices.Clone(list.elems), func(el json.RawMessage) bool { return gone[IdOfMessage(el)] }))
-	}
+	list := was.asList().without(gone)
 	if add := rawjson.Get(m.Value, "add"); add != nil {
 		elems, err := rawjson.Elements(add)
 		if err != nil {

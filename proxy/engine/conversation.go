@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -35,7 +36,7 @@ func (x assignment) conversation(ctx context.Context, in rule.Input) (conversati
 
 // withInput are the messages of a state with those of an input merged into them.
 func withInput(base *state.Fold, in rule.Input) ([]json.RawMessage, error) {
-	if len(base.Messages()) == 0 {
+	if len(base.Messages()) == 0 && !slices.ContainsFunc(in.Messages, state.Removes) {
 		return in.Messages, nil
 	}
 	after, err := base.Reduce(in.Delta())

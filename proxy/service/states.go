@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -46,7 +47,7 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 	var fault *mapping.Fault
 	if c.ID == t.Head {
 		out.Interrupts = t.Interrupts
-		if len(out.Interrupts) > 0 && len(out.Next) == 0 && t.Status == mapping.ThreadInterrupted {
+		if t.Status == mapping.ThreadInterrupted && askedElsewhere(t.Interrupts, c) {
 			var err error
 			if out.Next, err = s.askingNodes(ctx, t); err != nil {
 				return out, err
@@ -71,8 +72,16 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 	return out, nil
 }
 
-// askingNodes are the nodes that the open questions are of, where the newest state does not say
-// so: another agent's run has come to its end since they were asked.
+// askedElsewhere reports whether a state does not say what node asks each question: another agent's
+// run made it, and has come to its end or asked a question of its own.
+func askedElsewhere(open []mapping.Interrupt, c mapping.Checkpoint) bool {
+	return len(open) > 0 && len(c.Next) == 0 || slices.ContainsFunc(open, func(q mapping.Interrupt) bool {
+		return q.Run != "" && c.RunID != "" && q.Run != c.RunID
+	})
+}
+
+// askingNodes are the nodes that the open questions are of, one for each of rule.StateTasks: agents
+// that show no nodes have one together.
 func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []string, err error) {
 	asked := map[string]bool{}
 	for _, q := range t.Interrupts {
@@ -90,7 +99,7 @@ func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []str
 		}
 		if len(last) > 0 && len(last[0].Next) > 0 {
 			nodes = append(nodes, last[0].Next...)
-		} else {
+		} else if !slices.Contains(nodes, rule.StepNode) {
 			nodes = append(nodes, rule.StepNode)
 		}
 	}

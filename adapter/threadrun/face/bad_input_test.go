@@ -117,6 +117,7 @@ func otherBadInputs() []badInput {
 		{"search: sort_by", "POST", "/threads/search", `{"sort_by":"mood"}`, 422, "sort_by must be one of"},
 		{"search: sort_order", "POST", "/threads/search", `{"sort_order":"up"}`, 422, "sort_order must be one of"},
 		{"search: ids", "POST", "/threads/search", `{"ids":["x"]}`, 422, "ids must be a list of UUIDs"},
+		{"search: select context", "POST", "/threads/search", `{"select":["context"]}`, 422, `unknown field "context"`},
 		{"search: select", "POST", "/threads/search", `{"select":["soul"]}`, 422, `unknown field "soul"`},
 		{"search: extract", "POST", "/threads/search", `{"extract":{"a":"soul.b"}}`, 422, "extract.a must be a path"},
 		{"count: values", "POST", "/threads/count", `{"values":1}`, 422, "values must be an object"},

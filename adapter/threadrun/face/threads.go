@@ -1,6 +1,7 @@
 package face
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -17,8 +18,9 @@ import (
 
 var threadStatuses = []string{"idle", "busy", "interrupted", "error"}
 
-// threadKeys are the members that select may name.
-var threadKeys = []string{"thread_id", "created_at", "updated_at", "metadata", "status", "config", "values", "interrupts", "ttl", "messages", "context", "error", "state_updated_at"}
+// threadKeys are the members that select may name. The SDKs' ThreadSelectField has context too, which
+// is a run's here: a thread that was selected without it would look as if it had none.
+var threadKeys = []string{"thread_id", "created_at", "updated_at", "state_updated_at", "metadata", "status", "config", "values", "interrupts", "ttl", "messages", "error"}
 
 // threads answers for threads, but for their states.
 type threads struct{ *server }
@@ -43,7 +45,7 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t, err := s.svc.Threads.Create(r.Context(), n)
-	return replyThread(w, t, false, err)
+	return replyThread(w, t, err)
 }
 
 // threadBody is the body of a request about threads.
@@ -95,12 +97,24 @@ func (o threadBody) superstepUpdate() adapter.StateUpdate {
 	return up
 }
 
-func replyThread(w http.ResponseWriter, t mapping.Thread, withTTL bool, err error) error {
+// fault is why the last run of a thread failed, where that is how the thread stands.
+func (s threads) fault(ctx context.Context, t mapping.Thread) (*mapping.Fault, error) {
+	if t.Status != mapping.ThreadError {
+		return nil, nil
+	}
+	last, err := adapter.All(s.svc.RunIndex.List(ctx, adapter.RunQuery{ThreadID: t.ID, Limit: 1}))
+	if err != nil || len(last) == 0 {
+		return nil, err
+	}
+	return last[0].Fault, nil
+}
+
+func replyThread(w http.ResponseWriter, t mapping.Thread, err error) error {
 	if err != nil {
 		return err
 	}
 	var e rawjson.Writer
-	if err := render.Thread(&e, t, render.ThreadParts{Messages: true, TTL: withTTL}); err != nil {
+	if err := render.Thread(&e, t, render.ThreadParts{Messages: true}); err != nil {
 		return err
 	}
 	reply(w, http.StatusOK, e.Bytes)
@@ -123,7 +137,19 @@ func (s threads) get(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t, err := s.svc.Threads.Get(r.Context(), id)
-	return replyThread(w, t, len(parts) > 0, err)
+	if err != nil {
+		return err
+	}
+	fault, err := s.fault(r.Context(), t)
+	if err != nil {
+		return err
+	}
+	var e rawjson.Writer
+	if err := render.Thread(&e, t, render.ThreadParts{Messages: true, TTL: len(parts) > 0, Fault: fault}); err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, e.Bytes)
+	return nil
 }
 
 func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
@@ -151,7 +177,7 @@ func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
 		noContent(w)
 		return nil
 	}
-	return replyThread(w, t, false, err)
+	return replyThread(w, t, err)
 }
 
 // neutralMessages reads messages of the Agent Protocol; those without an id
@@ -185,7 +211,7 @@ func (s threads) copy(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t, err := s.svc.Threads.Copy(r.Context(), id)
-	return replyThread(w, t, false, err)
+	return replyThread(w, t, err)
 }
 
 // query reads the filters of search and count.
@@ -211,7 +237,7 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	q, p := threadBody{o}.query(), o.page(10)
 	q.SortBy, q.Asc = o.sortOf("thread_id", "status", "created_at", "updated_at", "state_updated_at")
-	if q.SortBy == "state_updated_at" { // of the SDKs' ThreadSortBy; a thread has one time of change here
+	if q.SortBy == "state_updated_at" { // of the SDKs' ThreadSortBy; threads are sorted by one time of change here
 		q.SortBy = "updated_at"
 	}
 	q.Limit, q.Offset = p.limit, p.offset
@@ -234,7 +260,7 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	a.Open('[')
 	for t, err := range list {
 		if err == nil {
-			err = encodePicked(&a.Writer, t, set, wanted)
+			err = s.encodePicked(r.Context(), &a.Writer, t, set, wanted)
 		}
 		if err != nil {
 			return s.breakOff(a, r, err)
@@ -248,14 +274,21 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// encodePicked writes what is wanted of a thread of a list, its messages beside values and its time
-// to live only where they are asked for.
-func encodePicked(e *rawjson.Writer, t mapping.Thread, set fieldSet, wanted []extraction) error {
+// encodePicked writes what is wanted of a thread of a list, its messages beside values, its time
+// to live and why it failed only where they are asked for.
+func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set fieldSet, wanted []extraction) error {
 	var one rawjson.Writer
 	asked := func(part string) bool {
 		return set[part] || slices.ContainsFunc(wanted, func(x extraction) bool { return x.steps[0] == part })
 	}
-	if err := render.Thread(&one, t, render.ThreadParts{Messages: asked("messages"), TTL: asked("ttl")}); err != nil {
+	parts := render.ThreadParts{Messages: asked("messages"), TTL: asked("ttl")}
+	if asked("error") {
+		var err error
+		if parts.Fault, err = s.fault(ctx, t); err != nil {
+			return err
+		}
+	}
+	if err := render.Thread(&one, t, parts); err != nil {
 		return err
 	}
 	if set.pick(e, one.Bytes); len(wanted) > 0 {

@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -120,6 +121,8 @@ type ThreadParts struct {
 	// TTL is told where a client asked for it, as LangGraph Server does (Get Thread: "Only present
 	// when ?include=ttl is passed").
 	TTL bool
+	// Fault is why the last run failed, nil where it did not.
+	Fault *mapping.Fault
 }
 
 // Thread writes a thread.
@@ -127,10 +130,14 @@ func Thread(e *rawjson.Writer, t mapping.Thread, parts ThreadParts) error {
 	e.Open('{')
 	e.Key("thread_id").Text(t.ID)
 	e.Key("created_at").Time(t.CreatedAt, TimeLayout).Key("updated_at").Time(t.UpdatedAt, TimeLayout)
+	e.Key("state_updated_at").Time(stateTime(t), TimeLayout)
 	e.Key("metadata").Raw(t.Metadata, "{}").Key("status").Text(string(t.Status))
 	e.Key("config").Raw(t.Config, "{}").Key("values").Raw(t.Values, "{}")
 	e.Key("interrupts")
 	interruptMap(e, t.Interrupts, t.Head)
+	if parts.Fault != nil {
+		e.Key("error").Text(parts.Fault.Message)
+	}
 	if parts.TTL && !t.Expires.IsZero() {
 		timeToLive(e, t)
 	}
@@ -141,6 +148,15 @@ func Thread(e *rawjson.Writer, t mapping.Thread, parts ThreadParts) error {
 	}
 	e.Close('}')
 	return nil
+}
+
+// stateTime is when the newest state was made, which its id says: not before the thread, whose
+// state it became then.
+func stateTime(t mapping.Thread) time.Time {
+	if made := rule.MessageTime(t.Head); made.After(t.CreatedAt) {
+		return made
+	}
+	return t.CreatedAt
 }
 
 func messagesMember(e *rawjson.Writer, values json.RawMessage) error {

@@ -75,3 +75,42 @@ func TestATimeToLiveIsTold(t *testing.T) {
 	}
 	b.Get(at+"?include=ttl,storage").Want(t, 422, "include names the unknown part")
 }
+
+// TestEverySelectedFieldOfAThread is given: why its last run failed, and when its state changed,
+// which a change of its metadata is not.
+func TestEverySelectedFieldOfAThread(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
+	at := b.Thread()
+	before := b.Get(at).OK()
+	if before.Text("state_updated_at") != before.Text("created_at") || before.At("error") != nil {
+		t.Errorf("a new thread: %s", before.Body)
+	}
+	point := b.Post(at+"/state", `{"values":{"title":"greeting"}}`).OK().Text("checkpoint.checkpoint_id")
+	b.Do("PATCH", at, `{"metadata":{"k":"v"}}`).OK()
+	changed := b.Get(at + "/state/" + point).OK().Text("created_at")
+	const body = `{"select":["thread_id","state_updated_at","error"]}`
+	if got := b.Post("/threads/search", body).OK(); got.At("0.state_updated_at") != changed || keysOf(got.At("0")) != "[state_updated_at thread_id]" {
+		t.Errorf("after an update at %s: %s", changed, got.Body)
+	}
+	b.Post("/threads/search", `{"select":["context"]}`).Want(t, 422, `unknown field \"context\"`)
+}
+
+// TestWhyAThreadFailed is told with the thread, and in a list where it is selected.
+func TestWhyAThreadFailed(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, &adaptertest.ThreadAgent{Choose: func([]byte) adaptertest.ThreadPlay { return adaptertest.FailPlay() }}, rig.AsThreads)
+	at := b.Thread()
+	b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`)
+	why := b.Get(at + "/runs").OK().Text("0.error")
+	if got := b.Get(at).OK(); why == "" || got.At("error") != why {
+		t.Errorf("the run failed with %q, the thread says %v", why, got.At("error"))
+	}
+	got := b.Post("/threads/search", `{"select":["error"],"extract":{"why":"error"}}`).OK()
+	if got.At("0.error") != why || got.At("0.extracted.why") != why {
+		t.Errorf("selected in a list: %s", got.Body)
+	}
+	if got := b.Post("/threads/search", `{}`).OK(); got.At("0.error") != nil {
+		t.Errorf("not selected: %s", got.Body)
+	}
+}
