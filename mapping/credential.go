@@ -29,11 +29,11 @@ const (
 	credentialQuery = credentialName + `|token|secret|key|sig|[\w-]*signature`
 )
 
-// The expressions keep what stands before a value ($1). The second reads JSON that is a text within JSON.
+// The expressions keep what stands before a value ($1). The second reads JSON that is a text within JSON, however deep.
 var credentials = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)("(?:` + credentialName + `|` + credentialExact + `)"\s*:\s*")(?:[^"\\]|\\.)+`),
-	regexp.MustCompile(`(?i)(\\"(?:` + credentialName + `|` + credentialExact + `)\\"\s*:\s*\\")[^"\\]+`),
-	regexp.MustCompile(`(?i)(\\?"(?:token|secret)\\?"\s*:\s*\\?")[^"\\\s]{16,}`),
+	regexp.MustCompile(`(?i)(\\+"(?:` + credentialName + `|` + credentialExact + `)\\+"\s*:\s*\\+")[^"\\]+`),
+	regexp.MustCompile(`(?i)(\\*"(?:token|secret)\\*"\s*:\s*\\*")[^"\\\s]{16,}`),
 	regexp.MustCompile(`(?i)((?:[?&]|\\u0026)(?:` + credentialQuery + `)=)[^&\s"'#\\<>]+`),
 	regexp.MustCompile(`(?i)(\A(?:` + credentialQuery + `)=)[^&\s"'#\\<>]+`),
 }
