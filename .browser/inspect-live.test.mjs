@@ -15,6 +15,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const keys = ["0123456789abcdef0123456789abcdef", "1123456789abcdef0123456789abcdef"];
 let browser, proxy, agent, program, folder, file, url, port;
 let refuses; // the status that the proxy answers with in the place of the bridge
+let refused = 0; // streams that it answered so: an EventSource gives up
 let release = () => {};
 
 /** A task/step agent of which each step waits for release where its task says so. */
@@ -56,7 +57,7 @@ before(async () => {
   await listening(agent);
   port = await freePort();
   proxy = createServer((req, res) => {
-    if (refuses) { res.writeHead(refuses, { "Content-Type": "text/plain" }); return res.end("the proxy says no"); }
+    if (refuses) { refused += /events$/.test(req.url); res.writeHead(refuses, { "Content-Type": "text/plain" }); return res.end("the proxy says no"); }
     const to = request({ host: "127.0.0.1", port, method: req.method, path: req.url, headers: req.headers }, (from) => { res.writeHead(from.statusCode, from.headers); pipeline(from, res, () => {}); });
     to.on("error", () => { if (res.headersSent) res.destroy(); else { res.writeHead(502); res.end(); } });
     res.on("close", () => to.destroy());
@@ -66,7 +67,7 @@ before(async () => {
   await start();
   browser = await launch();
 });
-afterEach(() => { refuses = undefined; release(); });
+afterEach(() => { refuses = undefined; refused = 0; release(); });
 after(async () => {
   await browser?.close();
   program?.kill("SIGKILL");
@@ -105,6 +106,7 @@ test("a list whose bridge starts again behind a proxy that answers 503 comes bac
     refuses = 503;
     await stop();
     await page.getByText("The bridge does not answer; trying again.").waitFor();
+    await until(() => refused);
     await start();
     const { id } = await run("two");
     refuses = undefined;
@@ -120,6 +122,7 @@ test("a run whose stream is cut shows what it missed", async () => {
     refuses = 502;
     proxy.closeAllConnections();
     await page.getByText("The bridge does not answer; trying again.").waitFor();
+    await until(() => refused);
     release();
     await until(() => fetch(`http://127.0.0.1:${port}/inspect/runs/${id}`, { headers }).then(async (r) => (await r.json()).status === "success"));
     refuses = undefined;
