@@ -47,3 +47,36 @@ func (l Dialects) askedFirst() Dialect {
 	}
 	return Dialect{}
 }
+
+// LossReason is why an agent got a field of a request of the flavour as it did, by the loss table. "" is of a loss that
+// no dialect's agents have, or that they have for different reasons: none is guessed.
+func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason string) {
+	for _, from := range l {
+		f, ok := from.flavour(name)
+		if !ok {
+			continue
+		}
+		for _, h := range l.fates(from, f.Request, loss) {
+			if reason != "" && h.Reason != reason {
+				return ""
+			}
+			reason = h.Reason
+		}
+	}
+	return reason
+}
+
+// fates are what becomes of a lost field before the agents of each dialect that lose it so.
+func (l Dialects) fates(from Dialect, request string, loss mapping.Loss) (list []mapping.Handling) {
+	for _, f := range from.Fields {
+		for _, to := range l {
+			if f.Request != request || f.Name != loss.Field || to.Dial == nil {
+				continue
+			}
+			if h := f.Before(to.Capabilities); h.Fate == loss.Fate {
+				list = append(list, h)
+			}
+		}
+	}
+	return list
+}

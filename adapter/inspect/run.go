@@ -47,7 +47,7 @@ type runView struct {
 	Fault     *mapping.Fault      `json:"error,omitempty"`
 	Why       string              `json:"why"` // it stands where it does: of the explainer
 	Questions []mapping.Interrupt `json:"questions,omitempty"`
-	Losses    []mapping.Loss      `json:"losses,omitempty"`
+	Losses    []lossView          `json:"losses,omitempty"`
 	Timing    timeline.Timing     `json:"timing"`
 	Usage     *usage              `json:"usage,omitempty"` // of a run that has ended; nil: not known
 	Capture   string              `json:"capture"`
@@ -95,6 +95,7 @@ func (i *inspector) run(r *http.Request) (v runView, err error) {
 	}
 	q.Calls = kept.Calls
 	v = viewOf(&a.Run)
+	v.Losses = i.losses(&a.Run)
 	v.Columns, v.Capture, v.Tokens, v.After = a.Columns(), kept.Capture, q.Tokens, q.After
 	v.MayAct = mapping.PrincipalOf(ctx).Need(acting...) == nil
 	if v.Page, err = a.Page(ctx, q); err != nil {
@@ -109,7 +110,7 @@ func (i *inspector) run(r *http.Request) (v runView, err error) {
 func viewOf(run *mapping.Run) runView {
 	v := runView{
 		RunID: run.ID, ThreadID: run.ThreadID, TaskID: run.TaskID, Agent: run.Agent, Owner: run.Owner, Status: run.Status, Parked: run.Parked,
-		Attempt: run.Attempt, CreatedAt: run.CreatedAt, Fault: run.Fault, Losses: run.Options.Losses, Calls: []*timeline.Call{},
+		Attempt: run.Attempt, CreatedAt: run.CreatedAt, Fault: run.Fault, Calls: []*timeline.Call{},
 	}
 	if !run.EndedAt.IsZero() {
 		v.EndedAt = &run.EndedAt

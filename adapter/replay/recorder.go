@@ -23,15 +23,17 @@ var keptHeaders = []string{"Content-Type", "Content-Location", "Location", "Cont
 type Recorder struct {
 	begun atomic.Int64
 
+	secrets []string
+
 	mu  sync.Mutex
 	to  *json.Encoder
 	err error // the first that writing met: nothing is written behind it
 }
 
 // NewRecorder writes to w; close it after the last call, and look at Err. The URL of the head loses
-// what it holds of credentials.
-func NewRecorder(w io.Writer, head Head) *Recorder {
-	r := &Recorder{to: json.NewEncoder(w)}
+// what it holds of credentials. Secrets, longest first, are hidden wherever they appear.
+func NewRecorder(w io.Writer, head Head, secrets ...string) *Recorder {
+	r := &Recorder{to: json.NewEncoder(w), secrets: secrets}
 	r.to.SetEscapeHTML(false)
 	head.Version = version
 	if u, err := url.Parse(head.URL); err == nil {
@@ -137,9 +139,9 @@ func (x *exchange) Close() error {
 
 func (x *exchange) end(a Answer) {
 	x.ended.Do(func() {
-		a.Body, x.Call.Body = x.got.body(), x.sent.body()
+		a.Body, x.Call.Body = x.got.body(x.to.hide), x.sent.body(x.to.hide)
 		x.Call.Unread = a.Status == 0 && x.sends && !x.sent.whole()
-		x.to.write(Exchange{x.N, x.Call, a})
+		x.to.write(x.to.hidden(Exchange{x.N, x.Call, a}))
 	})
 }
 
@@ -172,10 +174,10 @@ func (k *kept) whole() bool {
 	return k.end
 }
 
-func (k *kept) body() Body {
+func (k *kept) body(hide func([]byte) []byte) Body {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return bodyOf(bytes.Clone(k.raw.Bytes()), k.cut)
+	return bodyOf(hide(bytes.Clone(k.raw.Bytes())), k.cut)
 }
 
 // copied is a body that is kept while it is sent.

@@ -187,27 +187,13 @@ func hit(call *Call, at failpoint.Point) {
 	}
 }
 
-// secretsOf lists what must never be shown: configured header values, with and without
-// their scheme, and a password in the URL.
+// secretsOf lists what must never be shown: the agent's configured credentials, and a password in the URL.
 func secretsOf(up adapter.Upstream, root string) secrets {
-	var list secrets
-	add := func(s string) {
-		if s = strings.TrimSpace(s); len(s) >= 4 {
-			list = append(list, s)
-		}
-	}
-	for _, secret := range up.Config.Headers {
-		if secret.IsOfPrincipal() {
-			continue // the ids of principals are none
-		}
-		add(secret.Reveal())
-		if _, credential, ok := strings.Cut(secret.Reveal(), " "); ok {
-			add(credential)
-		}
-	}
+	list := secrets(up.Config.Credentials())
 	if u, err := url.Parse(root); err == nil {
-		password, _ := u.User.Password()
-		add(password)
+		if password, _ := u.User.Password(); len(password) >= 4 {
+			list = append(list, password)
+		}
 	}
 	return list
 }

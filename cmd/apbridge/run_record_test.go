@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -55,15 +56,20 @@ func TestRecordRefuses(t *testing.T) {
 	folder := t.TempDir()
 	foreign := filepath.Join(folder, "foreign")
 	rig.WriteFile(t, foreign, `{"log":{}}`)
+	broken := filepath.Join(folder, "broken")
+	rig.WriteFile(t, broken, `{"apbridge_recording":1}`+"\n"+`{"n":1,"call":{"method":"GET","target":"/"},"answer":{"status":200}}`+"\n"+`{"n":`)
 	for _, tt := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"run", "http://127.0.0.1:1", "x", "--record", folder}, "flag --record: is a directory. Name another file"},
-		{[]string{"run", "http://127.0.0.1:1", "x", "--record", filepath.Join(folder, "no", "file")}, "flag --record: no such file or directory. Name another file"},
+		{[]string{"run", "http://127.0.0.1:1", "x", "--record", folder}, "flag --record: " + folder + " is a folder; name a file in it"},
+		{[]string{"run", "http://127.0.0.1:1", "x", "--record", filepath.Join(folder, "no", "file")}, "the folder " + filepath.Join(folder, "no") + " does not exist; make it, or name another file"},
 		{[]string{"run", "replay:" + foreign, "x", "--record", filepath.Join(folder, "r")}, "flag --record: the agent is a recording already"},
 		{[]string{"run", "replay:" + filepath.Join(folder, "none"), "x"}, "agents.agent.url: the recording " + filepath.Join(folder, "none") + " cannot be read: no such file or directory"},
 		{[]string{"run", "replay:" + folder, "x"}, "is no ordinary file"},
+		{[]string{"run", "http://127.0.0.1:1", "x", "--record", foreign}, "flag --record: " + foreign + " is there already; name another file, or write over it with --force"},
+		{[]string{"run", "replay:" + foreign, "x"}, "agents.agent.url: " + foreign + ": is no recording of apbridge"},
+		{[]string{"run", "replay:" + broken, "x"}, "agents.agent.url: " + broken + ": line 3: "},
 		{[]string{"run", "replay:", "x"}, "names no recording; write replay:FILE"},
 	} {
 		if code, _, errs := command(t, nil, tt.args...); code != 2 {
@@ -72,9 +78,58 @@ func TestRecordRefuses(t *testing.T) {
 			holds(t, errs, tt.want)
 		}
 	}
-	code, _, errs := command(t, nil, "run", "replay:"+foreign, "x")
-	if code != 1 {
-		t.Errorf("exit code %d", code)
+	if text, err := os.ReadFile(foreign); err != nil || string(text) != `{"log":{}}` {
+		t.Errorf("what was there: %s, %v", text, err)
 	}
-	holds(t, errs, "agents.agent.url: "+foreign+": is no recording of apbridge")
+	if left, err := filepath.Glob(filepath.Join(folder, "*.partial")); err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+}
+
+// telltale is an agent that says again what lets the bridge in.
+func telltale(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Location", r.URL.Path+"?key="+r.Header.Get("X-Secret"))
+		w.Header().Set("Set-Cookie", "session=canary")
+		next.ServeHTTP(&saying{w, []byte("Washington"), []byte("Washington " + r.Header.Get("X-Secret"))}, r)
+	})
+}
+
+type saying struct {
+	http.ResponseWriter
+	word, more []byte
+}
+
+func (s *saying) Write(b []byte) (int, error) {
+	s.Header().Del("Content-Length")
+	_, err := s.ResponseWriter.Write(bytes.ReplaceAll(b, s.word, s.more))
+	return len(b), err
+}
+
+// TestRecordingsOfATelltale: a credential that the agent says again is in no line of the recording, which is written over
+// when it is to be, and which answers all the same.
+func TestRecordingsOfATelltale(t *testing.T) {
+	t.Parallel()
+	for name, agent := range map[string]http.Handler{"step agent": legacyagent.Handler(), "graph": threadagent.Handler()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			file, of := filepath.Join(folder, "r"), filepath.Join(folder, "apbridge.yaml")
+			rig.WriteFile(t, file, "an earlier one")
+			rig.WriteFile(t, of, "agents: {a: {url: '"+serving(t, telltale(agent))+"', headers: {X-Secret: 'canary&secret'}}}")
+			code, out, errs := command(t, nil, "run", "a", "Write the word Washington", "--config", of, "--record", file, "--force")
+			if code != 0 {
+				t.Fatalf("exit code %d: %s%s", code, out, errs)
+			}
+			text, err := os.ReadFile(file)
+			if err != nil || bytes.Contains(text, []byte("canary")) || !bytes.Contains(text, []byte("Washington [hidden]")) {
+				t.Errorf("%v, recorded:\n%s", err, text)
+			}
+			code, got, errs := command(t, nil, "run", "replay:"+file, "Write the word Washington")
+			if code != 0 {
+				t.Errorf("replayed: exit code %d: %s", code, errs)
+			}
+			holds(t, got, "Washington [hidden]")
+		})
+	}
 }

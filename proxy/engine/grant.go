@@ -1,13 +1,11 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -15,8 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// grantPrefix begins each token of a run, so that it is told from a key.
-const grantPrefix = "apbridge-run_"
+const grantPrefix = mapping.RunTokenPrefix
 
 // grants are tokens by which agents use the long-term store while they work on a run. They
 // are signed and kept nowhere: a token is good as long as the database has its run at work,
@@ -141,9 +138,6 @@ func (x assignment) access(ctx context.Context, of grant) (*storeAccess, error) 
 	return access, err
 }
 
-// shownToken is the token of a run in what an agent says, whole or cut off.
-var shownToken = regexp.MustCompile(grantPrefix + `[\w-]+(\.[\w-]*)?`)
-
 // hideToken takes tokens of runs out of what the agent said, as it may show its own
 // configuration, which clients read and which is kept after the run.
 func (x *execution) hideToken(ev *mapping.Event) {
@@ -163,7 +157,7 @@ func (x *execution) hideToken(ev *mapping.Event) {
 func (x *execution) hideTokenAt(end *mapping.Outcome) {
 	x.hideIn(end.Interrupts)
 	if f := end.Fault; f != nil && x.token != "" {
-		end.Fault = &mapping.Fault{Code: f.Code, Message: shownToken.ReplaceAllString(f.Message, "[hidden]")}
+		end.Fault = &mapping.Fault{Code: f.Code, Message: string(mapping.HideRunTokens([]byte(f.Message)))}
 	}
 }
 
@@ -175,7 +169,7 @@ func (x *execution) hideIn(asked []mapping.Interrupt) {
 }
 
 func (x *execution) hide(raw *json.RawMessage) {
-	if x.token != "" && bytes.Contains(*raw, []byte(grantPrefix)) {
-		*raw = shownToken.ReplaceAll(*raw, []byte("[hidden]"))
+	if x.token != "" {
+		*raw = mapping.HideRunTokens(*raw)
 	}
 }

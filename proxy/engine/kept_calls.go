@@ -133,10 +133,10 @@ func (k *keptCalls) forget() {
 // hideTokens takes tokens of runs out of a call: the bridge has sent them itself.
 func hideTokens(c *adapter.AgentCall) {
 	for _, p := range []*adapter.CallPart{&c.Sent, &c.Received} {
-		p.Body = shownToken.ReplaceAll(p.Body, []byte("[hidden]"))
+		p.Body = mapping.HideRunTokens(p.Body)
 		p.Kept = len(p.Body)
 	}
-	c.URL, c.Error = shownToken.ReplaceAllString(c.URL, "[hidden]"), shownToken.ReplaceAllString(c.Error, "[hidden]")
+	c.URL, c.Error = string(mapping.HideRunTokens([]byte(c.URL))), string(mapping.HideRunTokens([]byte(c.Error)))
 }
 
 // captured reports whether the calls of a run that leaves so are written down.

@@ -1,6 +1,6 @@
 // Package export writes one run down to be handed on: as lines of JSON, or as an HTTP archive of the calls of its
-// agent. What grants access is in neither: calls are kept without it, and of the request that made the run, which
-// may hold some, there is nothing but what the log has.
+// agent. What grants access is in neither: calls are kept without the bridge's own credentials, and what a place in
+// the log or in a call says to be one, as of a client's own, is hidden (mapping.HideCredentials).
 package export
 
 import (
@@ -41,7 +41,7 @@ type event struct {
 	Event int64            `json:"event"`
 	At    time.Time        `json:"at"`
 	Kind  mapping.Kind     `json:"kind"`
-	Head  mapping.Head     `json:"head"`
+	Head  json.RawMessage  `json:"head"`
 	Data  json.RawMessage  `json:"data,omitempty"`
 	Seen  map[string][]got `json:"seen"` // by the name of the dialect
 }
@@ -80,33 +80,40 @@ func Lines(w io.Writer, a *timeline.Axis, each func(func(*state.Entry, [][]adapt
 	}
 	var failed error
 	err := each(func(e *state.Entry, seen [][]adapter.Sight) bool {
-		failed = to.Encode(lineOf(a.Names(), e, seen))
+		var line event
+		if line, failed = lineOf(a.Names(), e, seen); failed == nil {
+			failed = to.Encode(line)
+		}
 		return failed == nil
 	})
 	if err == nil {
 		err = failed
 	}
 	for i := 0; i < len(calls) && err == nil; i++ {
-		c, missing := get(calls[i].N)
-		if missing == nil {
+		var c adapter.AgentCall
+		if c, err = get(calls[i].N); err == nil {
+			hide(&c)
 			err = to.Encode(call{AgentCall: c, N: c.N, Sent: partOf(&c.Sent), Received: partOf(&c.Received)})
+		} else if gone(err) {
+			err = nil
 		}
 	}
 	return err
 }
 
 func headOf(r *mapping.Run) head {
-	return head{version, r.ID, r.ThreadID, r.TaskID, r.Agent, r.Flavour, r.Status, r.Attempt, r.CreatedAt, r.StartedAt, r.EndedAt, r.Fault, r.Options.Losses}
+	return head{version, r.ID, r.ThreadID, r.TaskID, r.Agent, r.Flavour, r.Status, r.Attempt, r.CreatedAt, r.StartedAt, r.EndedAt, hiddenFault(r.Fault), r.Options.Losses}
 }
 
-func lineOf(names []string, e *state.Entry, seen [][]adapter.Sight) event {
-	line := event{e.Seq, e.At, e.Kind, e.Head, e.Data, map[string][]got{}}
+func lineOf(names []string, e *state.Entry, seen [][]adapter.Sight) (event, error) {
+	head, err := hiddenHead(&e.Head)
+	line := event{e.Seq, e.At, e.Kind, head, mapping.HideCredentials(e.Data), map[string][]got{}}
 	for c, sights := range seen {
 		for _, s := range sights {
-			line.Seen[names[c]] = append(line.Seen[names[c]], got{s.Name, s.ID, s.Note, string(s.Bytes())})
+			line.Seen[names[c]] = append(line.Seen[names[c]], got{s.Name, s.ID, s.Note, string(mapping.HideCredentials(s.Bytes()))})
 		}
 	}
-	return line
+	return line, err
 }
 
 func partOf(p *adapter.CallPart) part {

@@ -88,8 +88,13 @@ const httpVersion = "HTTP/1.1"
 func HAR(w io.Writer, bridge string, calls []adapter.AgentCall, get func(n int64) (adapter.AgentCall, error)) error {
 	list := []entry{}
 	for i := range calls {
-		if c, err := get(calls[i].N); err == nil {
+		c, err := get(calls[i].N)
+		switch {
+		case err == nil:
+			hide(&c)
 			list = append(list, entryOf(&c))
+		case !gone(err):
+			return err
 		}
 	}
 	to := json.NewEncoder(w)

@@ -1,43 +1,96 @@
 // What every live page does: it hears by an EventSource that something changed, and asks for its JSON again. While it is
 // paused it hears and does not ask. Nothing here, or in any other module, makes markup of a text.
 
-/** The JSON of the address that is shown, or of another one with the same form. */
+/** The JSON of the address that is shown, or of another one with the same form. The error has the status of a refusal. */
 export async function load(address = location.href) {
   const answer = await fetch(address, { headers: { Accept: "application/json" } });
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.message ?? `status ${answer.status}`);
+  const body = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw Object.assign(new Error(body.message ?? `status ${answer.status}`), { status: answer.status });
   return body;
 }
 
+const patience = { first: 1000, most: 30_000, asleep: 20_000 }; // ms
+
 /**
  * Calls update each time something changed, one call at a time, and once more after a pause in which something did.
- * tell gets "live", "paused", "waiting" (the connection is lost and tried again) or "gone".
+ * tell gets "live", "paused", "waiting" (the connection is lost and tried again), "refused" (the key is not taken; it is
+ * tried again) or "gone". A browser gives an EventSource up for good when a bridge that starts again, or a proxy before
+ * it, answers with an error, and does not notice that its machine slept: then a new one is made, which hears of what it
+ * missed.
  */
 export function live(address, update, tell = () => {}) {
-  const source = new EventSource(address);
-  let paused = false, due = false, busy = false;
+  let source, timer, wait = patience.first, paused = false, due = false, busy = false, closed = false;
+  const say = (state) => { if (!closed) tell(paused && state !== "gone" ? "paused" : state); };
+  const later = () => {
+    clearTimeout(timer);
+    timer = setTimeout(listen, wait);
+    wait = Math.min(2 * wait, patience.most);
+  };
+  const close = () => {
+    closed = true;
+    source?.close();
+    clearTimeout(timer);
+    clearInterval(pulse);
+    removeEventListener("online", listen);
+  };
+  const failed = (error) => {
+    if (error.status === 404) {
+      say("gone");
+      close();
+      return;
+    }
+    say([401, 403].includes(error.status) ? "refused" : "waiting");
+    if (!closed) later();
+  };
   const run = async () => {
     if (paused || busy) return;
     busy = true;
-    while (due && !paused) {
-      due = false;
-      try {
+    try {
+      while (due && !paused && !closed) {
+        due = false;
         await update();
-      } catch {
-        tell("waiting");
+        wait = patience.first;
+        say("live");
       }
+    } catch (error) {
+      due = true;
+      failed(error);
     }
     busy = false;
   };
-  source.addEventListener("changed", () => { due = true; run(); });
-  source.addEventListener("open", () => tell(paused ? "paused" : "live"));
-  source.addEventListener("error", () => tell("waiting"));
-  source.addEventListener("gone", () => { source.close(); tell("gone"); });
+  function listen() {
+    if (closed) return;
+    clearTimeout(timer);
+    source?.close();
+    const mine = source = new EventSource(address);
+    mine.addEventListener("changed", () => { due = true; run(); });
+    mine.addEventListener("open", () => { if (!due) say("live"); });
+    mine.addEventListener("gone", () => { say("gone"); close(); });
+    mine.addEventListener("error", async () => {
+      if (mine !== source) return;
+      say("waiting");
+      if (mine.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
+      try {
+        await load();
+        later();
+      } catch (error) {
+        failed(error);
+      }
+    });
+  }
+  let beat = Date.now();
+  const pulse = setInterval(() => {
+    const slept = Date.now() - beat > patience.asleep;
+    beat = Date.now();
+    if (slept && !document.hidden) listen(); // of a hidden page the browser slows the clock
+  }, patience.asleep / 4);
+  addEventListener("online", listen);
+  listen();
   return {
     get paused() { return paused; },
-    pause() { paused = true; tell("paused"); },
-    resume() { paused = false; tell("live"); run(); },
-    close() { source.close(); },
+    pause() { say("paused"); paused = true; },
+    resume() { paused = false; say("live"); run(); },
+    close,
   };
 }
 
@@ -66,7 +119,7 @@ export function clock(at) {
 export function pausable(follow) {
   const bar = document.querySelector("p.live");
   const button = bar.querySelector("button"), status = bar.querySelector("[role=status]");
-  const words = { live: "Live.", paused: "Paused: the page stands still.", waiting: "The bridge does not answer; trying again.", gone: "This is not there any more.", over: "It has ended." };
+  const words = { live: "Live.", paused: "Paused: the page stands still.", waiting: "The bridge does not answer; trying again.", refused: "The bridge does not take your key; trying again.", gone: "This is not there any more.", over: "It has ended." };
   const watch = follow((state) => { status.textContent = words[state]; });
   button.addEventListener("click", () => {
     if (watch.paused) watch.resume();

@@ -31,12 +31,15 @@ function show(t) {
 }
 
 if (page) {
-  let first = true;
+  let first = true, lost = false;
   live(page.dataset.thread, async () => {
     if (!first) show(await load());
-    first = false;
+    first = lost = false;
   }, (state) => {
     if (state === "gone") news.textContent = "The thread was deleted.";
     if (state === "waiting") news.textContent = "The bridge does not answer. The page is tried again.";
+    if (state === "refused") news.textContent = "The bridge does not take your key. The page is tried again.";
+    if (state === "live" && lost) news.textContent = "";
+    lost = ["waiting", "refused"].includes(state);
   });
 }

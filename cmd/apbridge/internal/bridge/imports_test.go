@@ -49,7 +49,7 @@ var laws = map[string]law{
 	// What clients read, apart from the handlers: it asks no service.
 	"adapter/threadrun/face/render": {ours: []string{"adapter", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/threadrun/protocol":    {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
-	"adapter/replay":                {},
+	"adapter/replay":                {ours: []string{"mapping"}},
 	"adapter/upstream":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
 	"cmd/apbridge":                  {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/command/bench", "cmd/apbridge/internal/command/conformance", "cmd/apbridge/internal/command/database", "cmd/apbridge/internal/command/demo", "cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/command/remote", "cmd/apbridge/internal/command/run", "cmd/apbridge/internal/command/serve", "cmd/apbridge/internal/console", "config", "proxy/trace"}},
 	// A command is a package; what commands share is the console.

@@ -1,10 +1,9 @@
 package bridge
 
 import (
-	"fmt"
-
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/replay"
+	"github.com/apbridge/apbridge/config"
 )
 
 // Record has the calls of one agent recorded.
@@ -21,7 +20,8 @@ func (a *App) record(up adapter.Upstream) adapter.Upstream {
 }
 
 // Replayed is an upstream as it is, or, where its URL names a recording (replay:FILE), as the recorded
-// agent was reached, with answers from the recording.
+// agent was reached, with answers from the recording. One that cannot be read is a config.Complaints, as every value is
+// that is of no use.
 func Replayed(up adapter.Upstream) (adapter.Upstream, error) {
 	file, ok := up.Config.Recording()
 	if !ok {
@@ -29,7 +29,7 @@ func Replayed(up adapter.Upstream) (adapter.Upstream, error) {
 	}
 	of, err := replay.Open(file)
 	if err != nil {
-		return up, fmt.Errorf("agents.%s.url: %w", up.Name, err)
+		return up, config.Complaints{{Key: "agents." + up.Name + ".url", Text: err.Error()}}
 	}
 	up.Config.URL, up.Through = of.URL, replay.NewPlayer(of).Through
 	if up.Config.Dialect == "auto" && of.Dialect != "" {

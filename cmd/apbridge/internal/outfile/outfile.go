@@ -17,22 +17,11 @@ type File struct {
 
 // Open opens a file for a report, and makes it where it is not there.
 func Open(name string) (*File, error) {
-	f, err := open(name, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("the report cannot be written: %w", err)
-	}
-	return f, nil
-}
-
-// OpenPrivate opens a file that, when it is made, its owner alone may read.
-func OpenPrivate(name string) (*File, error) { return open(name, 0o600) }
-
-func open(name string, mode fs.FileMode) (*File, error) {
 	_, err := os.Stat(name)
 	fresh := errors.Is(err, fs.ErrNotExist)
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, mode)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the report cannot be written: %w", err)
 	}
 	return &File{File: f, fresh: fresh}, nil
 }

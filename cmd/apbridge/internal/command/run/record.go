@@ -1,7 +1,9 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/apbridge/apbridge/adapter/replay"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
@@ -9,6 +11,18 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/outfile"
 	"github.com/apbridge/apbridge/config"
 )
+
+// draftOf begins the file of a recording, which an earlier one is not lost for before it is whole.
+func draftOf(e errand) (*outfile.Draft, error) {
+	draft, err := outfile.NewDraft(e.record, e.force)
+	switch {
+	case errors.Is(err, outfile.ErrThere):
+		return nil, console.Misuse(fmt.Sprintf("flag --record: %s is there already; name another file, or write over it with --force", e.record))
+	case err != nil:
+		return nil, console.Misuse(fmt.Sprintf("flag --record: %v", err))
+	}
+	return draft, nil
+}
 
 // recording opens the file that an errand's calls are recorded to. ended must follow the last of
 // them; it says what was recorded, or why the file is not whole.
@@ -20,21 +34,25 @@ func (p *program) recording(cfg *config.Config, e errand) (with []bridge.Option,
 	if _, recorded := agent.Recording(); recorded {
 		return nil, nil, console.Misuse("flag --record: the agent is a recording already. Name an agent that can be called")
 	}
-	file, err := outfile.OpenPrivate(e.record)
+	draft, err := draftOf(e)
 	if err != nil {
-		return nil, nil, console.Misuse(fmt.Sprintf("flag --record: %v. Name another file", console.ReasonOf(err)))
-	}
-	if err := file.Begin(); err != nil {
 		return nil, nil, err
 	}
-	r := replay.NewRecorder(file, replay.Head{URL: agent.URL, Dialect: agent.Dialect})
+	file, err := os.OpenFile(draft.Path, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, nil, errors.Join(err, draft.Drop())
+	}
+	r := replay.NewRecorder(file, replay.Head{URL: agent.URL, Dialect: agent.Dialect}, agent.Credentials()...)
 	return []bridge.Option{bridge.Record(e.agent, r)}, func() error {
-		err := r.Err()
-		if closed := file.Close(); err == nil {
-			err = closed
+		if err := errors.Join(r.Err(), file.Close()); err != nil {
+			return errors.Join(fmt.Errorf("the recording %s is not whole: %w", e.record, err), draft.Drop())
 		}
-		if err != nil {
-			return fmt.Errorf("the recording %s is not whole: %w", e.record, err)
+		if r.Count() == 0 {
+			fmt.Fprintln(p.Err, "(nothing was recorded: the agent was not called)")
+			return draft.Drop()
+		}
+		if err := draft.Keep(); err != nil {
+			return err
 		}
 		fmt.Fprintf(p.Err, "(recorded %d calls to %s. It holds what was said on both sides, and no headers of yours: look at it before you give it away)\n", r.Count(), e.record)
 		return nil

@@ -75,6 +75,7 @@ the exit code is 130.`,
 	cmd.Flags().Lookup("log-level").DefValue = "error"
 	logs.Level = "error"
 	cmd.Flags().StringVar(&e.record, "record", "", "file for all calls to the agent and its answers: agents.NAME.url: replay:FILE, or replay:FILE in the place of AGENT, answers as the agent did")
+	cmd.Flags().BoolVar(&e.force, "force", false, "write over the file of --record")
 	cmd.Flags().StringVar(&e.out, "out", "", "folder for the files that the agent makes; it is made, and files in it are written over")
 	console.Must(cmd.MarkFlagDirname("out"))
 	cmd.ValidArgsFunction = from.CompleteAgents(p.Environ)
@@ -90,7 +91,11 @@ func noAgent(name string, cfg *config.Config) error {
 }
 
 // errand is what an agent is to do.
-type errand struct{ agent, text, out, record string }
+type errand struct {
+	agent, text, out, record string
+
+	force bool // a recording that is there is written over
+}
 
 // makeOut makes the folder for files before anything is done: an agent's work must not be lost for
 // want of one.

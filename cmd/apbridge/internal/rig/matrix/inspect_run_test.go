@@ -2,9 +2,11 @@ package matrix
 
 import (
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -243,5 +245,46 @@ func TestInspectorPreviewsFiles(t *testing.T) {
 	page := b.Do("GET", at, "", asBrowser...).OK()
 	if !strings.Contains(string(page.Body), `<iframe class="preview" sandbox title="Preview of out/result.txt"`) {
 		t.Errorf("%s", page)
+	}
+}
+
+// TestInspectorSaysWhyFieldsAreLost: of every loss that a run can have there is the reason of the loss table.
+func TestInspectorSaysWhyFieldsAreLost(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, oneAgent, legacy())
+	b.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]},"context":{"a":1},"config":{"recursion_limit":7},"durability":"sync"}`)
+	at := "/inspect/runs/" + newestRun(b)
+	v := b.Get(at).OK()
+	losses := v.List("losses")
+	page := string(b.Do("GET", at, "", asBrowser...).OK().Body)
+	for _, l := range losses {
+		reason, _ := rig.Dig(l, "reason").(string)
+		if reason == "" || !strings.Contains(page, html.EscapeString(reason)) {
+			t.Errorf("%v", l)
+		}
+	}
+	if len(losses) == 0 {
+		t.Errorf("nothing was lost: %s", v)
+	}
+}
+
+// TestExportsHoldNoCredentials: neither those of a client, which it gives to its agent, nor those that the agent answers with.
+func TestExportsHoldNoCredentials(t *testing.T) {
+	t.Parallel()
+	const said = `{"openai_api_key":"canary-key","args":"{\"password\":\"canary-word\"}","link":"http://h/?a=1&token=canary-link"}`
+	for kind, agent := range map[string]http.Handler{"taskstep": legacyagent.Handler(), "threadrun": threadagent.Handler()} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := rig.Configured(t, "inspector: {capture: all}"+oneAgent, map[string]http.Handler{"a": agent})
+			quoted := strconv.Quote(said)
+			b.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":`+quoted+`}]},"config":{"configurable":`+said+`}}`).OK()
+			at := "/inspect/runs/" + newestRun(b)
+			for _, form := range []string{"har", "ndjson"} {
+				text := string(b.Get(at + "/export/" + form).OK().Body)
+				if strings.Contains(text, "canary") || !strings.Contains(text, "[hidden]") {
+					t.Errorf("%s: %.3000s", form, text)
+				}
+			}
+		})
 	}
 }

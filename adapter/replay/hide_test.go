@@ -1,0 +1,68 @@
+package replay_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/replay"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+const mark = "canary"
+
+func runTokenOf(run string) string {
+	return mapping.RunTokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(run+mark)) + ".c2ln" + mark
+}
+
+// echo says all that it is told, in its body and its headers.
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Location", "/next?token="+mark+"-of-a-link")
+	w.Header().Set("Set-Cookie", "session="+mark)
+	fmt.Fprintf(w, `{"heard":%q,"as":%q,"cookie":"session=%s","said":%s}`, r.URL.RequestURI(), r.Header.Get("Authorization"), mark, body)
+}
+
+// TestRecordingsHoldNoCredentials: not in targets, bodies and headers of either side; and what was recorded is found
+// again by a call with other credentials, as each run's token is another one.
+func TestRecordingsHoldNoCredentials(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(echo))
+	defer srv.Close()
+	var file bytes.Buffer
+	r := replay.NewRecorder(&file, replay.Head{}, "Bearer "+mark+"&1", mark+"&1", mark+"%261")
+	network := &http.Transport{}
+	defer network.CloseIdleConnections()
+	asked := func(token, key string) call {
+		return call{"POST", "/threads/" + threadA + "/runs?api_key=" + key, `{"id":"` + threadA + `","store":{"url":"http://h","token":"` + token + `"},"configurable":{"openai_api_key":"` + key + `"},"text":"hi"}`}
+	}
+	recorded := asked(runTokenOf("one"), mark+"%261")
+	send(t, r.Through(network), srv.URL, recorded)
+	if text := file.String(); strings.Contains(text, mark) || strings.Contains(text, mapping.RunTokenPrefix) || strings.Count(text, mapping.HiddenText) < 6 {
+		t.Fatalf("recorded:\n%s", text)
+	}
+	name := filepath.Join(t.TempDir(), "r")
+	if err := os.WriteFile(name, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	of, err := replay.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := send(t, replay.NewPlayer(of), nowhere, asked(runTokenOf("two"), "other")); !strings.HasPrefix(got, "200 ") {
+		t.Errorf("with other credentials: %s", got)
+	}
+	other := asked(runTokenOf("two"), "other")
+	other.body = strings.Replace(other.body, `"hi"`, `"no"`, 1)
+	if got := send(t, replay.NewPlayer(of), nowhere, other); !strings.Contains(got, `text is \"no\", recorded was \"hi\"`) {
+		t.Errorf("another text: %s", got)
+	}
+}

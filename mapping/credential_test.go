@@ -1,0 +1,47 @@
+package mapping_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TestCredentialsAreHidden: the value is, and what stands around it is not.
+func TestCredentialsAreHidden(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"openai_api_key":"mark","a":1}`:                    `{"openai_api_key":"[hidden]","a":1}`,
+		`{"apiKey" : "ma\"rk"}`:                              `{"apiKey" : "[hidden]"}`,
+		`{"headers":{"Authorization":"Bearer mark"}}`:        `{"headers":{"Authorization":"[hidden]"}}`,
+		`{"Set-Cookie":"session=mark","cookie":"mark"}`:      `{"Set-Cookie":"[hidden]","cookie":"[hidden]"}`,
+		`{"access_token":"mark","db":{"password":"mark"}}`:   `{"access_token":"[hidden]","db":{"password":"[hidden]"}}`,
+		`{"token":"mark-mark-mark-mark"}`:                    `{"token":"[hidden]"}`,
+		`{"args":"{\"api_key\":\"mark\",\"q\":\"x\"}"}`:      `{"args":"{\"api_key\":\"[hidden]\",\"q\":\"x\"}"}`,
+		"event: x\ndata: {\"password\":\"mark\"}\n\n":        "event: x\ndata: {\"password\":\"[hidden]\"}\n\n",
+		`/files/a?X-Amz-Signature=mark&x=1`:                  `/files/a?X-Amz-Signature=[hidden]&x=1`,
+		`see http://h/a?x=1&key=mark.`:                       `see http://h/a?x=1&key=[hidden]`,
+		`{"url":"http://h/?a=1\u0026token=mark"}`:            `{"url":"http://h/?a=1\u0026token=[hidden]"}`,
+		`password=mark&user=me`:                              `password=[hidden]&user=me`,
+		`x ` + mapping.RunTokenPrefix + `eyJmark.mark-_1 y`:  `x [hidden] y`,
+		`{"store":{"token":"` + mapping.RunTokenPrefix + `m`: `{"store":{"token":"[hidden]`,
+	} {
+		got := string(mapping.HideCredentials([]byte(text)))
+		if got != want || strings.Contains(got, "mark") {
+			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// TestWordsAreNotHidden: what only looks like the name of a credential stays.
+func TestWordsAreNotHidden(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"token":"Hello"}`, `{"token":"a word and a further word"}`, `{"usage_metadata":{"input_tokens":3}}`, `{"secret":"none"}`,
+		`{"keyboard":"qwerty","monkey":"x"}`, `{"content":"the password is not here"}`, `/runs?limit=3&after=4`, `{"idempotency_key":"a"}`, `{"tokens":["a"]}`,
+	} {
+		if got := string(mapping.HideCredentials([]byte(text))); got != text {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
