@@ -17,30 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
-
-// answering is an address where each connection is answered with said, and closed.
-func answering(t *testing.T, said string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Read(make([]byte, 4096))
-			_, _ = io.WriteString(c, said)
-			_ = c.Close()
-		}
-	}()
-	return l.Addr().String()
-}
 
 // certified is a server of TLS whose certificate, valid until then, no authority has signed but itself.
 func certified(t *testing.T, until time.Time) string {
@@ -84,9 +63,9 @@ func TestEachCauseHasItsSentence(t *testing.T) {
 		"expired":      {certified(t, time.Now().Add(-time.Minute)), "has expired"},
 		"other name":   {strings.Replace(trusted.URL, "127.0.0.1", "localhost", 1), "is for another host name"},
 		"no TLS":       {"https" + strings.TrimPrefix(plain.URL, "http"), "write http://"},
-		"TLS":          {"http://" + answering(t, "\x15\x03\x01\x00\x02\x02\x16"), "write https://"},
-		"not HTTP":     {"http://" + answering(t, "220 mail.example.com ESMTP\r\n"), "does not speak HTTP"},
-		"closes":       {"http://" + answering(t, ""), "closed the connection"},
+		"TLS":          {"http://" + adaptertest.Talker(t, "\x15\x03\x01\x00\x02\x02\x16"), "write https://"},
+		"not HTTP":     {"http://" + adaptertest.Talker(t, "220 mail.example.com ESMTP\r\n"), "does not speak HTTP"},
+		"closes":       {"http://" + adaptertest.Talker(t, ""), "closed the connection"},
 		"silent":       {plain.URL, "no answer came in time"},
 	} {
 		t.Run(name, func(t *testing.T) {

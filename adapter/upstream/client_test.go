@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -41,12 +41,7 @@ func later(_ *adapter.Upstream, opt *upstream.Options) { opt.Later = true }
 // nowhere is a URL at which nothing listens.
 func nowhere(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return "http://" + l.Addr().String()
+	return "http://" + adaptertest.Nowhere(t)
 }
 
 // calls has what the metrics are told.

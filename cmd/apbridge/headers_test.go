@@ -3,7 +3,6 @@ package main
 import (
 	"go/ast"
 	"go/token"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -36,20 +35,7 @@ func TestEveryHeaderIsDescribed(t *testing.T) {
 			}
 		}
 	}
-	used := headersOf(t)
-	if len(used) < 60 {
-		t.Errorf("only %d headers were found in the program", len(used))
-	}
-	for _, name := range slices.Sorted(maps.Keys(used)) {
-		if !named[name] {
-			t.Errorf("%s is not described: %s", name, used[name])
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		if used[name] == "" {
-			t.Errorf("%s is described, and the program does not know it", name)
-		}
-	}
+	described(t, "header", headersOf(t), named, rows)
 }
 
 // headersOf are the headers in the program's sources, in lower case, each with a place that names it.

@@ -3,48 +3,17 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
-
-// talker is an address where each caller is told said, or nothing at all.
-func talker(t *testing.T, said string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { _ = c.Close() })
-			if said != "" {
-				go tell(c, said)
-			}
-		}
-	}()
-	return "http://" + l.Addr().String()
-}
-
-// tell writes behind the beginning of a request, and reads what follows: closed before, the connection would be reset.
-func tell(c net.Conn, said string) {
-	_, _ = c.Read(make([]byte, 4096))
-	_, _ = io.WriteString(c, said)
-	_ = c.(*net.TCPConn).CloseWrite()
-	_, _ = io.Copy(io.Discard, c)
-}
 
 // answering is a server that answers each request with that status.
 func answering(t *testing.T, status int) string {
@@ -61,9 +30,9 @@ func outOfReach(t *testing.T) map[string]struct{ url, says string } {
 		"refused":  {"http://" + rig.FreeAddress(t), "no program listens there \\(connection refused\\)"},
 		"unknown":  {"http://agent.invalid:8000", "host name is not known on this machine"},
 		"no-tls":   {"https" + strings.TrimPrefix(legacy, "http"), "write http:// instead of https://"},
-		"tls":      {talker(t, "\x15\x03\x01\x00\x02\x02\x16"), "write https:// instead of http://|wants https://"},
-		"slow":     {talker(t, ""), "no answer|said nothing"},
-		"no-http":  {talker(t, "220 mail.example.com ESMTP\r\n"), "does not speak HTTP|whether it speaks HTTP"},
+		"tls":      {"http://" + adaptertest.Talker(t, "\x15\x03\x01\x00\x02\x02\x16"), "write https:// instead of http://|wants https://"},
+		"slow":     {"http://" + adaptertest.Silence(t), "no answer|said nothing"},
+		"no-http":  {"http://" + adaptertest.Talker(t, "220 mail.example.com ESMTP\r\n"), "does not speak HTTP|whether it speaks HTTP"},
 		"page":     {serving(t, http.NotFoundHandler()), ".url"},
 		"path":     {legacy + "/docs", "without a path, which is " + legacy + " here"},
 		"refusing": {answering(t, http.StatusUnauthorized), "credentials"},

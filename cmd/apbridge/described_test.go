@@ -1,0 +1,26 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+// described checks that a document names each of used, which are names of a kind with a place of the program each, and
+// that its rows have no other. What was found in the program is never little: a search that finds less is broken.
+func described(t *testing.T, kind string, used map[string]string, named, rows map[string]bool) {
+	t.Helper()
+	if len(used) < 60 {
+		t.Errorf("only %d were found in the program, each a %s", len(used), kind)
+	}
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		if !named[name] {
+			t.Errorf("the %s %s is not described: %s", kind, name, used[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		if used[name] == "" {
+			t.Errorf("the %s %s is described, and the program does not know it", kind, name)
+		}
+	}
+}
