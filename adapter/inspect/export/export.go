@@ -87,13 +87,19 @@ func Lines(w io.Writer, a *timeline.Axis, each func(func(*state.Entry, [][]adapt
 		err = failed
 	}
 	for i := 0; i < len(calls) && err == nil; i++ {
-		c, missing := get(calls[i].N)
-		if missing == nil {
+		c, failed := get(calls[i].N)
+		switch {
+		case failed == nil:
 			err = to.Encode(call{AgentCall: c, N: c.N, Sent: partOf(&c.Sent), Received: partOf(&c.Received)})
+		case !gone(failed):
+			err = failed
 		}
 	}
 	return err
 }
+
+// gone reports whether a call is kept no longer; any other error of getting one fails the export, which would lack it unsaid.
+func gone(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
 
 func headOf(r *mapping.Run) head {
 	return head{version, r.ID, r.ThreadID, r.TaskID, r.Agent, r.Flavour, r.Status, r.Attempt, r.CreatedAt, r.StartedAt, r.EndedAt, r.Fault, r.Options.Losses}

@@ -88,9 +88,14 @@ const httpVersion = "HTTP/1.1"
 func HAR(w io.Writer, bridge string, calls []adapter.AgentCall, get func(n int64) (adapter.AgentCall, error)) error {
 	list := []entry{}
 	for i := range calls {
-		if c, err := get(calls[i].N); err == nil {
-			list = append(list, entryOf(&c))
+		c, err := get(calls[i].N)
+		if gone(err) {
+			continue
 		}
+		if err != nil {
+			return err
+		}
+		list = append(list, entryOf(&c))
 	}
 	to := json.NewEncoder(w)
 	to.SetEscapeHTML(false)
