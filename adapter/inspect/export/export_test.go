@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect/timeline"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // TestCallsInAnArchive: text is text, other bytes are in base64, a body that was cut says so, and a call that is kept no
@@ -25,7 +28,7 @@ func TestCallsInAnArchive(t *testing.T) {
 		if c, ok := calls[n]; ok {
 			return c, nil
 		}
-		return adapter.AgentCall{}, errors.New("dropped")
+		return adapter.AgentCall{}, mapping.Errorf(mapping.NotFound, mapping.CodeItemNotFound, "dropped")
 	}
 	var out bytes.Buffer
 	if err := HAR(&out, "1", []adapter.AgentCall{{N: 1}, {N: 2}, {N: 3}}, get); err != nil {
@@ -45,5 +48,20 @@ func TestCallsInAnArchive(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is not in %s", want, &out)
 		}
+	}
+}
+
+// TestACallThatCannotBeReadFailsTheExport: a file that lacks a call for a fault of the database does not pass for whole.
+func TestACallThatCannotBeReadFailsTheExport(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("disk")
+	get := func(int64) (adapter.AgentCall, error) { return adapter.AgentCall{}, broken }
+	none := func(func(*state.Entry, [][]adapter.Sight) bool) error { return nil }
+	calls := []adapter.AgentCall{{N: 1}}
+	if err := HAR(&bytes.Buffer{}, "1", calls, get); !errors.Is(err, broken) {
+		t.Errorf("archive: %v", err)
+	}
+	if err := Lines(&bytes.Buffer{}, &timeline.Axis{}, none, calls, get); !errors.Is(err, broken) {
+		t.Errorf("lines: %v", err)
 	}
 }

@@ -73,15 +73,25 @@ type Query struct {
 }
 
 // Page reads a page. Of a run that goes on it has what there is by now.
-func (a *Axis) Page(ctx context.Context, q Query) (p Page, err error) {
-	r := reading{axis: a, q: q, Page: Page{Rows: []Row{}, Last: q.After}}
-	from, known := fromStart, false
-	if r.from, known = a.resume(q.After); known {
-		from = adapter.Cursor{Seq: q.After, K: -1}
-	} else if err := a.before(ctx); err != nil {
-		return r.Page, err
+func (a *Axis) Page(ctx context.Context, q Query) (Page, error) {
+	fresh := slices.Clone(a.columns)
+	if at, known := a.resume(q.After); known {
+		p, err := a.page(ctx, q, adapter.Cursor{Seq: q.After, K: -1}, at)
+		if mapping.Classify(err).Code != mapping.CodeCursorExpired {
+			return p, err
+		}
+		a.columns = fresh // the log was pruned since the place was kept: what is left is read from its start
 	}
-	err = a.read(ctx, a.Run.ID, from, r.take)
+	if err := a.before(ctx); err != nil {
+		return Page{Rows: []Row{}, Last: q.After}, err
+	}
+	return a.page(ctx, q, fromStart, time.Time{})
+}
+
+// page reads a page from a place on; at is when the event before it was.
+func (a *Axis) page(ctx context.Context, q Query, from adapter.Cursor, at time.Time) (Page, error) {
+	r := reading{axis: a, q: q, Page: Page{Rows: []Row{}, Last: q.After}, from: at}
+	err := a.read(ctx, a.Run.ID, from, r.take)
 	if err == nil && r.newest == r.Last {
 		a.keep(r.Last, r.at)
 	}

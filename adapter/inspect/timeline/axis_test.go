@@ -19,7 +19,8 @@ const longRun = 10_000 // events
 type longLog struct {
 	adapter.Runs
 	adapter.Agents
-	read int
+	read   int
+	pruned int64 // the events up to this one are there no more
 }
 
 func (l *longLog) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
@@ -30,7 +31,11 @@ func (l *longLog) Resolve(context.Context, string) (a mapping.Assistant, err err
 
 func (l *longLog) Events(_ context.Context, _ adapter.RunRef, after adapter.Cursor, _ func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
-		for seq := after.Seq + 1; seq <= longRun; seq++ {
+		if !after.Start && after.Seq < l.pruned {
+			yield(nil, mapping.Errorf(mapping.Conflict, mapping.CodeCursorExpired, "pruned"))
+			return
+		}
+		for seq := max(after.Seq, l.pruned) + 1; seq <= longRun; seq++ {
 			e := mapping.Event{Seq: seq, Kind: mapping.KindCustom, At: time.Unix(seq, 0), Data: []byte(`{}`)}
 			if seq%3 == 0 {
 				e.Kind = mapping.KindDelta
@@ -97,6 +102,19 @@ func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 		if pages < 50 {
 			t.Errorf("%d pages", pages)
 		}
+	}
+}
+
+// TestAPageBehindAPlaceThatWasPruned: a place is kept of events that are there no more; the page has what is left, as without it.
+func TestAPageBehindAPlaceThatWasPruned(t *testing.T) {
+	t.Parallel()
+	l, marks := &longLog{}, NewMarks()
+	first, _ := l.page(t, marks, Query{Limit: 10})
+	l.pruned = 500
+	got, _ := l.page(t, marks, Query{After: first.Next, Limit: 10})
+	want, _ := l.page(t, nil, Query{After: first.Next, Limit: 10})
+	if diff := cmp.Diff(want, got); diff != "" || len(got.Rows) != 10 || got.Rows[0].Seq <= l.pruned {
+		t.Errorf("%d rows (-want +got):\n%s", len(got.Rows), diff)
 	}
 }
 

@@ -1,0 +1,101 @@
+// The page of a long run is painted soon: a run of 10,000 events in the inspector, against a measure of this machine that is taken
+// in between, so that a loaded one is not taken for a slow page. The bridge and the agent are the test's own.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { launch } from "./window.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const events = 10_000; // also the most steps that a run may have
+const limit = 300; // ms to the first paint, where the measure takes no longer than usual
+const usual = 100; // ms that the measure takes on a machine that is not loaded
+let browser, bridge, agent, program, folder;
+
+/** A thread/run agent whose every run streams many events and ends. */
+function serveAgent() {
+  return createServer(async (req, res) => {
+    for await (const _ of req);
+    const path = new URL(req.url, "http://agent").pathname;
+    if (path.endsWith("/runs/stream")) {
+      res.writeHead(200, { "Content-Type": "text/event-stream", "Content-Location": "/threads/t/runs/r" });
+      let text = `event: metadata\ndata: {"run_id":"r","attempt":1}\n\n`;
+      for (let n = 0; n < events; n++) text += `event: updates\ndata: {"work":{"n":${n},"said":"step ${n} is done"}}\n\n`;
+      return res.end(`${text}event: values\ndata: {"n":${events}}\n\n`);
+    }
+    res.writeHead(200, { "Content-Type": "application/json" });
+    if (path.endsWith("/search")) return res.end(JSON.stringify([{ assistant_id: "a", graph_id: "a", name: "a", config: {}, metadata: {}, version: 1, created_at: "2026-01-01T00:00:00Z", updated_at: "2026-01-01T00:00:00Z" }]));
+    if (path.endsWith("/state")) return res.end(JSON.stringify({ values: { n: events }, next: [], tasks: [], checkpoint: { thread_id: "t", checkpoint_id: "c", checkpoint_ns: "" }, metadata: {}, created_at: "2026-01-01T00:00:00Z" }));
+    if (path.includes("/runs/")) return res.end(JSON.stringify({ run_id: "r", thread_id: "t", assistant_id: "a", status: "success" }));
+    res.end(JSON.stringify({ thread_id: "t", assistant_id: "a", graph_id: "a", status: "idle", values: {}, metadata: {} }));
+  });
+}
+
+const freePort = () => new Promise((resolve) => { const s = createServer().listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => resolve(port)); }); });
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), "apbridge-long-"));
+  agent = serveAgent();
+  await new Promise((r) => agent.listen(0, "127.0.0.1", r));
+  const port = await freePort();
+  bridge = `http://127.0.0.1:${port}`;
+  const file = join(folder, "apbridge.yaml");
+  writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, database: join(folder, "b.db"), agents: { a: { url: `http://127.0.0.1:${agent.address().port}`, dialect: "threadrun", assistant: "a", max_steps: events } } }));
+  program = spawn(join(here, "tmp/apbridge"), ["serve", "--config", file], { stdio: process.env.E2E_VERBOSE ? "inherit" : "ignore" });
+  for (let up = false; !up;) up = await fetch(`${bridge}/readyz`).then((r) => r.ok, () => false);
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  program?.kill();
+  agent?.closeAllConnections();
+  agent?.close();
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Makes the run and gives its id once it has ended. */
+async function longRun() {
+  const post = (path, body) => fetch(bridge + path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  const { thread_id: thread } = await (await post("/threads", {})).json();
+  const { run_id: id } = await (await post(`/threads/${thread}/runs`, { assistant_id: "a", input: { messages: [] }, stream_mode: ["updates"] })).json();
+  await fetch(`${bridge}/threads/${thread}/runs/${id}/join`).then((r) => r.arrayBuffer());
+  return id;
+}
+
+/** Milliseconds from asking for a page to its first paint, in a window that has nothing kept. */
+async function paint(url) {
+  const context = await browser.newContext();
+  try {
+    const page = await context.newPage();
+    await page.goto(url);
+    return await page.evaluate(() => new Promise((done) => {
+      const found = ([entry]) => entry && done(entry.startTime);
+      new PerformanceObserver((list) => found(list.getEntriesByName("first-contentful-paint"))).observe({ type: "paint", buffered: true });
+    }));
+  } finally {
+    await context.close();
+  }
+}
+
+/** Milliseconds to the first paint of a page of as many rows that comes from no server: what the machine and Chromium take by themselves. */
+const measure = () => paint(`data:text/html,<title>measure</title><table>${"<tr><td>row<td>of<td>words".repeat(200)}</table>`);
+
+const median = (list) => list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)];
+
+test("the page of a run of 10,000 events is painted soon", async (t) => {
+  const id = await longRun();
+  const { rows } = await (await fetch(`${bridge}/inspect/runs/${id}?after=${events - 100}&limit=1000`)).json();
+  assert.ok(rows.at(-1).seq >= events, `the log ends with event ${rows.at(-1).seq}`);
+  const painted = [], measured = [];
+  for (let n = 0; n < 5; n++) {
+    measured.push(await measure());
+    painted.push(await paint(`${bridge}/inspect/runs/${id}`));
+  }
+  const may = limit * Math.max(1, median(measured) / usual);
+  t.diagnostic(`first paint ${Math.round(median(painted))} ms of ${Math.round(may)} ms, the measure ${Math.round(median(measured))} ms`);
+  assert.ok(median(painted) <= may, `first paint after ${painted.map(Math.round)} ms, may be ${Math.round(may)} ms; the measure: ${measured.map(Math.round)} ms`);
+});

@@ -1,0 +1,39 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// TestInspectorShowsAStreamThatWasCut: of an agent's stream that breaks and is resumed each event stands once, as of one that was
+// whole, and what it is linked to stands once more.
+func TestInspectorShowsAStreamThatWasCut(t *testing.T) {
+	t.Parallel()
+	shown := func(cut ...int) (kinds []any, links int) {
+		play := adaptertest.ChatPlay()
+		play.CutAfter = cut
+		b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}, rig.AsThreads)
+		b.Wait("hi").OK()
+		v := b.Get("/inspect/runs/" + newestRun(b)).OK()
+		if v.At("whole") != true || v.Text("status") != "success" {
+			t.Errorf("%s", v)
+		}
+		all := rig.Pluck(v.List("rows"), "kind")
+		kinds = slices.DeleteFunc(slices.Clone(all), func(kind any) bool { return kind == "call" || kind == "linked" })
+		for _, kind := range all {
+			if kind == "linked" {
+				links++
+			}
+		}
+		return kinds, links
+	}
+	whole, once := shown()
+	cut, twice := shown(3)
+	if fmt.Sprint(cut) != fmt.Sprint(whole) || once != 1 || twice != 2 {
+		t.Errorf("cut: %v, linked %d times; whole: %v, linked %d times", cut, twice, whole, once)
+	}
+}
