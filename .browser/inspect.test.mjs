@@ -94,7 +94,9 @@ for (const javaScriptEnabled of [true, false]) {
   test(`how runs are is seen at 390 pixels, ${javaScriptEnabled ? "with" : "without"} scripts`, () => shown("/inspect/", { javaScriptEnabled, viewport: { width: 390, height: 800 } }, async (page) => {
     assert.ok(page.url().endsWith("/inspect"));
     if (javaScriptEnabled) await page.locator(".virtual").waitFor();
-    const edge = await page.locator("tbody td.status").first().evaluate((e) => {
+    await page.locator("tbody td.status").first().waitFor();
+    const edge = await page.evaluate(() => { // in one piece: rows are made anew while updates come
+      const e = document.querySelector("tbody td.status");
       const region = e.closest(".scroll").getBoundingClientRect();
       return Math.min(region.right, innerWidth) - e.getBoundingClientRect().right;
     });
