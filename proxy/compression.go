@@ -31,7 +31,7 @@ func (c compression) guard(next http.Handler) http.Handler {
 		next.ServeHTTP(&packedAnswer{ResponseWriter: w, plain: plainOf(w)}, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Accept-Encoding") == "" {
+		if r.Header.Get("Accept-Encoding") == "" || r.Header.Get("Upgrade") != "" {
 			w.Header().Add("Vary", "Accept-Encoding")
 			next.ServeHTTP(w, r)
 			return

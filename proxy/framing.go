@@ -20,23 +20,21 @@ const codeFraming = "bad_framing"
 // follows it is never read as a request.
 type framingGuard struct{ refuser }
 
-func (g framingGuard) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h, ok := r.Context().Value(headsKey{}).(*heads)
-		if !ok { // not one of our connections
-			next.ServeHTTP(w, r)
-			return
-		}
-		f := h.next()
-		if f != (framing{}) {
-			w.Header().Set("Connection", "close")
-		}
-		if why := f.fault(r); why != "" {
-			g.refuse(w, r, mapping.Errorf(mapping.Malformed, codeFraming, "The request is refused, since it could be read in two ways: %s.", why))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+func (g framingGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	h, ok := r.Context().Value(headsKey{}).(*heads)
+	if !ok { // not one of our connections
+		return r, true
+	}
+	f := h.next()
+	if f != (framing{}) {
+		w.Header().Set("Connection", "close")
+	}
+	why := f.fault(r)
+	if why == "" {
+		return r, true
+	}
+	g.refuse(w, r, mapping.Errorf(mapping.Malformed, codeFraming, "The request is refused, since it could be read in two ways: %s.", why))
+	return nil, false
 }
 
 // framing is what the head of a request says of where the request ends; zero for what is

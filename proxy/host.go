@@ -50,13 +50,11 @@ type hostGuard struct {
 	hosts hosts
 }
 
-func (g hostGuard) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.hosts.allow(r.Host) {
-			g.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost,
-				"This bridge listens on loopback and does not know itself by the name in the Host header. Call it localhost or 127.0.0.1, or add the name to hosts in its configuration."))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+func (g hostGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	if g.hosts.allow(r.Host) {
+		return r, true
+	}
+	g.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost,
+		"This bridge listens on loopback and does not know itself by the name in the Host header. Call it localhost or 127.0.0.1, or add the name to hosts in its configuration."))
+	return nil, false
 }

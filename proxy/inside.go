@@ -28,11 +28,10 @@ func (s *Server) insideRoutes() (http.Handler, error) {
 	none := operations{}
 	h := http.Handler(newRouter(f, none, s.opt.Inside.Mount))
 	for _, guard := range slices.Backward([]func(http.Handler) http.Handler{
-		withRequestID,
+		checks(requestID{}),
 		recorder{f, none, proxies, &s.times, s.opt.Tracer}.guard,
 		recoverer{f}.guard,
-		bodyGuard{f, s.cfg.Limits, &s.times}.guard,
-		pathGuard{f}.guard,
+		checks(bodyGuard{f, s.cfg.Limits, &s.times}, pathGuard{f}),
 		auditGuard{f, witness{proxies, s.opt.Audit}, none, s.opt.Does}.guard,
 	}) {
 		h = guard(h)

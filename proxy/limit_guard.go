@@ -27,19 +27,16 @@ type limitGuard struct {
 	limits Limits // nil: there are none
 }
 
-func (g limitGuard) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.limits == nil || open[r.URL.Path] || g.ops.own(r.URL.Path) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		who := mapping.PrincipalOf(r.Context())
-		if err := g.count(r, who); err != nil {
-			g.refuse(w, r, err)
-			return
-		}
-		next.ServeHTTP(w, r.WithContext(adapter.WithStreams(r.Context(), func() (func(), error) { return g.limits.OpenStream(who) })))
-	})
+func (g limitGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	if g.limits == nil || open[r.URL.Path] || g.ops.own(r.URL.Path) {
+		return r, true
+	}
+	who := mapping.PrincipalOf(r.Context())
+	if err := g.count(r, who); err != nil {
+		g.refuse(w, r, err)
+		return nil, false
+	}
+	return r.WithContext(adapter.WithStreams(r.Context(), func() (func(), error) { return g.limits.OpenStream(who) })), true
 }
 
 func (g limitGuard) count(r *http.Request, who mapping.Principal) error {

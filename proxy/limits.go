@@ -29,24 +29,21 @@ type bodyGuard struct {
 	times  *times
 }
 
-func (g bodyGuard) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body == nil || r.Body == http.NoBody {
-			next.ServeHTTP(w, r)
-			return
-		}
-		limit, upload := g.bodyLimit(r)
-		if r.ContentLength > limit {
-			w.Header().Set("Connection", "close")
-			g.refuse(w, r, mapping.Errorf(mapping.TooLarge, codeTooLarge,
-				"The request's body has %d bytes, and limits.body of this bridge allows %d.", r.ContentLength, limit))
-			linger(w, r.Body)
-			return
-		}
-		g.paceBody(w, r, upload)
-		r.Body = http.MaxBytesReader(w, r.Body, limit)
-		next.ServeHTTP(w, r)
-	})
+func (g bodyGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return r, true
+	}
+	limit, upload := g.bodyLimit(r)
+	if r.ContentLength > limit {
+		w.Header().Set("Connection", "close")
+		g.refuse(w, r, mapping.Errorf(mapping.TooLarge, codeTooLarge,
+			"The request's body has %d bytes, and limits.body of this bridge allows %d.", r.ContentLength, limit))
+		linger(w, r.Body)
+		return nil, false
+	}
+	g.paceBody(w, r, upload)
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	return r, true
 }
 
 // lingering is how long a refused body is read on at the most, and lingered how much of it.

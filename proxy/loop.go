@@ -22,22 +22,26 @@ type loopGuard struct {
 	own string // what this process calls itself; "": it does not look
 }
 
-func (g loopGuard) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hops := strings.Join(r.Header.Values(mapping.HopsHeader), ", ")
-		if g.own != "" && strings.Contains(hops, g.own) {
-			g.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
-				"This request has come through this bridge before: the url of one of its agents leads back to the bridge itself, maybe by way of another one. Set agents.NAME.url to the agent's own address."))
-			return
-		}
-		if n := strings.Count(hops, ",") + 1; n > mostHops {
-			g.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
-				"This request has come through %d servers (header %s); more than %d are taken for a loop. Set agents.NAME.url to the agent's own address.", n, mapping.HopsHeader, mostHops))
-			return
-		}
-		if hops != "" {
-			r = r.WithContext(mapping.WithHops(r.Context(), hops))
-		}
-		next.ServeHTTP(w, r)
-	})
+func (g loopGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	hops := strings.Join(r.Header.Values(mapping.HopsHeader), ", ")
+	if hops == "" {
+		return r, true
+	}
+	if err := g.fault(hops); err != nil {
+		g.refuse(w, r, err)
+		return nil, false
+	}
+	return r.WithContext(mapping.WithHops(r.Context(), hops)), true
+}
+
+func (g loopGuard) fault(hops string) error {
+	if g.own != "" && strings.Contains(hops, g.own) {
+		return mapping.Errorf(mapping.Invalid, codeLoop,
+			"This request has come through this bridge before: the url of one of its agents leads back to the bridge itself, maybe by way of another one. Set agents.NAME.url to the agent's own address.")
+	}
+	if n := strings.Count(hops, ",") + 1; n > mostHops {
+		return mapping.Errorf(mapping.Invalid, codeLoop,
+			"This request has come through %d servers (header %s); more than %d are taken for a loop. Set agents.NAME.url to the agent's own address.", n, mapping.HopsHeader, mostHops)
+	}
+	return nil
 }

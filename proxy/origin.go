@@ -75,32 +75,35 @@ type originGuard struct {
 	strangers *strangers
 }
 
-func (g originGuard) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Add("Vary", "Origin")
-		origin, allowed := r.Header.Get("Origin"), false
-		switch {
-		case len(r.Header.Values("Origin")) > 1:
-		case origin != "":
-			allowed = g.origins.allow(origin) || sameOrigin(origin, r.Host)
-		default:
-			allowed = !g.origins.foreign(r)
-		}
-		if !allowed {
-			g.strangers.meet(origin)
-			g.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
-				"Web pages from this origin may not use the bridge. If they should, add the origin to cors.origins in its configuration, or start it with --cors-origin."))
-			return
-		}
-		if origin != "" {
-			g.share(w.Header(), origin)
-		}
-		if origin != "" && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-			preflight(w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+func (g originGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	w.Header().Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if !g.allowed(r, origin) {
+		g.strangers.meet(origin)
+		g.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
+			"Web pages from this origin may not use the bridge. If they should, add the origin to cors.origins in its configuration, or start it with --cors-origin."))
+		return nil, false
+	}
+	if origin == "" {
+		return r, true
+	}
+	g.share(w.Header(), origin)
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+		preflight(w, r)
+		return nil, false
+	}
+	return r, true
+}
+
+// allowed reports whether a request may come from where it comes from.
+func (g originGuard) allowed(r *http.Request, origin string) bool {
+	switch {
+	case len(r.Header.Values("Origin")) > 1:
+		return false
+	case origin != "":
+		return g.origins.allow(origin) || sameOrigin(origin, r.Host)
+	}
+	return !g.origins.foreign(r)
 }
 
 // sameOrigin compares the host only: TLS may end before the bridge.

@@ -15,14 +15,13 @@ const codePath = "bad_path"
 // anything is decided by path: what is guarded is then what is routed.
 type pathGuard struct{ refuser }
 
-func (g pathGuard) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why := pathFault(r); why != "" {
-			g.refuse(w, r, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+func (g pathGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	why := pathFault(r)
+	if why == "" {
+		return r, true
+	}
+	g.refuse(w, r, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
+	return nil, false
 }
 
 // pathFault says what is wrong with a request's target, or "". Only origin-form

@@ -42,26 +42,36 @@ func (g principalGuard) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, g.visitor(r))
 			return
 		}
-		g.fromBrowser(w, r)
-		pass, err := g.gate.Authenticate(r, g.trusted.client(r))
-		if err != nil {
-			g.unknown(w, r, err)
+		r, done, ok := g.known(w, r)
+		if !ok {
 			return
 		}
-		w.Header().Del("WWW-Authenticate")
-		auth.Strip(r.Header)
-		if rec := tapOf(r.Context()); rec != nil {
-			rec.key = pass.ID
-		}
-		if err := g.permit(pass.Principal, r.URL.Path); err != nil {
-			g.failed(r, pass.Principal, "right", err)
-			g.refuse(w, r, err)
-			return
-		}
-		ctx, done := pass.Within(mapping.WithPrincipal(g.found(r), pass.Principal))
 		defer done()
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r)
 	})
+}
+
+// known is the request with its principal, until that is not good any more; done ends the look at it. A
+// request of nobody is refused.
+func (g principalGuard) known(w http.ResponseWriter, r *http.Request) (on *http.Request, done func(), ok bool) {
+	g.fromBrowser(w, r)
+	pass, err := g.gate.Authenticate(r, g.trusted.client(r))
+	if err != nil {
+		g.unknown(w, r, err)
+		return nil, nil, false
+	}
+	w.Header().Del("WWW-Authenticate")
+	auth.Strip(r.Header)
+	if rec := tapOf(r.Context()); rec != nil {
+		rec.key = pass.ID
+	}
+	if err := g.permit(pass.Principal, r.URL.Path); err != nil {
+		g.failed(r, pass.Principal, "right", err)
+		g.refuse(w, r, err)
+		return nil, nil, false
+	}
+	ctx, done := pass.Within(mapping.WithPrincipal(g.found(r), pass.Principal))
+	return r.WithContext(ctx), done, true
 }
 
 // found is the request's context, on the paths that people open in a browser with where they found the bridge.

@@ -19,21 +19,21 @@ import (
 
 const headerRequestID = "X-Request-Id"
 
-// withRequestID gives every request an id, the client's own if it is a sane
+// requestID gives every request an id, the client's own if it is a sane
 // one. Handlers find it in the request's header, and what is done for the request finds it in the
 // context, with its place in a trace.
-func withRequestID(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get(headerRequestID)
-		if !saneID(id) {
-			id = uuid.NewString()
-		}
-		r.Header[headerRequestID] = []string{id}
-		w.Header().Set(headerRequestID, id)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		ctx := mapping.WithRequestID(r.Context(), id)
-		next.ServeHTTP(w, r.WithContext(mapping.WithTrace(ctx, traceOf(r.Header))))
-	})
+type requestID struct{}
+
+func (requestID) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	id := r.Header.Get(headerRequestID)
+	if !saneID(id) {
+		id = uuid.NewString()
+	}
+	r.Header[headerRequestID] = []string{id}
+	w.Header().Set(headerRequestID, id)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	ctx := mapping.WithRequestID(r.Context(), id)
+	return r.WithContext(mapping.WithTrace(ctx, traceOf(r.Header))), true
 }
 
 // traceOf is where the client says that its request is in a trace.

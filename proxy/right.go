@@ -15,15 +15,13 @@ type needing interface{ Rights() []string }
 // was given rights by name.
 type rightGuard struct{ refuser }
 
-func (g rightGuard) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := g.permit(r); err != nil {
-			g.metrics.AuthFailed("right")
-			g.refuse(w, r, err)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+func (g rightGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	if err := g.permit(r); err != nil {
+		g.metrics.AuthFailed("right")
+		g.refuse(w, r, err)
+		return nil, false
+	}
+	return r, true
 }
 
 func (rightGuard) permit(r *http.Request) error {

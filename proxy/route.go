@@ -19,7 +19,7 @@ type router struct {
 // which is unambiguous because encoded slashes are refused too.
 func newRouter(f refuser, ops operations, mount func(*mux.Router)) router {
 	t := router{f, ops, mux.NewRouter().SkipClean(true)}
-	t.mux.Use(noteRoute, rightGuard{f}.guard)
+	t.mux.Use(checks(routeNote{}, rightGuard{f}))
 	if mount != nil {
 		mount(t.mux)
 	}
@@ -36,16 +36,16 @@ func (t router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.mux.ServeHTTP(w, r)
 }
 
-// noteRoute tells the tap which template matched; only inside of the
+// routeNote tells the tap which template matched; only inside of the
 // router is that known.
-func noteRoute(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := tapOf(r.Context())
-		if template, err := mux.CurrentRoute(r).GetPathTemplate(); err == nil && rec != nil {
-			rec.route, rec.vars = template, mux.Vars(r)
-		}
-		next.ServeHTTP(w, r)
-	})
+type routeNote struct{}
+
+func (routeNote) pass(_ http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	rec := tapOf(r.Context())
+	if template, err := mux.CurrentRoute(r).GetPathTemplate(); err == nil && rec != nil {
+		rec.route, rec.vars = template, mux.Vars(r)
+	}
+	return r, true
 }
 
 func (t router) notFound(w http.ResponseWriter, r *http.Request) {

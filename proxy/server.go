@@ -151,19 +151,15 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 		return nil, err
 	}
 	return []func(http.Handler) http.Handler{
-		withRequestID,
+		checks(requestID{}),
 		recorder{f, s.ops, proxies, &s.times, o.Tracer}.guard,
 		recoverer{f}.guard,
-		bodyGuard{f, cfg.Limits, &s.times}.guard,
-		framingGuard{f}.guard,
-		pathGuard{f}.guard,
-		hostGuard{f, newHosts(cfg)}.guard,
-		originGuard{f, newOrigins(cfg.CORS.Origins), s.strangers}.guard,
+		checks(bodyGuard{f, cfg.Limits, &s.times}, framingGuard{f}, pathGuard{f}, hostGuard{f, newHosts(cfg)},
+			originGuard{f, newOrigins(cfg.CORS.Origins), s.strangers}),
 		principalGuard{f, witness{proxies, o.Audit}, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed}.guard,
 		auditGuard{f, witness{proxies, o.Audit}, s.ops, o.Does}.guard,
-		limitGuard{f, s.ops, o.Limits}.guard,
+		checks(limitGuard{f, s.ops, o.Limits}, loopGuard{f, o.Hop}),
 		s.door.guard,
-		loopGuard{f, o.Hop}.guard,
 		memoryGuard{f, s.ops, h.memory, &s.times}.guard,
 		pack.guard,
 	}, nil
