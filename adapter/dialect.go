@@ -163,7 +163,7 @@ type Tracer interface {
 // Backend calls an agent. It keeps no state of its own between runs; what must
 // survive is an event. Safe for concurrent use.
 type Backend interface {
-	// Run executes one run and yields what happens, in order.
+	// Run executes one run and yields what happens, in order. Its iterator is used once.
 	//
 	// A linked event that carries the remote id comes before the first output.
 	// Exactly one end event comes last, unless the iterator yields an error;

@@ -29,20 +29,20 @@ type Answer struct {
 // reached; where it has done nothing (Options.Later); and a question also where the answer
 // broke off, or the agent or a gateway before it answered 429, 502, 503 or 504.
 func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
-	return attempts(ctx, c, call, c.Once)
+	return attempts(ctx, c, &call, c.once)
 }
 
 // Open is Do for an answer that is read by the caller, who closes its body. Reading on
 // ends with ctx.
 func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
-	return attempts(ctx, c, call, c.OpenOnce)
+	return attempts(ctx, c, &call, c.openOnce)
 }
 
 // attempts makes a call until it succeeds, or must not or need not be made again.
-func attempts[T any](ctx context.Context, c *Client, call Call, once func(context.Context, Call) (T, error)) (T, error) {
+func attempts[T any](ctx context.Context, c *Client, call *Call, once func(context.Context, *Call) (T, error)) (T, error) {
 	for try := 1; ; try++ {
 		got, err := once(ctx, call)
-		if err == nil || try == Tries || ctx.Err() != nil || !c.again(&call, err) {
+		if err == nil || try == Tries || ctx.Err() != nil || !c.again(call, err) {
 			return got, err
 		}
 		if pause.For(ctx, Wait(err, try)) != nil {
@@ -52,25 +52,27 @@ func attempts[T any](ctx context.Context, c *Client, call Call, once func(contex
 }
 
 // Once makes a call a single time.
-func (c *Client) Once(ctx context.Context, call Call) (*Answer, error) {
+func (c *Client) Once(ctx context.Context, call Call) (*Answer, error) { return c.once(ctx, &call) }
+
+func (c *Client) once(ctx context.Context, call *Call) (*Answer, error) {
 	limited := ctx
 	if call.Time > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, call.Time)
 		defer cancel()
 	}
-	res, err := c.send(limited, &call)
+	res, err := c.send(limited, call)
 	if err != nil {
-		hit(&call, failpoint.AgentAnswered)
+		hit(call, failpoint.AgentAnswered)
 		return nil, c.broken(ctx, limited, err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode/100 != 2 {
-		defer hit(&call, failpoint.AgentAnswered)
+		defer hit(call, failpoint.AgentAnswered)
 		return nil, c.refused(ctx, limited, res)
 	}
 	raw, err := c.read(ctx, limited, res)
-	hit(&call, failpoint.AgentAnswered)
+	hit(call, failpoint.AgentAnswered)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +81,12 @@ func (c *Client) Once(ctx context.Context, call Call) (*Answer, error) {
 
 // OpenOnce is Open without another attempt.
 func (c *Client) OpenOnce(ctx context.Context, call Call) (*http.Response, error) {
-	res, err := c.send(ctx, &call)
-	hit(&call, failpoint.AgentAnswered)
+	return c.openOnce(ctx, &call)
+}
+
+func (c *Client) openOnce(ctx context.Context, call *Call) (*http.Response, error) {
+	res, err := c.send(ctx, call)
+	hit(call, failpoint.AgentAnswered)
 	if err != nil {
 		return nil, c.broken(ctx, ctx, err)
 	}

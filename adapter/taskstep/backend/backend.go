@@ -108,8 +108,10 @@ func (b *backend) Profile() string {
 // it possible to ask the agent, after a crash, which steps it did that were
 // never logged.
 func (b *backend) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
+	d := newDrive(ctx, b, t)
 	return func(yield func(mapping.Event, error) bool) {
-		if err := newDrive(ctx, b, t, yield).run(); err != nil && !errors.Is(err, errUnwanted) {
+		d.yield = yield
+		if err := d.run(); err != nil && !errors.Is(err, errUnwanted) {
 			yield(mapping.Event{}, mapping.Classify(err))
 		}
 	}

@@ -33,8 +33,8 @@ type drive struct {
 	broke    error        // what became of the call whose result is looked for
 }
 
-func newDrive(ctx context.Context, b *backend, t adapter.Assignment, yield func(mapping.Event, error) bool) *drive {
-	j := &job{backend: b, ctx: ctx, assigned: t, yield: yield}
+func newDrive(ctx context.Context, b *backend, t adapter.Assignment) *drive {
+	j := &job{backend: b, ctx: ctx, assigned: t}
 	d := &drive{job: j}
 	d.inquiry = inquiry{job: j, past: &d.past}
 	d.creation = creation{job: j, past: &d.past}
@@ -219,8 +219,11 @@ func (d *drive) step() (phase, error) {
 		d.broke = err
 		return searching, nil
 	}
-	d.queue = append(d.queue, step)
-	return delivering, err
+	if err != nil {
+		return delivering, err
+	}
+	d.queue = append(d.queue, *step)
+	return delivering, nil
 }
 
 func (d *drive) findStep() error {

@@ -142,7 +142,8 @@ func TestPhases(t *testing.T) {
 func TestPhasesOutOfOrder(t *testing.T) {
 	t.Parallel()
 	b := backendOf(t, adaptertest.NewStepAgent(adaptertest.Plain)).(*backend)
-	d := newDrive(t.Context(), b, adaptertest.NewTask(nil), func(mapping.Event, error) bool { return true })
+	d := newDrive(t.Context(), b, adaptertest.NewTask(nil))
+	d.yield = func(mapping.Event, error) bool { return true }
 	err := d.move(stepping)
 	if mapping.Classify(err).Class != mapping.Internal || d.phase != recalling {
 		t.Errorf("error %v, phase %s", err, d.phase)

@@ -18,13 +18,16 @@ type stepCall struct {
 
 // send makes the call, and notes how long it took. One that came to no answer is an
 // upstream.Failure of the kind Broken.
-func (c *stepCall) send() (remoteStep, error) {
-	begun := time.Now()
-	step, err := c.execute(c.words())
+func (c *stepCall) send() (*remoteStep, error) {
+	begun, words := time.Now(), c.words()
+	ans, err := c.execute(words)
 	if !upstream.Is(err, upstream.Broken) {
 		c.past.longest = max(c.past.longest, time.Since(begun))
 	}
-	return step, err
+	if err != nil {
+		return nil, err
+	}
+	return c.read(ans, words)
 }
 
 // words is what the next step is driven with; nil is a POST without a body,
@@ -43,30 +46,33 @@ func (c *stepCall) words() *string {
 }
 
 // execute has one step executed (Agent Protocol v1, POST …/tasks/{id}/steps).
-func (c *stepCall) execute(words *string) (remoteStep, error) {
+func (c *stepCall) execute(words *string) (*upstream.Answer, error) {
 	var body *rawjson.Pieces
 	if words != nil {
 		body = new(rawjson.Pieces).Literal(`{"input":`).Text(*words).Literal("}")
 	}
 	ans, err := c.post(c.ctx, upstream.OpStep, c.taskPath("/steps"), body)
 	if errors.Is(err, errTooLarge) {
-		return remoteStep{}, c.tooLarge()
-	} else if err != nil {
-		return remoteStep{}, err
+		return nil, c.tooLarge()
 	}
+	return ans, err
+}
+
+// read makes a step of the answer to a call with the words.
+func (c *stepCall) read(ans *upstream.Answer, words *string) (*remoteStep, error) {
 	if ans.Status/100 != 2 {
-		return remoteStep{}, c.refusal(ans)
+		return nil, c.refusal(ans)
 	}
 	step, err := parseStep(ans.Body, "")
 	if err != nil {
-		return remoteStep{}, c.unreadable("POST steps", ans, err)
+		return nil, c.unreadable("POST steps", ans, err)
 	}
 	if step.TaskID != "" && step.TaskID != c.remote {
-		return remoteStep{}, c.fail(mapping.CodeBadUpstream, "answered with a step of another task: task_id is %q, not %q.",
+		return nil, c.fail(mapping.CodeBadUpstream, "answered with a step of another task: task_id is %q, not %q.",
 			c.redact(clip(step.TaskID, 80)), c.redact(clip(c.remote, 80)))
 	}
 	step.input, c.past.said = words, true
-	return step, nil
+	return &step, nil
 }
 
 // refusal tells a task that is gone from a step that failed: many servers
