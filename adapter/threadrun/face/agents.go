@@ -94,7 +94,7 @@ const deepest = 100
 
 func (s assistants) graph(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	xray := q.xray()
+	xray := xrayOf(q)
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s assistants) graph(w http.ResponseWriter, r *http.Request) error {
 }
 
 // xray is true, false, or a depth: "", "true" or the number.
-func (q *query) xray() string {
+func xrayOf(q *query) string {
 	switch s := strings.ToLower(q.text("xray")); s {
 	case "", "false", "0":
 		return ""

@@ -21,7 +21,7 @@ func (s assistants) create(w http.ResponseWriter, r *http.Request) error {
 	o.needed("graph_id", nil)
 	n := adapter.NewAssistant{
 		ID: o.uuid("assistant_id"), Graph: o.name("graph_id"), Name: o.name("name"), Description: o.text("description"),
-		Metadata: o.object("metadata"), Config: o.config(), Context: o.object("context"),
+		Metadata: o.object("metadata"), Config: configOf(o), Context: o.object("context"),
 		IfExists: o.enum("if_exists", "raise", "do_nothing"),
 	}
 	if err := o.err(); err != nil {
@@ -48,22 +48,13 @@ func (s assistants) patch(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := adapter.AssistantPatch{
 		Graph: o.textPointer("graph_id", o.name), Name: o.textPointer("name", o.name), Description: o.textPointer("description", o.text),
-		Metadata: o.object("metadata"), Config: o.config(), Context: o.object("context"),
+		Metadata: o.object("metadata"), Config: configOf(o), Context: o.object("context"),
 	}
 	if err := o.err(); err != nil {
 		return err
 	}
 	a, err := s.svc.Assistants.Update(r.Context(), mux.Vars(r)["assistant_id"], p)
 	return replyAssistant(w, a, err)
-}
-
-// textPointer is nil for a member that is absent.
-func (o *fields) textPointer(name string, read func(string) string) *string {
-	if o.get(name) == nil {
-		return nil
-	}
-	s := read(name)
-	return &s
 }
 
 func (s assistants) delete(w http.ResponseWriter, r *http.Request) error {

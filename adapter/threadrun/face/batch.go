@@ -53,14 +53,14 @@ func (s runs) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	if err := o.err(); err != nil {
 		return nil, err
 	}
-	if len(list) == 0 || len(list) > maxBatch || len(o.members) != 1 {
+	if len(list) == 0 || len(list) > maxBatch || len(o.all()) != 1 {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
 	}
 	// Of members that mean nothing is not told here: createBatch of LangGraph's JavaScript SDK sends
 	// its arguments as they are (streamMode), beside the assistant_id that it makes of one.
 	var batch []*runRequest
 	for i, one := range list {
-		if run := (&fields{errs: o.errs}).element("batch", i, one); run != nil {
+		if run := o.element("batch", i, one); run != nil {
 			q := runBody{run}.read("")
 			q.Retries, q.RetriesSaid = runBody{run}.retries(h)
 			q.IdempotencyKey, q.Batch = h.Get(idempotencyKey), fmt.Sprintf("%d/%d", i, len(list))

@@ -42,7 +42,7 @@ func (s cancels) run(r *http.Request) (waited bool, err error) {
 		return false, err
 	}
 	q := queryOf(r)
-	opt := q.cancelOptions()
+	opt := cancelOptionsOf(q)
 	opt.Wait = q.flag("wait")
 	if err := q.err(); err != nil {
 		return false, err
@@ -56,7 +56,7 @@ func (s cancels) run(r *http.Request) (waited bool, err error) {
 
 // cancelOptions reads action and reason. Of a run that is rolled back nothing is left to tell a
 // reason of.
-func (q *query) cancelOptions() (opt adapter.CancelOptions) {
+func cancelOptionsOf(q *query) (opt adapter.CancelOptions) {
 	opt.Rollback = q.enum("action", "interrupt", "rollback") == "rollback"
 	if q.enum("reason", "taken") == "" {
 		return opt
@@ -75,7 +75,7 @@ func (s cancels) many(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := queryOf(r)
-	opt := q.cancelOptions()
+	opt := cancelOptionsOf(q)
 	thread, ids := o.uuid("thread_id"), o.texts("run_ids")
 	status := o.enum("status", "pending", "running", "all")
 	if status == "" && (thread == "" || len(ids) == 0) {

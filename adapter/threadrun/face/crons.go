@@ -3,7 +3,6 @@ package face
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -92,7 +91,7 @@ func (o cronBody) keep(q *runRequest) bool {
 func (o cronBody) payload() json.RawMessage {
 	e := rawjson.Writer{Bytes: make([]byte, 0, 64)}
 	e.Open('{')
-	for _, m := range o.members {
+	for _, m := range o.all() {
 		if oneOf(m.Name, runFields) {
 			e.Key(m.Name).Raw(m.Value, "null")
 		}
@@ -145,7 +144,7 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 			o.complain(name, "cannot be changed; make another cron")
 		}
 	}
-	if err := invalid(*o.errs); err != nil { // the rest is read when what the cron has is known
+	if err := o.errSoFar(); err != nil { // the rest is read when what the cron has is known
 		return err
 	}
 	c, err := s.svc.Crons.Get(r.Context(), id)
@@ -169,8 +168,7 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 // over lays the request over what the cron was made of. There is no cron without
 // a schedule: null leaves the one there is.
 func (o cronBody) over(c mapping.Cron) error {
-	o.asked = 0 // the members change places
-	o.members = slices.DeleteFunc(o.members, func(m rawjson.Member) bool { return m.Name == "schedule" && rawjson.Kind(m.Value) == 'n' })
+	o.remove(func(m rawjson.Member) bool { return m.Name == "schedule" && rawjson.Kind(m.Value) == 'n' })
 	was, err := rawjson.Members(c.Payload)
 	if err != nil {
 		return err
@@ -192,7 +190,7 @@ func (o cronBody) over(c mapping.Cron) error {
 	}
 	for _, m := range append(was, clock...) {
 		if o.sent(m.Name) == nil {
-			o.members = append(o.members, m)
+			o.add(m)
 		}
 	}
 	return nil

@@ -13,12 +13,12 @@ import (
 type data struct{ *server }
 
 // owner reads whose data is meant. An empty tenant is one that was named: keys may have none.
-func (q *query) owner() adapter.OwnerRef {
+func ownerOf(q *query) adapter.OwnerRef {
 	who := adapter.OwnerRef{ID: q.text("owner")}
 	if who.ID == "" {
 		q.complain("owner", "is needed: the id of a key, or ISSUER:SUBJECT of a token")
 	}
-	if q.values.Has("tenant") {
+	if q.has("tenant") {
 		tenant := q.text("tenant")
 		who.Tenant = &tenant
 	}
@@ -27,7 +27,7 @@ func (q *query) owner() adapter.OwnerRef {
 
 func (s data) held(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	who := q.owner()
+	who := ownerOf(q)
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s data) held(w http.ResponseWriter, r *http.Request) error {
 // export sends an archive. What fails behind its first byte breaks the connection.
 func (s data) export(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	who := q.owner()
+	who := ownerOf(q)
 	if err := q.err(); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (b *begun) Write(p []byte) (int, error) {
 // behind the first line is a line, too, and then there is no such end. Who leaves stops it.
 func (s data) remove(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	who, how := q.owner(), adapter.Removing{LeaveCopies: q.flag("leave_copies"), KeepFile: q.flag("keep_file")}
+	who, how := ownerOf(q), adapter.Removing{LeaveCopies: q.flag("leave_copies"), KeepFile: q.flag("keep_file")}
 	if err := q.err(); err != nil {
 		return err
 	}

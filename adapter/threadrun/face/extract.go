@@ -27,11 +27,11 @@ func (o threadBody) extract() (list []extraction) {
 	if in == nil {
 		return nil
 	}
-	if len(in.members) > extractMost {
+	if len(in.all()) > extractMost {
 		o.complain("extract", "may name at most %d values", extractMost)
 		return nil
 	}
-	for _, m := range in.members {
+	for _, m := range in.all() {
 		steps, ok := pathSteps(in.text(m.Name))
 		if !ok {
 			in.complain(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(threadKeys, ", "))

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -69,7 +68,7 @@ type runBody struct{ *fields }
 func (o runBody) retries(h http.Header) (n int, said bool) {
 	n, said, err := adapter.Retries(h.Values(adapter.RetriesHeader))
 	if err != nil {
-		*o.errs = append(*o.errs, complaint{adapter.RetriesHeader, err.Error()})
+		o.blame(adapter.RetriesHeader, err.Error())
 	}
 	return n, said
 }
@@ -84,7 +83,7 @@ func (o runBody) read(thread string) *runRequest {
 	q.Command = o.command()
 	q.StrictResume = o.flag("strict_resume", false)
 	q.Metadata, q.Context = o.object("metadata"), o.object("context")
-	q.Config = o.config()
+	q.Config = configOf(o.fields)
 	q.ParentAnswers = o.parentAnswers(q.Config)
 	o.streaming(q)
 	o.scheduling(q)
@@ -110,28 +109,19 @@ func (o runBody) agent(onThread bool) (string, mapping.Flavour) {
 	return "", render.FlavourAgentProtocol
 }
 
-// name is a text that must not be empty; "" when it is absent.
-func (o *fields) name(name string) string {
-	s := o.text(name)
-	if s == "" && rawjson.Kind(o.get(name)) == '"' {
-		o.complain(name, "must not be empty")
-	}
-	return s
-}
-
 // kept splices together what a run repeats, in the order it was sent. The members are
 // parts of the result from then on, so that nothing holds on to the request's body.
 func (o runBody) kept() json.RawMessage {
 	size := 2
-	for _, m := range o.members {
+	for _, m := range o.all() {
 		if oneOf(m.Name, keptFields) {
 			size += len(m.Name) + len(m.Value) + 4
 		}
 	}
 	e := rawjson.Writer{Bytes: make([]byte, 0, size)}
 	e.Open('{')
-	for i := range o.members {
-		m := &o.members[i]
+	for i := range o.all() {
+		m := &o.all()[i]
 		if oneOf(m.Name, keptFields) {
 			e.Key(m.Name).Raw(m.Value, "null")
 			m.Value = e.Bytes[len(e.Bytes)-len(m.Value) : len(e.Bytes) : len(e.Bytes)]
@@ -142,7 +132,7 @@ func (o runBody) kept() json.RawMessage {
 
 func (o runBody) documented() []string {
 	var out []string
-	for _, m := range o.members {
+	for _, m := range o.all() {
 		if oneOf(m.Name, runFields) {
 			out = append(out, m.Name)
 		}
@@ -169,17 +159,8 @@ func (o runBody) command() *adapter.Command {
 	return cmd
 }
 
-// unlessEmpty is get, with an empty list or string for nothing.
-func (o *fields) unlessEmpty(name string) json.RawMessage {
-	v := o.get(name)
-	if k := rawjson.Kind(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
-		return nil
-	}
-	return v
-}
-
-// config reads {tags, recursion_limit, configurable}; further keys pass.
-func (o *fields) config() json.RawMessage {
+// configOf reads {tags, recursion_limit, configurable}; further keys pass.
+func configOf(o *fields) json.RawMessage {
 	raw := o.object("config")
 	if c := o.within("config", raw); c != nil {
 		c.texts("tags")
@@ -224,33 +205,11 @@ func (o runBody) streaming(q *runRequest) {
 	q.InterruptAfter = o.textOrTexts("interrupt_after", nil)
 }
 
-// textOrTexts reads one string or a list of them; allowed nil allows all.
-func (o *fields) textOrTexts(name string, allowed []string) []string {
-	v := o.get(name)
-	var list []string
-	switch rawjson.Kind(v) {
-	case 0:
-		return nil
-	case '"':
-		list = []string{o.text(name)}
-	case '[':
-		list = o.texts(name)
-	default:
-		o.complain(name, "must be a string or a list of strings, not %s", kindName(v))
-	}
-	for _, s := range list {
-		if allowed != nil && !oneOf(s, allowed) {
-			o.complain(name, "names the unknown mode %q; there are %s", s, strings.Join(allowed, ", "))
-		}
-	}
-	return list
-}
-
 func (o runBody) scheduling(q *runRequest) {
 	q.Multitask = mapping.Strategy(o.enum("multitask_strategy", "reject", "enqueue", "interrupt", "rollback", "concurrent"))
 	q.IfNotExists = o.enum("if_not_exists", "reject", "create")
 	q.RunAfter = time.Duration(o.whole("after_seconds", 0, 0, 366*24*3600)) * time.Second
-	q.CheckpointID = cmp.Or(o.checkpoint(), o.configuredCheckpoint())
+	q.CheckpointID = cmp.Or(checkpointOf(o.fields), o.configuredCheckpoint())
 	if id := o.uuid("thread_id"); id != "" && q.stateless {
 		q.ThreadID = id
 	}
@@ -264,8 +223,7 @@ func (o runBody) configuredCheckpoint() string {
 	if unquote(id) == "" || unquote(rawjson.Get(configurable, "checkpoint_ns")) != "" {
 		return ""
 	}
-	at := fields{path: "config.configurable.", members: []rawjson.Member{{Name: "checkpoint_id", Value: id}}, errs: o.errs}
-	return at.uuid("checkpoint_id")
+	return o.apart("config.configurable.", rawjson.Member{Name: "checkpoint_id", Value: id}).uuid("checkpoint_id")
 }
 
 func (o runBody) completion(q *runRequest) {

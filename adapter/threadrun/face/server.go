@@ -91,11 +91,6 @@ func keyFault(h http.Header) error {
 	return invalid([]complaint{noText(idempotencyKey)})
 }
 
-// noText is the complaint about what names something and is no mapping.IsText.
-func noText(field string) complaint {
-	return complaint{field, field + " must be UTF-8 without U+0000"}
-}
-
 func endsInID(template string) bool {
 	return strings.HasSuffix(template, "/{thread_id}") || strings.HasSuffix(template, "/{run_id}") || strings.HasSuffix(template, "/{cron_id}")
 }
@@ -182,6 +177,11 @@ func refOf(r *http.Request) (ref adapter.RunRef, err error) {
 	return ref, err
 }
 
+// readBody reads a request body of JSON, nil when there is none.
+func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	return readBody(w, r, int64(s.face.Limits.Body))
+}
+
 // request reads a body that may be empty; mandatory refuses that.
 func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool) (*fields, error) {
 	raw, err := s.readBody(w, r)
@@ -193,24 +193,9 @@ func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool)
 	}
 	o, err := parseObject(raw, s.face.Limits.Depth)
 	if err == nil {
-		o.answer, o.wanted = w.Header(), make([]string, 0, 40)
+		o.tellIn(w.Header())
 	}
 	return o, err
-}
-
-func queryOf(r *http.Request) *query { return &query{values: r.URL.Query()} }
-
-// page is what every search takes.
-type page struct{ limit, offset int }
-
-const maxOffset = 1 << 30
-
-func (o *fields) page(limit int) page {
-	return page{o.whole("limit", limit, 1, 1000), o.whole("offset", 0, 0, maxOffset)}
-}
-
-func (q *query) page(limit int) page {
-	return page{q.whole("limit", limit, 1, 1000), q.whole("offset", 0, 0, maxOffset)}
 }
 
 // paginate says how many there are, and where the next page begins.
@@ -219,11 +204,6 @@ func paginate(w http.ResponseWriter, p page, n, total int) {
 	if next := p.offset + n; n > 0 && next < total {
 		w.Header().Set("X-Pagination-Next", strconv.Itoa(next))
 	}
-}
-
-// sortOf reads sort_by and sort_order.
-func (o *fields) sortOf(keys ...string) (by string, asc bool) {
-	return o.enum("sort_by", keys...), o.enum("sort_order", "asc", "desc") == "asc"
 }
 
 // ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a
@@ -236,23 +216,6 @@ func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
 		return in.minutes("ttl"), keepLatest
 	}
 	return o.minutes("ttl"), false
-}
-
-// minutesMost is 95 years: what has no end has no time to live.
-const minutesMost = 50_000_000
-
-func (o *fields) minutes(name string) *time.Duration {
-	v := o.typed(name, '0', "a number of minutes")
-	if v == nil {
-		return nil
-	}
-	var n float64
-	if err := json.Unmarshal(v, &n); err != nil || n <= 0 || n > minutesMost {
-		o.complain(name, "must be a number of minutes above 0, and at most %d", minutesMost)
-		return nil
-	}
-	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // what the store counts in
-	return &d
 }
 
 func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(strconv.Itoa(n))) }

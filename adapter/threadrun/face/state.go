@@ -72,7 +72,7 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id := o.checkpoint()
+	id := checkpointOf(o)
 	o.flag("subgraphs", false)
 	set, err := stateSelection(o.texts("select"))
 	if err := firstOf(o.err(), err); err != nil {
@@ -83,7 +83,7 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 
 // checkpoint reads which checkpoint is meant: checkpoint_id, or checkpoint
 // {thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}; "" is the head.
-func (o *fields) checkpoint() string {
+func checkpointOf(o *fields) string {
 	id := o.uuid("checkpoint_id")
 	c := o.sub("checkpoint")
 	if c == nil {
@@ -108,7 +108,7 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	u := adapter.StateUpdate{AsNode: o.text("as_node"), CheckpointID: o.checkpoint()}
+	u := adapter.StateUpdate{AsNode: o.text("as_node"), CheckpointID: checkpointOf(o)}
 	u.Values, u.Then = stateBody{o}.updates("values")
 	if err := o.err(); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (s states) postHistory(w http.ResponseWriter, r *http.Request) error {
 		Limit:    o.whole("limit", 10, 1, 1000),
 		Metadata: o.object("metadata"),
 		Before:   stateBody{o}.before(),
-		At:       o.checkpoint(),
+		At:       checkpointOf(o),
 	}
 	set, err := stateSelection(o.texts("select"))
 	if err := firstOf(o.err(), err); err != nil {

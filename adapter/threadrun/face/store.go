@@ -40,14 +40,6 @@ func lostIn(w http.ResponseWriter) adapter.Lost {
 	return func(l mapping.Loss) { w.Header().Set("X-Apbridge-Lossy", mapping.LossHeader([]mapping.Loss{l})) }
 }
 
-// needed complains about a member that was not sent.
-func (o *fields) needed(name string, v json.RawMessage) json.RawMessage {
-	if o.get(name) == nil {
-		o.complain(name, "is needed")
-	}
-	return v
-}
-
 // itemBody is the body of a request about items of the store.
 type itemBody struct{ *fields }
 
@@ -96,7 +88,7 @@ func (o itemBody) index() json.RawMessage {
 
 func (s items) get(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
-	namespace, key, refresh := q.namespace(), q.text("key"), q.flag("refresh_ttl")
+	namespace, key, refresh := namespaceOf(q), q.text("key"), q.flag("refresh_ttl")
 	if key == "" {
 		q.complain("key", "is needed")
 	}
@@ -126,13 +118,13 @@ func (s items) get(w http.ResponseWriter, r *http.Request) error {
 // Protocol's document wants 404. A client that does not say its flavour is known
 // by its namespace: LangGraph's SDKs send one parameter with dots.
 func missingIsNull(f mapping.Flavour, q *query) bool {
-	return f == render.FlavourLangGraph || f == "" && len(q.values["namespace"]) == 1
+	return f == render.FlavourLangGraph || f == "" && len(q.repeated("namespace")) == 1
 }
 
 // namespace: the Agent Protocol repeats the parameter, the SDKs join the
 // labels with dots into one.
-func (q *query) namespace() []string {
-	list := q.values["namespace"]
+func namespaceOf(q *query) []string {
+	list := q.repeated("namespace")
 	if len(list) == 1 {
 		if list[0] == "" {
 			return nil

@@ -70,16 +70,6 @@ func (o threadBody) supersteps() []adapter.Superstep {
 	return out
 }
 
-// element splits one element of a list, which must be an object.
-func (o *fields) element(list string, i int, raw json.RawMessage) *fields {
-	name := list + "." + strconv.Itoa(i)
-	if rawjson.Kind(raw) != '{' {
-		o.complain(name, "must be an object, not %s", kindName(raw))
-		return nil
-	}
-	return o.within(name, raw)
-}
-
 // superstepUpdate reads {values, as_node}. A command may stand for values with
 // what it updates; to jump or to resume makes no sense in a history, but a Command of
 // LangGraph's is sent with all its members.
@@ -163,7 +153,7 @@ func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := adapter.ThreadPatch{Metadata: o.object("metadata"), Values: o.object("values")}
 	p.TTL, p.KeepLatest = threadBody{o}.ttl()
-	p.Checkpoint = o.checkpoint()
+	p.Checkpoint = checkpointOf(o)
 	messages := o.list("messages")
 	if err := o.err(); err != nil {
 		return err

@@ -12,17 +12,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// readBody reads a request body of JSON, nil when there is none. Content types
+// readBody reads a request body of JSON of most bytes, nil when there is none. Content types
 // other than JSON are refused, except text/plain and none at all, which real
 // clients send; the guard of Origin keeps browsers from using them across sites.
-func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+func readBody(w http.ResponseWriter, r *http.Request, most int64) (json.RawMessage, error) {
 	if err := checkContentType(r.Header); err != nil {
 		if body.Empty(r) {
 			err = nil
 		}
 		return nil, err
 	}
-	raw, err := body.Read(w, r, int64(s.face.Limits.Body))
+	raw, err := body.Read(w, r, most)
 	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
 		return nil, err
 	}

@@ -1,11 +1,14 @@
 package face
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -27,6 +30,26 @@ type complaint struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }
+
+// tellIn has err tell in the header of an answer of the members that no getter asked for.
+func (o *fields) tellIn(answer http.Header) { o.answer, o.wanted = answer, make([]string, 0, 40) }
+
+// all are the members themselves, as they were sent. This notes none of them as asked for.
+func (o *fields) all() []rawjson.Member { return o.members }
+
+// apart is an object of the same request under a path of its own.
+func (o *fields) apart(path string, members ...rawjson.Member) *fields {
+	return &fields{path: path, members: members, errs: o.errs}
+}
+
+// remove takes members out. What was asked for before is forgotten, since the members change places.
+func (o *fields) remove(which func(rawjson.Member) bool) {
+	o.asked = 0
+	o.members = slices.DeleteFunc(o.members, which)
+}
+
+// add adds a member that the request does not have.
+func (o *fields) add(m rawjson.Member) { o.members = append(o.members, m) }
 
 // sent returns a member as it was sent, null included; nil when absent.
 func (o *fields) sent(name string) json.RawMessage {
@@ -55,6 +78,12 @@ func (o *fields) complain(name, format string, args ...any) {
 	field := o.path + name
 	*o.errs = append(*o.errs, complaint{field, field + " " + fmt.Sprintf(format, args...)})
 }
+
+// blame complains of something that is no member, such as a header.
+func (o *fields) blame(field, message string) { *o.errs = append(*o.errs, complaint{field, message}) }
+
+// errSoFar is what was wrong up to now, where more is asked for later.
+func (o *fields) errSoFar() error { return invalid(*o.errs) }
 
 // err is what was wrong with the object and everything below it, or nil. All members that
 // mean something have been asked for by then.
@@ -234,4 +263,98 @@ func (o *fields) within(name string, value json.RawMessage) *fields {
 		return nil // cannot be: the whole body was checked
 	}
 	return &fields{path: o.path + name + ".", members: members, answer: o.answer, errs: o.errs}
+}
+
+// needed complains about a member that was not sent.
+func (o *fields) needed(name string, v json.RawMessage) json.RawMessage {
+	if o.get(name) == nil {
+		o.complain(name, "is needed")
+	}
+	return v
+}
+
+// name is a text that must not be empty; "" when it is absent.
+func (o *fields) name(name string) string {
+	s := o.text(name)
+	if s == "" && rawjson.Kind(o.get(name)) == '"' {
+		o.complain(name, "must not be empty")
+	}
+	return s
+}
+
+// textOrTexts reads one string or a list of them; allowed nil allows all.
+func (o *fields) textOrTexts(name string, allowed []string) []string {
+	v := o.get(name)
+	var list []string
+	switch rawjson.Kind(v) {
+	case 0:
+		return nil
+	case '"':
+		list = []string{o.text(name)}
+	case '[':
+		list = o.texts(name)
+	default:
+		o.complain(name, "must be a string or a list of strings, not %s", kindName(v))
+	}
+	for _, s := range list {
+		if allowed != nil && !oneOf(s, allowed) {
+			o.complain(name, "names the unknown mode %q; there are %s", s, strings.Join(allowed, ", "))
+		}
+	}
+	return list
+}
+
+// unlessEmpty is get, with an empty list or string for nothing.
+func (o *fields) unlessEmpty(name string) json.RawMessage {
+	v := o.get(name)
+	if k := rawjson.Kind(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
+		return nil
+	}
+	return v
+}
+
+// element splits one element of a list, which must be an object.
+func (o *fields) element(list string, i int, raw json.RawMessage) *fields {
+	name := list + "." + strconv.Itoa(i)
+	if rawjson.Kind(raw) != '{' {
+		o.complain(name, "must be an object, not %s", kindName(raw))
+		return nil
+	}
+	return o.within(name, raw)
+}
+
+// textPointer is nil for a member that is absent.
+func (o *fields) textPointer(name string, read func(string) string) *string {
+	if o.get(name) == nil {
+		return nil
+	}
+	s := read(name)
+	return &s
+}
+
+// sortOf reads sort_by and sort_order.
+func (o *fields) sortOf(keys ...string) (by string, asc bool) {
+	return o.enum("sort_by", keys...), o.enum("sort_order", "asc", "desc") == "asc"
+}
+
+// minutesMost is 95 years: what has no end has no time to live.
+const minutesMost = 50_000_000
+
+func (o *fields) minutes(name string) *time.Duration {
+	v := o.typed(name, '0', "a number of minutes")
+	if v == nil {
+		return nil
+	}
+	var n float64
+	if err := json.Unmarshal(v, &n); err != nil || n <= 0 || n > minutesMost {
+		o.complain(name, "must be a number of minutes above 0, and at most %d", minutesMost)
+		return nil
+	}
+	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // what the store counts in
+	return &d
+}
+
+// noText is the complaint about what names something and is no mapping.IsText.
+func noText(field string) complaint {
+	return complaint{field, field + " must be UTF-8 without U+0000"}
 }

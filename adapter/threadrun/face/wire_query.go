@@ -1,6 +1,7 @@
 package face
 
 import (
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -21,6 +22,12 @@ func (q *query) complain(name, text string) {
 }
 
 func (q *query) err() error { return invalid(q.errs) }
+
+// has reports whether a parameter was sent, empty or not.
+func (q *query) has(name string) bool { return q.values.Has(name) }
+
+// repeated are the values of a parameter as they were sent.
+func (q *query) repeated(name string) []string { return q.values[name] }
 
 func (q *query) text(name string) string { return q.values.Get(name) }
 
@@ -102,3 +109,5 @@ func (q *query) jsonTexts(name, v string) []string {
 	}
 	return out
 }
+
+func queryOf(r *http.Request) *query { return &query{values: r.URL.Query()} }

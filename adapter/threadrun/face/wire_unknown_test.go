@@ -23,10 +23,11 @@ func TestIgnoredFieldsAreTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.answer = http.Header{}
+		told := http.Header{}
+		o.tellIn(told)
 		runBody{o}.read("")
-		if err := o.err(); err != nil || o.answer.Get(body.IgnoredHeader) != want {
-			t.Errorf("%s: told of %q, %v; want %q", text, o.answer.Get(body.IgnoredHeader), err, want)
+		if err := o.err(); err != nil || told.Get(body.IgnoredHeader) != want {
+			t.Errorf("%s: told of %q, %v; want %q", text, told.Get(body.IgnoredHeader), err, want)
 		}
 	}
 }
