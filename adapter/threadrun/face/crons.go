@@ -3,6 +3,7 @@ package face
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -92,7 +93,7 @@ func (o cronBody) payload() json.RawMessage {
 	e := rawjson.Writer{Bytes: make([]byte, 0, 64)}
 	e.Open('{')
 	for _, m := range o.all() {
-		if oneOf(m.Name, runFields) {
+		if slices.Contains(runFields, m.Name) {
 			e.Key(m.Name).Raw(m.Value, "null")
 		}
 	}

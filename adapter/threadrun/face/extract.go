@@ -2,6 +2,7 @@ package face
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,7 +62,7 @@ func pathSteps(path string) (steps []any, ok bool) {
 			steps = append(steps, n)
 		}
 	}
-	return steps, oneOf(steps[0].(string), threadKeys)
+	return steps, slices.Contains(threadKeys, steps[0].(string))
 }
 
 // of finds the value in an object; nil when it is not there.

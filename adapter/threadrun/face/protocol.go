@@ -33,7 +33,7 @@ func (s protocolRoutes) startRun(ctx context.Context, start protocol.Start) (ada
 		return adapter.Started{}, err
 	}
 	q := runBody{o}.read(start.Thread)
-	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return oneOf(name, commandFields) })
+	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return slices.Contains(commandFields, name) })
 	q.IdempotencyKey = start.Header.Get(idempotencyKey)
 	q.Retries, q.RetriesSaid = runBody{o}.retries(start.Header)
 	if err := o.err(); err != nil {

@@ -114,7 +114,7 @@ func (o runBody) agent(onThread bool) (string, mapping.Flavour) {
 func (o runBody) kept() json.RawMessage {
 	size := 2
 	for _, m := range o.all() {
-		if oneOf(m.Name, keptFields) {
+		if slices.Contains(keptFields, m.Name) {
 			size += len(m.Name) + len(m.Value) + 4
 		}
 	}
@@ -122,7 +122,7 @@ func (o runBody) kept() json.RawMessage {
 	e.Open('{')
 	for i := range o.all() {
 		m := &o.all()[i]
-		if oneOf(m.Name, keptFields) {
+		if slices.Contains(keptFields, m.Name) {
 			e.Key(m.Name).Raw(m.Value, "null")
 			m.Value = e.Bytes[len(e.Bytes)-len(m.Value) : len(e.Bytes) : len(e.Bytes)]
 		}
@@ -133,7 +133,7 @@ func (o runBody) kept() json.RawMessage {
 func (o runBody) documented() []string {
 	var out []string
 	for _, m := range o.all() {
-		if oneOf(m.Name, runFields) {
+		if slices.Contains(runFields, m.Name) {
 			out = append(out, m.Name)
 		}
 	}

@@ -2,6 +2,7 @@ package face
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -21,7 +22,7 @@ func selection(names []string, known ...string) (fieldSet, error) {
 	}
 	set := fieldSet{}
 	for _, n := range names {
-		if !oneOf(n, known) {
+		if !slices.Contains(known, n) {
 			return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "select names the unknown field %q.", n)
 		}
 		set[n] = true

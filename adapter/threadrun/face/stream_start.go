@@ -2,6 +2,7 @@ package face
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -79,7 +80,7 @@ func (s streams) resume(w http.ResponseWriter, r *http.Request) error {
 
 func checkModes(names []string) error {
 	for _, n := range names {
-		if !oneOf(n, langGraphModes) {
+		if !slices.Contains(langGraphModes, n) {
 			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
 				"stream_mode names the unknown mode %q; there are %s.", n, strings.Join(langGraphModes, ", "))
 		}

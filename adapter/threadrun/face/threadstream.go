@@ -3,6 +3,7 @@ package face
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -39,7 +40,7 @@ func (s streams) wholeThread(w http.ResponseWriter, r *http.Request) error {
 	q := queryOf(r)
 	names := q.texts("stream_mode")
 	for _, n := range names {
-		if !oneOf(n, threadStreamModes) {
+		if !slices.Contains(threadStreamModes, n) {
 			q.complain("stream_mode", "must be one of "+strings.Join(threadStreamModes, ", "))
 		}
 	}
@@ -160,4 +161,4 @@ func (ts *threadStream) beyond(e *state.Entry, write func([]byte)) {
 	}
 }
 
-func (ts *threadStream) wants(name string) bool { return oneOf(name, ts.names) }
+func (ts *threadStream) wants(name string) bool { return slices.Contains(ts.names, name) }

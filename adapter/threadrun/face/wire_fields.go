@@ -176,20 +176,11 @@ func (o *fields) enum(name string, allowed ...string) string {
 		return ""
 	}
 	s := unquote(v)
-	if !oneOf(s, allowed) {
+	if !slices.Contains(allowed, s) {
 		o.complain(name, "must be one of %s", strings.Join(allowed, ", "))
 		return ""
 	}
 	return s
-}
-
-func oneOf(s string, allowed []string) bool {
-	for _, a := range allowed {
-		if s == a {
-			return true
-		}
-	}
-	return false
 }
 
 // whole returns a member that must be a whole number from min to max; def when
@@ -297,7 +288,7 @@ func (o *fields) textOrTexts(name string, allowed []string) []string {
 		o.complain(name, "must be a string or a list of strings, not %s", kindName(v))
 	}
 	for _, s := range list {
-		if allowed != nil && !oneOf(s, allowed) {
+		if allowed != nil && !slices.Contains(allowed, s) {
 			o.complain(name, "names the unknown mode %q; there are %s", s, strings.Join(allowed, ", "))
 		}
 	}

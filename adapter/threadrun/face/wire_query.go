@@ -3,6 +3,7 @@ package face
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,7 +70,7 @@ func (q *query) flag(name string) bool {
 
 func (q *query) enum(name string, allowed ...string) string {
 	s := q.values.Get(name)
-	if s != "" && !oneOf(s, allowed) {
+	if s != "" && !slices.Contains(allowed, s) {
 		q.complain(name, "must be one of "+strings.Join(allowed, ", "))
 		return ""
 	}

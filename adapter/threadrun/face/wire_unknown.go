@@ -1,6 +1,8 @@
 package face
 
 import (
+	"slices"
+
 	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -27,7 +29,7 @@ var otherNames = []string{"checkpoint_ns", "thread_ts"}
 
 func (o *fields) unknown(name string) {
 	near := mapping.Misspelt(name, o.wanted)
-	if near == "" || o.sent(near) != nil || oneOf(name, otherNames) {
+	if near == "" || o.sent(near) != nil || slices.Contains(otherNames, name) {
 		body.Ignored(o.answer, o.path+name)
 		return
 	}
