@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
@@ -22,11 +23,11 @@ func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, p := assistantBody{o}.query(), o.page(10)
-	q.SortBy, q.Asc = o.sortOf("assistant_id", "graph_id", "name", "created_at", "updated_at")
-	q.Limit, q.Offset = p.limit, p.offset
-	names := o.texts("select")
-	if err := o.err(); err != nil {
+	q, p := assistantBody{o}.query(), o.Page(10)
+	q.SortBy, q.Asc = o.SortOf("assistant_id", "graph_id", "name", "created_at", "updated_at")
+	q.Limit, q.Offset = p.Limit, p.Offset
+	names := o.Texts("select")
+	if err := o.Err(); err != nil {
 		return err
 	}
 	set, err := selection(names, assistantKeys...)
@@ -43,10 +44,10 @@ func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 }
 
 // assistantBody is the body of a request about assistants.
-type assistantBody struct{ *fields }
+type assistantBody struct{ *request.Fields }
 
 func (o assistantBody) query() adapter.AgentQuery {
-	return adapter.AgentQuery{Name: o.text("name"), Graph: o.text("graph_id"), Metadata: o.object("metadata")}
+	return adapter.AgentQuery{Name: o.Text("name"), Graph: o.Text("graph_id"), Metadata: o.Object("metadata")}
 }
 
 func replyAgents(w http.ResponseWriter, list []mapping.Assistant, write func(*rawjson.Writer, mapping.Assistant), set fieldSet) {
@@ -67,7 +68,7 @@ func (s assistants) count(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := assistantBody{o}.query()
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	q.Limit = 1
@@ -93,9 +94,9 @@ func (s assistants) get(w http.ResponseWriter, r *http.Request) error {
 const deepest = 100
 
 func (s assistants) graph(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+	q := request.QueryOf(r)
 	xray := xrayOf(q)
-	if err := q.err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	graph, err := s.svc.Agents.Graph(r.Context(), mux.Vars(r)["assistant_id"], xray)
@@ -107,14 +108,14 @@ func (s assistants) graph(w http.ResponseWriter, r *http.Request) error {
 }
 
 // xray is true, false, or a depth: "", "true" or the number.
-func xrayOf(q *query) string {
-	switch s := strings.ToLower(q.text("xray")); s {
+func xrayOf(q *request.Query) string {
+	switch s := strings.ToLower(q.Text("xray")); s {
 	case "", "false", "0":
 		return ""
 	case "true":
 		return s
 	default:
-		return strconv.Itoa(q.whole("xray", 1, 1, deepest))
+		return strconv.Itoa(q.Whole("xray", 1, 1, deepest))
 	}
 }
 
@@ -141,9 +142,9 @@ func schemaMembers(e *rawjson.Writer, sc mapping.Schemas) {
 }
 
 func (s assistants) subgraphs(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	recurse := q.flag("recurse")
-	if err := q.err(); err != nil {
+	q := request.QueryOf(r)
+	recurse := q.Flag("recurse")
+	if err := q.Err(); err != nil {
 		return err
 	}
 	vars := mux.Vars(r)
@@ -164,10 +165,10 @@ func (s agents) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.page(10)
-	q := adapter.AgentQuery{Name: o.text("name"), Metadata: o.object("metadata"), Limit: p.limit, Offset: p.offset}
+	p := o.Page(10)
+	q := adapter.AgentQuery{Name: o.Text("name"), Metadata: o.Object("metadata"), Limit: p.Limit, Offset: p.Offset}
 	q.Exact = q.Name != ""
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	list, total, err := s.svc.Agents.Search(r.Context(), q)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
@@ -24,18 +25,18 @@ type extraction struct {
 }
 
 func (o threadBody) extract() (list []extraction) {
-	in := o.sub("extract")
+	in := o.Sub("extract")
 	if in == nil {
 		return nil
 	}
-	if len(in.all()) > extractMost {
-		o.complain("extract", "may name at most %d values", extractMost)
+	if len(in.Members()) > extractMost {
+		o.Complain("extract", "may name at most %d values", extractMost)
 		return nil
 	}
-	for _, m := range in.all() {
-		steps, ok := pathSteps(in.text(m.Name))
+	for _, m := range in.Members() {
+		steps, ok := pathSteps(in.Text(m.Name))
 		if !ok {
-			in.complain(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(threadKeys, ", "))
+			in.Complain(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(threadKeys, ", "))
 		}
 		list = append(list, extraction{m.Name, steps})
 	}
@@ -82,7 +83,7 @@ func elementOf(list json.RawMessage, at int) json.RawMessage {
 	if rawjson.Kind(list) != '[' {
 		return nil
 	}
-	elements := splitList(list)
+	elements := request.Elements(list)
 	if at < 0 {
 		at += len(elements)
 	}

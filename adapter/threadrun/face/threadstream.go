@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/adapter/threadrun/protocol"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -37,15 +38,15 @@ func (s streams) wholeThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := queryOf(r)
-	names := q.texts("stream_mode")
+	q := request.QueryOf(r)
+	names := q.Texts("stream_mode")
 	for _, n := range names {
 		if !slices.Contains(threadStreamModes, n) {
-			q.complain("stream_mode", "must be one of "+strings.Join(threadStreamModes, ", "))
+			q.Complain("stream_mode", "must be one of "+strings.Join(threadStreamModes, ", "))
 		}
 	}
 	after, err := render.CursorOf(r.Header)
-	if err := firstOf(q.err(), err); err != nil {
+	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
 	if len(names) == 0 {
