@@ -208,16 +208,3 @@ func (s agents) schemas(w http.ResponseWriter, r *http.Request) error {
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
-
-// about answers what the bridge says of itself.
-type about struct{ *server }
-
-func (s about) info(w http.ResponseWriter, _ *http.Request) error {
-	var e rawjson.Writer
-	e.Open('{').Key("version").Text(s.face.Version).Key("flags").Open('{')
-	e.Key("assistants").Bool(true).Key("crons").Bool(true).Key("langsmith").Bool(false)
-	e.Key("stream_namespaces").Bool(true)
-	e.Close('}').Key("compatibility").Raw(compatibility, "[]").Close('}')
-	reply(w, http.StatusOK, e.Bytes)
-	return nil
-}

@@ -24,7 +24,8 @@ type extraction struct {
 	steps []any
 }
 
-func (o threadBody) extract() (list []extraction) {
+// readExtract reads the option, of paths that begin with one of keys.
+func readExtract(o *request.Fields, keys []string) (list []extraction) {
 	in := o.Sub("extract")
 	if in == nil {
 		return nil
@@ -34,9 +35,9 @@ func (o threadBody) extract() (list []extraction) {
 		return nil
 	}
 	for _, m := range in.Members() {
-		steps, ok := pathSteps(in.Text(m.Name))
+		steps, ok := pathSteps(in.Text(m.Name), keys)
 		if !ok {
-			in.Complain(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(threadKeys, ", "))
+			in.Complain(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(keys, ", "))
 		}
 		list = append(list, extraction{m.Name, steps})
 	}
@@ -44,7 +45,7 @@ func (o threadBody) extract() (list []extraction) {
 }
 
 // pathSteps reads a path: names between dots, each with any number of [places].
-func pathSteps(path string) (steps []any, ok bool) {
+func pathSteps(path string, keys []string) (steps []any, ok bool) {
 	for part := range strings.SplitSeq(path, ".") {
 		name, places, _ := strings.Cut(part, "[")
 		if name == "" {
@@ -63,7 +64,7 @@ func pathSteps(path string) (steps []any, ok bool) {
 			steps = append(steps, n)
 		}
 	}
-	return steps, slices.Contains(threadKeys, steps[0].(string))
+	return steps, slices.Contains(keys, steps[0].(string))
 }
 
 // of finds the value in an object; nil when it is not there.
@@ -94,7 +95,10 @@ func elementOf(list json.RawMessage, at int) json.RawMessage {
 }
 
 // withValues tells whether a value stands in the thread's state.
-func (x extraction) withValues() bool { return x.steps[0] == "values" || x.steps[0] == "messages" }
+func (x extraction) withValues() bool { return x.within("values") || x.within("messages") }
+
+// within reports whether a value stands below a member of the thread.
+func (x extraction) within(member string) bool { return x.steps[0] == member }
 
 // extracted writes what is wanted of an encoded thread.
 func extracted(e *rawjson.Writer, thread []byte, wanted []extraction) {

@@ -53,7 +53,7 @@ type stateSet struct {
 	keys fieldSet // nil: the values are wanted whole, or not at all
 }
 
-func stateSelection(names []string) (s stateSet, err error) {
+func stateSelection(names []string, known ...string) (s stateSet, err error) {
 	var whole []string
 	keys := fieldSet{}
 	for _, n := range names {
@@ -63,7 +63,7 @@ func stateSelection(names []string) (s stateSet, err error) {
 			whole = append(whole, n)
 		}
 	}
-	if s.fieldSet, err = selection(whole, stateKeys...); len(keys) > 0 && !s.fieldSet["values"] {
+	if s.fieldSet, err = selection(whole, known...); len(keys) > 0 && !s.fieldSet["values"] {
 		s.keys = keys
 	}
 	return s, err

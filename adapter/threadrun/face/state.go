@@ -36,7 +36,7 @@ func (s states) answer(w http.ResponseWriter, r *http.Request, checkpoint string
 	}
 	q := request.QueryOf(r)
 	q.Flag("subgraphs")
-	set, err := stateSelection(q.Texts("select"))
+	set, err := stateSelection(q.Texts("select"), stateKeys...)
 	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := checkpointOf(o)
 	o.Flag("subgraphs", false)
-	set, err := stateSelection(o.Texts("select"))
+	set, err := stateSelection(o.Texts("select"), stateKeys...)
 	if err := firstOf(o.Err(), err); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (s states) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if h.Before != "" && !mapping.IsUUID(h.Before) {
 		q.Complain("before", "must be a checkpoint's UUID")
 	}
-	set, err := stateSelection(q.Texts("select"))
+	set, err := stateSelection(q.Texts("select"), stateKeys...)
 	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (s states) postHistory(w http.ResponseWriter, r *http.Request) error {
 		Before:   stateBody{o}.before(),
 		At:       checkpointOf(o),
 	}
-	set, err := stateSelection(o.Texts("select"))
+	set, err := stateSelection(o.Texts("select"), stateKeys...)
 	if err := firstOf(o.Err(), err); err != nil {
 		return err
 	}

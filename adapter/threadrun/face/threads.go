@@ -233,7 +233,7 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	q.Limit, q.Offset = p.Limit, p.Offset
 	names := o.Texts("select")
-	wanted := threadBody{o}.extract()
+	wanted := readExtract(o, threadKeys)
 	if err := o.Err(); err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set fieldSet, wanted []extraction) error {
 	var one rawjson.Writer
 	asked := func(part string) bool {
-		return set[part] || slices.ContainsFunc(wanted, func(x extraction) bool { return x.steps[0] == part })
+		return set[part] || slices.ContainsFunc(wanted, func(x extraction) bool { return x.within(part) })
 	}
 	parts := render.ThreadParts{Messages: asked("messages"), TTL: asked("ttl")}
 	if asked("error") {
