@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
@@ -30,7 +31,7 @@ func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	set, err := selection(names, assistantKeys...)
+	set, err := selection.Of(names, assistantKeys...)
 	if err != nil {
 		return err
 	}
@@ -50,13 +51,13 @@ func (o assistantBody) query() adapter.AgentQuery {
 	return adapter.AgentQuery{Name: o.Text("name"), Graph: o.Text("graph_id"), Metadata: o.Object("metadata")}
 }
 
-func replyAgents(w http.ResponseWriter, list []mapping.Assistant, write func(*rawjson.Writer, mapping.Assistant), set fieldSet) {
+func replyAgents(w http.ResponseWriter, list []mapping.Assistant, write func(*rawjson.Writer, mapping.Assistant), set selection.Set) {
 	var e rawjson.Writer
 	e.Open('[')
 	for _, a := range list {
 		var one rawjson.Writer
 		write(&one, a)
-		set.pick(&e, one.Bytes)
+		set.Pick(&e, one.Bytes)
 	}
 	e.Close(']')
 	reply(w, http.StatusOK, e.Bytes)

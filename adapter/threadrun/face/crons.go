@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -238,7 +239,7 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	set, err := selection(names, cronKeys...)
+	set, err := selection.Of(names, cronKeys...)
 	if err != nil {
 		return err
 	}
@@ -252,7 +253,7 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 	for _, c := range list {
 		var one rawjson.Writer
 		encodeCron(&one, c, set["now"])
-		set.pick(&e, one.Bytes)
+		set.Pick(&e, one.Bytes)
 	}
 	reply(w, http.StatusOK, e.Close(']').Bytes)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -119,7 +120,7 @@ func (s runs) list(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	p := q.Page(10)
 	status := q.Enum("status", runStatuses...)
-	set, err := selection(q.Texts("select"), runKeys...)
+	set, err := selection.Of(q.Texts("select"), runKeys...)
 	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func oneStatus(status string) []mapping.RunStatus {
 	return []mapping.RunStatus{mapping.RunStatus(status)}
 }
 
-func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[mapping.Run, error], ap bool, set fieldSet) error {
+func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[mapping.Run, error], ap bool, set selection.Set) error {
 	a := newAnswer(w)
 	a.Open('[')
 	for run, err := range list {
@@ -149,7 +150,7 @@ func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[m
 		} else {
 			var one rawjson.Writer
 			render.Run(&one, run, ap)
-			set.pick(&a.Writer, one.Bytes)
+			set.Pick(&a.Writer, one.Bytes)
 		}
 		if a.spill() != nil {
 			return nil // the client has gone

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
@@ -36,7 +37,7 @@ func (s states) answer(w http.ResponseWriter, r *http.Request, checkpoint string
 	}
 	q := request.QueryOf(r)
 	q.Flag("subgraphs")
-	set, err := stateSelection(q.Texts("select"), stateKeys...)
+	set, err := selection.OfState(q.Texts("select"), stateKeys...)
 	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
@@ -52,13 +53,13 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint string, set stateSet) error {
+func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint string, set selection.State) error {
 	st, err := s.svc.States.Get(r.Context(), thread, checkpoint)
 	if err != nil {
 		return err
 	}
 	var e rawjson.Writer
-	set.write(&e, st)
+	set.Write(&e, st)
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
@@ -75,7 +76,7 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := checkpointOf(o)
 	o.Flag("subgraphs", false)
-	set, err := stateSelection(o.Texts("select"), stateKeys...)
+	set, err := selection.OfState(o.Texts("select"), stateKeys...)
 	if err := firstOf(o.Err(), err); err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (s states) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if h.Before != "" && !mapping.IsUUID(h.Before) {
 		q.Complain("before", "must be a checkpoint's UUID")
 	}
-	set, err := stateSelection(q.Texts("select"), stateKeys...)
+	set, err := selection.OfState(q.Texts("select"), stateKeys...)
 	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (s states) postHistory(w http.ResponseWriter, r *http.Request) error {
 		Before:   stateBody{o}.before(),
 		At:       checkpointOf(o),
 	}
-	set, err := stateSelection(o.Texts("select"), stateKeys...)
+	set, err := selection.OfState(o.Texts("select"), stateKeys...)
 	if err := firstOf(o.Err(), err); err != nil {
 		return err
 	}
@@ -192,7 +193,7 @@ func (o stateBody) before() string {
 	}
 }
 
-func (s states) history(w http.ResponseWriter, r *http.Request, q adapter.HistoryQuery, set stateSet) error {
+func (s states) history(w http.ResponseWriter, r *http.Request, q adapter.HistoryQuery, set selection.State) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -203,7 +204,7 @@ func (s states) history(w http.ResponseWriter, r *http.Request, q adapter.Histor
 		if err != nil {
 			return s.breakOff(a, r, err)
 		}
-		set.write(&a.Writer, st)
+		set.Write(&a.Writer, st)
 		if a.spill() != nil {
 			return nil
 		}

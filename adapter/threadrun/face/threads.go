@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -233,15 +234,15 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	q.Limit, q.Offset = p.Limit, p.Offset
 	names := o.Texts("select")
-	wanted := readExtract(o, threadKeys)
+	wanted := selection.ReadExtract(o, threadKeys)
 	if err := o.Err(); err != nil {
 		return err
 	}
-	set, err := selection(names, threadKeys...)
+	set, err := selection.Of(names, threadKeys...)
 	if err != nil {
 		return err
 	}
-	q.NoValues = set != nil && !set["values"] && !set["messages"] && !slices.ContainsFunc(wanted, extraction.withValues)
+	q.NoValues = set != nil && !set["values"] && !set["messages"] && !slices.ContainsFunc(wanted, selection.Extract.WithValues)
 	list, total, err := s.svc.Index.Search(r.Context(), q)
 	if err != nil {
 		return err
@@ -267,10 +268,10 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 
 // encodePicked writes what is wanted of a thread of a list, its messages beside values, its time
 // to live and why it failed only where they are asked for.
-func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set fieldSet, wanted []extraction) error {
+func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set selection.Set, wanted []selection.Extract) error {
 	var one rawjson.Writer
 	asked := func(part string) bool {
-		return set[part] || slices.ContainsFunc(wanted, func(x extraction) bool { return x.within(part) })
+		return set[part] || slices.ContainsFunc(wanted, func(x selection.Extract) bool { return x.Within(part) })
 	}
 	parts := render.ThreadParts{Messages: asked("messages"), TTL: asked("ttl")}
 	if asked("error") {
@@ -282,10 +283,10 @@ func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.
 	if err := render.Thread(&one, t, parts); err != nil {
 		return err
 	}
-	if set.pick(e, one.Bytes); len(wanted) > 0 {
+	if set.Pick(e, one.Bytes); len(wanted) > 0 {
 		e.Bytes = e.Bytes[:len(e.Bytes)-1] // into the object that was just closed
 		e.Key("extracted")
-		extracted(e, one.Bytes, wanted)
+		selection.WriteExtracted(e, one.Bytes, wanted)
 		e.Close('}')
 	}
 	return nil

@@ -45,15 +45,16 @@ var laws = map[string]law{
 	"adapter/taskstep/face":        {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/failpoint", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/threadrun":            {ours: []string{"adapter", "adapter/threadrun/backend", "adapter/threadrun/face", "adapter/threadrun/face/render", "mapping", "mapping/rawjson"}},
 	"adapter/threadrun/backend":    {ours: []string{"adapter", "adapter/sse", "adapter/upstream", "mapping", "mapping/pause", "mapping/rawjson"}},
-	"adapter/threadrun/face":       {ours: []string{"adapter", "adapter/sse", "adapter/threadrun/face/render", "adapter/threadrun/face/request", "adapter/threadrun/protocol", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
+	"adapter/threadrun/face":       {ours: []string{"adapter", "adapter/sse", "adapter/threadrun/face/render", "adapter/threadrun/face/request", "adapter/threadrun/face/selection", "adapter/threadrun/protocol", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	// What clients read, apart from the handlers: it asks no service.
 	"adapter/threadrun/face/render": {ours: []string{"adapter", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	// What clients send.
-	"adapter/threadrun/face/request": {ours: []string{"adapter/body", "mapping", "mapping/rawjson"}},
-	"adapter/threadrun/protocol":     {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
-	"adapter/replay":                 {ours: []string{"mapping"}},
-	"adapter/upstream":               {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
-	"cmd/apbridge":                   {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/command/bench", "cmd/apbridge/internal/command/conformance", "cmd/apbridge/internal/command/database", "cmd/apbridge/internal/command/demo", "cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/command/remote", "cmd/apbridge/internal/command/run", "cmd/apbridge/internal/command/serve", "cmd/apbridge/internal/console", "config", "proxy/trace"}},
+	"adapter/threadrun/face/request":   {ours: []string{"adapter/body", "mapping", "mapping/rawjson"}},
+	"adapter/threadrun/face/selection": {ours: []string{"adapter", "adapter/threadrun/face/render", "adapter/threadrun/face/request", "mapping", "mapping/rawjson"}},
+	"adapter/threadrun/protocol":       {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
+	"adapter/replay":                   {ours: []string{"mapping"}},
+	"adapter/upstream":                 {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
+	"cmd/apbridge":                     {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/command/bench", "cmd/apbridge/internal/command/conformance", "cmd/apbridge/internal/command/database", "cmd/apbridge/internal/command/demo", "cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/command/remote", "cmd/apbridge/internal/command/run", "cmd/apbridge/internal/command/serve", "cmd/apbridge/internal/console", "config", "proxy/trace"}},
 	// A command is a package; what commands share is the console.
 	"cmd/apbridge/internal/command/bench":       {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/console", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "config", "mapping"}},
 	"cmd/apbridge/internal/command/conformance": {ours: []string{"cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/conformance", "cmd/apbridge/internal/conformance/check", "cmd/apbridge/internal/conformance/report", "cmd/apbridge/internal/console", "cmd/apbridge/internal/outfile", "config"}},

@@ -1,4 +1,4 @@
-package face
+package selection
 
 import (
 	"encoding/json"
@@ -17,15 +17,15 @@ import (
 // extractMost is how many values may be asked for, as LangGraph's server has it.
 const extractMost = 10
 
-// extraction is one value that is wanted; steps are names (string) and places in
+// Extract is one value that is wanted; steps are names (string) and places in
 // lists (int, from the end where negative).
-type extraction struct {
+type Extract struct {
 	alias string
 	steps []any
 }
 
-// readExtract reads the option, of paths that begin with one of keys.
-func readExtract(o *request.Fields, keys []string) (list []extraction) {
+// ReadExtract reads the option, of paths that begin with one of keys.
+func ReadExtract(o *request.Fields, keys []string) (list []Extract) {
 	in := o.Sub("extract")
 	if in == nil {
 		return nil
@@ -39,7 +39,7 @@ func readExtract(o *request.Fields, keys []string) (list []extraction) {
 		if !ok {
 			in.Complain(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(keys, ", "))
 		}
-		list = append(list, extraction{m.Name, steps})
+		list = append(list, Extract{m.Name, steps})
 	}
 	return list
 }
@@ -68,7 +68,7 @@ func pathSteps(path string, keys []string) (steps []any, ok bool) {
 }
 
 // of finds the value in an object; nil when it is not there.
-func (x extraction) of(value json.RawMessage) json.RawMessage {
+func (x Extract) of(value json.RawMessage) json.RawMessage {
 	for _, step := range x.steps {
 		switch at := step.(type) {
 		case string:
@@ -94,14 +94,14 @@ func elementOf(list json.RawMessage, at int) json.RawMessage {
 	return elements[at]
 }
 
-// withValues tells whether a value stands in the thread's state.
-func (x extraction) withValues() bool { return x.within("values") || x.within("messages") }
+// WithValues tells whether a value stands in the thread's state.
+func (x Extract) WithValues() bool { return x.Within("values") || x.Within("messages") }
 
-// within reports whether a value stands below a member of the thread.
-func (x extraction) within(member string) bool { return x.steps[0] == member }
+// Within reports whether a value stands below a member of the thread.
+func (x Extract) Within(member string) bool { return x.steps[0] == member }
 
-// extracted writes what is wanted of an encoded thread.
-func extracted(e *rawjson.Writer, thread []byte, wanted []extraction) {
+// WriteExtracted writes what is wanted of an encoded thread.
+func WriteExtracted(e *rawjson.Writer, thread []byte, wanted []Extract) {
 	e.Open('{')
 	for _, x := range wanted {
 		e.Name(x.alias).Raw(x.of(thread), "null")
