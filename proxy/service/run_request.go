@@ -83,7 +83,10 @@ func (b *runBuilder) build(ctx context.Context) error {
 	if b.n.RunAfter > 0 {
 		r.RunAfter = b.now.Add(b.n.RunAfter)
 	}
-	for _, part := range []func(context.Context) error{b.ownThread, b.options, b.ofTask, b.describe, b.input, b.memory, b.spokenAnswer, b.lineage, b.losses} {
+	options, lineage, telling := runOptions{b}, runLineage{b}, runTelling{b}
+	for _, part := range []func(context.Context) error{
+		b.ownThread, options.read, b.ofTask, b.describe, b.input, telling.memory, lineage.spokenAnswer, lineage.decide, telling.losses,
+	} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -214,55 +217,6 @@ func (c *core) checkMessages(input, further json.RawMessage) error {
 		own, _ = rawjson.Lookup(input, "messages") // what cannot be read is refused with the input
 	}
 	return rule.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), c.engine.Config().Limits.Messages)
-}
-
-// lineage decides which task the run belongs to: a resume keeps the task of
-// the question, any other run begins one.
-func (b *runBuilder) lineage(ctx context.Context) error {
-	r := &b.out.Run
-	if b.task != nil {
-		if !r.Options.Resuming {
-			return nil
-		}
-		b.out.Answers.Run = b.task.AskedBy.ID
-		b.resumes(b.task.AskedBy)
-		return b.checkAnswer()
-	}
-	switch {
-	case b.traits.Opaque && r.Options.Goto != nil:
-		return b.drop(ctx)
-	case !r.Options.Resuming:
-		b.begin()
-		return nil
-	}
-	r.Options.Resume = rule.AnswerAsAsked(r.Options.Resume, b.thread.Interrupts)
-	last, err := b.resumeTarget(ctx)
-	if err != nil {
-		return err
-	}
-	own := b.questionsOf(last)
-	if err := b.oneAsker(ctx, own); err != nil {
-		return err
-	}
-	if err := b.awaited(ctx, last, own); err != nil {
-		return err
-	}
-	r.TaskID, r.Options.Asked = last.TaskID, own
-	b.resumes(last)
-	b.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(r.Options.Resume, r.Options.Asked)}
-	if b.n.StrictResume {
-		if err := rule.CheckStrictly(r.Options.Resume, r.Options.Asked); err != nil {
-			return err
-		}
-	}
-	return b.checkAnswer()
-}
-
-// resumes notes the trace of the run that is answered: the answer's own is that of its request.
-func (b *runBuilder) resumes(asked mapping.Run) {
-	if at := asked.Place(); at.Parent != "" {
-		b.out.Run.Options.Resumes = &at
-	}
 }
 
 // describe fills in what is told about the run: metadata and kwargs.
