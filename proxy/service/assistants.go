@@ -7,12 +7,16 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // assistants are made over configured agents and kept in the store.
-type assistants struct{ *core }
+type assistants struct {
+	*directory
+	deleteThread func(ctx context.Context, id string) error
+}
 
 func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
 	agent, err := s.agent(ctx, n.Graph)
@@ -24,7 +28,7 @@ func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 	}
 	a := mapping.Assistant{
 		ID: n.ID, Graph: agent.Name, Name: n.Name, Description: n.Description,
-		Metadata: object(n.Metadata), Config: object(n.Config), Context: object(n.Context),
+		Metadata: rawjson.OrEmpty(n.Metadata), Config: rawjson.OrEmpty(n.Config), Context: rawjson.OrEmpty(n.Context),
 	}
 	if a.ID == "" {
 		a.ID = mapping.NewAssistantID()
@@ -119,10 +123,9 @@ func (s *assistants) Delete(ctx context.Context, id string, threads bool) error 
 
 // deleteThreads removes the threads that an assistant was used on.
 func (s *assistants) deleteThreads(ctx context.Context, id string) error {
-	threads := &threads{s.core}
 	list, _, err := s.st.Threads(ctx, store.ThreadQuery{Metadata: json.RawMessage(fmt.Sprintf(`{"assistant_id":%q}`, id))})
 	for _, t := range list {
-		if err := threads.Delete(ctx, t.ID); err != nil && mapping.Classify(err).Class != mapping.NotFound {
+		if err := s.deleteThread(ctx, t.ID); err != nil && mapping.Classify(err).Class != mapping.NotFound {
 			return err
 		}
 	}
@@ -138,11 +141,11 @@ func (s *assistants) Versions(ctx context.Context, idOrName string, q adapter.Ve
 	if ok {
 		return s.st.AssistantVersions(ctx, made.ID, q.Metadata, q.Limit, q.Offset)
 	}
-	a, err := (&agents{core: s.core}).Resolve(ctx, idOrName)
+	a, err := (&agents{directory: s.directory}).Resolve(ctx, idOrName)
 	if err != nil || !matches(a, adapter.AgentQuery{Metadata: q.Metadata}) {
 		return nil, err
 	}
-	return page([]mapping.Assistant{a}, q.Offset, q.Limit), nil
+	return adapter.PageOf([]mapping.Assistant{a}, q.Offset, q.Limit), nil
 }
 
 func (s *assistants) SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error) {
@@ -154,7 +157,7 @@ func (s *assistants) SetLatest(ctx context.Context, idOrName string, version int
 		a, err := s.st.SetAssistantVersion(ctx, made.ID, version)
 		return s.traits(a), err
 	}
-	a, err := (&agents{core: s.core}).Resolve(ctx, idOrName)
+	a, err := (&agents{directory: s.directory}).Resolve(ctx, idOrName)
 	if err == nil && version != a.Version {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeVersionNotFound, "Assistant %q has no version %d; it is configured, and has version 1 only.", idOrName, version)
 	}

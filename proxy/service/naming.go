@@ -1,9 +1,20 @@
 package service
 
 import (
+	"sync/atomic"
+
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
 )
+
+// directory finds the agents and the assistants over them that a caller may name.
+type directory struct {
+	st     *store.Store
+	engine *engine.Engine
+	called atomic.Pointer[naming]
+}
 
 // naming is what the agents of a configuration are called as assistants.
 type naming struct {
@@ -12,15 +23,15 @@ type naming struct {
 }
 
 // byID maps assistant ids to the names of the agents that are configured now. Read only.
-func (c *core) byID() map[string]string {
-	cfg := c.engine.Config()
-	if n := c.called.Load(); n != nil && n.of == cfg {
+func (dir *directory) byID() map[string]string {
+	cfg := dir.engine.Config()
+	if n := dir.called.Load(); n != nil && n.of == cfg {
 		return n.byID
 	}
 	n := &naming{of: cfg, byID: make(map[string]string, len(cfg.Agents))}
 	for name := range cfg.Agents {
 		n.byID[mapping.AssistantID(name)] = name
 	}
-	c.called.Store(n)
+	dir.called.Store(n)
 	return n.byID
 }

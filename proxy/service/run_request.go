@@ -225,7 +225,7 @@ func (b *runBuilder) describe(context.Context) error {
 	ids := json.RawMessage(fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, r.Agent, r.AssistantID))
 	b.out.ThreadMeta = ids
 	var err error
-	r.Metadata = object(b.assistant.Metadata)
+	r.Metadata = rawjson.OrEmpty(b.assistant.Metadata)
 	for _, m := range []json.RawMessage{b.thread.Metadata, b.n.Metadata, ids} {
 		if len(m) == 0 {
 			continue

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -22,8 +21,8 @@ type core struct {
 	engine   *engine.Engine
 	dialects Dialects
 	zap      *zap.Logger
-	called   atomic.Pointer[naming]
 
+	*directory
 	stepper *stepping.Stepper
 }
 
@@ -36,7 +35,7 @@ type Dialects interface {
 // New makes the service, and has the engine serve crons. The engine must not have been
 // started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects, logger *zap.Logger) (adapter.Service, error) {
-	c := &core{st: st, log: log, engine: e, dialects: dialects, zap: logger.Named("service")}
+	c := &core{st: st, log: log, engine: e, dialects: dialects, zap: logger.Named("service"), directory: &directory{st: st, engine: e}}
 	var err error
 	if c.stepper, err = stepping.New(st, log, e, c, logger); err != nil {
 		return adapter.Service{}, err
@@ -46,8 +45,8 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c}, Past: &past{c},
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c}, Storage: &storage{c},
-		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: &agents{core: c},
-		Assistants: &assistants{c}, Crons: &crons{c}, Calls: &calls{c},
+		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: &agents{directory: c.directory},
+		Assistants: &assistants{c.directory, (&threads{c}).Delete}, Crons: &crons{c}, Calls: &calls{c},
 		Topics: &topics{c}, Interactions: &interactions{c}, Owners: newOwners(c),
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -113,7 +114,7 @@ func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *strin
 	p, now := mapping.PrincipalOf(ctx), c.now()
 	k := mapping.Task{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), ThreadID: t.ID, Agent: agent.Name, Topic: true,
-		AdditionalInput: object(additional), CreatedAt: now, UpdatedAt: now,
+		AdditionalInput: rawjson.OrEmpty(additional), CreatedAt: now, UpdatedAt: now,
 	}
 	if input != nil {
 		k.Input, k.HasInput = *input, true
