@@ -24,7 +24,7 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 	}
 	key := keyOfCron(ctx, n)
 	n.Run.IdempotencyKey = "" // each tick has its own
-	agent, assistant, err := s.assistant(ctx, n.Run.Agent)
+	agent, assistant, err := s.Assistant(ctx, n.Run.Agent)
 	if err != nil {
 		return mapping.Cron{}, err
 	}
@@ -80,7 +80,7 @@ func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron
 	out := store.CronQuery{
 		ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
 	}
-	out.Agent, out.Assistant = s.named(q.Agent)
+	out.Agent, out.Assistant = s.Named(q.Agent)
 	return s.st.Crons(ctx, out)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -19,7 +20,7 @@ import (
 // startRequest turns a request for a run into a run to be made, or says what is
 // wrong with it. Nothing is written.
 func (c *core) startRequest(ctx context.Context, n adapter.NewRun) (engine.StartRequest, []mapping.Loss, error) {
-	agent, assistant, err := c.assistant(ctx, n.Agent)
+	agent, assistant, err := c.Assistant(ctx, n.Agent)
 	if err != nil {
 		return engine.StartRequest{}, nil, err
 	}
@@ -27,7 +28,7 @@ func (c *core) startRequest(ctx context.Context, n adapter.NewRun) (engine.Start
 }
 
 func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Assistant, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, []mapping.Loss, error) {
-	n, err := over(n, assistant)
+	n, err := directory.Over(n, assistant)
 	if err != nil {
 		return engine.StartRequest{}, nil, err
 	}
@@ -50,7 +51,7 @@ func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assista
 
 // PlanTaskRun is startRequest for a run of a task.
 func (c *core) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, error) {
-	o, _, err := c.startRequestFor(ctx, agent, c.itself(agent), n, task)
+	o, _, err := c.startRequestFor(ctx, agent, c.Itself(agent), n, task)
 	return o, err
 }
 
@@ -289,6 +290,6 @@ func runQuery(c *core, q adapter.RunQuery) store.RunQuery {
 		ThreadID: q.ThreadID, Metadata: q.Metadata, Status: q.Status, Owner: q.Owner, Text: q.Text, Since: q.Since, Until: q.Until,
 		BeforeRun: q.Before.RunID, BeforeTime: q.Before.CreatedAt, Limit: q.Limit, Offset: q.Offset,
 	}
-	out.Agent, out.Assistant = c.named(q.Agent)
+	out.Agent, out.Assistant = c.Named(q.Agent)
 	return out
 }

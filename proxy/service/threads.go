@@ -65,7 +65,7 @@ func (c *core) namedBy(ctx context.Context, metadata json.RawMessage) (string, e
 	if _, ok := c.engine.Agent(said.Graph); !ok {
 		return "", nil
 	}
-	a, err := c.agent(ctx, said.Graph)
+	a, err := c.Agent(ctx, said.Graph)
 	if err != nil {
 		return "", err
 	}

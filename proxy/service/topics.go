@@ -22,7 +22,7 @@ const topicItems = 1000
 type topics struct{ *core }
 
 func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
-	agent, err := s.agent(ctx, n.Agent)
+	agent, err := s.Agent(ctx, n.Agent)
 	if err == nil {
 		err = checkKey(n.IdempotencyKey)
 	}
@@ -58,7 +58,7 @@ func (s *topics) Get(ctx context.Context, ref adapter.TopicRef) (rule.Topic, err
 }
 
 func (s *topics) List(ctx context.Context, name string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
-	agent, err := s.agent(ctx, name)
+	agent, err := s.Agent(ctx, name)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -89,7 +89,7 @@ func (s *topics) topic(ctx context.Context, t mapping.Thread, states stateReader
 
 // findTopic reads a topic's thread; one of another agent does not exist.
 func (c *core) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.Agent, mapping.Thread, error) {
-	agent, err := c.agent(ctx, ref.Agent)
+	agent, err := c.Agent(ctx, ref.Agent)
 	if err != nil {
 		return nil, mapping.Thread{}, err
 	}

@@ -1,4 +1,4 @@
-package service
+package directory
 
 import (
 	"cmp"
@@ -14,15 +14,18 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// agents describes the configured agents, and the assistants made over them.
-type agents struct {
-	*directory
+// Agents describes the configured agents, and the assistants made over them.
+type Agents struct {
+	*Directory
 	asked asked
 }
 
-// agent finds a configured agent by name or assistant id; "" is the default
+// NewAgents describes what a directory finds.
+func NewAgents(d *Directory) *Agents { return &Agents{Directory: d} }
+
+// Agent finds a configured agent by name or assistant id; "" is the default
 // one. An agent the principal may not use does not exist for it.
-func (dir *directory) agent(ctx context.Context, idOrName string) (*engine.Agent, error) {
+func (dir *Directory) Agent(ctx context.Context, idOrName string) (*engine.Agent, error) {
 	name := idOrName
 	if name == "" {
 		name = dir.engine.Config().DefaultAgent
@@ -42,7 +45,7 @@ func (dir *directory) agent(ctx context.Context, idOrName string) (*engine.Agent
 	return a, nil
 }
 
-func (dir *directory) names(ctx context.Context) string {
+func (dir *Directory) names(ctx context.Context) string {
 	var list []string
 	for name := range dir.engine.Config().Agents {
 		if mapping.PrincipalOf(ctx).May(name) {
@@ -56,25 +59,25 @@ func (dir *directory) names(ctx context.Context) string {
 	return strings.Join(list, ", ")
 }
 
-// assistant finds what a request for a run names: a configured agent, as
+// Assistant finds what a request for a run names: a configured agent, as
 // dir.agent does, or an assistant that was made over one.
-func (dir *directory) assistant(ctx context.Context, idOrName string) (*engine.Agent, mapping.Assistant, error) {
+func (dir *Directory) Assistant(ctx context.Context, idOrName string) (*engine.Agent, mapping.Assistant, error) {
 	if made, ok, err := dir.made(ctx, idOrName); ok || err != nil {
 		if err != nil {
 			return nil, made, err
 		}
-		a, err := dir.agent(ctx, made.Graph)
+		a, err := dir.Agent(ctx, made.Graph)
 		return a, made, err
 	}
-	a, err := dir.agent(ctx, idOrName)
+	a, err := dir.Agent(ctx, idOrName)
 	if err != nil {
 		return nil, mapping.Assistant{}, err
 	}
-	return a, dir.itself(a), nil
+	return a, dir.Itself(a), nil
 }
 
-// itself is the assistant that a configured agent is, but for its times.
-func (dir *directory) itself(a *engine.Agent) mapping.Assistant {
+// Itself is the assistant that a configured agent is, but for its times.
+func (dir *Directory) Itself(a *engine.Agent) mapping.Assistant {
 	return dir.traits(mapping.Assistant{
 		ID: mapping.AssistantID(a.Name), Graph: a.Name, Name: a.Name, Version: 1, Configured: true,
 		Metadata: json.RawMessage(`{"created_by":"system"}`), Config: json.RawMessage(`{}`), Context: json.RawMessage(`{}`),
@@ -83,7 +86,7 @@ func (dir *directory) itself(a *engine.Agent) mapping.Assistant {
 
 // made finds an assistant that was made; ok is false for everything else. One
 // whose agent the principal may not use does not exist for it.
-func (dir *directory) made(ctx context.Context, id string) (a mapping.Assistant, ok bool, err error) {
+func (dir *Directory) made(ctx context.Context, id string) (a mapping.Assistant, ok bool, err error) {
 	id = strings.ToLower(id)
 	if _, configured := dir.byID()[id]; configured || !mapping.IsUUID(id) {
 		return a, false, nil
@@ -95,9 +98,9 @@ func (dir *directory) made(ctx context.Context, id string) (a mapping.Assistant,
 	return dir.traits(a), err == nil, err
 }
 
-// named tells what a filter by agent means, as the two columns have it: a
+// Named tells what a filter by agent means, as the two columns have it: a
 // configured agent under its own id, or an assistant over whichever agent.
-func (dir *directory) named(idOrName string) (agent, assistant string) {
+func (dir *Directory) Named(idOrName string) (agent, assistant string) {
 	id := strings.ToLower(idOrName)
 	if name, ok := dir.byID()[id]; ok {
 		return name, id
@@ -109,7 +112,7 @@ func (dir *directory) named(idOrName string) (agent, assistant string) {
 }
 
 // traits fills in what is known of the agent that an assistant is made over.
-func (dir *directory) traits(a mapping.Assistant) mapping.Assistant {
+func (dir *Directory) traits(a mapping.Assistant) mapping.Assistant {
 	if agent, ok := dir.engine.Agent(a.Graph); ok {
 		traits, known := agent.Known()
 		a.Opaque = known && traits.Opaque
@@ -117,25 +120,25 @@ func (dir *directory) traits(a mapping.Assistant) mapping.Assistant {
 	return a
 }
 
-func (s *agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error) {
+func (s *Agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error) {
 	if made, ok, err := s.made(ctx, idOrName); ok || err != nil {
 		return made, err
 	}
-	a, err := s.agent(ctx, idOrName)
+	a, err := s.Agent(ctx, idOrName)
 	if err != nil {
 		return mapping.Assistant{}, err
 	}
 	return s.describe(ctx, a)
 }
 
-func (dir *directory) describe(ctx context.Context, a *engine.Agent) (mapping.Assistant, error) {
+func (dir *Directory) describe(ctx context.Context, a *engine.Agent) (mapping.Assistant, error) {
 	seen, err := dir.st.AgentSeen(ctx, a.Name)
-	d := dir.itself(a)
+	d := dir.Itself(a)
 	d.CreatedAt, d.UpdatedAt = seen, seen
 	return d, err
 }
 
-func (s *agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
+func (s *Agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	all, err := s.all(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -153,7 +156,7 @@ func (s *agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.As
 
 // all are the configured agents and the assistants made over them, as far as the
 // principal may use them.
-func (s *agents) all(ctx context.Context) (list []mapping.Assistant, err error) {
+func (s *Agents) all(ctx context.Context) (list []mapping.Assistant, err error) {
 	for name := range s.engine.Config().Agents {
 		a, ok := s.engine.Agent(name)
 		if !ok || !mapping.PrincipalOf(ctx).May(name) {

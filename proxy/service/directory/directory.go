@@ -1,4 +1,4 @@
-package service
+package directory
 
 import (
 	"sync/atomic"
@@ -9,12 +9,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// directory finds the agents and the assistants over them that a caller may name.
-type directory struct {
+// Directory finds the agents and the assistants over them that a caller may name.
+type Directory struct {
 	st     *store.Store
 	engine *engine.Engine
 	called atomic.Pointer[naming]
 }
+
+// New finds agents among those of an engine, and assistants in the store.
+func New(st *store.Store, e *engine.Engine) *Directory { return &Directory{st: st, engine: e} }
 
 // naming is what the agents of a configuration are called as assistants.
 type naming struct {
@@ -23,7 +26,7 @@ type naming struct {
 }
 
 // byID maps assistant ids to the names of the agents that are configured now. Read only.
-func (dir *directory) byID() map[string]string {
+func (dir *Directory) byID() map[string]string {
 	cfg := dir.engine.Config()
 	if n := dir.called.Load(); n != nil && n.of == cfg {
 		return n.byID
