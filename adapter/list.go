@@ -33,3 +33,15 @@ func NoList[T any](err error) iter.Seq2[T, error] {
 		yield(none, err)
 	}
 }
+
+// PageOf is limit entries of a list behind offset; a limit of 0 is all.
+func PageOf[T any](list []T, offset, limit int) []T {
+	if offset >= len(list) {
+		return nil
+	}
+	list = list[offset:]
+	if limit > 0 && limit < len(list) {
+		list = list[:limit]
+	}
+	return list
+}

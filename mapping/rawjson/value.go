@@ -40,6 +40,14 @@ func IsNull(b json.RawMessage) bool {
 	return len(b) == 0 || string(b) == "null"
 }
 
+// OrEmpty is an object, which is empty where nothing or null was said.
+func OrEmpty(b json.RawMessage) json.RawMessage {
+	if len(b) == 0 || string(b) == "null" {
+		return json.RawMessage(`{}`)
+	}
+	return b
+}
+
 // IsNumber reports whether a value is a number. White space around it counts as part of
 // it, so that there must be none.
 func IsNumber(b json.RawMessage) bool {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -23,7 +24,7 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 	}
 	key := keyOfCron(ctx, n)
 	n.Run.IdempotencyKey = "" // each tick has its own
-	agent, assistant, err := s.assistant(ctx, n.Run.Agent)
+	agent, assistant, err := s.Assistant(ctx, n.Run.Agent)
 	if err != nil {
 		return mapping.Cron{}, err
 	}
@@ -47,7 +48,7 @@ func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (e
 		return err
 	}
 	c.Schedule, c.Timezone, c.Enabled, c.Keep, c.End = n.Schedule, n.Timezone, n.Enabled, n.Keep, n.End
-	c.Metadata, c.Payload = object(n.Run.Metadata), object(n.Payload)
+	c.Metadata, c.Payload = rawjson.OrEmpty(n.Run.Metadata), rawjson.OrEmpty(n.Payload)
 	c.Run, err = json.Marshal(n.Run)
 	return err
 }
@@ -79,7 +80,7 @@ func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron
 	out := store.CronQuery{
 		ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
 	}
-	out.Agent, out.Assistant = s.named(q.Agent)
+	out.Agent, out.Assistant = s.Named(q.Agent)
 	return s.st.Crons(ctx, out)
 }
 
@@ -138,7 +139,7 @@ func runOf(cr mapping.Cron) (n adapter.NewRun, err error) {
 	if n.Multitask == "" {
 		n.Multitask = mapping.StrategyReject // a tick is left out while its thread is busy: runs do not pile up
 	}
-	n.Metadata, err = rule.MergeMetadata(object(n.Metadata), json.RawMessage(fmt.Sprintf(`{"cron_id":%q}`, cr.ID)))
+	n.Metadata, err = rule.MergeMetadata(rawjson.OrEmpty(n.Metadata), json.RawMessage(fmt.Sprintf(`{"cron_id":%q}`, cr.ID)))
 	return n, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -106,7 +107,7 @@ func says(n adapter.NewInteraction) bool {
 		Input  json.RawMessage `json:"input"`
 		Resume json.RawMessage `json:"resume"`
 	}
-	_ = json.Unmarshal(object(n.AdditionalInput), &extra)
+	_ = json.Unmarshal(rawjson.OrEmpty(n.AdditionalInput), &extra)
 	return n.Input != nil && *n.Input != "" || len(extra.Input) > 0 || len(extra.Resume) > 0
 }
 
@@ -192,7 +193,7 @@ func (s *interactions) List(ctx context.Context, ref adapter.TopicRef, p adapter
 	if err != nil {
 		return nil, 0, err
 	}
-	list := page(all, (p.Number-1)*p.Size, p.Size)
+	list := adapter.PageOf(all, (p.Number-1)*p.Size, p.Size)
 	return list, len(all), s.withFiles(ctx, ref.ID, list)
 }
 

@@ -80,7 +80,7 @@ func (s *items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]s
 			out = append(out, ns)
 		}
 	}
-	return page(out, q.Offset, q.Limit), nil
+	return adapter.PageOf(out, q.Offset, q.Limit), nil
 }
 
 // literalPrefix is the part of a pattern before its first wildcard.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/store/owned"
 )
 
@@ -116,7 +117,7 @@ func (o *outline) thread(id string) error {
 		Updated  time.Time       `json:"updated_at"`
 		Metadata json.RawMessage `json:"metadata"`
 		Values   json.RawMessage `json:"values"`
-	}{t.ID, string(t.Status), t.CreatedAt, t.UpdatedAt, object(t.Metadata), object(t.Values)})
+	}{t.ID, string(t.Status), t.CreatedAt, t.UpdatedAt, rawjson.OrEmpty(t.Metadata), rawjson.OrEmpty(t.Values)})
 }
 
 func (o *outline) files() error {

@@ -11,7 +11,7 @@ import (
 // parent makes an answer of a call that a resumed parent graph repeats: the graph sends its
 // node's input again, which a stateful agent that waits for an answer does not read. Without
 // an open question it is an ordinary run.
-func (b *runBuilder) parent() error {
+func (b runOptions) parent() error {
 	open := b.thread.Interrupts
 	if b.n.ParentAnswers == nil || !b.traits.Opaque || len(open) == 0 {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -19,7 +20,7 @@ import (
 // startRequest turns a request for a run into a run to be made, or says what is
 // wrong with it. Nothing is written.
 func (c *core) startRequest(ctx context.Context, n adapter.NewRun) (engine.StartRequest, []mapping.Loss, error) {
-	agent, assistant, err := c.assistant(ctx, n.Agent)
+	agent, assistant, err := c.Assistant(ctx, n.Agent)
 	if err != nil {
 		return engine.StartRequest{}, nil, err
 	}
@@ -27,7 +28,7 @@ func (c *core) startRequest(ctx context.Context, n adapter.NewRun) (engine.Start
 }
 
 func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Assistant, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, []mapping.Loss, error) {
-	n, err := over(n, assistant)
+	n, err := directory.Over(n, assistant)
 	if err != nil {
 		return engine.StartRequest{}, nil, err
 	}
@@ -50,7 +51,7 @@ func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assista
 
 // PlanTaskRun is startRequest for a run of a task.
 func (c *core) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, error) {
-	o, _, err := c.startRequestFor(ctx, agent, c.itself(agent), n, task)
+	o, _, err := c.startRequestFor(ctx, agent, c.Itself(agent), n, task)
 	return o, err
 }
 
@@ -83,7 +84,10 @@ func (b *runBuilder) build(ctx context.Context) error {
 	if b.n.RunAfter > 0 {
 		r.RunAfter = b.now.Add(b.n.RunAfter)
 	}
-	for _, part := range []func(context.Context) error{b.ownThread, b.options, b.ofTask, b.describe, b.input, b.memory, b.spokenAnswer, b.lineage, b.losses} {
+	options, lineage, telling := runOptions{b}, runLineage{b}, runTelling{b}
+	for _, part := range []func(context.Context) error{
+		b.ownThread, options.read, b.ofTask, b.describe, b.input, telling.memory, lineage.spokenAnswer, lineage.decide, telling.losses,
+	} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -216,62 +220,13 @@ func (c *core) checkMessages(input, further json.RawMessage) error {
 	return rule.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), c.engine.Config().Limits.Messages)
 }
 
-// lineage decides which task the run belongs to: a resume keeps the task of
-// the question, any other run begins one.
-func (b *runBuilder) lineage(ctx context.Context) error {
-	r := &b.out.Run
-	if b.task != nil {
-		if !r.Options.Resuming {
-			return nil
-		}
-		b.out.Answers.Run = b.task.AskedBy.ID
-		b.resumes(b.task.AskedBy)
-		return b.checkAnswer()
-	}
-	switch {
-	case b.traits.Opaque && r.Options.Goto != nil:
-		return b.drop(ctx)
-	case !r.Options.Resuming:
-		b.begin()
-		return nil
-	}
-	r.Options.Resume = rule.AnswerAsAsked(r.Options.Resume, b.thread.Interrupts)
-	last, err := b.resumeTarget(ctx)
-	if err != nil {
-		return err
-	}
-	own := b.questionsOf(last)
-	if err := b.oneAsker(ctx, own); err != nil {
-		return err
-	}
-	if err := b.awaited(ctx, last, own); err != nil {
-		return err
-	}
-	r.TaskID, r.Options.Asked = last.TaskID, own
-	b.resumes(last)
-	b.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(r.Options.Resume, r.Options.Asked)}
-	if b.n.StrictResume {
-		if err := rule.CheckStrictly(r.Options.Resume, r.Options.Asked); err != nil {
-			return err
-		}
-	}
-	return b.checkAnswer()
-}
-
-// resumes notes the trace of the run that is answered: the answer's own is that of its request.
-func (b *runBuilder) resumes(asked mapping.Run) {
-	if at := asked.Place(); at.Parent != "" {
-		b.out.Run.Options.Resumes = &at
-	}
-}
-
 // describe fills in what is told about the run: metadata and kwargs.
 func (b *runBuilder) describe(context.Context) error {
 	r := &b.out.Run
 	ids := json.RawMessage(fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, r.Agent, r.AssistantID))
 	b.out.ThreadMeta = ids
 	var err error
-	r.Metadata = object(b.assistant.Metadata)
+	r.Metadata = rawjson.OrEmpty(b.assistant.Metadata)
 	for _, m := range []json.RawMessage{b.thread.Metadata, b.n.Metadata, ids} {
 		if len(m) == 0 {
 			continue
@@ -335,6 +290,6 @@ func runQuery(c *core, q adapter.RunQuery) store.RunQuery {
 		ThreadID: q.ThreadID, Metadata: q.Metadata, Status: q.Status, Owner: q.Owner, Text: q.Text, Since: q.Since, Until: q.Until,
 		BeforeRun: q.Before.RunID, BeforeTime: q.Before.CreatedAt, Limit: q.Limit, Offset: q.Offset,
 	}
-	out.Agent, out.Assistant = c.named(q.Agent)
+	out.Agent, out.Assistant = c.Named(q.Agent)
 	return out
 }

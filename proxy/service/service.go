@@ -1,7 +1,6 @@
 package service
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -10,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -22,8 +22,8 @@ type core struct {
 	engine   *engine.Engine
 	dialects Dialects
 	zap      *zap.Logger
-	called   atomic.Pointer[naming]
 
+	*directory.Directory
 	stepper *stepping.Stepper
 }
 
@@ -36,7 +36,7 @@ type Dialects interface {
 // New makes the service, and has the engine serve crons. The engine must not have been
 // started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects, logger *zap.Logger) (adapter.Service, error) {
-	c := &core{st: st, log: log, engine: e, dialects: dialects, zap: logger.Named("service")}
+	c := &core{st: st, log: log, engine: e, dialects: dialects, zap: logger.Named("service"), Directory: directory.New(st, e)}
 	var err error
 	if c.stepper, err = stepping.New(st, log, e, c, logger); err != nil {
 		return adapter.Service{}, err
@@ -46,8 +46,8 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c}, Past: &past{c},
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c}, Storage: &storage{c},
-		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: &agents{core: c},
-		Assistants: &assistants{c}, Crons: &crons{c}, Calls: &calls{c},
+		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: directory.NewAgents(c.Directory),
+		Assistants: directory.NewAssistants(c.Directory, (&threads{c}).Delete), Crons: &crons{c}, Calls: &calls{c},
 		Topics: &topics{c}, Interactions: &interactions{c}, Owners: newOwners(c),
 	}, nil
 }

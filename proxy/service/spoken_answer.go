@@ -7,14 +7,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // spokenAnswer makes an answer of an input that is sent while an opaque agent waits for one:
 // with most pages the chat box is a person's only field. Words answer what the agent asks its
 // user (agents.NAME.answer_by_message), and whatever is open where the caller says that they
 // do; a file without words is told by its name. No input at all goes on behind a stop that the client asked for itself, as in LangGraph.
-func (b *runBuilder) spokenAnswer(ctx context.Context) error {
+func (b runLineage) spokenAnswer(ctx context.Context) error {
 	if !b.mayAnswer() {
 		return nil
 	}
@@ -40,7 +39,7 @@ func (b *runBuilder) spokenAnswer(ctx context.Context) error {
 
 // mayAnswer reports whether an input is said to what is open on the thread, and not to another
 // state of it, later, or by the clock.
-func (b *runBuilder) mayAnswer() bool {
+func (b runLineage) mayAnswer() bool {
 	o := b.out.Run.Options
 	return b.traits.Opaque && len(b.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && b.task == nil &&
 		o.Checkpoint == "" && b.n.RunAfter == 0 && !b.n.ByClock
@@ -54,30 +53,4 @@ func passing(last mapping.Run, open []mapping.Interrupt) json.RawMessage {
 		return json.RawMessage("true")
 	}
 	return json.RawMessage("null")
-}
-
-// drop makes a run that drops the open question: it is the last of the task that asked. Without
-// a question it is a run of nothing. The agent is told nothing in either, so no input may come along.
-func (b *runBuilder) drop(ctx context.Context) error {
-	if len(b.in.Messages)+len(b.in.Files) > 0 {
-		return refuse("input is not supported beside command.goto \"__end__\", which ends the task without a step. Send the input in a run of its own.")
-	}
-	last, err := b.resumeTarget(ctx)
-	open := b.questionsOf(last)
-	if err != nil || len(open) == 0 || last.Status != mapping.RunInterrupted {
-		b.begin()
-		return err
-	}
-	b.out.Run.TaskID = last.TaskID
-	b.out.Answers = store.Answers{Run: last.ID, Open: open}
-	return nil
-}
-
-// begin has the run begin a task of its own.
-func (b *runBuilder) begin() {
-	r := &b.out.Run
-	b.out.Task = &mapping.Task{
-		Tenant: r.Tenant, Owner: r.Owner, ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Input: b.in.Text, HasInput: b.in.HasText,
-		AdditionalInput: json.RawMessage("{}"), CreatedAt: b.now, UpdatedAt: b.now,
-	}
 }

@@ -320,7 +320,7 @@ func updateEvent(fold *state.Fold, u adapter.StateUpdate, source string, step in
 		if i > 0 {
 			base = mapping.NewID()
 		}
-		values, err := rule.NormalValues(object(given), base)
+		values, err := rule.NormalValues(rawjson.OrEmpty(given), base)
 		if err != nil {
 			return ev, nil, nil, err
 		}

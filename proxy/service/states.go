@@ -122,7 +122,7 @@ func checkpointMetadata(threadID string, c mapping.Checkpoint) (json.RawMessage,
 	if c.RunID != "" {
 		own.Key("run_id").Text(c.RunID)
 	}
-	return rule.MergeMetadata(object(c.Metadata), own.Close('}').Bytes)
+	return rule.MergeMetadata(rawjson.OrEmpty(c.Metadata), own.Close('}').Bytes)
 }
 
 // foldOn folds a state that says what came since the one before (Continues),

@@ -27,7 +27,7 @@ func (s *steps) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 		return nil, 0, err
 	}
 	total := len(list)
-	list = page(list, (p.Number-1)*p.Size, p.Size)
+	list = adapter.PageOf(list, (p.Number-1)*p.Size, p.Size)
 	return list, total, s.stepper.WithArtifacts(ctx, t.ThreadID, list)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -27,7 +28,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 		}
 		return t, err
 	}
-	agent, err := s.agent(ctx, n.Agent)
+	agent, err := s.Agent(ctx, n.Agent)
 	if err != nil {
 		return mapping.Task{}, err
 	}
@@ -40,7 +41,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 	if n.Input != nil {
 		t.Input, t.HasInput = *n.Input, true
 	}
-	t.AdditionalInput = object(t.AdditionalInput)
+	t.AdditionalInput = rawjson.OrEmpty(t.AdditionalInput)
 	th, existed, err := s.st.CreateThread(ctx, store.NewThread{Thread: taskThread(t), Task: &t, Key: keyOfTask(ctx, n)})
 	mapping.NoteObject(ctx, "task", cmp.Or(th.ID, t.ID)) // with an Idempotency-Key it may be an earlier one
 	if err == nil && existed {
@@ -64,7 +65,7 @@ func taskThread(t mapping.Task) mapping.Thread {
 
 // find reads a task; one of another agent, or topic, does not exist.
 func (c *core) find(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *engine.Agent, error) {
-	agent, err := c.agent(ctx, ref.Agent)
+	agent, err := c.Agent(ctx, ref.Agent)
 	if err != nil {
 		return mapping.Task{}, nil, err
 	}
@@ -91,7 +92,7 @@ func (s *tasks) Get(ctx context.Context, ref adapter.TaskRef) (mapping.Task, err
 }
 
 func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
-	agent, err := s.agent(ctx, ref.Agent)
+	agent, err := s.Agent(ctx, ref.Agent)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -24,7 +24,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	}
 	p, now := mapping.PrincipalOf(ctx), s.now()
 	t := mapping.Thread{
-		Tenant: p.Tenant, Owner: p.ID, ID: n.ID, Metadata: object(n.Metadata), Config: json.RawMessage(`{}`),
+		Tenant: p.Tenant, Owner: p.ID, ID: n.ID, Metadata: rawjson.OrEmpty(n.Metadata), Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
 	}
 	if t.ID == "" {
@@ -59,13 +59,13 @@ func (c *core) namedBy(ctx context.Context, metadata json.RawMessage) (string, e
 	var said struct {
 		Graph string `json:"graph_id"`
 	}
-	if json.Unmarshal(object(metadata), &said) != nil {
+	if json.Unmarshal(rawjson.OrEmpty(metadata), &said) != nil {
 		return "", nil // the metadata is the client's: graph_id may be anything there
 	}
 	if _, ok := c.engine.Agent(said.Graph); !ok {
 		return "", nil
 	}
-	a, err := c.agent(ctx, said.Graph)
+	a, err := c.Agent(ctx, said.Graph)
 	if err != nil {
 		return "", err
 	}
@@ -119,13 +119,6 @@ func (c *core) superstepEvents(threadID, agent string, list []adapter.Superstep,
 	}
 	attached, err := c.attached(threadID, all, fold, func() ([]mapping.Artifact, error) { return nil, nil })
 	return events, append(files, attached...), err
-}
-
-func object(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || string(raw) == "null" {
-		return json.RawMessage(`{}`)
-	}
-	return raw
 }
 
 func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {

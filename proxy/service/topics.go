@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -21,7 +22,7 @@ const topicItems = 1000
 type topics struct{ *core }
 
 func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
-	agent, err := s.agent(ctx, n.Agent)
+	agent, err := s.Agent(ctx, n.Agent)
 	if err == nil {
 		err = checkKey(n.IdempotencyKey)
 	}
@@ -57,7 +58,7 @@ func (s *topics) Get(ctx context.Context, ref adapter.TopicRef) (rule.Topic, err
 }
 
 func (s *topics) List(ctx context.Context, name string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
-	agent, err := s.agent(ctx, name)
+	agent, err := s.Agent(ctx, name)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -88,7 +89,7 @@ func (s *topics) topic(ctx context.Context, t mapping.Thread, states stateReader
 
 // findTopic reads a topic's thread; one of another agent does not exist.
 func (c *core) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.Agent, mapping.Thread, error) {
-	agent, err := c.agent(ctx, ref.Agent)
+	agent, err := c.Agent(ctx, ref.Agent)
 	if err != nil {
 		return nil, mapping.Thread{}, err
 	}
@@ -113,7 +114,7 @@ func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *strin
 	p, now := mapping.PrincipalOf(ctx), c.now()
 	k := mapping.Task{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), ThreadID: t.ID, Agent: agent.Name, Topic: true,
-		AdditionalInput: object(additional), CreatedAt: now, UpdatedAt: now,
+		AdditionalInput: rawjson.OrEmpty(additional), CreatedAt: now, UpdatedAt: now,
 	}
 	if input != nil {
 		k.Input, k.HasInput = *input, true

@@ -82,20 +82,12 @@ func besides(uploads, named json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// object is a JSON object, empty where there is none.
-func object(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || string(raw) == "null" {
-		return json.RawMessage(`{}`)
-	}
-	return raw
-}
-
 // kwargs is what is told of a run that a task made: the task's own request.
 // What the run is given stands in its options.
 func (t taskInput) kwargs(config, context json.RawMessage) json.RawMessage {
 	task := t.Task()
 	var out rawjson.Pieces
-	out.Literal(`{"additional_input":`).Raw(object(task.AdditionalInput))
+	out.Literal(`{"additional_input":`).Raw(rawjson.OrEmpty(task.AdditionalInput))
 	if len(config) > 0 {
 		out.Literal(`,"config":`).Raw(config)
 	}

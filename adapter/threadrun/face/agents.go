@@ -7,6 +7,8 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
@@ -22,14 +24,14 @@ func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, p := assistantBody{o}.query(), o.page(10)
-	q.SortBy, q.Asc = o.sortOf("assistant_id", "graph_id", "name", "created_at", "updated_at")
-	q.Limit, q.Offset = p.limit, p.offset
-	names := o.texts("select")
-	if err := o.err(); err != nil {
+	q, p := assistantBody{o}.query(), o.Page(10)
+	q.SortBy, q.Asc = o.SortOf("assistant_id", "graph_id", "name", "created_at", "updated_at")
+	q.Limit, q.Offset = p.Limit, p.Offset
+	names := o.Texts("select")
+	if err := o.Err(); err != nil {
 		return err
 	}
-	set, err := selection(names, assistantKeys...)
+	set, err := selection.Of(names, assistantKeys...)
 	if err != nil {
 		return err
 	}
@@ -43,19 +45,19 @@ func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 }
 
 // assistantBody is the body of a request about assistants.
-type assistantBody struct{ *fields }
+type assistantBody struct{ *request.Fields }
 
 func (o assistantBody) query() adapter.AgentQuery {
-	return adapter.AgentQuery{Name: o.text("name"), Graph: o.text("graph_id"), Metadata: o.object("metadata")}
+	return adapter.AgentQuery{Name: o.Text("name"), Graph: o.Text("graph_id"), Metadata: o.Object("metadata")}
 }
 
-func replyAgents(w http.ResponseWriter, list []mapping.Assistant, write func(*rawjson.Writer, mapping.Assistant), set fieldSet) {
+func replyAgents(w http.ResponseWriter, list []mapping.Assistant, write func(*rawjson.Writer, mapping.Assistant), set selection.Set) {
 	var e rawjson.Writer
 	e.Open('[')
 	for _, a := range list {
 		var one rawjson.Writer
 		write(&one, a)
-		set.pick(&e, one.Bytes)
+		set.Pick(&e, one.Bytes)
 	}
 	e.Close(']')
 	reply(w, http.StatusOK, e.Bytes)
@@ -67,7 +69,7 @@ func (s assistants) count(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := assistantBody{o}.query()
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	q.Limit = 1
@@ -93,9 +95,9 @@ func (s assistants) get(w http.ResponseWriter, r *http.Request) error {
 const deepest = 100
 
 func (s assistants) graph(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	xray := q.xray()
-	if err := q.err(); err != nil {
+	q := request.QueryOf(r)
+	xray := xrayOf(q)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	graph, err := s.svc.Agents.Graph(r.Context(), mux.Vars(r)["assistant_id"], xray)
@@ -107,14 +109,14 @@ func (s assistants) graph(w http.ResponseWriter, r *http.Request) error {
 }
 
 // xray is true, false, or a depth: "", "true" or the number.
-func (q *query) xray() string {
-	switch s := strings.ToLower(q.text("xray")); s {
+func xrayOf(q *request.Query) string {
+	switch s := strings.ToLower(q.Text("xray")); s {
 	case "", "false", "0":
 		return ""
 	case "true":
 		return s
 	default:
-		return strconv.Itoa(q.whole("xray", 1, 1, deepest))
+		return strconv.Itoa(q.Whole("xray", 1, 1, deepest))
 	}
 }
 
@@ -141,9 +143,9 @@ func schemaMembers(e *rawjson.Writer, sc mapping.Schemas) {
 }
 
 func (s assistants) subgraphs(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	recurse := q.flag("recurse")
-	if err := q.err(); err != nil {
+	q := request.QueryOf(r)
+	recurse := q.Flag("recurse")
+	if err := q.Err(); err != nil {
 		return err
 	}
 	vars := mux.Vars(r)
@@ -164,10 +166,10 @@ func (s agents) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.page(10)
-	q := adapter.AgentQuery{Name: o.text("name"), Metadata: o.object("metadata"), Limit: p.limit, Offset: p.offset}
+	p := o.Page(10)
+	q := adapter.AgentQuery{Name: o.Text("name"), Metadata: o.Object("metadata"), Limit: p.Limit, Offset: p.Offset}
 	q.Exact = q.Name != ""
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	list, total, err := s.svc.Agents.Search(r.Context(), q)
@@ -204,19 +206,6 @@ func (s agents) schemas(w http.ResponseWriter, r *http.Request) error {
 	e.Open('{').Key("agent_id").Text(render.AgentID(a))
 	schemaMembers(&e, sc)
 	e.Close('}')
-	reply(w, http.StatusOK, e.Bytes)
-	return nil
-}
-
-// about answers what the bridge says of itself.
-type about struct{ *server }
-
-func (s about) info(w http.ResponseWriter, _ *http.Request) error {
-	var e rawjson.Writer
-	e.Open('{').Key("version").Text(s.face.Version).Key("flags").Open('{')
-	e.Key("assistants").Bool(true).Key("crons").Bool(true).Key("langsmith").Bool(false)
-	e.Key("stream_namespaces").Bool(true)
-	e.Close('}').Key("compatibility").Raw(compatibility, "[]").Close('}')
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }

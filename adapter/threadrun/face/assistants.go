@@ -5,6 +5,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
@@ -18,13 +19,13 @@ func (s assistants) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o.needed("graph_id", nil)
+	o.Needed("graph_id", nil)
 	n := adapter.NewAssistant{
-		ID: o.uuid("assistant_id"), Graph: o.name("graph_id"), Name: o.name("name"), Description: o.text("description"),
-		Metadata: o.object("metadata"), Config: o.config(), Context: o.object("context"),
-		IfExists: o.enum("if_exists", "raise", "do_nothing"),
+		ID: o.UUID("assistant_id"), Graph: o.Name("graph_id"), Name: o.Name("name"), Description: o.Text("description"),
+		Metadata: o.Object("metadata"), Config: configOf(o), Context: o.Object("context"),
+		IfExists: o.Enum("if_exists", "raise", "do_nothing"),
 	}
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	a, err := s.svc.Assistants.Create(r.Context(), n)
@@ -47,29 +48,20 @@ func (s assistants) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := adapter.AssistantPatch{
-		Graph: o.textPointer("graph_id", o.name), Name: o.textPointer("name", o.name), Description: o.textPointer("description", o.text),
-		Metadata: o.object("metadata"), Config: o.config(), Context: o.object("context"),
+		Graph: o.TextPointer("graph_id", o.Name), Name: o.TextPointer("name", o.Name), Description: o.TextPointer("description", o.Text),
+		Metadata: o.Object("metadata"), Config: configOf(o), Context: o.Object("context"),
 	}
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	a, err := s.svc.Assistants.Update(r.Context(), mux.Vars(r)["assistant_id"], p)
 	return replyAssistant(w, a, err)
 }
 
-// textPointer is nil for a member that is absent.
-func (o *fields) textPointer(name string, read func(string) string) *string {
-	if o.get(name) == nil {
-		return nil
-	}
-	s := read(name)
-	return &s
-}
-
 func (s assistants) delete(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	threads := q.flag("delete_threads")
-	if err := q.err(); err != nil {
+	q := request.QueryOf(r)
+	threads := q.Flag("delete_threads")
+	if err := q.Err(); err != nil {
 		return err
 	}
 	if err := s.svc.Assistants.Delete(r.Context(), mux.Vars(r)["assistant_id"], threads); err != nil {
@@ -84,9 +76,9 @@ func (s assistants) versions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.page(10)
-	q := adapter.VersionQuery{Metadata: o.object("metadata"), Limit: p.limit, Offset: p.offset}
-	if err := o.err(); err != nil {
+	p := o.Page(10)
+	q := adapter.VersionQuery{Metadata: o.Object("metadata"), Limit: p.Limit, Offset: p.Offset}
+	if err := o.Err(); err != nil {
 		return err
 	}
 	list, err := s.svc.Assistants.Versions(r.Context(), mux.Vars(r)["assistant_id"], q)
@@ -102,9 +94,9 @@ func (s assistants) setLatest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o.needed("version", nil)
-	version := o.whole("version", 0, 1, 1<<30)
-	if err := o.err(); err != nil {
+	o.Needed("version", nil)
+	version := o.Whole("version", 0, 1, 1<<30)
+	if err := o.Err(); err != nil {
 		return err
 	}
 	a, err := s.svc.Assistants.SetLatest(r.Context(), mux.Vars(r)["assistant_id"], version)

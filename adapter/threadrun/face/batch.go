@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -45,27 +46,27 @@ func (s runs) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	if depth > 0 {
 		depth++
 	}
-	o, err := parseObject(wrapped, depth)
+	o, err := request.Parse(wrapped, depth)
 	if err != nil {
 		return nil, err
 	}
-	list := splitList(o.list("batch"))
-	if err := o.err(); err != nil {
+	list := request.Elements(o.List("batch"))
+	if err := o.Err(); err != nil {
 		return nil, err
 	}
-	if len(list) == 0 || len(list) > maxBatch || len(o.members) != 1 {
+	if len(list) == 0 || len(list) > maxBatch || len(o.Members()) != 1 {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
 	}
 	// Of members that mean nothing is not told here: createBatch of LangGraph's JavaScript SDK sends
 	// its arguments as they are (streamMode), beside the assistant_id that it makes of one.
 	var batch []*runRequest
 	for i, one := range list {
-		if run := (&fields{errs: o.errs}).element("batch", i, one); run != nil {
+		if run := o.Element("batch", i, one); run != nil {
 			q := runBody{run}.read("")
 			q.Retries, q.RetriesSaid = runBody{run}.retries(h)
 			q.IdempotencyKey, q.Batch = h.Get(idempotencyKey), fmt.Sprintf("%d/%d", i, len(list))
 			batch = append(batch, q)
 		}
 	}
-	return batch, o.err()
+	return batch, o.Err()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -41,10 +42,10 @@ func (s cancels) run(r *http.Request) (waited bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	q := queryOf(r)
-	opt := q.cancelOptions()
-	opt.Wait = q.flag("wait")
-	if err := q.err(); err != nil {
+	q := request.QueryOf(r)
+	opt := cancelOptionsOf(q)
+	opt.Wait = q.Flag("wait")
+	if err := q.Err(); err != nil {
 		return false, err
 	}
 	err = s.svc.Runs.Cancel(r.Context(), ref, opt)
@@ -56,13 +57,13 @@ func (s cancels) run(r *http.Request) (waited bool, err error) {
 
 // cancelOptions reads action and reason. Of a run that is rolled back nothing is left to tell a
 // reason of.
-func (q *query) cancelOptions() (opt adapter.CancelOptions) {
-	opt.Rollback = q.enum("action", "interrupt", "rollback") == "rollback"
-	if q.enum("reason", "taken") == "" {
+func cancelOptionsOf(q *request.Query) (opt adapter.CancelOptions) {
+	opt.Rollback = q.Enum("action", "interrupt", "rollback") == "rollback"
+	if q.Enum("reason", "taken") == "" {
 		return opt
 	}
 	if opt.Reason = mapping.CancelledAsTaken; opt.Rollback {
-		q.complain("reason", "can be taken only with action=interrupt")
+		q.Complain("reason", "can be taken only with action=interrupt")
 	}
 	return opt
 }
@@ -74,22 +75,22 @@ func (s cancels) many(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := queryOf(r)
-	opt := q.cancelOptions()
-	thread, ids := o.uuid("thread_id"), o.texts("run_ids")
-	status := o.enum("status", "pending", "running", "all")
+	q := request.QueryOf(r)
+	opt := cancelOptionsOf(q)
+	thread, ids := o.UUID("thread_id"), o.Texts("run_ids")
+	status := o.Enum("status", "pending", "running", "all")
 	if status == "" && (thread == "" || len(ids) == 0) {
-		o.complain("run_ids", "and thread_id are needed, or a status")
+		o.Complain("run_ids", "and thread_id are needed, or a status")
 	}
 	if status != "" && len(ids) > 0 {
-		o.complain("status", "cannot be given together with run_ids: name the runs, or say which status they have")
+		o.Complain("status", "cannot be given together with run_ids: name the runs, or say which status they have")
 	}
 	for i, id := range ids {
 		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
-			o.complain("run_ids", "must be a list of UUIDs")
+			o.Complain("run_ids", "must be a list of UUIDs")
 		}
 	}
-	if err := firstOf(o.err(), q.err()); err != nil {
+	if err := firstOf(o.Err(), q.Err()); err != nil {
 		return err
 	}
 	named := len(ids) > 0

@@ -8,6 +8,8 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -45,7 +47,7 @@ func (s crons) add(w http.ResponseWriter, r *http.Request, thread string) error 
 	}
 	n := cronBody{o}.read(thread)
 	n.Run.IdempotencyKey = r.Header.Get(idempotencyKey)
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	c, err := s.svc.Crons.Create(r.Context(), n)
@@ -57,19 +59,19 @@ func (s crons) add(w http.ResponseWriter, r *http.Request, thread string) error 
 }
 
 // cronBody is the body of a request about crons.
-type cronBody struct{ *fields }
+type cronBody struct{ *request.Fields }
 
 // read reads a request for a cron: that for a run, and when it is to be made.
 func (o cronBody) read(thread string) adapter.NewCron {
 	q := runBody(o).read(thread)
 	n := adapter.NewCron{
-		Run: q.NewRun, Payload: o.payload(), Schedule: o.name("schedule"), Timezone: o.name("timezone"),
-		Enabled: o.flag("enabled", true), End: o.moment("end_time"), Keep: o.keep(q),
+		Run: q.NewRun, Payload: o.payload(), Schedule: o.Name("schedule"), Timezone: o.Name("timezone"),
+		Enabled: o.Flag("enabled", true), End: o.moment("end_time"), Keep: o.keep(q),
 	}
 	n.Run.ThreadID = thread
-	o.needed("schedule", nil)
-	if o.get("thread_id") != nil {
-		o.complain("thread_id", "is part of the path: POST /threads/{thread_id}/runs/crons")
+	o.Needed("schedule", nil)
+	if o.Get("thread_id") != nil {
+		o.Complain("thread_id", "is part of the path: POST /threads/{thread_id}/runs/crons")
 	}
 	return n
 }
@@ -77,12 +79,12 @@ func (o cronBody) read(thread string) adapter.NewCron {
 // keep reads what becomes of the threads of a cron's runs. A cron on a thread
 // keeps that.
 func (o cronBody) keep(q *runRequest) bool {
-	switch done := o.enum("on_run_completed", "delete", "keep"); {
+	switch done := o.Enum("on_run_completed", "delete", "keep"); {
 	case done == "delete" && !q.stateless:
-		o.complain("on_run_completed", "can be delete only for crons without a thread in their path")
+		o.Complain("on_run_completed", "can be delete only for crons without a thread in their path")
 		return false
 	case done == "":
-		return !q.stateless || o.get("on_completion") != nil && !q.DeleteAfter
+		return !q.stateless || o.Get("on_completion") != nil && !q.DeleteAfter
 	default:
 		return done == "keep"
 	}
@@ -92,8 +94,8 @@ func (o cronBody) keep(q *runRequest) bool {
 func (o cronBody) payload() json.RawMessage {
 	e := rawjson.Writer{Bytes: make([]byte, 0, 64)}
 	e.Open('{')
-	for _, m := range o.members {
-		if oneOf(m.Name, runFields) {
+	for _, m := range o.Members() {
+		if slices.Contains(runFields, m.Name) {
 			e.Key(m.Name).Raw(m.Value, "null")
 		}
 	}
@@ -103,7 +105,7 @@ func (o cronBody) payload() json.RawMessage {
 // moment reads an ISO 8601 time; without an offset it is UTC, as Python's
 // isoformat of a naive one.
 func (o cronBody) moment(name string) time.Time {
-	s := o.text(name)
+	s := o.Text(name)
 	if s == "" {
 		return time.Time{}
 	}
@@ -112,7 +114,7 @@ func (o cronBody) moment(name string) time.Time {
 			return at.UTC()
 		}
 	}
-	o.complain(name, "must be an ISO 8601 time, like 2030-01-31T08:00:00Z")
+	o.Complain(name, "must be an ISO 8601 time, like 2030-01-31T08:00:00Z")
 	return time.Time{}
 }
 
@@ -141,11 +143,11 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for _, name := range []string{"assistant_id", "agent_id", "thread_id"} {
-		if o.get(name) != nil {
-			o.complain(name, "cannot be changed; make another cron")
+		if o.Get(name) != nil {
+			o.Complain(name, "cannot be changed; make another cron")
 		}
 	}
-	if err := invalid(*o.errs); err != nil { // the rest is read when what the cron has is known
+	if err := o.ErrSoFar(); err != nil { // the rest is read when what the cron has is known
 		return err
 	}
 	c, err := s.svc.Crons.Get(r.Context(), id)
@@ -156,7 +158,7 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	n := cronBody{o}.read(c.ThreadID)
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	if c, err = s.svc.Crons.Update(r.Context(), id, n); err != nil {
@@ -169,8 +171,7 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 // over lays the request over what the cron was made of. There is no cron without
 // a schedule: null leaves the one there is.
 func (o cronBody) over(c mapping.Cron) error {
-	o.asked = 0 // the members change places
-	o.members = slices.DeleteFunc(o.members, func(m rawjson.Member) bool { return m.Name == "schedule" && rawjson.Kind(m.Value) == 'n' })
+	o.Remove(func(m rawjson.Member) bool { return m.Name == "schedule" && rawjson.Kind(m.Value) == 'n' })
 	was, err := rawjson.Members(c.Payload)
 	if err != nil {
 		return err
@@ -191,8 +192,8 @@ func (o cronBody) over(c mapping.Cron) error {
 		return err
 	}
 	for _, m := range append(was, clock...) {
-		if o.sent(m.Name) == nil {
-			o.members = append(o.members, m)
+		if o.Sent(m.Name) == nil {
+			o.Add(m)
 		}
 	}
 	return nil
@@ -218,9 +219,9 @@ func (s crons) delete(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (o cronBody) query() adapter.CronQuery {
-	q := adapter.CronQuery{Agent: o.text("assistant_id"), ThreadID: o.uuid("thread_id"), Metadata: o.object("metadata")}
-	if o.get("enabled") != nil {
-		on := o.flag("enabled", false)
+	q := adapter.CronQuery{Agent: o.Text("assistant_id"), ThreadID: o.UUID("thread_id"), Metadata: o.Object("metadata")}
+	if o.Get("enabled") != nil {
+		on := o.Flag("enabled", false)
 		q.Enabled = &on
 	}
 	return q
@@ -231,14 +232,14 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, p := cronBody{o}.query(), o.page(10)
-	q.SortBy, q.Asc = o.sortOf(cronSorts...)
-	q.Limit, q.Offset = p.limit, p.offset
-	names := o.texts("select")
-	if err := o.err(); err != nil {
+	q, p := cronBody{o}.query(), o.Page(10)
+	q.SortBy, q.Asc = o.SortOf(cronSorts...)
+	q.Limit, q.Offset = p.Limit, p.Offset
+	names := o.Texts("select")
+	if err := o.Err(); err != nil {
 		return err
 	}
-	set, err := selection(names, cronKeys...)
+	set, err := selection.Of(names, cronKeys...)
 	if err != nil {
 		return err
 	}
@@ -252,7 +253,7 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 	for _, c := range list {
 		var one rawjson.Writer
 		encodeCron(&one, c, set["now"])
-		set.pick(&e, one.Bytes)
+		set.Pick(&e, one.Bytes)
 	}
 	reply(w, http.StatusOK, e.Close(']').Bytes)
 	return nil
@@ -264,7 +265,7 @@ func (s crons) count(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := cronBody{o}.query()
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	q.Limit = 1

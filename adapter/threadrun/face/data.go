@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
 )
@@ -13,22 +14,22 @@ import (
 type data struct{ *server }
 
 // owner reads whose data is meant. An empty tenant is one that was named: keys may have none.
-func (q *query) owner() adapter.OwnerRef {
-	who := adapter.OwnerRef{ID: q.text("owner")}
+func ownerOf(q *request.Query) adapter.OwnerRef {
+	who := adapter.OwnerRef{ID: q.Text("owner")}
 	if who.ID == "" {
-		q.complain("owner", "is needed: the id of a key, or ISSUER:SUBJECT of a token")
+		q.Complain("owner", "is needed: the id of a key, or ISSUER:SUBJECT of a token")
 	}
-	if q.values.Has("tenant") {
-		tenant := q.text("tenant")
+	if q.Has("tenant") {
+		tenant := q.Text("tenant")
 		who.Tenant = &tenant
 	}
 	return who
 }
 
 func (s data) held(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	who := q.owner()
-	if err := q.err(); err != nil {
+	q := request.QueryOf(r)
+	who := ownerOf(q)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	held, err := s.svc.Owners.Held(r.Context(), who)
@@ -45,9 +46,9 @@ func (s data) held(w http.ResponseWriter, r *http.Request) error {
 
 // export sends an archive. What fails behind its first byte breaks the connection.
 func (s data) export(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	who := q.owner()
-	if err := q.err(); err != nil {
+	q := request.QueryOf(r)
+	who := ownerOf(q)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	to := &begun{w: w, kind: "application/x-tar"}
@@ -84,9 +85,9 @@ func (b *begun) Write(p []byte) (int, error) {
 // remove tells what becomes of each thing on a line of JSON, while it happens. The last line has "end"; an error
 // behind the first line is a line, too, and then there is no such end. Who leaves stops it.
 func (s data) remove(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	who, how := q.owner(), adapter.Removing{LeaveCopies: q.flag("leave_copies"), KeepFile: q.flag("keep_file")}
-	if err := q.err(); err != nil {
+	q := request.QueryOf(r)
+	who, how := ownerOf(q), adapter.Removing{LeaveCopies: q.Flag("leave_copies"), KeepFile: q.Flag("keep_file")}
+	if err := q.Err(); err != nil {
 		return err
 	}
 	to, flush := &begun{w: w, kind: "application/x-ndjson"}, http.NewResponseController(w)

@@ -3,6 +3,8 @@ package face
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 )
 
 // FuzzRunRequest checks that no body panics, that what is accepted is JSON,
@@ -16,7 +18,7 @@ func FuzzRunRequest(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		o, err := parseObject(body, 20)
+		o, err := request.Parse(body, 20)
 		if err != nil {
 			return
 		}
@@ -30,7 +32,7 @@ func FuzzRunRequest(f *testing.F) {
 		if !json.Valid(q.Kwargs) {
 			t.Fatalf("kwargs %q", q.Kwargs)
 		}
-		if o.err() == nil && q.HasInput != (q.Input != nil || q.Messages != nil) {
+		if o.Err() == nil && q.HasInput != (q.Input != nil || q.Messages != nil) {
 			t.Fatal("input is not as told")
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"go.uber.org/zap"
@@ -18,9 +19,9 @@ const okTimeout = 2 * time.Second
 // not, services names it. The status then is the one of LangGraph Server's document, which does
 // not say what services look like.
 func (s about) ok(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	check := q.flag("check_db")
-	if err := q.err(); err != nil {
+	q := request.QueryOf(r)
+	check := q.Flag("check_db")
+	if err := q.Err(); err != nil {
 		return err
 	}
 	if check {

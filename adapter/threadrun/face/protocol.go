@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/adapter/threadrun/protocol"
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -28,15 +29,15 @@ var commandFields = []string{"stream_mode", "stream_subgraphs", "if_not_exists"}
 
 // startRun starts a run that a command asks for, as this face's own routes would.
 func (s protocolRoutes) startRun(ctx context.Context, start protocol.Start) (adapter.Started, error) {
-	o, err := parseObject(start.Payload, s.face.Limits.Depth)
+	o, err := request.Parse(start.Payload, s.face.Limits.Depth)
 	if err != nil {
 		return adapter.Started{}, err
 	}
 	q := runBody{o}.read(start.Thread)
-	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return oneOf(name, commandFields) })
+	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return slices.Contains(commandFields, name) })
 	q.IdempotencyKey = start.Header.Get(idempotencyKey)
 	q.Retries, q.RetriesSaid = runBody{o}.retries(start.Header)
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return adapter.Started{}, err
 	}
 	n := q.take()

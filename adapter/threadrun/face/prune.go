@@ -18,20 +18,20 @@ func (s threads) prune(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	strategy := o.enum("strategy", "delete", "keep_latest")
-	ids := o.texts("thread_ids")
-	if o.get("thread_ids") == nil {
-		o.complain("thread_ids", "is needed")
+	strategy := o.Enum("strategy", "delete", "keep_latest")
+	ids := o.Texts("thread_ids")
+	if o.Get("thread_ids") == nil {
+		o.Complain("thread_ids", "is needed")
 	}
 	if most := s.face.Limits.Prune; most > 0 && len(ids) > most {
-		o.complain("thread_ids", "names %d threads, and limits.prune of this bridge allows %d at a time", len(ids), most)
+		o.Complain("thread_ids", "names %d threads, and limits.prune of this bridge allows %d at a time", len(ids), most)
 	}
 	for i, id := range ids {
 		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {
-			o.complain("thread_ids", "must be a list of UUIDs")
+			o.Complain("thread_ids", "must be a list of UUIDs")
 		}
 	}
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	remove := s.forget

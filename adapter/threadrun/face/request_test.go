@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/google/go-cmp/cmp"
@@ -179,7 +180,7 @@ func TestPatchMessages(t *testing.T) {
 	f.prepare("thread: {}")
 	send(t, "PATCH", f.serve(t).URL+aThread, `{"messages":[{"role":"user","content":"hi","id":"m1"},{"role":"assistant","content":"yo"}]}`)
 	p, _ := f.lastQuery.(adapter.ThreadPatch)
-	if len(p.Messages) != 2 || unquote(rawjson.Get(p.Messages[0], "type")) != "human" || unquote(rawjson.Get(p.Messages[0], "id")) != "m1" || unquote(rawjson.Get(p.Messages[1], "id")) == "" {
+	if len(p.Messages) != 2 || request.Unquote(rawjson.Get(p.Messages[0], "type")) != "human" || request.Unquote(rawjson.Get(p.Messages[0], "id")) != "m1" || request.Unquote(rawjson.Get(p.Messages[1], "id")) == "" {
 		t.Errorf("got %s", p.Messages)
 	}
 }
@@ -379,7 +380,7 @@ func TestIdempotencyKeyIsText(t *testing.T) {
 func TestRunRefersToWhatIsKeptOfItsRequest(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"agent_id":"a","input":{"a":"b"},"messages":[{"role":"user","content":"c"}],"config":{"tags":["d"]},"context":{"e":1}}`)
-	o, err := parseObject(body, 20)
+	o, err := request.Parse(body, 20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -60,16 +60,16 @@ func (s runs) read(w http.ResponseWriter, r *http.Request, thread string) (*runR
 	q.IdempotencyKey = r.Header.Get(idempotencyKey)
 	q.Subgraphs = q.Subgraphs || slices.ContainsFunc(namespaces(r), func(ns string) bool { return ns != "" })
 	q.Retries, q.RetriesSaid = runBody{o}.retries(r.Header)
-	return q, o.err()
+	return q, o.Err()
 }
 
 // runBody is the body of a request for a run.
-type runBody struct{ *fields }
+type runBody struct{ *request.Fields }
 
 func (o runBody) retries(h http.Header) (n int, said bool) {
 	n, said, err := adapter.Retries(h.Values(adapter.RetriesHeader))
 	if err != nil {
-		*o.errs = append(*o.errs, complaint{adapter.RetriesHeader, err.Error()})
+		o.Blame(adapter.RetriesHeader, err.Error())
 	}
 	return n, said
 }
@@ -79,12 +79,12 @@ func (o runBody) read(thread string) *runRequest {
 	q.ThreadID = thread
 	q.Agent, q.Flavour = o.agent(thread != "")
 	q.Kwargs, q.Fields = o.kept(), o.documented()
-	q.Input, q.Messages = o.get("input"), o.list("messages")
+	q.Input, q.Messages = o.Get("input"), o.List("messages")
 	q.HasInput = q.Input != nil || q.Messages != nil
 	q.Command = o.command()
-	q.StrictResume = o.flag("strict_resume", false)
-	q.Metadata, q.Context = o.object("metadata"), o.object("context")
-	q.Config = o.config()
+	q.StrictResume = o.Flag("strict_resume", false)
+	q.Metadata, q.Context = o.Object("metadata"), o.Object("context")
+	q.Config = configOf(o.Fields)
 	q.ParentAnswers = o.parentAnswers(q.Config)
 	o.streaming(q)
 	o.scheduling(q)
@@ -97,7 +97,7 @@ func (o runBody) read(thread string) *runRequest {
 // LangGraph's, agent_id the Agent Protocol's. Neither means the default agent:
 // on a thread in LangGraph's shape, else in the Agent Protocol's.
 func (o runBody) agent(onThread bool) (string, mapping.Flavour) {
-	assistant, agent := o.name("assistant_id"), o.name("agent_id")
+	assistant, agent := o.Name("assistant_id"), o.Name("agent_id")
 	if assistant != "" {
 		return assistant, render.FlavourLangGraph
 	}
@@ -110,29 +110,20 @@ func (o runBody) agent(onThread bool) (string, mapping.Flavour) {
 	return "", render.FlavourAgentProtocol
 }
 
-// name is a text that must not be empty; "" when it is absent.
-func (o *fields) name(name string) string {
-	s := o.text(name)
-	if s == "" && rawjson.Kind(o.get(name)) == '"' {
-		o.complain(name, "must not be empty")
-	}
-	return s
-}
-
 // kept splices together what a run repeats, in the order it was sent. The members are
 // parts of the result from then on, so that nothing holds on to the request's body.
 func (o runBody) kept() json.RawMessage {
 	size := 2
-	for _, m := range o.members {
-		if oneOf(m.Name, keptFields) {
+	for _, m := range o.Members() {
+		if slices.Contains(keptFields, m.Name) {
 			size += len(m.Name) + len(m.Value) + 4
 		}
 	}
 	e := rawjson.Writer{Bytes: make([]byte, 0, size)}
 	e.Open('{')
-	for i := range o.members {
-		m := &o.members[i]
-		if oneOf(m.Name, keptFields) {
+	for i := range o.Members() {
+		m := &o.Members()[i]
+		if slices.Contains(keptFields, m.Name) {
 			e.Key(m.Name).Raw(m.Value, "null")
 			m.Value = e.Bytes[len(e.Bytes)-len(m.Value) : len(e.Bytes) : len(e.Bytes)]
 		}
@@ -142,8 +133,8 @@ func (o runBody) kept() json.RawMessage {
 
 func (o runBody) documented() []string {
 	var out []string
-	for _, m := range o.members {
-		if oneOf(m.Name, runFields) {
+	for _, m := range o.Members() {
+		if slices.Contains(runFields, m.Name) {
 			out = append(out, m.Name)
 		}
 	}
@@ -153,38 +144,29 @@ func (o runBody) documented() []string {
 // command reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command,
 // those that say nothing too: graph null, update null, goto [] or "".
 func (o runBody) command() *adapter.Command {
-	c := o.sub("command")
+	c := o.Sub("command")
 	if c == nil {
 		return nil
 	}
-	cmd := &adapter.Command{Resume: c.sent("resume"), Update: c.get("update"), Goto: c.unlessEmpty("goto")}
+	cmd := &adapter.Command{Resume: c.Sent("resume"), Update: c.Get("update"), Goto: c.UnlessEmpty("goto")}
 	cmd.HasResume = cmd.Resume != nil
-	if c.unlessEmpty("graph") != nil {
-		c.complain("graph", "is not supported: a run cannot command another graph than its own")
+	if c.UnlessEmpty("graph") != nil {
+		c.Complain("graph", "is not supported: a run cannot command another graph than its own")
 	}
-	c.unasked()
+	c.Unasked()
 	if k := rawjson.Kind(cmd.Update); k != 0 && k != '{' && k != '[' {
-		c.complain("update", "must be an object, not %s", kindName(cmd.Update))
+		c.Complain("update", "must be an object, not %s", request.KindName(cmd.Update))
 	}
 	return cmd
 }
 
-// unlessEmpty is get, with an empty list or string for nothing.
-func (o *fields) unlessEmpty(name string) json.RawMessage {
-	v := o.get(name)
-	if k := rawjson.Kind(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
-		return nil
-	}
-	return v
-}
-
-// config reads {tags, recursion_limit, configurable}; further keys pass.
-func (o *fields) config() json.RawMessage {
-	raw := o.object("config")
-	if c := o.within("config", raw); c != nil {
-		c.texts("tags")
-		c.object("configurable")
-		c.whole("recursion_limit", 0, 1, 1<<30)
+// configOf reads {tags, recursion_limit, configurable}; further keys pass.
+func configOf(o *request.Fields) json.RawMessage {
+	raw := o.Object("config")
+	if c := o.Within("config", raw); c != nil {
+		c.Texts("tags")
+		c.Object("configurable")
+		c.Whole("recursion_limit", 0, 1, 1<<30)
 	}
 	return raw
 }
@@ -218,40 +200,18 @@ func (o runBody) streaming(q *runRequest) {
 	if q.ap() {
 		allowed = protocolModes
 	}
-	q.StreamModes = o.textOrTexts("stream_mode", allowed)
-	q.Subgraphs = o.flag("stream_subgraphs", false)
-	q.InterruptBefore = o.textOrTexts("interrupt_before", nil)
-	q.InterruptAfter = o.textOrTexts("interrupt_after", nil)
-}
-
-// textOrTexts reads one string or a list of them; allowed nil allows all.
-func (o *fields) textOrTexts(name string, allowed []string) []string {
-	v := o.get(name)
-	var list []string
-	switch rawjson.Kind(v) {
-	case 0:
-		return nil
-	case '"':
-		list = []string{o.text(name)}
-	case '[':
-		list = o.texts(name)
-	default:
-		o.complain(name, "must be a string or a list of strings, not %s", kindName(v))
-	}
-	for _, s := range list {
-		if allowed != nil && !oneOf(s, allowed) {
-			o.complain(name, "names the unknown mode %q; there are %s", s, strings.Join(allowed, ", "))
-		}
-	}
-	return list
+	q.StreamModes = o.TextOrTexts("stream_mode", allowed)
+	q.Subgraphs = o.Flag("stream_subgraphs", false)
+	q.InterruptBefore = o.TextOrTexts("interrupt_before", nil)
+	q.InterruptAfter = o.TextOrTexts("interrupt_after", nil)
 }
 
 func (o runBody) scheduling(q *runRequest) {
-	q.Multitask = mapping.Strategy(o.enum("multitask_strategy", "reject", "enqueue", "interrupt", "rollback", "concurrent"))
-	q.IfNotExists = o.enum("if_not_exists", "reject", "create")
-	q.RunAfter = time.Duration(o.whole("after_seconds", 0, 0, 366*24*3600)) * time.Second
-	q.CheckpointID = cmp.Or(o.checkpoint(), o.configuredCheckpoint())
-	if id := o.uuid("thread_id"); id != "" && q.stateless {
+	q.Multitask = mapping.Strategy(o.Enum("multitask_strategy", "reject", "enqueue", "interrupt", "rollback", "concurrent"))
+	q.IfNotExists = o.Enum("if_not_exists", "reject", "create")
+	q.RunAfter = time.Duration(o.Whole("after_seconds", 0, 0, 366*24*3600)) * time.Second
+	q.CheckpointID = cmp.Or(checkpointOf(o.Fields), o.configuredCheckpoint())
+	if id := o.UUID("thread_id"); id != "" && q.stateless {
 		q.ThreadID = id
 	}
 }
@@ -259,35 +219,34 @@ func (o runBody) scheduling(q *runRequest) {
 // configuredCheckpoint is the checkpoint that LangGraph's own config names, as in the one of an
 // earlier state. One within a graph's node (checkpoint_ns) is of that graph, not of the thread.
 func (o runBody) configuredCheckpoint() string {
-	configurable := rawjson.Get(o.get("config"), "configurable") // which may have any number of keys
+	configurable := rawjson.Get(o.Get("config"), "configurable") // which may have any number of keys
 	id := rawjson.Get(configurable, "checkpoint_id")
-	if unquote(id) == "" || unquote(rawjson.Get(configurable, "checkpoint_ns")) != "" {
+	if request.Unquote(id) == "" || request.Unquote(rawjson.Get(configurable, "checkpoint_ns")) != "" {
 		return ""
 	}
-	at := fields{path: "config.configurable.", members: []rawjson.Member{{Name: "checkpoint_id", Value: id}}, errs: o.errs}
-	return at.uuid("checkpoint_id")
+	return o.Apart("config.configurable.", rawjson.Member{Name: "checkpoint_id", Value: id}).UUID("checkpoint_id")
 }
 
 func (o runBody) completion(q *runRequest) {
 	q.Webhook = o.webhook()
-	onCompletion := o.enum("on_completion", "delete", "keep")
-	onDisconnect := o.enum("on_disconnect", "cancel", "continue")
+	onCompletion := o.Enum("on_completion", "delete", "keep")
+	onDisconnect := o.Enum("on_disconnect", "cancel", "continue")
 	q.cancel = onDisconnect == "cancel" || onDisconnect == "" && q.ap()
 	if onCompletion == "delete" && !q.stateless {
-		o.complain("on_completion", "can be delete only for runs without a thread in their path")
+		o.Complain("on_completion", "can be delete only for runs without a thread in their path")
 	}
 	q.DeleteAfter = onCompletion == "delete" || onCompletion == "" && q.ThreadID == ""
 }
 
 // webhook is a URL; where it may point to is decided when it is called.
 func (o runBody) webhook() string {
-	s := o.text("webhook")
+	s := o.Text("webhook")
 	if s == "" {
 		return ""
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || len(s) > 65536 {
-		o.complain("webhook", "must be an http or https URL")
+		o.Complain("webhook", "must be an http or https URL")
 		return ""
 	}
 	return s
@@ -295,9 +254,9 @@ func (o runBody) webhook() string {
 
 // hints are fields that cannot change a result: only their types are checked.
 func (o runBody) hints() {
-	o.flag("stream_resumable", false)
-	o.flag("checkpoint_during", false)
-	o.texts("feedback_keys")
-	o.enum("durability", "sync", "async", "exit")
-	o.object("langsmith_tracer")
+	o.Flag("stream_resumable", false)
+	o.Flag("checkpoint_during", false)
+	o.Texts("feedback_keys")
+	o.Enum("durability", "sync", "async", "exit")
+	o.Object("langsmith_tracer")
 }

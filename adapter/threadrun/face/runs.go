@@ -6,6 +6,8 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -115,15 +117,15 @@ func (s runs) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := queryOf(r)
-	p := q.page(10)
-	status := q.enum("status", runStatuses...)
-	set, err := selection(q.texts("select"), runKeys...)
-	if err := firstOf(q.err(), err); err != nil {
+	q := request.QueryOf(r)
+	p := q.Page(10)
+	status := q.Enum("status", runStatuses...)
+	set, err := selection.Of(q.Texts("select"), runKeys...)
+	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
 	list := s.svc.RunIndex.List(r.Context(), adapter.RunQuery{
-		ThreadID: thread, Status: oneStatus(status), Limit: p.limit, Offset: p.offset,
+		ThreadID: thread, Status: oneStatus(status), Limit: p.Limit, Offset: p.Offset,
 	})
 	return s.replyList(w, r, list, false, set)
 }
@@ -136,7 +138,7 @@ func oneStatus(status string) []mapping.RunStatus {
 	return []mapping.RunStatus{mapping.RunStatus(status)}
 }
 
-func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[mapping.Run, error], ap bool, set fieldSet) error {
+func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[mapping.Run, error], ap bool, set selection.Set) error {
 	a := newAnswer(w)
 	a.Open('[')
 	for run, err := range list {
@@ -148,7 +150,7 @@ func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[m
 		} else {
 			var one rawjson.Writer
 			render.Run(&one, run, ap)
-			set.pick(&a.Writer, one.Bytes)
+			set.Pick(&a.Writer, one.Bytes)
 		}
 		if a.spill() != nil {
 			return nil // the client has gone
@@ -165,12 +167,12 @@ func (s runs) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.page(10)
+	p := o.Page(10)
 	q := adapter.RunQuery{
-		ThreadID: o.uuid("thread_id"), Agent: o.text("agent_id"), Metadata: o.object("metadata"),
-		Status: protocolStatus(o.enum("status", apStatuses...)), Limit: p.limit, Offset: p.offset,
+		ThreadID: o.UUID("thread_id"), Agent: o.Text("agent_id"), Metadata: o.Object("metadata"),
+		Status: protocolStatus(o.Enum("status", apStatuses...)), Limit: p.Limit, Offset: p.Offset,
 	}
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	return s.replyList(w, r, s.svc.RunIndex.List(r.Context(), q), true, nil)

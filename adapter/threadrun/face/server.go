@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
@@ -74,13 +75,13 @@ func queryFault(raw string) error {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
 			"The query behind the ? cannot be read: parameters are name=value, joined by &, with other signs as %%XX. Encode the values.")
 	}
-	var errs []complaint
+	var errs []request.Complaint
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if slices.ContainsFunc(values[name], func(v string) bool { return !mapping.IsText(v) }) {
-			errs = append(errs, noText(name))
+			errs = append(errs, request.NoText(name))
 		}
 	}
-	return invalid(errs)
+	return request.Invalid(errs)
 }
 
 // keyFault refuses an Idempotency-Key that is no text.
@@ -88,12 +89,7 @@ func keyFault(h http.Header) error {
 	if mapping.IsText(h.Get(idempotencyKey)) {
 		return nil
 	}
-	return invalid([]complaint{noText(idempotencyKey)})
-}
-
-// noText is the complaint about what names something and is no mapping.IsText.
-func noText(field string) complaint {
-	return complaint{field, field + " must be UTF-8 without U+0000"}
+	return request.Invalid([]request.Complaint{request.NoText(idempotencyKey)})
 }
 
 func endsInID(template string) bool {
@@ -162,7 +158,7 @@ func pathUUID(r *http.Request, name string) (string, error) {
 	id := strings.ToLower(mux.Vars(r)[name])
 	if !mapping.IsUUID(id) {
 		e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s must be a UUID.", name)
-		e.Detail = []complaint{{name, name + " must be a UUID"}}
+		e.Detail = []request.Complaint{{Field: name, Message: name + " must be a UUID"}}
 		return "", e
 	}
 	return id, nil
@@ -182,8 +178,13 @@ func refOf(r *http.Request) (ref adapter.RunRef, err error) {
 	return ref, err
 }
 
+// readBody reads a request body of JSON, nil when there is none.
+func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+	return request.Read(w, r, int64(s.face.Limits.Body))
+}
+
 // request reads a body that may be empty; mandatory refuses that.
-func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool) (*fields, error) {
+func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool) (*request.Fields, error) {
 	raw, err := s.readBody(w, r)
 	if err != nil {
 		return nil, err
@@ -191,68 +192,31 @@ func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool)
 	if raw == nil && mandatory {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body is empty; a JSON object is needed.")
 	}
-	o, err := parseObject(raw, s.face.Limits.Depth)
+	o, err := request.Parse(raw, s.face.Limits.Depth)
 	if err == nil {
-		o.answer, o.wanted = w.Header(), make([]string, 0, 40)
+		o.TellIn(w.Header())
 	}
 	return o, err
 }
 
-func queryOf(r *http.Request) *query { return &query{values: r.URL.Query()} }
-
-// page is what every search takes.
-type page struct{ limit, offset int }
-
-const maxOffset = 1 << 30
-
-func (o *fields) page(limit int) page {
-	return page{o.whole("limit", limit, 1, 1000), o.whole("offset", 0, 0, maxOffset)}
-}
-
-func (q *query) page(limit int) page {
-	return page{q.whole("limit", limit, 1, 1000), q.whole("offset", 0, 0, maxOffset)}
-}
-
 // paginate says how many there are, and where the next page begins.
-func paginate(w http.ResponseWriter, p page, n, total int) {
+func paginate(w http.ResponseWriter, p request.Page, n, total int) {
 	w.Header().Set("X-Pagination-Total", strconv.Itoa(total))
-	if next := p.offset + n; n > 0 && next < total {
+	if next := p.Offset + n; n > 0 && next < total {
 		w.Header().Set("X-Pagination-Next", strconv.Itoa(next))
 	}
-}
-
-// sortOf reads sort_by and sort_order.
-func (o *fields) sortOf(keys ...string) (by string, asc bool) {
-	return o.enum("sort_by", keys...), o.enum("sort_order", "asc", "desc") == "asc"
 }
 
 // ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a
 // strategy the thread is deleted when it is over.
 func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
-	v := o.get("ttl")
+	v := o.Get("ttl")
 	if rawjson.Kind(v) == '{' {
-		in := o.sub("ttl")
-		keepLatest = in.enum("strategy", render.TTLDelete, render.TTLKeepLatest) == render.TTLKeepLatest
-		return in.minutes("ttl"), keepLatest
+		in := o.Sub("ttl")
+		keepLatest = in.Enum("strategy", render.TTLDelete, render.TTLKeepLatest) == render.TTLKeepLatest
+		return in.Minutes("ttl"), keepLatest
 	}
-	return o.minutes("ttl"), false
-}
-
-// minutesMost is 95 years: what has no end has no time to live.
-const minutesMost = 50_000_000
-
-func (o *fields) minutes(name string) *time.Duration {
-	v := o.typed(name, '0', "a number of minutes")
-	if v == nil {
-		return nil
-	}
-	var n float64
-	if err := json.Unmarshal(v, &n); err != nil || n <= 0 || n > minutesMost {
-		o.complain(name, "must be a number of minutes above 0, and at most %d", minutesMost)
-		return nil
-	}
-	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // what the store counts in
-	return &d
+	return o.Minutes("ttl"), false
 }
 
 func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(strconv.Itoa(n))) }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
@@ -33,10 +35,10 @@ func (s states) answer(w http.ResponseWriter, r *http.Request, checkpoint string
 	if err != nil {
 		return err
 	}
-	q := queryOf(r)
-	q.flag("subgraphs")
-	set, err := stateSelection(q.texts("select"))
-	if err := firstOf(q.err(), err); err != nil {
+	q := request.QueryOf(r)
+	q.Flag("subgraphs")
+	set, err := selection.OfState(q.Texts("select"), stateKeys...)
+	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
 	return s.reply(w, r, thread, checkpoint, set)
@@ -51,13 +53,13 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint string, set stateSet) error {
+func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint string, set selection.State) error {
 	st, err := s.svc.States.Get(r.Context(), thread, checkpoint)
 	if err != nil {
 		return err
 	}
 	var e rawjson.Writer
-	set.write(&e, st)
+	set.Write(&e, st)
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
@@ -72,10 +74,10 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id := o.checkpoint()
-	o.flag("subgraphs", false)
-	set, err := stateSelection(o.texts("select"))
-	if err := firstOf(o.err(), err); err != nil {
+	id := checkpointOf(o)
+	o.Flag("subgraphs", false)
+	set, err := selection.OfState(o.Texts("select"), stateKeys...)
+	if err := firstOf(o.Err(), err); err != nil {
 		return err
 	}
 	return s.reply(w, r, thread, id, set)
@@ -83,16 +85,16 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 
 // checkpoint reads which checkpoint is meant: checkpoint_id, or checkpoint
 // {thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}; "" is the head.
-func (o *fields) checkpoint() string {
-	id := o.uuid("checkpoint_id")
-	c := o.sub("checkpoint")
+func checkpointOf(o *request.Fields) string {
+	id := o.UUID("checkpoint_id")
+	c := o.Sub("checkpoint")
 	if c == nil {
 		return id
 	}
-	if c.text("checkpoint_ns") != "" {
-		c.complain("checkpoint_ns", "must be empty; checkpoints of subgraphs are not supported")
+	if c.Text("checkpoint_ns") != "" {
+		c.Complain("checkpoint_ns", "must be empty; checkpoints of subgraphs are not supported")
 	}
-	inner := c.uuid("checkpoint_id")
+	inner := c.UUID("checkpoint_id")
 	if id == "" {
 		return inner
 	}
@@ -108,9 +110,9 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	u := adapter.StateUpdate{AsNode: o.text("as_node"), CheckpointID: o.checkpoint()}
+	u := adapter.StateUpdate{AsNode: o.Text("as_node"), CheckpointID: checkpointOf(o)}
 	u.Values, u.Then = stateBody{o}.updates("values")
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	cp, err := s.svc.States.Update(r.Context(), thread, u)
@@ -125,17 +127,17 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 }
 
 // stateBody is the body of a request about states.
-type stateBody struct{ *fields }
+type stateBody struct{ *request.Fields }
 
 // updates reads a member that is an object or a list of objects, as LangGraph's SDK for
 // Python types the values of update_state (dict | Sequence[dict]).
 func (o stateBody) updates(name string) (first json.RawMessage, then []json.RawMessage) {
-	if rawjson.Kind(o.get(name)) != '[' {
-		return o.object(name), nil
+	if rawjson.Kind(o.Get(name)) != '[' {
+		return o.Object(name), nil
 	}
-	list := splitList(o.get(name))
+	list := request.Elements(o.Get(name))
 	for i, raw := range list {
-		o.element(name, i, raw)
+		o.Element(name, i, raw)
 	}
 	if len(list) == 0 {
 		return nil, nil
@@ -144,13 +146,13 @@ func (o stateBody) updates(name string) (first json.RawMessage, then []json.RawM
 }
 
 func (s states) getHistory(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	h := adapter.HistoryQuery{Limit: q.whole("limit", 10, 1, 1000), Before: strings.ToLower(q.text("before"))}
+	q := request.QueryOf(r)
+	h := adapter.HistoryQuery{Limit: q.Whole("limit", 10, 1, 1000), Before: strings.ToLower(q.Text("before"))}
 	if h.Before != "" && !mapping.IsUUID(h.Before) {
-		q.complain("before", "must be a checkpoint's UUID")
+		q.Complain("before", "must be a checkpoint's UUID")
 	}
-	set, err := stateSelection(q.texts("select"))
-	if err := firstOf(q.err(), err); err != nil {
+	set, err := selection.OfState(q.Texts("select"), stateKeys...)
+	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
 	return s.history(w, r, h, set)
@@ -162,13 +164,13 @@ func (s states) postHistory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	h := adapter.HistoryQuery{
-		Limit:    o.whole("limit", 10, 1, 1000),
-		Metadata: o.object("metadata"),
+		Limit:    o.Whole("limit", 10, 1, 1000),
+		Metadata: o.Object("metadata"),
 		Before:   stateBody{o}.before(),
-		At:       o.checkpoint(),
+		At:       checkpointOf(o),
 	}
-	set, err := stateSelection(o.texts("select"))
-	if err := firstOf(o.err(), err); err != nil {
+	set, err := selection.OfState(o.Texts("select"), stateKeys...)
+	if err := firstOf(o.Err(), err); err != nil {
 		return err
 	}
 	return s.history(w, r, h, set)
@@ -176,22 +178,22 @@ func (s states) postHistory(w http.ResponseWriter, r *http.Request) error {
 
 // before is a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.
 func (o stateBody) before() string {
-	switch v := o.get("before"); rawjson.Kind(v) {
+	switch v := o.Get("before"); rawjson.Kind(v) {
 	case 0, '"':
-		return o.uuid("before")
+		return o.UUID("before")
 	case '{':
-		in := o.sub("before")
-		if c := in.sub("configurable"); c != nil {
+		in := o.Sub("before")
+		if c := in.Sub("configurable"); c != nil {
 			in = c
 		}
-		return in.uuid("checkpoint_id")
+		return in.UUID("checkpoint_id")
 	default:
-		o.complain("before", "must be a checkpoint or its id, not %s", kindName(v))
+		o.Complain("before", "must be a checkpoint or its id, not %s", request.KindName(v))
 		return ""
 	}
 }
 
-func (s states) history(w http.ResponseWriter, r *http.Request, q adapter.HistoryQuery, set stateSet) error {
+func (s states) history(w http.ResponseWriter, r *http.Request, q adapter.HistoryQuery, set selection.State) error {
 	thread, err := threadOf(r)
 	if err != nil {
 		return err
@@ -202,7 +204,7 @@ func (s states) history(w http.ResponseWriter, r *http.Request, q adapter.Histor
 		if err != nil {
 			return s.breakOff(a, r, err)
 		}
-		set.write(&a.Writer, st)
+		set.Write(&a.Writer, st)
 		if a.spill() != nil {
 			return nil
 		}

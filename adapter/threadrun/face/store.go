@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -21,11 +22,11 @@ func (s items) put(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	item := itemBody{o}
-	p := adapter.PutItem{Namespace: item.namespace(), Key: item.key(), Value: o.needed("value", o.object("value")), Index: item.index(), Lost: lostIn(w)}
-	if ttl := o.minutes("ttl"); ttl != nil {
+	p := adapter.PutItem{Namespace: item.namespace(), Key: item.key(), Value: o.Needed("value", o.Object("value")), Index: item.index(), Lost: lostIn(w)}
+	if ttl := o.Minutes("ttl"); ttl != nil {
 		p.TTL = *ttl
 	}
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	if err := s.svc.Items.Put(r.Context(), p); err != nil {
@@ -40,39 +41,31 @@ func lostIn(w http.ResponseWriter) adapter.Lost {
 	return func(l mapping.Loss) { w.Header().Set("X-Apbridge-Lossy", mapping.LossHeader([]mapping.Loss{l})) }
 }
 
-// needed complains about a member that was not sent.
-func (o *fields) needed(name string, v json.RawMessage) json.RawMessage {
-	if o.get(name) == nil {
-		o.complain(name, "is needed")
-	}
-	return v
-}
-
 // itemBody is the body of a request about items of the store.
-type itemBody struct{ *fields }
+type itemBody struct{ *request.Fields }
 
 func (o itemBody) key() string {
-	o.needed("key", nil)
-	return o.name("key")
+	o.Needed("key", nil)
+	return o.Name("key")
 }
 
 // namespace reads where an item is put: labels, of which there is at least
 // one, none of them empty or with a dot, since one parameter of the GET joins
 // them with dots.
 func (o itemBody) namespace() []string {
-	o.needed("namespace", nil)
+	o.Needed("namespace", nil)
 	labels := o.labels("namespace")
 	if labels != nil && len(labels) == 0 {
-		o.complain("namespace", "must have at least one label")
+		o.Complain("namespace", "must have at least one label")
 	}
 	return labels
 }
 
 // labels are those of a namespace, or of what it begins or ends with.
 func (o itemBody) labels(name string) []string {
-	labels := o.texts(name)
+	labels := o.Texts(name)
 	if slices.ContainsFunc(labels, noLabel) {
-		o.complain(name, wantLabels)
+		o.Complain(name, wantLabels)
 	}
 	return labels
 }
@@ -83,24 +76,24 @@ func noLabel(l string) bool { return l == "" || strings.Contains(l, ".") }
 
 // index is false, or a list of paths to embed; null and nothing are the default.
 func (o itemBody) index() json.RawMessage {
-	v := o.get("index")
+	v := o.Get("index")
 	switch rawjson.Kind(v) {
 	case 0, 'f':
 	case '[':
-		o.texts("index")
+		o.Texts("index")
 	default:
-		o.complain("index", "must be false or a list of paths, not %s", kindName(v))
+		o.Complain("index", "must be false or a list of paths, not %s", request.KindName(v))
 	}
 	return v
 }
 
 func (s items) get(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	namespace, key, refresh := q.namespace(), q.text("key"), q.flag("refresh_ttl")
+	q := request.QueryOf(r)
+	namespace, key, refresh := namespaceOf(q), q.Text("key"), q.Flag("refresh_ttl")
 	if key == "" {
-		q.complain("key", "is needed")
+		q.Complain("key", "is needed")
 	}
-	if err := q.err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	flavour, err := flavourOf(r)
@@ -125,14 +118,14 @@ func (s items) get(w http.ResponseWriter, r *http.Request) error {
 // as LangGraph's servers do and their SDKs' own tests expect; the Agent
 // Protocol's document wants 404. A client that does not say its flavour is known
 // by its namespace: LangGraph's SDKs send one parameter with dots.
-func missingIsNull(f mapping.Flavour, q *query) bool {
-	return f == render.FlavourLangGraph || f == "" && len(q.values["namespace"]) == 1
+func missingIsNull(f mapping.Flavour, q *request.Query) bool {
+	return f == render.FlavourLangGraph || f == "" && len(q.Repeated("namespace")) == 1
 }
 
 // namespace: the Agent Protocol repeats the parameter, the SDKs join the
 // labels with dots into one.
-func (q *query) namespace() []string {
-	list := q.values["namespace"]
+func namespaceOf(q *request.Query) []string {
+	list := q.Repeated("namespace")
 	if len(list) == 1 {
 		if list[0] == "" {
 			return nil
@@ -140,7 +133,7 @@ func (q *query) namespace() []string {
 		list = strings.Split(list[0], ".")
 	}
 	if slices.ContainsFunc(list, noLabel) {
-		q.complain("namespace", wantLabels)
+		q.Complain("namespace", wantLabels)
 	}
 	return list
 }
@@ -152,7 +145,7 @@ func (s items) delete(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	namespace, key := itemBody{o}.labels("namespace"), itemBody{o}.key()
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	if err := s.svc.Items.Delete(r.Context(), namespace, key); err != nil && !isNotFound(err) {
@@ -167,16 +160,16 @@ func (s items) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.page(10)
+	p := o.Page(10)
 	q := adapter.ItemQuery{
-		Prefix: itemBody{o}.labels("namespace_prefix"), Filter: o.object("filter"), Query: o.text("query"),
-		Limit: p.limit, Offset: p.offset, RefreshTTL: o.flag("refresh_ttl", false), Lost: lostIn(w),
+		Prefix: itemBody{o}.labels("namespace_prefix"), Filter: o.Object("filter"), Query: o.Text("query"),
+		Limit: p.Limit, Offset: p.Offset, RefreshTTL: o.Flag("refresh_ttl", false), Lost: lostIn(w),
 	}
-	q.SortBy, q.Asc = o.sortOf("key", "created_at", "updated_at", "score")
+	q.SortBy, q.Asc = o.SortOf("key", "created_at", "updated_at", "score")
 	if q.SortBy == "score" && q.Query == "" {
-		o.complain("sort_by", "can be score only with a query")
+		o.Complain("sort_by", "can be score only with a query")
 	}
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	a := newAnswer(w)
@@ -207,19 +200,19 @@ func (s items) namespaces(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.page(100)
+	p := o.Page(100)
 	q := adapter.NamespaceQuery{
-		Prefix: itemBody{o}.labels("prefix"), Suffix: itemBody{o}.labels("suffix"), MaxDepth: o.whole("max_depth", 0, 1, 1000),
-		Limit: p.limit, Offset: p.offset,
+		Prefix: itemBody{o}.labels("prefix"), Suffix: itemBody{o}.labels("suffix"), MaxDepth: o.Whole("max_depth", 0, 1, 1000),
+		Limit: p.Limit, Offset: p.Offset,
 	}
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	list, err := s.svc.Items.Namespaces(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	wrapped := flavour == render.FlavourLangGraph || flavour == "" && o.get("limit") != nil && o.get("offset") != nil
+	wrapped := flavour == render.FlavourLangGraph || flavour == "" && o.Get("limit") != nil && o.Get("offset") != nil
 	replyNamespaces(w, list, wrapped)
 	return nil
 }

@@ -2,10 +2,12 @@ package face
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -36,20 +38,20 @@ func namespaces(r *http.Request) []string { return r.URL.Query()["namespace"] }
 // join follows a run that was started elsewhere, in the modes asked for,
 // or in those it was made with.
 func (s streams) join(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	names := q.texts("stream_mode")
-	cancel := q.flag("cancel_on_disconnect")
-	if err := firstOf(q.err(), checkModes(names)); err != nil {
+	q := request.QueryOf(r)
+	names := q.Texts("stream_mode")
+	cancel := q.Flag("cancel_on_disconnect")
+	if err := firstOf(q.Err(), checkModes(names)); err != nil {
 		return err
 	}
 	after, err := render.CursorOf(r.Header)
 	if err != nil {
 		return err
 	}
-	if id := q.uuid("checkpoint_id"); id != "" && (after.Start || after.Live) {
+	if id := q.UUID("checkpoint_id"); id != "" && (after.Start || after.Live) {
 		after = adapter.Cursor{K: -1, Checkpoint: id}
 	}
-	if err := q.err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	return s.follow(w, r, names, after, cancel)
@@ -61,10 +63,10 @@ func (s streams) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	names := o.textOrTexts("stream_mode", langGraphModes)
-	cancel := o.flag("cancel_on_disconnect", false)
-	id, given := o.text("last_event_id"), o.get("last_event_id") != nil
-	if err := o.err(); err != nil {
+	names := o.TextOrTexts("stream_mode", langGraphModes)
+	cancel := o.Flag("cancel_on_disconnect", false)
+	id, given := o.Text("last_event_id"), o.Get("last_event_id") != nil
+	if err := o.Err(); err != nil {
 		return err
 	}
 	after, err := render.CursorOf(r.Header)
@@ -79,7 +81,7 @@ func (s streams) resume(w http.ResponseWriter, r *http.Request) error {
 
 func checkModes(names []string) error {
 	for _, n := range names {
-		if !oneOf(n, langGraphModes) {
+		if !slices.Contains(langGraphModes, n) {
 			return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
 				"stream_mode names the unknown mode %q; there are %s.", n, strings.Join(langGraphModes, ", "))
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/selection"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -31,9 +33,9 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	n := adapter.NewThread{
-		ID:         o.uuid("thread_id"),
-		Metadata:   o.object("metadata"),
-		IfExists:   o.enum("if_exists", "raise", "do_nothing"),
+		ID:         o.UUID("thread_id"),
+		Metadata:   o.Object("metadata"),
+		IfExists:   o.Enum("if_exists", "raise", "do_nothing"),
 		Supersteps: threadBody{o}.supersteps(),
 
 		IdempotencyKey: r.Header.Get(idempotencyKey),
@@ -41,7 +43,7 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 	if ttl, keepLatest := (threadBody{o}).ttl(); ttl != nil {
 		n.TTL, n.KeepLatest = *ttl, keepLatest
 	}
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	t, err := s.svc.Threads.Create(r.Context(), n)
@@ -49,19 +51,19 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 }
 
 // threadBody is the body of a request about threads.
-type threadBody struct{ *fields }
+type threadBody struct{ *request.Fields }
 
 // supersteps reads states to start from: [{updates: [{values, as_node}]}].
 func (o threadBody) supersteps() []adapter.Superstep {
 	var out []adapter.Superstep
-	for i, raw := range splitList(o.list("supersteps")) {
-		step := o.element("supersteps", i, raw)
+	for i, raw := range request.Elements(o.List("supersteps")) {
+		step := o.Element("supersteps", i, raw)
 		if step == nil {
 			return nil
 		}
 		var ups []adapter.StateUpdate
-		for j, raw := range splitList(step.list("updates")) {
-			if up := step.element("updates", j, raw); up != nil {
+		for j, raw := range request.Elements(step.List("updates")) {
+			if up := step.Element("updates", j, raw); up != nil {
 				ups = append(ups, threadBody{up}.superstepUpdate())
 			}
 		}
@@ -70,28 +72,18 @@ func (o threadBody) supersteps() []adapter.Superstep {
 	return out
 }
 
-// element splits one element of a list, which must be an object.
-func (o *fields) element(list string, i int, raw json.RawMessage) *fields {
-	name := list + "." + strconv.Itoa(i)
-	if rawjson.Kind(raw) != '{' {
-		o.complain(name, "must be an object, not %s", kindName(raw))
-		return nil
-	}
-	return o.within(name, raw)
-}
-
 // superstepUpdate reads {values, as_node}. A command may stand for values with
 // what it updates; to jump or to resume makes no sense in a history, but a Command of
 // LangGraph's is sent with all its members.
 func (o threadBody) superstepUpdate() adapter.StateUpdate {
-	up := adapter.StateUpdate{AsNode: o.text("as_node")}
+	up := adapter.StateUpdate{AsNode: o.Text("as_node")}
 	up.Values, up.Then = stateBody(o).updates("values")
-	if c := o.sub("command"); c != nil {
-		if c.unlessEmpty("goto") != nil || c.get("resume") != nil {
-			o.complain("command", "may hold only update here; goto and resume are not supported in supersteps")
+	if c := o.Sub("command"); c != nil {
+		if c.UnlessEmpty("goto") != nil || c.Get("resume") != nil {
+			o.Complain("command", "may hold only update here; goto and resume are not supported in supersteps")
 		}
 		if up.Values == nil {
-			up.Values = c.object("update")
+			up.Values = c.Object("update")
 		}
 	}
 	return up
@@ -126,14 +118,14 @@ func (s threads) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := queryOf(r)
-	parts := q.texts("include")
+	q := request.QueryOf(r)
+	parts := q.Texts("include")
 	for _, name := range parts {
 		if name != "ttl" {
-			q.complain("include", "names the unknown part "+strconv.Quote(name)+"; there is ttl")
+			q.Complain("include", "names the unknown part "+strconv.Quote(name)+"; there is ttl")
 		}
 	}
-	if err := q.err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	t, err := s.svc.Threads.Get(r.Context(), id)
@@ -161,11 +153,11 @@ func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := adapter.ThreadPatch{Metadata: o.object("metadata"), Values: o.object("values")}
+	p := adapter.ThreadPatch{Metadata: o.Object("metadata"), Values: o.Object("values")}
 	p.TTL, p.KeepLatest = threadBody{o}.ttl()
-	p.Checkpoint = o.checkpoint()
-	messages := o.list("messages")
-	if err := o.err(); err != nil {
+	p.Checkpoint = checkpointOf(o)
+	messages := o.List("messages")
+	if err := o.Err(); err != nil {
 		return err
 	}
 	if p.Messages, err = s.neutralMessages(messages); err != nil {
@@ -217,13 +209,13 @@ func (s threads) copy(w http.ResponseWriter, r *http.Request) error {
 // query reads the filters of search and count.
 func (o threadBody) query() adapter.ThreadQuery {
 	q := adapter.ThreadQuery{
-		Metadata: o.object("metadata"),
-		Values:   o.object("values"),
-		Status:   mapping.ThreadStatus(o.enum("status", threadStatuses...)),
+		Metadata: o.Object("metadata"),
+		Values:   o.Object("values"),
+		Status:   mapping.ThreadStatus(o.Enum("status", threadStatuses...)),
 	}
-	for _, id := range o.texts("ids") {
+	for _, id := range o.Texts("ids") {
 		if id = strings.ToLower(id); !mapping.IsUUID(id) {
-			o.complain("ids", "must be a list of UUIDs")
+			o.Complain("ids", "must be a list of UUIDs")
 		}
 		q.IDs = append(q.IDs, id)
 	}
@@ -235,27 +227,27 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, p := threadBody{o}.query(), o.page(10)
-	q.SortBy, q.Asc = o.sortOf("thread_id", "status", "created_at", "updated_at", "state_updated_at")
+	q, p := threadBody{o}.query(), o.Page(10)
+	q.SortBy, q.Asc = o.SortOf("thread_id", "status", "created_at", "updated_at", "state_updated_at")
 	if q.SortBy == "state_updated_at" { // of the SDKs' ThreadSortBy; threads are sorted by one time of change here
 		q.SortBy = "updated_at"
 	}
-	q.Limit, q.Offset = p.limit, p.offset
-	names := o.texts("select")
-	wanted := threadBody{o}.extract()
-	if err := o.err(); err != nil {
+	q.Limit, q.Offset = p.Limit, p.Offset
+	names := o.Texts("select")
+	wanted := selection.ReadExtract(o, threadKeys)
+	if err := o.Err(); err != nil {
 		return err
 	}
-	set, err := selection(names, threadKeys...)
+	set, err := selection.Of(names, threadKeys...)
 	if err != nil {
 		return err
 	}
-	q.NoValues = set != nil && !set["values"] && !set["messages"] && !slices.ContainsFunc(wanted, extraction.withValues)
+	q.NoValues = set != nil && !set["values"] && !set["messages"] && !slices.ContainsFunc(wanted, selection.Extract.WithValues)
 	list, total, err := s.svc.Index.Search(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	paginate(w, p, min(p.limit, max(total-p.offset, 0)), total)
+	paginate(w, p, min(p.Limit, max(total-p.Offset, 0)), total)
 	a := newAnswer(w)
 	a.Open('[')
 	for t, err := range list {
@@ -276,10 +268,10 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 
 // encodePicked writes what is wanted of a thread of a list, its messages beside values, its time
 // to live and why it failed only where they are asked for.
-func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set fieldSet, wanted []extraction) error {
+func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set selection.Set, wanted []selection.Extract) error {
 	var one rawjson.Writer
 	asked := func(part string) bool {
-		return set[part] || slices.ContainsFunc(wanted, func(x extraction) bool { return x.steps[0] == part })
+		return set[part] || slices.ContainsFunc(wanted, func(x selection.Extract) bool { return x.Within(part) })
 	}
 	parts := render.ThreadParts{Messages: asked("messages"), TTL: asked("ttl")}
 	if asked("error") {
@@ -291,10 +283,10 @@ func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.
 	if err := render.Thread(&one, t, parts); err != nil {
 		return err
 	}
-	if set.pick(e, one.Bytes); len(wanted) > 0 {
+	if set.Pick(e, one.Bytes); len(wanted) > 0 {
 		e.Bytes = e.Bytes[:len(e.Bytes)-1] // into the object that was just closed
 		e.Key("extracted")
-		extracted(e, one.Bytes, wanted)
+		selection.WriteExtracted(e, one.Bytes, wanted)
 		e.Close('}')
 	}
 	return nil
@@ -306,7 +298,7 @@ func (s threads) count(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := threadBody{o}.query()
-	if err := o.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return err
 	}
 	n, err := s.svc.Index.Count(r.Context(), q)

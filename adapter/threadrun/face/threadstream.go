@@ -3,11 +3,13 @@ package face
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/adapter/threadrun/protocol"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -36,15 +38,15 @@ func (s streams) wholeThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q := queryOf(r)
-	names := q.texts("stream_mode")
+	q := request.QueryOf(r)
+	names := q.Texts("stream_mode")
 	for _, n := range names {
-		if !oneOf(n, threadStreamModes) {
-			q.complain("stream_mode", "must be one of "+strings.Join(threadStreamModes, ", "))
+		if !slices.Contains(threadStreamModes, n) {
+			q.Complain("stream_mode", "must be one of "+strings.Join(threadStreamModes, ", "))
 		}
 	}
 	after, err := render.CursorOf(r.Header)
-	if err := firstOf(q.err(), err); err != nil {
+	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
 	if len(names) == 0 {
@@ -160,4 +162,4 @@ func (ts *threadStream) beyond(e *state.Entry, write func([]byte)) {
 	}
 }
 
-func (ts *threadStream) wants(name string) bool { return oneOf(name, ts.names) }
+func (ts *threadStream) wants(name string) bool { return slices.Contains(ts.names, name) }

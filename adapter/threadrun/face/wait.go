@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -56,9 +57,9 @@ func (s waits) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) e
 	if err != nil {
 		return err
 	}
-	q := queryOf(r)
-	cancel := q.flag("cancel_on_disconnect")
-	if err := firstOf(q.err(), mayCancel(r, cancel)); err != nil {
+	q := request.QueryOf(r)
+	cancel := q.Flag("cancel_on_disconnect")
+	if err := firstOf(q.Err(), mayCancel(r, cancel)); err != nil {
 		return err
 	}
 	run, err := s.svc.Runs.Get(readerContext(r, cancel), ref)

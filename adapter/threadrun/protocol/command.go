@@ -21,14 +21,12 @@ type Reply struct {
 // command is a command under way.
 type command struct {
 	*params // of the command
-	s       *Server
-	ctx     context.Context
-	thread  string
-	header  http.Header // of the request; nil on a WebSocket
-	id      json.RawMessage
-	method  string
-	losses  []mapping.Loss
-	before  int64 // through, when it was read
+	subject
+	header http.Header // of the request; nil on a WebSocket
+	id     json.RawMessage
+	method string
+	losses []mapping.Loss
+	before int64 // through, when it was read
 }
 
 // operation carries a command out and returns what writes its result.
@@ -84,7 +82,7 @@ func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (
 	if err != nil {
 		return nil, err
 	}
-	c := &command{s: s, ctx: ctx, thread: thread, id: envelope.get("id"), method: textOf(envelope.get("method"))}
+	c := &command{subject: subject{s, ctx, thread}, id: envelope.get("id"), method: textOf(envelope.get("method"))}
 	if _, ok := whole(c.id); !ok || c.method == "" {
 		return nil, malformed()
 	}

@@ -151,33 +151,6 @@ func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.Raw
 	return input, false, nil
 }
 
-// questions are those that the thread waits with; none on one that is not there.
-func (c *command) questions() ([]mapping.Interrupt, error) {
-	found, _, err := c.s.Service.Index.Search(c.ctx, adapter.ThreadQuery{IDs: []string{c.thread}, Limit: 1, NoValues: true})
-	if err != nil {
-		return nil, err
-	}
-	for t, err := range found {
-		if err != nil || t.Status != mapping.ThreadInterrupted {
-			return nil, err
-		}
-		return t.Interrupts, nil
-	}
-	return nil, nil
-}
-
-// newest is the thread's newest run, or no_such_run.
-func (c *command) newest() (mapping.Run, error) {
-	list, err := adapter.All(c.s.Service.RunIndex.List(c.ctx, adapter.RunQuery{ThreadID: c.thread, Limit: 1}))
-	if err == nil && len(list) == 0 {
-		err = mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has had no run; send run.start first.")
-	}
-	if err != nil {
-		return mapping.Run{}, err
-	}
-	return list[0], nil
-}
-
 // inputRespond answers one question, or several at once.
 func (c *command) inputRespond() (func(w *writer), error) {
 	_, err := c.begin(c.responded)

@@ -117,14 +117,3 @@ func (c *command) agentGetTree() (func(w *writer), error) {
 		tr.encode(w, []string{}, status)
 	}, err
 }
-
-// runOr is the run of an id, or the thread's newest one.
-func (c *command) runOr(id string) (mapping.Run, error) {
-	if id == "" {
-		return c.newest()
-	}
-	if !mapping.IsUUID(id) {
-		return mapping.Run{}, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has no run %q.", id)
-	}
-	return c.s.Service.Runs.Get(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: id})
-}

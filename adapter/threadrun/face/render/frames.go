@@ -103,7 +103,7 @@ func ModesOf(names []string) Modes {
 
 // View is how one reader looks at one run. Not for concurrent use.
 type View struct {
-	Run       mapping.Run
+	content
 	Opaque    bool           // a task/step agent: frames of its inner life are made here
 	After     adapter.Cursor // the reader has what comes up to here
 	modes     Modes
@@ -113,12 +113,11 @@ type View struct {
 
 	outline outline // in the place of emit; nil: none
 	emit    func(frame []byte)
-	e       *state.Entry
 }
 
 // NewView is a reader of a run who wants the frames of set, of what comes after a position.
 func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
-	v := &View{Run: *run, modes: set, subgraphs: run.Options.Subgraphs, After: after}
+	v := &View{content: content{Run: *run}, modes: set, subgraphs: run.Options.Subgraphs, After: after}
 	if set&modeMessages != 0 {
 		v.partials = newPartials()
 	}
@@ -172,8 +171,6 @@ func (v *View) Frames(e *state.Entry, emit func(frame []byte)) {
 		v.end()
 	}
 }
-
-func (v *View) data() []byte { return v.e.Data }
 
 // frame sends the frame of one slot, unless the reader does not want it or has
 // it already. The first reader's encoding is kept for the others.
@@ -275,8 +272,6 @@ func (v *View) input() {
 	v.valuesFrame(inputValues)
 }
 
-func (v *View) values() []byte { return v.e.After.JSON() }
-
 // update: one node's output. An agent with a state of its own tells messages
 // and values in events of their own; for one without, they are made here.
 func (v *View) update() {
@@ -322,30 +317,6 @@ func (v *View) askWithin() {
 	if len(v.e.Head.Interrupts) > 0 {
 		v.interrupt(v.behind(updateAsk), v.behind(updateAskValues))
 	}
-}
-
-// updates is {node: delta}. Data of several nodes that ran in one step is that
-// object already; their names are joined by "+".
-func (v *View) updates() []byte {
-	node := v.e.Head.Node
-	if strings.Contains(node, "+") && joinedKeys(v.e.Data) == node {
-		return v.e.Data
-	}
-	var e rawjson.Writer
-	e.Open('{').Name(node).Raw(v.e.Data, "null").Close('}')
-	return e.Bytes
-}
-
-func joinedKeys(data []byte) string {
-	members, err := rawjson.Members(data)
-	if err != nil {
-		return ""
-	}
-	names := make([]string, len(members))
-	for i, m := range members {
-		names[i] = m.Name
-	}
-	return strings.Join(names, "+")
 }
 
 func (v *View) interrupt(updates, values int) {

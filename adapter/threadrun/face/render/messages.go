@@ -105,13 +105,6 @@ func listOf(messages []json.RawMessage) []byte {
 	return e.Bytes
 }
 
-func (v *View) stepMetadata() []byte {
-	var e rawjson.Writer
-	e.Open('{').Key("langgraph_node").Text(v.e.Head.Node).Key("langgraph_step").Int(int64(v.point().Step))
-	e.Key("run_id").Text(v.e.RunID).Key("thread_id").Text(v.Run.ThreadID).Close('}')
-	return e.Bytes
-}
-
 // spoken are the messages of a delta that are not a person's.
 func spoken(delta json.RawMessage) []json.RawMessage {
 	var out []json.RawMessage

@@ -25,7 +25,7 @@ func StateUpdate(thread string, e *state.Entry, after adapter.Cursor, emit func(
 }
 
 func threadView(e *state.Entry, after adapter.Cursor, emit func(frame []byte)) *View {
-	return &View{modes: Always, After: after, e: e, emit: emit, subgraphs: true}
+	return &View{content: content{e: e}, modes: Always, After: after, emit: emit, subgraphs: true}
 }
 
 // doneObject says how a run has ended.

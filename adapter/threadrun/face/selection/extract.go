@@ -1,10 +1,12 @@
-package face
+package selection
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
@@ -15,34 +17,35 @@ import (
 // extractMost is how many values may be asked for, as LangGraph's server has it.
 const extractMost = 10
 
-// extraction is one value that is wanted; steps are names (string) and places in
+// Extract is one value that is wanted; steps are names (string) and places in
 // lists (int, from the end where negative).
-type extraction struct {
+type Extract struct {
 	alias string
 	steps []any
 }
 
-func (o threadBody) extract() (list []extraction) {
-	in := o.sub("extract")
+// ReadExtract reads the option, of paths that begin with one of keys.
+func ReadExtract(o *request.Fields, keys []string) (list []Extract) {
+	in := o.Sub("extract")
 	if in == nil {
 		return nil
 	}
-	if len(in.members) > extractMost {
-		o.complain("extract", "may name at most %d values", extractMost)
+	if len(in.Members()) > extractMost {
+		o.Complain("extract", "may name at most %d values", extractMost)
 		return nil
 	}
-	for _, m := range in.members {
-		steps, ok := pathSteps(in.text(m.Name))
+	for _, m := range in.Members() {
+		steps, ok := pathSteps(in.Text(m.Name), keys)
 		if !ok {
-			in.complain(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(threadKeys, ", "))
+			in.Complain(m.Name, "must be a path like values.messages[-1].content, beginning with one of %s", strings.Join(keys, ", "))
 		}
-		list = append(list, extraction{m.Name, steps})
+		list = append(list, Extract{m.Name, steps})
 	}
 	return list
 }
 
 // pathSteps reads a path: names between dots, each with any number of [places].
-func pathSteps(path string) (steps []any, ok bool) {
+func pathSteps(path string, keys []string) (steps []any, ok bool) {
 	for part := range strings.SplitSeq(path, ".") {
 		name, places, _ := strings.Cut(part, "[")
 		if name == "" {
@@ -61,11 +64,11 @@ func pathSteps(path string) (steps []any, ok bool) {
 			steps = append(steps, n)
 		}
 	}
-	return steps, oneOf(steps[0].(string), threadKeys)
+	return steps, slices.Contains(keys, steps[0].(string))
 }
 
 // of finds the value in an object; nil when it is not there.
-func (x extraction) of(value json.RawMessage) json.RawMessage {
+func (x Extract) of(value json.RawMessage) json.RawMessage {
 	for _, step := range x.steps {
 		switch at := step.(type) {
 		case string:
@@ -81,7 +84,7 @@ func elementOf(list json.RawMessage, at int) json.RawMessage {
 	if rawjson.Kind(list) != '[' {
 		return nil
 	}
-	elements := splitList(list)
+	elements := request.Elements(list)
 	if at < 0 {
 		at += len(elements)
 	}
@@ -91,11 +94,14 @@ func elementOf(list json.RawMessage, at int) json.RawMessage {
 	return elements[at]
 }
 
-// withValues tells whether a value stands in the thread's state.
-func (x extraction) withValues() bool { return x.steps[0] == "values" || x.steps[0] == "messages" }
+// WithValues tells whether a value stands in the thread's state.
+func (x Extract) WithValues() bool { return x.Within("values") || x.Within("messages") }
 
-// extracted writes what is wanted of an encoded thread.
-func extracted(e *rawjson.Writer, thread []byte, wanted []extraction) {
+// Within reports whether a value stands below a member of the thread.
+func (x Extract) Within(member string) bool { return x.steps[0] == member }
+
+// WriteExtracted writes what is wanted of an encoded thread.
+func WriteExtracted(e *rawjson.Writer, thread []byte, wanted []Extract) {
 	e.Open('{')
 	for _, x := range wanted {
 		e.Name(x.alias).Raw(x.of(thread), "null")

@@ -10,9 +10,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
+// runLineage decides what a run goes on with: a task of its own, or the one whose question it answers.
+type runLineage struct{ *runBuilder }
+
 // resumeTarget is the run that an answer belongs to: the newest of the agent's that asked
 // what the answer names, or, if it names nothing, what is open. Else it is the agent's newest.
-func (b *runBuilder) resumeTarget(ctx context.Context) (mapping.Run, error) {
+func (b runLineage) resumeTarget(ctx context.Context) (mapping.Run, error) {
 	askers, err := b.askers(ctx, answeredBy(b.out.Run.Options.Resume, b.thread.Interrupts))
 	if err != nil || len(askers) > 0 {
 		return first(askers), err
@@ -29,7 +32,7 @@ func first(list []mapping.Run) (r mapping.Run) {
 }
 
 // askers are the runs of the agent that asked some of the questions, the last to ask first.
-func (b *runBuilder) askers(ctx context.Context, questions []mapping.Interrupt) (list []mapping.Run, err error) {
+func (b runLineage) askers(ctx context.Context, questions []mapping.Interrupt) (list []mapping.Run, err error) {
 	for _, q := range slices.Backward(questions) {
 		known := func(r mapping.Run) bool { return r.ID == q.Run }
 		if q.Run == "" || slices.ContainsFunc(list, known) {
@@ -48,13 +51,13 @@ func (b *runBuilder) askers(ctx context.Context, questions []mapping.Interrupt) 
 
 // questionsOf are the open questions that a run asked, and those of older versions, of which
 // that is not known.
-func (b *runBuilder) questionsOf(r mapping.Run) []mapping.Interrupt {
+func (b runLineage) questionsOf(r mapping.Run) []mapping.Interrupt {
 	return slices.DeleteFunc(slices.Clone(b.thread.Interrupts), func(q mapping.Interrupt) bool { return q.Run != "" && q.Run != r.ID })
 }
 
 // oneAsker refuses an answer to questions of several runs, which none of them could be given,
 // and one that names no question while several runs of the agent wait.
-func (b *runBuilder) oneAsker(ctx context.Context, own []mapping.Interrupt) error {
+func (b runLineage) oneAsker(ctx context.Context, own []mapping.Interrupt) error {
 	open, answer := b.thread.Interrupts, b.out.Run.Options.Resume
 	named := rule.Named(answer, open)
 	if len(named) == 0 {
@@ -74,7 +77,7 @@ func (b *runBuilder) oneAsker(ctx context.Context, own []mapping.Interrupt) erro
 // awaited refuses an answer that the thread does not wait for. A run that was
 // stopped before or after a node waits, though it has asked nothing; one that was
 // cancelled does not.
-func (b *runBuilder) awaited(ctx context.Context, last mapping.Run, own []mapping.Interrupt) error {
+func (b runLineage) awaited(ctx context.Context, last mapping.Run, own []mapping.Interrupt) error {
 	open := b.thread.Interrupts
 	switch {
 	case last.ID == "":
@@ -100,7 +103,7 @@ func (b *runBuilder) awaited(ctx context.Context, last mapping.Run, own []mappin
 }
 
 // endQuestions are those that a run ended with, as far as its end names them.
-func (b *runBuilder) endQuestions(ctx context.Context, r mapping.Run) ([]mapping.Interrupt, error) {
+func (b runLineage) endQuestions(ctx context.Context, r mapping.Run) ([]mapping.Interrupt, error) {
 	st, err := b.st.Standing(ctx, r.ThreadID, r.ID)
 	if notFound(err) { // it was rolled back meanwhile
 		return nil, nil
@@ -117,12 +120,12 @@ func anyOf(list, some []mapping.Interrupt) bool {
 }
 
 // displaces: what holds the thread is stopped first.
-func (b *runBuilder) displaces() bool {
+func (b runLineage) displaces() bool {
 	s := b.strategy()
 	return s == mapping.StrategyInterrupt || s == mapping.StrategyRollback
 }
 
-func (b *runBuilder) checkAnswer() error {
+func (b runLineage) checkAnswer() error {
 	o := b.out.Run.Options
 	if !b.traits.Opaque {
 		if err := rule.CheckAnswer(o.Resume, o.Asked); err != nil {
@@ -148,4 +151,79 @@ func without(list, some []mapping.Interrupt) []mapping.Interrupt {
 
 func has(list []mapping.Interrupt, id string) bool {
 	return slices.ContainsFunc(list, func(q mapping.Interrupt) bool { return q.ID == id })
+}
+
+// decide says which task the run belongs to: a resume keeps the task of
+// the question, any other run begins one.
+func (b runLineage) decide(ctx context.Context) error {
+	r := &b.out.Run
+	if b.task != nil {
+		if !r.Options.Resuming {
+			return nil
+		}
+		b.out.Answers.Run = b.task.AskedBy.ID
+		b.resumes(b.task.AskedBy)
+		return b.checkAnswer()
+	}
+	switch {
+	case b.traits.Opaque && r.Options.Goto != nil:
+		return b.drop(ctx)
+	case !r.Options.Resuming:
+		b.ownTask()
+		return nil
+	}
+	r.Options.Resume = rule.AnswerAsAsked(r.Options.Resume, b.thread.Interrupts)
+	last, err := b.resumeTarget(ctx)
+	if err != nil {
+		return err
+	}
+	own := b.questionsOf(last)
+	if err := b.oneAsker(ctx, own); err != nil {
+		return err
+	}
+	if err := b.awaited(ctx, last, own); err != nil {
+		return err
+	}
+	r.TaskID, r.Options.Asked = last.TaskID, own
+	b.resumes(last)
+	b.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(r.Options.Resume, r.Options.Asked)}
+	if b.n.StrictResume {
+		if err := rule.CheckStrictly(r.Options.Resume, r.Options.Asked); err != nil {
+			return err
+		}
+	}
+	return b.checkAnswer()
+}
+
+// resumes notes the trace of the run that is answered: the answer's own is that of its request.
+func (b runLineage) resumes(asked mapping.Run) {
+	if at := asked.Place(); at.Parent != "" {
+		b.out.Run.Options.Resumes = &at
+	}
+}
+
+// drop makes a run that drops the open question: it is the last of the task that asked. Without
+// a question it is a run of nothing. The agent is told nothing in either, so no input may come along.
+func (b runLineage) drop(ctx context.Context) error {
+	if len(b.in.Messages)+len(b.in.Files) > 0 {
+		return refuse("input is not supported beside command.goto \"__end__\", which ends the task without a step. Send the input in a run of its own.")
+	}
+	last, err := b.resumeTarget(ctx)
+	open := b.questionsOf(last)
+	if err != nil || len(open) == 0 || last.Status != mapping.RunInterrupted {
+		b.ownTask()
+		return err
+	}
+	b.out.Run.TaskID = last.TaskID
+	b.out.Answers = store.Answers{Run: last.ID, Open: open}
+	return nil
+}
+
+// ownTask has the run begin a task of its own.
+func (b runLineage) ownTask() {
+	r := &b.out.Run
+	b.out.Task = &mapping.Task{
+		Tenant: r.Tenant, Owner: r.Owner, ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Input: b.in.Text, HasInput: b.in.HasText,
+		AdditionalInput: json.RawMessage("{}"), CreatedAt: b.now, UpdatedAt: b.now,
+	}
 }

@@ -1,4 +1,4 @@
-package service
+package directory
 
 import (
 	"bytes"
@@ -56,7 +56,7 @@ func (a *asked) set(agent *engine.Agent, what string) {
 	a.byName[agent.Name].done[what] = true
 }
 
-func (s *agents) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
+func (s *Agents) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
 	body, err := s.fact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		schemas, err := d.Schemas(ctx)
 		if err != nil {
@@ -70,7 +70,7 @@ func (s *agents) Schemas(ctx context.Context, idOrName string) (out mapping.Sche
 	return out, nil
 }
 
-func (s *agents) Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
+func (s *Agents) Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
 	body, err := s.fact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Graph(ctx, xray)
 	})
@@ -80,7 +80,7 @@ func (s *agents) Graph(ctx context.Context, idOrName, xray string) (json.RawMess
 	return body, err
 }
 
-func (s *agents) Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
+func (s *Agents) Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
 	what := "subgraphs/" + url.PathEscape(namespace)
 	if recurse {
 		what += "?recurse"
@@ -98,8 +98,8 @@ func (s *agents) Subgraphs(ctx context.Context, idOrName, namespace string, recu
 type question func(context.Context, adapter.Describer) (json.RawMessage, error)
 
 // fact is what an agent says of itself; nil where it cannot say.
-func (s *agents) fact(ctx context.Context, idOrName, what string, ask question) (json.RawMessage, error) {
-	a, _, err := s.assistant(ctx, idOrName)
+func (s *Agents) fact(ctx context.Context, idOrName, what string, ask question) (json.RawMessage, error) {
+	a, _, err := s.Assistant(ctx, idOrName)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *agents) fact(ctx context.Context, idOrName, what string, ask question) 
 }
 
 // told is the agent's own answer; nil where there is none in time.
-func (s *agents) told(ctx context.Context, a *engine.Agent, ask question) json.RawMessage {
+func (s *Agents) told(ctx context.Context, a *engine.Agent, ask question) json.RawMessage {
 	ctx, cancel := context.WithTimeout(ctx, factPatience)
 	defer cancel()
 	d, ok := s.describer(ctx, a)
@@ -131,7 +131,7 @@ func (s *agents) told(ctx context.Context, a *engine.Agent, ask question) json.R
 
 // keepFact keeps an answer. Those that say nothing are not kept: a client may ask
 // for any namespace.
-func (s *agents) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
+func (s *Agents) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
 	if string(body) == "{}" {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (s *agents) keepFact(ctx context.Context, agent *engine.Agent, what string,
 	return s.st.KeepAgentFact(ctx, agent.Name, what, body)
 }
 
-func (s *agents) describer(ctx context.Context, a *engine.Agent) (adapter.Describer, bool) {
+func (s *Agents) describer(ctx context.Context, a *engine.Agent) (adapter.Describer, bool) {
 	b, _, err := a.Backend(ctx)
 	if err != nil {
 		return nil, false

@@ -10,9 +10,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/webhook"
 )
 
-// options turns the request's options into those of the run, and refuses by
+// runOptions reads how a run is to be carried out.
+type runOptions struct{ *runBuilder }
+
+// read turns the request's options into those of the run, and refuses by
 // name what the agent cannot do.
-func (b *runBuilder) options(ctx context.Context) error {
+func (b runOptions) read(ctx context.Context) error {
 	n, r := b.n, &b.out.Run
 	r.Options = mapping.RunOptions{
 		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
@@ -29,7 +32,7 @@ func (b *runBuilder) options(ctx context.Context) error {
 }
 
 // retries is what the request says, else the agent's configuration.
-func (b *runBuilder) retries() int {
+func (b runOptions) retries() int {
 	if b.n.RetriesSaid {
 		return b.n.Retries
 	}
@@ -41,14 +44,14 @@ func refuse(format string, args ...any) error {
 }
 
 // hook refuses a webhook that could never be called.
-func (b *runBuilder) hook(context.Context) error {
+func (b runOptions) hook(context.Context) error {
 	if b.n.Webhook == "" {
 		return nil
 	}
 	return webhook.CheckTarget(b.n.Webhook, b.engine.Config().Webhooks)
 }
 
-func (b *runBuilder) command(context.Context) error {
+func (b runOptions) command(context.Context) error {
 	c, o := b.n.Command, &b.out.Run.Options
 	if c == nil {
 		return b.parent()
@@ -80,7 +83,7 @@ func (b *runBuilder) command(context.Context) error {
 
 // jump reads command.goto. An opaque agent is the graph of one node: of that the end alone can
 // be gone to, which drops the open question.
-func (b *runBuilder) jump() error {
+func (b runOptions) jump() error {
 	c, o := b.n.Command, &b.out.Run.Options
 	if rawjson.IsNull(c.Goto) {
 		return nil
@@ -97,7 +100,7 @@ func (b *runBuilder) jump() error {
 
 // supervision turns interrupt_before and interrupt_after into an approval
 // mode where the agent has no nodes to name.
-func (b *runBuilder) supervision(context.Context) error {
+func (b runOptions) supervision(context.Context) error {
 	o := &b.out.Run.Options
 	o.Approval = mapping.Approval(b.agent.Config.Approval)
 	if !b.known || !b.traits.Opaque {
@@ -119,7 +122,7 @@ func (b *runBuilder) supervision(context.Context) error {
 }
 
 // checkpoint accepts the head as it is and notes an older one as a fork.
-func (b *runBuilder) checkpoint(ctx context.Context) error {
+func (b runOptions) checkpoint(ctx context.Context) error {
 	id := b.n.CheckpointID
 	if id == "" || id == b.thread.Head {
 		return nil
@@ -134,7 +137,7 @@ func (b *runBuilder) checkpoint(ctx context.Context) error {
 	return nil
 }
 
-func (b *runBuilder) parallel(context.Context) error {
+func (b runOptions) parallel(context.Context) error {
 	switch m := b.out.Run.Multitask; m {
 	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback:
 		return nil
@@ -147,7 +150,7 @@ func (b *runBuilder) parallel(context.Context) error {
 
 // concurrent refuses a run beside others where its agent's configuration does
 // not allow it, and one that would move the head away under them.
-func (b *runBuilder) concurrent() error {
+func (b runOptions) concurrent() error {
 	if !b.agent.Config.AllowConcurrent {
 		return refuse("multitask_strategy concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", b.agent.Name, b.agent.Name)
 	}
@@ -158,7 +161,7 @@ func (b *runBuilder) concurrent() error {
 }
 
 // maxSteps is the lower of the agent's limit and config.recursion_limit.
-func (b *runBuilder) maxSteps() int {
+func (b runOptions) maxSteps() int {
 	limit := b.agent.Config.MaxSteps
 	var c struct {
 		RecursionLimit *int `json:"recursion_limit"`

@@ -1,4 +1,4 @@
-package service
+package directory
 
 import (
 	"cmp"
@@ -14,37 +14,40 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// agents describes the configured agents, and the assistants made over them.
-type agents struct {
-	*core
+// Agents describes the configured agents, and the assistants made over them.
+type Agents struct {
+	*Directory
 	asked asked
 }
 
-// agent finds a configured agent by name or assistant id; "" is the default
+// NewAgents describes what a directory finds.
+func NewAgents(d *Directory) *Agents { return &Agents{Directory: d} }
+
+// Agent finds a configured agent by name or assistant id; "" is the default
 // one. An agent the principal may not use does not exist for it.
-func (c *core) agent(ctx context.Context, idOrName string) (*engine.Agent, error) {
+func (dir *Directory) Agent(ctx context.Context, idOrName string) (*engine.Agent, error) {
 	name := idOrName
 	if name == "" {
-		name = c.engine.Config().DefaultAgent
+		name = dir.engine.Config().DefaultAgent
 	}
 	if name == "" {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeAgentNotFound,
-			"No agent was named and there is no default one. Name one of: %s (or set default_agent in the bridge's configuration).", c.names(ctx))
+			"No agent was named and there is no default one. Name one of: %s (or set default_agent in the bridge's configuration).", dir.names(ctx))
 	}
-	if known, ok := c.byID()[strings.ToLower(name)]; ok {
+	if known, ok := dir.byID()[strings.ToLower(name)]; ok {
 		name = known
 	}
-	a, ok := c.engine.Agent(name)
+	a, ok := dir.engine.Agent(name)
 	if !ok || !mapping.PrincipalOf(ctx).May(name) {
 		return nil, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
-			"There is no agent %q. Known agents: %s.", idOrName, c.names(ctx))
+			"There is no agent %q. Known agents: %s.", idOrName, dir.names(ctx))
 	}
 	return a, nil
 }
 
-func (c *core) names(ctx context.Context) string {
+func (dir *Directory) names(ctx context.Context) string {
 	var list []string
-	for name := range c.engine.Config().Agents {
+	for name := range dir.engine.Config().Agents {
 		if mapping.PrincipalOf(ctx).May(name) {
 			list = append(list, name)
 		}
@@ -56,26 +59,26 @@ func (c *core) names(ctx context.Context) string {
 	return strings.Join(list, ", ")
 }
 
-// assistant finds what a request for a run names: a configured agent, as
-// c.agent does, or an assistant that was made over one.
-func (c *core) assistant(ctx context.Context, idOrName string) (*engine.Agent, mapping.Assistant, error) {
-	if made, ok, err := c.made(ctx, idOrName); ok || err != nil {
+// Assistant finds what a request for a run names: a configured agent, as
+// dir.agent does, or an assistant that was made over one.
+func (dir *Directory) Assistant(ctx context.Context, idOrName string) (*engine.Agent, mapping.Assistant, error) {
+	if made, ok, err := dir.made(ctx, idOrName); ok || err != nil {
 		if err != nil {
 			return nil, made, err
 		}
-		a, err := c.agent(ctx, made.Graph)
+		a, err := dir.Agent(ctx, made.Graph)
 		return a, made, err
 	}
-	a, err := c.agent(ctx, idOrName)
+	a, err := dir.Agent(ctx, idOrName)
 	if err != nil {
 		return nil, mapping.Assistant{}, err
 	}
-	return a, c.itself(a), nil
+	return a, dir.Itself(a), nil
 }
 
-// itself is the assistant that a configured agent is, but for its times.
-func (c *core) itself(a *engine.Agent) mapping.Assistant {
-	return c.traits(mapping.Assistant{
+// Itself is the assistant that a configured agent is, but for its times.
+func (dir *Directory) Itself(a *engine.Agent) mapping.Assistant {
+	return dir.traits(mapping.Assistant{
 		ID: mapping.AssistantID(a.Name), Graph: a.Name, Name: a.Name, Version: 1, Configured: true,
 		Metadata: json.RawMessage(`{"created_by":"system"}`), Config: json.RawMessage(`{}`), Context: json.RawMessage(`{}`),
 	})
@@ -83,23 +86,23 @@ func (c *core) itself(a *engine.Agent) mapping.Assistant {
 
 // made finds an assistant that was made; ok is false for everything else. One
 // whose agent the principal may not use does not exist for it.
-func (c *core) made(ctx context.Context, id string) (a mapping.Assistant, ok bool, err error) {
+func (dir *Directory) made(ctx context.Context, id string) (a mapping.Assistant, ok bool, err error) {
 	id = strings.ToLower(id)
-	if _, configured := c.byID()[id]; configured || !mapping.IsUUID(id) {
+	if _, configured := dir.byID()[id]; configured || !mapping.IsUUID(id) {
 		return a, false, nil
 	}
-	a, err = c.st.Assistant(ctx, id)
+	a, err = dir.st.Assistant(ctx, id)
 	if mapping.Classify(err).Class == mapping.NotFound || err == nil && !mapping.PrincipalOf(ctx).May(a.Graph) {
 		return mapping.Assistant{}, false, nil
 	}
-	return c.traits(a), err == nil, err
+	return dir.traits(a), err == nil, err
 }
 
-// named tells what a filter by agent means, as the two columns have it: a
+// Named tells what a filter by agent means, as the two columns have it: a
 // configured agent under its own id, or an assistant over whichever agent.
-func (c *core) named(idOrName string) (agent, assistant string) {
+func (dir *Directory) Named(idOrName string) (agent, assistant string) {
 	id := strings.ToLower(idOrName)
-	if name, ok := c.byID()[id]; ok {
+	if name, ok := dir.byID()[id]; ok {
 		return name, id
 	}
 	if idOrName == "" || mapping.IsUUID(id) {
@@ -109,33 +112,33 @@ func (c *core) named(idOrName string) (agent, assistant string) {
 }
 
 // traits fills in what is known of the agent that an assistant is made over.
-func (c *core) traits(a mapping.Assistant) mapping.Assistant {
-	if agent, ok := c.engine.Agent(a.Graph); ok {
+func (dir *Directory) traits(a mapping.Assistant) mapping.Assistant {
+	if agent, ok := dir.engine.Agent(a.Graph); ok {
 		traits, known := agent.Known()
 		a.Opaque = known && traits.Opaque
 	}
 	return a
 }
 
-func (s *agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error) {
+func (s *Agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error) {
 	if made, ok, err := s.made(ctx, idOrName); ok || err != nil {
 		return made, err
 	}
-	a, err := s.agent(ctx, idOrName)
+	a, err := s.Agent(ctx, idOrName)
 	if err != nil {
 		return mapping.Assistant{}, err
 	}
 	return s.describe(ctx, a)
 }
 
-func (c *core) describe(ctx context.Context, a *engine.Agent) (mapping.Assistant, error) {
-	seen, err := c.st.AgentSeen(ctx, a.Name)
-	d := c.itself(a)
+func (dir *Directory) describe(ctx context.Context, a *engine.Agent) (mapping.Assistant, error) {
+	seen, err := dir.st.AgentSeen(ctx, a.Name)
+	d := dir.Itself(a)
 	d.CreatedAt, d.UpdatedAt = seen, seen
 	return d, err
 }
 
-func (s *agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
+func (s *Agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	all, err := s.all(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -148,12 +151,12 @@ func (s *agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.As
 	}
 	sortAgents(list, q)
 	total := len(list)
-	return page(list, q.Offset, q.Limit), total, nil
+	return adapter.PageOf(list, q.Offset, q.Limit), total, nil
 }
 
 // all are the configured agents and the assistants made over them, as far as the
 // principal may use them.
-func (s *agents) all(ctx context.Context) (list []mapping.Assistant, err error) {
+func (s *Agents) all(ctx context.Context) (list []mapping.Assistant, err error) {
 	for name := range s.engine.Config().Agents {
 		a, ok := s.engine.Agent(name)
 		if !ok || !mapping.PrincipalOf(ctx).May(name) {
@@ -208,16 +211,4 @@ func sortAgents(list []mapping.Assistant, q adapter.AgentQuery) {
 		}
 		return cmp.Or(n, strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
 	})
-}
-
-// page cuts a list; a limit of 0 is all.
-func page[T any](list []T, offset, limit int) []T {
-	if offset >= len(list) {
-		return nil
-	}
-	list = list[offset:]
-	if limit > 0 && limit < len(list) {
-		list = list[:limit]
-	}
-	return list
 }

@@ -1,14 +1,16 @@
-package face
+package request
 
 import (
+	"slices"
+
 	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// unasked complains about members whose name is nearly one that a getter asked for in vain, and
+// Unasked complains about members whose name is nearly one that a getter asked for in vain, and
 // tells of the others that none asked for in the answer's header: the documents allow further keys
 // (RunCreate of the Agent Protocol and its kin do not set additionalProperties).
-func (o *fields) unasked() {
+func (o *Fields) Unasked() {
 	if o.answer == nil {
 		return
 	}
@@ -25,11 +27,11 @@ func (o *fields) unasked() {
 // no misspellings of those that do.
 var otherNames = []string{"checkpoint_ns", "thread_ts"}
 
-func (o *fields) unknown(name string) {
+func (o *Fields) unknown(name string) {
 	near := mapping.Misspelt(name, o.wanted)
-	if near == "" || o.sent(near) != nil || oneOf(name, otherNames) {
+	if near == "" || o.Sent(near) != nil || slices.Contains(otherNames, name) {
 		body.Ignored(o.answer, o.path+name)
 		return
 	}
-	o.complain(name, "is no field of this request. Did you mean %s?", o.path+near)
+	o.Complain(name, "is no field of this request. Did you mean %s?", o.path+near)
 }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -8,9 +9,16 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
+// subject is the thread that a command is for, as it stands.
+type subject struct {
+	s      *Server
+	ctx    context.Context
+	thread string
+}
+
 // asker is the run that asked the questions; zero where none is found. Questions that agents have
 // asked each for itself cannot be answered by one run.
-func (c *command) asker(questions []mapping.Interrupt) (asker mapping.Run, err error) {
+func (c *subject) asker(questions []mapping.Interrupt) (asker mapping.Run, err error) {
 	runs, err := c.askers(questions)
 	if err != nil || len(runs) == 0 {
 		return asker, err
@@ -23,14 +31,14 @@ func (c *command) asker(questions []mapping.Interrupt) (asker mapping.Run, err e
 
 // askedBy reports whether one of the questions is an agent's. A question whose run is gone may be
 // any agent's.
-func (c *command) askedBy(agent string, questions []mapping.Interrupt) (bool, error) {
+func (c *subject) askedBy(agent string, questions []mapping.Interrupt) (bool, error) {
 	runs, err := c.askers(questions)
 	return len(runs) == 0 || slices.ContainsFunc(runs, func(r mapping.Run) bool { return r.Agent == agent }), err
 }
 
 // askers are the runs that asked the questions, as far as they are there. A question of a thread
 // of an older version does not say its run: then it is the newest that ended with one.
-func (c *command) askers(questions []mapping.Interrupt) (found []mapping.Run, err error) {
+func (c *subject) askers(questions []mapping.Interrupt) (found []mapping.Run, err error) {
 	for _, q := range questions {
 		if q.Run == "" {
 			return adapter.All(c.s.Service.RunIndex.List(c.ctx, adapter.RunQuery{ThreadID: c.thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}))
@@ -50,4 +58,42 @@ func (c *command) askers(questions []mapping.Interrupt) (found []mapping.Run, er
 // severalAgents reports whether the runs are not all of one agent, with the same settings.
 func severalAgents(runs []mapping.Run) bool {
 	return slices.ContainsFunc(runs, func(r mapping.Run) bool { return r.AssistantID != runs[0].AssistantID })
+}
+
+// questions are those that the thread waits with; none on one that is not there.
+func (c *subject) questions() ([]mapping.Interrupt, error) {
+	found, _, err := c.s.Service.Index.Search(c.ctx, adapter.ThreadQuery{IDs: []string{c.thread}, Limit: 1, NoValues: true})
+	if err != nil {
+		return nil, err
+	}
+	for t, err := range found {
+		if err != nil || t.Status != mapping.ThreadInterrupted {
+			return nil, err
+		}
+		return t.Interrupts, nil
+	}
+	return nil, nil
+}
+
+// newest is the thread's newest run, or no_such_run.
+func (c *subject) newest() (mapping.Run, error) {
+	list, err := adapter.All(c.s.Service.RunIndex.List(c.ctx, adapter.RunQuery{ThreadID: c.thread, Limit: 1}))
+	if err == nil && len(list) == 0 {
+		err = mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has had no run; send run.start first.")
+	}
+	if err != nil {
+		return mapping.Run{}, err
+	}
+	return list[0], nil
+}
+
+// runOr is the run of an id, or the thread's newest one.
+func (c *subject) runOr(id string) (mapping.Run, error) {
+	if id == "" {
+		return c.newest()
+	}
+	if !mapping.IsUUID(id) {
+		return mapping.Run{}, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has no run %q.", id)
+	}
+	return c.s.Service.Runs.Get(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: id})
 }

@@ -10,9 +10,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
+// runTelling is what the agent will be told of a run, and what it will not be told.
+type runTelling struct{ *runBuilder }
+
 // losses notes what of the input an opaque agent will not be told as it was sent, beside
 // what its protocol has no word for.
-func (b *runBuilder) losses(ctx context.Context) error {
+func (b runTelling) losses(ctx context.Context) error {
 	o := b.out.Run.Options
 	if !b.traits.Opaque || o.Resuming && !o.ByMessage {
 		return nil
@@ -31,14 +34,14 @@ func (b *runBuilder) losses(ctx context.Context) error {
 	return err
 }
 
-func (b *runBuilder) lose(field string) {
+func (b runTelling) lose(field string) {
 	o := &b.out.Run.Options
 	o.Losses = append(o.Losses, b.dialects.Losses(b.n.Flavour, []string{field}, b.traits.Capabilities)...)
 }
 
 // cuts reports whether the messages beside the request do not fit into what the agent is told,
 // or are kept from it: by its memory.transcript, or since the request is a mere consent.
-func (b *runBuilder) cuts(ctx context.Context) (bool, error) {
+func (b runTelling) cuts(ctx context.Context) (bool, error) {
 	cfg := b.agent.Config.Memory
 	t := rule.Telling{Mode: rule.Transcript(cfg.Transcript), Current: b.in.Text, Say: sayLong}
 	beside, err := b.besideRequest(ctx)
@@ -60,7 +63,7 @@ func (b *runBuilder) cuts(ctx context.Context) (bool, error) {
 }
 
 // overBudget reports whether what the agent is told is longer than its memory.budget.
-func (b *runBuilder) overBudget(ctx context.Context, t rule.Telling) (bool, error) {
+func (b runTelling) overBudget(ctx context.Context, t rule.Telling) (bool, error) {
 	cfg := b.agent.Config.Memory
 	if b.out.Run.Options.ByMessage { // an answer is told in words, without memory
 		_, cut := t.Prompt(int(cfg.Budget))
@@ -86,7 +89,7 @@ func (b *runBuilder) overBudget(ctx context.Context, t rule.Telling) (bool, erro
 }
 
 // consents reports whether a message only says that the agent may go on: it is told nothing then.
-func (b *runBuilder) consents() bool {
+func (b runTelling) consents() bool {
 	o := b.out.Run.Options
 	if !o.ByMessage {
 		return false
@@ -99,7 +102,7 @@ func (b *runBuilder) consents() bool {
 // agent is to be told. A new task is told the thread's, too; an agent that has asked knows them.
 type beside struct{ sent, told []json.RawMessage }
 
-func (b *runBuilder) besideRequest(ctx context.Context) (list beside, err error) {
+func (b runTelling) besideRequest(ctx context.Context) (list beside, err error) {
 	list.sent, _ = b.in.PartConversation(b.in.Messages)
 	list.told = list.sent
 	if b.thread.Head == "" {
@@ -120,7 +123,7 @@ func (b *runBuilder) besideRequest(ctx context.Context) (list beside, err error)
 }
 
 // memory notes whether the agent is not told all that its memory.namespaces hold.
-func (b *runBuilder) memory(ctx context.Context) error {
+func (b runTelling) memory(ctx context.Context) error {
 	if b.out.Run.Options.Resuming && b.traits.Opaque {
 		return nil // an answer goes to an agent that knows what it was told
 	}
@@ -132,7 +135,7 @@ func (b *runBuilder) memory(ctx context.Context) error {
 }
 
 // crowded reports whether the request leaves a prompt no room for all items.
-func (b *runBuilder) crowded(memory engine.Recalled) bool {
+func (b runTelling) crowded(memory engine.Recalled) bool {
 	cfg := b.agent.Config.Memory
 	if !b.traits.Opaque || cfg.Deliver != "prompt" {
 		return false
@@ -143,7 +146,7 @@ func (b *runBuilder) crowded(memory engine.Recalled) bool {
 
 // recalled is what the agent would be told of the long-term store now. It is read once for a
 // request, and carried along to a run that starts at once.
-func (b *runBuilder) recalled(ctx context.Context) (engine.Recalled, error) {
+func (b runTelling) recalled(ctx context.Context) (engine.Recalled, error) {
 	if b.memories == nil {
 		memory, err := b.recall(ctx)
 		if err != nil {
@@ -154,7 +157,7 @@ func (b *runBuilder) recalled(ctx context.Context) (engine.Recalled, error) {
 	return *b.memories, nil
 }
 
-func (b *runBuilder) recall(ctx context.Context) (engine.Recalled, error) {
+func (b runTelling) recall(ctx context.Context) (engine.Recalled, error) {
 	if len(b.agent.Config.Memory.Namespaces) == 0 {
 		return engine.Recalled{}, nil
 	}
@@ -169,7 +172,7 @@ func (b *runBuilder) recall(ctx context.Context) (engine.Recalled, error) {
 }
 
 // merged are the messages before the request, of the thread and the input.
-func (b *runBuilder) merged(fold *state.Fold) ([]json.RawMessage, error) {
+func (b runTelling) merged(fold *state.Fold) ([]json.RawMessage, error) {
 	after, err := fold.Reduce(b.in.Delta())
 	if err != nil {
 		return nil, err

@@ -1,7 +1,8 @@
-package face
+package selection
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -10,18 +11,18 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// fieldSet is the select option: the keys of each object that are wanted; nil
+// Set is the select option: the keys of each object that are wanted; nil
 // wants all.
-type fieldSet map[string]bool
+type Set map[string]bool
 
-// selection reads a list of names, all of which must be known.
-func selection(names []string, known ...string) (fieldSet, error) {
+// Of reads a list of names, all of which must be known.
+func Of(names []string, known ...string) (Set, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	set := fieldSet{}
+	set := Set{}
 	for _, n := range names {
-		if !oneOf(n, known) {
+		if !slices.Contains(known, n) {
 			return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "select names the unknown field %q.", n)
 		}
 		set[n] = true
@@ -29,8 +30,8 @@ func selection(names []string, known ...string) (fieldSet, error) {
 	return set, nil
 }
 
-// pick writes of an object only what is wanted.
-func (set fieldSet) pick(e *rawjson.Writer, object []byte) {
+// Pick writes of an object only what is wanted.
+func (set Set) Pick(e *rawjson.Writer, object []byte) {
 	if set == nil {
 		e.Raw(object, "{}")
 		return
@@ -45,16 +46,16 @@ func (set fieldSet) pick(e *rawjson.Writer, object []byte) {
 	e.Close('}')
 }
 
-// stateSet is the select option of a thread's state: members of it, and single keys of its
+// State is the select option of a thread's state: members of it, and single keys of its
 // values as values.KEY. Source: ThreadStateSelectField of the LangGraph SDKs.
-type stateSet struct {
-	fieldSet
-	keys fieldSet // nil: the values are wanted whole, or not at all
+type State struct {
+	Set
+	keys Set // nil: the values are wanted whole, or not at all
 }
 
-func stateSelection(names []string) (s stateSet, err error) {
+func OfState(names []string, known ...string) (s State, err error) {
 	var whole []string
-	keys := fieldSet{}
+	keys := Set{}
 	for _, n := range names {
 		if key, ok := strings.CutPrefix(n, "values."); ok && key != "" {
 			keys[key] = true
@@ -62,15 +63,15 @@ func stateSelection(names []string) (s stateSet, err error) {
 			whole = append(whole, n)
 		}
 	}
-	if s.fieldSet, err = selection(whole, stateKeys...); len(keys) > 0 && !s.fieldSet["values"] {
+	if s.Set, err = Of(whole, known...); len(keys) > 0 && !s.Set["values"] {
 		s.keys = keys
 	}
 	return s, err
 }
 
-// write writes what is wanted of a state.
-func (s stateSet) write(e *rawjson.Writer, st adapter.ThreadState) {
-	if s.fieldSet == nil && s.keys == nil {
+// Write writes what is wanted of a state.
+func (s State) Write(e *rawjson.Writer, st adapter.ThreadState) {
+	if s.Set == nil && s.keys == nil {
 		render.State(e, st)
 		return
 	}
@@ -79,9 +80,9 @@ func (s stateSet) write(e *rawjson.Writer, st adapter.ThreadState) {
 	s.pick(e, whole.Bytes)
 }
 
-func (s stateSet) pick(e *rawjson.Writer, state []byte) {
+func (s State) pick(e *rawjson.Writer, state []byte) {
 	if s.keys == nil {
-		s.fieldSet.pick(e, state)
+		s.Set.Pick(e, state)
 		return
 	}
 	members, _ := rawjson.Members(state)
@@ -89,8 +90,8 @@ func (s stateSet) pick(e *rawjson.Writer, state []byte) {
 	for _, m := range members {
 		switch {
 		case m.Name == "values":
-			s.keys.pick(e.Key("values"), m.Value)
-		case s.fieldSet[m.Name]:
+			s.keys.Pick(e.Key("values"), m.Value)
+		case s.Set[m.Name]:
 			e.Name(m.Name).Raw(m.Value, "null")
 		}
 	}

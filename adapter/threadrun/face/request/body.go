@@ -1,4 +1,4 @@
-package face
+package request
 
 import (
 	"bytes"
@@ -12,17 +12,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// readBody reads a request body of JSON, nil when there is none. Content types
+// Read reads a request body of JSON of most bytes, nil when there is none. Content types
 // other than JSON are refused, except text/plain and none at all, which real
 // clients send; the guard of Origin keeps browsers from using them across sites.
-func (s *server) readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, error) {
+func Read(w http.ResponseWriter, r *http.Request, most int64) (json.RawMessage, error) {
 	if err := checkContentType(r.Header); err != nil {
 		if body.Empty(r) {
 			err = nil
 		}
 		return nil, err
 	}
-	raw, err := body.Read(w, r, int64(s.face.Limits.Body))
+	raw, err := body.Read(w, r, most)
 	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
 		return nil, err
 	}
@@ -44,11 +44,11 @@ func checkContentType(h http.Header) error {
 	return mapping.Errorf(mapping.Unsupported, "unsupported_content_type", "The content type must be application/json.")
 }
 
-// parseObject splits a request body. It refuses what is not one JSON object,
+// Parse splits a request body. It refuses what is not one JSON object,
 // invalid UTF-8, names that occur twice, at any depth, and nesting deeper than
 // depth (0: no limit). nil bytes are an empty object.
-func parseObject(raw json.RawMessage, depth int) (*fields, error) {
-	o := &fields{errs: new([]complaint)}
+func Parse(raw json.RawMessage, depth int) (*Fields, error) {
+	o := &Fields{errs: new([]Complaint)}
 	if raw == nil {
 		return o, nil
 	}
@@ -69,8 +69,8 @@ func parseObject(raw json.RawMessage, depth int) (*fields, error) {
 // documented one has a hundred. Objects that are only carried may have any number.
 const mostMembers = 10_000
 
-// splitList splits a list; nil of what is none.
-func splitList(raw json.RawMessage) []json.RawMessage {
+// Elements splits a list; nil of what is none.
+func Elements(raw json.RawMessage) []json.RawMessage {
 	list, err := rawjson.Elements(raw)
 	if err != nil {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/body"
+	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 )
 
 // Members that mean nothing to a request are told of in the answer; those beside what they
@@ -19,14 +20,15 @@ func TestIgnoredFieldsAreTold(t *testing.T) {
 		`{"assistant_id":"a","checkpoint_ns":"","eventId":1,"parentId":2,"thread_ts":"x","ui_config":{}}`: "checkpoint_ns, eventId, parentId, thread_ts, ui_config",
 		`{"assistant_id":"a","command":{"resume":1,"why":2}}`:                                             "command.why",
 	} {
-		o, err := parseObject([]byte(text), 0)
+		o, err := request.Parse([]byte(text), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.answer = http.Header{}
+		told := http.Header{}
+		o.TellIn(told)
 		runBody{o}.read("")
-		if err := o.err(); err != nil || o.answer.Get(body.IgnoredHeader) != want {
-			t.Errorf("%s: told of %q, %v; want %q", text, o.answer.Get(body.IgnoredHeader), err, want)
+		if err := o.Err(); err != nil || told.Get(body.IgnoredHeader) != want {
+			t.Errorf("%s: told of %q, %v; want %q", text, told.Get(body.IgnoredHeader), err, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package service
+package directory
 
 import (
 	"context"
@@ -7,15 +7,24 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// assistants are made over configured agents and kept in the store.
-type assistants struct{ *core }
+// Assistants are made over configured agents and kept in the store.
+type Assistants struct {
+	*Directory
+	deleteThread func(ctx context.Context, id string) error
+}
 
-func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
-	agent, err := s.agent(ctx, n.Graph)
+// NewAssistants has deleteThread remove the threads that go with an assistant.
+func NewAssistants(d *Directory, deleteThread func(ctx context.Context, id string) error) *Assistants {
+	return &Assistants{d, deleteThread}
+}
+
+func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
+	agent, err := s.Agent(ctx, n.Graph)
 	if err != nil {
 		return mapping.Assistant{}, err
 	}
@@ -24,7 +33,7 @@ func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 	}
 	a := mapping.Assistant{
 		ID: n.ID, Graph: agent.Name, Name: n.Name, Description: n.Description,
-		Metadata: object(n.Metadata), Config: object(n.Config), Context: object(n.Context),
+		Metadata: rawjson.OrEmpty(n.Metadata), Config: rawjson.OrEmpty(n.Config), Context: rawjson.OrEmpty(n.Context),
 	}
 	if a.ID == "" {
 		a.ID = mapping.NewAssistantID()
@@ -41,8 +50,8 @@ func (s *assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 }
 
 // configured answers the making of an assistant under the id of a configured agent.
-func (s *assistants) configured(ctx context.Context, name, ifExists string) (mapping.Assistant, error) {
-	agent, err := s.agent(ctx, name)
+func (s *Assistants) configured(ctx context.Context, name, ifExists string) (mapping.Assistant, error) {
+	agent, err := s.Agent(ctx, name)
 	if err != nil || ifExists != "do_nothing" {
 		return mapping.Assistant{}, errTaken(mapping.AssistantID(name))
 	}
@@ -54,12 +63,12 @@ func errTaken(id string) error {
 }
 
 // mine finds an assistant that may be changed.
-func (s *assistants) mine(ctx context.Context, id, doing string) (mapping.Assistant, error) {
+func (s *Assistants) mine(ctx context.Context, id, doing string) (mapping.Assistant, error) {
 	a, ok, err := s.made(ctx, id)
 	if ok || err != nil {
 		return a, err
 	}
-	agent, err := s.agent(ctx, id)
+	agent, err := s.Agent(ctx, id)
 	if err != nil {
 		return a, err
 	}
@@ -67,14 +76,14 @@ func (s *assistants) mine(ctx context.Context, id, doing string) (mapping.Assist
 		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Make an assistant over it with POST /assistants.", id, agent.Name, doing)
 }
 
-func (s *assistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
+func (s *Assistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
 	a, err := s.mine(ctx, id, "changing")
 	if err != nil {
 		return a, err
 	}
 	graph := ""
 	if p.Graph != nil {
-		agent, err := s.agent(ctx, *p.Graph)
+		agent, err := s.Agent(ctx, *p.Graph)
 		if err != nil {
 			return a, err
 		}
@@ -106,7 +115,7 @@ func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string
 	return err
 }
 
-func (s *assistants) Delete(ctx context.Context, id string, threads bool) error {
+func (s *Assistants) Delete(ctx context.Context, id string, threads bool) error {
 	a, err := s.mine(ctx, id, "deleting")
 	if err != nil {
 		return err
@@ -118,11 +127,10 @@ func (s *assistants) Delete(ctx context.Context, id string, threads bool) error 
 }
 
 // deleteThreads removes the threads that an assistant was used on.
-func (s *assistants) deleteThreads(ctx context.Context, id string) error {
-	threads := &threads{s.core}
+func (s *Assistants) deleteThreads(ctx context.Context, id string) error {
 	list, _, err := s.st.Threads(ctx, store.ThreadQuery{Metadata: json.RawMessage(fmt.Sprintf(`{"assistant_id":%q}`, id))})
 	for _, t := range list {
-		if err := threads.Delete(ctx, t.ID); err != nil && mapping.Classify(err).Class != mapping.NotFound {
+		if err := s.deleteThread(ctx, t.ID); err != nil && mapping.Classify(err).Class != mapping.NotFound {
 			return err
 		}
 	}
@@ -130,7 +138,7 @@ func (s *assistants) deleteThreads(ctx context.Context, id string) error {
 }
 
 // Versions: a configured agent has the one version that it is configured in.
-func (s *assistants) Versions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
+func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
 	made, ok, err := s.made(ctx, idOrName)
 	if err != nil {
 		return nil, err
@@ -138,14 +146,14 @@ func (s *assistants) Versions(ctx context.Context, idOrName string, q adapter.Ve
 	if ok {
 		return s.st.AssistantVersions(ctx, made.ID, q.Metadata, q.Limit, q.Offset)
 	}
-	a, err := (&agents{core: s.core}).Resolve(ctx, idOrName)
+	a, err := (&Agents{Directory: s.Directory}).Resolve(ctx, idOrName)
 	if err != nil || !matches(a, adapter.AgentQuery{Metadata: q.Metadata}) {
 		return nil, err
 	}
-	return page([]mapping.Assistant{a}, q.Offset, q.Limit), nil
+	return adapter.PageOf([]mapping.Assistant{a}, q.Offset, q.Limit), nil
 }
 
-func (s *assistants) SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error) {
+func (s *Assistants) SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error) {
 	made, ok, err := s.made(ctx, idOrName)
 	if err != nil {
 		return made, err
@@ -154,16 +162,16 @@ func (s *assistants) SetLatest(ctx context.Context, idOrName string, version int
 		a, err := s.st.SetAssistantVersion(ctx, made.ID, version)
 		return s.traits(a), err
 	}
-	a, err := (&agents{core: s.core}).Resolve(ctx, idOrName)
+	a, err := (&Agents{Directory: s.Directory}).Resolve(ctx, idOrName)
 	if err == nil && version != a.Version {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeVersionNotFound, "Assistant %q has no version %d; it is configured, and has version 1 only.", idOrName, version)
 	}
 	return a, err
 }
 
-// over lays a request for a run over the assistant it names: what the request
+// Over lays a request for a run over the assistant it names: what the request
 // does not say, the assistant does.
-func over(n adapter.NewRun, a mapping.Assistant) (adapter.NewRun, error) {
+func Over(n adapter.NewRun, a mapping.Assistant) (adapter.NewRun, error) {
 	var err error
 	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
 		return n, err
@@ -181,4 +189,4 @@ func unlessEmpty(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-var _ adapter.Assistants = (*assistants)(nil)
+var _ adapter.Assistants = (*Assistants)(nil)

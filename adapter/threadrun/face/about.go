@@ -1,0 +1,48 @@
+package face
+
+import (
+	_ "embed"
+	"encoding/json"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// about answers what the bridge says of itself.
+type about struct{ *server }
+
+func (s about) info(w http.ResponseWriter, _ *http.Request) error {
+	var e rawjson.Writer
+	e.Open('{').Key("version").Text(s.face.Version).Key("flags").Open('{')
+	e.Key("assistants").Bool(true).Key("crons").Bool(true).Key("langsmith").Bool(false)
+	e.Key("stream_namespaces").Bool(true)
+	e.Close('}').Key("compatibility").Raw(compatibility, "[]").Close('}')
+	reply(w, http.StatusOK, e.Bytes)
+	return nil
+}
+
+// compatibility is what stock clients were seen to do before this version, as a JSON
+// list; `make compatibility` writes it beside docs/compatibility.md.
+//
+//go:embed compatibility.json
+var compatibility []byte
+
+// limits tells the caller what bounds it, and how much of that is left.
+func (s about) limits(w http.ResponseWriter, r *http.Request) error {
+	answer := struct {
+		Limits []adapter.Limit `json:"limits"`
+	}{[]adapter.Limit{}}
+	if s.svc.Limits != nil {
+		var err error
+		if answer.Limits, err = s.svc.Limits.Limits(r.Context()); err != nil {
+			return err
+		}
+	}
+	body, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, body)
+	return nil
+}

@@ -1,0 +1,152 @@
+package render
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// This file makes what frames hold. Those that tell of an agent's inner life (tasks,
+// checkpoints, debug, events) are made for task/step agents, which have none: the bridge
+// is their graph of one node, run once per step.
+
+// content is an event of a run as the frames of it tell it.
+type content struct {
+	Run mapping.Run
+	e   *state.Entry
+}
+
+func (c *content) point() mapping.Checkpoint {
+	if cp := c.e.Head.Checkpoint; cp != nil {
+		return *cp
+	}
+	return mapping.Checkpoint{}
+}
+
+// checkpoint is {values, metadata, next}.
+func (c *content) checkpoint() []byte {
+	var e rawjson.Writer
+	e.Open('{').Key("values").Raw(c.e.After.JSON(), "{}").Key("metadata")
+	c.checkpointMetadata(&e)
+	e.Key("next").Texts(c.nextNodes()).Close('}')
+	return e.Bytes
+}
+
+func (c *content) nextNodes() []string {
+	if c.e.Head.Next != nil {
+		return c.e.Head.Next
+	}
+	return c.point().Next
+}
+
+func (c *content) checkpointMetadata(e *rawjson.Writer) {
+	cp := c.point()
+	if len(cp.Metadata) > 0 {
+		e.Raw(cp.Metadata, "{}")
+		return
+	}
+	e.Open('{').Key("source").Text(cp.Source).Key("step").Int(int64(cp.Step))
+	e.Key("run_id").Text(c.e.RunID).Key("thread_id").Text(c.Run.ThreadID).Key("parents").Literal("{}").Close('}')
+}
+
+// taskID is the id of the state task that ran: it stood in the checkpoint
+// before this one.
+func (c *content) taskID() string { return mapping.StateTaskID(c.point().Parent) }
+
+// task is a task that starts: the state before it is its input.
+func (c *content) task() []byte {
+	var e rawjson.Writer
+	e.Open('{').Key("id").Text(c.taskID()).Key("name").Text(c.e.Head.Node)
+	e.Key("input").Raw(c.e.Before.JSON(), "{}").Key("triggers").Texts([]string{"branch:to:" + c.e.Head.Node})
+	e.Key("interrupts").Literal("[]").Close('}')
+	return e.Bytes
+}
+
+// taskResult is the same task when it is done.
+func (c *content) taskResult() []byte {
+	var e rawjson.Writer
+	e.Open('{').Key("id").Text(c.taskID()).Key("name").Text(c.e.Head.Node).Key("error")
+	if fault := rule.FaultOf(c.e.Event); fault != "" {
+		e.Text(fault)
+	} else {
+		e.Literal("null")
+	}
+	e.Key("result").Raw(c.e.Data, "{}").Key("interrupts")
+	rule.WriteInterrupts(&e, c.e.Head.Interrupts)
+	e.Close('}')
+	return e.Bytes
+}
+
+func (c *content) debug(kind string, payload []byte) []byte {
+	var e rawjson.Writer
+	e.Open('{').Key("step").Int(int64(c.point().Step)).Key("type").Text(kind)
+	e.Key("timestamp").Time(c.e.At, TimeLayout).Key("payload").Raw(payload, "{}").Close('}')
+	return e.Bytes
+}
+
+func (c *content) debugCheckpoint() []byte {
+	cp := c.point()
+	var e rawjson.Writer
+	e.Open('{').Key("config").Open('{').Key("configurable").Open('{').Key("thread_id").Text(c.Run.ThreadID)
+	e.Key("checkpoint_ns").Text("").Key("checkpoint_id").Text(cp.ID).Key("run_id").Text(c.e.RunID).Close('}').Close('}')
+	e.Key("values").Raw(c.e.After.JSON(), "{}").Key("metadata")
+	c.checkpointMetadata(&e)
+	e.Key("next").Texts(c.nextNodes()).Key("tasks").Literal("[]").Close('}')
+	return c.debug("checkpoint", e.Bytes)
+}
+
+// chainEvent is a LangChain event of the run itself or of one step.
+func (c *content) chainEvent(event, name, key string, data json.RawMessage) []byte {
+	var e rawjson.Writer
+	e.Open('{').Key("event").Text(event).Key("name").Text(name).Key("run_id").Text(c.e.RunID)
+	e.Key("tags").Literal("[]").Key("metadata").Open('{').Key("run_id").Text(c.e.RunID)
+	e.Key("thread_id").Text(c.Run.ThreadID)
+	if c.e.Kind == mapping.KindUpdate {
+		e.Key("langgraph_node").Text(c.e.Head.Node).Key("langgraph_step").Int(int64(c.point().Step))
+	}
+	e.Close('}').Key("data").Open('{')
+	if key != "" {
+		e.Key(key).Raw(data, "null")
+	}
+	e.Close('}').Close('}')
+	return e.Bytes
+}
+
+func (c *content) data() []byte { return c.e.Data }
+
+func (c *content) values() []byte { return c.e.After.JSON() }
+
+// updates is {node: delta}. Data of several nodes that ran in one step is that
+// object already; their names are joined by "+".
+func (c *content) updates() []byte {
+	node := c.e.Head.Node
+	if strings.Contains(node, "+") && joinedKeys(c.e.Data) == node {
+		return c.e.Data
+	}
+	var e rawjson.Writer
+	e.Open('{').Name(node).Raw(c.e.Data, "null").Close('}')
+	return e.Bytes
+}
+
+func (c *content) stepMetadata() []byte {
+	var e rawjson.Writer
+	e.Open('{').Key("langgraph_node").Text(c.e.Head.Node).Key("langgraph_step").Int(int64(c.point().Step))
+	e.Key("run_id").Text(c.e.RunID).Key("thread_id").Text(c.Run.ThreadID).Close('}')
+	return e.Bytes
+}
+
+func joinedKeys(data []byte) string {
+	members, err := rawjson.Members(data)
+	if err != nil {
+		return ""
+	}
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = m.Name
+	}
+	return strings.Join(names, "+")
+}

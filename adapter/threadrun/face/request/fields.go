@@ -1,0 +1,351 @@
+package request
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// Fields is a JSON object of a request, split into its members. Its getters
+// treat null as absent and note complaints, which err reports together.
+type Fields struct {
+	path    string // "" at the top, else "config."
+	members []rawjson.Member
+	wanted  []string    // the names that getters asked for, where answer is not nil
+	asked   uint64      // a bit for each of the first 64 members that were there then
+	answer  http.Header // nil: nothing is told of the other members, see unasked
+	errs    *[]Complaint
+}
+
+// Complaint is one thing that is wrong with a request.
+type Complaint struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// TellIn has err tell in the header of an answer of the members that no getter asked for.
+func (o *Fields) TellIn(answer http.Header) { o.answer, o.wanted = answer, make([]string, 0, 40) }
+
+// Members are the members themselves, as they were sent. This notes none of them as asked for.
+func (o *Fields) Members() []rawjson.Member { return o.members }
+
+// Apart is an object of the same request under a path of its own.
+func (o *Fields) Apart(path string, members ...rawjson.Member) *Fields {
+	return &Fields{path: path, members: members, errs: o.errs}
+}
+
+// Remove takes members out. What was asked for before is forgotten, since the members change places.
+func (o *Fields) Remove(which func(rawjson.Member) bool) {
+	o.asked = 0
+	o.members = slices.DeleteFunc(o.members, which)
+}
+
+// Add adds a member that the request does not have.
+func (o *Fields) Add(m rawjson.Member) { o.members = append(o.members, m) }
+
+// Sent returns a member as it was sent, null included; nil when absent.
+func (o *Fields) Sent(name string) json.RawMessage {
+	if o.answer != nil {
+		o.wanted = append(o.wanted, name)
+	}
+	for i := range o.members {
+		if o.members[i].Name == name {
+			o.asked |= 1 << i
+			return o.members[i].Value
+		}
+	}
+	return nil
+}
+
+// Get returns a member; nil when it is absent or null.
+func (o *Fields) Get(name string) json.RawMessage {
+	v := o.Sent(name)
+	if rawjson.Kind(v) == 'n' {
+		return nil
+	}
+	return v
+}
+
+func (o *Fields) Complain(name, format string, args ...any) {
+	field := o.path + name
+	*o.errs = append(*o.errs, Complaint{field, field + " " + fmt.Sprintf(format, args...)})
+}
+
+// Blame complains of something that is no member, such as a header.
+func (o *Fields) Blame(field, message string) { *o.errs = append(*o.errs, Complaint{field, message}) }
+
+// ErrSoFar is what was wrong up to now, where more is asked for later.
+func (o *Fields) ErrSoFar() error { return Invalid(*o.errs) }
+
+// Err is what was wrong with the object and everything below it, or nil. All members that
+// mean something have been asked for by then.
+func (o *Fields) Err() error {
+	o.Unasked()
+	return Invalid(*o.errs)
+}
+
+func Invalid(list []Complaint) error {
+	if len(list) == 0 {
+		return nil
+	}
+	e := mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s", sentence(list[0].Message))
+	e.Detail = list
+	return e
+}
+
+// sentence is words with its full stop, where it is no question.
+func sentence(words string) string {
+	if strings.HasSuffix(words, "?") {
+		return words
+	}
+	return words + "."
+}
+
+// typed returns a member of one kind; what says how the kind is called.
+func (o *Fields) typed(name string, kind byte, what string) json.RawMessage {
+	v := o.Get(name)
+	if v == nil || rawjson.Kind(v) == kind {
+		return v
+	}
+	o.Complain(name, "must be %s, not %s", what, KindName(v))
+	return nil
+}
+
+func KindName(v json.RawMessage) string {
+	switch rawjson.Kind(v) {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case 't', 'f':
+		return "true or false"
+	default:
+		return "null"
+	}
+}
+
+func (o *Fields) Object(name string) json.RawMessage { return o.typed(name, '{', "an object") }
+func (o *Fields) List(name string) json.RawMessage   { return o.typed(name, '[', "a list") }
+
+// Text returns a member that must be a text, see mapping.IsText; "" when absent.
+func (o *Fields) Text(name string) string {
+	return o.checked(name, Unquote(o.typed(name, '"', "a string")))
+}
+
+// checked complains about what is no text.
+func (o *Fields) checked(name, s string) string {
+	if !mapping.IsText(s) {
+		*o.errs = append(*o.errs, NoText(o.path+name))
+	}
+	return s
+}
+
+func Unquote(v json.RawMessage) string {
+	if rawjson.Kind(v) != '"' {
+		return ""
+	}
+	return rawjson.Unquote(v)
+}
+
+// UUID returns a member that must be a UUID, in lower case.
+func (o *Fields) UUID(name string) string {
+	s := strings.ToLower(o.Text(name))
+	if s != "" && !mapping.IsUUID(s) || o.Get(name) != nil && rawjson.Kind(o.Get(name)) == '"' && s == "" {
+		o.Complain(name, "must be a UUID")
+		return ""
+	}
+	return s
+}
+
+// Enum returns a member that must be one of the allowed strings; "" when absent.
+func (o *Fields) Enum(name string, allowed ...string) string {
+	v := o.typed(name, '"', "a string")
+	if v == nil {
+		return ""
+	}
+	s := Unquote(v)
+	if !slices.Contains(allowed, s) {
+		o.Complain(name, "must be one of %s", strings.Join(allowed, ", "))
+		return ""
+	}
+	return s
+}
+
+// Whole returns a member that must be a whole number from min to max; def when
+// absent.
+func (o *Fields) Whole(name string, def, min, max int) int {
+	v := o.typed(name, '0', "a number")
+	if v == nil {
+		return def
+	}
+	n, ok := wholeNumber(string(v))
+	if !ok || n < min || n > max {
+		o.Complain(name, "must be a whole number from %d to %d", min, max)
+		return def
+	}
+	return n
+}
+
+// wholeNumber reads 3, and 3.0 as some languages write it.
+func wholeNumber(s string) (int, bool) {
+	if i := strings.IndexByte(s, '.'); i > 0 && strings.Trim(s[i+1:], "0") == "" {
+		s = s[:i]
+	}
+	n, err := strconv.Atoi(s)
+	return n, err == nil
+}
+
+// Flag returns a member that must be true or false; def when absent.
+func (o *Fields) Flag(name string, def bool) bool {
+	switch v := o.Get(name); rawjson.Kind(v) {
+	case 0:
+		return def
+	case 't', 'f':
+		return rawjson.Kind(v) == 't'
+	default:
+		o.Complain(name, "must be true or false, not %s", KindName(v))
+		return def
+	}
+}
+
+// Texts returns a member that must be a list of strings; nil when absent.
+func (o *Fields) Texts(name string) []string {
+	v := o.List(name)
+	if v == nil {
+		return nil
+	}
+	out := []string{}
+	for i, e := range Elements(v) {
+		if rawjson.Kind(e) != '"' {
+			o.Complain(name+"."+strconv.Itoa(i), "must be a string, not %s", KindName(e))
+			return nil
+		}
+		out = append(out, o.checked(name+"."+strconv.Itoa(i), Unquote(e)))
+	}
+	return out
+}
+
+// Sub returns a member that must be an object, split; nil when absent.
+func (o *Fields) Sub(name string) *Fields { return o.Within(name, o.Object(name)) }
+
+// Within splits value, an object of this request, under the path of name.
+func (o *Fields) Within(name string, value json.RawMessage) *Fields {
+	if value == nil {
+		return nil
+	}
+	if rawjson.CountMembers(value) > mostMembers {
+		o.Complain(name, "has more than %d keys", mostMembers)
+		return nil
+	}
+	members, err := rawjson.Members(value)
+	if err != nil {
+		return nil // cannot be: the whole body was checked
+	}
+	return &Fields{path: o.path + name + ".", members: members, answer: o.answer, errs: o.errs}
+}
+
+// Needed complains about a member that was not sent.
+func (o *Fields) Needed(name string, v json.RawMessage) json.RawMessage {
+	if o.Get(name) == nil {
+		o.Complain(name, "is needed")
+	}
+	return v
+}
+
+// Name is a text that must not be empty; "" when it is absent.
+func (o *Fields) Name(Name string) string {
+	s := o.Text(Name)
+	if s == "" && rawjson.Kind(o.Get(Name)) == '"' {
+		o.Complain(Name, "must not be empty")
+	}
+	return s
+}
+
+// TextOrTexts reads one string or a list of them; allowed nil allows all.
+func (o *Fields) TextOrTexts(name string, allowed []string) []string {
+	v := o.Get(name)
+	var list []string
+	switch rawjson.Kind(v) {
+	case 0:
+		return nil
+	case '"':
+		list = []string{o.Text(name)}
+	case '[':
+		list = o.Texts(name)
+	default:
+		o.Complain(name, "must be a string or a list of strings, not %s", KindName(v))
+	}
+	for _, s := range list {
+		if allowed != nil && !slices.Contains(allowed, s) {
+			o.Complain(name, "names the unknown mode %q; there are %s", s, strings.Join(allowed, ", "))
+		}
+	}
+	return list
+}
+
+// UnlessEmpty is get, with an empty list or string for nothing.
+func (o *Fields) UnlessEmpty(name string) json.RawMessage {
+	v := o.Get(name)
+	if k := rawjson.Kind(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
+		return nil
+	}
+	return v
+}
+
+// Element splits one element of a list, which must be an object.
+func (o *Fields) Element(list string, i int, raw json.RawMessage) *Fields {
+	name := list + "." + strconv.Itoa(i)
+	if rawjson.Kind(raw) != '{' {
+		o.Complain(name, "must be an object, not %s", KindName(raw))
+		return nil
+	}
+	return o.Within(name, raw)
+}
+
+// TextPointer is nil for a member that is absent.
+func (o *Fields) TextPointer(name string, read func(string) string) *string {
+	if o.Get(name) == nil {
+		return nil
+	}
+	s := read(name)
+	return &s
+}
+
+// SortOf reads sort_by and sort_order.
+func (o *Fields) SortOf(keys ...string) (by string, asc bool) {
+	return o.Enum("sort_by", keys...), o.Enum("sort_order", "asc", "desc") == "asc"
+}
+
+// minutesMost is 95 years: what has no end has no time to live.
+const minutesMost = 50_000_000
+
+func (o *Fields) Minutes(name string) *time.Duration {
+	v := o.typed(name, '0', "a number of minutes")
+	if v == nil {
+		return nil
+	}
+	var n float64
+	if err := json.Unmarshal(v, &n); err != nil || n <= 0 || n > minutesMost {
+		o.Complain(name, "must be a number of minutes above 0, and at most %d", minutesMost)
+		return nil
+	}
+	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // what the store counts in
+	return &d
+}
+
+// NoText is the complaint about what names something and is no mapping.IsText.
+func NoText(field string) Complaint {
+	return Complaint{field, field + " must be UTF-8 without U+0000"}
+}

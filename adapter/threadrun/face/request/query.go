@@ -1,0 +1,114 @@
+package request
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// Query reads the parameters behind the question mark; like fields, it notes
+// complaints. An empty parameter is an absent one.
+type Query struct {
+	values url.Values
+	errs   []Complaint
+}
+
+func (q *Query) Complain(name, text string) {
+	q.errs = append(q.errs, Complaint{name, name + " " + text})
+}
+
+func (q *Query) Err() error { return Invalid(q.errs) }
+
+// Has reports whether a parameter was sent, empty or not.
+func (q *Query) Has(name string) bool { return q.values.Has(name) }
+
+// Repeated are the values of a parameter as they were sent.
+func (q *Query) Repeated(name string) []string { return q.values[name] }
+
+func (q *Query) Text(name string) string { return q.values.Get(name) }
+
+// UUID reads an id; "" when it is absent.
+func (q *Query) UUID(name string) string {
+	id := strings.ToLower(q.values.Get(name))
+	if id != "" && !mapping.IsUUID(id) {
+		q.Complain(name, "must be a UUID")
+		return ""
+	}
+	return id
+}
+
+func (q *Query) Whole(name string, def, min, max int) int {
+	s := q.values.Get(name)
+	if s == "" {
+		return def
+	}
+	n, ok := wholeNumber(s)
+	if !ok || n < min || n > max {
+		q.Complain(name, "must be a whole number from "+strconv.Itoa(min)+" to "+strconv.Itoa(max))
+		return def
+	}
+	return n
+}
+
+// Flag reads 1, true, 0 and false, in any case.
+func (q *Query) Flag(name string) bool {
+	switch strings.ToLower(q.values.Get(name)) {
+	case "", "0", "false":
+		return false
+	case "1", "true":
+		return true
+	default:
+		q.Complain(name, "must be true or false")
+		return false
+	}
+}
+
+func (q *Query) Enum(name string, allowed ...string) string {
+	s := q.values.Get(name)
+	if s != "" && !slices.Contains(allowed, s) {
+		q.Complain(name, "must be one of "+strings.Join(allowed, ", "))
+		return ""
+	}
+	return s
+}
+
+// Texts reads a parameter that may be repeated, be a list with commas, or be a
+// JSON list of strings: SDK versions differ in how they write one.
+func (q *Query) Texts(name string) []string {
+	var out []string
+	for _, v := range q.values[name] {
+		if strings.HasPrefix(v, "[") {
+			out = append(out, q.jsonTexts(name, v)...)
+			continue
+		}
+		for _, part := range strings.Split(v, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}
+
+func (q *Query) jsonTexts(name, v string) []string {
+	var out []string
+	list := Elements([]byte(v))
+	if list == nil {
+		q.Complain(name, "must be a list of strings")
+	}
+	for _, e := range list {
+		if rawjson.Kind(e) != '"' {
+			q.Complain(name, "must be a list of strings")
+			return nil
+		}
+		out = append(out, Unquote(e))
+	}
+	return out
+}
+
+func QueryOf(r *http.Request) *Query { return &Query{values: r.URL.Query()} }

@@ -1,0 +1,40 @@
+package directory
+
+import (
+	"sync/atomic"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// Directory finds the agents and the assistants over them that a caller may name.
+type Directory struct {
+	st     *store.Store
+	engine *engine.Engine
+	called atomic.Pointer[naming]
+}
+
+// New finds agents among those of an engine, and assistants in the store.
+func New(st *store.Store, e *engine.Engine) *Directory { return &Directory{st: st, engine: e} }
+
+// naming is what the agents of a configuration are called as assistants.
+type naming struct {
+	of   *config.Config
+	byID map[string]string // assistant id → config name
+}
+
+// byID maps assistant ids to the names of the agents that are configured now. Read only.
+func (dir *Directory) byID() map[string]string {
+	cfg := dir.engine.Config()
+	if n := dir.called.Load(); n != nil && n.of == cfg {
+		return n.byID
+	}
+	n := &naming{of: cfg, byID: make(map[string]string, len(cfg.Agents))}
+	for name := range cfg.Agents {
+		n.byID[mapping.AssistantID(name)] = name
+	}
+	dir.called.Store(n)
+	return n.byID
+}
