@@ -150,13 +150,13 @@ type ThreadState struct {
 // Runs starts, follows and stops runs.
 type Runs interface {
 	// Start makes a run durable and, when its thread is free, begins it.
-	Start(ctx context.Context, n NewRun) (Started, error)
+	Start(ctx context.Context, n NewRun) (*Started, error)
 	// Again finds the run that a request with the same IdempotencyKey has made on the thread;
-	// false where none has. Another request under the key is Invalid.
-	Again(ctx context.Context, n NewRun) (Started, bool, error)
+	// nil where none has. Another request under the key is Invalid.
+	Again(ctx context.Context, n NewRun) (*Started, error)
 	// StartAll is Start for several runs. What is refused of one refuses all: none is
 	// made.
-	StartAll(ctx context.Context, list []NewRun) ([]Started, error)
+	StartAll(ctx context.Context, list []NewRun) ([]*Started, error)
 	// Get finds a run; ThreadID may be empty.
 	Get(ctx context.Context, ref RunRef) (mapping.Run, error)
 	// Cancel ends the run as interrupted. With opt.Wait it returns when the

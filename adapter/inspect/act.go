@@ -88,7 +88,7 @@ type started struct {
 	Losses   []mapping.Loss `json:"losses,omitempty"`
 }
 
-func startedOf(s adapter.Started) started { return started{s.Run.ID, s.Run.ThreadID, s.Losses} }
+func startedOf(s *adapter.Started) started { return started{s.Run.ID, s.Run.ThreadID, s.Losses} }
 
 // start makes a run and leads to its thread.
 func (i *inspector) start(w http.ResponseWriter, r *http.Request, n adapter.NewRun) error {

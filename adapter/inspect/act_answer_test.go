@@ -45,9 +45,9 @@ func (l lateRuns) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
 	return mapping.Run{ID: "asks", Agent: "a"}, nil
 }
 
-func (l lateRuns) Start(context.Context, adapter.NewRun) (adapter.Started, error) {
+func (l lateRuns) Start(context.Context, adapter.NewRun) (*adapter.Started, error) {
 	l.of.open = false
-	return adapter.Started{}, mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "busy")
+	return nil, mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "busy")
 }
 
 // TestAnAnswerThatComesTooLateSaysWhoWasFirst: also when the question was open as it was looked at.

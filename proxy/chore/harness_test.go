@@ -103,7 +103,7 @@ func (b *bench) close() {
 	b.st = nil
 }
 
-func order(threadID string, s mapping.Strategy) engine.StartRequest {
+func order(threadID string, s mapping.Strategy) *engine.StartRequest {
 	id := mapping.NewID()
 	now := time.Now().UTC()
 	r := mapping.Run{
@@ -111,14 +111,14 @@ func order(threadID string, s mapping.Strategy) engine.StartRequest {
 		Metadata: json.RawMessage(`{}`), Kwargs: json.RawMessage(`{"input":{"messages":[{"type":"human","content":"hi"}]}}`),
 		Flavour: "langgraph",
 	}
-	var o engine.StartRequest
+	o := &engine.StartRequest{}
 	o.New.Run = r
 	o.New.Thread = &mapping.Thread{ID: threadID, Metadata: json.RawMessage(`{}`), Config: json.RawMessage(`{}`), CreatedAt: now, UpdatedAt: now, Status: mapping.ThreadIdle}
 	o.New.Task = &mapping.Task{ID: id, ThreadID: threadID, Agent: "a", AdditionalInput: json.RawMessage(`{}`), CreatedAt: now, UpdatedAt: now}
 	return o
 }
 
-func (b *bench) begin(t *testing.T, o engine.StartRequest) mapping.Run {
+func (b *bench) begin(t *testing.T, o *engine.StartRequest) mapping.Run {
 	t.Helper()
 	c, err := b.Begin(t.Context(), o)
 	if err != nil {

@@ -23,7 +23,7 @@ func bubble(t *testing.T, f func(t *testing.T, path string)) {
 	synctest.Test(t, func(t *testing.T) { f(t, path) })
 }
 
-func passing(o engine.StartRequest) engine.StartRequest {
+func passing(o *engine.StartRequest) *engine.StartRequest {
 	o.New.Run.Options.DeleteAfter = true
 	return o
 }

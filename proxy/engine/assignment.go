@@ -17,14 +17,14 @@ import (
 type assignment struct{ *execution }
 
 // build is everything the backend gets for the run.
-func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (adapter.Assignment, error) {
+func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (*adapter.Assignment, error) {
 	in, err := inputOnce(x.run, x.input)
 	if err != nil {
-		return adapter.Assignment{}, err
+		return nil, err
 	}
 	x.input = nil // it may be large; a further attempt reads it again
 	files := &runFiles{x: x.execution, limit: int64(x.e.Config().Limits.Artifact), none: x.alone && len(in.Files)+in.HeldAttachments() == 0}
-	t := adapter.Assignment{
+	t := &adapter.Assignment{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
 		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
 		After: logged, Open: x.taken,
@@ -37,12 +37,12 @@ func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []m
 		x.rec.given(filesOfUpdate(t.Update))
 	}
 	if t.Link, err = x.link(ctx, traits, logged); err != nil {
-		return t, err
+		return nil, err
 	}
 	if traits.Opaque {
-		err = x.opaque(ctx, &t)
+		err = x.opaque(ctx, t)
 	} else {
-		err = x.stateful(ctx, &t)
+		err = x.stateful(ctx, t)
 	}
 	files.goesOn, files.given = t.Done > 0, t.Uploaded
 	return t, err

@@ -34,37 +34,37 @@ type starter struct {
 }
 
 // Begin makes the run durable and, when its thread and agent are free, starts
-// it. It returns before the run has done anything.
-func (s *starter) Begin(ctx context.Context, o StartRequest) (store.Created, error) {
+// it. It returns before the run has done anything. It completes o, which is used once.
+func (s *starter) Begin(ctx context.Context, o *StartRequest) (*store.Created, error) {
 	if s.e.running.isDraining() {
-		return store.Created{}, errDraining
+		return nil, errDraining
 	}
 	giveBack, err := s.e.allow(ctx, 1)
 	if err != nil {
-		return store.Created{}, err
+		return nil, err
 	}
-	agent, err := s.ready(&o)
+	agent, err := s.ready(o)
 	if err != nil {
 		giveBack(1)
-		return store.Created{}, err
+		return nil, err
 	}
 	claimed := s.claims.begin()
 	defer claimed()
-	created, err := s.e.st.CreateRun(ctx, o.New)
+	created, err := s.e.st.CreateRun(ctx, &o.New)
 	if err != nil || created.Replayed {
 		giveBack(1)
 	}
 	if err != nil {
 		s.giveBack(agent, o.New.Claim)
-		return created, err
+		return nil, err
 	}
-	noteRun(ctx, created.Run)
+	noteRun(ctx, &created.Run)
 	s.begun(agent, o, created)
 	return created, nil
 }
 
 // noteRun says which run was made, and whether it answers a question.
-func noteRun(ctx context.Context, r mapping.Run) {
+func noteRun(ctx context.Context, r *mapping.Run) {
 	mapping.NoteObject(ctx, "thread", r.ThreadID)
 	mapping.NoteObject(ctx, "run", r.ID)
 	if r.Options.Resuming {
@@ -73,7 +73,7 @@ func noteRun(ctx context.Context, r mapping.Run) {
 }
 
 // BeginAll is Begin for several runs, all or none: none begins before all are durable.
-func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Created, error) {
+func (s *starter) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.Created, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -84,8 +84,8 @@ func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cr
 	if err != nil {
 		return nil, err
 	}
-	agents, runs := make([]*Agent, 0, len(list)), make([]store.RunCreation, 0, len(list))
-	refused := func(err error) ([]store.Created, error) {
+	agents, runs := make([]*Agent, 0, len(list)), make([]*store.RunCreation, 0, len(list))
+	refused := func(err error) ([]*store.Created, error) {
 		giveBack(len(list))
 		for i, agent := range agents {
 			s.giveBack(agent, runs[i].Claim)
@@ -93,11 +93,11 @@ func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cr
 		return nil, err
 	}
 	for i := range list {
-		agent, err := s.ready(&list[i])
+		agent, err := s.ready(list[i])
 		if err != nil {
 			return refused(err)
 		}
-		agents, runs = append(agents, agent), append(runs, list[i].New)
+		agents, runs = append(agents, agent), append(runs, &list[i].New)
 	}
 	claimed := s.claims.begin()
 	defer claimed()
@@ -107,14 +107,14 @@ func (s *starter) BeginAll(ctx context.Context, list []StartRequest) ([]store.Cr
 	}
 	giveBack(replayed(created))
 	for i, c := range created {
-		noteRun(ctx, c.Run)
+		noteRun(ctx, &c.Run)
 		s.begun(agents[i], list[i], c)
 	}
 	return created, nil
 }
 
 // replayed is how many of the runs were made by earlier requests.
-func replayed(list []store.Created) (n int) {
+func replayed(list []*store.Created) (n int) {
 	for _, c := range list {
 		if c.Replayed {
 			n++
@@ -180,9 +180,9 @@ func (e *Engine) Freed() { e.dispatch.freed() }
 
 // begun starts the execution of a claimed run, or has the dispatcher look at the
 // pending one.
-func (s *starter) begun(agent *Agent, o StartRequest, c store.Created) {
+func (s *starter) begun(agent *Agent, o *StartRequest, c *store.Created) {
 	if c.Claimed {
-		s.launch(agent, store.Claimed{Run: c.Run, Thread: c.Thread, Fence: c.Fence, Logged: c.Events, Task: taskOf(o)}, o)
+		s.launch(agent, &store.Claimed{Run: c.Run, Thread: c.Thread, Fence: c.Fence, Logged: c.Events, Task: taskOf(o)}, o)
 		return
 	}
 	s.giveBack(agent, o.New.Claim)
@@ -196,7 +196,7 @@ func (s *starter) begun(agent *Agent, o StartRequest, c store.Created) {
 	s.e.dispatch.ring()
 }
 
-func taskOf(o StartRequest) mapping.Task {
+func taskOf(o *StartRequest) mapping.Task {
 	if o.New.Task != nil {
 		return *o.New.Task
 	}

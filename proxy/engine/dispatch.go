@@ -121,7 +121,7 @@ func (d *dispatcher) claimNext(ctx context.Context) (c store.Claimed, ok bool, n
 	if err != nil || agent == nil {
 		return c, false, next, err
 	}
-	d.e.launch(agent, c, StartRequest{})
+	d.e.launch(agent, &c, &StartRequest{})
 	return c, true, next, nil
 }
 

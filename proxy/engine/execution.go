@@ -52,7 +52,7 @@ type execution struct {
 
 // launch starts the execution of a claimed run, on a goroutine of its own. The
 // agent's slot is held.
-func (s *starter) launch(agent *Agent, c store.Claimed, o StartRequest) {
+func (s *starter) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
 	if x, work := s.register(agent, c, o); x != nil {
 		go work()
 	}
@@ -60,7 +60,7 @@ func (s *starter) launch(agent *Agent, c store.Claimed, o StartRequest) {
 
 // register makes the execution of a claimed run known; a call of work, which executes it, must follow.
 // x is nil when the engine has stopped.
-func (s *starter) register(agent *Agent, c store.Claimed, o StartRequest) (x *execution, work func()) {
+func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, work func()) {
 	scope := mapping.WithRequestID(s.e.scope(s.e.root, c.Run), o.requestID)
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
@@ -169,7 +169,7 @@ func (x *execution) callAgent(ctx context.Context, logged []mapping.Event) (iter
 	if err != nil {
 		return nil, traits, err
 	}
-	return backend.Run(ctx, t), traits, nil
+	return backend.Run(ctx, *t), traits, nil
 }
 
 // resume folds what is logged and takes the run's buffer over.

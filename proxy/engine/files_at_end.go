@@ -66,7 +66,7 @@ func (c *canceller) endParked(ctx context.Context, r mapping.Run, how Cancellati
 		return false, nil
 	}
 	c.idle.timers.Cancel(r.ID)
-	x, work := c.e.register(agent, parked, StartRequest{parked: true})
+	x, work := c.e.register(agent, &parked, &StartRequest{parked: true})
 	if x == nil {
 		return false, nil
 	}

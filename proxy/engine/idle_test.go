@@ -21,7 +21,7 @@ func bubble(t *testing.T, f func(t *testing.T, path string)) {
 }
 
 // freely is a run whose steps are handed out while it goes on.
-func freely(o engine.StartRequest) engine.StartRequest {
+func freely(o *engine.StartRequest) *engine.StartRequest {
 	o.New.Run.Options.Stepping = mapping.SteppingFree
 	return o
 }

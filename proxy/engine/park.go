@@ -7,7 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
-	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // Next is what the next step of a parked run is to begin with.
@@ -34,7 +33,7 @@ func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
 		return err
 	}
 	s.e.idle.timers.Cancel(r.ID)
-	s.launch(agent, c, StartRequest{Say: n.Say, OneStep: true, New: store.RunCreation{}, further: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
+	s.launch(agent, &c, &StartRequest{Say: n.Say, OneStep: true, further: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
 	return nil
 }
 

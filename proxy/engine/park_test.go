@@ -45,7 +45,7 @@ func lockstep(n int) *script {
 	return s
 }
 
-func lockstepOrder() engine.StartRequest {
+func lockstepOrder() *engine.StartRequest {
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Run.Options.Stepping = mapping.SteppingLockstep
 	o.OneStep = true

@@ -37,7 +37,7 @@ func TestA5_DisplacedAcrossADeath(t *testing.T) {
 
 			newer := order(thread, strategy).New
 			newer.Run.ThreadID = thread
-			made := createdBy(t, b.path, newer)
+			made := createdBy(t, b.path, &newer)
 			again := open(t, b.path, backend)
 			if out := again.end(t, made); out.Status != mapping.RunSuccess {
 				t.Errorf("the newer run ended %+v", out)
@@ -54,7 +54,7 @@ func TestA5_DisplacedAcrossADeath(t *testing.T) {
 }
 
 // createdBy makes a run as a process does that dies right after.
-func createdBy(t *testing.T, path string, n store.RunCreation) mapping.Run {
+func createdBy(t *testing.T, path string, n *store.RunCreation) mapping.Run {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{}, zap.NewNop())
 	if err != nil {

@@ -20,7 +20,7 @@ func (e *Engine) placeOf(r *mapping.Run) mapping.Trace {
 // traced begins the span of an execution: below the request for a step of a parked run, which the step
 // belongs to, else below the run's own. Of a run that was parked it is only a part: the execution of its
 // first step has ended the run's own span.
-func (x *execution) traced(ctx context.Context, o StartRequest) context.Context {
+func (x *execution) traced(ctx context.Context, o *StartRequest) context.Context {
 	if x.e.tracer == nil {
 		return mapping.WithTrace(ctx, o.trace)
 	}

@@ -17,7 +17,7 @@ func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 	b := open(t, storetest.Schema(t), &script{opaque: true, run: twoSteps})
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Claim = true
-	c, err := b.st.CreateRun(t.Context(), o.New) // the engine hears nothing of it
+	c, err := b.st.CreateRun(t.Context(), &o.New) // the engine hears nothing of it
 	if err != nil || !c.Claimed {
 		t.Fatalf("claimed %v, %v", c.Claimed, err)
 	}
@@ -33,7 +33,7 @@ func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 // looks. The run is not handed back meanwhile: it would be executed twice.
 func TestClaimUnderWayIsNotTakenForANobodys(t *testing.T) {
 	t.Parallel()
-	for name, begin := range map[string]func(*bench, *testing.T, engine.StartRequest) mapping.Run{
+	for name, begin := range map[string]func(*bench, *testing.T, *engine.StartRequest) mapping.Run{
 		"one":   (*bench).begin,
 		"batch": (*bench).beginBatch,
 	} {
@@ -116,9 +116,9 @@ func (b *bench) holdClaim(t *testing.T, w *storetest.Wire, r mapping.Run, contin
 }
 
 // beginBatch begins a batch of one run.
-func (b *bench) beginBatch(t *testing.T, o engine.StartRequest) mapping.Run {
+func (b *bench) beginBatch(t *testing.T, o *engine.StartRequest) mapping.Run {
 	t.Helper()
-	c, err := b.BeginAll(t.Context(), []engine.StartRequest{o})
+	c, err := b.BeginAll(t.Context(), []*engine.StartRequest{o})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,8 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 // so that what could never run is refused now.
 func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (err error) {
 	n.Run.Agent, n.Run.ThreadID = c.AssistantID, c.ThreadID
-	if _, _, err := s.startRequest(ctx, n.Run); err != nil {
+	run := n.Run
+	if _, _, err := s.startRequest(ctx, &run); err != nil {
 		return err
 	}
 	c.Schedule, c.Timezone, c.Enabled, c.Keep, c.End = n.Schedule, n.Timezone, n.Enabled, n.Keep, n.End
@@ -96,7 +97,7 @@ func (c *core) tick(ctx context.Context, cr mapping.Cron) (err error) {
 	if err != nil {
 		return err
 	}
-	o, _, err := c.startRequest(ctx, n)
+	o, _, err := c.startRequest(ctx, &n)
 	if err != nil {
 		return err
 	}

@@ -18,21 +18,24 @@ import (
 )
 
 // startRequest turns a request for a run into a run to be made, or says what is
-// wrong with it. Nothing is written.
-func (c *core) startRequest(ctx context.Context, n adapter.NewRun) (engine.StartRequest, []mapping.Loss, error) {
+// wrong with it. Nothing is written. n is empty behind it, see startRequestFor.
+func (c *core) startRequest(ctx context.Context, n *adapter.NewRun) (*engine.StartRequest, []mapping.Loss, error) {
 	agent, assistant, err := c.Assistant(ctx, n.Agent)
 	if err != nil {
-		return engine.StartRequest{}, nil, err
+		return nil, nil, err
 	}
 	return c.startRequestFor(ctx, agent, assistant, n, nil)
 }
 
-func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Assistant, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, []mapping.Loss, error) {
-	n, err := directory.Over(n, assistant)
+// startRequestFor takes n, which may be large: while the run is made, and executed, nothing but the run
+// refers to what was in it.
+func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Assistant, n *adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, []mapping.Loss, error) {
+	b := &runBuilder{core: c, agent: agent, assistant: assistant, n: *n, now: c.now(), task: task}
+	err := directory.Over(&b.n, assistant)
 	if err != nil {
-		return engine.StartRequest{}, nil, err
+		return nil, nil, err
 	}
-	b := &runBuilder{core: c, agent: agent, assistant: assistant, n: n, now: c.now(), task: task}
+	*n = adapter.NewRun{}
 	b.traits, b.known = agent.Known()
 	if !b.known {
 		if _, b.traits, err = agent.Backend(ctx); err == nil {
@@ -40,9 +43,9 @@ func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assista
 		}
 	}
 	if err := b.build(ctx); err != nil {
-		return engine.StartRequest{}, nil, err
+		return nil, nil, err
 	}
-	o := engine.StartRequest{New: b.out}
+	o := &engine.StartRequest{New: b.out}
 	if !b.out.Run.Options.Resuming {
 		o.Input, o.Memory = &b.in, b.memories
 	}
@@ -50,8 +53,8 @@ func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assista
 }
 
 // PlanTaskRun is startRequest for a run of a task.
-func (c *core) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.NewRun, task *stepping.TaskRun) (engine.StartRequest, error) {
-	o, _, err := c.startRequestFor(ctx, agent, c.Itself(agent), n, task)
+func (c *core) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, error) {
+	o, _, err := c.startRequestFor(ctx, agent, c.Itself(agent), &n, task)
 	return o, err
 }
 

@@ -16,25 +16,24 @@ import (
 // runs starts, follows and stops runs.
 type runs struct{ *core }
 
-func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, error) {
-	p, err := s.prepare(ctx, n)
+func (s *runs) Start(ctx context.Context, n adapter.NewRun) (*adapter.Started, error) {
+	p, err := s.prepare(ctx, &n)
 	if err != nil {
-		return adapter.Started{}, err
+		return nil, err
 	}
 	return s.begin(ctx, p)
 }
 
-func (s *runs) Again(ctx context.Context, n adapter.NewRun) (adapter.Started, bool, error) {
+func (s *runs) Again(ctx context.Context, n adapter.NewRun) (*adapter.Started, error) {
 	return s.again(ctx, n.IdempotencyKey, keyOfRun(ctx, n))
 }
 
-func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]adapter.Started, error) {
-	prepared := make([]prepared, len(list))
+func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]*adapter.Started, error) {
+	prepared := make([]*prepared, len(list))
 	list = slices.Clone(list)
 	for i := range list {
-		n, err := list[i], error(nil)
-		list[i] = adapter.NewRun{} // nothing refers to it while it is ordered: it may be large
-		if prepared[i], err = s.prepare(ctx, n); err != nil {
+		var err error
+		if prepared[i], err = s.prepare(ctx, &list[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -42,91 +41,94 @@ func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]adapter.S
 }
 
 // beginAll begins those that are not there yet, all or none.
-func (s *runs) beginAll(ctx context.Context, list []prepared) ([]adapter.Started, error) {
-	var orders []engine.StartRequest
-	for i := range list {
-		if !list[i].made {
-			orders = append(orders, list[i].order)
+func (s *runs) beginAll(ctx context.Context, list []*prepared) ([]*adapter.Started, error) {
+	var orders []*engine.StartRequest
+	for _, p := range list {
+		if p.before == nil {
+			orders = append(orders, p.order)
 		}
 	}
 	begun, err := s.engine.BeginAll(ctx, orders)
 	if err != nil {
 		return nil, err
 	}
-	started := make([]adapter.Started, len(list))
-	for i := range list {
-		if list[i].made {
-			started[i] = list[i].before
+	started := make([]*adapter.Started, len(list))
+	for i, p := range list {
+		if p.before != nil {
+			started[i] = p.before
 			continue
 		}
-		started[i], begun = list[i].started(begun[0]), begun[1:]
+		started[i], begun = p.started(begun[0]), begun[1:]
 	}
 	return started, nil
 }
 
 // prepared is a run that may begin, or one that the same request has made before.
 type prepared struct {
-	order  engine.StartRequest
+	order  *engine.StartRequest
 	losses []mapping.Loss
-	made   bool
-	before adapter.Started
+	before *adapter.Started // nil: it may begin
 }
 
-func (s *runs) prepare(ctx context.Context, n adapter.NewRun) (p prepared, err error) {
-	key, sent := keyOfRun(ctx, n), n.IdempotencyKey // nothing refers to n while it is ordered: it may be large
-	if p.before, p.made, err = s.again(ctx, sent, key); p.made || err != nil {
-		return p, err
+// prepare takes n: see startRequestFor.
+func (s *runs) prepare(ctx context.Context, n *adapter.NewRun) (*prepared, error) {
+	key, sent := keyOfRun(ctx, *n), n.IdempotencyKey
+	before, err := s.again(ctx, sent, key)
+	if before != nil || err != nil {
+		return &prepared{before: before}, err
 	}
-	if p.order, p.losses, err = s.startRequest(ctx, n); err != nil {
+	order, losses, err := s.startRequest(ctx, n)
+	if err != nil {
 		// The same request may have been served meanwhile: what it was to
 		// answer, or to begin on, is gone then.
-		if before, ok, failed := s.again(ctx, sent, key); ok && failed == nil {
-			return prepared{made: true, before: before}, nil
+		if before, failed := s.again(ctx, sent, key); before != nil && failed == nil {
+			return &prepared{before: before}, nil
 		}
-		return p, err
+		return nil, err
 	}
-	p.order.New.IdempotencyKey, p.order.New.IdempotencyRoute, p.order.New.IdempotencySum = key.Text, key.Route, key.Sum
-	return p, nil
+	order.New.IdempotencyKey, order.New.IdempotencyRoute, order.New.IdempotencySum = key.Text, key.Route, key.Sum
+	return &prepared{order: order, losses: losses}, nil
 }
 
-func (s *runs) begin(ctx context.Context, p prepared) (adapter.Started, error) {
-	if p.made {
+func (s *runs) begin(ctx context.Context, p *prepared) (*adapter.Started, error) {
+	if p.before != nil {
 		return p.before, nil
 	}
 	created, err := s.engine.Begin(ctx, p.order)
 	if err != nil {
-		return adapter.Started{}, err
+		return nil, err
 	}
 	return p.started(created), nil
 }
 
-func (p *prepared) started(b store.Created) adapter.Started {
+func (p *prepared) started(b *store.Created) *adapter.Started {
 	losses := p.losses
 	if b.Replayed {
 		losses = b.Run.Options.Losses
 	}
-	return adapter.Started{Run: b.Run, Losses: losses}
+	return &adapter.Started{Run: b.Run, Losses: losses}
 }
 
 // again finds the run that the same request has made before. It is asked for
 // before anything is refused: by now the thread may be busy with that very run.
-func (s *runs) again(ctx context.Context, sent string, key store.Key) (adapter.Started, bool, error) {
+func (s *runs) again(ctx context.Context, sent string, key store.Key) (*adapter.Started, error) {
 	if err := checkKey(sent); err != nil {
-		return adapter.Started{}, false, err
+		return nil, err
 	}
 	made, ok, err := s.st.Remembered(ctx, key)
 	if err != nil || !ok {
-		return adapter.Started{}, false, err
+		return nil, err
 	}
 	r, err := s.st.Run(ctx, "", made)
 	if err != nil && mapping.Classify(err).Class == mapping.NotFound && mapping.PrincipalOf(ctx).Limited() {
-		return adapter.Started{}, false, nil // maybe another agent's: the request is refused for what it asks for
+		return nil, nil // maybe another agent's: the request is refused for what it asks for
 	}
-	if err == nil {
-		mapping.NoteObject(ctx, "thread", r.ThreadID)
-		mapping.NoteObject(ctx, "run", r.ID)
+	if err != nil {
+		return nil, err
 	}
-	return adapter.Started{Run: r, Losses: r.Options.Losses}, true, err
+	mapping.NoteObject(ctx, "thread", r.ThreadID)
+	mapping.NoteObject(ctx, "run", r.ID)
+	return &adapter.Started{Run: r, Losses: r.Options.Losses}, nil
 }
 
 func (s *runs) Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error) {

@@ -11,7 +11,7 @@ import (
 )
 
 // writes has a run leave files; content "" drops one.
-func (b *bench) writes(c store.Created, files ...string) {
+func (b *bench) writes(c *store.Created, files ...string) {
 	b.t.Helper()
 	did := update(`{"n":1}`)
 	did.Head.Checkpoint.RunID = c.Run.ID
@@ -60,7 +60,7 @@ func TestFilesFollowADeletedRun(t *testing.T) {
 		b.end(third, mapping.RunSuccess)
 		want := map[string]string{"a": "a3", "given": "changed", "same": "other", "c": "c2"}
 		for _, step := range []struct {
-			gone store.Created
+			gone *store.Created
 			then map[string]string
 		}{
 			{third, map[string]string{"a": "a2, again", "given": "changed", "new": "n2", "same": "same", "c": "c2"}},
@@ -102,7 +102,7 @@ func TestFilesRemovedBeforeADeletedRunStayRemoved(t *testing.T) {
 		b.writes(fourth, "a", "a4", "b", "")
 		b.end(fourth, mapping.RunSuccess)
 		for _, step := range []struct {
-			gone store.Created
+			gone *store.Created
 			then map[string]string
 		}{
 			{fourth, map[string]string{"a": "a3", "b": "b3"}},
@@ -184,7 +184,7 @@ func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 			tale := fileTales.Example(seed)
 			n := newThreadRun()
 			n.Run.Options.MayOverlap = true
-			runs := []store.Created{b.create(n)}
+			runs := []*store.Created{b.create(n)}
 			th := runs[0].Thread.ID
 			for range 2 {
 				runs = append(runs, b.create(newRun(th, mapping.StrategyConcurrent)))

@@ -30,7 +30,7 @@ func folded(before []string, st store.State) (list []string) {
 	return list
 }
 
-func (b *bench) push(c store.Created, n int, snapshot string) string {
+func (b *bench) push(c *store.Created, n int, snapshot string) string {
 	b.t.Helper()
 	ev := update(fmt.Sprint(n))
 	a := store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token(`0`), ev}}

@@ -256,7 +256,7 @@ func writeRest(b *bench) {
 	b.ok(b.KeepAgentFact(b.ctx, "echo", "schemas", []byte(`{"input":{}}`)))
 }
 
-func fixtureRun(thread, run string) store.RunCreation {
+func fixtureRun(thread, run string) *store.RunCreation {
 	n := newRun(thread, mapping.StrategyReject)
 	n.Run.ID, n.Task.ID, n.Run.Metadata, n.Run.Kwargs = run, run, []byte(`{"r":1}`), []byte(`{"input":"hi"}`)
 	if thread != fixThread {

@@ -47,24 +47,24 @@ func (b *bench) lags(path string, do func()) bool {
 // that has nothing to write itself.
 func TestWhatIsFlushed(t *testing.T) {
 	t.Parallel()
-	for name, tell := range map[string]func(*bench, store.Created) error{
-		"Flush": func(b *bench, _ store.Created) error { return b.Flush() },
-		"a read of the log": func(b *bench, c store.Created) error {
+	for name, tell := range map[string]func(*bench, *store.Created) error{
+		"Flush": func(b *bench, _ *store.Created) error { return b.Flush() },
+		"a read of the log": func(b *bench, c *store.Created) error {
 			_, err := b.Events(b.ctx, c.Thread.ID, c.Run.ID, 0, 0)
 			return err
 		},
-		"a read of the run":   func(b *bench, c store.Created) error { _, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID); return err },
-		"a read of the state": func(b *bench, c store.Created) error { _, err := b.StateAt(b.ctx, c.Thread.ID, ""); return err },
-		"a run that was made": func(b *bench, _ store.Created) error { b.create(newThreadRun()); return nil },
-		"the end of the run":  func(b *bench, c store.Created) error { b.end(c, mapping.RunSuccess); return nil },
-		"a step handed out": func(b *bench, c store.Created) error {
+		"a read of the run":   func(b *bench, c *store.Created) error { _, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID); return err },
+		"a read of the state": func(b *bench, c *store.Created) error { _, err := b.StateAt(b.ctx, c.Thread.ID, ""); return err },
+		"a run that was made": func(b *bench, _ *store.Created) error { b.create(newThreadRun()); return nil },
+		"the end of the run":  func(b *bench, c *store.Created) error { b.end(c, mapping.RunSuccess); return nil },
+		"a step handed out": func(b *bench, c *store.Created) error {
 			_, err := b.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, store.Reservation{})
 			return err
 		},
-		"a write of nothing":       func(b *bench, _ store.Created) error { return b.DeleteItem(b.ctx, []string{"not", "there"}, "k") },
-		"a write of what is there": func(b *bench, c store.Created) error { return b.RequestStop(b.ctx, c.Run.ID, "cancel") },
+		"a write of nothing":       func(b *bench, _ *store.Created) error { return b.DeleteItem(b.ctx, []string{"not", "there"}, "k") },
+		"a write of what is there": func(b *bench, c *store.Created) error { return b.RequestStop(b.ctx, c.Run.ID, "cancel") },
 		"several that wait":        flushTogether,
-		"a run that was fenced": func(b *bench, c store.Created) error {
+		"a run that was fenced": func(b *bench, c *store.Created) error {
 			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence + 1, Events: []mapping.Event{update(`{}`)}})
 			if !errors.Is(err, record.ErrFenced) {
 				return err
@@ -92,7 +92,7 @@ func TestWhatIsFlushed(t *testing.T) {
 	}
 }
 
-func flushTogether(b *bench, _ store.Created) error {
+func flushTogether(b *bench, _ *store.Created) error {
 	var all sync.WaitGroup
 	errs := make([]error, 20)
 	for i := range errs {

@@ -11,7 +11,7 @@ import (
 )
 
 // hooked ends a fresh run that has a hook.
-func (b *bench) hooked(url string) store.Created {
+func (b *bench) hooked(url string) *store.Created {
 	b.t.Helper()
 	c := b.create(newThreadRun())
 	e := ending(mapping.RunSuccess)

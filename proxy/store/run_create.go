@@ -68,32 +68,32 @@ type Created struct {
 //
 // Run.Base is where the run starts: what is given there or in
 // Options.Checkpoint (unknown: NotFound), else the head at its first claim. A run
-// that starts elsewhere than at the head moves the head there.
-func (s *runs) CreateRun(ctx context.Context, n RunCreation) (c Created, err error) {
+// that starts elsewhere than at the head moves the head there. n is only read.
+func (s *runs) CreateRun(ctx context.Context, n *RunCreation) (made *Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		x := createRunTx{s: s, Tx: t, principal: p, n: n}
-		if err := x.make(); err != nil {
-			return err
-		}
-		c = x.made
-		return nil
+		x := &createRunTx{s: s, Tx: t, principal: p, n: *n}
+		made = &x.made
+		return x.make()
 	})
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
 }
 
 // CreateRuns is CreateRun for several runs in one transaction: what is refused of one
 // refuses all, and none of them begins before all are there.
-func (s *runs) CreateRuns(ctx context.Context, list []RunCreation) (made []Created, err error) {
+func (s *runs) CreateRuns(ctx context.Context, list []*RunCreation) (made []*Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		made = make([]Created, len(list))
+		made = make([]*Created, len(list))
 		for i, n := range list {
-			x := createRunTx{s: s, Tx: t, principal: p, n: n}
+			x := &createRunTx{s: s, Tx: t, principal: p, n: *n}
 			if err := x.make(); err != nil {
 				return err
 			}
-			made[i] = x.made
+			made[i] = &x.made
 		}
 		return nil
 	})

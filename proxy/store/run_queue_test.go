@@ -27,8 +27,8 @@ func (b *bench) claims(full ...string) (ids []string, last store.Claimed, next t
 	}
 }
 
-func created(c store.Claimed) store.Created {
-	return store.Created{Run: c.Run, Thread: c.Thread, Fence: c.Fence}
+func created(c store.Claimed) *store.Created {
+	return &store.Created{Run: c.Run, Thread: c.Thread, Fence: c.Fence}
 }
 
 func TestStrategiesOnABusyThread(t *testing.T) {
@@ -139,7 +139,7 @@ func TestClaimsAreFirstInFirstOut(t *testing.T) {
 		if d := cmp.Diff([]string{want[0], want[1], want[3], want[5]}, ids); d != "" {
 			t.Fatal("one of the busy thread at a time:", d)
 		}
-		b.end(store.Created{Run: mapping.Run{ID: want[0]}, Fence: 1}, mapping.RunSuccess)
+		b.end(&store.Created{Run: mapping.Run{ID: want[0]}, Fence: 1}, mapping.RunSuccess)
 		ids, _, _ = b.claims()
 		if d := cmp.Diff([]string{want[2]}, ids); d != "" {
 			t.Fatal(d)
@@ -169,7 +169,7 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 		if ids, _, _ = b.claims(); len(ids) != 0 {
 			t.Fatal("two at once on a thread")
 		}
-		b.end(store.Created{Run: pass.Run, Fence: 1}, mapping.RunError)
+		b.end(&store.Created{Run: pass.Run, Fence: 1}, mapping.RunError)
 		if ids, _, next = b.claims(); len(ids) != 1 || ids[0] != delayed.Run.ID || !next.IsZero() {
 			t.Fatal(ids, next)
 		}
@@ -192,7 +192,7 @@ func TestEveryQueueLimitHolds(t *testing.T) {
 			b.create(newRun(thread, mapping.StrategyEnqueue))
 			for most := 1; most <= 2; most++ {
 				n, p := newRun(thread, mapping.StrategyEnqueue), mapping.PrincipalOf(b.ctx)
-				limit(&n, &p, most)
+				limit(n, &p, most)
 				_, err := b.CreateRun(mapping.WithPrincipal(b.ctx, p), n)
 				if most == 2 {
 					b.ok(err)
@@ -439,7 +439,7 @@ func TestIdempotencyKeyNamesTheFirstRun(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 		b := open(t, store.Options{Now: clock.now})
-		keyed := func(sum string) store.RunCreation {
+		keyed := func(sum string) *store.RunCreation {
 			n := newThreadRun()
 			n.IdempotencyKey, n.IdempotencyRoute, n.IdempotencySum = "k", "POST /runs", []byte(sum)
 			return n

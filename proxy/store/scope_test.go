@@ -31,7 +31,7 @@ func (b *bench) sees(thread string) bool {
 }
 
 // runOf makes a run of an agent, on a thread or a new one.
-func (b *bench) runOf(agent, thread string) store.Created {
+func (b *bench) runOf(agent, thread string) *store.Created {
 	b.t.Helper()
 	n := newThreadRun()
 	if thread != "" {

@@ -67,27 +67,27 @@ func (b *bench) thread() mapping.Thread {
 }
 
 // newRun is a run of a task of its own on an existing thread.
-func newRun(thread string, strategy mapping.Strategy) store.RunCreation {
+func newRun(thread string, strategy mapping.Strategy) *store.RunCreation {
 	run := mapping.Run{ID: id(), ThreadID: thread, Agent: "echo", AssistantID: "a", Multitask: strategy}
-	return store.RunCreation{Run: run, Task: &mapping.Task{ID: run.ID, Agent: "echo", Input: "hi", HasInput: true}, Claim: true,
+	return &store.RunCreation{Run: run, Task: &mapping.Task{ID: run.ID, Agent: "echo", Input: "hi", HasInput: true}, Claim: true,
 		Events: []mapping.Event{{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}}}}
 }
 
 // newThreadRun is one that makes its thread.
-func newThreadRun() store.RunCreation {
+func newThreadRun() *store.RunCreation {
 	n := newRun(id(), mapping.StrategyReject)
 	n.Thread, n.MustNotExist = &mapping.Thread{ID: n.Run.ThreadID}, true
 	return n
 }
 
-func (b *bench) create(n store.RunCreation) store.Created {
+func (b *bench) create(n *store.RunCreation) *store.Created {
 	b.t.Helper()
 	c, err := b.CreateRun(b.ctx, n)
 	b.ok(err)
 	return c
 }
 
-func (b *bench) append(c store.Created, events ...mapping.Event) []mapping.Event {
+func (b *bench) append(c *store.Created, events ...mapping.Event) []mapping.Event {
 	b.t.Helper()
 	got, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, Events: events})
 	b.ok(err)
@@ -99,7 +99,7 @@ func ending(status mapping.RunStatus) store.End {
 	return store.End{Outcome: o, Thread: o.Thread()}
 }
 
-func (b *bench) end(c store.Created, status mapping.RunStatus) {
+func (b *bench) end(c *store.Created, status mapping.RunStatus) {
 	b.t.Helper()
 	e := ending(status)
 	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &e,

@@ -240,7 +240,7 @@ func TestLastStepOrFollowUp(t *testing.T) {
 		first := b.create(newThreadRun())
 		b.end(first, mapping.RunSuccess)
 		task, newest := first.Run.TaskID, first.Run.ID
-		followUp := func() (store.Created, error) {
+		followUp := func() (*store.Created, error) {
 			n := newRun(first.Run.ThreadID, mapping.StrategyEnqueue)
 			n.Task, n.Run.TaskID, n.Newest = nil, task, &newest
 			n.Run.Options.FollowUp, n.Run.Options.Due = true, 1

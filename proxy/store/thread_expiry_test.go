@@ -185,7 +185,7 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 		young := b.create(newThreadRun())
 		b.append(young, token("1"))
 		b.end(young, mapping.RunSuccess)
-		kinds := func(c store.Created) (n int) {
+		kinds := func(c *store.Created) (n int) {
 			evs, err := b.Events(b.ctx, c.Thread.ID, c.Run.ID, 0, 0)
 			b.ok(err)
 			return len(evs)

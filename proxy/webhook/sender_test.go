@@ -51,7 +51,7 @@ func setup(t *testing.T) *bench {
 func (b *bench) hooked(url string) string {
 	b.t.Helper()
 	id, thread := mapping.NewID(), mapping.NewID()
-	c, err := b.st.CreateRun(b.t.Context(), store.RunCreation{
+	c, err := b.st.CreateRun(b.t.Context(), &store.RunCreation{
 		Run: mapping.Run{ID: id, ThreadID: thread, TaskID: id, Agent: "a"}, Thread: &mapping.Thread{ID: thread},
 		Task: &mapping.Task{ID: id, Agent: "a"}, Claim: true,
 	})

@@ -297,16 +297,16 @@ func (f fakeStates) Forget(_ context.Context, id string) (int, error) {
 
 type fakeRuns struct{ *fake }
 
-func (f fakeRuns) Again(context.Context, adapter.NewRun) (adapter.Started, bool, error) {
-	return adapter.Started{}, false, nil
+func (f fakeRuns) Again(context.Context, adapter.NewRun) (*adapter.Started, error) {
+	return nil, nil
 }
 
-func (f fakeRuns) Start(_ context.Context, n adapter.NewRun) (adapter.Started, error) {
+func (f fakeRuns) Start(_ context.Context, n adapter.NewRun) (*adapter.Started, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastRun = n
 	if f.startErr != nil {
-		return adapter.Started{}, f.startErr
+		return nil, f.startErr
 	}
 	f.note("runs.start")
 	agent := n.Agent
@@ -323,10 +323,10 @@ func (f fakeRuns) Start(_ context.Context, n adapter.NewRun) (adapter.Started, e
 		Options: mapping.RunOptions{StreamModes: n.StreamModes, Subgraphs: n.Subgraphs},
 	}
 	f.addRun(run, -1)
-	return adapter.Started{Run: run, Losses: f.losses}, nil
+	return &adapter.Started{Run: run, Losses: f.losses}, nil
 }
 
-func (f fakeRuns) StartAll(ctx context.Context, list []adapter.NewRun) (out []adapter.Started, err error) {
+func (f fakeRuns) StartAll(ctx context.Context, list []adapter.NewRun) (out []*adapter.Started, err error) {
 	for _, n := range list {
 		st, err := f.Start(ctx, n)
 		if err != nil {

@@ -28,17 +28,17 @@ func (s protocolRoutes) protocol() *protocol.Server {
 var commandFields = []string{"stream_mode", "stream_subgraphs", "if_not_exists"}
 
 // startRun starts a run that a command asks for, as this face's own routes would.
-func (s protocolRoutes) startRun(ctx context.Context, start protocol.Start) (adapter.Started, error) {
+func (s protocolRoutes) startRun(ctx context.Context, start protocol.Start) (*adapter.Started, error) {
 	o, err := request.Parse(start.Payload, s.face.Limits.Depth)
 	if err != nil {
-		return adapter.Started{}, err
+		return nil, err
 	}
 	q := runBody{o}.read(start.Thread)
 	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return slices.Contains(commandFields, name) })
 	q.IdempotencyKey = start.Header.Get(idempotencyKey)
 	q.Retries, q.RetriesSaid = runBody{o}.retries(start.Header)
 	if err := o.Err(); err != nil {
-		return adapter.Started{}, err
+		return nil, err
 	}
 	n := q.take()
 	n.InputAnswers, n.Request = start.Answers, start.Command

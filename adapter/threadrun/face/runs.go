@@ -23,21 +23,21 @@ type runs struct{ *server }
 
 // start reads a request for a run and starts it; the answer's headers are set.
 // tail is what a client that lost the answer may GET below the run's path.
-func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, adapter.Started, error) {
+func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, *adapter.Started, error) {
 	thread := ""
 	if !isStateless(r) {
 		var err error
 		if thread, err = threadOf(r); err != nil {
-			return nil, adapter.Started{}, err
+			return nil, nil, err
 		}
 	}
 	q, err := s.read(w, r, thread)
 	if err != nil {
-		return nil, adapter.Started{}, err
+		return nil, nil, err
 	}
 	started, err := s.svc.Runs.Start(r.Context(), q.take())
 	if err != nil {
-		return nil, adapter.Started{}, err
+		return nil, nil, err
 	}
 	startedHeaders(w.Header(), q, started, tail)
 	return q, started, nil
@@ -46,7 +46,7 @@ func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRe
 // startedHeaders say where the run is. SDKs take both ids out of
 // Content-Location with a greedy pattern, so nothing may follow the run's id;
 // Location is a path they GET to go on after a broken connection.
-func startedHeaders(h http.Header, q *runRequest, st adapter.Started, tail string) {
+func startedHeaders(h http.Header, q *runRequest, st *adapter.Started, tail string) {
 	at := "/runs/" + st.Run.ID
 	if !q.stateless {
 		at = "/threads/" + st.Run.ThreadID + at

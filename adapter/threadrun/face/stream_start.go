@@ -24,9 +24,8 @@ func (s streams) startView(w http.ResponseWriter, r *http.Request) (v *render.Vi
 	if err != nil {
 		return nil, false, err
 	}
-	run := started.Run
-	run.Options.Subgraphs = q.Subgraphs
-	v = render.NewView(&run, render.ModesOf(q.StreamModes), adapter.Cursor{K: -1, Start: true})
+	started.Run.Options.Subgraphs = q.Subgraphs
+	v = render.NewView(&started.Run, render.ModesOf(q.StreamModes), adapter.Cursor{K: -1, Start: true})
 	v.Within(namespaces(r))
 	return v, q.cancel, nil
 }

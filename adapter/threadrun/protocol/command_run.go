@@ -27,32 +27,35 @@ type request struct {
 // begin starts the run that ask makes of the command and of the thread as it stands. A command
 // that came before under the same Idempotency-Key has its run already, and asks nothing of the
 // thread: what it has answered is not open any more.
-func (c *command) begin(ask func() (request, error)) (mapping.Run, error) {
-	if run, made, err := c.again(); made || err != nil {
+func (c *command) begin(ask func() (request, error)) (*mapping.Run, error) {
+	if run, err := c.again(); run != nil || err != nil {
 		return run, err
 	}
 	r, err := ask()
 	if err == nil {
-		return c.start(r)
+		return c.start(&r)
 	}
-	if run, made, failed := c.again(); made && failed == nil { // the same command was carried out meanwhile
+	if run, failed := c.again(); run != nil && failed == nil { // the same command was carried out meanwhile
 		return run, nil
 	}
-	return mapping.Run{}, err
+	return nil, err
 }
 
 // idempotencyKey is the header of commands that are to be carried out once.
 const idempotencyKey = "Idempotency-Key"
 
-// again finds the run that the same command has made before.
-func (c *command) again() (mapping.Run, bool, error) {
+// again finds the run that the same command has made before; nil where none has.
+func (c *command) again() (*mapping.Run, error) {
 	said := c.said()
 	if said == nil {
-		return mapping.Run{}, false, nil
+		return nil, nil
 	}
-	before, made, err := c.s.Service.Runs.Again(c.ctx, adapter.NewRun{ThreadID: c.thread, IdempotencyKey: c.header.Get(idempotencyKey), Request: said})
+	before, err := c.s.Service.Runs.Again(c.ctx, adapter.NewRun{ThreadID: c.thread, IdempotencyKey: c.header.Get(idempotencyKey), Request: said})
+	if before == nil || err != nil {
+		return nil, err
+	}
 	c.losses = append(c.losses, before.Losses...)
-	return before.Run, made, err
+	return &before.Run, nil
 }
 
 // said is what an Idempotency-Key stands for; nil without one. It is the command without its id,
@@ -67,9 +70,9 @@ func (c *command) said() json.RawMessage {
 
 // start starts a run with the further params that a command may have for it. It waits for its
 // turn where the thread is busy, unless the command says otherwise.
-func (c *command) start(r request) (mapping.Run, error) {
+func (c *command) start(r *request) (*mapping.Run, error) {
 	if err := adapter.RoomOf(c.ctx).Short(); err != nil {
-		return mapping.Run{}, err
+		return nil, err
 	}
 	w := &rawjson.Writer{}
 	w.Open('{').Key("assistant_id").Text(r.agent)
@@ -85,8 +88,11 @@ func (c *command) start(r request) (mapping.Run, error) {
 	w.Key("multitask_strategy").Raw(c.get("multitask_strategy"), `"enqueue"`)
 	w.Key("stream_mode").Literal(runModes).Key("stream_subgraphs").Bool(true).Key("if_not_exists").Text("create")
 	started, err := c.s.Start(c.ctx, Start{Thread: c.thread, Header: c.header, Payload: w.Close('}').Bytes, Answers: r.answers, Command: c.said()})
+	if err != nil {
+		return nil, err
+	}
 	c.losses = append(c.losses, started.Losses...)
-	return started.Run, err
+	return &started.Run, nil
 }
 
 // pass writes members of the params that are called the same in the REST API.

@@ -93,11 +93,11 @@ func (w *world) server() *Server {
 	}
 }
 
-func (w *world) start(_ context.Context, asked Start) (adapter.Started, error) {
+func (w *world) start(_ context.Context, asked Start) (*adapter.Started, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.startErr != nil {
-		return adapter.Started{}, w.startErr
+		return nil, w.startErr
 	}
 	w.thread = asked.Thread
 	payload := asked.Payload
@@ -107,7 +107,7 @@ func (w *world) start(_ context.Context, asked Start) (adapter.Started, error) {
 	w.ring()
 	w.payloads, w.headers = append(w.payloads, string(payload)), append(w.headers, asked.Header)
 	run := mapping.Run{ID: uuid(100 + len(w.payloads)), ThreadID: asked.Thread, Agent: "graph", AssistantID: uuid(7)}
-	return adapter.Started{Run: run, Losses: w.losses}, nil
+	return &adapter.Started{Run: run, Losses: w.losses}, nil
 }
 
 func noThread() error {
@@ -226,8 +226,8 @@ func (w worldRuns) Get(_ context.Context, ref adapter.RunRef) (mapping.Run, erro
 	return mapping.Run{}, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "There is no such run.")
 }
 
-func (w worldRuns) Again(context.Context, adapter.NewRun) (adapter.Started, bool, error) {
-	return adapter.Started{}, false, nil
+func (w worldRuns) Again(context.Context, adapter.NewRun) (*adapter.Started, error) {
+	return nil, nil
 }
 
 func (w worldRuns) Events(ctx context.Context, ref adapter.RunRef, _ adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {

@@ -34,4 +34,4 @@ type Start struct {
 
 // Starter starts a run as if its payload had come for the thread: what is said in the REST API
 // of runs holds here.
-type Starter func(ctx context.Context, run Start) (adapter.Started, error)
+type Starter func(ctx context.Context, run Start) (*adapter.Started, error)

@@ -171,13 +171,12 @@ func (s *Assistants) SetLatest(ctx context.Context, idOrName string, version int
 
 // Over lays a request for a run over the assistant it names: what the request
 // does not say, the assistant does.
-func Over(n adapter.NewRun, a mapping.Assistant) (adapter.NewRun, error) {
-	var err error
+func Over(n *adapter.NewRun, a mapping.Assistant) (err error) {
 	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
-		return n, err
+		return err
 	}
 	n.Context, err = rule.MergeContext(unlessEmpty(a.Context), n.Context)
-	return n, err
+	return err
 }
 
 // unlessEmpty is nil for an object without members, so that what was not said
