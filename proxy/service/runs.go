@@ -17,11 +17,11 @@ import (
 type runs struct{ *core }
 
 func (s *runs) Start(ctx context.Context, n adapter.NewRun) (adapter.Started, error) {
-	p, err := s.prepare(ctx, n)
+	p, err := s.plan(ctx, n)
 	if err != nil {
 		return adapter.Started{}, err
 	}
-	return s.begin(ctx, p)
+	return s.startPlanned(ctx, p)
 }
 
 func (s *runs) Again(ctx context.Context, n adapter.NewRun) (adapter.Started, bool, error) {
@@ -29,20 +29,20 @@ func (s *runs) Again(ctx context.Context, n adapter.NewRun) (adapter.Started, bo
 }
 
 func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]adapter.Started, error) {
-	prepared := make([]prepared, len(list))
+	planned := make([]plannedRun, len(list))
 	list = slices.Clone(list)
 	for i := range list {
 		n, err := list[i], error(nil)
-		list[i] = adapter.NewRun{} // nothing refers to it while it is ordered: it may be large
-		if prepared[i], err = s.prepare(ctx, n); err != nil {
+		list[i] = adapter.NewRun{} // nothing refers to it while the run is planned: it may be large
+		if planned[i], err = s.plan(ctx, n); err != nil {
 			return nil, err
 		}
 	}
-	return s.beginAll(ctx, prepared)
+	return s.startAllPlanned(ctx, planned)
 }
 
-// beginAll begins those that are not there yet, all or none.
-func (s *runs) beginAll(ctx context.Context, list []prepared) ([]adapter.Started, error) {
+// startAllPlanned begins those that are not there yet, all or none.
+func (s *runs) startAllPlanned(ctx context.Context, list []plannedRun) ([]adapter.Started, error) {
 	var orders []engine.StartRequest
 	for i := range list {
 		if !list[i].made {
@@ -64,16 +64,16 @@ func (s *runs) beginAll(ctx context.Context, list []prepared) ([]adapter.Started
 	return started, nil
 }
 
-// prepared is a run that may begin, or one that the same request has made before.
-type prepared struct {
+// plannedRun is a run that may begin, or one that the same request has made before.
+type plannedRun struct {
 	order  engine.StartRequest
 	losses []mapping.Loss
 	made   bool
 	before adapter.Started
 }
 
-func (s *runs) prepare(ctx context.Context, n adapter.NewRun) (p prepared, err error) {
-	key, sent := keyOfRun(ctx, n), n.IdempotencyKey // nothing refers to n while it is ordered: it may be large
+func (s *runs) plan(ctx context.Context, n adapter.NewRun) (p plannedRun, err error) {
+	key, sent := keyOfRun(ctx, n), n.IdempotencyKey // nothing refers to n while the run is planned: it may be large
 	if p.before, p.made, err = s.again(ctx, sent, key); p.made || err != nil {
 		return p, err
 	}
@@ -81,7 +81,7 @@ func (s *runs) prepare(ctx context.Context, n adapter.NewRun) (p prepared, err e
 		// The same request may have been served meanwhile: what it was to
 		// answer, or to begin on, is gone then.
 		if before, ok, failed := s.again(ctx, sent, key); ok && failed == nil {
-			return prepared{made: true, before: before}, nil
+			return plannedRun{made: true, before: before}, nil
 		}
 		return p, err
 	}
@@ -89,7 +89,7 @@ func (s *runs) prepare(ctx context.Context, n adapter.NewRun) (p prepared, err e
 	return p, nil
 }
 
-func (s *runs) begin(ctx context.Context, p prepared) (adapter.Started, error) {
+func (s *runs) startPlanned(ctx context.Context, p plannedRun) (adapter.Started, error) {
 	if p.made {
 		return p.before, nil
 	}
@@ -100,7 +100,7 @@ func (s *runs) begin(ctx context.Context, p prepared) (adapter.Started, error) {
 	return p.started(created), nil
 }
 
-func (p *prepared) started(b store.Created) adapter.Started {
+func (p *plannedRun) started(b store.Created) adapter.Started {
 	losses := p.losses
 	if b.Replayed {
 		losses = b.Run.Options.Losses
