@@ -302,7 +302,7 @@ func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) er
 	if err != nil {
 		return err
 	}
-	a.x.countLogged(batch)
+	account{a.x}.countLogged(batch)
 	if w.Relaxed && a.x.buffer.Followed() {
 		if err := a.x.e.st.Flush(); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrUnknown, err) // it is logged, and maybe not for long

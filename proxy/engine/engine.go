@@ -43,12 +43,12 @@ type Chore interface {
 
 // Engine runs runs. Safe for concurrent use.
 type Engine struct {
-	st       *store.Store
-	log      *eventlog.Log
-	settings atomic.Pointer[settings]
-	meter    Meter
-	zap      *zap.Logger
-	chores   []Chore
+	st  *store.Store
+	log *eventlog.Log
+	configured
+	meter  Meter
+	zap    *zap.Logger
+	chores []Chore
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc

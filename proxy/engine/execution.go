@@ -26,14 +26,14 @@ type execution struct {
 	thread mapping.Thread
 	given  json.RawMessage // additional_input of its task
 	fence  int64
-	taken  bool               // was executed before: here before a restart, or by another process
-	from   string             // that process
-	before time.Duration      // how long ago the run began, when it was taken up here
-	began  time.Time          // when this execution did
-	say    *string            // StartRequest.Say
-	alone  bool               // the thread was made with this run
-	next   *Next              // StartRequest.further
-	token  string             // opens the store for the agent; "": it was given none
+	taken  bool          // was executed before: here before a restart, or by another process
+	from   string        // that process
+	before time.Duration // how long ago the run began, when it was taken up here
+	began  time.Time     // when this execution did
+	say    *string       // StartRequest.Say
+	alone  bool          // the thread was made with this run
+	next   *Next         // StartRequest.further
+	token  runToken
 	input  *rule.Input        // StartRequest.Input, until the agent is given it
 	memory *Recalled          // StartRequest.Memory, until the agent is given it
 	told   []mapping.ItemName // what the agent is told of it, until that is logged
@@ -76,9 +76,9 @@ func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *
 		agent.release()
 		return nil, nil
 	}
-	ctx = x.traced(ctx, o)
-	x.countBegin()
-	x.logBegin()
+	ctx = account{x}.traced(ctx, o)
+	account{x}.countBegin()
+	account{x}.logBegin()
 	logged := c.Logged // nothing else of c lives as long as the run
 	return x, func() { x.work(adapter.WithCallKeeper(adapter.WithPermit(ctx, x.stillHolds), x.calls), logged) }
 }
@@ -247,7 +247,7 @@ func (x *execution) consume(ctx context.Context, events iter.Seq2[mapping.Event,
 			x.rec.agree(ev)
 			return ev.Head.Outcome, nil
 		}
-		x.hideToken(&ev)
+		x.token.hideIn(&ev)
 		x.noteTold(&ev)
 		failpoint.Hit(failpoint.EventTaken)
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
@@ -257,7 +257,7 @@ func (x *execution) consume(ctx context.Context, events iter.Seq2[mapping.Event,
 			return nil, err
 		}
 		if ev.Kind == mapping.KindUpdate {
-			x.countResult()
+			account{x}.countResult()
 		}
 		failpoint.Hit(failpoint.EventQueued)
 		if err := x.rec.refused(); err != nil {

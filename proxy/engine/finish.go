@@ -93,7 +93,7 @@ func (d *departure) stopped(ctx context.Context, out *mapping.Outcome) bool {
 // the run as it is: no reader was told that it ended, and the next process picks
 // it up. false: the writing goes on, and the waiting readers have been told.
 func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool) {
-	d.x.hideTokenAt(&out)
+	d.x.token.hideAtEnd(&out)
 	d.tellFault(out)
 	ctx = context.WithoutCancel(ctx)
 	d.x.keepCalls(ctx, out)
@@ -166,8 +166,8 @@ func (d *departure) free() {
 	d.x.e.log.Release(d.x.buffer)
 	d.x.calls.forget()
 	d.x.e.meter.RunEnded(d.x.agent.Name, d.counted(), codeOf(d.outcome))
-	d.x.logLeave(d.counted())
-	d.x.endSpan(d.counted())
+	account{d.x}.logLeave(d.counted())
+	account{d.x}.endSpan(d.counted())
 	d.x.e.release(d.x.agent)
 	close(d.done)
 	d.x.e.running.work.Done()

@@ -133,43 +133,46 @@ func (x assignment) access(ctx context.Context, of grant) (*storeAccess, error) 
 	}
 	var err error
 	of.Tenant, of.Thread = x.run.Tenant, x.run.ThreadID
-	x.token, err = x.e.grants.token(ctx, of)
-	access.Token = x.token
+	access.Token, err = x.e.grants.token(ctx, of)
+	x.token = runToken(access.Token)
 	return access, err
 }
 
-// hideToken takes tokens of runs out of what the agent said, as it may show its own
+// runToken is what opens the store for the agent of one execution; "": it was given none.
+type runToken string
+
+// hideIn takes tokens of runs out of what the agent said, as it may show its own
 // configuration, which clients read and which is kept after the run.
-func (x *execution) hideToken(ev *mapping.Event) {
-	x.hide(&ev.Data)
-	x.hideIn(ev.Head.Interrupts)
+func (t runToken) hideIn(ev *mapping.Event) {
+	t.hide(&ev.Data)
+	t.hideInQuestions(ev.Head.Interrupts)
 	if s := ev.Head.Step; s != nil {
-		x.hide(&s.Output)
-		x.hide(&s.Additional)
+		t.hide(&s.Output)
+		t.hide(&s.Additional)
 	}
 	if c := ev.Head.Checkpoint; c != nil {
-		x.hide(&c.Metadata)
-		x.hide(&c.Tasks)
+		t.hide(&c.Metadata)
+		t.hide(&c.Tasks)
 	}
 }
 
-// hideTokenAt is hideToken of how the run ended.
-func (x *execution) hideTokenAt(end *mapping.Outcome) {
-	x.hideIn(end.Interrupts)
-	if f := end.Fault; f != nil && x.token != "" {
+// hideAtEnd is hideIn of how the run ended.
+func (t runToken) hideAtEnd(end *mapping.Outcome) {
+	t.hideInQuestions(end.Interrupts)
+	if f := end.Fault; f != nil && t != "" {
 		end.Fault = &mapping.Fault{Code: f.Code, Message: string(mapping.HideRunTokens([]byte(f.Message)))}
 	}
 }
 
-func (x *execution) hideIn(asked []mapping.Interrupt) {
+func (t runToken) hideInQuestions(asked []mapping.Interrupt) {
 	for i := range asked {
-		x.hide(&asked[i].Value)
-		x.hide(&asked[i].Schema)
+		t.hide(&asked[i].Value)
+		t.hide(&asked[i].Schema)
 	}
 }
 
-func (x *execution) hide(raw *json.RawMessage) {
-	if x.token != "" {
+func (t runToken) hide(raw *json.RawMessage) {
+	if t != "" {
 		*raw = mapping.HideRunTokens(*raw)
 	}
 }

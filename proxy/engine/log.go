@@ -27,27 +27,27 @@ func (e *Engine) logRun(level zapcore.Level, said string, r *mapping.Run, more .
 }
 
 // logBegin says that this process executes the run from now on.
-func (x *execution) logBegin() {
+func (a account) logBegin() {
 	switch {
-	case x.next != nil: // the end of its first step said that it is parked
-		x.e.logRun(zap.DebugLevel, "a parked run goes on", &x.run)
-	case x.taken:
-		x.e.logRun(zap.InfoLevel, "a run is taken up that another process, or this one before a restart, has left", &x.run, zap.String("from", x.from), zap.Duration("began_before", x.before))
+	case a.x.next != nil: // the end of its first step said that it is parked
+		a.x.e.logRun(zap.DebugLevel, "a parked run goes on", &a.x.run)
+	case a.x.taken:
+		a.x.e.logRun(zap.InfoLevel, "a run is taken up that another process, or this one before a restart, has left", &a.x.run, zap.String("from", a.x.from), zap.Duration("began_before", a.x.before))
 	default:
-		x.e.logRun(zap.InfoLevel, "a run begins", &x.run)
+		a.x.e.logRun(zap.InfoLevel, "a run begins", &a.x.run)
 	}
 }
 
 // logLeave says how the run has left this process.
-func (x *execution) logLeave(status mapping.RunStatus) {
-	steps, took := zap.Int("steps", x.results), zap.Duration("took", x.before+time.Since(x.began))
+func (a account) logLeave(status mapping.RunStatus) {
+	steps, took := zap.Int("steps", a.x.results), zap.Duration("took", a.x.before+time.Since(a.x.began))
 	switch status {
 	case statusParked:
-		x.e.logRun(zap.InfoLevel, "a run is parked until its client asks for the next step", &x.run, steps, took)
+		a.x.e.logRun(zap.InfoLevel, "a run is parked until its client asks for the next step", &a.x.run, steps, took)
 	case statusHandedOver:
-		x.e.logRun(zap.InfoLevel, "a run is handed over: it has not ended, and is taken up by another process or at the next start", &x.run, steps, took)
+		a.x.e.logRun(zap.InfoLevel, "a run is handed over: it has not ended, and is taken up by another process or at the next start", &a.x.run, steps, took)
 	default:
-		x.e.logEnd(&x.run, &x.outcome, steps, took)
+		a.x.e.logEnd(&a.x.run, &a.x.outcome, steps, took)
 	}
 }
 

@@ -6,11 +6,14 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
+// account tells of an execution to those who do not take part in it: the log, metrics and traces.
+type account struct{ x *execution }
+
 // countBegin counts that this process executes the run from now on.
-func (x *execution) countBegin() {
-	x.e.meter.RunStarted(x.agent.Name)
-	if !x.taken && x.next == nil {
-		x.e.meter.RunWaited(x.agent.Name, waited(x.run))
+func (a account) countBegin() {
+	a.x.e.meter.RunStarted(a.x.agent.Name)
+	if !a.x.taken && a.x.next == nil {
+		a.x.e.meter.RunWaited(a.x.agent.Name, waited(a.x.run))
 	}
 }
 
@@ -25,15 +28,15 @@ func waited(r mapping.Run) time.Duration {
 }
 
 // countResult counts an update of the agent.
-func (x *execution) countResult() {
+func (a account) countResult() {
 	now := time.Now()
-	x.e.meter.StepTaken(x.agent.Name, now.Sub(x.stepped))
-	x.results++
-	x.stepped = now
+	a.x.e.meter.StepTaken(a.x.agent.Name, now.Sub(a.x.stepped))
+	a.x.results++
+	a.x.stepped = now
 }
 
 // countLogged counts what was committed.
-func (x *execution) countLogged(batch []piece) {
+func (a account) countLogged(batch []piece) {
 	if len(batch) == 0 {
 		return
 	}
@@ -41,5 +44,5 @@ func (x *execution) countLogged(batch []piece) {
 	for i := range batch {
 		of.add(batch[i].entry.Event)
 	}
-	x.e.meter.EventsLogged(x.agent.Name, of.events, of.bytes)
+	a.x.e.meter.EventsLogged(a.x.agent.Name, of.events, of.bytes)
 }

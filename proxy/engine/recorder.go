@@ -28,13 +28,11 @@ type recorder struct {
 	distance   store.Distance // of the newest state from its snapshot
 	link       mapping.Link   // newest link, merged
 	linked     bool
-	files      map[string]string // path → sum, of what this run wrote as artifacts
-	odd        map[string]bool   // files that were skipped, and said to be
-	brought    []rule.File       // those of the messages that the next input event brings
-	uploaded   mapping.Uploaded  // what the agent was given with the steps of this execution
-	logged     measure
-	fault      error // why the run must not go on
-	told       told
+	changedFiles
+	uploaded mapping.Uploaded // what the agent was given with the steps of this execution
+	logged   measure
+	fault    error // why the run must not go on
+	told     told
 }
 
 // statePoint is where a run's state stands.
@@ -47,7 +45,7 @@ type statePoint struct {
 }
 
 func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *recorder {
-	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.run.Base}, files: map[string]string{}, measured: x.run.Base == ""}
+	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.run.Base}, changedFiles: changedFiles{x: x, files: map[string]string{}}, measured: x.run.Base == ""}
 	for _, ev := range logged {
 		r.noteLogged(ev)
 	}

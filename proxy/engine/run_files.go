@@ -120,10 +120,19 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	return f.x.e.st.SaveArtifact(ctx, a, body, f.limit, true)
 }
 
+// changedFiles are the files that a run brought and made, as far as they became artifacts. It belongs
+// to the execution's goroutine.
+type changedFiles struct {
+	x       *execution
+	files   map[string]string // path → sum, of what this run wrote as artifacts
+	odd     map[string]bool   // files that were skipped, and said to be
+	brought []rule.File       // those of the messages that the next input event brings
+}
+
 // filesOf finds the files that an event changed in the state, writes them as
 // artifacts and names them in the event. What a step agent made is there
 // already (runFiles.Save).
-func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes []store.FileWrite, drop, staged []string) {
+func (c *changedFiles) filesOf(ev *mapping.Event, before, after *state.Fold) (writes []store.FileWrite, drop, staged []string) {
 	switch {
 	case ev.Kind == mapping.KindUpdate && ev.Head.Reduce:
 		return nil, nil, ev.Head.Artifacts
@@ -133,16 +142,16 @@ func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes
 			return nil, nil, nil
 		}
 		list, bad := rule.DecodeFiles(files)
-		r.skipped(bad)
-		return r.writeFiles(ev, list, true)
+		c.skipped(bad)
+		return c.writeFiles(ev, list, true)
 	case ev.Kind == mapping.KindInput:
 		list, _ := rule.ChangedFiles(before, after) // what a client gave was checked
-		list, r.brought = append(list, r.brought...), nil
-		return r.writeFiles(ev, list, false)
+		list, c.brought = append(list, c.brought...), nil
+		return c.writeFiles(ev, list, false)
 	case ev.Kind == mapping.KindState:
 		list, bad := rule.ChangedFiles(before, after)
-		r.skipped(bad)
-		return r.writeFiles(ev, list, true)
+		c.skipped(bad)
+		return c.writeFiles(ev, list, true)
 	}
 	return nil, nil, nil
 }
@@ -152,31 +161,31 @@ const maxOdd = 20
 
 // skipped says once per run which files become no artifacts, as their names or
 // contents cannot be used. They stay in the state; the run has not failed.
-func (r *recorder) skipped(names []string) {
+func (c *changedFiles) skipped(names []string) {
 	for _, name := range names {
-		if r.odd[name] || len(r.odd) == maxOdd {
+		if c.odd[name] || len(c.odd) == maxOdd {
 			continue
 		}
-		if r.odd == nil {
-			r.odd = map[string]bool{}
+		if c.odd == nil {
+			c.odd = map[string]bool{}
 		}
-		r.odd[name] = true
-		r.x.e.zap.Warn("a file of the agent was skipped: its name or its content cannot be used",
-			agentField(r.x.run.Agent), zap.String("run", r.x.run.ID), zap.String("file", name[:min(len(name), 120)]))
+		c.odd[name] = true
+		c.x.e.zap.Warn("a file of the agent was skipped: its name or its content cannot be used",
+			agentField(c.x.run.Agent), zap.String("run", c.x.run.ID), zap.String("file", name[:min(len(name), 120)]))
 	}
 }
 
-func (r *recorder) writeFiles(ev *mapping.Event, list []rule.File, made bool) (writes []store.FileWrite, drop, staged []string) {
+func (c *changedFiles) writeFiles(ev *mapping.Event, list []rule.File, made bool) (writes []store.FileWrite, drop, staged []string) {
 	for _, f := range list {
 		switch {
-		case f.Reference != "" || rule.Excluded(f.Path, r.x.agent.Config.Artifacts.Exclude):
+		case f.Reference != "" || rule.Excluded(f.Path, c.x.agent.Config.Artifacts.Exclude):
 			continue
 		case f.Deleted:
 			drop = append(drop, f.Path)
-			delete(r.files, f.Path)
+			delete(c.files, f.Path)
 			continue
 		}
-		w, fresh := r.fileWrite(ev, f, made)
+		w, fresh := c.fileWrite(ev, f, made)
 		if fresh {
 			writes = append(writes, w)
 			ev.Head.Artifacts = append(ev.Head.Artifacts, w.Artifact.ID)
@@ -187,14 +196,14 @@ func (r *recorder) writeFiles(ev *mapping.Event, list []rule.File, made bool) (w
 
 // fileWrite is fresh unless this run wrote the same bytes under the path, or
 // gave them to the agent itself.
-func (r *recorder) fileWrite(ev *mapping.Event, f rule.File, made bool) (store.FileWrite, bool) {
+func (c *changedFiles) fileWrite(ev *mapping.Event, f rule.File, made bool) (store.FileWrite, bool) {
 	sum := sumOf(f.Content)
-	if r.files[f.Path] == sum {
+	if c.files[f.Path] == sum {
 		return store.FileWrite{}, false
 	}
-	r.files[f.Path] = sum
+	c.files[f.Path] = sum
 	return store.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
-		ID: rule.ArtifactID(r.x.run.ThreadID, f.Path), ThreadID: r.x.run.ThreadID, TaskID: r.x.run.TaskID, Path: f.Path,
+		ID: rule.ArtifactID(c.x.run.ThreadID, f.Path), ThreadID: c.x.run.ThreadID, TaskID: c.x.run.TaskID, Path: f.Path,
 		Size: int64(len(f.Content)), Sum: sum, MIMEType: f.MIMEType, AgentCreated: made, CreatedAt: ev.At, ModifiedAt: ev.At,
 	}}, true
 }
@@ -207,8 +216,8 @@ func sumOf(content []byte) string {
 
 // given notes files that the run's input brought, so that their coming back in
 // the agent's state does not make them the agent's.
-func (r *recorder) given(files []rule.File) {
+func (c *changedFiles) given(files []rule.File) {
 	for _, f := range files {
-		r.files[f.Path] = sumOf(f.Content)
+		c.files[f.Path] = sumOf(f.Content)
 	}
 }

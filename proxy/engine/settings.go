@@ -2,6 +2,7 @@ package engine
 
 import (
 	"maps"
+	"sync/atomic"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -16,6 +17,9 @@ type settings struct {
 	// it began before.
 	slots map[string]*slots
 }
+
+// configured has the settings in force.
+type configured struct{ settings atomic.Pointer[settings] }
 
 func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string]*slots) *settings {
 	s := &settings{cfg: cfg, agents: agents, slots: map[string]*slots{}}
@@ -32,16 +36,16 @@ func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string
 
 // Config is the configuration in force. It is not changed, but may be replaced by another: what is
 // done by several of its keys takes it once.
-func (e *Engine) Config() *config.Config { return e.settings.Load().cfg }
+func (c *configured) Config() *config.Config { return c.settings.Load().cfg }
 
 // Agent returns a configured agent.
-func (e *Engine) Agent(name string) (*Agent, bool) {
-	a, ok := e.settings.Load().agents[name]
+func (c *configured) Agent(name string) (*Agent, bool) {
+	a, ok := c.settings.Load().agents[name]
 	return a, ok
 }
 
 // agent is Agent, or nil.
-func (e *Engine) agent(name string) *Agent { return e.settings.Load().agents[name] }
+func (c *configured) agent(name string) *Agent { return c.settings.Load().agents[name] }
 
 // agentOf is the agent that carries a run out: an execution keeps the one that it began with.
 func (e *Engine) agentOf(r mapping.Run) *Agent {
@@ -52,7 +56,7 @@ func (e *Engine) agentOf(r mapping.Run) *Agent {
 }
 
 // Agents returns the configured agents by name.
-func (e *Engine) Agents() map[string]*Agent { return maps.Clone(e.settings.Load().agents) }
+func (c *configured) Agents() map[string]*Agent { return maps.Clone(c.settings.Load().agents) }
 
 // Reconfigure has everything from now on be done by another configuration and with other agents,
 // which take over the slots of those that had their names. Executions go on with the agent that they

@@ -20,16 +20,16 @@ func (e *Engine) placeOf(r *mapping.Run) mapping.Trace {
 // traced begins the span of an execution: below the request for a step of a parked run, which the step
 // belongs to, else below the run's own. Of a run that was parked it is only a part: the execution of its
 // first step has ended the run's own span.
-func (x *execution) traced(ctx context.Context, o *StartRequest) context.Context {
-	if x.e.tracer == nil {
+func (a account) traced(ctx context.Context, o *StartRequest) context.Context {
+	if a.x.e.tracer == nil {
 		return mapping.WithTrace(ctx, o.trace)
 	}
 	at := o.trace
 	if at.Parent == "" {
-		at = traceOf(&x.run)
+		at = traceOf(&a.x.run)
 	}
-	ctx, x.span = x.e.tracer.Run(mapping.WithTrace(ctx, at), &x.run, o.parked || x.taken && x.oneStep())
-	x.span.Event("begun", "apbridge.run.taken", strconv.FormatBool(x.taken))
+	ctx, a.x.span = a.x.e.tracer.Run(mapping.WithTrace(ctx, at), &a.x.run, o.parked || a.x.taken && a.x.oneStep())
+	a.x.span.Event("begun", "apbridge.run.taken", strconv.FormatBool(a.x.taken))
 	return ctx
 }
 
@@ -42,17 +42,17 @@ func traceOf(r *mapping.Run) mapping.Trace {
 }
 
 // endSpan tells how the run has left. One that is handed over is told of by the process that takes it up.
-func (x *execution) endSpan(status mapping.RunStatus) {
-	if x.span == nil || status == statusHandedOver {
+func (a account) endSpan(status mapping.RunStatus) {
+	if a.x.span == nil || status == statusHandedOver {
 		return
 	}
 	if status == statusParked {
-		x.span.Event("parked")
+		a.x.span.Event("parked")
 	}
-	if n := len(x.outcome.Interrupts); n > 0 {
-		x.span.Event("question", "apbridge.questions", strconv.Itoa(n))
+	if n := len(a.x.outcome.Interrupts); n > 0 {
+		a.x.span.Event("question", "apbridge.questions", strconv.Itoa(n))
 	}
-	x.span.End(endedAs(&x.run, x.outcome, status, x.results))
+	a.x.span.End(endedAs(&a.x.run, a.x.outcome, status, a.x.results))
 }
 
 func endedAs(r *mapping.Run, out mapping.Outcome, status mapping.RunStatus, steps int) trace.Ended {

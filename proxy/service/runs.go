@@ -17,11 +17,11 @@ import (
 type runs struct{ *core }
 
 func (s *runs) Start(ctx context.Context, n adapter.NewRun) (*adapter.Started, error) {
-	p, err := s.prepare(ctx, &n)
+	p, err := s.plan(ctx, &n)
 	if err != nil {
 		return nil, err
 	}
-	return s.begin(ctx, p)
+	return s.startPlanned(ctx, p)
 }
 
 func (s *runs) Again(ctx context.Context, n adapter.NewRun) (*adapter.Started, error) {
@@ -29,19 +29,19 @@ func (s *runs) Again(ctx context.Context, n adapter.NewRun) (*adapter.Started, e
 }
 
 func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]*adapter.Started, error) {
-	prepared := make([]*prepared, len(list))
+	planned := make([]*plannedRun, len(list))
 	list = slices.Clone(list)
 	for i := range list {
 		var err error
-		if prepared[i], err = s.prepare(ctx, &list[i]); err != nil {
+		if planned[i], err = s.plan(ctx, &list[i]); err != nil {
 			return nil, err
 		}
 	}
-	return s.beginAll(ctx, prepared)
+	return s.startAllPlanned(ctx, planned)
 }
 
-// beginAll begins those that are not there yet, all or none.
-func (s *runs) beginAll(ctx context.Context, list []*prepared) ([]*adapter.Started, error) {
+// startAllPlanned begins those that are not there yet, all or none.
+func (s *runs) startAllPlanned(ctx context.Context, list []*plannedRun) ([]*adapter.Started, error) {
 	var orders []*engine.StartRequest
 	for _, p := range list {
 		if p.before == nil {
@@ -63,34 +63,34 @@ func (s *runs) beginAll(ctx context.Context, list []*prepared) ([]*adapter.Start
 	return started, nil
 }
 
-// prepared is a run that may begin, or one that the same request has made before.
-type prepared struct {
+// plannedRun is a run that may begin, or one that the same request has made before.
+type plannedRun struct {
 	order  *engine.StartRequest
 	losses []mapping.Loss
 	before *adapter.Started // nil: it may begin
 }
 
-// prepare takes n: see startRequestFor.
-func (s *runs) prepare(ctx context.Context, n *adapter.NewRun) (*prepared, error) {
+// plan takes n: see startRequestFor.
+func (s *runs) plan(ctx context.Context, n *adapter.NewRun) (*plannedRun, error) {
 	key, sent := keyOfRun(ctx, *n), n.IdempotencyKey
 	before, err := s.again(ctx, sent, key)
 	if before != nil || err != nil {
-		return &prepared{before: before}, err
+		return &plannedRun{before: before}, err
 	}
 	order, losses, err := s.startRequest(ctx, n)
 	if err != nil {
 		// The same request may have been served meanwhile: what it was to
 		// answer, or to begin on, is gone then.
 		if before, failed := s.again(ctx, sent, key); before != nil && failed == nil {
-			return &prepared{before: before}, nil
+			return &plannedRun{before: before}, nil
 		}
 		return nil, err
 	}
 	order.New.IdempotencyKey, order.New.IdempotencyRoute, order.New.IdempotencySum = key.Text, key.Route, key.Sum
-	return &prepared{order: order, losses: losses}, nil
+	return &plannedRun{order: order, losses: losses}, nil
 }
 
-func (s *runs) begin(ctx context.Context, p *prepared) (*adapter.Started, error) {
+func (s *runs) startPlanned(ctx context.Context, p *plannedRun) (*adapter.Started, error) {
 	if p.before != nil {
 		return p.before, nil
 	}
@@ -101,7 +101,7 @@ func (s *runs) begin(ctx context.Context, p *prepared) (*adapter.Started, error)
 	return p.started(created), nil
 }
 
-func (p *prepared) started(b *store.Created) *adapter.Started {
+func (p *plannedRun) started(b *store.Created) *adapter.Started {
 	losses := p.losses
 	if b.Replayed {
 		losses = b.Run.Options.Losses

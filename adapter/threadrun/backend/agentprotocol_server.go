@@ -39,7 +39,7 @@ func (p *plain) step(at phase) (phase, error) {
 	case pickingUp:
 		return p.pickUp()
 	case preparing:
-		return starting, p.prepare()
+		return starting, p.makeThread()
 	case starting:
 		return p.start()
 	case reading:
@@ -66,8 +66,8 @@ func (p *plain) pickUp() (phase, error) {
 	return preparing, nil
 }
 
-// prepare is thread.open: the state goes in by PATCH, else with the input.
-func (p *plain) prepare() error {
+// makeThread is thread.open: the state goes in by PATCH, else with the input.
+func (p *plain) makeThread() error {
 	if p.link.Remote != "" && p.t.Values == nil {
 		return nil
 	}

@@ -88,7 +88,7 @@ func (s *drive) step() (phase, error) {
 	case pickingUp:
 		return s.pickUp()
 	case preparing:
-		return s.prepare()
+		return s.openThread()
 	case making:
 		return starting, s.thread.makeFirst()
 	case replacing:
@@ -138,7 +138,7 @@ func (s *drive) pickUp() (phase, error) {
 	return rejoining, s.began(run.ID)
 }
 
-func (s *drive) prepare() (phase, error) {
+func (s *drive) openThread() (phase, error) {
 	err := s.thread.open()
 	if lostUpstream(err) && s.thread.replace() {
 		return replacing, nil

@@ -24,10 +24,10 @@ type request struct {
 	checkpoint string
 }
 
-// begin starts the run that ask makes of the command and of the thread as it stands. A command
+// startOnce starts the run that ask makes of the command and of the thread as it stands. A command
 // that came before under the same Idempotency-Key has its run already, and asks nothing of the
 // thread: what it has answered is not open any more.
-func (c *command) begin(ask func() (request, error)) (*mapping.Run, error) {
+func (c *command) startOnce(ask func() (request, error)) (*mapping.Run, error) {
 	if run, err := c.again(); run != nil || err != nil {
 		return run, err
 	}
@@ -119,7 +119,7 @@ func (c *command) forkedFrom() string {
 // runStart starts a run; the thread is made where it is not there. Where it waits for an
 // answer, the input is the answer.
 func (c *command) runStart() (func(w *writer), error) {
-	run, err := c.begin(c.asked)
+	run, err := c.startOnce(c.asked)
 	return func(w *writer) { w.text("run_id", run.ID) }, err
 }
 
@@ -159,7 +159,7 @@ func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.Raw
 
 // inputRespond answers one question, or several at once.
 func (c *command) inputRespond() (func(w *writer), error) {
-	_, err := c.begin(c.responded)
+	_, err := c.startOnce(c.responded)
 	return func(*writer) {}, err
 }
 
@@ -244,7 +244,7 @@ func firstText(err error, p *params, name string) (string, error) {
 // middle of a run, so they are the input of the next one. While a question is open it is refused:
 // a run of its own would drop the question, or answer it unasked.
 func (c *command) inputInject() (func(w *writer), error) {
-	_, err := c.begin(c.injected)
+	_, err := c.startOnce(c.injected)
 	return func(*writer) {}, err
 }
 
@@ -271,7 +271,7 @@ func (c *command) injected() (request, error) {
 
 // stateFork runs on from an earlier checkpoint.
 func (c *command) stateFork() (func(w *writer), error) {
-	run, err := c.begin(c.forked)
+	run, err := c.startOnce(c.forked)
 	return func(w *writer) { w.text("run_id", run.ID).text("thread_id", c.thread) }, err
 }
 

@@ -49,7 +49,7 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 // tell has the events of an entry emitted. What is left of a run that was deleted is skipped.
 func (s *Server) tell(ctx context.Context, t *translator, thread string, e *state.Entry) error {
 	if !t.knows(e.RunID) {
-		err := s.begin(ctx, t, adapter.RunRef{ThreadID: thread, RunID: e.RunID})
+		err := s.introduce(ctx, t, adapter.RunRef{ThreadID: thread, RunID: e.RunID})
 		if isNotFound(err) {
 			return nil
 		}
@@ -61,12 +61,12 @@ func (s *Server) tell(ctx context.Context, t *translator, thread string, e *stat
 	return nil
 }
 
-// begin makes a run known. It is apart from tell for the stack of goroutines that follow a
+// introduce makes a run known. It is apart from tell for the stack of goroutines that follow a
 // thread: runs are large, and a stack keeps the room of the deepest call.
-func (s *Server) begin(ctx context.Context, t *translator, ref adapter.RunRef) error {
+func (s *Server) introduce(ctx context.Context, t *translator, ref adapter.RunRef) error {
 	run, err := s.Service.Runs.Get(ctx, ref)
 	if err == nil {
-		t.begin(run)
+		t.beginRun(run)
 	}
 	return err
 }
@@ -77,7 +77,7 @@ func (s *Server) treeOf(ctx context.Context, run mapping.Run) (*tree, string, er
 	defer stop()
 	status := statusRunning
 	t := newTranslator(func(ev *event, _ place) {})
-	t.begin(run)
+	t.beginRun(run)
 	v := t.runs[run.ID]
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	for e, err := range s.Service.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}, stop) {

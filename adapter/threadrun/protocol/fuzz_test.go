@@ -27,7 +27,7 @@ func FuzzMessages(f *testing.F) {
 				framed(t, member(member(line, "params"), "data"), open, begun)
 			}
 		})
-		tr.begin(runOf(1, "graph"))
+		tr.beginRun(runOf(1, "graph"))
 		for i, chunk := range [][]byte{one, two, one} {
 			data := append(append([]byte("["), chunk...), []byte(`,{"langgraph_checkpoint_ns":"a:1"}]`)...)
 			tr.entry(&state.Entry{Event: mapping.Event{Seq: int64(i + 1), RunID: uuid(101), Kind: mapping.KindDelta, Data: data}})

@@ -52,12 +52,12 @@ func (k *socket) subscribe(c *command, after *func()) (func(w *writer), error) {
 		return nil, invalid("A connection may have %d subscriptions. End one first.", mostSubscriptions)
 	}
 	id := subscriptionID(f)
-	*after = func() { k.begin(map[string]filter{id: f}) }
+	*after = func() { k.beginSubscriptions(map[string]filter{id: f}) }
 	return func(w *writer) { w.text("subscription_id", id) }, nil
 }
 
-// begin begins subscriptions that the client knows by now.
-func (k *socket) begin(list map[string]filter) {
+// beginSubscriptions begins those that the client knows by now.
+func (k *socket) beginSubscriptions(list map[string]filter) {
 	k.halt()
 	k.mu.Lock()
 	for id, f := range list {
@@ -116,7 +116,7 @@ func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 		f.since = since
 		list[id] = f
 	}
-	*after = func() { k.begin(list) }
+	*after = func() { k.beginSubscriptions(list) }
 	return func(w *writer) { w.Key("restored").Bool(len(ids) > 0) }, nil
 }
 

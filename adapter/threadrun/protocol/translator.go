@@ -22,8 +22,8 @@ func newTranslator(emit func(ev *event, at place)) *translator {
 // knows reports whether the run was seen before.
 func (t *translator) knows(runID string) bool { return runID == "" || t.runs[runID] != nil }
 
-// begin makes a run known, before its first entry.
-func (t *translator) begin(run mapping.Run) {
+// beginRun makes a run known, before its first entry.
+func (t *translator) beginRun(run mapping.Run) {
 	t.runs[run.ID] = &runView{
 		out: t.out, points: t.points, run: run,
 		asked: map[string]bool{}, messages: newTranscript(), tree: newTree(run.Agent),
