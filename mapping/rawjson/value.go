@@ -40,6 +40,17 @@ func IsNull(b json.RawMessage) bool {
 	return len(b) == 0 || string(b) == "null"
 }
 
+// ScalarText is a string or number as text, "" for anything else.
+func ScalarText(b json.RawMessage) string {
+	if text, ok := Text(b); ok {
+		return text
+	}
+	if IsNumber(b) {
+		return string(b)
+	}
+	return ""
+}
+
 // OrEmpty is an object, which is empty where nothing or null was said.
 func OrEmpty(b json.RawMessage) json.RawMessage {
 	if len(b) == 0 || string(b) == "null" {

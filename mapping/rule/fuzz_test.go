@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/state"
 )
@@ -136,7 +137,7 @@ func FuzzFilter(f *testing.F) {
 	f.Add([]byte(`{"a":1}`), []byte(`{"$or":[{"a":1},{"$and":[{"b":{"$ne":2}}]}]}`))
 	f.Add([]byte(`{"memory":[{"namespace":["a"],"key":"k","value":{}}]}`), []byte(`{"a":[{"b":1}]}`))
 	f.Fuzz(func(t *testing.T, value, filter []byte) {
-		read, err := ParseFilter(filter)
+		read, err := itemquery.ParseFilter(filter)
 		if err != nil && mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("%v is not Invalid", err)
 		}

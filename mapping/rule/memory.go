@@ -112,26 +112,15 @@ func expandLabel(label string, metadata, configurable json.RawMessage) (string, 
 
 func templateValue(name string, metadata, configurable json.RawMessage) string {
 	if key, ok := strings.CutPrefix(name, "metadata."); ok {
-		return scalarText(rawjson.Get(metadata, key))
+		return rawjson.ScalarText(rawjson.Get(metadata, key))
 	}
 	if key, ok := strings.CutPrefix(name, "configurable."); ok {
-		return scalarText(rawjson.Get(configurable, key))
+		return rawjson.ScalarText(rawjson.Get(configurable, key))
 	}
-	if text := scalarText(rawjson.Get(configurable, name)); text != "" {
+	if text := rawjson.ScalarText(rawjson.Get(configurable, name)); text != "" {
 		return text
 	}
-	return scalarText(rawjson.Get(metadata, name))
-}
-
-// scalarText is a string or number as text, "" for anything else.
-func scalarText(b json.RawMessage) string {
-	if text, ok := rawjson.Text(b); ok {
-		return text
-	}
-	if rawjson.IsNumber(b) {
-		return string(b)
-	}
-	return ""
+	return rawjson.ScalarText(rawjson.Get(metadata, name))
 }
 
 // MemoryWrite is one change of the store that a task/step agent asks for.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -44,14 +45,14 @@ func TestFilter(t *testing.T) {
 		{`{"o":{"a":{"$gte":1},"b":2}}`, true}, {`{"o":{"a":{"$gt":1}}}`, false}, {`{"o":{"c":{"$ne":1}}}`, true}, {`{"x":{"c":{"$ne":1}}}`, false}, {`{"n":{"c":{"$exists":false}}}`, false}, {`{"o":{}}`, true}, {`{"s":{}}`, false},
 		{`{"n":{"$exists":true}}`, true}, {`{"x":{"$exists": true }}`, false}, {`{"x":{"$exists":false}}`, true}, {`{"z":{"$exists":true}}`, true}, {`{"n":{"$exists":true,"$gt":9}}`, false},
 	} {
-		if f, err := ParseFilter(asRaw(c.filter)); err != nil || f.Match(asRaw(value)) != c.ok {
+		if f, err := itemquery.ParseFilter(asRaw(c.filter)); err != nil || f.Match(asRaw(value)) != c.ok {
 			t.Errorf("%s: %v, %v", c.filter, !c.ok, err)
 		}
 	}
 	for _, filter := range []string{`[]`, `{"x":{"$regex":"a"}}`, `{"x":{"$eq":1,"a":2}}`, `{"n":{"$lt":1,"$nin":[5]}}`, `{"n":{"$in":5}}`, `{"n":{"$in":{"a":1}}}`, `{"n":{"$exists":1}}`, `{"n":{"$gt":[1]}}`, `{"n":{"$lte":null}}`, `{"a":`,
 		`{"$or":[]}`, `{"$and":[]}`, `{"$or":{"n":5}}`, `{"$or":[5]}`, `{"$or":[null]}`, `{"$and":[{"n":{"$nin":[5]}}]}`, `{"n":{"$or":[{"$gt":1}]}}`,
 		`{"$nor":[{"n":5}]}`, `{"n":5,"$not":{"s":"m"}}`, `{"$and":[{"$eq":5}]}`, `{"o":{"a":{"$near":1}}}`, `{"o":{"a":1,"b":{"$gt":[]}}}`} {
-		if _, err := ParseFilter(asRaw(filter)); mapping.Classify(err).Class != mapping.Invalid {
+		if _, err := itemquery.ParseFilter(asRaw(filter)); mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("ParseFilter(%s): %v, want Invalid", filter, err)
 		}
 	}

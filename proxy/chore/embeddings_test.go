@@ -10,7 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
@@ -39,7 +39,7 @@ func TestItemsBecomeVectors(t *testing.T) {
 	client := embedding.New(cfg, "apbridge/test", zap.NewNop())
 	defer client.CloseIdle()
 	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), store.Options{
-		Synchronous: storetest.Synchronous(), Index: &item.Index{Embed: client, Dims: 8, Mark: "m", Fields: []rule.ItemPath{{}}, Cache: 1 << 20},
+		Synchronous: storetest.Synchronous(), Index: &item.Index{Embed: client, Dims: 8, Mark: "m", Fields: []itemquery.ItemPath{{}}, Cache: 1 << 20},
 	}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)

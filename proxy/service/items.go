@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/item"
@@ -24,7 +25,7 @@ func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 	if err := rule.CheckKey(p.Key); err != nil {
 		return err
 	}
-	if err := rule.CheckItemIndex(p.Index); err != nil {
+	if err := itemquery.CheckItemIndex(p.Index); err != nil {
 		return err
 	}
 	if !s.st.Embeds() && rawjson.Kind(p.Index) == '[' {
@@ -52,7 +53,7 @@ func noteItem(ctx context.Context, namespace []string, key string) {
 func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
 	out := item.Query{Prefix: q.Prefix, Query: q.Query, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset, RefreshTTL: q.RefreshTTL, Lost: q.Lost}
 	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {
-		filter, err := rule.ParseFilter(q.Filter)
+		filter, err := itemquery.ParseFilter(q.Filter)
 		if err != nil {
 			return func(yield func(mapping.Item, error) bool) { yield(mapping.Item{}, err) }
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
@@ -186,7 +187,7 @@ func fixtureIndex(t *testing.T) *item.Index {
 	cfg.Dims, cfg.Embed, cfg.URL = 32, "openai:m", embeddingtest.Serve(t, 32).URL
 	c := embedding.New(cfg, "apbridge/test", zap.NewNop())
 	t.Cleanup(c.CloseIdle)
-	return &item.Index{Embed: c, Dims: cfg.Dims, Mark: "the fixtures' model", Cache: 1 << 20, Fields: []rule.ItemPath{{}}}
+	return &item.Index{Embed: c, Dims: cfg.Dims, Mark: "the fixtures' model", Cache: 1 << 20, Fields: []itemquery.ItemPath{{}}}
 }
 
 // meaning are the keys that a query finds, and whether it was answered by its words alone.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/vectorindex"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -71,7 +71,7 @@ func (s *Chores) unseen(ctx context.Context) (list []*unseenItem, err error) {
 				it := new(unseenItem)
 				var value, index json.RawMessage
 				err := scan(&it.tenant, &it.namespace, &it.key, &it.updated, it.unsealed((*[]byte)(&value), itemValue), (*[]byte)(&index))
-				it.texts = rule.VectorTexts(value, index, s.index.Fields)
+				it.texts = itemquery.VectorTexts(value, index, s.index.Fields)
 				list = append(list, it)
 				read, texts = read+len(value), texts+len(it.texts)
 				return read < bytesTogether && texts < textsTogether, errors.Join(err, ctx.Err())

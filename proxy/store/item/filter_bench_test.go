@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
@@ -41,7 +41,7 @@ func BenchmarkFilterItems(b *testing.B) {
 		"a common word, one of 9":  {[]string{"users"}, `{"more":{"kind":3}}`, "", 10, "remember"},
 		"a common word, few pass":  {[]string{"users"}, `{"more":{"n":{"$gte":99990}}}`, "", 10, "remember"},
 	} {
-		filter, err := rule.ParseFilter(json.RawMessage(c.filter))
+		filter, err := itemquery.ParseFilter(json.RawMessage(c.filter))
 		s.ok(err)
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

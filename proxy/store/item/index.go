@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -20,8 +20,8 @@ type Embedder interface {
 // Index says how items become vectors.
 type Index struct {
 	Embed  Embedder
-	Fields []rule.ItemPath // of items whose PUT names no paths
-	Dims   int             // numbers of a vector
+	Fields []itemquery.ItemPath // of items whose PUT names no paths
+	Dims   int                  // numbers of a vector
 	// Mark is what vectors are of: model, fields and all else that makes them other ones. When
 	// it changes, all are made anew.
 	Mark string

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -107,11 +107,11 @@ func (q Query) narrowest(t *sqldb.Tx, r reach) (best *lookup, err error) {
 // lookup is what the index of members is asked for: single entries, and stretches of it.
 type lookup struct {
 	points    [][]byte
-	stretches []rule.MemberRange
+	stretches []itemquery.MemberRange
 }
 
 // newLookup is nil for what takes too many words to ask for.
-func newLookup(ranges []rule.MemberRange) *lookup {
+func newLookup(ranges []itemquery.MemberRange) *lookup {
 	l := &lookup{points: [][]byte{{}}} // items of too many members to be told apart
 	for _, r := range ranges {
 		if bytes.Equal(r.From, r.To) {

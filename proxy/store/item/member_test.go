@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
@@ -52,7 +52,7 @@ func (f filtering) put(key, value string, ns ...string) {
 // by is a query with a filter.
 func (f filtering) by(filter string, q Query) Query {
 	f.t.Helper()
-	parsed, err := rule.ParseFilter(json.RawMessage(filter))
+	parsed, err := itemquery.ParseFilter(json.RawMessage(filter))
 	f.ok(err)
 	q.Keep, q.Members = parsed.Match, parsed.Members()
 	return q

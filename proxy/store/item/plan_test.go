@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
@@ -31,7 +31,7 @@ func TestSearchesUseTheirIndexes(t *testing.T) {
 	byText := func(q Query) (string, in) {
 		return (&textSearch{Query: q}).statement(&sqldb.Tx{Now: 1}, "word", q.Keep == nil)
 	}
-	members := func(r reach, ranges []rule.MemberRange, prefix ...string) (string, in) {
+	members := func(r reach, ranges []itemquery.MemberRange, prefix ...string) (string, in) {
 		return newLookup(ranges).names(r, prefix)
 	}
 	for name, query := range map[string]func() (string, in){
@@ -42,10 +42,10 @@ func TestSearchesUseTheirIndexes(t *testing.T) {
 		},
 		"a tenant's items": func() (string, in) { return items(reach{}) },
 		"items with a member": func() (string, in) {
-			return members(reach{}, []rule.MemberRange{{From: []byte("a"), To: []byte("a")}, {From: []byte("b"), To: []byte("b")}}, "a")
+			return members(reach{}, []itemquery.MemberRange{{From: []byte("a"), To: []byte("a")}, {From: []byte("b"), To: []byte("b")}}, "a")
 		},
 		"items with members between": func() (string, in) {
-			return members(two, []rule.MemberRange{{From: []byte("a"), To: []byte("b")}})
+			return members(two, []itemquery.MemberRange{{From: []byte("a"), To: []byte("b")}})
 		},
 	} {
 		text, args := query()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -52,7 +52,7 @@ type Put struct {
 type Query struct {
 	Prefix        []string
 	Keep          func(value json.RawMessage) bool // filter decided in Go, must neither use the store nor keep the value; nil: all
-	Members       [][]rule.MemberRange             // what an index may be asked for of what Keep keeps: rule.Filter.Members; nil: nothing
+	Members       [][]itemquery.MemberRange        // what an index may be asked for of what Keep keeps: itemquery.Filter.Members; nil: nothing
 	Query         string                           // what items mean (Options.Index), and the words they have: mapping/textindex
 	SortBy        string                           // "": the best first, or without a query by namespace and key
 	Asc           bool                             // with SortBy; else the last or best come first

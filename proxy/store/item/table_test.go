@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/google/go-cmp/cmp"
@@ -189,7 +189,7 @@ func BenchmarkItems(b *testing.B) {
 		}
 	})
 	b.Run("prefix and filter", func(b *testing.B) {
-		filter, err := rule.ParseFilter([]byte(`{"n":5}`))
+		filter, err := itemquery.ParseFilter([]byte(`{"n":5}`))
 		s.ok(err)
 		for b.Loop() {
 			s.search(item.Query{Prefix: []string{"users", "7"}, Limit: 10, Keep: filter.Match})

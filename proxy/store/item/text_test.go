@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/google/go-cmp/cmp"
@@ -101,7 +101,7 @@ func TestTextSearchFiltersBeforeItScores(t *testing.T) {
 		b.put(fmt.Sprintf("%04d", n), fmt.Sprintf(`{"text":"word word word","rare":%v}`, n == 1400), "n", fmt.Sprint(n%2))
 	}
 	b.put("last", `{"text":"a word in some others, and seldom","rare":true}`, "n", "1")
-	filter, err := rule.ParseFilter(json.RawMessage(`{"rare":true}`))
+	filter, err := itemquery.ParseFilter(json.RawMessage(`{"rare":true}`))
 	b.ok(err)
 	if d := cmp.Diff([]string{"1400", "last"}, b.search(item.Query{Query: "word", Keep: filter.Match, Limit: 10})); d != "" {
 		t.Error(d)
@@ -119,7 +119,7 @@ func TestTextSearchFiltersBeforeItScores(t *testing.T) {
 func TestTextSearchTakesTheSameOfManyEqualItems(t *testing.T) {
 	t.Parallel()
 	const items, scored = 4500, 1000
-	all, err := rule.ParseFilter(json.RawMessage(`{"text":"a word"}`))
+	all, err := itemquery.ParseFilter(json.RawMessage(`{"text":"a word"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestOlderItemsGetTheirTokens(t *testing.T) {
 func TestSearchesRefreshWhatTheyFind(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
-		filter, err := rule.ParseFilter(json.RawMessage(`{"text":"tea"}`))
+		filter, err := itemquery.ParseFilter(json.RawMessage(`{"text":"tea"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestItemsAreSorted(t *testing.T) {
 			clock.at = clock.at.Add(time.Second)
 			b.put(key, map[bool]string{true: `{"text":"tea, odd","odd":true}`, false: `{"text":"tea"}`}[key == "a" || key == "c"], "n", key)
 		}
-		filter, err := rule.ParseFilter(json.RawMessage(`{"odd":true}`))
+		filter, err := itemquery.ParseFilter(json.RawMessage(`{"odd":true}`))
 		b.ok(err)
 		for name, c := range map[string]struct {
 			q    item.Query

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/textindex"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
@@ -44,7 +44,7 @@ func byHand(list []item.Put, q item.Query) (names []string) {
 	}
 	var all []*one
 	for _, p := range list {
-		o := &one{name: fmt.Sprint(p.Item.Namespace, p.Item.Key), bag: textindex.NewBag(rule.ItemTexts(p.Item.Value, p.Index)), count: map[string]int{}}
+		o := &one{name: fmt.Sprint(p.Item.Namespace, p.Item.Key), bag: textindex.NewBag(itemquery.ItemTexts(p.Item.Value, p.Index)), count: map[string]int{}}
 		for token, n := range o.bag.Counts() {
 			o.count[token] = n
 			corpus.Found[token]++
@@ -92,7 +92,7 @@ func TestACommonWordUnderAFilter(t *testing.T) {
 		b.ok(b.PutItems(b.ctx, list...))
 		for _, filter := range []string{`{"deep":{"k":{"$ne":3}}}`, `{"deep":{"k":{"$lt":2}}}`, `{"deep":{"n":{"$gt":4190}}}`, `{"deep":{"n":{"$gte":2500}}}`, `{"deep":{"n":-1}}`} {
 			for _, words := range []string{"common", "common rare", "other common"} {
-				f, err := rule.ParseFilter(json.RawMessage(filter))
+				f, err := itemquery.ParseFilter(json.RawMessage(filter))
 				b.ok(err)
 				q := item.Query{Prefix: []string{"c"}, Query: words, Keep: f.Match, Members: f.Members(), Offset: 5, Limit: 400}
 				if d := gocmp.Diff(byHand(list, q), b.scores(q)); d != "" {

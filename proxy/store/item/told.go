@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/textindex"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -23,9 +23,9 @@ type told struct {
 }
 
 func newTold(value, index json.RawMessage, sealing bool) told {
-	o := told{tokens: textindex.NewBag(rule.ItemTexts(value, index)), sealing: sealing}
+	o := told{tokens: textindex.NewBag(itemquery.ItemTexts(value, index)), sealing: sealing}
 	if !sealing {
-		o.members = newMemberList(rule.ItemMembers(value))
+		o.members = newMemberList(itemquery.ItemMembers(value))
 	}
 	return o
 }

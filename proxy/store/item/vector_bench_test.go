@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/vectorindex"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
@@ -53,7 +53,7 @@ func BenchmarkMeaning(b *testing.B) {
 	for _, items := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(items), func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "b.db")
-			ix := &item.Index{Embed: chance{384}, Dims: 384, Mark: "m", Cache: 256 << 20, Fields: []rule.ItemPath{{}}}
+			ix := &item.Index{Embed: chance{384}, Dims: 384, Mark: "m", Cache: 256 << 20, Fields: []itemquery.ItemPath{{}}}
 			s := openAt(b, path, store.Options{Synchronous: "normal", Index: ix})
 			fillMeaning(s, items)
 			keep := func(value json.RawMessage) bool { return len(value)%2 == 0 }
@@ -120,7 +120,7 @@ func BenchmarkRounded(b *testing.B) {
 			exact int
 		}{{"exact", 1 << 30, 1 << 30}, {"rounded", 256 << 20, 100}, {"database", 0, 0}} {
 			b.Run(fmt.Sprint(items, " ", way.name), func(b *testing.B) {
-				ix := &item.Index{Embed: chance{384}, Dims: 384, Mark: "m", Cache: way.cache, ExactMost: way.exact, Fields: []rule.ItemPath{{}}}
+				ix := &item.Index{Embed: chance{384}, Dims: 384, Mark: "m", Cache: way.cache, ExactMost: way.exact, Fields: []itemquery.ItemPath{{}}}
 				before := heapBytes()
 				s := openAt(b, path, store.Options{Synchronous: "normal", Index: ix})
 				if found, err := s.Items(s.ctx, item.Query{Limit: 1}); err != nil || len(found) == 0 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/vectorindex"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
@@ -96,7 +96,7 @@ func TestRoundedVectorsFindWhatExactOnesFind(t *testing.T) {
 				t.Parallel()
 				dsn := fresh(t)
 				with := func(room int64, exact int) *bench {
-					ix := &item.Index{Embed: embed, Dims: 24, Mark: "m", Cache: room, ExactMost: exact, Fields: []rule.ItemPath{{}}}
+					ix := &item.Index{Embed: embed, Dims: 24, Mark: "m", Cache: room, ExactMost: exact, Fields: []itemquery.ItemPath{{}}}
 					return openAt(t, dsn, store.Options{Synchronous: "normal", Index: ix})
 				}
 				b := with(1<<20, 100)
@@ -165,7 +165,7 @@ func TestVectorsAreRoundedWhereTheyDoNotFit(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		for room, most := range map[int64]int64{math.MaxInt64: 1 << 20, 350_000: 350_000, 100_000: 0} {
-			ix := &item.Index{Embed: chance{64}, Dims: 64, Mark: "m", Cache: room, Fields: []rule.ItemPath{{}}}
+			ix := &item.Index{Embed: chance{64}, Dims: 64, Mark: "m", Cache: room, Fields: []itemquery.ItemPath{{}}}
 			b := open(t, store.Options{Synchronous: "normal", Index: ix})
 			b.fillWalk()
 			if n := b.VectorBytes(); n > most || n < most/2 {

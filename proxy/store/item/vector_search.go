@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/vectorindex"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -57,7 +57,7 @@ func (x *meaningSearch) begin(ctx context.Context) (ready bool, err error) {
 	if cache == nil {
 		return false, nil
 	}
-	if x.wanted.query, err = cache.index.Embed.Query(ctx, rule.VectorTextCut(x.q.Query)); err != nil || len(x.wanted.query) != cache.index.Dims {
+	if x.wanted.query, err = cache.index.Embed.Query(ctx, itemquery.VectorTextCut(x.q.Query)); err != nil || len(x.wanted.query) != cache.index.Dims {
 		return false, ctx.Err() // why is for the log of the one that makes them
 	}
 	tenant := mapping.PrincipalOf(ctx).Tenant

@@ -12,7 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -33,10 +33,10 @@ func indexOf(t testing.TB, e *embeddingtest.Endpoint, mark string, fields ...str
 	t.Cleanup(c.CloseIdle)
 	ix := &item.Index{Embed: c, Dims: vectorDims, Mark: mark, Cache: 1 << 20}
 	if len(fields) == 0 {
-		ix.Fields = []rule.ItemPath{{}}
+		ix.Fields = []itemquery.ItemPath{{}}
 	}
 	for _, f := range fields {
-		path, err := rule.ParseItemPath(f)
+		path, err := itemquery.ParseItemPath(f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
@@ -35,7 +35,7 @@ func walkQueries() map[string]item.Query {
 }
 
 func filtered(text string) func(json.RawMessage) bool {
-	filter, err := rule.ParseFilter(json.RawMessage(text))
+	filter, err := itemquery.ParseFilter(json.RawMessage(text))
 	if err != nil {
 		panic(err)
 	}
@@ -86,7 +86,7 @@ func TestAFilterOfTheNearestFindsWhatOneOfAllFinds(t *testing.T) {
 }
 
 func walkOptions(room int64) store.Options {
-	whole := []rule.ItemPath{{}}
+	whole := []itemquery.ItemPath{{}}
 	return store.Options{Synchronous: "normal", Index: &item.Index{Embed: chance{8}, Dims: 8, Mark: "m", Cache: room, Fields: whole}}
 }
 

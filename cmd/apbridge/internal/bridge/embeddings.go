@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
@@ -28,9 +28,9 @@ func (a *App) index() (*item.Index, error) {
 	return &item.Index{Embed: a.embeddings, Fields: fields, Dims: cfg.Dims, Mark: mark, Cache: int64(a.cfg.Store.VectorCache)}, nil
 }
 
-func itemPaths(fields []string) (paths []rule.ItemPath, err error) {
+func itemPaths(fields []string) (paths []itemquery.ItemPath, err error) {
 	for i, text := range fields {
-		path, err := rule.ParseItemPath(text)
+		path, err := itemquery.ParseItemPath(text)
 		if err != nil {
 			return nil, fmt.Errorf("store.index.fields[%d]: %q %w", i, text, err)
 		}

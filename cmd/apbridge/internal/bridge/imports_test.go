@@ -64,9 +64,9 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/command/remote":      {ours: []string{"cmd/apbridge/internal/api", "cmd/apbridge/internal/console", "cmd/apbridge/internal/talk", "mapping/rule"}},
 	"cmd/apbridge/internal/command/run":         {ours: []string{"adapter/replay", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "cmd/apbridge/internal/outfile", "cmd/apbridge/internal/talk", "config", "mapping/rule"}},
 	"cmd/apbridge/internal/command/serve":       {ours: []string{"adapter", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "config", "mapping", "proxy/trace"}},
-	"cmd/apbridge/internal/console":             {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/outfile", "config", "mapping/rule"}},
+	"cmd/apbridge/internal/console":             {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/outfile", "config", "mapping/itemquery"}},
 	"cmd/apbridge/internal/talk":                {ours: []string{"adapter/sse", "cmd/apbridge/internal/api", "mapping/rule"}},
-	"cmd/apbridge/internal/bridge":              {ours: []string{"adapter", "adapter/inspect", "adapter/page", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/rule", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/seal", "proxy/trace", "proxy/webhook"}},
+	"cmd/apbridge/internal/bridge":              {ours: []string{"adapter", "adapter/inspect", "adapter/page", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/itemquery", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/seal", "proxy/trace", "proxy/webhook"}},
 	// The pages know the bridge by what they are given.
 	"cmd/apbridge/internal/front": {ours: []string{"adapter", "adapter/page", "config", "mapping", "mapping/rawjson"}},
 	// Commands call a bridge as any client does.
@@ -110,6 +110,7 @@ var laws = map[string]law{
 	"mapping/failpoint":                   {},
 	// How everything waits that tries again or looks from time to time.
 	"mapping/pause":               {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
+	"mapping/itemquery":           {ours: []string{"mapping", "mapping/rawjson"}, never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"mapping/textindex":           {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"mapping/vectorindex":         {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"mapping/rawjson/rawjsontest": {ours: []string{"mapping/rawjson"}},
@@ -130,7 +131,7 @@ var laws = map[string]law{
 	"proxy/limit":               {ours: []string{"adapter", "config", "mapping", "mapping/pause", "proxy/store/quota"}, never: []string{"net/http"}},
 	"proxy/metrics":             {},
 	"proxy/passthrough":         {ours: []string{"config", "mapping", "proxy/metrics", "proxy/trace"}},
-	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service/directory", "proxy/stepping", "proxy/store", "proxy/store/item", "proxy/store/owned", "proxy/webhook"}, never: []string{"net/http"}},
+	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/itemquery", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service/directory", "proxy/stepping", "proxy/store", "proxy/store/item", "proxy/store/owned", "proxy/webhook"}, never: []string{"net/http"}},
 	"proxy/service/directory":   {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "mapping/rule", "proxy/engine", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest"}},
 	"proxy/stepping":            {ours: []string{"adapter", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/engine", "proxy/eventlog", "proxy/store"}, never: []string{"net/http"}},
@@ -145,7 +146,7 @@ var laws = map[string]law{
 	// Bodies sealed and opened: it knows no database.
 	"proxy/store/seal":      {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"proxy/store/quota":     {ours: []string{"mapping", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
-	"proxy/store/item":      {ours: []string{"mapping", "mapping/rule", "mapping/textindex", "mapping/vectorindex", "proxy/store/quota", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
+	"proxy/store/item":      {ours: []string{"mapping", "mapping/itemquery", "mapping/textindex", "mapping/vectorindex", "proxy/store/quota", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/storetest": {},
 	// All packages tell their spans here: so it knows neither the machine nor a dialect.
 	"proxy/trace":   {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint"}, never: []string{"google.golang.org/grpc"}},

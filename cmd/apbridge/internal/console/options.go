@@ -9,7 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -79,7 +79,7 @@ func (f *ConfigFlags) CompleteAgents(environ []string) cobra.CompletionFunc {
 }
 
 func checkItemPath(text string) error {
-	_, err := rule.ParseItemPath(text)
+	_, err := itemquery.ParseItemPath(text)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package rule
+package itemquery
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package rule
+package itemquery
 
 import (
 	"encoding/json"
@@ -49,7 +49,7 @@ func (t *textScan) value(b []byte, i int) (end int, ok bool) {
 	if end, ok = rawjson.Scan(b, i); !ok {
 		return end, false
 	}
-	if text := scalarText(b[i:end:end]); text != "" {
+	if text := rawjson.ScalarText(b[i:end:end]); text != "" {
 		t.more = t.yield(text)
 	}
 	return end, t.more
