@@ -123,7 +123,7 @@ func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/threads/t", nil)
 		r.Header.Set("Accept", "text/html")
 		w := httptest.NewRecorder()
-		err := newInspector(Options{}).show(w, r, threadPage, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
+		err := new(desk).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
 		var places []string
 		for _, m := range regexp.MustCompile(`name="(words|reason-\d)"`).FindAllStringSubmatch(w.Body.String(), -1) {
 			places = append(places, m[1])

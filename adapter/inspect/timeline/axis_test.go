@@ -76,7 +76,7 @@ func (n *numbering) Fork() adapter.Observer {
 func (l *longLog) page(t *testing.T, marks *Marks, q Query) (Page, int) {
 	t.Helper()
 	dialects := adapter.Dialects{{Name: "d", Observe: func(adapter.Observed) adapter.Observer { return &numbering{} }}}
-	a, err := New(t.Context(), adapter.Service{Runs: l, Agents: l}, dialects, adapter.RunRef{RunID: "r"}, marks)
+	a, err := New(t.Context(), Source{Runs: l, Agents: l}, dialects, adapter.RunRef{RunID: "r"}, marks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func (l *longLog) page(t *testing.T, marks *Marks, q Query) (Page, int) {
 // is asked for once more, and one that is asked for behind another reads its own events; of a run at work, too.
 func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 	t.Parallel()
-	for n := range 4 {
+	for n := range 3 {
 		l, marks, pages := &longLog{works: n > 1}, NewMarks(), 0
 		for q := (Query{Limit: 111, Tokens: n%2 == 1}); ; pages++ {
 			got, read := l.page(t, marks, q)
