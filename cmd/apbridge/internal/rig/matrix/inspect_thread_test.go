@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -260,27 +261,58 @@ func TestInspectorOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestInspectorIsToldThatAThreadIsGone: a page that watches hears of changes, and of the end.
+// watched are the events of a page that looks, as they come.
+func watched(t *testing.T, b *rig.Bridge, path string) <-chan string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", b.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := rig.PlainClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d", path, res.StatusCode)
+	}
+	events := make(chan string, 100)
+	go func() {
+		defer close(events)
+		defer func() { _ = res.Body.Close() }()
+		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+			if event, is := strings.CutPrefix(lines.Text(), "event: "); is {
+				events <- event
+			}
+		}
+	}()
+	return events
+}
+
+// TestInspectorIsToldThatAThreadIsGone: a page that watches hears of changes, and of the end, which is the last that it hears: of a
+// thread, and of a run.
 func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, oneAgent, legacy())
 	at := b.Thread()
-	done := make(chan []rig.Frame, 1)
-	go func() {
-		_, frames, _ := b.TryStream("GET", "/inspect"+at+"/events", "", 2)
-		done <- frames
-	}()
+	events := watched(t, b, "/inspect"+at+"/events")
+	first := <-events
 	b.On(at, `{"assistant_id":"a","input":"hi"}`).OK()
-	if frames := <-done; len(frames) != 2 || frames[1].Event != "changed" {
-		t.Errorf("%v", frames)
+	if second := <-events; first != "changed" || second != "changed" {
+		t.Errorf("%q, %q", first, second)
 	}
-	go func() {
-		_, frames, _ := b.TryStream("GET", "/inspect"+at+"/events", "", 2)
-		done <- frames
-	}()
+	run := watched(t, b, "/inspect/runs/"+newestRun(b)+"/events")
+	if first := <-run; first != "changed" {
+		t.Errorf("of the run: %q", first)
+	}
 	b.Do("DELETE", at, "").OK()
-	if frames := <-done; len(frames) > 0 && frames[len(frames)-1].Event != "gone" {
-		t.Errorf("%v", frames)
+	for what, events := range map[string]<-chan string{"thread": events, "run": run} {
+		last := ""
+		for event := range events {
+			last = event
+		}
+		if last != "gone" {
+			t.Errorf("of the %s the last is %q", what, last)
+		}
 	}
 }
 
