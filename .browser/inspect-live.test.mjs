@@ -1,5 +1,5 @@
 // Live pages of the inspector that lose their bridge: it starts again behind a proxy that says so, it takes another key, or what
-// is watched is deleted. The bridge, the agent and the proxy are the test's own.
+// is watched is deleted; and pages that nobody sees. The bridge, the agent and the proxy are the test's own.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -16,6 +16,7 @@ const keys = ["0123456789abcdef0123456789abcdef", "1123456789abcdef0123456789abc
 let browser, proxy, agent, program, folder, file, url, port;
 let refuses; // the status that the proxy answers with in the place of the bridge
 let refused = 0; // streams that it answered so: an EventSource gives up
+let streams = 0; // that are open through it
 let release = () => {};
 
 /** A task/step agent of which each step waits for release where its task says so. */
@@ -59,6 +60,7 @@ before(async () => {
   proxy = createServer((req, res) => {
     if (refuses) { refused += /events$/.test(req.url); res.writeHead(refuses, { "Content-Type": "text/plain" }); return res.end("the proxy says no"); }
     const to = request({ host: "127.0.0.1", port, method: req.method, path: req.url, headers: req.headers }, (from) => { res.writeHead(from.statusCode, from.headers); pipeline(from, res, () => {}); });
+    if (/events$/.test(req.url)) { streams++; res.on("close", () => { streams--; }); }
     to.on("error", () => { if (res.headersSent) res.destroy(); else { res.writeHead(502); res.end(); } });
     res.on("close", () => to.destroy());
     req.pipe(to);
@@ -155,4 +157,40 @@ test("a run that is deleted while its stream is down is gone", async () => {
     refuses = undefined;
     await page.getByText("This is not there any more.").waitFor();
   });
+});
+
+/** Has a page take itself for one that is out of sight, as of a tab behind another, or for one that is seen again. */
+const hide = (page, hidden) => page.evaluate((is) => {
+  Object.defineProperty(document, "hidden", { configurable: true, value: is });
+  document.dispatchEvent(new Event("visibilitychange"));
+}, hidden);
+
+test("a list that is out of sight holds no connection, and catches up when it is seen", () => watched("/inspect", async (page) => {
+  assert.equal(streams, 1);
+  await hide(page, true);
+  await until(() => streams === 0);
+  const { id } = await run("unseen");
+  await hide(page, false);
+  await page.getByRole("link", { name: id }).waitFor();
+  assert.equal(streams, 1);
+}));
+
+test("a thread that is seen again has moved on only if it has", async () => {
+  const { thread, id } = await run("quiet");
+  await until(() => fetch(`http://127.0.0.1:${port}/inspect/runs/${id}`, { headers }).then(async (r) => (await r.json()).status === "success"));
+  const context = await browser.newContext({ httpCredentials: { username: "me", password: keys[0] } });
+  const page = await context.newPage();
+  const told = () => page.evaluate((at) => new Promise((r) => { // a stream of the test's own, which tells what the page's does
+    const source = new EventSource(at);
+    source.addEventListener("changed", () => { source.close(); r(); });
+  }), `${url}/inspect/threads/${thread}/events`);
+  await page.goto(`${url}/inspect/threads/${thread}`);
+  await told();
+  await hide(page, true);
+  await until(() => streams === 0);
+  await hide(page, false);
+  await told();
+  await told();
+  assert.equal(await page.locator("[data-news]").textContent(), "");
+  await context.close();
 });

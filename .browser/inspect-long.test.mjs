@@ -1,5 +1,6 @@
 // The page of a long run is painted soon: a run of 10,000 events in the inspector, against a measure of this machine that is taken
-// in between, so that a loaded one is not taken for a slow page. The bridge and the agent are the test's own.
+// in between, so that a loaded one is not taken for a slow page; and one that is watched keeps up with a log that outruns it. The
+// bridge and the agent are the test's own.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -14,17 +15,28 @@ const here = dirname(fileURLToPath(import.meta.url));
 const events = 10_000; // also the most steps that a run may have
 const limit = 300; // ms to the first paint, where the measure takes no longer than usual
 const usual = 100; // ms that the measure takes on a machine that is not loaded
+const burst = 3_000; // events that a watched run says at once
 let browser, bridge, agent, program, folder;
+let release; // lets a watched run say the second half of what it says
 
-/** A thread/run agent whose every run streams many events and ends. */
+/** A thread/run agent whose every run streams many events and ends; one that is asked to be watched says a part when it is let. */
 function serveAgent() {
   return createServer(async (req, res) => {
-    for await (const _ of req);
+    let body = "";
+    for await (const part of req) body += part;
     const path = new URL(req.url, "http://agent").pathname;
     if (path.endsWith("/runs/stream")) {
       res.writeHead(200, { "Content-Type": "text/event-stream", "Content-Location": "/threads/t/runs/r" });
       let text = `event: metadata\ndata: {"run_id":"r","attempt":1}\n\n`;
-      for (let n = 0; n < events; n++) text += `event: updates\ndata: {"work":{"n":${n},"said":"step ${n} is done"}}\n\n`;
+      const many = body.includes("watched") ? 2 * burst : events;
+      for (let n = 0; n < many; n++) {
+        if (body.includes("watched") && n === burst) {
+          res.write(text);
+          text = "";
+          await new Promise((r) => { release = r; });
+        }
+        text += `event: updates\ndata: {"work":{"n":${n},"said":"step ${n} is done"}}\n\n`;
+      }
       return res.end(`${text}event: values\ndata: {"n":${events}}\n\n`);
     }
     res.writeHead(200, { "Content-Type": "application/json" });
@@ -57,11 +69,17 @@ after(async () => {
   if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Makes the run and gives its id once it has ended. */
-async function longRun() {
+/** Makes a run and gives its id, and its thread's. */
+async function run(...messages) {
   const post = (path, body) => fetch(bridge + path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
   const { thread_id: thread } = await (await post("/threads", {})).json();
-  const { run_id: id } = await (await post(`/threads/${thread}/runs`, { assistant_id: "a", input: { messages: [] }, stream_mode: ["updates"] })).json();
+  const { run_id: id } = await (await post(`/threads/${thread}/runs`, { assistant_id: "a", input: { messages }, stream_mode: ["updates"] })).json();
+  return { thread, id };
+}
+
+/** Makes the run and gives its id once it has ended. */
+async function longRun() {
+  const { thread, id } = await run();
   await fetch(`${bridge}/threads/${thread}/runs/${id}/join`).then((r) => r.arrayBuffer());
   return id;
 }
@@ -98,4 +116,33 @@ test("the page of a run of 10,000 events is painted soon", async (t) => {
   const may = limit * Math.max(1, median(measured) / usual);
   t.diagnostic(`first paint ${Math.round(median(painted))} ms of ${Math.round(may)} ms, the measure ${Math.round(median(measured))} ms`);
   assert.ok(median(painted) <= may, `first paint after ${painted.map(Math.round)} ms, may be ${Math.round(may)} ms; the measure: ${measured.map(Math.round)} ms`);
+});
+
+test("a page keeps up with a log that outruns it", async () => {
+  const { id } = await run({ role: "user", content: "watched" });
+  const at = `${bridge}/inspect/runs/${id}`;
+  const json = async (query) => (await fetch(at + query)).json();
+  let last; // event of the first half
+  for (let seen = 0; seen < burst || !release;) {
+    const v = await json(`?limit=1000&after=${last ?? 0}`);
+    seen += v.rows.filter((r) => r.kind === "update").length;
+    last = v.last;
+  }
+  const page = await browser.newPage();
+  page.setDefaultTimeout(60_000);
+  try {
+    await page.goto(`${at}?after=${last - 50}`);
+    await page.getByText("Live.").waitFor();
+    const first = await page.locator("tr.update").count();
+    assert.ok(first > 0 && first <= 50, `${first} updates`);
+    release();
+    await page.getByText("It has ended.").waitFor();
+    const seqs = await page.locator("tr[data-seq]").evaluateAll((rows) => rows.map((r) => Number(r.dataset.seq)));
+    assert.equal(seqs.length, 2000, "the oldest do not make room");
+    assert.deepEqual(seqs, seqs.map((_, n) => seqs[0] + n), "an event is missing, or stands twice");
+    assert.equal(seqs.at(-1), (await json(`?limit=1000&after=${seqs.at(-1) - 5}`)).last);
+    assert.equal(await page.locator("tr.end").count(), 1);
+  } finally {
+    await page.close();
+  }
 });

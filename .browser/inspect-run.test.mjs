@@ -46,6 +46,12 @@ function serveAgent() {
   });
 }
 
+/** What a run of the agent says, recorded: another agent answers from it. */
+const record = (from, to) => new Promise((done, failed) => {
+  spawn(join(here, "tmp/apbridge"), ["run", from, "Plan a garden", "--record", to], { stdio: "ignore" })
+    .on("error", failed).on("exit", (code) => (code === 0 ? done() : failed(new Error(`recording ended with ${code}`))));
+});
+
 const freePort = () => new Promise((resolve) => { const s = createServer().listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => resolve(port)); }); });
 
 before(async () => {
@@ -54,8 +60,9 @@ before(async () => {
   await new Promise((r) => agent.listen(0, "127.0.0.1", r));
   const port = await freePort();
   bridge = `http://127.0.0.1:${port}`;
-  const file = join(folder, "apbridge.yaml");
-  writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, database: join(folder, "b.db"), inspector: { capture: "all" }, agents: { a: { url: `http://127.0.0.1:${agent.address().port}`, dialect: "taskstep" } } }));
+  const file = join(folder, "apbridge.yaml"), from = `http://127.0.0.1:${agent.address().port}`, recording = join(folder, "garden.ndjson");
+  await record(from, recording);
+  writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, database: join(folder, "b.db"), inspector: { capture: "all" }, default_agent: "a", agents: { a: { url: from, dialect: "taskstep" }, recorded: { url: `replay:${recording}` } } }));
   program = spawn(join(here, "tmp/apbridge"), ["serve", "--config", file], { stdio: "ignore" });
   for (let up = false; !up;) up = await fetch(`${bridge}/readyz`).then((r) => r.ok, () => false);
   browser = await launch();
@@ -195,6 +202,19 @@ test("a run at work grows before the eye, stands still while it is paused, and i
     await p.waitForURL(/\/log\/\d+$/);
   });
 });
+
+test("a recorded agent answers as it did, and says what was not recorded", () => shown("/inspect/agents", {}, async (p) => {
+  for (const [said, status] of [["Plan a garden", "success"], ["Plan a pond", "error"]]) {
+    await p.goto(`${bridge}/inspect/agents`);
+    await p.getByRole("region", { name: "recorded", exact: true }).getByRole("textbox").fill(said);
+    await p.getByRole("region", { name: "recorded", exact: true }).getByRole("button", { name: "Send …" }).press("Enter");
+    await p.getByRole("button", { name: "Send the message" }).press("Enter");
+    await p.waitForURL(/\/inspect\/runs\//);
+    await until(async () => await p.locator("#status").textContent() === status);
+  }
+  await p.reload();
+  await p.locator(".note").getByText(/was not recorded\. Call \d+ of the recording is POST .*: input is "Plan a pond", recorded was "Plan a garden"/).waitFor();
+}));
 
 test("a run that is deleted while it is watched is said to be gone", async () => {
   const { id, thread } = await run("wait", false);

@@ -104,6 +104,12 @@ for (const javaScriptEnabled of [true, false]) {
   }));
 }
 
+test("why runs wait has the room that is left", () => shown("/inspect", { viewport: { width: 1920, height: 800 } }, async (page) => {
+  await page.locator(".virtual").waitFor();
+  const widths = await page.locator("thead th").evaluateAll((cells) => cells.map((c) => [c.textContent, c.offsetWidth]));
+  assert.equal(widths.toSorted((a, b) => b[1] - a[1])[0][0], "Waits for, or failed by", JSON.stringify(widths));
+}));
+
 test("a filter is used without scripts", () => shown("/inspect", { javaScriptEnabled: false }, async (page) => {
   await page.getByText("Filter", { exact: true }).click();
   await page.getByLabel("Text").fill("nothing has this text");

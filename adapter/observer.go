@@ -14,7 +14,8 @@ type Observer interface {
 	Fork() Observer
 }
 
-// Observed is the run that an Observer looks at.
+// Observed is the run that an Observer looks at. It may be at work: of what can still change, such as its status, nothing
+// is to follow but by the events.
 type Observed struct {
 	Run    mapping.Run
 	Opaque bool // its agent shows no state (Traits)

@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,11 +18,11 @@ import (
 // sent. The audit log has the second, with who sent it; the first does nothing but read.
 
 var actRoutes = []route{
-	{"POST", "/threads/{thread_id}/answer", acting, adapter.Effect{Verb: mapping.Answered, Kind: "run"}, (*inspector).answer},
-	{"POST", "/threads/{thread_id}/fork", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, (*inspector).fork},
-	{"POST", "/runs/{run_id}/cancel", acting, adapter.Effect{Verb: mapping.Cancelled, Kind: "run"}, (*inspector).cancel},
-	{"GET", "/runs/{run_id}/again", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, (*inspector).serveAgain},
-	{"POST", "/runs/{run_id}/again", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, (*inspector).again},
+	{"POST", "/threads/{thread_id}/answer", acting, adapter.Effect{Verb: mapping.Answered, Kind: "run"}, func(s *site) serve { return s.answer.serve }},
+	{"POST", "/threads/{thread_id}/fork", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, func(s *site) serve { return s.fork.serve }},
+	{"POST", "/runs/{run_id}/cancel", acting, adapter.Effect{Verb: mapping.Cancelled, Kind: "run"}, func(s *site) serve { return s.cancel.serve }},
+	{"GET", "/runs/{run_id}/again", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *site) serve { return s.again.show }},
+	{"POST", "/runs/{run_id}/again", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, func(s *site) serve { return s.again.serve }},
 }
 
 // Inputs of each form that acts.
@@ -29,7 +31,7 @@ const (
 	inputOnce = "once" // the request's idempotency key
 )
 
-var surePage = newPage("sure", "runs")
+var sureHTML = newPage("sure", "runs")
 
 // confirmation is what the page says that asks before something is done.
 type confirmation struct {
@@ -61,17 +63,17 @@ func form(r *http.Request) (url.Values, error) {
 }
 
 // ask has a person say that something is to be done. Fields are what the second request brings along.
-func (i *inspector) ask(w http.ResponseWriter, r *http.Request, c confirmation, fields ...string) error {
+func (d *desk) ask(w http.ResponseWriter, r *http.Request, c confirmation, fields ...string) error {
 	mapping.NoteVerb(r.Context(), mapping.Read) // nothing is done yet
 	for n := 0; n+1 < len(fields); n += 2 {
 		c.Fields = append(c.Fields, hiddenField{fields[n], fields[n+1]})
 	}
 	c.Fields = append(c.Fields, hiddenField{inputSure, "yes"}, hiddenField{inputOnce, mapping.NewID()})
-	return i.show(w, r, surePage, c.Question, c)
+	return d.show(w, r, sureHTML, c.Question, c)
 }
 
 // done leads a browser to what came of it, by a way from the root of the bridge, and tells all others.
-func (i *inspector) done(w http.ResponseWriter, r *http.Request, to string, told any) error {
+func (d *desk) done(w http.ResponseWriter, r *http.Request, to string, told any) error {
 	if !page.Wanted(r.Header) {
 		return tell(w, r, told)
 	}
@@ -90,14 +92,45 @@ type started struct {
 
 func startedOf(s *adapter.Started) started { return started{s.Run.ID, s.Run.ThreadID, s.Losses} }
 
+// starting makes runs, for the acts that have an agent work.
+type starting struct {
+	*desk
+	runs     starter
+	dialects adapter.Dialects
+}
+
+// starter is of adapter.Runs.
+type starter interface {
+	Start(ctx context.Context, n adapter.NewRun) (adapter.Started, error)
+}
+
 // start makes a run and leads to its thread.
-func (i *inspector) start(w http.ResponseWriter, r *http.Request, n adapter.NewRun) error {
-	s, err := i.Service.Runs.Start(r.Context(), n)
+func (s *starting) start(w http.ResponseWriter, r *http.Request, n adapter.NewRun) error {
+	made, err := s.runs.Start(r.Context(), n)
 	if err != nil {
 		return err
 	}
-	return i.done(w, r, threadPath(s.Run.ThreadID), startedOf(s))
+	return s.done(w, r, threadPath(made.Run.ThreadID), startedOf(made))
 }
+
+// flavour is that of a run which is gone on from, or of a table's first dialect: the inspector has none of its own.
+func (s *starting) flavour(of mapping.Run) mapping.Flavour {
+	for _, d := range s.dialects {
+		if len(d.Flavours) > 0 {
+			return cmp.Or(of.Flavour, d.Flavours[0].Name)
+		}
+	}
+	return of.Flavour
+}
+
+// Inputs of the forms that make runs.
+const (
+	inputAgent      = "agent"
+	inputCheckpoint = "checkpoint"
+	inputSays       = "says"  // a message of a person
+	inputJSON       = "input" // the input as JSON
+	inputWhere      = "where" // the thread of a run that is made again
+)
 
 func runPath(id string) string { return "inspect/runs/" + url.PathEscape(id) }
 

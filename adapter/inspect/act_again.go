@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,10 +12,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/gorilla/mux"
 )
 
-var againPage = newPage("again", "runs", "again.js")
+var againHTML = newPage("again", "runs", "again.js")
 
 // editMost is how long an input may be to be changed in a form, and to stand in a program.
 const editMost = 64 << 10
@@ -47,8 +47,22 @@ type dialectCode struct {
 	Code    []adapter.Code `json:"code"`
 }
 
-func (i *inspector) serveAgain(w http.ResponseWriter, r *http.Request) error {
-	run, err := i.Service.Runs.Get(r.Context(), adapter.RunRef{RunID: mux.Vars(r)["run_id"]})
+// repeating makes runs once more.
+type repeating struct {
+	*starting
+	runs   runFinder
+	agents *agentNames
+	asked  Options // of which the programs are made
+}
+
+// runFinder is of adapter.Runs.
+type runFinder interface {
+	Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error)
+}
+
+// show answers with the page that asks how.
+func (a *repeating) show(w http.ResponseWriter, r *http.Request) error {
+	run, err := a.runs.Get(r.Context(), refOf(r))
 	if err != nil {
 		return err
 	}
@@ -57,13 +71,13 @@ func (i *inspector) serveAgain(w http.ResponseWriter, r *http.Request) error {
 		RunID: run.ID, ThreadID: run.ThreadID, Agent: run.Agent, Base: run.Base, Long: len(input) > editMost, Answers: run.Options.Resuming,
 		WithInput: input != nil, MayAct: mapping.PrincipalOf(r.Context()).Need(acting...) == nil, Programs: []dialectCode{},
 	}
-	if v.Agents, err = i.agents(r.Context()); err != nil {
+	if v.Agents, err = a.agents.all(r.Context()); err != nil {
 		return err
 	}
 	if !v.Long && !v.Answers {
-		v.Input, v.Programs = indentedASCII(input), i.programs(r, run, input)
+		v.Input, v.Programs = indentedASCII(input), a.programs(r, run, input)
 	}
-	return i.show(w, r, againPage, "Run again", v)
+	return a.desk.show(w, r, againHTML, "Run again", v)
 }
 
 // indentedASCII is JSON for a field that is sent back: nothing in it is invisible.
@@ -75,10 +89,10 @@ func indentedASCII(value json.RawMessage) string {
 }
 
 // programs ask for the run as clients of each dialect would, on a thread of its own.
-func (i *inspector) programs(r *http.Request, run mapping.Run, input json.RawMessage) []dialectCode {
-	asked := adapter.Asked{URL: i.URL(r), Agent: run.Agent, Default: run.Agent == i.DefaultAgent(), Keys: i.Keys(), Input: input, Words: wordsOf(input)}
+func (a *repeating) programs(r *http.Request, run mapping.Run, input json.RawMessage) []dialectCode {
+	asked := adapter.Asked{URL: a.asked.URL(r), Agent: run.Agent, Default: run.Agent == a.asked.DefaultAgent(), Keys: a.asked.Keys(), Input: input, Words: wordsOf(input)}
 	list := []dialectCode{}
-	for _, d := range i.Dialects {
+	for _, d := range a.dialects {
 		if d.Code != nil && d.Mount != nil {
 			list = append(list, dialectCode{d.Name, d.Code(asked)})
 		}
@@ -109,13 +123,13 @@ func inputGiven(r mapping.Run) json.RawMessage {
 	return nil
 }
 
-// again makes a run once more: the same, with another input, of another agent. Its completion hook is not called again.
-func (i *inspector) again(w http.ResponseWriter, r *http.Request) error {
+// serve makes a run once more: the same, with another input, of another agent. Its completion hook is not called again.
+func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
 	in, err := form(r)
 	if err != nil {
 		return err
 	}
-	run, err := i.Service.Runs.Get(r.Context(), adapter.RunRef{RunID: mux.Vars(r)["run_id"]})
+	run, err := a.runs.Get(r.Context(), refOf(r))
 	if err != nil {
 		return err
 	}
@@ -131,7 +145,7 @@ func (i *inspector) again(w http.ResponseWriter, r *http.Request) error {
 	}
 	agent := cmp.Or(in.Get(inputAgent), run.Agent)
 	n := once(run, input, agent)
-	n.Flavour, n.IdempotencyKey = i.flavour(run), in.Get(inputOnce)
+	n.Flavour, n.IdempotencyKey = a.flavour(run), in.Get(inputOnce)
 	where := "on a thread of its own"
 	switch in.Get(inputWhere) {
 	case whereThread:
@@ -147,12 +161,12 @@ func (i *inspector) again(w http.ResponseWriter, r *http.Request) error {
 		if in.Get(inputJSON) != "" || in.Get(inputSays) != "" {
 			fields = append(fields, inputJSON, asField(input))
 		}
-		return i.ask(w, r, confirmation{
+		return a.ask(w, r, confirmation{
 			Question: "Run this again?", Says: []string{fmt.Sprintf("The agent %q does its work once more, %s.", agent, where), "A completion hook of the first run is not called."},
 			Sends: conversation.Cut(string(input)).Text, Button: "Run it again", Back: "inspect/runs/" + run.ID + "/again",
 		}, fields...)
 	}
-	return i.start(w, r, n)
+	return a.start(w, r, n)
 }
 
 // once is a request for what a run was asked to do, but for where.

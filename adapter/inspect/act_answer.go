@@ -19,23 +19,35 @@ import (
 // inputQuestion is the id of the question that a form answers.
 const inputQuestion = "question"
 
-// answer answers an open question of a thread. Of two who answer it at once the second is told who was first.
-func (i *inspector) answer(w http.ResponseWriter, r *http.Request) error {
+// answering gives agents the answers that people fill in.
+type answering struct {
+	*starting
+	threads threadFinder
+	runs    *threadRuns
+}
+
+// threadFinder is of adapter.Threads.
+type threadFinder interface {
+	Get(ctx context.Context, id string) (mapping.Thread, error)
+}
+
+// serve answers an open question of a thread. Of two who answer it at once the second is told who was first.
+func (a *answering) serve(w http.ResponseWriter, r *http.Request) error {
 	in, err := form(r)
 	if err != nil {
 		return err
 	}
 	ctx, id := r.Context(), in.Get(inputQuestion)
-	t, err := i.Service.Threads.Get(ctx, mux.Vars(r)["thread_id"])
+	t, err := a.threads.Get(ctx, mux.Vars(r)["thread_id"])
 	if err != nil {
 		return err
 	}
 	at := slices.IndexFunc(t.Interrupts, func(q mapping.Interrupt) bool { return q.ID == id })
 	if at < 0 {
-		return i.closed(ctx, t.ID, id)
+		return a.closed(ctx, t.ID, id)
 	}
 	q := t.Interrupts[at]
-	asks, err := i.asker(ctx, t.ID, q)
+	asks, err := a.runs.asker(ctx, t.ID, q)
 	if err != nil {
 		return err
 	}
@@ -44,13 +56,13 @@ func (i *inspector) answer(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Get(inputSure) != "yes" {
-		return i.ask(w, r, confirmation{
+		return a.ask(w, r, confirmation{
 			Question: "Send this answer?", Says: []string{fmt.Sprintf("The agent %q is given it, and goes on with its work.", asks.Agent)},
 			Sends: conversation.Cut(string(said)).Text, Button: "Send the answer", Back: threadPath(t.ID),
 		}, inputQuestion, id, question.InputJSON, adapter.InASCII(said))
 	}
-	err = i.start(w, r, adapter.NewRun{
-		ThreadID: t.ID, Agent: asks.Agent, Flavour: i.flavour(asks), Multitask: mapping.StrategyReject, IdempotencyKey: in.Get(inputOnce),
+	err = a.start(w, r, adapter.NewRun{
+		ThreadID: t.ID, Agent: asks.Agent, Flavour: a.flavour(asks), Multitask: mapping.StrategyReject, IdempotencyKey: in.Get(inputOnce),
 		Kwargs:  new(rawjson.Writer).Open('{').Key("command").Open('{').Key("resume").Raw(said, "null").Close('}').Close('}').Bytes,
 		Command: &adapter.Command{Resume: named(q, said), HasResume: true}, Fields: []string{"command"},
 	})
@@ -58,8 +70,8 @@ func (i *inspector) answer(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if class := mapping.Classify(err).Class; class == mapping.Conflict || class == mapping.Invalid {
-		if t, failed := i.Service.Threads.Get(ctx, t.ID); failed == nil && !slices.ContainsFunc(t.Interrupts, func(q mapping.Interrupt) bool { return q.ID == id }) {
-			return i.closed(ctx, t.ID, id)
+		if t, failed := a.threads.Get(ctx, t.ID); failed == nil && !slices.ContainsFunc(t.Interrupts, func(q mapping.Interrupt) bool { return q.ID == id }) {
+			return a.closed(ctx, t.ID, id)
 		}
 	}
 	return err
@@ -75,8 +87,8 @@ func named(q mapping.Interrupt, said json.RawMessage) json.RawMessage {
 }
 
 // closed says what became of a question that is not open any more.
-func (i *inspector) closed(ctx context.Context, thread, id string) error {
-	for r, err := range i.Service.RunIndex.List(ctx, adapter.RunQuery{ThreadID: thread, Limit: runsShown}) {
+func (a *answering) closed(ctx context.Context, thread, id string) error {
+	for r, err := range a.runs.newest(ctx, thread, runsShown) {
 		if err != nil {
 			return err
 		}

@@ -3,8 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,20 +10,15 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/inspect/conversation"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/gorilla/mux"
 )
 
 var agentRoutes = []route{
-	{"GET", "/agents", looking, adapter.Effect{Verb: mapping.Read, Kind: "assistant"}, (*inspector).serveAgents},
-	{"POST", "/agents/{agent}/try", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, (*inspector).tryAgent},
+	{"GET", "/agents", looking, adapter.Effect{Verb: mapping.Read, Kind: "assistant"}, func(s *site) serve { return s.agents.serve }},
+	{"POST", "/agents/{agent}/try", acting, adapter.Effect{Verb: mapping.Made, Kind: "run"}, func(s *site) serve { return s.try.serve }},
 }
 
-var agentsPage = newPage("agents", "agents")
-
-// inputText is what a form says to an agent.
-const inputText = "text"
+var agentsHTML = newPage("agents", "agents")
 
 // AgentInfo is what the bridge knows of a configured agent.
 type AgentInfo struct {
@@ -80,24 +73,52 @@ type agentList struct {
 	MayTry bool       `json:"-"`
 }
 
-func (i *inspector) serveAgents(w http.ResponseWriter, r *http.Request) error {
-	names, err := i.agentNames(r.Context())
+// agentsPage shows the agents that the caller may use.
+type agentsPage struct {
+	*desk
+	names     *agentNames
+	dialects  adapter.Dialects
+	about     About
+	byDefault func() string // the name of the one that is meant where none is named
+}
+
+// agentNames are the configured agents that the caller may use.
+type agentNames struct{ agents agentFinder }
+
+// agentFinder is of adapter.Agents.
+type agentFinder interface {
+	Search(ctx context.Context, q adapter.AgentQuery) (agents []mapping.Assistant, total int, err error)
+}
+
+func (n *agentNames) all(ctx context.Context) ([]string, error) {
+	names := []string{}
+	list, _, err := n.agents.Search(ctx, adapter.AgentQuery{SortBy: "name", Asc: true, Limit: listLong})
+	for _, a := range list {
+		if a.Configured {
+			names = append(names, a.Graph)
+		}
+	}
+	return names, err
+}
+
+func (p *agentsPage) serve(w http.ResponseWriter, r *http.Request) error {
+	names, err := p.names.all(r.Context())
 	if err != nil {
 		return err
 	}
 	list := agentList{Agents: []agentRow{}, MayTry: mapping.PrincipalOf(r.Context()).Need(acting...) == nil}
-	losses := i.Dialects.LossTable()
-	infos := i.About(r.Context(), names)
+	losses := p.dialects.LossTable()
+	infos := p.about(r.Context(), names)
 	for _, name := range names {
 		if info, there := infos[name]; there {
 			list.Agents = append(list.Agents, agentRowOf(name, info, losses))
 		}
 	}
-	def := i.DefaultAgent()
+	def := p.byDefault()
 	for n := range list.Agents {
 		list.Agents[n].Default = list.Agents[n].Name == def
 	}
-	return i.show(w, r, agentsPage, "Agents", list)
+	return p.show(w, r, agentsHTML, "Agents", list)
 }
 
 func agentRowOf(name string, a AgentInfo, losses []mapping.LossRow) agentRow {
@@ -121,55 +142,6 @@ func agentRowOf(name string, a AgentInfo, losses []mapping.LossRow) agentRow {
 		return cmp.Or(strings.Compare(x.From, y.From), strings.Compare(string(y.Fate), string(x.Fate)))
 	})
 	return row
-}
-
-// tryAgent sends one message to an agent on a thread of its own, and leads to the run, which can be watched.
-func (i *inspector) tryAgent(w http.ResponseWriter, r *http.Request) error {
-	in, err := form(r)
-	if err != nil {
-		return err
-	}
-	agent, text := mux.Vars(r)["agent"], strings.TrimSpace(in.Get(inputText))
-	if text == "" {
-		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "There is nothing to send: the text is empty.")
-	}
-	if in.Get(inputSure) != "yes" {
-		return i.askToTry(w, r, agent, text)
-	}
-	n, err := i.saying(agent, text)
-	if err != nil {
-		return err
-	}
-	n.IdempotencyKey = in.Get(inputOnce)
-	s, err := i.Service.Runs.Start(r.Context(), n)
-	if err != nil {
-		return err
-	}
-	return i.done(w, r, runPath(s.Run.ID), startedOf(s))
-}
-
-// askToTry says what is sent to which agent, if there is one.
-func (i *inspector) askToTry(w http.ResponseWriter, r *http.Request, agent, text string) error {
-	if _, err := i.Service.Agents.Resolve(r.Context(), agent); err != nil {
-		return err
-	}
-	return i.ask(w, r, confirmation{
-		Question: "Send this message?", Says: []string{fmt.Sprintf("The agent %q is called with it, on a thread of its own.", agent)},
-		Sends: conversation.Cut(text).Text, Button: "Send the message", Back: "inspect/agents",
-	}, inputText, text)
-}
-
-// saying is a run that says something to an agent, as a client of the first dialect would make it.
-func (i *inspector) saying(agent, text string) (n adapter.NewRun, err error) {
-	input, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
-	if err != nil {
-		return n, err
-	}
-	n = adapter.NewRun{
-		Agent: agent, Input: input, Kwargs: json.RawMessage(`{"input":` + string(input) + `}`), HasInput: true, IfNotExists: "create", Flavour: i.flavour(mapping.Run{}),
-		Metadata: json.RawMessage(`{"made_by":"inspector"}`), Fields: []string{"input"},
-	}
-	return n, nil
 }
 
 // About tells of agents that the caller may use.

@@ -26,12 +26,12 @@ const codeNotFound = mapping.CodeRouteNotFound
 
 // assetRoutes are files that are the same for every caller.
 var assetRoutes = []route{
-	{method: "GET", path: "/web/{file}", needs: []string{mapping.RightInspect}, serve: (*inspector).serveAsset},
+	{method: "GET", path: "/web/{file}", needs: []string{mapping.RightInspect}, by: func(*site) serve { return serveAsset }},
 }
 
 var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 
-func (i *inspector) serveAsset(w http.ResponseWriter, r *http.Request) error {
+func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	name := mux.Vars(r)["file"]
 	text, err := web.ReadFile("web/" + name)
 	if err != nil {
@@ -43,7 +43,7 @@ func (i *inspector) serveAsset(w http.ResponseWriter, r *http.Request) error {
 }
 
 // refusedPage tells why there is no other.
-var refusedPage = newPage("refused", "")
+var refusedHTML = newPage("refused", "")
 
 // newPage is the page of a template below page, with the styles and modules that it loads besides.
 func newPage(name, here string, loads ...string) titled {

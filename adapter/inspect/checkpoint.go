@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -14,15 +13,15 @@ import (
 )
 
 var checkpointRoutes = []route{
-	{"GET", "/threads/{thread_id}/difference", looking, readsThread, (*inspector).serveDifference},
-	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}", looking, readsThread, (*inspector).serveCheckpoint},
-	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}/values", looking, readsThread, (*inspector).serveValues},
-	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}/messages/{index}", looking, readsThread, (*inspector).serveMessage},
+	{"GET", "/threads/{thread_id}/difference", looking, readsThread, func(s *site) serve { return s.checkpoints.serveDifference }},
+	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}", looking, readsThread, func(s *site) serve { return s.checkpoints.serveCheckpoint }},
+	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}/values", looking, readsThread, func(s *site) serve { return s.checkpoints.serveValues }},
+	{"GET", "/threads/{thread_id}/checkpoints/{checkpoint_id}/messages/{index}", looking, readsThread, func(s *site) serve { return s.checkpoints.serveMessage }},
 }
 
 var (
-	checkpointPage = newPage("checkpoint", "runs", "thread.css")
-	differencePage = newPage("difference", "runs", "thread.css")
+	checkpointHTML = newPage("checkpoint", "runs", "thread.css")
+	differenceHTML = newPage("difference", "runs", "thread.css")
 )
 
 // changesShown is how many differences a page lists.
@@ -42,8 +41,16 @@ type checkpointView struct {
 	MayAct    bool              `json:"-"`
 }
 
-func (i *inspector) serveCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	st, err := i.state(r, mux.Vars(r)["checkpoint_id"])
+// checkpointPages show the states of threads, and how they differ.
+type checkpointPages struct {
+	*desk
+	states stateReader
+	runs   *threadRuns
+	agents *agentNames
+}
+
+func (p *checkpointPages) serveCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	st, err := p.state(r, mux.Vars(r)["checkpoint_id"])
 	if err != nil {
 		return err
 	}
@@ -51,48 +58,36 @@ func (i *inspector) serveCheckpoint(w http.ResponseWriter, r *http.Request) erro
 		ThreadID: st.ThreadID, ID: st.Checkpoint, Parent: st.Parent, CreatedAt: st.CreatedAt, Next: st.Next,
 		Metadata: pretty(st.Metadata), Values: pretty(st.Values), MayAct: mapping.PrincipalOf(r.Context()).Need(acting...) == nil,
 	}
-	if v.Agents, err = i.agents(r.Context()); err != nil {
+	if v.Agents, err = p.agents.all(r.Context()); err != nil {
 		return err
 	}
-	for run, err := range i.Service.RunIndex.List(r.Context(), adapter.RunQuery{ThreadID: st.ThreadID, Limit: 1}) {
+	for run, err := range p.runs.newest(r.Context(), st.ThreadID, 1) {
 		if err != nil {
 			return err
 		}
 		v.Agent = run.Agent
 	}
-	return i.show(w, r, checkpointPage, "Checkpoint "+v.ID, v)
+	return p.show(w, r, checkpointHTML, "Checkpoint "+v.ID, v)
 }
 
-// agents are those that the caller may have run.
-func (i *inspector) agents(ctx context.Context) (names []string, err error) {
-	list, _, err := i.Service.Agents.Search(ctx, adapter.AgentQuery{Limit: 200})
-	names = []string{}
-	for _, a := range list {
-		if a.Configured {
-			names = append(names, a.Graph)
-		}
-	}
-	return names, err
+func (p *checkpointPages) state(r *http.Request, checkpoint string) (adapter.ThreadState, error) {
+	return p.states.Get(r.Context(), mux.Vars(r)["thread_id"], checkpoint)
 }
 
-func (i *inspector) state(r *http.Request, checkpoint string) (adapter.ThreadState, error) {
-	return i.Service.States.Get(r.Context(), mux.Vars(r)["thread_id"], checkpoint)
-}
-
-func (i *inspector) serveValues(w http.ResponseWriter, r *http.Request) error {
-	st, err := i.state(r, mux.Vars(r)["checkpoint_id"])
+func (p *checkpointPages) serveValues(w http.ResponseWriter, r *http.Request) error {
+	st, err := p.state(r, mux.Vars(r)["checkpoint_id"])
 	if err != nil {
 		return err
 	}
 	return raw(w, "application/json", "values-"+st.Checkpoint+".json", st.Values)
 }
 
-func (i *inspector) serveMessage(w http.ResponseWriter, r *http.Request) error {
+func (p *checkpointPages) serveMessage(w http.ResponseWriter, r *http.Request) error {
 	index, err := strconv.Atoi(mux.Vars(r)["index"])
 	if err != nil {
 		index = -1
 	}
-	st, err := i.state(r, mux.Vars(r)["checkpoint_id"])
+	st, err := p.state(r, mux.Vars(r)["checkpoint_id"])
 	if err != nil {
 		return err
 	}
@@ -120,9 +115,9 @@ type changeRow struct {
 }
 
 // serveDifference compares two checkpoints of a thread; without from the one before to.
-func (i *inspector) serveDifference(w http.ResponseWriter, r *http.Request) error {
+func (p *checkpointPages) serveDifference(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	to, err := i.state(r, q.Get("to"))
+	to, err := p.state(r, q.Get("to"))
 	if err != nil {
 		return err
 	}
@@ -132,7 +127,7 @@ func (i *inspector) serveDifference(w http.ResponseWriter, r *http.Request) erro
 	}
 	from := adapter.ThreadState{Values: []byte("{}")}
 	if v.From != "" {
-		if from, err = i.state(r, v.From); err != nil {
+		if from, err = p.state(r, v.From); err != nil {
 			return err
 		}
 	}
@@ -141,5 +136,5 @@ func (i *inspector) serveDifference(w http.ResponseWriter, r *http.Request) erro
 	for _, c := range list {
 		v.Changes = append(v.Changes, changeRow{c.Path, c.Kind, pretty(c.Before), pretty(c.After)})
 	}
-	return i.show(w, r, differencePage, "Difference", v)
+	return p.show(w, r, differenceHTML, "Difference", v)
 }

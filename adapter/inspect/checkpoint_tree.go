@@ -25,10 +25,18 @@ type treeNode struct {
 	Branches  []treeLine `json:"branches,omitempty"`
 }
 
+// history reads the checkpoints of threads.
+type history struct{ past checkpointLister }
+
+// checkpointLister is of adapter.Past.
+type checkpointLister interface {
+	Checkpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error)
+}
+
 // tree is the checkpoints of a thread as lines, of the newest ones, or of those before one; older is the one before
 // which there are more.
-func (i *inspector) tree(ctx context.Context, t mapping.Thread, before string) (lines []treeLine, older string, err error) {
-	list, err := i.Service.Past.Checkpoints(ctx, t.ID, adapter.HistoryQuery{Before: before, Limit: checkpointsShown + 1})
+func (h *history) tree(ctx context.Context, t mapping.Thread, before string) (lines []treeLine, older string, err error) {
+	list, err := h.past.Checkpoints(ctx, t.ID, adapter.HistoryQuery{Before: before, Limit: checkpointsShown + 1})
 	if err != nil {
 		return nil, "", err
 	}

@@ -46,16 +46,28 @@ type Options struct {
 	Failed func(code string)
 }
 
-// inspector is what all pages share. Safe for concurrent use.
-type inspector struct {
-	Options
-	look  time.Duration // between two looks for changes
-	used  *usages
-	marks *timeline.Marks
+// site is all pages, each a type of its own that has of the service what it uses. They are safe for concurrent use.
+type site struct {
+	*desk
+	runs        *runsPage
+	run         *runPage
+	event       *eventPage
+	call        *callPage
+	written     *runFiles
+	exports     *runExports
+	thread      *threadPage
+	files       *threadFiles
+	checkpoints *checkpointPages
+	agents      *agentsPage
+	try         *trying
+	answer      *answering
+	cancel      *cancelling
+	fork        *forking
+	again       *repeating
 }
 
-// lookEvery is how old the news of a page may be.
-const lookEvery = time.Second
+// serve answers one request.
+type serve = func(w http.ResponseWriter, r *http.Request) error
 
 // route is one path with one method. What it does is said once, here, for the router, for the rights and for
 // the audit log.
@@ -63,7 +75,7 @@ type route struct {
 	method, path string // the path below Root
 	needs        []string
 	does         adapter.Effect
-	serve        func(*inspector, http.ResponseWriter, *http.Request) error
+	by           func(*site) serve
 }
 
 var (
@@ -79,19 +91,40 @@ func routes() []route {
 }
 
 // Mount adds the routes to r.
-func Mount(r *mux.Router, o Options) { newInspector(o).mount(r) }
-
-func newInspector(o Options) *inspector {
-	return &inspector{Options: o, look: lookEvery, used: newUsages(o.Service.Runs), marks: timeline.NewMarks()}
-}
-
-func (i *inspector) mount(r *mux.Router) {
+func Mount(r *mux.Router, o Options) {
+	s := newSite(o)
 	for _, one := range routes() {
 		methods := []string{one.method}
 		if one.method == http.MethodGet {
 			methods = append(methods, http.MethodHead)
 		}
-		r.Path(Root + one.path).Methods(methods...).Handler(adapter.Operation{Handler: i.handler(one), Needs: one.needs})
+		r.Path(Root + one.path).Methods(methods...).Handler(adapter.Operation{Handler: s.handler(one.method, one.by(s)), Needs: one.needs})
+	}
+}
+
+func newSite(o Options) *site {
+	svc := o.Service
+	d := &desk{version: o.Version, log: o.Log, failed: o.Failed}
+	live := &live{heartbeat: o.Heartbeat, every: lookEvery}
+	names, used := &agentNames{svc.Agents}, newUsages(svc.Runs)
+	axes := &axes{timeline.Source{Runs: svc.Runs, Index: svc.RunIndex, Agents: svc.Agents}, o.Dialects, timeline.NewMarks()}
+	call, written := &callPage{d, svc.Calls}, &runFiles{svc.Runs, svc.Artifacts}
+	runs, files := &threadRuns{svc.RunIndex, svc.Runs}, &threadFiles{svc.Past}
+	start := &starting{d, svc.Runs, o.Dialects}
+	return &site{
+		desk: d,
+		runs: &runsPage{d, live, svc.RunIndex, names, &rows{svc.Explainer, used}},
+		run: &runPage{
+			desk: d, live: live, axes: axes, runs: svc.Runs, log: svc.ThreadLog, explainer: svc.Explainer, call: call, files: written, used: used,
+		},
+		event: &eventPage{d, axes}, call: call, written: written, exports: &runExports{axes, svc.Calls, o.Version},
+		thread: &threadPage{
+			desk: d, live: live, threads: svc.Threads, index: svc.Index, runs: runs, history: &history{svc.Past}, files: files,
+			told: &toldItems{svc.Past, svc.Items},
+		},
+		files: files, checkpoints: &checkpointPages{d, svc.States, runs, names}, agents: &agentsPage{d, names, o.Dialects, o.About, o.DefaultAgent},
+		try: &trying{start, svc.Agents}, answer: &answering{start, svc.Threads, runs}, cancel: &cancelling{d, svc.Runs},
+		fork: &forking{start, svc.States}, again: &repeating{start, svc.Runs, names, o},
 	}
 }
 

@@ -123,7 +123,7 @@ func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/threads/t", nil)
 		r.Header.Set("Accept", "text/html")
 		w := httptest.NewRecorder()
-		err := newInspector(Options{}).show(w, r, threadPage, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
+		err := new(desk).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
 		var places []string
 		for _, m := range regexp.MustCompile(`name="(words|reason-\d)"`).FindAllStringSubmatch(w.Body.String(), -1) {
 			places = append(places, m[1])
@@ -134,5 +134,57 @@ func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 		if len(form.Decisions) == 1 && form.Words && strings.Contains(w.Body.String(), `value="respond"`) {
 			t.Errorf("%s: to respond is to be chosen, and words are enough", name)
 		}
+	}
+}
+
+// TestExcerptsAreShortAndInert: whatever an agent sent, a page has the beginning of it, in lines that end, with nothing invisible in it.
+func TestExcerptsAreShortAndInert(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		body string
+		want string // the text, or its beginning where it is cut
+		cut  bool
+	}{
+		"JSON in lines":    {`{"a":[1]}`, "{\n  \"a\": [\n    1\n  ]\n}", false},
+		"text":             {"one\n\ttwo", "one\n\ttwo", false},
+		"marks":            {"a\u202eb\x1b[31mc\u200b", `a\u{202e}b\u{1b}[31mc\u{200b}`, false},
+		"a line of 1 MB":   {strings.Repeat("ü", 1<<19), strings.Repeat("ü", excerptLine/2) + "…", true},
+		"many lines":       {strings.Repeat("line\n", 1<<16), "line\nline\n", true},
+		"half a rune":      {"grü"[:3], "gr", false},
+		"bytes":            {"\xff\xfe\x00", "00000000  ff fe 00", false},
+		"many bytes":       {strings.Repeat("\xff", 1<<20), "00000000  ff ff", true},
+		"a JSON of 1 MB":   {`{"a":"` + strings.Repeat("x", 1<<20) + `"}`, `{"a":"xxx`, true},
+		"nothing":          {"", "", false},
+		"markup as it was": {"<script>x</script>", "<script>x</script>", false},
+	} {
+		got := excerptOf([]byte(one.body))
+		if got.Cut != one.cut || !strings.HasPrefix(got.Text, one.want) || !one.cut && len(one.want) > 0 && one.want[0] != '0' && got.Text != one.want || len(got.Text) > 3*excerptBytes {
+			t.Errorf("%s: cut %v, %d bytes: %.100q", name, got.Cut, len(got.Text), got.Text)
+		}
+	}
+}
+
+// TestAnExportIsWholeOrBrokenOff: what fails before anything was sent has an error for its answer; what fails later is cut, so that
+// nobody takes it for whole.
+func TestAnExportIsWholeOrBrokenOff(t *testing.T) {
+	t.Parallel()
+	broken := mapping.Errorf(mapping.Conflict, mapping.CodeCursorExpired, "pruned")
+	export := func(size int, err error) (w *httptest.ResponseRecorder, got error, aborted any) {
+		w = httptest.NewRecorder()
+		b := &begins{w: w, begin: func(h http.Header) { h.Set("Content-Disposition", "attachment") }}
+		for range size / 1000 {
+			_, _ = b.Write(make([]byte, 1000))
+		}
+		defer func() { aborted = recover() }()
+		return w, b.end(err), nil
+	}
+	if w, err, aborted := export(5000, nil); err != nil || aborted != nil || w.Body.Len() != 5000 || w.Header().Get("Content-Disposition") == "" {
+		t.Errorf("whole: %d bytes, %v, %v", w.Body.Len(), err, aborted)
+	}
+	if w, err, aborted := export(5000, broken); err == nil || aborted != nil || w.Body.Len() != 0 || w.Header().Get("Content-Disposition") != "" {
+		t.Errorf("failed at once: %d bytes, %v, %v", w.Body.Len(), err, aborted)
+	}
+	if w, _, aborted := export(200_000, broken); aborted != http.ErrAbortHandler || w.Body.Len() != 200_000 {
+		t.Errorf("failed later: %d bytes, %v", w.Body.Len(), aborted)
 	}
 }

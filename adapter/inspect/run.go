@@ -16,15 +16,15 @@ import (
 var readsRun = adapter.Effect{Verb: mapping.Read, Kind: "run"}
 
 var oneRunRoutes = []route{
-	{"GET", "/runs/{run_id}", looking, readsRun, (*inspector).serveRun},
-	{"GET", "/runs/{run_id}/events", looking, readsRun, (*inspector).followRun},
-	{"GET", "/runs/{run_id}/log/{seq}", looking, readsRun, (*inspector).serveEvent},
-	{"GET", "/runs/{run_id}/log/{seq}/{part}", looking, readsRun, (*inspector).serveEventBytes},
-	{"GET", "/runs/{run_id}/files/{artifact_id}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, (*inspector).servePreview},
-	{"GET", "/runs/{run_id}/export/{form}", looking, readsRun, (*inspector).exportRun},
+	{"GET", "/runs/{run_id}", looking, readsRun, func(s *site) serve { return s.run.serve }},
+	{"GET", "/runs/{run_id}/events", looking, readsRun, func(s *site) serve { return s.run.follow }},
+	{"GET", "/runs/{run_id}/log/{seq}", looking, readsRun, func(s *site) serve { return s.event.serve }},
+	{"GET", "/runs/{run_id}/log/{seq}/{part}", looking, readsRun, func(s *site) serve { return s.event.serveBytes }},
+	{"GET", "/runs/{run_id}/files/{artifact_id}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, func(s *site) serve { return s.written.serve }},
+	{"GET", "/runs/{run_id}/export/{form}", looking, readsRun, func(s *site) serve { return s.exports.serve }},
 }
 
-var runPage = newPage("run", "runs", "run.js", "run.css")
+var runHTML = newPage("run", "runs", "run.js", "run.css")
 
 // rowsShown is how many events a page has, unless its address says another number up to rowsMost.
 const (
@@ -64,24 +64,56 @@ type runView struct {
 // Active reports whether the run can be cancelled.
 func (v runView) Active() bool { return v.Status.Active() }
 
-func (i *inspector) serveRun(w http.ResponseWriter, r *http.Request) error {
-	v, err := i.run(r)
+// runPage shows one run.
+type runPage struct {
+	*desk
+	live      *live
+	axes      *axes
+	runs      runReader
+	log       positions
+	explainer adapter.Explainer
+	call      *callPage
+	files     *runFiles
+	used      *usages
+}
+
+// runReader is of adapter.Runs.
+type runReader interface {
+	runFinder
+	eventReader
+}
+
+// positions is of adapter.ThreadLog.
+type positions interface {
+	Position(ctx context.Context, threadID string, after adapter.Cursor) (adapter.Cursor, error)
+}
+
+func (p *runPage) serve(w http.ResponseWriter, r *http.Request) error {
+	v, err := p.view(r)
 	if err != nil {
 		return err
 	}
-	return i.show(w, r, runPage, "Run "+v.RunID, v)
+	return p.show(w, r, runHTML, "Run "+v.RunID, v)
 }
 
 // refOf is the run that a request names.
 func refOf(r *http.Request) adapter.RunRef { return adapter.RunRef{RunID: mux.Vars(r)["run_id"]} }
 
-func (i *inspector) axis(r *http.Request) (*timeline.Axis, error) {
-	return timeline.New(r.Context(), i.Service, i.Dialects, refOf(r), i.marks)
+// axes are what the pages of a run read it by.
+type axes struct {
+	source   timeline.Source
+	dialects adapter.Dialects
+	marks    *timeline.Marks
 }
 
-func (i *inspector) run(r *http.Request) (v runView, err error) {
+// of is the axis of the run that a request names.
+func (a *axes) of(r *http.Request) (*timeline.Axis, error) {
+	return timeline.New(r.Context(), a.source, a.dialects, refOf(r), a.marks)
+}
+
+func (p *runPage) view(r *http.Request) (v runView, err error) {
 	ctx := r.Context()
-	a, err := i.axis(r)
+	a, err := p.axes.of(r)
 	if err != nil {
 		return v, err
 	}
@@ -89,13 +121,13 @@ func (i *inspector) run(r *http.Request) (v runView, err error) {
 	if err != nil {
 		return v, err
 	}
-	kept, err := i.Service.Calls.Of(ctx, refOf(r))
+	kept, err := p.call.of(r)
 	if err != nil {
 		return v, err
 	}
 	q.Calls = kept.Calls
 	v = viewOf(&a.Run)
-	v.Losses = i.losses(&a.Run)
+	v.Losses = p.axes.losses(&a.Run)
 	v.Columns, v.Capture, v.Tokens, v.After = a.Columns(), kept.Capture, q.Tokens, q.After
 	v.MayAct = mapping.PrincipalOf(ctx).Need(acting...) == nil
 	if v.Page, err = a.Page(ctx, q); err != nil {
@@ -104,7 +136,7 @@ func (i *inspector) run(r *http.Request) (v runView, err error) {
 	for n := range kept.Calls {
 		v.Calls = append(v.Calls, timeline.CallOf(&kept.Calls[n]))
 	}
-	return v, i.fill(ctx, &v, a, kept.Calls)
+	return v, p.fill(ctx, &v, a, kept.Calls)
 }
 
 func viewOf(run *mapping.Run) runView {
@@ -136,8 +168,8 @@ func queryOf(r *http.Request) (timeline.Query, error) {
 }
 
 // fill adds what is not on the axis.
-func (i *inspector) fill(ctx context.Context, v *runView, a *timeline.Axis, calls []adapter.AgentCall) error {
-	why, err := i.Service.Explainer.Explain(ctx, adapter.RunRef{ThreadID: v.ThreadID, RunID: v.RunID})
+func (p *runPage) fill(ctx context.Context, v *runView, a *timeline.Axis, calls []adapter.AgentCall) error {
+	why, err := p.explainer.Explain(ctx, adapter.RunRef{ThreadID: v.ThreadID, RunID: v.RunID})
 	if err != nil {
 		return err
 	}
@@ -145,29 +177,29 @@ func (i *inspector) fill(ctx context.Context, v *runView, a *timeline.Axis, call
 	if why.Question != nil {
 		v.Questions = why.Question.Interrupts
 	}
-	agent, err := i.agentTime(ctx, &a.Run)
+	agent, err := p.agentTime(ctx, &a.Run)
 	if err != nil {
 		return err
 	}
 	v.Timing = timeline.TimingOf(&a.Run, time.Now(), agent, calls)
 	rows := []runRow{{RunID: v.RunID, Status: v.Status}}
-	i.used.fill(ctx, rows)
+	p.used.fill(ctx, rows)
 	v.Usage = rows[0].Usage
 	if a.Run.Fault != nil {
-		if v.Answered, err = i.answered(ctx, v.RunID, v.Calls); err != nil {
+		if v.Answered, err = p.call.answered(ctx, v.RunID, v.Calls); err != nil {
 			return err
 		}
 	}
-	v.Files, err = i.filesOf(ctx, &a.Run, v.Rows)
+	v.Files, err = p.files.of(ctx, &a.Run, v.Rows)
 	return err
 }
 
 // agentTime is what the end of a run says of it; 0 while there is none, and of a run of an older version.
-func (i *inspector) agentTime(ctx context.Context, run *mapping.Run) (time.Duration, error) {
+func (p *runPage) agentTime(ctx context.Context, run *mapping.Run) (time.Duration, error) {
 	if run.Status.Active() {
 		return 0, nil
 	}
-	for e, err := range i.Service.Runs.Events(ctx, adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.Cursor{End: true}, nil) {
+	for e, err := range p.runs.Events(ctx, adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.Cursor{End: true}, nil) {
 		if err != nil {
 			return 0, err
 		}
@@ -178,18 +210,31 @@ func (i *inspector) agentTime(ctx context.Context, run *mapping.Run) (time.Durat
 	return 0, nil
 }
 
-// followRun tells of each event that is logged, and of each change of the run's status.
-func (i *inspector) followRun(w http.ResponseWriter, r *http.Request) error {
+// follow tells of each event that is logged, and of each change of the run's status.
+func (p *runPage) follow(w http.ResponseWriter, r *http.Request) error {
 	ref := refOf(r)
-	return i.follow(w, r, func(ctx context.Context) (string, error) {
-		run, err := i.Service.Runs.Get(ctx, ref)
+	return p.live.follow(w, r, func(ctx context.Context) (string, error) {
+		run, err := p.runs.Get(ctx, ref)
 		if err != nil {
 			return "", err
 		}
 		if !run.Status.Active() {
 			return string(run.Status), nil
 		}
-		at, err := i.Service.ThreadLog.Position(ctx, run.ThreadID, adapter.Cursor{Live: true})
+		at, err := p.log.Position(ctx, run.ThreadID, adapter.Cursor{Live: true})
 		return fmt.Sprintf("%d.%s.%t", at.Seq, run.Status, run.Parked), err
 	})
+}
+
+// lossView is a field that the agent was not told as it was said, and why.
+type lossView struct {
+	mapping.Loss
+	Reason string `json:"reason,omitempty"`
+}
+
+func (a *axes) losses(run *mapping.Run) (list []lossView) {
+	for _, l := range run.Options.Losses {
+		list = append(list, lossView{l, a.dialects.LossReason(run.Flavour, l)})
+	}
+	return list
 }

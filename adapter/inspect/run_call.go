@@ -15,11 +15,11 @@ import (
 )
 
 var callRoutes = []route{
-	{"GET", "/runs/{run_id}/calls/{n}", looking, readsRun, (*inspector).serveCall},
-	{"GET", "/runs/{run_id}/calls/{n}/{side}", looking, readsRun, (*inspector).serveCallBytes},
+	{"GET", "/runs/{run_id}/calls/{n}", looking, readsRun, func(s *site) serve { return s.call.serve }},
+	{"GET", "/runs/{run_id}/calls/{n}/{side}", looking, readsRun, func(s *site) serve { return s.call.serveBytes }},
 }
 
-var callPage = newPage("call", "runs", "run.css")
+var callHTML = newPage("call", "runs", "run.css")
 
 // callView is one call of the agent, with both bodies.
 type callView struct {
@@ -44,21 +44,32 @@ type header struct {
 	Value string `json:"value"`
 }
 
-func (i *inspector) serveCall(w http.ResponseWriter, r *http.Request) error {
-	c, err := i.call(r)
+// callPage shows one call of an agent, and its bodies.
+type callPage struct {
+	*desk
+	calls adapter.Calls
+}
+
+func (p *callPage) serve(w http.ResponseWriter, r *http.Request) error {
+	c, err := p.call(r)
 	if err != nil {
 		return err
 	}
-	return i.show(w, r, callPage, "Call "+strconv.FormatInt(c.N, 10), viewOfCall(refOf(r).RunID, &c))
+	return p.show(w, r, callHTML, "Call "+strconv.FormatInt(c.N, 10), viewOfCall(refOf(r).RunID, &c))
 }
 
-func (i *inspector) call(r *http.Request) (c adapter.AgentCall, err error) {
+// of are the calls of a run, without their bodies.
+func (p *callPage) of(r *http.Request) (adapter.KeptCalls, error) {
+	return p.calls.Of(r.Context(), refOf(r))
+}
+
+func (p *callPage) call(r *http.Request) (c adapter.AgentCall, err error) {
 	ref, text := refOf(r), mux.Vars(r)["n"]
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return c, adapter.NoCall(ref.RunID, 0)
 	}
-	return i.Service.Calls.Get(r.Context(), ref, n)
+	return p.calls.Get(r.Context(), ref, n)
 }
 
 func viewOfCall(run string, c *adapter.AgentCall) callView {
@@ -73,9 +84,9 @@ func viewOfPart(p *adapter.CallPart) partView {
 	return v
 }
 
-// serveCallBytes sends a body as it is kept, which a browser never shows.
-func (i *inspector) serveCallBytes(w http.ResponseWriter, r *http.Request) error {
-	c, err := i.call(r)
+// serveBytes sends a body as it is kept, which a browser never shows.
+func (p *callPage) serveBytes(w http.ResponseWriter, r *http.Request) error {
+	c, err := p.call(r)
 	if err != nil {
 		return err
 	}
@@ -88,12 +99,12 @@ func (i *inspector) serveCallBytes(w http.ResponseWriter, r *http.Request) error
 }
 
 // answered is the newest call that went wrong; nil: none that is kept did.
-func (i *inspector) answered(ctx context.Context, run string, calls []*timeline.Call) (*callView, error) {
+func (p *callPage) answered(ctx context.Context, run string, calls []*timeline.Call) (*callView, error) {
 	for _, c := range slices.Backward(calls) {
 		if !c.Failed() {
 			continue
 		}
-		whole, err := i.Service.Calls.Get(ctx, adapter.RunRef{RunID: run}, c.N)
+		whole, err := p.calls.Get(ctx, adapter.RunRef{RunID: run}, c.N)
 		if err != nil {
 			if mapping.Classify(err).Class == mapping.NotFound {
 				return nil, nil // it was dropped meanwhile

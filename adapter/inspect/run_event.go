@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-var eventPage = newPage("event", "runs", "run.css")
+var eventHTML = newPage("event", "runs", "run.css")
 
 // eventView is an event with the bytes that were logged, and those that clients got of it.
 type eventView struct {
@@ -54,8 +54,14 @@ func seqOf(r *http.Request) int64 {
 // partName is by what the address of the bytes names one of a dialect's sights.
 func partName(dialect string, n int) string { return dialect + "-" + strconv.Itoa(n) }
 
-func (i *inspector) serveEvent(w http.ResponseWriter, r *http.Request) error {
-	a, err := i.axis(r)
+// eventPage shows one event of a run, and its bytes.
+type eventPage struct {
+	*desk
+	axes *axes
+}
+
+func (p *eventPage) serve(w http.ResponseWriter, r *http.Request) error {
+	a, err := p.axes.of(r)
 	if err != nil {
 		return err
 	}
@@ -64,7 +70,7 @@ func (i *inspector) serveEvent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return i.show(w, r, eventPage, "Event "+strconv.FormatInt(v.Seq, 10), v)
+	return p.show(w, r, eventHTML, "Event "+strconv.FormatInt(v.Seq, 10), v)
 }
 
 func viewOfEvent(a *timeline.Axis, e *state.Entry, seen [][]adapter.Sight) eventView {
@@ -85,9 +91,9 @@ func viewOfEvent(a *timeline.Axis, e *state.Entry, seen [][]adapter.Sight) event
 	return v
 }
 
-// serveEventBytes sends what was logged with an event (data), or what clients got of it, as it is.
-func (i *inspector) serveEventBytes(w http.ResponseWriter, r *http.Request) error {
-	a, err := i.axis(r)
+// serveBytes sends what was logged with an event (data), or what clients got of it, as it is.
+func (p *eventPage) serveBytes(w http.ResponseWriter, r *http.Request) error {
+	a, err := p.axes.of(r)
 	if err != nil {
 		return err
 	}

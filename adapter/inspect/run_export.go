@@ -11,23 +11,30 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// exportRun sends a run as a file: as lines of JSON, or the calls of its agent as an HTTP archive. Of a run that goes
+// runExports are runs as files.
+type runExports struct {
+	axes    *axes
+	calls   adapter.Calls
+	version string // of the bridge
+}
+
+// serve sends a run as a file: as lines of JSON, or the calls of its agent as an HTTP archive. Of a run that goes
 // on it has what there is by now.
-func (i *inspector) exportRun(w http.ResponseWriter, r *http.Request) error {
+func (x *runExports) serve(w http.ResponseWriter, r *http.Request) error {
 	form := mux.Vars(r)["form"]
 	kind, ok := map[string]string{"ndjson": "application/x-ndjson", "har": "application/json"}[form]
 	if !ok {
 		return mapping.Errorf(mapping.NotFound, codeNotFound, "A run is exported as ndjson or as har.")
 	}
-	a, err := i.axis(r)
+	a, err := x.axes.of(r)
 	if err != nil {
 		return err
 	}
-	kept, err := i.Service.Calls.Of(r.Context(), refOf(r))
+	kept, err := x.calls.Of(r.Context(), refOf(r))
 	if err != nil {
 		return err
 	}
-	get := func(n int64) (adapter.AgentCall, error) { return i.Service.Calls.Get(r.Context(), refOf(r), n) }
+	get := func(n int64) (adapter.AgentCall, error) { return x.calls.Get(r.Context(), refOf(r), n) }
 	to := &begins{w: w, begin: func(h http.Header) {
 		h.Set("Content-Type", kind)
 		h.Set("Content-Disposition", `attachment; filename="run-`+a.Run.ID+`.`+form+`"`)
@@ -35,7 +42,7 @@ func (i *inspector) exportRun(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Cache-Control", "private, no-store")
 	}}
 	if form == "har" {
-		err = export.HAR(to, i.Version, kept.Calls, get)
+		err = export.HAR(to, x.version, kept.Calls, get)
 	} else {
 		err = export.Lines(to, a, func(f func(*state.Entry, [][]adapter.Sight) bool) error { return a.Each(r.Context(), f) }, kept.Calls, get)
 	}

@@ -38,8 +38,20 @@ const (
 // images are the kinds that browsers draw without running anything of them.
 var images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// filesOf are the files of a page's rows, as they are now.
-func (i *inspector) filesOf(ctx context.Context, run *mapping.Run, rows []timeline.Row) (list []fileView, err error) {
+// runFiles are the files that runs have written.
+type runFiles struct {
+	runs      runFinder
+	artifacts artifactReader
+}
+
+// artifactReader is of adapter.Artifacts.
+type artifactReader interface {
+	Get(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error)
+	Open(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadCloser, error)
+}
+
+// of are the files of a page's rows, as they are now.
+func (f *runFiles) of(ctx context.Context, run *mapping.Run, rows []timeline.Row) (list []fileView, err error) {
 	var ids []string
 	for _, r := range rows {
 		for _, id := range r.Artifacts {
@@ -49,7 +61,7 @@ func (i *inspector) filesOf(ctx context.Context, run *mapping.Run, rows []timeli
 		}
 	}
 	for _, id := range ids {
-		a, err := i.Service.Artifacts.Get(ctx, artifactsOf(run), id)
+		a, err := f.artifacts.Get(ctx, artifactsOf(run), id)
 		if err != nil {
 			if mapping.Classify(err).Class == mapping.NotFound {
 				continue // it is gone by now
@@ -77,14 +89,14 @@ func previewOf(a *mapping.Artifact) string {
 	return ""
 }
 
-// servePreview sends an image, or the beginning of a text as plain text, for a frame in which nothing runs. The bytes
+// serve sends an image, or the beginning of a text as plain text, for a frame in which nothing runs. The bytes
 // decide what it is, not what their agent said of them.
-func (i *inspector) servePreview(w http.ResponseWriter, r *http.Request) error {
-	run, err := i.Service.Runs.Get(r.Context(), refOf(r))
+func (f *runFiles) serve(w http.ResponseWriter, r *http.Request) error {
+	run, err := f.runs.Get(r.Context(), refOf(r))
 	if err != nil {
 		return err
 	}
-	a, body, err := i.Service.Artifacts.Open(r.Context(), artifactsOf(&run), mux.Vars(r)["artifact_id"])
+	a, body, err := f.artifacts.Open(r.Context(), artifactsOf(&run), mux.Vars(r)["artifact_id"])
 	if err != nil {
 		return err
 	}

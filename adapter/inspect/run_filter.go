@@ -3,6 +3,7 @@ package inspect
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ func (f runFilter) address(before string) string {
 func (f runFilter) query() (q adapter.RunQuery, err error) {
 	q = adapter.RunQuery{Agent: f.Agent, ThreadID: f.Thread, Owner: f.Owner, Text: f.Text, Limit: f.limit + 1}
 	if f.Status != "" {
+		if !slices.Contains(statuses, mapping.RunStatus(f.Status)) {
+			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "No run has the status %q. It is one of %s.", f.Status, join(statuses))
+		}
 		q.Status = []mapping.RunStatus{mapping.RunStatus(f.Status)}
 	}
 	if f.Metadata != "" {
@@ -94,6 +98,14 @@ func (f runFilter) query() (q adapter.RunQuery, err error) {
 	}
 	q.Before, err = readMark(f.before)
 	return q, err
+}
+
+func join(list []mapping.RunStatus) string {
+	words := make([]string, len(list))
+	for i, s := range list {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
 }
 
 // moment reads a time as a form or a program writes it; a form says no zone, and means UTC.

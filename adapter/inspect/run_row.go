@@ -27,7 +27,13 @@ type runRow struct {
 	Place     string            `json:"place"`            // in the list, for before
 }
 
-func (i *inspector) row(ctx context.Context, r mapping.Run, now time.Time) runRow {
+// rows makes the lines of lists.
+type rows struct {
+	explainer adapter.Explainer
+	used      *usages
+}
+
+func (b *rows) of(ctx context.Context, r mapping.Run, now time.Time) runRow {
 	row := runRow{
 		RunID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Status: r.Status, Parked: r.Parked, Owner: r.Owner, CreatedAt: r.CreatedAt,
 		Took: took(r, now), Place: markOfRun(r),
@@ -39,7 +45,7 @@ func (i *inspector) row(ctx context.Context, r mapping.Run, now time.Time) runRo
 		row.Why = brief(r.Fault.Message)
 	}
 	if r.Status.Active() || r.Status == mapping.RunInterrupted {
-		if e, err := i.Service.Explainer.Explain(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // it may be gone by now
+		if e, err := b.explainer.Explain(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // it may be gone by now
 			row.Reason, row.Why = e.Reason, brief(e.Message)
 		}
 	}

@@ -15,15 +15,15 @@ import (
 )
 
 var runRoutes = []route{
-	{"GET", "", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, (*inspector).serveRuns},
-	{"GET", "/", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, (*inspector).withoutSlash},
-	{"GET", "/events", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, (*inspector).followRuns},
+	{"GET", "", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *site) serve { return s.runs.serve }},
+	{"GET", "/", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(*site) serve { return withoutSlash }},
+	{"GET", "/events", looking, adapter.Effect{Verb: mapping.Read, Kind: "run"}, func(s *site) serve { return s.runs.follow }},
 }
 
-var runsPage = newPage("runs", "runs", "runs.js")
+var runsHTML = newPage("runs", "runs", "runs.js")
 
-// runList is a page of the list of runs.
-type runList struct {
+// runsView is a page of the list of runs.
+type runsView struct {
 	Filter runFilter `json:"filter"`
 	Runs   []runRow  `json:"runs"`
 	Next   string    `json:"next,omitempty"` // the place to go on from; "": these were the last
@@ -36,38 +36,47 @@ type runList struct {
 }
 
 // Newest is the query of the first page.
-func (l runList) Newest() string { return l.Filter.address("") }
+func (l runsView) Newest() string { return l.Filter.address("") }
 
 // statuses are all that a run can have.
 var statuses = []mapping.RunStatus{
 	mapping.RunPending, mapping.RunRunning, mapping.RunInterrupted, mapping.RunSuccess, mapping.RunError, mapping.RunTimeout,
 }
 
-func (i *inspector) serveRuns(w http.ResponseWriter, r *http.Request) error {
+// runsPage is the list of runs.
+type runsPage struct {
+	*desk
+	live   *live
+	index  adapter.RunIndex
+	agents *agentNames
+	rows   *rows
+}
+
+func (p *runsPage) serve(w http.ResponseWriter, r *http.Request) error {
 	f := readFilter(r.URL.Query())
-	list, err := i.runs(r.Context(), f)
+	list, err := p.list(r.Context(), f)
 	if err != nil {
 		return err
 	}
 	list.Statuses = statuses
-	if list.Agents, err = i.agentNames(r.Context()); err != nil {
+	if list.Agents, err = p.agents.all(r.Context()); err != nil {
 		return err
 	}
-	return i.show(w, r, runsPage, "Runs", list)
+	return p.show(w, r, runsHTML, "Runs", list)
 }
 
 // withoutSlash leads from the path that ends with a slash, as people type it, to the list, with what it is asked for.
-func (i *inspector) withoutSlash(w http.ResponseWriter, r *http.Request) error {
+func withoutSlash(w http.ResponseWriter, r *http.Request) error {
 	to := url.URL{Path: page.RootOf(r.URL.Path) + "inspect", RawQuery: r.URL.RawQuery}
 	w.Header().Set("Location", to.String()) // relative, as the root of the bridge may lie below a path of a proxy's
 	w.WriteHeader(http.StatusPermanentRedirect)
 	return nil
 }
 
-// runs is a page of the list, with why each run waits and what it has used.
-func (i *inspector) runs(ctx context.Context, f runFilter) (list runList, err error) {
-	list = runList{Filter: f, Runs: []runRow{}, First: f.before == "", Query: f.address(f.before)}
-	found, err := i.found(ctx, f)
+// list is a page of the list, with why each run waits and what it has used.
+func (p *runsPage) list(ctx context.Context, f runFilter) (list runsView, err error) {
+	list = runsView{Filter: f, Runs: []runRow{}, First: f.before == "", Query: f.address(f.before)}
+	found, err := p.found(ctx, f)
 	if err != nil {
 		return list, err
 	}
@@ -78,39 +87,29 @@ func (i *inspector) runs(ctx context.Context, f runFilter) (list runList, err er
 	}
 	now := time.Now()
 	for _, run := range found {
-		list.Runs = append(list.Runs, i.row(ctx, run, now))
+		list.Runs = append(list.Runs, p.rows.of(ctx, run, now))
 	}
-	i.used.fill(ctx, list.Runs)
+	p.rows.used.fill(ctx, list.Runs)
 	return list, nil
 }
 
 // found are the runs of a page, and one more where there is one.
-func (i *inspector) found(ctx context.Context, f runFilter) ([]mapping.Run, error) {
+func (p *runsPage) found(ctx context.Context, f runFilter) ([]mapping.Run, error) {
 	q, err := f.query()
 	if err != nil {
 		return nil, err
 	}
-	return adapter.All(i.Service.RunIndex.List(ctx, q))
-}
-
-func (i *inspector) agentNames(ctx context.Context) (names []string, err error) {
-	list, _, err := i.Service.Agents.Search(ctx, adapter.AgentQuery{SortBy: "name", Asc: true, Limit: listLong})
-	for _, a := range list {
-		if a.Configured {
-			names = append(names, a.Graph)
-		}
-	}
-	return names, err
+	return adapter.All(p.index.List(ctx, q))
 }
 
 // waitsAnew is how old the reasons of runs at work may be on a page.
 const waitsAnew = 5 * time.Second
 
-// followRuns tells when a list changes. While one of its runs is at work, what that waits for does by itself.
-func (i *inspector) followRuns(w http.ResponseWriter, r *http.Request) error {
+// follow tells when a list changes. While one of its runs is at work, what that waits for does by itself.
+func (p *runsPage) follow(w http.ResponseWriter, r *http.Request) error {
 	f := readFilter(r.URL.Query())
-	return i.follow(w, r, func(ctx context.Context) (string, error) {
-		found, err := i.found(ctx, f)
+	return p.live.follow(w, r, func(ctx context.Context) (string, error) {
+		found, err := p.found(ctx, f)
 		sum, active := sha256.New(), false
 		for _, run := range found {
 			fmt.Fprintln(sum, run.ID, run.Status, run.Parked, run.Attempt, run.UpdatedAt.UnixMicro())

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"strconv"
 	"time"
@@ -20,12 +21,12 @@ import (
 var readsThread = adapter.Effect{Verb: mapping.Read, Kind: "thread"}
 
 var threadRoutes = []route{
-	{"GET", "/threads/{thread_id}", looking, readsThread, (*inspector).serveThread},
-	{"GET", "/threads/{thread_id}/events", looking, readsThread, (*inspector).followThread},
-	{"GET", "/threads/{thread_id}/files/{version}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, (*inspector).serveFile},
+	{"GET", "/threads/{thread_id}", looking, readsThread, func(s *site) serve { return s.thread.serve }},
+	{"GET", "/threads/{thread_id}/events", looking, readsThread, func(s *site) serve { return s.thread.follow }},
+	{"GET", "/threads/{thread_id}/files/{version}", looking, adapter.Effect{Verb: mapping.Read, Kind: "artifact"}, func(s *site) serve { return s.files.serve }},
 }
 
-var threadPage = newPage("thread", "runs", "thread.css", "thread.js")
+var threadHTML = newPage("thread", "runs", "thread.css", "thread.js")
 
 const (
 	turnsShown       = 50  // of a conversation, the newest
@@ -74,16 +75,33 @@ type threadRun struct {
 // Active reports whether the run can be cancelled.
 func (r threadRun) Active() bool { return r.Status.Active() }
 
-func (i *inspector) serveThread(w http.ResponseWriter, r *http.Request) error {
-	v, err := i.thread(r.Context(), mux.Vars(r)["thread_id"], r.URL.Query().Get("earlier"), r.URL.Query().Get("older"))
+// threadPage shows one thread.
+type threadPage struct {
+	*desk
+	live    *live
+	threads threadFinder
+	index   threadSearcher
+	runs    *threadRuns
+	history *history
+	files   *threadFiles
+	told    *toldItems
+}
+
+// threadSearcher is of adapter.ThreadIndex.
+type threadSearcher interface {
+	Search(ctx context.Context, q adapter.ThreadQuery) (threads iter.Seq2[mapping.Thread, error], total int, err error)
+}
+
+func (p *threadPage) serve(w http.ResponseWriter, r *http.Request) error {
+	v, err := p.view(r.Context(), mux.Vars(r)["thread_id"], r.URL.Query().Get("earlier"), r.URL.Query().Get("older"))
 	if err != nil {
 		return err
 	}
-	return i.show(w, r, threadPage, "Thread "+v.ThreadID, v)
+	return p.show(w, r, threadHTML, "Thread "+v.ThreadID, v)
 }
 
-func (i *inspector) thread(ctx context.Context, id, earlier, older string) (v threadView, err error) {
-	t, err := i.Service.Threads.Get(ctx, id)
+func (p *threadPage) view(ctx context.Context, id, earlier, older string) (v threadView, err error) {
+	t, err := p.threads.Get(ctx, id)
 	if err != nil {
 		return v, err
 	}
@@ -93,11 +111,11 @@ func (i *inspector) thread(ctx context.Context, id, earlier, older string) (v th
 		Conversation: conversation.Read(t.Values, before, turnsShown), MayAct: mapping.PrincipalOf(ctx).Need(acting...) == nil,
 	}
 	for _, part := range []func() error{
-		func() (err error) { v.Runs, err = i.runsOf(ctx, t.ID); return err },
-		func() (err error) { v.Questions, err = i.questions(ctx, t); return err },
-		func() (err error) { v.Tree, v.Older, err = i.tree(ctx, t, older); return err },
-		func() (err error) { v.Files, err = i.files(ctx, t.ID); return err },
-		func() (err error) { v.Told, err = i.told(ctx, t.ID); return err },
+		func() (err error) { v.Runs, err = p.runs.of(ctx, t.ID); return err },
+		func() (err error) { v.Questions, err = p.runs.questions(ctx, t); return err },
+		func() (err error) { v.Tree, v.Older, err = p.history.tree(ctx, t, older); return err },
+		func() (err error) { v.Files, err = p.files.of(ctx, t.ID); return err },
+		func() (err error) { v.Told, err = p.told.of(ctx, t.ID); return err },
 	} {
 		if err := part(); err != nil {
 			return v, err
@@ -106,9 +124,20 @@ func (i *inspector) thread(ctx context.Context, id, earlier, older string) (v th
 	return v, nil
 }
 
-func (i *inspector) runsOf(ctx context.Context, thread string) (list []threadRun, err error) {
+// threadRuns are the runs of threads.
+type threadRuns struct {
+	index adapter.RunIndex
+	runs  runFinder
+}
+
+// newest ranges over the newest runs of a thread.
+func (t *threadRuns) newest(ctx context.Context, thread string, limit int) iter.Seq2[mapping.Run, error] {
+	return t.index.List(ctx, adapter.RunQuery{ThreadID: thread, Limit: limit})
+}
+
+func (t *threadRuns) of(ctx context.Context, thread string) (list []threadRun, err error) {
 	list = []threadRun{}
-	for run, err := range i.Service.RunIndex.List(ctx, adapter.RunQuery{ThreadID: thread, Limit: runsShown}) {
+	for run, err := range t.newest(ctx, thread, runsShown) {
 		if err != nil {
 			return nil, err
 		}
@@ -118,10 +147,10 @@ func (i *inspector) runsOf(ctx context.Context, thread string) (list []threadRun
 }
 
 // questions are the open ones, each with the agent that asks.
-func (i *inspector) questions(ctx context.Context, t mapping.Thread) ([]openQuestion, error) {
+func (t *threadRuns) questions(ctx context.Context, of mapping.Thread) ([]openQuestion, error) {
 	list := []openQuestion{}
-	for _, q := range t.Interrupts {
-		asks, err := i.asker(ctx, t.ID, q)
+	for _, q := range of.Interrupts {
+		asks, err := t.asker(ctx, of.ID, q)
 		if err != nil {
 			return nil, err
 		}
@@ -131,37 +160,37 @@ func (i *inspector) questions(ctx context.Context, t mapping.Thread) ([]openQues
 }
 
 // asker is the run that asked: as the question says, or of an older version's the newest that waits. The zero run where it has gone.
-func (i *inspector) asker(ctx context.Context, thread string, q mapping.Interrupt) (mapping.Run, error) {
+func (t *threadRuns) asker(ctx context.Context, thread string, q mapping.Interrupt) (mapping.Run, error) {
 	if q.Run != "" {
-		r, err := i.Service.Runs.Get(ctx, adapter.RunRef{ThreadID: thread, RunID: q.Run})
+		r, err := t.runs.Get(ctx, adapter.RunRef{ThreadID: thread, RunID: q.Run})
 		if err != nil && mapping.Classify(err).Class == mapping.NotFound {
 			return mapping.Run{}, nil
 		}
 		return r, err
 	}
-	for r, err := range i.Service.RunIndex.List(ctx, adapter.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}) {
+	for r, err := range t.index.List(ctx, adapter.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}) {
 		return r, err
 	}
 	return mapping.Run{}, nil
 }
 
-// followThread tells when the thread, its runs or its head are others than before.
-func (i *inspector) followThread(w http.ResponseWriter, r *http.Request) error {
+// follow tells when the thread, its runs or its head are others than before.
+func (p *threadPage) follow(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["thread_id"]
-	return i.follow(w, r, func(ctx context.Context) (string, error) {
-		t, err := i.withoutValues(ctx, id)
+	return p.live.follow(w, r, func(ctx context.Context) (string, error) {
+		t, err := p.withoutValues(ctx, id)
 		if err != nil {
 			return "", err
 		}
-		runs, err := i.runsOf(ctx, id)
+		runs, err := p.runs.of(ctx, id)
 		sum := sha256.Sum256(fmt.Append(nil, t.Status, t.Head, t.Interrupts, runs))
 		return hex.EncodeToString(sum[:12]), err
 	})
 }
 
 // withoutValues is a thread without its state, which may be large.
-func (i *inspector) withoutValues(ctx context.Context, id string) (mapping.Thread, error) {
-	list, _, err := i.Service.Index.Search(ctx, adapter.ThreadQuery{IDs: []string{id}, Limit: 1, NoValues: true})
+func (p *threadPage) withoutValues(ctx context.Context, id string) (mapping.Thread, error) {
+	list, _, err := p.index.Search(ctx, adapter.ThreadQuery{IDs: []string{id}, Limit: 1, NoValues: true})
 	if err != nil {
 		return mapping.Thread{}, err
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"iter"
 	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
@@ -29,11 +31,16 @@ const (
 
 // usages knows what runs have used that have ended, which does not change any more. Safe for concurrent use.
 type usages struct {
-	runs  adapter.Runs
+	runs  eventReader
 	known *lru.Cache[string, *usage] // nil: nothing was said
 }
 
-func newUsages(runs adapter.Runs) *usages {
+// eventReader is of adapter.Runs.
+type eventReader interface {
+	Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
+}
+
+func newUsages(runs eventReader) *usages {
 	known, err := lru.New[string, *usage](usageKept)
 	if err != nil {
 		panic(err) // of a size below one

@@ -89,20 +89,23 @@ func (p *Player) find(now Call) (a Answer, differs string) {
 		p.takes = append(p.takes[max(0, len(p.takes)-takesKept+1):], fresh)
 		return a, ""
 	}
-	if len(p.takes) > 0 {
-		fresh = p.takes[len(p.takes)-1]
-	}
-	return Answer{}, fresh.differs(now)
+	return Answer{}, p.differs(now, fresh)
 }
 
-// differs says in words what was recorded in the place of a call.
-func (t *take) differs(now Call) string {
-	asked := now.Method + " " + now.Target
-	e, diff := t.next(now)
-	if e == nil {
-		return fmt.Sprintf("The recording has no call %s: all %d of its calls were made. Record the run anew.", asked, len(t.of.Exchanges))
+// differs says in words what was recorded in the place of a call: of the newest conversation for which a call like it in its
+// method and path is still due, be it one that would begin; else of the newest for which any call is.
+func (p *Player) differs(now Call, fresh *take) string {
+	due, diff, alike := fresh.next(now)
+	for _, t := range p.takes {
+		if e, d, like := t.next(now); e != nil && (like || !alike) {
+			due, diff, alike = e, d, like
+		}
 	}
-	return fmt.Sprintf("%s was not recorded. Call %d of the recording is %s %s: %s. Record the run anew, or undo what has changed.", asked, e.N, e.Call.Method, e.Call.Target, diff)
+	asked := now.Method + " " + now.Target
+	if due == nil {
+		return fmt.Sprintf("%s was not recorded: the recording has no call. Record the run anew.", asked)
+	}
+	return fmt.Sprintf("%s was not recorded. Call %d of the recording is %s %s: %s. Record the run anew, or undo what has changed.", asked, due.N, due.Call.Method, due.Call.Target, diff)
 }
 
 // refusal is an answer that either dialect's backend finds words in.

@@ -198,6 +198,34 @@ func TestWhatWasNotRecorded(t *testing.T) {
 	}
 }
 
+// TestAConversationThatDiffersAfterAWholeOne: when all that was recorded has been said once, what begins anew is held against
+// the beginning of the recording, and what goes on against what is still due.
+func TestAConversationThatDiffersAfterAWholeOne(t *testing.T) {
+	t.Parallel()
+	first, second := call{"POST", "/tasks", `{"input":"Washington"}`}, call{"POST", "/tasks/" + threadA + "/steps", `{"n":1}`}
+	of, _ := record(t, first, second)
+	p := replay.NewPlayer(of)
+	for _, c := range []call{first, second} {
+		if got := send(t, p, nowhere, c); !strings.HasPrefix(got, "200 ") {
+			t.Fatal(got)
+		}
+	}
+	begins := call{"POST", "/tasks", `{"input":"Berlin"}`}
+	const differs = `Call 1 of the recording is POST /tasks: input is \"Berlin\", recorded was \"Washington\".`
+	if got := send(t, p, nowhere, begins); !strings.Contains(got, differs) {
+		t.Errorf("after a whole conversation: %s", got)
+	}
+	if got := send(t, p, nowhere, first); !strings.HasPrefix(got, "200 ") {
+		t.Fatal(got)
+	}
+	if got := send(t, p, nowhere, begins); !strings.Contains(got, differs) {
+		t.Errorf("beside one that goes on: %s", got)
+	}
+	if got := send(t, p, nowhere, call{"POST", "/tasks/" + threadB + "/steps", `{"n":2}`}); !strings.Contains(got, `Call 2 of the recording`) || !strings.Contains(got, `n is 2, recorded was 1`) {
+		t.Errorf("one that goes on: %s", got)
+	}
+}
+
 // TestForeignRecordings: the words name the line.
 func TestForeignRecordings(t *testing.T) {
 	t.Parallel()

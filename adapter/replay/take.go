@@ -60,9 +60,9 @@ func (t *take) match(now Call) *Exchange {
 	return &t.of.Exchanges[read]
 }
 
-// next is the first exchange that was not used yet and is like the call in its method and path, or
+// next is the first exchange that was not used yet and is alike the call in its method and path, or
 // else the first at all; nil: all were.
-func (t *take) next(now Call) (e *Exchange, diff string) {
+func (t *take) next(now Call) (e *Exchange, diff string, alike bool) {
 	for i := range t.of.Exchanges {
 		if t.used[i] {
 			continue
@@ -73,10 +73,10 @@ func (t *take) next(now Call) (e *Exchange, diff string) {
 			e, diff = one, differs
 		}
 		if one.Call.Method == now.Method && t.names.clone().text(plain(one.Call.Target), plain(now.Target)) {
-			return one, differs
+			return one, differs, true
 		}
 	}
-	return e, diff
+	return e, diff, false
 }
 
 // tell is what was recorded, with the UUIDs of now. Each later take gets its own for those that the

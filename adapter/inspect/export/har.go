@@ -12,7 +12,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// The types are those of HTTP Archive 1.2; what it demands and is not known is -1 or empty.
+// The types are those of HTTP Archive 1.2; what it demands and is not known is -1 or empty. A member that it does not know
+// begins with an underscore (section Custom Fields).
 type (
 	archive struct {
 		Log archiveLog `json:"log"`
@@ -67,7 +68,7 @@ type (
 		Type     string `json:"mimeType"`
 		Text     string `json:"text"`
 		Params   []pair `json:"params"`
-		Encoding string `json:"encoding,omitempty"`
+		Encoding string `json:"_encoding,omitempty"` // the form has none for what was sent
 	}
 	content struct {
 		Size     int64  `json:"size"`

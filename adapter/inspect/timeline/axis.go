@@ -3,6 +3,7 @@ package timeline
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // Axis reads one run. Its Run is that of when it was made. Not for concurrent use.
 type Axis struct {
 	Run     mapping.Run
-	svc     adapter.Service
+	from    Source
 	columns []column
 	marks   *Marks
 }
@@ -25,14 +26,32 @@ type column struct {
 	observer adapter.Observer
 }
 
+// Source is what an axis reads.
+type Source struct {
+	Runs   Runs
+	Index  adapter.RunIndex
+	Agents Agents
+}
+
+// Runs is of adapter.Runs.
+type Runs interface {
+	Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error)
+	Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
+}
+
+// Agents is of adapter.Agents.
+type Agents interface {
+	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
+}
+
 // New finds a run and makes a column of each dialect whose clients see runs. marks may be nil.
-func New(ctx context.Context, svc adapter.Service, dialects adapter.Dialects, ref adapter.RunRef, marks *Marks) (*Axis, error) {
-	run, err := svc.Runs.Get(ctx, ref)
+func New(ctx context.Context, from Source, dialects adapter.Dialects, ref adapter.RunRef, marks *Marks) (*Axis, error) {
+	run, err := from.Runs.Get(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	a := &Axis{Run: run, svc: svc, marks: marks}
-	agent, err := svc.Agents.Resolve(ctx, run.Agent)
+	a := &Axis{Run: run, from: from, marks: marks}
+	agent, err := from.Agents.Resolve(ctx, run.Agent)
 	if err != nil && mapping.Classify(err).Class != mapping.NotFound { // else it is configured no longer, and its runs can be read
 		return nil, err
 	}
@@ -183,7 +202,7 @@ func (a *Axis) before(ctx context.Context) error {
 		return nil
 	}
 	var earlier []string
-	for r, err := range a.svc.RunIndex.List(ctx, adapter.RunQuery{ThreadID: a.Run.ThreadID, Limit: 10 * earlierRuns}) {
+	for r, err := range a.from.Index.List(ctx, adapter.RunQuery{ThreadID: a.Run.ThreadID, Limit: 10 * earlierRuns}) {
 		if err != nil {
 			return err
 		}
@@ -210,7 +229,7 @@ func (a *Axis) read(ctx context.Context, run string, from adapter.Cursor, f func
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ref := adapter.RunRef{ThreadID: a.Run.ThreadID, RunID: run}
-	for e, err := range a.svc.Runs.Events(ctx, ref, from, func() { stop(errNoMore) }) {
+	for e, err := range a.from.Runs.Events(ctx, ref, from, func() { stop(errNoMore) }) {
 		if errors.Is(context.Cause(ctx), errNoMore) && err != nil {
 			return nil
 		}

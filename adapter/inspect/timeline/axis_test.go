@@ -15,21 +15,26 @@ import (
 
 const longRun = 10_000 // events
 
-// longLog is a service of one run that has ended. It counts the events that are read.
+// longLog is a service of one run. It counts the events that are read.
 type longLog struct {
 	adapter.Runs
 	adapter.Agents
 	read   int
 	pruned int64 // the events up to this one are there no more
+	works  bool  // the run has not ended
 }
 
 func (l *longLog) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
-	return mapping.Run{ID: "r", TaskID: "r", ThreadID: "t", Status: mapping.RunSuccess}, nil
+	r := mapping.Run{ID: "r", TaskID: "r", ThreadID: "t", Status: mapping.RunSuccess}
+	if l.works {
+		r.Status = mapping.RunRunning
+	}
+	return r, nil
 }
 
 func (l *longLog) Resolve(context.Context, string) (a mapping.Assistant, err error) { return a, nil }
 
-func (l *longLog) Events(_ context.Context, _ adapter.RunRef, after adapter.Cursor, _ func()) iter.Seq2[*state.Entry, error] {
+func (l *longLog) Events(ctx context.Context, _ adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		if !after.Start && after.Seq < l.pruned {
 			yield(nil, mapping.Errorf(mapping.Conflict, mapping.CodeCursorExpired, "pruned"))
@@ -40,12 +45,16 @@ func (l *longLog) Events(_ context.Context, _ adapter.RunRef, after adapter.Curs
 			if seq%3 == 0 {
 				e.Kind = mapping.KindDelta
 			}
-			if seq == longRun {
+			if seq == longRun && !l.works {
 				e.Kind = mapping.KindEnd
 			}
 			if l.read++; !yield(&state.Entry{Event: e}, nil) {
 				return
 			}
+		}
+		if l.works {
+			idle()
+			yield(nil, ctx.Err())
 		}
 	}
 }
@@ -67,7 +76,7 @@ func (n *numbering) Fork() adapter.Observer {
 func (l *longLog) page(t *testing.T, marks *Marks, q Query) (Page, int) {
 	t.Helper()
 	dialects := adapter.Dialects{{Name: "d", Observe: func(adapter.Observed) adapter.Observer { return &numbering{} }}}
-	a, err := New(t.Context(), adapter.Service{Runs: l, Agents: l}, dialects, adapter.RunRef{RunID: "r"}, marks)
+	a, err := New(t.Context(), Source{Runs: l, Agents: l}, dialects, adapter.RunRef{RunID: "r"}, marks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,12 +89,12 @@ func (l *longLog) page(t *testing.T, marks *Marks, q Query) (Page, int) {
 }
 
 // TestALatePageOfALongRunReadsNoMoreThanTheFirst: each page is what it would be by reading from the run's start, also when it
-// is asked for once more, and one that is asked for behind another reads its own events.
+// is asked for once more, and one that is asked for behind another reads its own events; of a run at work, too.
 func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 	t.Parallel()
-	for _, tokens := range []bool{false, true} {
-		l, marks, pages := &longLog{}, NewMarks(), 0
-		for q := (Query{Limit: 111, Tokens: tokens}); ; pages++ {
+	for n := range 3 {
+		l, marks, pages := &longLog{works: n > 1}, NewMarks(), 0
+		for q := (Query{Limit: 111, Tokens: n%2 == 1}); ; pages++ {
 			got, read := l.page(t, marks, q)
 			again, _ := l.page(t, marks, q)
 			want, _ := l.page(t, nil, q)

@@ -10,8 +10,9 @@ import (
 // marksKept is at how many places reading can go on. One is as large as the names of the messages before it.
 const marksKept = 64
 
-// Marks are places of runs that have ended, at which pages ended: the page behind one is read from there, and not from
-// the run's start. They hold what observers know, and no right: a run is found by New before. Safe for concurrent use.
+// Marks are places of runs at which pages ended: the page behind one is read from there, and not from the run's start, also of
+// a run at work, whose page asks each second. They hold what observers know, and no right: a run is found by New before. Safe
+// for concurrent use.
 type Marks struct{ kept *lru.Cache[place, mark] }
 
 type place struct {
@@ -33,9 +34,9 @@ func NewMarks() *Marks {
 	return &Marks{kept}
 }
 
-// keep notes that the axis has seen all up to an event. What goes on is not noted: its run is not yet what it will be.
+// keep notes that the axis has seen all up to an event.
 func (a *Axis) keep(seq int64, at time.Time) {
-	if a.marks == nil || seq == 0 || a.Run.Status.Active() {
+	if a.marks == nil || seq == 0 {
 		return
 	}
 	m := mark{at: at}

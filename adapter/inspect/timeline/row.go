@@ -1,5 +1,5 @@
 // Package timeline puts what happened in a run on one axis: the events of its log, how the clients of each dialect
-// saw them, and the calls that were made of the agent meanwhile. It reads adapter.Service and knows no HTTP. What it
+// saw them, and the calls that were made of the agent meanwhile. It knows no HTTP. What it
 // says of others' words is not made inert yet: that is for who shows it.
 package timeline
 

@@ -16,10 +16,12 @@ const patience = { first: 1000, most: 30_000, asleep: 20_000 }; // ms
  * tell gets "live", "paused", "waiting" (the connection is lost and tried again), "refused" (the key is not taken; it is
  * tried again) or "gone". A browser gives an EventSource up for good when a bridge that starts again, or a proxy before
  * it, answers with an error, and does not notice that its machine slept: then a new one is made, which hears of what it
- * missed.
+ * missed. A page that is out of sight listens to nothing: a browser has six connections for all tabs of a bridge, and each
+ * stream holds one.
  */
 export function live(address, update, tell = () => {}) {
   let source, timer, wait = patience.first, paused = false, due = false, busy = false, closed = false;
+  let heard; // the mark of the newest change that was told
   const say = (state) => { if (!closed) tell(paused && state !== "gone" ? "paused" : state); };
   const later = () => {
     clearTimeout(timer);
@@ -32,6 +34,7 @@ export function live(address, update, tell = () => {}) {
     clearTimeout(timer);
     clearInterval(pulse);
     removeEventListener("online", listen);
+    document.removeEventListener("visibilitychange", seen);
   };
   const failed = (error) => {
     if (error.status === 404) {
@@ -59,11 +62,15 @@ export function live(address, update, tell = () => {}) {
     busy = false;
   };
   function listen() {
-    if (closed) return;
+    if (closed || document.hidden) return;
     clearTimeout(timer);
     source?.close();
     const mine = source = new EventSource(address);
-    mine.addEventListener("changed", () => { due = true; run(); });
+    mine.addEventListener("changed", ({ lastEventId }) => {
+      if (lastEventId !== heard) due = true;
+      heard = lastEventId;
+      if (due) run();
+    });
     mine.addEventListener("open", () => { if (!due) say("live"); });
     mine.addEventListener("gone", () => { say("gone"); close(); });
     mine.addEventListener("error", async () => {
@@ -78,6 +85,11 @@ export function live(address, update, tell = () => {}) {
       }
     });
   }
+  function seen() {
+    clearTimeout(timer);
+    source?.close();
+    listen();
+  }
   let beat = Date.now();
   const pulse = setInterval(() => {
     const slept = Date.now() - beat > patience.asleep;
@@ -85,6 +97,7 @@ export function live(address, update, tell = () => {}) {
     if (slept && !document.hidden) listen(); // of a hidden page the browser slows the clock
   }, patience.asleep / 4);
   addEventListener("online", listen);
+  document.addEventListener("visibilitychange", seen);
   listen();
   return {
     get paused() { return paused; },

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
 // filled sends a form as a browser does, and follows nothing.
@@ -259,27 +261,58 @@ func TestInspectorOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestInspectorIsToldThatAThreadIsGone: a page that watches hears of changes, and of the end.
+// watched are the events of a page that looks, as they come.
+func watched(t *testing.T, b *rig.Bridge, path string) <-chan string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "GET", b.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := rig.PlainClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d", path, res.StatusCode)
+	}
+	events := make(chan string, 100)
+	go func() {
+		defer close(events)
+		defer func() { _ = res.Body.Close() }()
+		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+			if event, is := strings.CutPrefix(lines.Text(), "event: "); is {
+				events <- event
+			}
+		}
+	}()
+	return events
+}
+
+// TestInspectorIsToldThatAThreadIsGone: a page that watches hears of changes, and of the end, which is the last that it hears: of a
+// thread, and of a run.
 func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, oneAgent, legacy())
 	at := b.Thread()
-	done := make(chan []rig.Frame, 1)
-	go func() {
-		_, frames, _ := b.TryStream("GET", "/inspect"+at+"/events", "", 2)
-		done <- frames
-	}()
+	events := watched(t, b, "/inspect"+at+"/events")
+	first := <-events
 	b.On(at, `{"assistant_id":"a","input":"hi"}`).OK()
-	if frames := <-done; len(frames) != 2 || frames[1].Event != "changed" {
-		t.Errorf("%v", frames)
+	if second := <-events; first != "changed" || second != "changed" {
+		t.Errorf("%q, %q", first, second)
 	}
-	go func() {
-		_, frames, _ := b.TryStream("GET", "/inspect"+at+"/events", "", 2)
-		done <- frames
-	}()
+	run := watched(t, b, "/inspect/runs/"+newestRun(b)+"/events")
+	if first := <-run; first != "changed" {
+		t.Errorf("of the run: %q", first)
+	}
 	b.Do("DELETE", at, "").OK()
-	if frames := <-done; len(frames) > 0 && frames[len(frames)-1].Event != "gone" {
-		t.Errorf("%v", frames)
+	for what, events := range map[string]<-chan string{"thread": events, "run": run} {
+		last := ""
+		for event := range events {
+			last = event
+		}
+		if last != "gone" {
+			t.Errorf("of the %s the last is %q", what, last)
+		}
 	}
 }
 
@@ -311,5 +344,77 @@ func TestInspectorAnswersOnce(t *testing.T) {
 	}
 	if taken != 1 {
 		t.Errorf("%d answers were taken", taken)
+	}
+}
+
+// TestInspectorShowsWhatAgentsWereTold: the items of the store that an agent was given for a run, as they are now, and to a key
+// that may not reach their namespace their number alone.
+func TestInspectorShowsWhatAgentsWereTold(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, `
+agents: {a: {url: $A, dialect: taskstep, memory: {namespaces: [shared, "users/{user}"]}}}
+auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1123456789abcdef0123456789abcdef, namespaces: [shared]}]}`, legacy())
+	put := func(namespace, key, value string) {
+		b.Do("PUT", "/store/items", `{"namespace":`+namespace+`,"key":"`+key+`","value":{"text":"`+value+`"}}`, ann...).Is(204)
+	}
+	put(`["shared"]`, "rule", "be brief")
+	put(`["shared"]`, "old", "soon gone")
+	put(`["users","u1"]`, "name", "canary")
+	at := "/threads/" + b.Do("POST", "/threads", "{}", ann...).OK().Text("thread_id")
+	b.Do("POST", at+"/runs/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]},"config":{"configurable":{"user":"u1"}}}`, ann...).OK()
+	put(`["shared"]`, "rule", "be long")
+	b.Do("DELETE", "/store/items", `{"namespace":["shared"],"key":"old"}`, ann...).Is(204)
+	all := b.Do("GET", "/inspect"+at, "", ann...).OK()
+	if items := all.List("told.0.items"); len(items) != 3 || !rig.Says(all.String(), "be long", "canary", `"key":"old","gone":true`) || strings.Contains(all.String(), "be brief") {
+		t.Errorf("%s", all)
+	}
+	some := b.Do("GET", "/inspect"+at, "", append(bob, asBrowser...)...).Want(t, 200, "be long", "1 that your key may not see").String()
+	if strings.Contains(some, "canary") || strings.Contains(some, "users/u1") {
+		t.Errorf("%s", some)
+	}
+}
+
+// TestInspectorActsAreInTheLog: whatever is done of the page of a run or a thread leaves a line with the key that did it, and what
+// was only asked one that says that nothing was done.
+func TestInspectorActsAreInTheLog(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "audit.log")
+	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
+	b := rig.Configured(t, "audit: {file: "+log+`}
+agents: {a: {url: $A, dialect: taskstep}, waits: {url: $B, dialect: taskstep}}
+default_agent: a
+auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}]}`, map[string]http.Handler{"a": legacyagent.Handler(), "b": gate})
+	at := "/threads/" + b.Do("POST", "/threads", "{}", ann...).OK().Text("thread_id")
+	b.Do("POST", at+"/runs/wait", `{"assistant_id":"a","input":"hi"}`, ann...).OK()
+	shown := b.Do("GET", "/inspect"+at, "", ann...).OK()
+	run := shown.Text("runs.0.run_id")
+	works := b.Do("POST", "/threads", "{}", ann...).OK().Text("thread_id")
+	working := b.Do("POST", "/threads/"+works+"/runs", `{"assistant_id":"waits","input":"hi"}`, ann...).OK().Text("run_id")
+	gate.Await(t)
+	defer gate.Open()
+	for path, in := range map[string]url.Values{
+		"/inspect/runs/" + run + "/again": {"where": {"new"}}, "/inspect" + at + "/fork": {"checkpoint": {shown.Text("head")}, "agent": {"a"}, "says": {"x"}},
+		"/inspect/runs/" + working + "/cancel": nil,
+	} {
+		filled(t, b, path, asksFirst(t, b, path, in, ann...), ann...).Want(t, 303)
+	}
+	for route, operation := range map[string]string{"/inspect/runs/{run_id}/again": "made", "/inspect/threads/{thread_id}/fork": "made", "/inspect/runs/{run_id}/cancel": "cancelled"} {
+		rig.Eventually(t, "the log says what was done at "+route, func() bool {
+			text, err := os.ReadFile(log)
+			if err != nil {
+				return false
+			}
+			asked, done := 0, 0
+			for line := range strings.SplitSeq(string(text), "\n") {
+				switch {
+				case !rig.Says(line, `"route":"`+route+`"`, `"key":"ann"`):
+				case rig.Says(line, `"operation":"read"`, `"status":200`):
+					asked++
+				case rig.Says(line, `"operation":"`+operation+`"`, `"status":303`):
+					done++
+				}
+			}
+			return asked == 1 && done == 1
+		})
 	}
 }

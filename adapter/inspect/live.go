@@ -9,11 +9,20 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 )
 
+// live tells pages that what they show has changed.
+type live struct {
+	heartbeat time.Duration
+	every     time.Duration // between two looks
+}
+
+// lookEvery is how old the news of a page may be.
+const lookEvery = time.Second
+
 // follow streams one event, changed, each time a look at what a page shows has another result: its mark, which is the
 // event's id. The page asks for what changed itself, so that it is shown what it may see. A reader that comes back
 // with the mark that it saw last hears of what it missed, and of nothing else. The stream ends with the request,
 // and when a look fails, as of a run that was deleted: the event gone is its last.
-func (i *inspector) follow(w http.ResponseWriter, r *http.Request, look func(context.Context) (mark string, err error)) error {
+func (l *live) follow(w http.ResponseWriter, r *http.Request, look func(context.Context) (mark string, err error)) error {
 	done, err := adapter.OpenStream(r.Context())
 	if err != nil {
 		return err
@@ -27,7 +36,7 @@ func (i *inspector) follow(w http.ResponseWriter, r *http.Request, look func(con
 	if err != nil {
 		return err
 	}
-	s := sse.NewStream(w, i.Heartbeat, stop)
+	s := sse.NewStream(w, l.heartbeat, stop)
 	defer s.Close()
 	for {
 		if mark != seen && s.Write(sse.AppendFrame(nil, "changed", []byte(`{}`), mark)) != nil {
@@ -35,7 +44,7 @@ func (i *inspector) follow(w http.ResponseWriter, r *http.Request, look func(con
 		}
 		seen = mark
 		s.Idle()
-		if !i.rested(ctx, time.Since(begun)) {
+		if !l.rested(ctx, time.Since(begun)) {
 			return nil
 		}
 		begun = time.Now()
@@ -52,8 +61,8 @@ const costly = 20
 
 // rested waits between two looks, after one that took so long; a search through all runs is repeated less often. It
 // reports whether ctx goes on.
-func (i *inspector) rested(ctx context.Context, took time.Duration) bool {
-	timer := time.NewTimer(max(i.look, costly*took))
+func (l *live) rested(ctx context.Context, took time.Duration) bool {
+	timer := time.NewTimer(max(l.every, costly*took))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

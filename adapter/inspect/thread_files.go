@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/inspect/conversation"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/gorilla/mux"
 )
@@ -45,8 +44,17 @@ type versionRow struct {
 	ModifiedAt time.Time        `json:"modified_at"`
 }
 
-func (i *inspector) files(ctx context.Context, thread string) ([]fileRow, error) {
-	versions, err := i.Service.Past.Files(ctx, thread)
+// threadFiles are the files of threads, with all their versions.
+type threadFiles struct{ past fileReader }
+
+// fileReader is of adapter.Past.
+type fileReader interface {
+	Files(ctx context.Context, threadID string) ([]adapter.FileVersion, error)
+	OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadCloser, error)
+}
+
+func (f *threadFiles) of(ctx context.Context, thread string) ([]fileRow, error) {
+	versions, err := f.past.Files(ctx, thread)
 	list := []fileRow{}
 	for _, v := range versions {
 		if len(list) == 0 || list[len(list)-1].Path != v.Path {
@@ -58,14 +66,14 @@ func (i *inspector) files(ctx context.Context, thread string) ([]fileRow, error)
 	return list, err
 }
 
-// serveFile sends the bytes of a version, which a browser keeps as a file and never shows.
-func (i *inspector) serveFile(w http.ResponseWriter, r *http.Request) error {
+// serve sends the bytes of a version, which a browser keeps as a file and never shows.
+func (f *threadFiles) serve(w http.ResponseWriter, r *http.Request) error {
 	vars := mux.Vars(r)
 	version, err := strconv.ParseInt(vars["version"], 10, 64)
 	if err != nil {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "A version of a file is named by a number.")
 	}
-	v, body, err := i.Service.Past.OpenFile(r.Context(), vars["thread_id"], version)
+	v, body, err := f.past.OpenFile(r.Context(), vars["thread_id"], version)
 	if err != nil {
 		return err
 	}
@@ -99,55 +107,4 @@ func raw(w http.ResponseWriter, kind, name string, value []byte) error {
 	keepAsFile(w.Header(), kind, name)
 	_, _ = w.Write(value) // the client may be gone
 	return nil
-}
-
-// toldRun is what the agent of a run was told of the long-term store.
-type toldRun struct {
-	RunID  string     `json:"run_id"`
-	Items  []toldItem `json:"items"`
-	More   int        `json:"more,omitempty"`   // that are not listed
-	Hidden int        `json:"hidden,omitempty"` // that the caller may not see
-}
-
-// toldItem is an item as it is now.
-type toldItem struct {
-	Namespace []string          `json:"namespace"`
-	Key       string            `json:"key"`
-	Gone      bool              `json:"gone,omitempty"`
-	Value     conversation.Text `json:"value"`
-	UpdatedAt *time.Time        `json:"updated_at,omitempty"`
-}
-
-func (i *inspector) told(ctx context.Context, thread string) ([]toldRun, error) {
-	runs, err := i.Service.Past.Told(ctx, thread, toldRunsShown)
-	list := []toldRun{}
-	who := mapping.PrincipalOf(ctx)
-	for _, r := range runs {
-		one := toldRun{RunID: r.RunID, Items: []toldItem{}, More: max(0, len(r.Items)-toldItemsShown)}
-		for _, name := range r.Items[:min(len(r.Items), toldItemsShown)] {
-			if !who.MayReach(name.Namespace) {
-				one.Hidden++
-				continue
-			}
-			it, err := i.item(ctx, name)
-			if err != nil {
-				return nil, err
-			}
-			one.Items = append(one.Items, it)
-		}
-		list = append(list, one)
-	}
-	return list, err
-}
-
-func (i *inspector) item(ctx context.Context, name mapping.ItemName) (toldItem, error) {
-	it := toldItem{Namespace: name.Namespace, Key: name.Key}
-	now, err := i.Service.Items.Get(ctx, name.Namespace, name.Key, false)
-	switch {
-	case err == nil:
-		it.Value, it.UpdatedAt = conversation.Cut(string(now.Value)), &now.UpdatedAt
-	case mapping.Classify(err).Class == mapping.NotFound:
-		it.Gone, err = true, nil
-	}
-	return it, err
 }

@@ -1,7 +1,7 @@
 package inspect
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,46 +15,24 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Inputs of the forms that make runs.
-const (
-	inputAgent      = "agent"
-	inputCheckpoint = "checkpoint"
-	inputSays       = "says"  // a message of a person
-	inputJSON       = "input" // the input as JSON
-	inputWhere      = "where" // the thread of a run that is made again
-)
-
-// cancel ends a run that is under way.
-func (i *inspector) cancel(w http.ResponseWriter, r *http.Request) error {
-	in, err := form(r)
-	if err != nil {
-		return err
-	}
-	run, err := i.Service.Runs.Get(r.Context(), adapter.RunRef{RunID: mux.Vars(r)["run_id"]})
-	if err != nil {
-		return err
-	}
-	if in.Get(inputSure) != "yes" {
-		return i.ask(w, r, confirmation{
-			Question: "Cancel this run?", Says: []string{fmt.Sprintf("The agent %q is told to stop. What it has done so far stays.", run.Agent)},
-			Button: "Cancel the run", Back: runPath(run.ID),
-		})
-	}
-	mapping.NoteObject(r.Context(), "thread", run.ThreadID)
-	if err := i.Service.Runs.Cancel(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.CancelOptions{}); err != nil {
-		return err
-	}
-	return i.done(w, r, runPath(run.ID), started{RunID: run.ID, ThreadID: run.ThreadID})
+// forking has an agent go on from a checkpoint of a thread.
+type forking struct {
+	*starting
+	states stateReader
 }
 
-// fork has an agent go on from a checkpoint of a thread.
-func (i *inspector) fork(w http.ResponseWriter, r *http.Request) error {
+// stateReader is of adapter.States.
+type stateReader interface {
+	Get(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error)
+}
+
+func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
 	in, err := form(r)
 	if err != nil {
 		return err
 	}
 	thread := mux.Vars(r)["thread_id"]
-	st, err := i.Service.States.Get(r.Context(), thread, in.Get(inputCheckpoint))
+	st, err := f.states.Get(r.Context(), thread, in.Get(inputCheckpoint))
 	if err != nil {
 		return err
 	}
@@ -68,13 +46,13 @@ func (i *inspector) fork(w http.ResponseWriter, r *http.Request) error {
 		if input == nil {
 			says = append(says, "It is given no input: it does the steps that come next there.")
 		}
-		return i.ask(w, r, confirmation{
+		return f.ask(w, r, confirmation{
 			Question: "Go on from here?", Says: says, Sends: conversation.Cut(string(input)).Text, Button: "Go on from here",
 			Back: threadPath(thread) + "/checkpoints/" + url.PathEscape(st.Checkpoint),
 		}, inputAgent, in.Get(inputAgent), inputCheckpoint, st.Checkpoint, inputJSON, asField(input))
 	}
-	return i.start(w, r, adapter.NewRun{
-		ThreadID: thread, CheckpointID: st.Checkpoint, Agent: in.Get(inputAgent), Flavour: i.flavour(mapping.Run{}), Input: input, HasInput: input != nil,
+	return f.start(w, r, adapter.NewRun{
+		ThreadID: thread, CheckpointID: st.Checkpoint, Agent: in.Get(inputAgent), Flavour: f.flavour(mapping.Run{}), Input: input, HasInput: input != nil,
 		Kwargs: kwargsOf(input), Multitask: mapping.StrategyReject, IdempotencyKey: in.Get(inputOnce), Fields: []string{"input"},
 	})
 }
@@ -108,14 +86,4 @@ func kwargsOf(input json.RawMessage) json.RawMessage {
 		w.Key("input").Raw(input, "null")
 	}
 	return w.Close('}').Bytes
-}
-
-// flavour is that of a run which is gone on from, or of a table's first dialect: the inspector has none of its own.
-func (i *inspector) flavour(of mapping.Run) mapping.Flavour {
-	for _, d := range i.Dialects {
-		if len(d.Flavours) > 0 {
-			return cmp.Or(of.Flavour, d.Flavours[0].Name)
-		}
-	}
-	return of.Flavour
 }

@@ -11,18 +11,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// handler answers by a route. What changes something is taken from the bridge's own pages alone.
-func (i *inspector) handler(one route) http.Handler {
+// desk is what every page answers with: view models as pages or as JSON, errors, and the page that asks whether
+// something is to be done.
+type desk struct {
+	version string
+	log     *zap.Logger
+	failed  func(code string) // nil: nobody is told
+}
+
+// handler answers by a page. What changes something is taken from the bridge's own pages alone.
+func (d *desk) handler(method string, by serve) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := error(nil)
-		if one.method != http.MethodGet {
+		if method != http.MethodGet {
 			err = ownPage(r)
 		}
 		if err == nil {
-			err = one.serve(i, w, r)
+			err = by(w, r)
 		}
 		if err != nil {
-			i.fail(w, r, err)
+			d.fail(w, r, err)
 		}
 	})
 }
@@ -56,13 +64,13 @@ type shown struct {
 }
 
 // show sends a view model: as a page to a browser, else as JSON.
-func (i *inspector) show(w http.ResponseWriter, r *http.Request, t titled, title string, model any) error {
+func (d *desk) show(w http.ResponseWriter, r *http.Request, t titled, title string, model any) error {
 	if !page.Wanted(r.Header) {
 		return tell(w, r, model)
 	}
 	root := page.RootOf(r.URL.Path)
 	return t.page.Answer(w, r, page.View{
-		Title: page.Shown(title) + " – apbridge inspector", Here: page.Inspector.Path, Version: i.Version, Root: root,
+		Title: page.Shown(title) + " – apbridge inspector", Here: page.Inspector.Path, Version: d.version, Root: root,
 		More: Tab(mapping.PrincipalOf(r.Context())), Body: shown{root, t.here, model},
 	})
 }
@@ -86,18 +94,18 @@ type refusal struct {
 }
 
 // fail answers with an error, which is told once. Of one of the bridge's own the log has the text.
-func (i *inspector) fail(w http.ResponseWriter, r *http.Request, err error) {
+func (d *desk) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)
 	m := refusal{e.Code, e.Message, e.Detail, adapter.Status(e.Class)}
 	if e.Class == mapping.Internal {
-		i.Log.Error("request failed", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.Error(err))
+		d.log.Error("request failed", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.Error(err))
 		m.Message = "The page could not be made; the log has the cause."
 	}
-	if i.Failed != nil {
-		i.Failed(e.Code)
+	if d.failed != nil {
+		d.failed(e.Code)
 	}
 	w = &withStatus{w, m.Status}
-	if err := i.show(w, r, refusedPage, "Not shown", m); err != nil {
+	if err := d.show(w, r, refusedHTML, "Not shown", m); err != nil {
 		http.Error(w, m.Message, m.Status)
 	}
 }

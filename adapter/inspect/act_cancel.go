@@ -1,0 +1,44 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// cancelling ends runs that are under way.
+type cancelling struct {
+	*desk
+	runs cancellable
+}
+
+// cancellable is of adapter.Runs.
+type cancellable interface {
+	Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error)
+	Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error
+}
+
+func (c *cancelling) serve(w http.ResponseWriter, r *http.Request) error {
+	in, err := form(r)
+	if err != nil {
+		return err
+	}
+	run, err := c.runs.Get(r.Context(), refOf(r))
+	if err != nil {
+		return err
+	}
+	if in.Get(inputSure) != "yes" {
+		return c.ask(w, r, confirmation{
+			Question: "Cancel this run?", Says: []string{fmt.Sprintf("The agent %q is told to stop. What it has done so far stays.", run.Agent)},
+			Button: "Cancel the run", Back: runPath(run.ID),
+		})
+	}
+	mapping.NoteObject(r.Context(), "thread", run.ThreadID)
+	if err := c.runs.Cancel(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.CancelOptions{}); err != nil {
+		return err
+	}
+	return c.done(w, r, runPath(run.ID), started{RunID: run.ID, ThreadID: run.ThreadID})
+}

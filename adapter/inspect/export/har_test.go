@@ -1,0 +1,79 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+)
+
+// harForm are the members of each object of HTTP Archive 1.2, by the member that it is in. A ? is behind one that may be left out.
+var harForm = map[string]string{
+	"":            "log",
+	"log":         "version creator browser? pages? entries comment?",
+	"creator":     "name version comment?",
+	"entries":     "pageref? startedDateTime time request response cache timings serverIPAddress? connection? comment?",
+	"request":     "method url httpVersion cookies headers queryString postData? headersSize bodySize comment?",
+	"response":    "status statusText httpVersion cookies headers content redirectURL headersSize bodySize comment?",
+	"headers":     "name value comment?",
+	"postData":    "mimeType params text comment?",
+	"content":     "size compression? mimeType text? encoding? comment?",
+	"cache":       "beforeRequest? afterRequest? comment?",
+	"timings":     "blocked? dns? connect? send wait receive ssl? comment?",
+	"cookies":     "name value",
+	"params":      "name value",
+	"queryString": "name value comment?",
+}
+
+// checkForm: an object has what its place demands and, but for members that begin with an underscore, nothing else.
+func checkForm(t *testing.T, at string, value any) {
+	t.Helper()
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			checkForm(t, at, one)
+		}
+	case map[string]any:
+		form := strings.Fields(harForm[at])
+		for _, name := range form {
+			if _, there := v[name]; !there && !strings.HasSuffix(name, "?") {
+				t.Errorf("%s has no %s: %v", at, name, v)
+			}
+		}
+		for name, below := range v {
+			if !strings.HasPrefix(name, "_") && !slices.Contains(form, name) && !slices.Contains(form, name+"?") {
+				t.Errorf("%s has %s, which the form does not know", at, name)
+			}
+			checkForm(t, name, below)
+		}
+	}
+}
+
+// TestAnArchiveKeepsToItsForm: of calls with and without bodies, with bytes that are no text both ways, answered and not.
+func TestAnArchiveKeepsToItsForm(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	bytesOf := adapter.CallPart{Header: map[string]string{"Content-Type": "application/octet-stream"}, Body: []byte{0xff, 0}, Size: 2, Kept: 2}
+	calls := map[int64]adapter.AgentCall{
+		1: {N: 1, At: at, Method: "GET", URL: "http://agent/a?x=1&x=2", Status: 200},
+		2: {N: 2, At: at, Method: "POST", URL: "http://agent/b", Status: 201, Sent: bytesOf, Received: bytesOf},
+		3: {N: 3, At: at, Method: "POST", URL: "http://agent/b", Error: "reset", Sent: bytesOf},
+	}
+	var out bytes.Buffer
+	err := HAR(&out, "1", []adapter.AgentCall{{N: 1}, {N: 2}, {N: 3}}, func(n int64) (adapter.AgentCall, error) { return calls[n], nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	checkForm(t, "", got)
+	if n := strings.Count(out.String(), `"_encoding":"base64"`); n != 2 {
+		t.Errorf("%d of the bodies that were sent say that they are in base64: %s", n, &out)
+	}
+}
