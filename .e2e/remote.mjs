@@ -128,7 +128,10 @@ describe("questions of a LangGraph server", () => {
       }
       if (apart) {
         const { body: rest } = await resume({ [colour.id]: "blue" });
-        assert.ok(rest.__interrupt__.some((q) => q.id === days.id)); // the server lists the answered one, too
+        assert.ok(rest.__interrupt__.some((q) => q.id === days.id));
+        assert.deepEqual(rest.__interrupt__.map((q) => q.id), [days.id], "the server lists the answered one, too");
+        const { body: left } = await call("GET", `${at}/state`);
+        assert.deepEqual(left.tasks.map((t) => [t.name, t.interrupts.map((q) => q.id)]), [["days", [days.id]]]);
       }
       const { body: values } = await resume({ ...(apart ? {} : { [colour.id]: "blue" }), [days.id]: { days: 3 } });
       assert.deepEqual(values.messages.slice(1).map((m) => m.content).sort(), ["colour: blue", "days: 3"]);
