@@ -70,3 +70,21 @@ func TestQuestionsThatWereAnsweredAreNotOpen(t *testing.T) {
 		})
 	}
 }
+
+// TestTheNodesThatAreLeft: a checkpoint frame names all nodes of a superstep, and the state those that have not come to their end.
+func TestTheNodesThatAreLeft(t *testing.T) {
+	t.Parallel()
+	play := adaptertest.AskPlay()
+	for i, f := range play.Frames {
+		play.Frames[i] = strings.Replace(f, `"next":["ask"]`, `"next":["done","ask"]`, 1)
+	}
+	var next []string
+	for _, ev := range run(t, playing(play), adaptertest.NewTask(nil)).Events {
+		if ev.Head.Checkpoint != nil {
+			next = ev.Head.Checkpoint.Next
+		}
+	}
+	if got := strings.Join(next, " "); got != "ask" {
+		t.Errorf("what comes next is %q, want ask", got)
+	}
+}

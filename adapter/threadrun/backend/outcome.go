@@ -155,12 +155,13 @@ func (o *outcome) of(st stateWire, how verdict, open []mapping.Interrupt) mappin
 
 // settleState yields the state as it was read, where the frames may have told
 // less: a server without checkpoints frames, one that stopped at a node (it
-// does not tell the checkpoint there), or a stream that broke off.
+// does not tell the checkpoint there), one of whose state tasks some are done while others ask, or a stream that
+// broke off.
 func (o *outcome) settleState(st stateWire) error {
 	var meta checkpointMeta
 	_ = json.Unmarshal(st.Metadata, &meta)
 	switch {
-	case o.frames.told.checkpoints == 0, meta.Step != o.frames.told.step:
+	case o.frames.told.checkpoints == 0, meta.Step != o.frames.told.step, len(st.Next) > 0 && len(st.Next) < o.frames.told.next:
 		return o.emit(o.names.stateEvent(st, ""))
 	case o.stream.rejoined:
 		return o.emit(mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: st.Values})
