@@ -34,6 +34,15 @@ var scripts = map[string]func() *world{
 		run.Options = mapping.RunOptions{Resuming: true, Resume: raw(`{"q1":"yes"}`), Asked: questions}
 		return newWorld().play(run, started(), succeeded())
 	},
+	"answered-barely": func() *world { // all questions of the run, as command.resume answers them without their ids
+		run := runOf(2, "legacy")
+		run.Options = mapping.RunOptions{Resuming: true, Resume: raw(`"yes"`), Asked: questions}
+		return newWorld().play(run, started(), succeeded())
+	},
+	"schema": func() *world {
+		asks := []mapping.Interrupt{{ID: "q3", Value: raw(`"How many?"`), Schema: raw(`{"type":"object","properties":{"run_id":{"type":"integer"}}}`)}}
+		return newWorld().play(runOf(1, "graph"), started(), endedAs(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asks}))
+	},
 	"never-begun": func() *world {
 		return newWorld().play(runOf(1, "graph"), endedAs(mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}))
 	},
