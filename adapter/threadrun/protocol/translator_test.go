@@ -39,6 +39,10 @@ var scripts = map[string]func() *world{
 		run.Options = mapping.RunOptions{Resuming: true, Resume: raw(`"yes"`), Asked: questions}
 		return newWorld().play(run, started(), succeeded())
 	},
+	"state-behind-the-last-checkpoint": func() *world {
+		return newWorld().play(runOf(1, "graph"), started(), stateEvent("", &mapping.Checkpoint{ID: uuid(301), Step: 0, Source: "loop"}, `{"a":1}`),
+			stateEvent(`{"a":1}`, nil, `{"a":2}`), stateEvent(`{"a":2}`, nil, `{"a":2}`), succeeded())
+	},
 	"schema": func() *world {
 		asks := []mapping.Interrupt{{ID: "q3", Value: raw(`"How many?"`), Schema: raw(`{"type":"object","properties":{"run_id":{"type":"integer"}}}`)}}
 		return newWorld().play(runOf(1, "graph"), started(), endedAs(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asks}))
