@@ -147,6 +147,17 @@ func TestAnswersByTheirIds(t *testing.T) {
 	}
 }
 
+// TestAListOfCheckpointsHasAnEnd, whatever a client asks for.
+func TestAListOfCheckpointsHasAnEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started())
+	w.history = slices.Repeat([]adapter.ThreadState{{Checkpoint: "c1", CreatedAt: at}}, mostCheckpoints+1)
+	got := ask(t, w, `{"id":1,"method":"state.listCheckpoints","params":{"limit":9007199254740991}}`)
+	if n := strings.Count(got, `"id":"c1"`); n != mostCheckpoints {
+		t.Errorf("%d checkpoints, want %d", n, mostCheckpoints)
+	}
+}
+
 // TestInjectIsRefusedAtAQuestion by its name, with the question that is open.
 func TestInjectIsRefusedAtAQuestion(t *testing.T) {
 	t.Parallel()

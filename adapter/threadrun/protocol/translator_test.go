@@ -43,6 +43,11 @@ var scripts = map[string]func() *world{
 		return newWorld().play(runOf(1, "graph"), started(), stateEvent("", &mapping.Checkpoint{ID: uuid(301), Step: 0, Source: "loop"}, `{"a":1}`),
 			stateEvent(`{"a":1}`, nil, `{"a":2}`), stateEvent(`{"a":2}`, nil, `{"a":2}`), succeeded())
 	},
+	"blocks": func() *world { // thoughts in both forms of LangChain, a single message, and a part that is told at once
+		thinks := `{"id":"a1","type":"ai","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"well"},{"type":"image","url":"https://x.example/a.png"},{"type":"reasoning","reasoning":"so","index":4}]}`
+		alone := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"messages":` + says(2, "done") + `}`), Head: mapping.Head{Node: "finish"}}
+		return newWorld().play(runOf(1, "graph"), started(), step(1, "think", thinks), alone, succeeded())
+	},
 	"schema": func() *world {
 		asks := []mapping.Interrupt{{ID: "q3", Value: raw(`"How many?"`), Schema: raw(`{"type":"object","properties":{"run_id":{"type":"integer"}}}`)}}
 		return newWorld().play(runOf(1, "graph"), started(), endedAs(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asks}))
