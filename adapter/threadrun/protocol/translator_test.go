@@ -48,6 +48,13 @@ var scripts = map[string]func() *world{
 		alone := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"messages":` + says(2, "done") + `}`), Head: mapping.Head{Node: "finish"}}
 		return newWorld().play(runOf(1, "graph"), started(), step(1, "think", thinks), alone, succeeded())
 	},
+	"words-around-a-call": func() *world { // of the call nothing more is told once words came behind it
+		call := func(args string) mapping.Event {
+			return piece("m1", "plan:t1", `"content":"","tool_call_chunks":[{"id":"c1","name":"look","args":"`+args+`","index":1}]`)
+		}
+		return newWorld().play(runOf(1, "graph"), started(), piece("m1", "plan:t1", `"content":"let me "`), call("{}"),
+			piece("m1", "plan:t1", `"content":"look"`), call("late"), piece("m1", "plan:t1", `"content":" there"`), succeeded())
+	},
 	"schema": func() *world {
 		asks := []mapping.Interrupt{{ID: "q3", Value: raw(`"How many?"`), Schema: raw(`{"type":"object","properties":{"run_id":{"type":"integer"}}}`)}}
 		return newWorld().play(runOf(1, "graph"), started(), endedAs(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asks}))
