@@ -14,8 +14,8 @@ func anyQuestion(string) bool { return true }
 
 // questions are the open questions of a state, with the state tasks that ask. LangGraph leaves a question
 // that was answered in the state as long as others of the same superstep are open (prepare_state_snapshot in
-// pregel): next does not name the node of its state task any more. Where several state tasks are of
-// one node (Send) and not all of them come next, asked says whether a question is open.
+// pregel): next does not name the node of its state task any more, or, where several are of one node
+// (Send), not as often. Of the questions of such a node asked says which are open.
 func questions(st stateWire, asked func(id string) bool) []mapping.Interrupt {
 	var tasks []taskWire
 	if json.Unmarshal(st.Tasks, &tasks) != nil {
@@ -25,7 +25,7 @@ func questions(st stateWire, asked func(id string) bool) []mapping.Interrupt {
 	for _, t := range tasks {
 		come, all := comeNext(st, tasks, t.Name)
 		for _, w := range t.Interrupts {
-			if id := cmp.Or(w.ID, w.OldID); come > 0 && (come >= all || asked(id)) {
+			if id := cmp.Or(w.ID, w.OldID); come >= all || asked(id) {
 				list = append(list, w.question(id, t.ID))
 			}
 		}
