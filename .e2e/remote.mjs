@@ -128,10 +128,28 @@ describe("questions of a LangGraph server", () => {
       }
       if (apart) {
         const { body: rest } = await resume({ [colour.id]: "blue" });
-        assert.ok(rest.__interrupt__.some((q) => q.id === days.id)); // the server lists the answered one, too
+        assert.ok(rest.__interrupt__.some((q) => q.id === days.id));
+        assert.deepEqual(rest.__interrupt__.map((q) => q.id), [days.id], "the server lists the answered one, too");
+        const { body: left } = await call("GET", `${at}/state`);
+        assert.deepEqual(left.tasks.map((t) => [t.name, t.interrupts.map((q) => q.id)]), [["days", [days.id]]]);
       }
       const { body: values } = await resume({ ...(apart ? {} : { [colour.id]: "blue" }), [days.id]: { days: 3 } });
       assert.deepEqual(values.messages.slice(1).map((m) => m.content).sort(), ["colour: blue", "days: 3"]);
     }
+  });
+
+  test("of several that one node asks, those are left that were not answered", async () => {
+    const { body: thread } = await call("POST", `${url}/threads`, {});
+    const at = `${url}/threads/${thread.thread_id}`;
+    const run = (how) => call("POST", `${at}/runs/wait`, { assistant_id: "many", input: null, ...how });
+    let { body: asked } = await run({ input: says("hi") });
+    for (const about of ["shape", "price", "size"]) {
+      const open = asked.__interrupt__.map((q) => q.value);
+      const { body: state } = await call("GET", `${at}/state`);
+      assert.deepEqual(state.tasks.flatMap((t) => t.interrupts.map((q) => q.value)).sort(), open.sort());
+      ({ body: asked } = await run({ command: { resume: { [asked.__interrupt__.find((q) => q.value === about).id]: "yes" } } }));
+      assert.deepEqual((asked.__interrupt__ ?? []).map((q) => q.value).sort(), open.filter((other) => other !== about));
+    }
+    assert.deepEqual(asked.messages.slice(1).map((m) => m.content).sort(), ["price: yes", "shape: yes", "size: yes"]);
   });
 });

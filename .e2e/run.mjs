@@ -29,6 +29,7 @@ function config({ js, autogpt, langgraph }) {
     files: graph("files"),
     ask: graph("ask"),
     both: graph("both"),
+    many: graph("many"),
     fail: graph("fail"),
     slow: graph("slow"),
     nested: graph("nested"),

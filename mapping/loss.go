@@ -10,10 +10,13 @@ import (
 const LossTranscript = "transcript"
 
 // Losses of what messages of an input hold. An opaque agent is told the address of a file
-// that a message only links to; what is neither text nor a file it is not told.
+// that a message only links to; what is neither text nor a file it is not told, nor the name that
+// a person goes by, nor what a message says of itself.
 const (
-	LossLinks = "messages.links"
-	LossParts = "messages.parts"
+	LossLinks    = "messages.links"
+	LossParts    = "messages.parts"
+	LossName     = "messages.name"
+	LossMetadata = "messages.metadata"
 )
 
 // LossItems is the loss of a run whose agent is not told all items of its namespaces.

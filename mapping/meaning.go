@@ -9,6 +9,8 @@ const (
 	MeansMessages       Meaning = "messages"        // messages of the conversation, as a list
 	MeansLinks          Meaning = "links"           // files that messages name without holding them
 	MeansParts          Meaning = "parts"           // what messages hold besides text and files
+	MeansSpeaker        Meaning = "speaker"         // the names that people go by in messages
+	MeansRemarks        Meaning = "remarks"         // what messages say of themselves
 	MeansWords          Meaning = "words"           // one message of the conversation, as a text
 	MeansTranscript     Meaning = "transcript"      // the conversation so far
 	MeansItems          Meaning = "items"           // what the long-term store has for the run

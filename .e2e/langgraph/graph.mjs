@@ -7,6 +7,7 @@ import {
   END,
   MessagesAnnotation,
   START,
+  Send,
   StateGraph,
   interrupt,
 } from "@langchain/langgraph";
@@ -133,6 +134,13 @@ export const both = new StateGraph(MessagesAnnotation)
   })
   .addEdge(START, "colour")
   .addEdge(START, "days")
+  .compile();
+
+// many: three tasks of one node ask at once.
+export const many = new StateGraph(MessagesAnnotation)
+  .addNode("ask", ({ about }) => ({ messages: [new AIMessage(`${about}: ${interrupt(about)}`)] }))
+  .addConditionalEdges(START, () => ["size", "shape", "price"].map((about) => new Send("ask", { about, messages: [] })), ["ask"])
+  .addEdge("ask", END)
   .compile();
 
 // fail: one good step, then an exception.

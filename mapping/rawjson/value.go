@@ -6,8 +6,11 @@ import (
 )
 
 // Valid reports whether b is one JSON value. It allocates nothing.
-func Valid(b []byte) bool {
-	i, ok := scanValue(b, SkipSpace(b, 0), 0)
+func Valid(b []byte) bool { return ValidWithin(b, maxDepth) }
+
+// ValidWithin is Valid for a value that is to stand within another, and is nested no deeper than depth.
+func ValidWithin(b []byte, depth int) bool {
+	i, ok := scanValue(b, SkipSpace(b, 0), maxDepth-depth)
 	return ok && SkipSpace(b, i) == len(b)
 }
 

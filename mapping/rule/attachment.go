@@ -211,6 +211,18 @@ func (in Input) Untold(exclude []string) (links, parts bool) {
 	return links, parts
 }
 
+// Unsaid reports what stands beside the content of the messages that an agent which takes words and files is not
+// told: the names that people go by, and metadata (Agent Protocol, schema Message). The names of
+// what agents and tools said are those of nodes and of calls.
+func (in Input) Unsaid() (names, metadata bool) {
+	for _, m := range in.Messages {
+		name, _ := rawjson.Text(rawjson.Get(m, "name"))
+		names = names || name != "" && messageKind(m) == typeHuman
+		metadata = metadata || rawjson.CountMembers(rawjson.Get(m, "metadata")) > 0
+	}
+	return names, metadata
+}
+
 // Say is what a message's content says, with the files in it named behind the text. name
 // tells where the agent has a held file; "": it was not given it.
 func Say(message json.RawMessage, name func(Attachment) string) string {

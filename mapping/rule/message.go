@@ -247,8 +247,7 @@ func (m message) writeTo(w *rawjson.Writer) {
 	m.writeMember(w, "response_metadata", "{}")
 	w.Key("id").Text(m.id).Key("type").Text(m.kind)
 	if m.kind == typeAI {
-		m.writeMember(w, "tool_calls", "[]")
-		m.writeMember(w, "invalid_tool_calls", "[]")
+		m.writeCalls(w)
 	}
 	for _, e := range m.rest.Members() {
 		if !m.standard(e.Name) {
@@ -265,6 +264,16 @@ func (m message) writeMember(w *rawjson.Writer, key, otherwise string) {
 		val = nil
 	}
 	w.Key(key).Raw(val, otherwise)
+}
+
+// writeCalls writes the tool calls of an ai message.
+func (m message) writeCalls(w *rawjson.Writer) {
+	if calls, invalid := m.calls(); calls != nil {
+		w.Key("tool_calls").Raw(calls, "[]").Key("invalid_tool_calls").Raw(invalid, "[]")
+		return
+	}
+	m.writeMember(w, "tool_calls", "[]")
+	m.writeMember(w, "invalid_tool_calls", "[]")
 }
 
 func (m message) standard(key string) bool {

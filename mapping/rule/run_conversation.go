@@ -116,19 +116,6 @@ func WithCalls(message json.RawMessage, text string) string {
 	return withLines(text, toolCalls(message)...)
 }
 
-// toolCalls are the calls that an ai message makes (LangChain's tool_calls: name and args),
-// as lines.
-func toolCalls(message json.RawMessage) (lines []string) {
-	calls, _ := rawjson.Elements(rawjson.Get(message, "tool_calls"))
-	for _, c := range calls {
-		name, _ := rawjson.Text(rawjson.Get(c, "name"))
-		if name != "" {
-			lines = append(lines, "[Called "+name+" with "+string(rawjson.Compact(rawjson.Get(c, "args")))+"]")
-		}
-	}
-	return lines
-}
-
 // withLines is a text with lines behind it.
 func withLines(text string, lines ...string) string {
 	if text != "" {

@@ -27,6 +27,13 @@ func (b runTelling) losses(ctx context.Context) error {
 	if parts {
 		b.lose(mapping.LossParts)
 	}
+	names, remarks := b.in.Unsaid()
+	if names {
+		b.lose(mapping.LossName)
+	}
+	if remarks {
+		b.lose(mapping.LossMetadata)
+	}
 	cut, err := b.cuts(ctx)
 	if cut {
 		b.lose(mapping.LossTranscript)

@@ -9,9 +9,11 @@ func Capabilities() mapping.Capabilities {
 			"files (in messages, too) are uploaded, further keys go into additional_input.input."),
 		mapping.MeansMessages: mapping.Exactly("The text of the last human message is the task's input, earlier ones stand in the transcript, " +
 			"files in them are uploaded."),
-		mapping.MeansLinks: mapping.Roughly("A file that a message only links to is told by its address: the bridge fetches none."),
-		mapping.MeansParts: mapping.Drops("What is neither text nor a file, such as a model's reasoning, or a file that artifacts.exclude names, stays in the state alone."),
-		mapping.MeansWords: mapping.PassedOn(),
+		mapping.MeansLinks:   mapping.Roughly("A file that a message only links to is told by its address: the bridge fetches none."),
+		mapping.MeansParts:   mapping.Drops("What is neither text nor a file, such as a model's reasoning, or a file that artifacts.exclude names, stays in the state alone."),
+		mapping.MeansSpeaker: mapping.Drops("A transcript says User of every person; the name stays in the state."),
+		mapping.MeansRemarks: mapping.Drops("It stays in the state: a task is made of words and files."),
+		mapping.MeansWords:   mapping.PassedOn(),
 		mapping.MeansTranscript: mapping.Roughly("A conversation longer than memory.budget loses its oldest messages, memory.transcript may keep them from the agent, " +
 			"and what stands beside a message that only says yes to an approval is not told."),
 		mapping.MeansItems:          mapping.Roughly("Items of the store beyond memory.budget are left out, the oldest first."),

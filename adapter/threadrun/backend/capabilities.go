@@ -18,7 +18,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.MeansFile:       mapping.Roughly("It becomes a file of the state; a large one becomes a reference."),
 	}
 	for _, m := range []mapping.Meaning{
-		mapping.MeansInput, mapping.MeansLinks, mapping.MeansParts, mapping.MeansCommand, mapping.MeansAnswer, mapping.MeansUpdate, mapping.MeansGoto, mapping.MeansConfig,
+		mapping.MeansInput, mapping.MeansLinks, mapping.MeansParts, mapping.MeansSpeaker, mapping.MeansRemarks, mapping.MeansCommand, mapping.MeansAnswer, mapping.MeansUpdate, mapping.MeansGoto, mapping.MeansConfig,
 		mapping.MeansRecursionLimit, mapping.MeansConfigurable, mapping.MeansTags, mapping.MeansContext, mapping.MeansStreamModes,
 		mapping.MeansSubgraphs, mapping.MeansBreakpoints, mapping.MeansAuthor,
 	} {

@@ -47,7 +47,7 @@ func (o *outcome) tellAsTold() error {
 // verdict is how the run stands by the thread's state, or by its own status. A run that
 // ended in error is a runError.
 func (o *outcome) verdict(st stateWire) (verdict, error) {
-	open := len(questions(st)) > 0
+	open := len(questions(st, anyQuestion)) > 0
 	if o.ours(st) && (len(st.Next) == 0 || o.frames.told.paused || open) {
 		return hasEnded, nil
 	}
@@ -107,7 +107,7 @@ func (o *outcome) ask() (runWire, error) {
 // saidNothing reports whether the run was a lockstep one that did a step without any
 // output: that is none, and the next one is asked for at once.
 func (o *outcome) saidNothing(st stateWire, how verdict) bool {
-	return o.t.OneStep && how != wasCancelled && o.frames.told.outputs == 0 && len(st.Next) > 0 && len(questions(st)) == 0
+	return o.t.OneStep && how != wasCancelled && o.frames.told.outputs == 0 && len(st.Next) > 0 && len(questions(st, anyQuestion)) == 0
 }
 
 // skipStep passes over a step without output.
@@ -123,7 +123,7 @@ func (o *outcome) skipStep() error {
 
 // tell says how the run ended and how far both sides agree.
 func (o *outcome) tell(st stateWire, how verdict) error {
-	open := questions(st)
+	open := o.open(st)
 	if err := o.settleState(st); err != nil {
 		return err
 	}
@@ -155,12 +155,13 @@ func (o *outcome) of(st stateWire, how verdict, open []mapping.Interrupt) mappin
 
 // settleState yields the state as it was read, where the frames may have told
 // less: a server without checkpoints frames, one that stopped at a node (it
-// does not tell the checkpoint there), or a stream that broke off.
+// does not tell the checkpoint there), one of whose state tasks some are done while others ask, or a stream that
+// broke off.
 func (o *outcome) settleState(st stateWire) error {
 	var meta checkpointMeta
 	_ = json.Unmarshal(st.Metadata, &meta)
 	switch {
-	case o.frames.told.checkpoints == 0, meta.Step != o.frames.told.step:
+	case o.frames.told.checkpoints == 0, meta.Step != o.frames.told.step, len(st.Next) > 0 && len(st.Next) < o.frames.told.next:
 		return o.emit(o.names.stateEvent(st, ""))
 	case o.stream.rejoined:
 		return o.emit(mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: st.Values})
@@ -186,19 +187,4 @@ func (o *outcome) tellHeld(open []mapping.Interrupt) error {
 	}
 	o.frames.told.held = nil
 	return nil
-}
-
-// questions are the open questions of a state, with the state tasks that ask.
-func questions(st stateWire) []mapping.Interrupt {
-	var tasks []taskWire
-	if json.Unmarshal(st.Tasks, &tasks) != nil {
-		return nil
-	}
-	var list []mapping.Interrupt
-	for _, t := range tasks {
-		for _, w := range t.Interrupts {
-			list = append(list, w.question(cmp.Or(w.ID, w.OldID), t.ID))
-		}
-	}
-	return list
 }

@@ -11,6 +11,7 @@ type progress struct {
 	ending      ending
 	checkpoints int  // state events of the root that made a checkpoint
 	step        int  // of the newest of them
+	next        int  // state tasks that come behind it
 	outputs     int  // root updates that were not empty
 	paused      bool // the graph was stopped before or after a node, as asked
 	asked       []mapping.Interrupt
@@ -35,7 +36,7 @@ func (p *progress) forget() { *p = progress{step: p.step} }
 // byGraph: the graph itself made it.
 func (p *progress) checkpoint(step, next int, byGraph bool) {
 	p.checkpoints++
-	p.step = step
+	p.step, p.next = step, next
 	switch {
 	case next > 0:
 		p.ending = endUntold

@@ -106,6 +106,7 @@ type checkpointMeta struct {
 // taskWire is an entry of a state's tasks, and the data of a tasks frame.
 type taskWire struct {
 	ID         string          `json:"id"`
+	Name       string          `json:"name"`
 	Interrupts []interruptWire `json:"interrupts"`
 }
 

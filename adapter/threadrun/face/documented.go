@@ -42,6 +42,8 @@ func runRequestFields() []mapping.RequestField {
 		mapping.Fields(run, mapping.MeansItems, mapping.LossItems),
 		mapping.Fields(run, mapping.MeansLinks, mapping.LossLinks),
 		mapping.Fields(run, mapping.MeansParts, mapping.LossParts),
+		mapping.Fields(run, mapping.MeansSpeaker, mapping.LossName),
+		mapping.Fields(run, mapping.MeansRemarks, mapping.LossMetadata),
 	)
 }
 

@@ -113,6 +113,7 @@ var endpoints = []endpoint{
 	on(toAdmin, "DELETE", "/data", data.remove),
 
 	on(nothing, "GET", "/ok", about.ok),
+	on(nothing, "HEAD", "/ok", about.ok),
 	on(toRead, "GET", "/info", about.info),
 	on(toRead, "GET", "/limits", about.limits),
 

@@ -221,6 +221,10 @@ func (c *command) answers() (byID json.RawMessage, ids []string, err error) {
 			if id, err = firstText(err, p, "interrupt_id"); err != nil {
 				return
 			}
+			if v := p.get("namespace"); v != nil && !isNamespace(v) {
+				err = invalid("namespace must be a list of strings.")
+				return
+			}
 			if slices.Contains(ids, id) {
 				err = invalid("responses answers %s twice. Answer each question once.", id)
 				return
@@ -230,6 +234,11 @@ func (c *command) answers() (byID json.RawMessage, ids []string, err error) {
 		})
 	}
 	return w.Close('}').Bytes, ids, err
+}
+
+func isNamespace(v json.RawMessage) bool {
+	_, ok := textsOf(v)
+	return ok
 }
 
 // firstText is a text that must be there, unless something is wrong already.

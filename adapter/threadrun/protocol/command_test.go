@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +37,8 @@ func TestRunsThatCommandsStart(t *testing.T) {
 			`{"assistant_id":"other","input":{"x":1},` + runEnd, true},
 		{"words that are the answer", `{"id":1,"method":"run.start","params":{"assistant_id":"legacy","input":{"messages":[{"type":"human","content":"no"},{"type":"human","content":"yes"}]}}}`,
 			`answers {"assistant_id":"legacy","input":{"messages":[{"type":"human","content":"no"},{"type":"human","content":"yes"}]},` + runEnd, true},
+		{"what is no message, for an agent that did not ask", `{"id":1,"method":"run.start","params":{"assistant_id":"legacy","input":"yes"}}`,
+			`{"assistant_id":"legacy","input":"yes",` + runEnd, true},
 		{"no input goes on", `{"id":1,"method":"run.start","params":{"assistant_id":"a"}}`, `{"assistant_id":"a",` + runEnd, true},
 		{"an answer", `{"id":1,"method":"input.respond","params":{"namespace":[],"interrupt_id":"q1","response":"yes"}}`,
 			graph + `"command":{"resume":{"q1":"yes"}},` + runEnd, true},
@@ -100,6 +103,8 @@ func TestReplies(t *testing.T) {
 		{"no answers", `{"id":0,"method":"input.respond","params":{"responses":[]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"responses must be a list of answers that is not empty.",` + bothMeta},
 		{"an answer that is none", `{"id":0,"method":"input.respond","params":{"responses":[1]}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"interrupt_id must be a string that is not empty.",` + bothMeta},
 		{"words of nobody", `{"id":0,"method":"input.inject","params":{"message":{"role":"ai","content":"x"}}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"message must be {role, content}, with \"user\" or \"system\" for the role and a string for the content.",` + bothMeta},
+		{"words below the root", `{"id":0,"method":"input.inject","params":{"namespace":["a"],"message":{"role":"user","content":"x"}}}`, `{"type":"error","id":0,"error":"no_such_namespace","message":"The bridge keeps the state of the root alone, whose namespace is [].",` + bothMeta},
+		{"an answer of no namespace", `{"id":0,"method":"input.respond","params":{"namespace":"a","interrupt_id":"q1","response":1}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"namespace must be a list of strings.",` + snakeMeta},
 		{"no such run", `{"id":0,"method":"agent.getTree","params":{"run_id":"x"}}`, `{"type":"error","id":0,"error":"no_such_run","message":"The thread has no run \"x\".",` + snakeMeta},
 		{"no such checkpoint", `{"id":0,"method":"state.listCheckpoints","params":{"before":"` + uuid(404) + `"}}`, `{"type":"error","id":0,"error":"no_such_checkpoint","message":"There is no such checkpoint.",` + bothMeta},
 		{"no checkpoint's id", `{"id":0,"method":"state.listCheckpoints","params":{"before":"x"}}`, `{"type":"error","id":0,"error":"invalid_argument","message":"before must be the id of a checkpoint.",` + bothMeta},
@@ -117,6 +122,39 @@ func TestReplies(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestAnswersByTheirIds: either spelling of an id names a question, and one that is not open refuses what comes with it.
+func TestAnswersByTheirIds(t *testing.T) {
+	t.Parallel()
+	const digits, dashed = "b93f4bd644d25c28ac2a1bfa61d8dbfa", "b93f4bd6-44d2-5c28-ac2a-1bfa61d8dbfa"
+	for answers, want := range map[string]string{
+		`{"interrupt_id":"` + digits + `","response":1}`:                                    `{"resume":{"` + digits + `":1}}`,
+		`{"interrupt_id":"` + dashed + `","response":1}`:                                    `{"resume":{"` + digits + `":1}}`,
+		`{"interrupt_id":"q1","response":1},{"interrupt_id":"` + dashed + `","response":2}`: `{"resume":{"q1":1,"` + digits + `":2}}`,
+		`{"interrupt_id":"q1","response":1},{"interrupt_id":"q9","response":2}`:             "",
+	} {
+		w := newWorld().play(runOf(1, "graph"), started())
+		w.open = append(slices.Clone(questions), mapping.Interrupt{ID: digits, Value: raw(`"and?"`)})
+		got := ask(t, w, `{"id":1,"method":"input.respond","params":{"responses":[`+answers+`]}}`)
+		switch {
+		case want == "" && (w.payloads != nil || !strings.Contains(got, `"error":"no_such_interrupt"`) || !strings.Contains(got, "Open: q1, "+digits)):
+			t.Errorf("%s: %s, and begins %v", answers, got, w.payloads)
+		case want != "" && (len(w.payloads) != 1 || string(rawjson.Get(raw(w.payloads[0]), "command")) != want):
+			t.Errorf("%s: %s, and begins %v", answers, got, w.payloads)
+		}
+	}
+}
+
+// TestAListOfCheckpointsHasAnEnd, whatever a client asks for.
+func TestAListOfCheckpointsHasAnEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started())
+	w.history = slices.Repeat([]adapter.ThreadState{{Checkpoint: "c1", CreatedAt: at}}, mostCheckpoints+1)
+	got := ask(t, w, `{"id":1,"method":"state.listCheckpoints","params":{"limit":9007199254740991}}`)
+	if n := strings.Count(got, `"id":"c1"`); n != mostCheckpoints {
+		t.Errorf("%d checkpoints, want %d", n, mostCheckpoints)
 	}
 }
 

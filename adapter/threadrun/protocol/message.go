@@ -99,11 +99,14 @@ func (m *message) part(out *teller, b json.RawMessage, calls bool) {
 	}
 }
 
-// grow adds a text to the block of that key, which is opened where it is not.
+// grow adds a text to the block of that key, which is opened where it is not. A text that goes on behind another block
+// is a block of its own: blocks do not interleave.
 func (m *message) grow(out *teller, key, kind, text string) {
-	if text == "" || !m.turnTo(out, key, func() *block { return &block{kind: kind} }) {
+	if text == "" {
 		return
 	}
+	delete(m.closed, key)
+	m.turnTo(out, key, func() *block { return &block{kind: kind} })
 	m.block.text.WriteString(text)
 	index, kind := m.block.index, m.block.kind
 	m.send(out, "content-block-delta", func(w *writer) {
@@ -155,8 +158,7 @@ func (m *message) whole(out *teller, b json.RawMessage) {
 	}
 }
 
-// turnTo makes the block of a key the open one; false: it was closed, as blocks do not
-// interleave.
+// turnTo makes the block of a key the open one; false: it was closed, and blocks do not interleave.
 func (m *message) turnTo(out *teller, key string, fresh func() *block) bool {
 	if m.block != nil && m.block.key == key {
 		return true

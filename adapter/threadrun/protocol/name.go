@@ -39,6 +39,7 @@ var camelNames = map[string]string{
 	"output_token_details": "outputTokenDetails",
 	"output_tokens":        "outputTokens",
 	"parent_id":            "parentId",
+	"response_schema":      "responseSchema",
 	"run_id":               "runId",
 	"subscription_id":      "subscriptionId",
 	"thread_id":            "threadId",

@@ -199,6 +199,21 @@ func TestASocket(t *testing.T) {
 	}
 }
 
+// TestASubscriptionIsKnownBeforeItsEvents: SDKs drop what comes for one that they do not know.
+func TestASubscriptionIsKnownBeforeItsEvents(t *testing.T) {
+	t.Parallel()
+	url := serve(t, newWorld().play(runOf(1, "legacy"), twoSteps()...).server(), Snake)
+	for range 60 {
+		c := dial(t, url)
+		c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle"]}}`)
+		if first := c.hear(); !strings.Contains(first, `"subscription_id"`) {
+			t.Fatalf("the first that comes is %s", first)
+		}
+		c.wants(`"event_id":"1.0"`)
+		_ = c.conn.CloseNow()
+	}
+}
+
 // A connection that broke is taken up by the next one, behind the last event that was seen.
 func TestASocketIsTakenUpAgain(t *testing.T) {
 	t.Parallel()

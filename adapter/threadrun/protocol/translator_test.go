@@ -34,6 +34,31 @@ var scripts = map[string]func() *world{
 		run.Options = mapping.RunOptions{Resuming: true, Resume: raw(`{"q1":"yes"}`), Asked: questions}
 		return newWorld().play(run, started(), succeeded())
 	},
+	"answered-barely": func() *world { // all questions of the run, as command.resume answers them without their ids
+		run := runOf(2, "legacy")
+		run.Options = mapping.RunOptions{Resuming: true, Resume: raw(`"yes"`), Asked: questions}
+		return newWorld().play(run, started(), succeeded())
+	},
+	"state-behind-the-last-checkpoint": func() *world {
+		return newWorld().play(runOf(1, "graph"), started(), stateEvent("", &mapping.Checkpoint{ID: uuid(301), Step: 0, Source: "loop"}, `{"a":1}`),
+			stateEvent(`{"a":1}`, nil, `{"a":2}`), stateEvent(`{"a":2}`, nil, `{"a":2}`), succeeded())
+	},
+	"blocks": func() *world { // thoughts in both forms of LangChain, a single message, and a part that is told at once
+		thinks := `{"id":"a1","type":"ai","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"well"},{"type":"image","url":"https://x.example/a.png"},{"type":"reasoning","reasoning":"so","index":4}]}`
+		alone := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"messages":` + says(2, "done") + `}`), Head: mapping.Head{Node: "finish"}}
+		return newWorld().play(runOf(1, "graph"), started(), step(1, "think", thinks), alone, succeeded())
+	},
+	"words-around-a-call": func() *world { // of the call nothing more is told once words came behind it
+		call := func(args string) mapping.Event {
+			return piece("m1", "plan:t1", `"content":"","tool_call_chunks":[{"id":"c1","name":"look","args":"`+args+`","index":1}]`)
+		}
+		return newWorld().play(runOf(1, "graph"), started(), piece("m1", "plan:t1", `"content":"let me "`), call("{}"),
+			piece("m1", "plan:t1", `"content":"look"`), call("late"), piece("m1", "plan:t1", `"content":" there"`), succeeded())
+	},
+	"schema": func() *world {
+		asks := []mapping.Interrupt{{ID: "q3", Value: raw(`"How many?"`), Schema: raw(`{"type":"object","properties":{"run_id":{"type":"integer"}}}`)}}
+		return newWorld().play(runOf(1, "graph"), started(), endedAs(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asks}))
+	},
 	"never-begun": func() *world {
 		return newWorld().play(runOf(1, "graph"), endedAs(mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}))
 	},

@@ -72,7 +72,11 @@ func TestAllOfAnInputIsTold(t *testing.T) {
 		"a link":                 {`{"role":"user","content":[` + text + `,` + linked + `]}`, "look\n[Attached link: https://x.example/b.png]", "messages.links;approximated"},
 		"what is no words":       {`{"role":"user","content":[` + text + `,` + reasoning + `]}`, "look", "messages.parts;dropped"},
 		"both, in an early turn": {`{"role":"user","content":[` + linked + `,` + reasoning + `]},{"role":"user","content":"hi"}`, "Conversation so far:\n\nUser: [Attached link: https://x.example/b.png]\n\nCurrent request:\nhi", "messages.links;approximated, messages.parts;dropped"},
-		"more than fits":         {`{"role":"user","content":"` + strings.Repeat("x", 95_000) + `"},{"role":"user","content":"hi"}`, "hi", "transcript;approximated"},
+		"a named person":         {`{"role":"user","name":"ann","content":"hi"}`, "hi", "messages.name;dropped"},
+		"metadata":               {`{"role":"user","metadata":{"a":1},"content":"hi"},{"role":"user","metadata":{},"content":"ho"}`, "Conversation so far:\n\nUser: hi\n\nCurrent request:\nho", "messages.metadata;dropped"},
+		"calls as of OpenAI": {`{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},{"role":"tool","tool_call_id":"c","content":"42"},{"role":"user","content":"hi"}`,
+			"Conversation so far:\n\nUser: q\nAssistant: [Called f with {\"a\":1}]\nTool: 42\n\nCurrent request:\nhi", ""},
+		"more than fits": {`{"role":"user","content":"` + strings.Repeat("x", 95_000) + `"},{"role":"user","content":"hi"}`, "hi", "transcript;approximated"},
 	} {
 		for kind, body := range map[string]string{"langgraph": `{"assistant_id":"agent","input":{"messages":[%s]}}`, "agent protocol": `{"agent_id":"agent","messages":[%s]}`} {
 			t.Run(name+", "+kind, func(t *testing.T) {

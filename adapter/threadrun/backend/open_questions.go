@@ -1,0 +1,69 @@
+package backend
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// anyQuestion takes all questions of a state that may be open.
+func anyQuestion(string) bool { return true }
+
+// questions are the open questions of a state, with the state tasks that ask. LangGraph leaves a question
+// that was answered in the state as long as others of the same superstep are open (prepare_state_snapshot in
+// pregel): next does not name the node of its state task any more, or, where several are of one node
+// (Send), not as often. Of the questions of such a node asked says which are open.
+func questions(st stateWire, asked func(id string) bool) []mapping.Interrupt {
+	var tasks []taskWire
+	if json.Unmarshal(st.Tasks, &tasks) != nil {
+		return nil
+	}
+	var list []mapping.Interrupt
+	for _, t := range tasks {
+		come, all := comeNext(st, tasks, t.Name)
+		for _, w := range t.Interrupts {
+			if id := cmp.Or(w.ID, w.OldID); come >= all || asked(id) {
+				list = append(list, w.question(id, t.ID))
+			}
+		}
+	}
+	return list
+}
+
+// comeNext counts the state tasks of a node, and how many of them come next. A state that does not say what
+// comes next is taken to have none that is done.
+func comeNext(st stateWire, tasks []taskWire, node string) (come, all int) {
+	for _, t := range tasks {
+		if t.Name == node {
+			all++
+		}
+	}
+	if len(st.Next) == 0 || node == "" {
+		return all, all
+	}
+	for _, name := range st.Next {
+		if name == node {
+			come++
+		}
+	}
+	return come, all
+}
+
+// open are the open questions of the state that the run has ended with.
+func (o *outcome) open(st stateWire) []mapping.Interrupt { return questions(st, o.isOpen) }
+
+// isOpen reports whether a question is open by what is known beside the state: the run has asked it, or it
+// was open before and the run did not answer it.
+func (o *outcome) isOpen(id string) bool {
+	is := func(q mapping.Interrupt) bool { return q.ID == id }
+	_, told := o.frames.askers[id]
+	if told || slices.ContainsFunc(o.frames.told.asked, is) {
+		return true
+	}
+	run := o.t.Run.Options
+	answers := func(q mapping.Interrupt) bool { return rawjson.Get(run.Resume, q.ID) != nil }
+	return slices.ContainsFunc(run.Asked, is) && slices.ContainsFunc(run.Asked, answers) && !answers(mapping.Interrupt{ID: id})
+}
