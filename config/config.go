@@ -11,9 +11,10 @@
 // keeps the keys of parts that are made once. The engine holds configuration and agents by one
 // atomic pointer, which the service and the chores ask as well; the server holds its guards and the
 // routes of the faces by another. The bridge makes everything first and replaces the engine's value
-// before the server's, so that no route names an agent that is not there yet. Work goes on with
-// what it began with: an execution with its agent, a request with its handler. An agent that
-// changes is dialled anew and shares the slots of the one before.
+// before the server's, so that no route names an agent that is not there yet. The limiter and the
+// sender of webhooks get their parts between the two. Work goes on with what it began with: an
+// execution with its agent, a request with its handler. An agent that changes is dialled anew and
+// shares the slots of the one before.
 package config
 
 import (

@@ -38,7 +38,8 @@
 //   - Rights: a route names the rights that it needs where a face mounts it (adapter.Operation),
 //     and the router asks for them in front of every handler. A route without any is closed to
 //     principals with rights by name; rig.Needs fails on one. Where the right depends on the body,
-//     the handler asks.
+//     the handler asks. No right includes another, so that a table of them can be read without
+//     rules.
 //
 // On the admin listener no key is asked for, so the principal is the one without a tenant. Requests
 // there pass the guards that look at a request itself, and the audit log.

@@ -1,9 +1,11 @@
-// Package page is the frame of the bridge's own pages: how they look, what they may do in a browser,
-// and how they are sent. A page brings its main part as a template of html/template.
+// Package page is the frame of the bridge's own pages: their style, their policy in a browser, and
+// how they are sent. Packages inspect and front fill it, and the bridge sets its policy; a page
+// brings its main part as a template of html/template.
 //
-// A page works without scripts. It loads nothing, not even from the bridge, unless it brings Assets: its one
-// style stands in it, and its policy (Content Security Policy Level 3) allows that style by its digest and
-// nothing else. Links are relative to the root of the bridge, which may lie below a path of a proxy's.
+// A page works without scripts. It loads nothing, not even from the bridge, unless it brings
+// Assets: its one style stands in it, and its policy (Content Security Policy Level 3) allows that
+// style by its digest and nothing else. Links are relative to the root of the bridge, which may lie
+// below a path of a proxy's.
 package page
 
 import (

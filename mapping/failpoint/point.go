@@ -1,8 +1,7 @@
-// Package failpoint names the places where the process can be made to die, so
-// that a test can try what is left behind at each of them. Only a program built
-// with the tag failpoint has them; in any other build they are empty and cost
-// nothing. It imports nothing of ours, and everybody who writes or calls
-// somebody may import it.
+// Package failpoint names the places where the process can be made to die, so that a test can try
+// what is left behind at each of them. Only a program built with the tag failpoint has them; in any
+// other build they are empty and cost nothing. Package proxy, the engine, sqldb, webhook, upstream
+// and the face of tasks call it. It imports nothing of ours.
 //
 // In a build with the tag, the environment says what happens:
 //

@@ -66,6 +66,7 @@
 // Questions of a graph pass as they are. Answers to them are checked for their ids and against
 // response_schema: LangGraph's servers drop an unknown id without a word, and the graph fails on a
 // wrong value. command.goto: "__end__" is the one goto before a task/step agent: it drops the
-// question in a run without a step, and input beside it is refused. Any other goto is the graph's
-// business; LangGraph in JavaScript takes __end__ at a question and asks again.
+// question in a run without a step, and input beside it is refused. A run without any input goes on
+// behind a stop that its client asked for itself (interrupt_before), as in LangGraph. Any other
+// goto is the graph's business; LangGraph in JavaScript takes __end__ at a question and asks again.
 package rule

@@ -1,6 +1,6 @@
 // Package auth finds the principal of a request from its key, its token or its certificate. The
-// guards of package proxy are its only caller. It reads no body, decides no right, and writes
-// nothing to the database.
+// guards of package proxy are its only caller. All three kinds are given the same things
+// (config.Access). It reads no body, decides no right, and writes nothing to the database.
 //
 // A Pass is a principal and its end: the life of its entry in the configuration, and a time on the
 // wall's clock, at which a request's context ends with an error of class Unauthorized. What a key

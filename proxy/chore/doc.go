@@ -5,4 +5,14 @@
 //
 // A chore is an engine.Chore: its Run is called once, and lasts as long as the engine. Start
 // reading at Crons.Run and Retention.Run.
+//
+// Retention.threads deletes only idle threads: no active run, no state update under way, no cron,
+// no open question. A thread's own time to live is its owner's word, and takes crons and questions
+// with it. Threads with an active run or a reader stay, and both are looked at again in the
+// transaction that deletes.
+//
+// Vectors of items are made by one process, the owner in item_index, until its lease is over; the
+// others look every 2 s whether it is. A batch is written with a new version only while the process
+// is the owner and the index is the same, and without items that were written meanwhile. A PUT
+// wakes the owner in its own process.
 package chore

@@ -6,5 +6,6 @@
 // The log in the store is the truth. A RunBuffer holds the newest entries of a run in memory so
 // that readers of a running run touch no database; a notice only wakes readers, which then ask for
 // everything after what they have. A slow reader holds up no other, and a late one needs no special
-// case.
+// case. A stream of a whole thread is run after run, with what lies between their events, until the
+// client leaves.
 package eventlog

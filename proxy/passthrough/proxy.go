@@ -1,6 +1,6 @@
-// Package passthrough leads requests straight to an agent, for what no dialect
-// of ours carries: an agent's own routes, its documentation, its debug pages.
-// Nothing is translated, recorded or retried.
+// Package passthrough leads requests straight to an agent, for what no dialect of ours carries: an
+// agent's own routes, its documentation, its debug pages. The bridge mounts it below each agent's
+// path, where no dialect answers. Nothing is translated, recorded or retried.
 package passthrough
 
 import (

@@ -14,6 +14,10 @@
 // a run over does not end the span, and the one that takes it up counts from when the run was asked
 // for.
 //
+// The SDK's batcher posts ended spans, one batch after the other. A span that meets a full queue is
+// dropped: no work ever waits for it. The bridge closes it last, when the sender of webhooks has
+// returned.
+//
 // The SDK and the form of the spans (otlptrace) are OpenTelemetry's; the posting (uploads) is ours.
 // otlptracehttp brings gRPC into the program, 2 MB of code that would never run, and tells its
 // failures to a handler that is global. The SDK's readers of the environment ignore what they

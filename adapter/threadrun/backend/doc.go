@@ -10,6 +10,11 @@
 // way of the tables; --log-level debug shows the moves. The request for a run has one phase that
 // sends it. Where the answer is lost, only phases that ask follow (inquiry).
 //
+// A LangGraph server tries some failures again itself, and older versions tell the error of such an
+// attempt in the stream. So an error frame is believed only when the run's own status confirms it
+// (drive.askFailed): while that is active, the stream is gone back to. A server without such a
+// status is believed at once.
+//
 // # The upstream thread
 //
 // Local checkpoints are the record; an upstream thread is a working copy. Before a run the link
