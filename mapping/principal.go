@@ -19,7 +19,7 @@ type Principal struct {
 	ReadOnly   bool // of the store
 }
 
-// May tells whether the principal may use the named agent.
+// May reports whether the principal may use the named agent.
 func (p Principal) May(agent string) bool {
 	if p.Agents == nil {
 		return true

@@ -68,7 +68,7 @@ func New(main string, functions template.FuncMap) *Page {
 }
 
 // With is the page with assets of the bridge's. Its forms tell the bridge where they come from: with no-referrer their
-// Origin would be null (Fetch standard section 3.1), which is nobody's.
+// Origin would be null (Fetch standard section 3.1), which names no origin.
 func (p *Page) With(a Assets) *Page { return &Page{p.t, a, assetPolicy, "same-origin"} }
 
 // View is what one request is shown.

@@ -31,7 +31,7 @@ type kept struct {
 	bucket
 }
 
-// New makes a Limiter of what the configuration allows. ledger may be nil. refused, which may be nil, is told of each refusal.
+// New makes a Limiter of what the configuration allows. ledger may be nil. refused, which may be nil, is called at each refusal.
 func New(cfg *config.Config, ledger Ledger, refused func(limit, of string)) (*Limiter, error) {
 	buckets, err := lru.New[string, kept](keptBuckets)
 	if err != nil {

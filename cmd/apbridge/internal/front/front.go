@@ -32,7 +32,7 @@ type Options struct {
 	Agent func(name string) Agent
 	// Health asks the agents how they are; nil: one of the pages' own.
 	Health *Checkups
-	// Answered is when an agent answered a call last; the zero time: not since the start. nil: nobody knows.
+	// Answered is when an agent answered a call last; the zero time: not since the start. nil: not known.
 	Answered func(name string) time.Time
 	// Caller is what is known of the caller of a request, besides its principal.
 	Caller func(context.Context) Caller
