@@ -64,7 +64,7 @@ type Log struct {
 	Format string `yaml:"format" choice:"auto json console"`
 }
 
-// Audit is the log of who did what, apart from Log.
+// Audit is the log of operations with their callers, apart from Log.
 type Audit struct {
 	File    string `yaml:"file"`     // "-" is standard output; "": none is kept
 	MaxSize Bytes  `yaml:"max_size"` // of the file before the next is begun; 0: any size

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Principal is who a request is made for. With auth off it is the zero value,
+// Principal is the caller that a request is made for. With auth off it is the zero value,
 // whose tenant is "".
 type Principal struct {
 	ID     string   // key id or subject

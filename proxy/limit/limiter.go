@@ -10,7 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// keptBuckets bounds the memory of rates: 4 MB or so. Who has not been seen for longest begins anew.
+// keptBuckets bounds the memory of rates: 4 MB or so. The one that has not been seen for longest begins anew.
 const keptBuckets = 16384
 
 // Limiter knows what keys and tenants may use, and what they have used. Safe for concurrent use.
