@@ -1,6 +1,6 @@
 // Package page is the frame of the bridge's own pages: their style, their policy in a browser, and
-// how they are sent. Packages inspect and front fill it, and the bridge sets its policy; a page
-// brings its main part as a template of html/template.
+// how they are sent. Packages inspect and front fill it, and the bridge names the tabs between
+// them. A page brings its main part as a template of html/template. The package asks no service.
 //
 // A page works without scripts. It loads nothing, not even from the bridge, unless it brings
 // Assets: its one style stands in it, and its policy (Content Security Policy Level 3) allows that
