@@ -90,7 +90,7 @@ func object(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// kwargs is what clients read of a run that a task made: the task's own request.
+// kwargs is what is told of a run that a task made: the task's own request.
 // What the run is given stands in its options.
 func (t taskInput) kwargs(config, context json.RawMessage) json.RawMessage {
 	task := t.Task()

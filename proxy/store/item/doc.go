@@ -22,7 +22,7 @@
 // # Searches with a filter
 //
 // item_members has a row for each of a value's own members that is a number, a string or a
-// constant, written so that a range of bytes is a range of values (rule.ItemMembers). What is cut
+// constant, written so that a range of bytes is a range of values (ItemMembers). What is cut
 // off makes equal rows of values that differ: rows only say which items to look at, and the filter
 // decides. The rows are counted first, up to a bound. Where more would be left, the items below the
 // prefix are read in their order, as without an index, which soon finds the few that a page has.
