@@ -35,7 +35,7 @@ func (p CallPart) Cut() bool { return p.Size > int64(p.Kept) }
 
 // CallKeeper is given the calls that are made for a run. Safe for concurrent use.
 type CallKeeper interface {
-	// Begin is told of a call that begins. keeps is false where nothing of it is wanted.
+	// Begin is called when a call begins. keeps is false where nothing of it is wanted.
 	Begin() (keeps bool)
 	// Room asks for memory for n bytes of a body, and returns how many there is room for.
 	Room(n int) int

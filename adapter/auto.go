@@ -39,7 +39,7 @@ func NewAuto(up Upstream, dialects []Dialect) *Auto {
 }
 
 // Resolve returns the backend of the dialect that the agent speaks, asking it
-// if that is not known yet. It fails with upstream_unreachable while nobody
+// if that is not known yet. It fails with upstream_unreachable while no server
 // answers, with upstream_error when a server refuses to say, and with bad_upstream_response when none of the
 // dialects is spoken.
 // Those who come while the agent is being asked share the answer.

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Asked is a run as a program is to ask for it once more. Its texts may be anybody's: programs hold them as data.
+// Asked is a run as a program is to ask for it once more. Its texts are untrusted: programs hold them as data.
 type Asked struct {
 	URL        string // of the bridge, without a slash at its end
 	Agent      string // as clients name it

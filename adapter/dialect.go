@@ -32,7 +32,7 @@ type Dialect struct {
 	// route takes is the face's to refuse. nil: the dialect cannot be served.
 	Mount func(r *mux.Router, svc Service, face Face)
 	// Effect is what a route does, by its method and the template of its path; ok is false for
-	// what is no operation. nil: nobody is told what its routes do.
+	// what is no operation. nil: its routes have no known effect.
 	Effect func(method, template string) (e Effect, ok bool)
 	// Refusal is the body, encoded as JSON, of a refusal before a request has reached the
 	// face: for a wrong key, a bad path, a body that is too large. nil: that of no dialect.
@@ -52,7 +52,7 @@ type Dialect struct {
 	// Code are programs that ask for a run once more as clients of the face would. nil: there are none.
 	Code func(a Asked) []Code
 	// Clients is what the dialect's clients are called beside those of others, and Observe how they see the
-	// events of a run. nil: nobody is shown that.
+	// events of a run. nil: the timeline has no such column.
 	Clients string
 	Observe func(o Observed) Observer
 
@@ -97,7 +97,7 @@ type Face struct {
 	// Agents maps config names to their settings; read only.
 	Agents  map[string]config.Agent
 	Version string
-	// Failed is told the code of each request that the face answers with an error; nil: nobody is told.
+	// Failed is told the code of each request that the face answers with an error; nil: no count is kept.
 	Failed func(code string)
 	// Repeated reports whether the log is to say now that a request has failed, and how many such failures
 	// the line stands for: what a database that is away does to all requests is not said of each. nil: each

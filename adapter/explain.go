@@ -115,7 +115,7 @@ type QuestionReason struct {
 	Since      time.Time           `json:"since"`
 }
 
-// ParkedReason is since when nobody asked for the next step.
+// ParkedReason says since when the next step has not been asked for.
 type ParkedReason struct {
 	Step  int       `json:"step"` // which one is due
 	Since time.Time `json:"since"`

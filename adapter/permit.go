@@ -50,7 +50,7 @@ func (p *permitted) RoundTrip(req *http.Request) (*http.Response, error) {
 	return p.next.RoundTrip(req.WithContext(ctx))
 }
 
-// shared tells whether other calls are under way on the connection. HTTP/2 looks at the
+// shared reports whether other calls are under way on the connection. HTTP/2 looks at the
 // context before it writes a request.
 func shared(got httptrace.GotConnInfo) bool {
 	c, ok := got.Conn.(*tls.Conn)

@@ -24,7 +24,7 @@ type Service struct {
 	Explainer Explainer
 	Calls     Calls
 	Storage   Storage
-	Limits    Limits // nil: nothing bounds anybody
+	Limits    Limits // nil: there are no limits
 	Tasks     Tasks
 	Steps     Steps
 	Items     Items
@@ -226,7 +226,7 @@ type NewRun struct {
 	// InputAnswers: the last human message of the input answers the question that the thread waits
 	// with, whatever it asks. Without it, only what an agent asks its user is answered so.
 	InputAnswers bool `json:"-"`
-	ByClock      bool `json:"-"` // made by a cron: nobody is there who answers
+	ByClock      bool `json:"-"` // made by a cron: no client is there to answer
 	Command      *Command
 	// ParentAnswers: the caller is a graph that has been resumed and calls the agent once more
 	// from one of its nodes. They are the answers it was given, by the ids of questions. nil: it

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Owners take out and remove what the bridge keeps of one principal. They are for who administers a tenant: a
+// Owners take out and remove what the bridge keeps of one principal. They are for the administrator of a tenant: a
 // principal that sees a part of it alone is refused.
 type Owners interface {
 	// Held says how much there is, and which agents have copies of it.
@@ -20,7 +20,7 @@ type Owners interface {
 	Remove(ctx context.Context, who OwnerRef, how Removing, told func(Removed) error) error
 }
 
-// OwnerRef names a principal: the id of a key, or ISSUER:SUBJECT. Tenant is nil for that of who asks.
+// OwnerRef names a principal: the id of a key, or ISSUER:SUBJECT. Tenant is nil for the caller's own.
 type OwnerRef struct {
 	ID     string
 	Tenant *string

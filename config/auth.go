@@ -134,7 +134,7 @@ func (c Certificate) Access() Access {
 	return Access{c.Tenant, c.Agents, c.Rights, c.Namespaces, c.Scope == scopeOwn, c.Queue}
 }
 
-// Principal is who a caller with this id is.
+// Principal is the principal of a caller with this id.
 func (a Access) Principal(id string) mapping.Principal {
 	return mapping.Principal{
 		ID: id, Tenant: a.Tenant, Agents: allIfEmpty(a.Agents), Rights: allIfEmpty(a.Rights), Own: a.Own, Queue: a.Queue, Namespaces: a.reach(id),
@@ -160,7 +160,7 @@ func (a Access) reach(id string) (list [][]string) {
 	return list
 }
 
-// ownID stands in a namespace for who it is of.
+// ownID stands in a namespace for the id of its owner.
 const ownID = "{id}"
 
 // label is an id as one label: what a label cannot hold is written as in a URL.
@@ -168,7 +168,7 @@ func label(id string) string {
 	return strings.NewReplacer("%", "%25", ".", "%2E", "/", "%2F").Replace(id)
 }
 
-// Principal is who an id stands for by this configuration, for work in the background. A token's
+// Principal is the principal of an id by this configuration, for work in the background. A token's
 // claims are not known then, so that it is what its issuer's keys say. known is false for an id that
 // is not configured, for one of another tenant, and for a key that is not good any more at the time.
 func (a Auth) Principal(id, tenant string, now time.Time) (who mapping.Principal, known bool) {
@@ -190,7 +190,7 @@ func (a Auth) Principal(id, tenant string, now time.Time) (who mapping.Principal
 	return who, known && who.Tenant == tenant
 }
 
-// behind is who a token's id stands for when the token is not at hand: what its claims would have
+// behind is the principal of a token's id when the token is not at hand: what its claims would have
 // said, it does not have.
 func (j JWT) behind(id, tenant string) mapping.Principal {
 	a := j.Access()

@@ -1,6 +1,20 @@
-// Package config is the bridge's configuration: one typed file with defaults,
-// the environment and flags laid over it, and a validation that reports every
-// complaint at once, each with its line.
+// Package config is the bridge's configuration: one typed file with defaults, the environment and
+// flags laid over it, and a validation that reports every complaint at once, each with its line.
+// The commands load it; faces, backends, the engine and the guards read the parts that they are
+// given. It opens no database and calls no agent.
+//
+// Load walks the YAML tree itself instead of merging maps. So every complaint has its line, all are
+// reported together, environment and flags go through the same decoder, and agents start from
+// DefaultAgent. Secrets are resolved at load and hide themselves from printing and encoding.
+//
+// A reload makes a new value and replaces the old one; no Config changes. Take compares the two and
+// keeps the keys of parts that are made once. The engine holds configuration and agents by one
+// atomic pointer, which the service and the chores ask as well; the server holds its guards and the
+// routes of the faces by another. The bridge makes everything first and replaces the engine's value
+// before the server's, so that no route names an agent that is not there yet. The limiter and the
+// sender of webhooks get their parts between the two. Work goes on with what it began with: an
+// execution with its agent, a request with its handler. An agent that changes is dialled anew and
+// shares the slots of the one before.
 package config
 
 import (
@@ -50,7 +64,7 @@ type Log struct {
 	Format string `yaml:"format" choice:"auto json console"`
 }
 
-// Audit is the log of who did what, apart from Log.
+// Audit is the log of operations with their callers, apart from Log.
 type Audit struct {
 	File    string `yaml:"file"`     // "-" is standard output; "": none is kept
 	MaxSize Bytes  `yaml:"max_size"` // of the file before the next is begun; 0: any size

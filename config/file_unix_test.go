@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// E26: a secret comes from a file that has an end and is somebody's own.
+// E26: a secret comes from a file that has an end and that its owner alone can read.
 func TestE26SecretFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

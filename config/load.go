@@ -23,10 +23,10 @@ type Options struct {
 	Dialects []string
 	// Path reports why a text is no path of an item's index; nil: any is one.
 	Path func(string) error
-	// Read is told of each file that was looked into, with what it held; nil where it could not be
+	// Read is called with each file that was looked into, with what it held; nil where it could not be
 	// read.
 	Read func(file string, content []byte)
-	// Warn is told what is allowed but unwise; nil: nobody is.
+	// Warn is told what is allowed but unwise; nil: warnings are dropped.
 	Warn func(Complaint)
 }
 

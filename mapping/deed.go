@@ -29,8 +29,8 @@ type Object struct {
 
 // Deed is what is done for one request, as it comes to be known. Safe for concurrent use.
 type Deed struct {
-	// Also is told of deeds that are no requests of their own, such as the commands of a WebSocket,
-	// with the context that each was done under. nil: nobody is told.
+	// Also is called with deeds that are no requests of their own, such as the commands of a WebSocket,
+	// with the context that each was done under. nil: they leave no line.
 	Also func(ctx context.Context, d *Deed, kind string, err error)
 	// Background: it is no deed itself, and only has Also told.
 	Background bool
@@ -95,14 +95,14 @@ func NoteAlso(ctx context.Context, kind string) (_ context.Context, done func(er
 	return within, func(err error) { d.Also(within, one, kind, err) }
 }
 
-// Kind is what NoteKind said; "" where nobody did.
+// Kind is what NoteKind said; "" where there was no call.
 func (d *Deed) Kind() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.kind
 }
 
-// Said is what was noted; verb is "" where nobody said.
+// Said is what was noted; verb is "" where none was noted.
 func (d *Deed) Said() (verb Verb, objects []Object) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -45,7 +45,7 @@ func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 // NewAssistantID returns a random UUID, as LangGraph gives assistants that are made.
 func NewAssistantID() string { return uuid.NewString() }
 
-// IsUUID tells whether s is a UUID in its canonical, hyphenated form (either
+// IsUUID reports whether s is a UUID in its canonical, hyphenated form (either
 // case).
 func IsUUID(s string) bool {
 	_, err := uuid.Parse(s)

@@ -32,7 +32,7 @@ const (
 	RunInterrupted RunStatus = "interrupted" // waits for a person, or was cancelled
 )
 
-// Active tells whether the run has not ended yet.
+// Active reports whether the run has not ended yet.
 func (s RunStatus) Active() bool { return s == RunPending || s == RunRunning }
 
 // Flavour is the dialect, and the variant of it, that a run was made in, by a name that
@@ -257,7 +257,7 @@ type Item struct {
 // Assistant is what clients ask for a run of: a configured agent, known by its name, or
 // settings over one that a client made, with an id of their own.
 type Assistant struct {
-	Tenant      string // of one that was made; configured agents are everybody's
+	Tenant      string // of one that was made; configured agents are every tenant's
 	Owner       string
 	ID          string // assistant_id, a UUID
 	Graph       string // config name of the agent
@@ -307,6 +307,6 @@ type Link struct {
 	Steps            []string `json:"steps,omitempty"`             // upstream step ids logged so far, in order
 }
 
-// Agreed tells whether the run that left the link so ended with both sides
+// Agreed reports whether the run that left the link so ended with both sides
 // holding the same state.
 func (l Link) Agreed() bool { return l.RemoteCheckpoint != "" || l.RemoteMark != "" }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Principal is who a request is made for. With auth off it is the zero value,
+// Principal is the caller that a request is made for. With auth off it is the zero value,
 // whose tenant is "".
 type Principal struct {
 	ID     string   // key id or subject
@@ -19,7 +19,7 @@ type Principal struct {
 	ReadOnly   bool // of the store
 }
 
-// May tells whether the principal may use the named agent.
+// May reports whether the principal may use the named agent.
 func (p Principal) May(agent string) bool {
 	if p.Agents == nil {
 		return true

@@ -35,7 +35,7 @@ func (t Trace) ID() string {
 // baggageMost is how long a baggage is carried at most, in bytes (W3C Baggage, section 3.3.2).
 const baggageMost = 8192
 
-// WithBaggage is the place with what the headers of that name say. What nobody could read is left out.
+// WithBaggage is the place with what the headers of that name say. What cannot be read is left out.
 func (t Trace) WithBaggage(headers []string) Trace {
 	all := strings.Join(headers, ",")
 	if len(all) <= baggageMost && strings.IndexFunc(all, unprintable) < 0 {

@@ -6,7 +6,7 @@ package mapping
 // while a step was under way would fall before that step's end.
 type Uploaded int64
 
-// Has tells whether the mark stands at or behind the artifact.
+// Has reports whether the mark stands at or behind the artifact.
 func (m Uploaded) Has(a Artifact) bool { return a.ModifiedAt.UnixMicro() <= int64(m) }
 
 // With is the mark behind the uploads of a list as well.

@@ -114,7 +114,7 @@ func (c *framedTLSConn) Read(b []byte) (int, error) {
 }
 
 // framedTLS has the heads of requests looked at where the other side has chosen HTTP/1.1: in
-// HTTP/2 a request ends in one place for everybody.
+// HTTP/2 a request ends in one place for all programs.
 func framedTLS(c *tls.Conn) net.Conn {
 	if c.ConnectionState().NegotiatedProtocol == "h2" {
 		return c

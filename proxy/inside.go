@@ -15,7 +15,7 @@ type Inside struct {
 }
 
 // insideRoutes answers by the routes that the admin listener has besides. Requests for them pass the guards that look
-// at a request itself, and leave lines in both logs, as those of clients do. Nobody is asked for a key.
+// at a request itself, and leave lines in both logs, as those of clients do. No caller is asked for a key.
 func (s *Server) insideRoutes() (http.Handler, error) {
 	if s.opt.Inside == nil {
 		return http.NotFoundHandler(), nil

@@ -78,7 +78,7 @@ func streamed(r *http.Request) bool {
 }
 
 // paceBody bounds how long the bridge waits for the body. The first deadline is set
-// before the body is read: if nobody reads it, net/http does, to keep the connection.
+// before the body is read: if no handler reads it, net/http does, to keep the connection.
 func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request, upload bool) {
 	p := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: g.times.read, left: g.times.read}
 	if upload {
@@ -110,7 +110,7 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 	n, err := p.ReadCloser.Read(b)
 	p.spend(time.Since(began), n)
 	if p.rate > 0 {
-		// Until the next read: HTTP/2 gives a body up for good at a deadline that passes while nobody reads.
+		// Until the next read: HTTP/2 gives a body up for good at a deadline that passes without a read.
 		_ = p.control.SetReadDeadline(time.Now().Add(p.patience))
 	}
 	if errors.Is(err, io.EOF) {

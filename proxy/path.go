@@ -62,7 +62,7 @@ func segmentFault(raw string, last bool) string {
 	return ""
 }
 
-// stillEncoded tells whether decoding once more would give something else.
+// stillEncoded reports whether decoding once more would give something else.
 func stillEncoded(segment string) bool {
 	again, err := url.PathUnescape(segment)
 	return err == nil && again != segment

@@ -58,7 +58,7 @@ func saneID(id string) bool {
 }
 
 // recorder writes the access log and counts. It notes no bodies, no queries
-// and no headers: any of them may hold what is nobody's business.
+// and no headers: any of them may hold what is private.
 type recorder struct {
 	refuser
 	ops     operations

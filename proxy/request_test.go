@@ -209,7 +209,7 @@ func TestBodyDeadlineDoesNotEndTheRequest(t *testing.T) {
 	}
 }
 
-// TestSlowReaderIsCutOff: a stream to somebody who reads nothing ends.
+// TestSlowReaderIsCutOff: a stream to a client that reads nothing ends.
 func TestSlowReaderIsCutOff(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)

@@ -51,10 +51,10 @@ type Options struct {
 	Metrics *metrics.Metrics
 	// Tracer may be nil.
 	Tracer *trace.Tracer
-	// Public are exact paths that take GET from everybody, keys or not: what
+	// Public are exact paths that take GET without a key: what
 	// they show is the same for every bridge of this version.
 	Public map[string]http.Handler
-	// Pages are exact paths that take GET from everybody, too. What they show depends on who asks: see VisitOf.
+	// Pages are exact paths that take GET without a key, too. What they show depends on the visitor: see VisitOf.
 	Pages map[string]http.Handler
 	// Browsed reports whether a path is of a page that people open with a key; nil: none is.
 	Browsed func(path string) bool

@@ -31,7 +31,7 @@ func VisitOf(ctx context.Context) Visit {
 	return v
 }
 
-// visitor lets everybody see a page, which tells by the principal and the visit of its request what is shown. A
+// visitor lets every caller see a page, which tells by the principal and the visit of its request what is shown. A
 // wrong key is counted, and slowed down, as elsewhere.
 func (g principalGuard) visitor(r *http.Request) *http.Request {
 	pass, err := g.gate.Authenticate(r, g.trusted.client(r))
@@ -39,7 +39,7 @@ func (g principalGuard) visitor(r *http.Request) *http.Request {
 	switch {
 	case err == nil:
 		err = cmp.Or(g.permit(who, r.URL.Path), who.Need(mapping.RightRead))
-	case auth.Reason(err) != "missing": // nobody has to bring one
+	case auth.Reason(err) != "missing": // a key is not needed
 		g.failed(r, who, auth.Reason(err), err)
 	}
 	if rec := tapOf(r.Context()); rec != nil {

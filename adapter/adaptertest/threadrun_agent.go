@@ -120,7 +120,7 @@ func (a *ThreadAgent) Play(plays ...ThreadPlay) {
 	a.Plays = plays
 }
 
-// Use sets the state of a thread, as somebody does who uses the server
+// Use sets the state of a thread, as another client does that uses the server
 // without the bridge.
 func (a *ThreadAgent) Use(thread, state string) {
 	a.mu.Lock()
@@ -222,7 +222,7 @@ func (a *ThreadAgent) open(id string) *scriptedThread {
 	return a.threads[id]
 }
 
-// toMake tells whether a request for a run is to make its thread.
+// toMake reports whether a request for a run is to make its thread.
 func (a *ThreadAgent) toMake(route string, body []byte) bool {
 	var req struct {
 		IfNotExists string `json:"if_not_exists"`

@@ -1,9 +1,3 @@
-// Package inspect is the face that people look into a bridge with: pages below /inspect that show what both sides
-// of it saw. Like every face it answers from adapter.Service for the principal of the request, so that it shows nothing
-// that the caller's key may not see, and it names no dialect.
-//
-// Each page works without scripts. A page and its JSON come from one view model; a module of the bridge's own adds
-// what only a script can, and writes texts as texts. What agents and clients said is shown inert: see page.Shown.
 package inspect
 
 import (

@@ -1,9 +1,11 @@
-// Package page is the frame of the bridge's own pages: how they look, what they may do in a browser,
-// and how they are sent. A page brings its main part as a template of html/template.
+// Package page is the frame of the bridge's own pages: their style, their policy in a browser, and
+// how they are sent. Packages inspect and front fill it, and the bridge names the tabs between
+// them. A page brings its main part as a template of html/template. The package asks no service.
 //
-// A page works without scripts. It loads nothing, not even from the bridge, unless it brings Assets: its one
-// style stands in it, and its policy (Content Security Policy Level 3) allows that style by its digest and
-// nothing else. Links are relative to the root of the bridge, which may lie below a path of a proxy's.
+// A page works without scripts. It loads nothing, not even from the bridge, unless it brings
+// Assets: its one style stands in it, and its policy (Content Security Policy Level 3) allows that
+// style by its digest and nothing else. Links are relative to the root of the bridge, which may lie
+// below a path of a proxy's.
 package page
 
 import (
@@ -66,7 +68,7 @@ func New(main string, functions template.FuncMap) *Page {
 }
 
 // With is the page with assets of the bridge's. Its forms tell the bridge where they come from: with no-referrer their
-// Origin would be null (Fetch standard section 3.1), which is nobody's.
+// Origin would be null (Fetch standard section 3.1), which names no origin.
 func (p *Page) With(a Assets) *Page { return &Page{p.t, a, assetPolicy, "same-origin"} }
 
 // View is what one request is shown.

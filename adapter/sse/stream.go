@@ -108,7 +108,7 @@ func (s *Stream) Flush() error {
 	return s.flush()
 }
 
-// Idle is for who is about to wait: it is Flush, unless the answer is held.
+// Idle is for a writer that is about to wait: it is Flush, unless the answer is held.
 func (s *Stream) Idle() {
 	if s.waits() {
 		return

@@ -1,4 +1,10 @@
-// Package upstream calls agents over HTTP for the backends of all dialects: transport,
-// limits, retries of what certainly did nothing, what a failed call may have done, secrets,
-// and the metrics of calls. What a status means to a dialect is for its backend.
+// Package upstream calls agents over HTTP for the backends of all dialects: transport, limits,
+// retries of what certainly did nothing, what a failed call may have done, secrets, and the metrics
+// of calls. Only backends import it. The meaning of a status to a dialect is for its backend, and
+// it never retries a run.
+//
+// A single call is made three times at the most: again where the agent was not reached, or where a
+// graph's server said to come later (429, or 503 with Retry-After). A question is also asked again
+// when its answer broke off. net/http is kept from writing twice what may change something (once).
+// There is no circuit breaker: it would refuse runs to an agent that is back.
 package upstream

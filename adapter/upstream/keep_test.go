@@ -75,7 +75,7 @@ func TestCallsAreKept(t *testing.T) {
 	_, _ = c.Do(ctx, upstream.Call{Method: "GET", Path: "/long"})
 	_, _ = c.Do(ctx, upstream.Call{Method: "POST", Path: "/refused"})
 	_, _ = clientOf(t, nowhere(t)).Do(ctx, upstream.Call{Method: "POST", Path: "/x"})
-	if len(k.calls) < 4 || k.open != 0 { // what reached nobody was tried again
+	if len(k.calls) < 4 || k.open != 0 { // a call that reached no server was tried again
 		t.Fatalf("%d calls are kept, %d are open", len(k.calls), k.open)
 	}
 	echo, long, refused, lost := k.calls[0], k.calls[1], k.calls[2], k.calls[len(k.calls)-1]

@@ -284,7 +284,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Who has left before the call does not make it: nobody could tell any more what
+// A caller that has left before the call does not make it: no one could tell any more what
 // came of it.
 func TestNothingIsSentForWhoHasLeft(t *testing.T) {
 	t.Parallel()
@@ -343,7 +343,7 @@ func TestTimeOut(t *testing.T) {
 	}
 }
 
-// A body may be closed from outside while somebody waits for more of it.
+// A body may be closed from outside while a reader waits for more of it.
 func TestBodyClosedBesideARead(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -518,7 +518,7 @@ func TestIdleConnections(t *testing.T) {
 	})
 }
 
-// Many calls at a time, some of them given up: nobody reads what another was told.
+// Many calls at a time, some of them given up: no caller reads the answer of another.
 func TestManyCalls(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

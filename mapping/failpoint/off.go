@@ -2,7 +2,7 @@
 
 package failpoint
 
-// Enabled tells whether this build has fail points.
+// Enabled reports whether this build has fail points.
 const Enabled = false
 
 // Hit is where a point is reached.

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Enabled tells whether this build has fail points.
+// Enabled reports whether this build has fail points.
 const Enabled = true
 
 // plan is what the environment asked for. It is the one global of the program,

@@ -1,8 +1,7 @@
-// Package failpoint names the places where the process can be made to die, so
-// that a test can try what is left behind at each of them. Only a program built
-// with the tag failpoint has them; in any other build they are empty and cost
-// nothing. It imports nothing of ours, and everybody who writes or calls
-// somebody may import it.
+// Package failpoint names the places where the process can be made to die, so that a test can try
+// what is left behind at each of them. Only a program built with the tag failpoint has them; in any
+// other build they are empty and cost nothing. Package proxy, the engine, sqldb, webhook, upstream
+// and the face of tasks call it. It imports nothing of ours.
 //
 // In a build with the tag, the environment says what happens:
 //
@@ -18,7 +17,7 @@ type Point string
 // operations has two, named after the function that runs it, see Before and After.
 const (
 	AgentAsked    Point = "agent asked"    // a request that changes something is about to leave for an agent
-	AgentAnswered Point = "agent answered" // its answer is there, and nobody has heard of it yet
+	AgentAnswered Point = "agent answered" // its answer is there, and not told yet
 	EventTaken    Point = "event taken"    // an event of an agent has come to the engine and is not queued yet
 	EventQueued   Point = "event queued"   // it is queued, and maybe durable
 	ReplyBegun    Point = "reply begun"    // the first byte of a reply is about to leave
@@ -29,7 +28,7 @@ const (
 )
 
 // Before is the point of a store operation whose statements were run and that is
-// not committed yet; After the one behind the commit, of which nobody has heard.
+// not committed yet; After the one behind the commit, which was not told yet.
 func Before(operation string) Point { return Point("before commit of " + operation) }
 
 // After: see Before.

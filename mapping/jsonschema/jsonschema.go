@@ -1,4 +1,5 @@
-// Package jsonschema checks values against JSON schemas that come from outside.
+// Package jsonschema checks values against foreign JSON schemas, such as a graph's response_schema.
+// Package rule calls it. It never loads what a schema refers to.
 package jsonschema
 
 import (

@@ -1,5 +1,6 @@
-// Package pause waits for time to pass, as everything does that tries again or looks from time to time: a wait ends with
-// its context. It imports nothing of ours, and knows nothing of what is waited for or of how often.
+// Package pause waits for time to pass: a wait ends with its context, and Retry-After says how
+// long. Retries and regular looks of the whole program call it. It imports nothing of ours, and
+// knows nothing of the reason for a wait.
 package pause
 
 import (

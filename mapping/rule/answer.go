@@ -31,7 +31,7 @@ const (
 	formUnknown form = "unknown" // decisions of which one has a type that there is not
 )
 
-// IsYes tells whether a text only says "go on": nothing, y, yes, true, ok, approve or
+// IsYes reports whether a text only says "go on": nothing, y, yes, true, ok, approve or
 // accept.
 func IsYes(text string) bool {
 	switch strings.ToLower(strings.TrimSpace(text)) {
@@ -127,7 +127,7 @@ func typedAnswer(value json.RawMessage, q request) (Answer, bool) {
 	var last Answer
 	for _, e := range list {
 		known := false
-		if last, known = oneAnswer(e, q); !known && decisions { // nobody means it as words
+		if last, known = oneAnswer(e, q); !known && decisions { // it is not meant as words
 			return Answer{form: formUnknown}, true
 		} else if !known {
 			return Answer{}, false

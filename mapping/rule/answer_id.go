@@ -42,7 +42,7 @@ func OtherAskers(others, open []mapping.Interrupt) *mapping.Error {
 		listed(others), listed(open))
 }
 
-// NothingToResume refuses an answer that nobody waits for: there is no question, it
+// NothingToResume refuses an answer that no run waits for: there is no question, it
 // is being answered, or its run was cancelled. open are the questions that remain.
 func NothingToResume(threadID string, open []mapping.Interrupt) *mapping.Error {
 	what := "has no open question for command.resume to answer. Send input instead."
@@ -110,7 +110,7 @@ func AnswerAsAsked(resume json.RawMessage, open []mapping.Interrupt) json.RawMes
 	return new(rawjson.Writer).Object(list).Bytes
 }
 
-// sameID tells whether two ids are the same 128 bits, written as a UUID or as digits.
+// sameID reports whether two ids are the same 128 bits, written as a UUID or as digits.
 func sameID(a, b string) bool {
 	return looksLikeID(a) && looksLikeID(b) && strings.ReplaceAll(a, "-", "") == strings.ReplaceAll(b, "-", "")
 }

@@ -68,7 +68,7 @@ func isDrive(part string) bool {
 	return len(part) >= 2 && part[1] == ':' && unicode.IsLetter(rune(part[0]))
 }
 
-// isDevice tells whether Windows would open a device under this name, whatever
+// isDevice reports whether Windows would open a device under this name, whatever
 // stands behind the first dot or colon.
 func isDevice(part string) bool {
 	if i := strings.IndexAny(part, ".:"); i >= 0 {

@@ -58,7 +58,7 @@ func CheckNamespace(ns []string) error {
 	return nil
 }
 
-// MatchNamespace tells whether ns begins with prefix and ends with suffix,
+// MatchNamespace reports whether ns begins with prefix and ends with suffix,
 // label by label; "*" stands for any one label. The two may overlap.
 func MatchNamespace(ns, prefix, suffix []string) bool {
 	if len(prefix) > len(ns) || len(suffix) > len(ns) {

@@ -34,7 +34,7 @@ func stepQuestion(runID string, n int, s mapping.StepInfo, ask mapping.Approval)
 	return []mapping.Interrupt{{ID: mapping.InterruptID(runID, n), Value: q.json()}}
 }
 
-// asksByName tells whether the step's name and output are a question. A name that only
+// asksByName reports whether the step's name and output are a question. A name that only
 // copies the step's input says nothing.
 func asksByName(s mapping.StepInfo) bool {
 	return s.Name == askUser && outputText(s.Output) != "" && (s.Input == nil || *s.Input != askUser)

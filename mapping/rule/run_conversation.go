@@ -57,7 +57,7 @@ func (in Input) request() json.RawMessage {
 // by themselves, so that no tool call stays without an answer (ensure-tool-responses.ts).
 const placeholder = "do-not-render-"
 
-// Conversational are the messages but those that nobody has said: placeholders, removals of other
+// Conversational are the messages without those that are no words of anyone: placeholders, removals of other
 // messages, and what tells people that a run failed.
 func Conversational(messages []json.RawMessage) []json.RawMessage {
 	if !slices.ContainsFunc(messages, isUnsaid) {

@@ -108,7 +108,7 @@ func (f *StepFolder) start(e *state.Entry) []mapping.Step {
 	return out
 }
 
-// news tells whether an ai message is neither older than the run nor told by a
+// news reports whether an ai message is neither older than the run nor told by a
 // step already. One without an id always is.
 func (f *StepFolder) news(id string) bool {
 	if id == "" {

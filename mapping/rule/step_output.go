@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// provesMore tells whether an event at the root says that a further node runs
+// provesMore reports whether an event at the root says that a further node runs
 // or will run: a state with a next node, or a started task. A task chunk that
 // has a result, an error or a question is a task's end.
 func provesMore(ev mapping.Event) bool {

@@ -67,8 +67,8 @@ func TopicOf(t mapping.Thread) Topic {
 	return topic
 }
 
-// OwnTopic tells whether a thread is a topic of this agent: one that has been
-// used by no agent yet is everybody's.
+// OwnTopic reports whether a thread is a topic of this agent: one that has been
+// used by no agent yet is every agent's.
 func OwnTopic(metadata json.RawMessage, agent string) bool {
 	graph := rawjson.Get(metadata, "graph_id")
 	name, ok := rawjson.Text(graph)

@@ -60,7 +60,7 @@ func (d *dialogue) claim() {
 	}
 }
 
-// assign gives the messages that nobody has to a run. New ones stand at the
+// assign gives the messages without a run to a run. New ones stand at the
 // end, so that it stops at the first that is known.
 func (d *dialogue) assign(f *state.Fold, run int) (any bool) {
 	if f == nil {
@@ -176,9 +176,9 @@ func artifactsOf(told []*state.Entry) []mapping.Artifact {
 	return list
 }
 
-// answer is what somebody said to the question that the run answers, where it
+// answer is the reply to the question that the run answers, where it
 // is no message of the state. What was only guessed for a client that never
-// says anything, nobody said.
+// says anything, there is none.
 func (d *dialogue) answer(i int) (Interaction, bool) {
 	r := d.Runs[i]
 	id := mapping.MessageID(r.ID, "answer")

@@ -80,7 +80,7 @@ func (d *dialogue) complete(said *Interaction, run int) {
 	}
 }
 
-// derived tells whether these are the words of the task that the run began,
+// derived reports whether these are the words of the task that the run began,
 // under another id. A run that was not made for a task has its own as task.
 func (d *dialogue) derived(said *Interaction, run int) bool {
 	if run == outside || d.begun[said.TaskID] != run || d.Runs[run].ID == said.TaskID {
@@ -162,7 +162,7 @@ func (d *dialogue) unsaid(run int) (Interaction, bool) {
 	return d.pending(d.tasks[id])
 }
 
-// waiting are the inputs of tasks that nobody has asked a step of.
+// waiting are the inputs of tasks without a request for a step.
 func (d *dialogue) waiting() []Interaction {
 	var list []Interaction
 	for _, t := range d.Tasks {

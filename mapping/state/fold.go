@@ -24,7 +24,7 @@ type Fold struct {
 	fields []field
 	asks   []mapping.Interrupt
 	size   int
-	text   atomic.Pointer[[]byte] // JSON(), once somebody asked
+	text   atomic.Pointer[[]byte] // JSON(), once it was asked for
 }
 
 type field struct {

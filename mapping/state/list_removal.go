@@ -52,7 +52,7 @@ func partRemovals(messages []json.RawMessage) (stay []json.RawMessage, gone map[
 			stay = append(stay, m)
 		}
 	}
-	delete(gone, "") // messages without an id are nobody's
+	delete(gone, "") // no message without an id is meant
 	return stay, gone
 }
 

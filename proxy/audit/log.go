@@ -49,7 +49,7 @@ type Log struct {
 }
 
 // Open begins the log that is configured; nil where there is none. The file is made, so that one which
-// cannot be is told of at the start.
+// cannot be made is an error at the start.
 func Open(cfg config.Audit, m Meter, log *zap.Logger) (*Log, error) {
 	if !cfg.On() {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 )
 
 // How many lines of refused requests are written: so many at once, and one more each interval; for all addresses
-// together, and for one of them. Anybody can be refused as often as they like.
+// together, and for one of them. Any client can have itself refused as often as it likes.
 const (
 	refusalsBurst    = 100
 	refusalsInterval = time.Second

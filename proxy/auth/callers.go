@@ -19,7 +19,7 @@ type Callers struct {
 	anyone       life // of callers who show nothing, where nothing is required
 }
 
-// NewCallers reads a configuration that was validated. It asks nobody anything yet.
+// NewCallers reads a configuration that was validated. It asks no issuer yet.
 func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 	keys, err := NewKeys(cfg.Keys)
 	if err != nil {
@@ -35,7 +35,7 @@ func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 	return c, nil
 }
 
-// Required tells whether callers have to show who they are.
+// Required reports whether callers have to show who they are.
 func (c *Callers) Required() bool { return c.required }
 
 // Succeed has what is the same in an earlier configuration live on, and ends what goes on for

@@ -52,7 +52,7 @@ func (c claims) list(name string) (list []string, there bool) {
 // maxName bounds an id and a tenant that come from a token, in bytes: they stand in every row.
 const maxName = 256
 
-// principal is who the claims of a token stand for. What is to be found in a claim and is not there is
+// principal is the principal of a token by its claims. What is to be found in a claim and is not there is
 // nothing, never everything.
 func (i *issuer) principal(c claims) (mapping.Principal, error) {
 	a, from := i.cfg.Access(), i.cfg.Claims

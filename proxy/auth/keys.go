@@ -1,4 +1,3 @@
-// Package auth tells who a request is made for.
 package auth
 
 import (

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Pass is who a request is made for, and for how long that is so.
+// Pass is the principal of a request, and for how long that is so.
 type Pass struct {
 	mapping.Principal
 	life  context.Context // ends when the configuration takes it away; nil: only the request ends it

@@ -100,7 +100,7 @@ func (s *source) discovered(ctx context.Context) ([]byte, error) {
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, errors.New("its discovery is no JSON object")
 	}
-	if said.Issuer != s.cfg.Issuer { // section 4.3: or anybody could speak for it
+	if said.Issuer != s.cfg.Issuer { // section 4.3: or any server could speak for it
 		return nil, fmt.Errorf("its discovery calls itself %q", said.Issuer)
 	}
 	client, err := s.leading(said.JWKS)

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// itemsEvery is how often items are looked at: nobody is shown one that has expired, so
+// itemsEvery is how often items are looked at: no reader is shown one that has expired, so
 // that its removal is not urgent.
 const itemsEvery = time.Minute
 

@@ -1,4 +1,5 @@
-// Package complaint keeps the log readable where something fails again and again.
+// Package complaint keeps the log readable where something fails again and again. Background work
+// calls it. It writes no line itself: it says when one is due.
 package complaint
 
 import (

@@ -10,7 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// keptBuckets bounds the memory of rates: 4 MB or so. Who has not been seen for longest begins anew.
+// keptBuckets bounds the memory of rates: 4 MB or so. The one that has not been seen for longest begins anew.
 const keptBuckets = 16384
 
 // Limiter knows what keys and tenants may use, and what they have used. Safe for concurrent use.
@@ -31,7 +31,7 @@ type kept struct {
 	bucket
 }
 
-// New makes a Limiter of what the configuration allows. ledger may be nil. refused, which may be nil, is told of each refusal.
+// New makes a Limiter of what the configuration allows. ledger may be nil. refused, which may be nil, is called at each refusal.
 func New(cfg *config.Config, ledger Ledger, refused func(limit, of string)) (*Limiter, error) {
 	buckets, err := lru.New[string, kept](keptBuckets)
 	if err != nil {

@@ -35,7 +35,7 @@ func quotaOf(a config.Allowance, limit string) int64 {
 	return 0
 }
 
-// HasQuotas reports whether anything that is kept is bounded for anybody.
+// HasQuotas reports whether anything that is kept is bounded at all.
 func (l *Limiter) HasQuotas() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

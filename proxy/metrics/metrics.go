@@ -1,10 +1,10 @@
-// Package metrics counts what the bridge does, for Prometheus. It is a leaf:
-// the parts of the bridge call it, and it knows none of them.
+// Package metrics counts the bridge's work, for Prometheus. It is a leaf: the guards, the engine's
+// meter and the sender of webhooks call it, and it knows none of them. It decides nothing.
 //
-// No label ever holds the id of a thread, run, task or user: their number has
-// no bound, and they are nobody's business.
+// No label ever holds the id of a thread, run, task or user: their number has no bound, and they
+// are private.
 //
-// docs/metrics.md lists what there is; a test holds it to what a bridge shows.
+// docs/metrics.md lists all metrics; a test holds it to what a bridge shows.
 package metrics
 
 import (

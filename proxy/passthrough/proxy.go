@@ -1,6 +1,6 @@
-// Package passthrough leads requests straight to an agent, for what no dialect
-// of ours carries: an agent's own routes, its documentation, its debug pages.
-// Nothing is translated, recorded or retried.
+// Package passthrough leads requests straight to an agent, for what no dialect of ours carries: an
+// agent's own routes, its documentation, its debug pages. The bridge mounts it below each agent's
+// path, where no dialect answers. Nothing is translated, recorded or retried.
 package passthrough
 
 import (
@@ -50,7 +50,7 @@ func Owns(path string) bool {
 	return below && named && (rest == "upstream" || strings.HasPrefix(rest, "upstream/"))
 }
 
-// New makes the way to a configured agent. It calls nobody. The agent sees the
+// New makes the way to a configured agent, without a call. The agent sees the
 // headers of its configuration in the place of every credential of the caller. ends are
 // what its configured URL may end with and its root does not.
 func New(agent string, c config.Agent, ends []string, m *metrics.Metrics, refuse Refuse) (*Proxy, error) {

@@ -12,9 +12,9 @@ import (
 const (
 	// turnPoll is how often what other processes do is looked at. They tell of the run that they
 	// logged something for, and that is heard where the run's log is read. Here the runs of
-	// other tasks are waited for, whose logs nobody may read.
+	// other tasks are waited for, whose logs may have no reader.
 	turnPoll = 50 * time.Millisecond
-	// quietPoll bounds how long what nobody tells of goes unnoticed.
+	// quietPoll bounds how long a change without a notice goes unnoticed.
 	quietPoll = time.Second
 )
 

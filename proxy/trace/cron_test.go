@@ -9,7 +9,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// TestEachTickOfACronIsATrace: nobody has asked for it, so its runs are below a trace of its own.
+// TestEachTickOfACronIsATrace: no request has asked for it, so its runs are below a trace of its own.
 func TestEachTickOfACronIsATrace(t *testing.T) {
 	t.Parallel()
 	came := make(chan *tracepb.Span, 8)

@@ -28,7 +28,7 @@ func contextOf(at mapping.Trace) otel.SpanContext {
 	return otel.NewSpanContext(c)
 }
 
-// placeOf is the headers by which others are told of a span.
+// placeOf is the headers that name a span to others.
 func placeOf(c otel.SpanContext) mapping.Trace {
 	return mapping.Trace{Parent: "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String(), State: c.TraceState().String()}
 }

@@ -30,7 +30,7 @@ func newVariables(environ []string) *variables {
 	return v
 }
 
-// unread are the variables that nobody asked for, but for those that turn something off.
+// unread are the set variables that are not read, but for those that turn something off.
 func (v *variables) unread() (list []string) {
 	for name := range v.set {
 		if !v.used[name] && v.set[name] != "none" {

@@ -149,7 +149,7 @@ func (s *Sender) room() int {
 	return atOnce - s.all
 }
 
-// pick tells whether one more attempt at the host may begin, those in picked
+// pick reports whether one more attempt at the host may begin, those in picked
 // included.
 func (s *Sender) pick(picked map[string]int, host string) bool {
 	s.mu.Lock()

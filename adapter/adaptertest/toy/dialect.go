@@ -1,6 +1,6 @@
 // Package toy is a whole dialect in as few lines as one can have: a face, a backend, and an
 // agent that speaks it. It shows what a further dialect is made of, and tests prove with it
-// that one needs nothing but its folder and a line in a table.
+// that one needs nothing but its folder and a line in a table. Only tests mount it.
 //
 // Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text;
 // the header Toy-Talk names the conversation they belong to, none a new one, and Toy-Once the

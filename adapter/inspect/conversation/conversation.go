@@ -1,5 +1,6 @@
-// Package conversation is a thread's messages as a person reads them: who said what, with which files, and which tools
-// were called. What a message holds besides is left out; the page leads to the whole of it.
+// Package conversation is a thread's messages as a person reads them: the speakers, their words,
+// files and tool calls. Package inspect shows it. It leaves out the rest of a message, to which the
+// page leads, and makes no HTML.
 package conversation
 
 import (

@@ -1,6 +1,7 @@
-// Package difference says how two JSON values differ, for people: a list of what was added, removed and changed, each
-// by its place. Lists of things with an id, as messages have one, are compared by it, so that one message before all
-// others is one addition.
+// Package difference lists the differences of two JSON values for people: each value that was
+// added, removed or changed, with its place. Package inspect shows it. Lists of things with an id,
+// as messages have one, are compared by it, so that one message before all others is one addition.
+// It knows no state and makes no HTML.
 package difference
 
 import (

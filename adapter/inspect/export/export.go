@@ -1,6 +1,8 @@
-// Package export writes one run down to be handed on: as lines of JSON, or as an HTTP archive of the calls of its
-// agent. What grants access is in neither: calls are kept without the bridge's own credentials, and what a place in
-// the log or in a call says to be one, as of a client's own, is hidden (mapping.HideCredentials).
+// Package export writes one run down to be handed on: as lines of JSON, or as an HTTP archive of
+// the calls of its agent. Package inspect offers it. It reads adapter.Service, and never writes
+// what grants access: calls are kept without the bridge's own credentials, and a value in the log
+// or in a call that says to be a credential, as of a client's own, is hidden
+// (mapping.HideCredentials).
 package export
 
 import (

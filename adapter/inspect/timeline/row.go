@@ -1,6 +1,7 @@
-// Package timeline puts what happened in a run on one axis: the events of its log, how the clients of each dialect
-// saw them, and the calls that were made of the agent meanwhile. It knows no HTTP. What it
-// says of others' words is not made inert yet: that is for who shows it.
+// Package timeline puts one run on one axis: the events of its log, the frames that clients of each
+// dialect got of them, and the calls of its agent meanwhile. Packages inspect and export read it.
+// It reads adapter.Service and knows no HTTP. It never makes agents' and clients' words inert: the
+// page does that.
 package timeline
 
 import (

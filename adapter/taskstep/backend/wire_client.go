@@ -304,7 +304,7 @@ func truth(raw json.RawMessage, path string) (bool, error) {
 }
 
 // asObject keeps an object and wraps anything else, since additional_output
-// is an object to everybody behind us.
+// is an object to all readers behind us.
 func asObject(raw json.RawMessage) json.RawMessage {
 	raw = value(raw)
 	if len(raw) == 0 || first(raw) == '{' {

@@ -31,7 +31,7 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request) (request, e
 	return req, err
 }
 
-// take reads one member; h is told of those that mean nothing.
+// take reads one member; h gets those that mean nothing.
 func (req *request) take(h http.Header) func(name string, v json.RawMessage) error {
 	return func(name string, v json.RawMessage) error {
 		switch name {
@@ -87,7 +87,7 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	return bytes.TrimLeft(raw, " \t\r\n"), nil
 }
 
-// plainJSON tells whether a body is to be read as JSON. A missing content type
+// plainJSON reports whether a body is to be read as JSON. A missing content type
 // counts as JSON: simple clients leave it out, and nothing else is taken here.
 func plainJSON(h http.Header) bool {
 	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {

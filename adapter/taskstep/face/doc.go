@@ -1,6 +1,6 @@
 // Package face answers clients of the Agent Protocol v1, such as benchmark harnesses, from
-// adapter.Service alone and to the letter of the official document. It keeps no state and
-// calls no agent. Start reading at Mount.
+// adapter.Service alone and to the letter of the official document. The dialect of package taskstep
+// mounts it. It keeps no state and calls no agent. Start reading at Mount.
 //
 // # What the face adds to the document
 //

@@ -13,7 +13,7 @@ import (
 )
 
 // statusClientGone is what an access log shows for a client that left before
-// its answer; nobody receives it.
+// its answer; no reader receives it.
 const statusClientGone = 499
 
 // fail answers err as JSON and logs what the client is not told.

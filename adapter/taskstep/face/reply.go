@@ -59,7 +59,7 @@ func writePieces(w http.ResponseWriter, body []byte) error {
 	return nil
 }
 
-// deliver is send for an answer that must not be lost: it tells whether every
+// deliver is send for an answer that must not be lost: it reports whether every
 // byte was handed to the connection of a client that was still there when the
 // answer was ready. What happens to the connection afterwards proves nothing:
 // many clients close it as soon as they have read the answer. It is not to be

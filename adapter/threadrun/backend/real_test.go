@@ -358,7 +358,7 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 	wantTexts(t, texts(t, healed), "one", "answer one", "healed", "planning", "you said: healed")
 }
 
-// A run of somebody else on a thread that a run of ours made: what the server
+// A run of another client on a thread that a run of ours made: what the server
 // hands down to it does not make it ours.
 func TestRealForeignRun(t *testing.T) {
 	t.Parallel()

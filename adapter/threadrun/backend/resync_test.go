@@ -160,8 +160,8 @@ func TestRunsOfOthers(t *testing.T) {
 	} {
 		text := "[" + strings.Join([]string{
 			entry("5", `{"apbridge_run_id":"B",`+first+`}`), // ours, later
-			entry("4", `{"apbridge_run_id":"A",`+first+`}`), // somebody's: the mark is the thread's
-			entry("3", `{}`), // somebody's
+			entry("4", `{"apbridge_run_id":"A",`+first+`}`), // another client's: the mark is the thread's
+			entry("3", `{}`), // another client's
 			entry("1", `{"apbridge_run_id":"A",`+first+`}`),                              // the one that made the thread
 			entry("6", `{"apbridge_run_id":"C"}`), entry("7", `{"apbridge_run_id":"C"}`), // steps of one run
 		}, ",") + "]"

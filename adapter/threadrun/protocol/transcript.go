@@ -57,7 +57,7 @@ func (tr *transcript) of(chunk json.RawMessage, ns []string) *message {
 	return m
 }
 
-// roleOf is who speaks, "" for a person and for what is no message: those are in values only.
+// roleOf is the speaker of a message, "" for a person and for what is no message: those are in values only.
 func roleOf(m json.RawMessage) string {
 	switch kind := strings.TrimSuffix(strings.TrimSuffix(textOf(member(m, "type")), "Chunk"), "Message"); kind {
 	case "", "human", "Human", "user", "remove", "Remove":

@@ -1,4 +1,5 @@
-// Package rawjsontest draws JSON for property tests. Test support only.
+// Package rawjsontest draws JSON for property tests. Test support only: nothing that is built
+// imports it.
 package rawjsontest
 
 import (

@@ -1,4 +1,5 @@
-// Package column is how values of the model stand in columns and in the texts of statements, and come back.
+// Package column says how values of the model stand in columns and in the texts of statements, and
+// reads them back. Package store and its scope call it. It runs no statement.
 package column
 
 import (

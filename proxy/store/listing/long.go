@@ -1,4 +1,5 @@
-// Package listing is lists that may be long, and what passes the filters of a search.
+// Package listing has lists of rows that may be many and long, read a few at a time, and the
+// filters of searches. Package store calls it. It knows no table.
 package listing
 
 import (

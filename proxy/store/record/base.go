@@ -1,5 +1,5 @@
 // Package record is what the operations of all nouns share: the database, the keys of rows, notices
-// and refusals.
+// and refusals. Package store embeds it. It holds no operation of one noun.
 package record
 
 import (

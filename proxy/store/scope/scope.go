@@ -1,4 +1,3 @@
-// Package scope is which rows the caller of an operation sees, as conditions of statements.
 package scope
 
 import (

@@ -1,4 +1,5 @@
-// Package storetest gives tests databases of both kinds. Test support only.
+// Package storetest gives tests databases of both kinds, from an environment that no other package
+// reads. Test support only: nothing that is built imports it.
 package storetest
 
 import (

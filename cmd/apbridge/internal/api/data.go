@@ -77,7 +77,7 @@ type Removed struct {
 // ErrEndedEarly is of a removal that did not come to its end.
 var ErrEndedEarly = errors.New("the removal has ended early. What is removed is removed; the same command goes on")
 
-// RemoveData has it removed, and tells what becomes of each thing while it happens. Who cancels stops it.
+// RemoveData has it removed, and tells what becomes of each thing while it happens. A cancellation stops it.
 func (c *Client) RemoveData(ctx context.Context, who Owner, how Removal, told func(Removed)) error {
 	q := who.query()
 	q.Set("leave_copies", strconv.FormatBool(how.LeaveCopies))

@@ -208,7 +208,7 @@ func checkFile(t *testing.T, top, path string, seen map[string]map[string]bool) 
 	pkg = filepath.ToSlash(pkg)
 	rule, known := laws[pkg]
 	if !known {
-		t.Errorf("package %s has no row in the import law; add one, and say why in ARCHITECTURE.md", pkg)
+		t.Errorf("package %s has no row in the import law; add one, and a line in ARCHITECTURE.md", pkg)
 		return
 	}
 	if seen[pkg] == nil {

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// ledger is where rates are counted for all bridges: the database, which is opened after who asks it
+// ledger is where rates are counted for all bridges: the database, which is opened after the limiter that asks it
 // was made.
 type ledger struct{ app *App }
 

@@ -24,7 +24,7 @@ func (a *App) traced(s *trace.Settings) {
 	}
 }
 
-// callTracer is what calls of agents are told to; nil: nobody.
+// callTracer gets the calls of agents; nil: there is none.
 func (a *App) callTracer() adapter.Tracer {
 	if a.tracer == nil {
 		return nil

@@ -1,6 +1,6 @@
-// Package conformance checks a server against the documents of the dialects that it speaks. It calls the
-// server as any client does, so it knows nothing of the bridge. The checks of a dialect are a package
-// each; what they are made of is package check.
+// Package conformance checks a server against the documents of the dialects that it speaks. The
+// command of the same name calls it. It calls the server as any client does, so it knows nothing of
+// the bridge. The checks of a dialect are a package each; their parts are in package check.
 package conformance
 
 import (

@@ -1,5 +1,5 @@
-// Package console is what the commands share: the process around them, their flags, how they refuse what cannot
-// be meant, and how they write to terminals. It knows no command.
+// Package console is what the commands share: the process around them, their flags, their refusals
+// of what cannot be meant, and their output to terminals. It knows no command.
 package console
 
 import (

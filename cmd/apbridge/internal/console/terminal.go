@@ -21,11 +21,11 @@ func Of(f *os.File) io.Writer {
 	return f
 }
 
-// terminal is a console that somebody looks at.
+// terminal is a console that a person looks at.
 type terminal struct{ io.Writer }
 
 // Rewritable is where sequences that rewrite lines are written to, for a console of this process; false where
-// nobody looks at it, or where its terminal only writes lines (terminfo calls that one dumb).
+// no person looks at it, or where its terminal only writes lines (terminfo calls that one dumb).
 func Rewritable(console io.Writer, environ []string) (raw io.Writer, ok bool) {
 	t, ok := console.(terminal)
 	if !ok || Variable(environ, "TERM") == "dumb" {

@@ -1,6 +1,11 @@
-// Package front is the two pages that a person meets first: / says what this is, which agents there are and
-// how they are, and /docs how they are used. Both show of the agents what the caller's key may use, and
-// nothing of them without one where keys are asked for.
+// Package front is the two pages that a person meets first: / shows what this is, the agents and
+// their health, and /docs how they are used. The bridge mounts it. Both show only what the caller's
+// key may use of the agents, and nothing of them without a key where keys are asked for. The pages
+// name no dialect.
+//
+// An agent is asked for its health at most once in 30 seconds, however many look. The time of
+// others' answers is shown only to principals that may read the metrics. The URL that a page shows
+// is the one that the caller used.
 package front
 
 import (
@@ -27,7 +32,7 @@ type Options struct {
 	Agent func(name string) Agent
 	// Health asks the agents how they are; nil: one of the pages' own.
 	Health *Checkups
-	// Answered is when an agent answered a call last; the zero time: not since the start. nil: nobody knows.
+	// Answered is when an agent answered a call last; the zero time: not since the start. nil: not known.
 	Answered func(name string) time.Time
 	// Caller is what is known of the caller of a request, besides its principal.
 	Caller func(context.Context) Caller

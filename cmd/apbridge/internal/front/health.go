@@ -53,11 +53,11 @@ type checkup struct {
 	found Health
 }
 
-// NewCheckups has asked nobody yet.
+// NewCheckups has asked no agent yet.
 func NewCheckups() *Checkups { return &Checkups{now: time.Now, known: map[string]*checkup{}} }
 
 // Of is how agents are. It waits for those that have to be asked, at most for patience; one that another visitor has
-// just asked for is told of as it was.
+// just asked for is shown as it was.
 func (h *Checkups) Of(ctx context.Context, agents map[string]Agent) map[string]Health {
 	// A visitor who leaves has asked all the same.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)

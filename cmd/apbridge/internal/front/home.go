@@ -17,7 +17,7 @@ type homeBody struct {
 	Documents []adapter.Document
 }
 
-// serveHome answers a browser with a page and everybody else with JSON, which says the same.
+// serveHome answers a browser with a page and any other client with JSON, which says the same.
 func (f *front) serveHome(w http.ResponseWriter, r *http.Request) {
 	b := homeBody{standing: f.standing(r), Agents: f.agents(r), Documents: f.Dialects.Documents()}
 	if !page.Wanted(r.Header) {

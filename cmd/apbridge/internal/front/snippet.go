@@ -13,7 +13,7 @@ type snippet struct {
 	Code               string
 }
 
-// user is who a snippet is made for.
+// user is the caller that a snippet is made for.
 type user struct {
 	url   string
 	agent string // as clients name it

@@ -1,10 +1,10 @@
 // Package judge runs challenges against an agent that serves the Agent Protocol v1, directly or
-// through a bridge, and judges what it hands in.
+// through a bridge, and judges what it hands in. The command bench calls it. It knows nothing of
+// the bridge.
 //
-// It calls in agbenchmark's order: a task is made, the files of artifacts_in are uploaded one
-// after another, steps are asked for without a body until one is the last or the time limit has
-// passed, the artifacts are listed and each is downloaded. What came back is judged in a folder of
-// its own.
+// It calls in agbenchmark's order: a task is made, the files of artifacts_in are uploaded one after
+// another, steps are asked for without a body until one is the last or the time limit has passed,
+// the artifacts are listed and each is downloaded. The result is judged in a folder of its own.
 package judge
 
 import (

@@ -1,5 +1,6 @@
-// Package outfile opens the files that reports are written to, before the work that they report: one that
-// cannot be written is told at once, and what an earlier run wrote there stays until there is something new.
+// Package outfile opens the files that reports are written to, before the work that they report.
+// The commands use it. A file that cannot be written is an error at once, and an earlier report
+// stays until there is a new one: a file is never half written.
 package outfile
 
 import (

@@ -33,7 +33,7 @@ func Pages(t *testing.T) []Route {
 }
 
 // Needs are the rights that each route of Routes and Pages declares. A route that declares none at all fails
-// the test: nobody would be asked for a right to it.
+// the test: no caller would be asked for a right to it.
 func Needs(t *testing.T) map[Route][]string {
 	t.Helper()
 	list, handlers := routes(t)

@@ -1,4 +1,5 @@
-// Package talk prints what an agent says in a run, for commands that show runs to a person.
+// Package talk prints what an agent says in a run, for the commands run and remote. It starts no
+// run.
 package talk
 
 import (

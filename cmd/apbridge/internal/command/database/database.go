@@ -1,4 +1,5 @@
-// Package database is the commands that take a database out, put it back and move it.
+// Package database is the commands that take a database out, put it back and move it. Package main
+// adds them. They work on the database itself (package archive), and never ask a bridge.
 package database
 
 import (

@@ -1,4 +1,6 @@
 // Package doctor is the command that asks agents what they are, and says why one cannot be used.
+// Package main adds it; bench and conformance use its way of calling. It only asks: no run and no
+// task is made.
 package doctor
 
 import (

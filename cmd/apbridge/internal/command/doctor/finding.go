@@ -87,7 +87,7 @@ func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Con
 	return f
 }
 
-// ofRecording says what a recorded agent speaks, and what it cannot be told. Nobody is called.
+// ofRecording says what a recorded agent speaks, and what it cannot be told. It calls no agent.
 func (f *Finding) ofRecording(ctx context.Context, up adapter.Upstream) {
 	if up, f.Err = bridge.Replayed(up); f.Err != nil {
 		return

@@ -1,4 +1,5 @@
 // Package remote is the commands that ask a bridge that serves: runs, threads, agents and health.
+// Package main adds them. They use public routes only (package api), and never open a database.
 package remote
 
 import (

@@ -65,7 +65,7 @@ func exported(ctx context.Context, c *api.Client, id string) (*export, error) {
 
 // writeExport leaves no half of a file behind.
 func writeExport(file string, all *export) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // conversations are nobody else's
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // conversations are private
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s is there already; name another with --out", file)
 	}

@@ -16,7 +16,7 @@ import (
 
 // asker asks the person at a terminal.
 type asker struct {
-	in  *bufio.Reader // nil: nobody is there
+	in  *bufio.Reader // nil: no person is there
 	out io.Writer
 }
 

@@ -1,4 +1,5 @@
-// Package run is the command that has an agent do one thing and then ends.
+// Package run is the command that has an agent do one thing and then ends. Package main adds it. It
+// starts a bridge of its own for that, and asks it as any client does.
 package run
 
 import (

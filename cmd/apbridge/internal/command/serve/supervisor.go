@@ -30,7 +30,7 @@ func newSupervisor(environ []string) (s supervisor) {
 	return s
 }
 
-// tell is lost where nobody listens, which is no reason not to serve.
+// tell is lost where no supervisor listens, which is no reason not to serve.
 func (s supervisor) tell(state ...string) {
 	if s.socket == "" {
 		return

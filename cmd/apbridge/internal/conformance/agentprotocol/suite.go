@@ -1,5 +1,6 @@
 // Package agentprotocol has the checks of LangChain's Agent Protocol: agents, threads, runs and the
-// store, by its openapi.json. Its streaming protocol is package streaming.
+// store, by its openapi.json. Package conformance runs it. Its streaming protocol is package
+// streaming.
 package agentprotocol
 
 import (

@@ -1,8 +1,9 @@
-// Package check is what the checks of a dialect are made of: a rule with the place in a document that
-// has it, the talk with a server that shows whether it is kept, and the verdict.
+// Package check is what the checks of a dialect are made of: a rule with its place in a document,
+// the talk with a server that shows whether it is kept, and the verdict. The packages of checks and
+// their report use it.
 //
-// A check sends requests to the one server that it is given and to nothing else: redirections are not
-// followed. What it makes there it has removed in the end, where the dialect has a request for that.
+// A check sends requests to the one server that it is given and to nothing else: redirections are
+// not followed. It removes in the end what it made there, where the dialect has a request for that.
 package check
 
 import (

@@ -1,7 +1,8 @@
 // Package langgraph has the checks of what LangGraph's SDKs call of a LangGraph server: assistants,
-// threads and their states, runs and their streams, and the store. Cited are the classes, methods and
-// types of the JavaScript SDK's reference, which say what a client sends and reads. With which status a
-// request is refused they do not say: any of 400 to 499 will do, and no check of that is a must.
+// threads and their states, runs and their streams, and the store. Package conformance runs it. It
+// cites the classes, methods and types of the JavaScript SDK's reference, which say what a client
+// sends and reads. They do not say with which status a request is refused: any of 400 to 499 will
+// do, and no check of that is a must.
 package langgraph
 
 import (

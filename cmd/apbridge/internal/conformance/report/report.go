@@ -1,4 +1,5 @@
-// Package report is what checks of a server have shown, in the forms that people and programs read.
+// Package report writes the results of checks in the forms that people and programs read. The
+// command calls it. It calls no server.
 package report
 
 import (

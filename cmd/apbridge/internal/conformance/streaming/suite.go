@@ -1,9 +1,9 @@
-// Package streaming has the checks of the Agent Streaming Protocol: commands to a thread, and one stream of
-// its events, over HTTP. Its WebSocket has no checks.
+// Package streaming has the checks of the Agent Streaming Protocol: commands to a thread, and one
+// stream of its events, over HTTP. Package conformance runs it. It never checks a WebSocket.
 //
-// Servers in use speak it in two forms: the document's, and that of LangGraph's SDKs, which have another
-// path and names with underscores. The checks that say so hold to the document; all others look at what
-// the server does in the form that it speaks.
+// Servers in use speak it in two forms: the document's, and that of LangGraph's SDKs, which have
+// another path and names with underscores. The checks that say so hold to the document; all others
+// look at the server in the form that it speaks.
 package streaming
 
 import (

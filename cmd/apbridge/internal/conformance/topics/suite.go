@@ -1,5 +1,6 @@
-// Package topics has the checks of the Topic RFC of the Agent Protocol ("RFC: Topic Endpoint"). It names
-// paths, statuses and no schemas, so that no more than these can be demanded.
+// Package topics has the checks of the Topic RFC of the Agent Protocol ("RFC: Topic Endpoint").
+// Package conformance runs it. The document names paths, statuses and no schemas, so the checks
+// never demand more than these.
 package topics
 
 import (

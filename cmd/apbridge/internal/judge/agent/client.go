@@ -1,6 +1,6 @@
-// Package agent calls an agent that serves the Agent Protocol v1, as agbenchmark's client does:
-// in its order, with its bytes, and as strict with the answers. A wrong type is an error instead
-// of being guessed around. Nothing is tried twice.
+// Package agent calls an agent that serves the Agent Protocol v1, as agbenchmark's client does: in
+// its order, with its bytes, and as strict with the answers. Package judge calls it. A wrong type
+// is an error instead of being guessed around. Nothing is tried twice.
 //
 // The order and the bytes are those of agbenchmark/agent_api_interface.py over the Python client
 // agent_protocol_client 1.1.0, as recorded.

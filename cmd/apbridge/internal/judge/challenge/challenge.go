@@ -1,5 +1,6 @@
-// Package challenge reads challenges in agbenchmark's data format: a data.json with the
-// folders artifacts_in and custom_python beside it, and below an old suite.json.
+// Package challenge reads challenges in agbenchmark's data format: a data.json with the folders
+// artifacts_in and custom_python beside it, and below an old suite.json. Package judge and the
+// command bench call it. It runs and judges nothing.
 //
 // The format is that of agbenchmark's BuiltinChallengeSpec (agbenchmark/challenges/builtin.py).
 package challenge

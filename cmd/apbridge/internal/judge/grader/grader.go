@@ -1,5 +1,6 @@
 // Package grader asks a model how well an agent did its task, by an endpoint of the form of
-// OpenAI's (API reference, Chat Completions, Create).
+// OpenAI's (API reference, Chat Completions, Create). The command bench makes one for package
+// verdict. It never asks the agent.
 package grader
 
 import (

@@ -1,7 +1,8 @@
 //go:build unix
 
-// Package process starts programs of others so that they, with all that they start, can be ended,
-// and end at the latest with this process.
+// Package process starts foreign programs so that they can be ended with all that they start, and
+// end at the latest with this process. The command bench and package verdict use it. It reads none
+// of their output.
 package process
 
 import (

@@ -1,5 +1,5 @@
-// Package progress shows what happens while challenges run: a line for each event in a pipe,
-// lines that are rewritten on a terminal, JSON for programs.
+// Package progress shows challenges while they run: a line for each event in a pipe, lines that are
+// rewritten on a terminal, JSON for programs. The command bench calls it. It judges nothing.
 package progress
 
 import (

@@ -1,5 +1,6 @@
-// Package report holds how challenges went, and writes it: for people, for agbenchmark's tools,
-// for CI servers, and for programs. It compares two reports.
+// Package report holds the results of challenges, and writes them: for people, for agbenchmark's
+// tools, for CI servers, and for programs. It compares two reports. The command bench and package
+// judge call it. It runs no challenge.
 package report
 
 import (

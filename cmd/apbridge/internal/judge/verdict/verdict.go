@@ -1,5 +1,5 @@
-// Package verdict judges what an agent handed in: texts that should hold something, programs that
-// should print something, pytest.
+// Package verdict judges an agent's files: texts that should hold something, programs that should
+// print something, pytest. Package judge calls it. It never calls the agent.
 //
 // The rules are those of agbenchmark's BuiltinChallenge (agbenchmark/challenges/builtin.py): a
 // challenge is passed when one of the files named is as it should be.

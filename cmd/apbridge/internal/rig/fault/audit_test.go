@@ -102,7 +102,7 @@ func TestAuditOfEachRoute(t *testing.T) {
 	}
 }
 
-// TestAuditOfTheInspector: what people do in the inspector leaves a line with who did it, and a refused form one that
+// TestAuditOfTheInspector: what people do in the inspector leaves a line with their key, and a refused form one that
 // says so; where the pages and their files are read, only the pages count.
 func TestAuditOfTheInspector(t *testing.T) {
 	t.Parallel()

@@ -1,2 +1,3 @@
-// Package taskstep shows what clients of tasks, steps and topics are promised.
+// Package taskstep shows that promises to clients of tasks, steps and topics are kept. It holds
+// tests only.
 package taskstep

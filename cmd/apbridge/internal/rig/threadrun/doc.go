@@ -1,2 +1,3 @@
-// Package threadrun shows what clients of threads and runs are promised.
+// Package threadrun shows that promises to clients of threads and runs are kept. It holds tests
+// only.
 package threadrun
