@@ -101,7 +101,7 @@ type starting struct {
 
 // starter is of adapter.Runs.
 type starter interface {
-	Start(ctx context.Context, n adapter.NewRun) (adapter.Started, error)
+	Start(ctx context.Context, n adapter.NewRun) (*adapter.Started, error)
 }
 
 // start makes a run and leads to its thread.
