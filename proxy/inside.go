@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/gorilla/mux"
+
+	"github.com/apbridge/apbridge/proxy/guard"
 )
 
 // Inside are routes of the admin listener. They are taken without a key: who reaches that listener may see
@@ -32,7 +34,7 @@ func (s *Server) insideRoutes() (http.Handler, error) {
 		recorder{f, none, proxies, &s.times, s.opt.Tracer}.guard,
 		recoverer{f}.guard,
 		bodyGuard{f, s.cfg.Limits, &s.times}.guard,
-		pathGuard{f}.guard,
+		guard.Path(f),
 		auditGuard{f, witness{proxies, s.opt.Audit}, none, s.opt.Does}.guard,
 	}) {
 		h = guard(h)

@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 import (
 	"net"
@@ -10,27 +10,29 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-const codeHost = "host_not_allowed"
+// CodeHost is of refusals of a host.
+const CodeHost = "host_not_allowed"
 
-// hosts are the names the bridge answers to. On a loopback listener others are
+// Hosts are the names the bridge answers to. On a loopback listener others are
 // refused: a web page whose name was pointed at 127.0.0.1 would otherwise be
 // same-origin with the bridge (DNS rebinding).
-type hosts struct {
-	guarded bool
+type Hosts struct {
+	Guarded bool
 	names   map[string]bool
 }
 
-func newHosts(cfg *config.Config) hosts {
-	h := hosts{guarded: config.Loopback(cfg.Listen), names: map[string]bool{"localhost": true}}
+// NewHosts are the names that a configuration allows.
+func NewHosts(cfg *config.Config) Hosts {
+	h := Hosts{Guarded: config.Loopback(cfg.Listen), names: map[string]bool{"localhost": true}}
 	for _, name := range cfg.Hosts {
 		h.names[strings.ToLower(name)] = true
 	}
 	return h
 }
 
-// allow judges a Host header. No Host at all (HTTP/1.0) comes from no browser.
-func (h hosts) allow(host string) bool {
-	if !h.guarded || host == "" {
+// Allow judges a Host header. No Host at all (HTTP/1.0) comes from no browser.
+func (h Hosts) Allow(host string) bool {
+	if !h.Guarded || host == "" {
 		return true
 	}
 	name := host
@@ -44,16 +46,24 @@ func (h hosts) allow(host string) bool {
 	return h.names[name] || strings.HasSuffix(name, ".localhost")
 }
 
+// Refuser answers what a guard does not let through.
+type Refuser interface {
+	Refuse(w http.ResponseWriter, r *http.Request, err error)
+}
+
 // hostGuard refuses requests for other names.
 type hostGuard struct {
-	refuser
-	hosts hosts
+	refuser Refuser
+	hosts   Hosts
 }
+
+// Host makes a hostGuard.
+func Host(f Refuser, h Hosts) func(http.Handler) http.Handler { return hostGuard{f, h}.guard }
 
 func (g hostGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.hosts.allow(r.Host) {
-			g.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost,
+		if !g.hosts.Allow(r.Host) {
+			g.refuser.Refuse(w, r, mapping.Errorf(mapping.Forbidden, CodeHost,
 				"This bridge listens on loopback and does not know itself by the name in the Host header. Call it localhost or 127.0.0.1, or add the name to hosts in its configuration."))
 			return
 		}

@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 import (
 	"net/http"
@@ -13,21 +13,24 @@ const codePath = "bad_path"
 
 // pathGuard refuses paths that two programs could read differently, before
 // anything is decided by path: what is guarded is then what is routed.
-type pathGuard struct{ refuser }
+type pathGuard struct{ refuser Refuser }
+
+// Path makes a pathGuard.
+func Path(f Refuser) func(http.Handler) http.Handler { return pathGuard{f}.guard }
 
 func (g pathGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why := pathFault(r); why != "" {
-			g.refuse(w, r, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
+		if why := PathFault(r); why != "" {
+			g.refuser.Refuse(w, r, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// pathFault says what is wrong with a request's target, or "". Only origin-form
+// PathFault says what is wrong with a request's target, or "". Only origin-form
 // (RFC 9112 section 3.2.1) is served.
-func pathFault(r *http.Request) string {
+func PathFault(r *http.Request) string {
 	if r.Method == http.MethodConnect || r.URL.IsAbs() || r.URL.Host != "" || !strings.HasPrefix(r.RequestURI, "/") {
 		return "it must begin with a slash, without scheme and host"
 	}

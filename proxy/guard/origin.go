@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 import (
 	"net/http"
@@ -70,9 +70,14 @@ func pageHost(origin string) (host string, ok bool) {
 // pages may read the answers (the CORS protocol, Fetch standard section 3.2).
 // Cookies and other ambient credentials are never allowed.
 type originGuard struct {
-	refuser
+	refuser   Refuser
 	origins   origins
-	strangers *strangers
+	strangers *Strangers
+}
+
+// Origin makes an originGuard of the pages that may call.
+func Origin(f Refuser, allowed []string, met *Strangers) func(http.Handler) http.Handler {
+	return originGuard{f, newOrigins(allowed), met}.guard
 }
 
 func (g originGuard) guard(next http.Handler) http.Handler {
@@ -82,13 +87,13 @@ func (g originGuard) guard(next http.Handler) http.Handler {
 		switch {
 		case len(r.Header.Values("Origin")) > 1:
 		case origin != "":
-			allowed = g.origins.allow(origin) || sameOrigin(origin, r.Host)
+			allowed = g.origins.allow(origin) || SameOrigin(origin, r.Host)
 		default:
 			allowed = !g.origins.foreign(r)
 		}
 		if !allowed {
 			g.strangers.meet(origin)
-			g.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
+			g.refuser.Refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
 				"Web pages from this origin may not use the bridge. If they should, add the origin to cors.origins in its configuration, or start it with --cors-origin."))
 			return
 		}
@@ -103,8 +108,8 @@ func (g originGuard) guard(next http.Handler) http.Handler {
 	})
 }
 
-// sameOrigin compares the host only: TLS may end before the bridge.
-func sameOrigin(origin, host string) bool {
+// SameOrigin compares the host only: TLS may end before the bridge.
+func SameOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }
@@ -128,7 +133,7 @@ func (o origins) foreign(r *http.Request) bool {
 		return true
 	}
 	from := page.Scheme + "://" + page.Host
-	return !o.allow(from) && !sameOrigin(from, r.Host)
+	return !o.allow(from) && !SameOrigin(from, r.Host)
 }
 
 func (g originGuard) share(h http.Header, origin string) {

@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 import (
 	"net/http"
@@ -18,20 +18,23 @@ const (
 // leads back here, and each turn would hold a slot of that agent until its timeout.
 // 422 is the answer that no client tries again.
 type loopGuard struct {
-	refuser
-	own string // what this process calls itself; "": it does not look
+	refuser Refuser
+	own     string // what this process calls itself; "": it does not look
 }
+
+// Loop makes a loopGuard of a bridge that calls itself own.
+func Loop(f Refuser, own string) func(http.Handler) http.Handler { return loopGuard{f, own}.guard }
 
 func (g loopGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hops := strings.Join(r.Header.Values(mapping.HopsHeader), ", ")
 		if g.own != "" && strings.Contains(hops, g.own) {
-			g.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
+			g.refuser.Refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
 				"This request has come through this bridge before: the url of one of its agents leads back to the bridge itself, maybe by way of another one. Set agents.NAME.url to the agent's own address."))
 			return
 		}
 		if n := strings.Count(hops, ",") + 1; n > mostHops {
-			g.refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
+			g.refuser.Refuse(w, r, mapping.Errorf(mapping.Invalid, codeLoop,
 				"This request has come through %d servers (header %s); more than %d are taken for a loop. Set agents.NAME.url to the agent's own address.", n, mapping.HopsHeader, mostHops))
 			return
 		}
