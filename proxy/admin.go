@@ -5,6 +5,7 @@ import (
 	"net/http/pprof"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/guard"
 )
 
 // fromPage reports whether a browser says that a page of another origin makes the
@@ -18,7 +19,7 @@ func fromPage(r *http.Request) bool {
 		}
 	}
 	origins := r.Header.Values("Origin")
-	return len(origins) > 1 || len(origins) == 1 && !sameOrigin(origins[0], r.Host)
+	return len(origins) > 1 || len(origins) == 1 && !guard.SameOrigin(origins[0], r.Host)
 }
 
 // newAdmin serves what shows the inside of the process; on loopback only, and
@@ -37,10 +38,10 @@ func (s *Server) newAdmin() *http.Server {
 	}
 	return &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			guard := newHosts(s.now.Load().cfg)
-			guard.guarded = true
-			if !guard.allow(r.Host) || fromPage(r) {
-				s.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost, "The admin listener is for this machine's own tools."))
+			names := guard.NewHosts(s.now.Load().cfg)
+			names.Guarded = true
+			if !names.Allow(r.Host) || fromPage(r) {
+				s.refuse(w, r, mapping.Errorf(mapping.Forbidden, guard.CodeHost, "The admin listener is for this machine's own tools."))
 				return
 			}
 			if in := s.opt.Inside; in != nil && in.Owns(r.URL.Path) {

@@ -20,7 +20,7 @@ const codeFraming = "bad_framing"
 // follows it is never read as a request.
 type framingGuard struct{ refuser }
 
-func (g framingGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+func (g framingGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	h, ok := r.Context().Value(headsKey{}).(*heads)
 	if !ok { // not one of our connections
 		return r, true

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/guard"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,7 +23,7 @@ func TestE1HostsOnLoopback(t *testing.T) {
 			t.Errorf("Host %s: %d, want %d", host, got.status, want)
 		}
 	}
-	if got := g.do(t, "GET", "/threads/t", "", "Host", "evil.com"); got.code(t) != codeHost {
+	if got := g.do(t, "GET", "/threads/t", "", "Host", "evil.com"); got.code(t) != guard.CodeHost {
 		t.Errorf("code of %s", got.body)
 	}
 	if got := g.raw(t, "GET /threads/t HTTP/1.0\r\n\r\n"); got.status != 200 {

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/gorilla/mux"
+
+	"github.com/apbridge/apbridge/proxy/guard"
 )
 
 // Inside are routes of the admin listener. They are taken without a key: who reaches that listener may see
@@ -27,14 +29,14 @@ func (s *Server) insideRoutes() (http.Handler, error) {
 	f := s.refuser
 	none := operations{}
 	h := http.Handler(newRouter(f, none, s.opt.Inside.Mount))
-	for _, guard := range slices.Backward([]func(http.Handler) http.Handler{
-		checks(requestID{}),
+	for _, add := range slices.Backward([]func(http.Handler) http.Handler{
+		guard.InOrder(requestID{}),
 		recorder{f, none, proxies, &s.times, s.opt.Tracer}.guard,
 		recoverer{f}.guard,
-		checks(bodyGuard{f, s.cfg.Limits, &s.times}, pathGuard{f}),
+		guard.InOrder(bodyGuard{f, s.cfg.Limits, &s.times}, guard.Path(f)),
 		auditGuard{f, witness{proxies, s.opt.Audit}, none, s.opt.Does}.guard,
 	}) {
-		h = guard(h)
+		h = add(h)
 	}
 	return h, nil
 }

@@ -29,7 +29,7 @@ type bodyGuard struct {
 	times  *times
 }
 
-func (g bodyGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+func (g bodyGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r, true
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/guard"
 	"github.com/gorilla/mux"
 )
 
@@ -73,7 +74,7 @@ func FuzzE5Paths(f *testing.F) {
 	router.HandleFunc("/{a}/{b}", note)
 	f.Fuzz(func(t *testing.T, target string) {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n")))
-		if err != nil || pathFault(r) != "" {
+		if err != nil || guard.PathFault(r) != "" {
 			return
 		}
 		raw, _, _ := strings.Cut(target, "?")

@@ -46,6 +46,9 @@ func (f refuser) faceOf(path string) Face {
 	return plain
 }
 
+// Refuse is guard.Refuser, for the guards that are a package of their own.
+func (f refuser) Refuse(w http.ResponseWriter, r *http.Request, err error) { f.refuse(w, r, err) }
+
 // refuse answers in the words of the dialect that owns the path.
 func (f refuser) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)

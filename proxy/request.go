@@ -24,7 +24,7 @@ const headerRequestID = "X-Request-Id"
 // context, with its place in a trace.
 type requestID struct{}
 
-func (requestID) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+func (requestID) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	id := r.Header.Get(headerRequestID)
 	if !saneID(id) {
 		id = uuid.NewString()

@@ -15,7 +15,7 @@ type needing interface{ Rights() []string }
 // was given rights by name.
 type rightGuard struct{ refuser }
 
-func (g rightGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+func (g rightGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	if err := g.permit(r); err != nil {
 		g.metrics.AuthFailed("right")
 		g.refuse(w, r, err)

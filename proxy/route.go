@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/guard"
 	"github.com/gorilla/mux"
 )
 
@@ -19,7 +20,7 @@ type router struct {
 // which is unambiguous because encoded slashes are refused too.
 func newRouter(f refuser, ops operations, mount func(*mux.Router)) router {
 	t := router{f, ops, mux.NewRouter().SkipClean(true)}
-	t.mux.Use(checks(routeNote{}, rightGuard{f}))
+	t.mux.Use(guard.InOrder(routeNote{}, rightGuard{f}))
 	if mount != nil {
 		mount(t.mux)
 	}
@@ -40,7 +41,7 @@ func (t router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // router is that known.
 type routeNote struct{}
 
-func (routeNote) pass(_ http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+func (routeNote) Pass(_ http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	rec := tapOf(r.Context())
 	if template, err := mux.CurrentRoute(r).GetPathTemplate(); err == nil && rec != nil {
 		rec.route, rec.vars = template, mux.Vars(r)

@@ -17,6 +17,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/proxy/audit"
 	"github.com/apbridge/apbridge/proxy/auth"
+	"github.com/apbridge/apbridge/proxy/guard"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/gorilla/mux"
@@ -68,7 +69,7 @@ type Server struct {
 	cfg         *config.Config // of the start
 	opt         Options
 	certificate *certificate // nil: without TLS
-	strangers   *strangers
+	strangers   *guard.Strangers
 	times       times
 	ops         operations
 	door        *door
@@ -121,7 +122,7 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	if s.within, err = s.insideRoutes(); err != nil {
 		return nil, err
 	}
-	if s.strangers, err = newStrangers(log); err != nil {
+	if s.strangers, err = guard.NewStrangers(log); err != nil {
 		return nil, err
 	}
 	first, err := s.serve(cfg, o.Mount)
@@ -151,14 +152,14 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 		return nil, err
 	}
 	return []func(http.Handler) http.Handler{
-		checks(requestID{}),
+		guard.InOrder(requestID{}),
 		recorder{f, s.ops, proxies, &s.times, o.Tracer}.guard,
 		recoverer{f}.guard,
-		checks(bodyGuard{f, cfg.Limits, &s.times}, framingGuard{f}, pathGuard{f}, hostGuard{f, newHosts(cfg)},
-			originGuard{f, newOrigins(cfg.CORS.Origins), s.strangers}),
+		guard.InOrder(bodyGuard{f, cfg.Limits, &s.times}, framingGuard{f}, guard.Path(f), guard.Host(f, guard.NewHosts(cfg)),
+			guard.Origin(f, cfg.CORS.Origins, s.strangers)),
 		principalGuard{f, witness{proxies, o.Audit}, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed}.guard,
 		auditGuard{f, witness{proxies, o.Audit}, s.ops, o.Does}.guard,
-		checks(limitGuard{f, s.ops, o.Limits}, loopGuard{f, o.Hop}),
+		guard.InOrder(limitGuard{f, s.ops, o.Limits}, guard.Loop(f, o.Hop)),
 		s.door.guard,
 		memoryGuard{f, s.ops, h.memory, &s.times}.guard,
 		pack.guard,

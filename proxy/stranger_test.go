@@ -1,13 +1,10 @@
 package proxy
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/config"
-
-	"go.uber.org/zap"
 )
 
 func TestRefusedOriginsAreLoggedOnce(t *testing.T) {
@@ -67,19 +64,5 @@ func TestLoopbackOrigins(t *testing.T) {
 		if got := g.do(t, "POST", "/threads", "", "Origin", origin); got.status != want {
 			t.Errorf("%s: got %d, want %d", origin, got.status, want)
 		}
-	}
-}
-
-func TestStrangersAreBounded(t *testing.T) {
-	t.Parallel()
-	met, err := newStrangers(zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range strangersKept + 50 {
-		met.meet(fmt.Sprintf("http://page%d.example.com", n))
-	}
-	if kept := met.seen.Len(); kept != strangersKept {
-		t.Errorf("%d origins are remembered, want %d", kept, strangersKept)
 	}
 }

@@ -6,7 +6,7 @@
 //	question ↔ answer     question, answer
 //	thread ↔ topic        thread_topic, topic_dialogue, topic_place, topic_interactions
 //	file ↔ artifact       file_artifact, file_path, file_skipped
-//	item, memory          item_filter, item_text, memory
+//	item, memory          memory
 //	message               message, message_list
 //	state of LangGraph    langgraph_task
 //

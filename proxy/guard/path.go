@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 import (
 	"net/http"
@@ -13,20 +13,23 @@ const codePath = "bad_path"
 
 // pathGuard refuses paths that two programs could read differently, before
 // anything is decided by path: what is guarded is then what is routed.
-type pathGuard struct{ refuser }
+type pathGuard struct{ refuser Refuser }
 
-func (g pathGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
-	why := pathFault(r)
+// Path refuses paths that two programs could read differently.
+func Path(f Refuser) Check { return pathGuard{f} }
+
+func (g pathGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	why := PathFault(r)
 	if why == "" {
 		return r, true
 	}
-	g.refuse(w, r, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
+	g.refuser.Refuse(w, r, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
 	return nil, false
 }
 
-// pathFault says what is wrong with a request's target, or "". Only origin-form
+// PathFault says what is wrong with a request's target, or "". Only origin-form
 // (RFC 9112 section 3.2.1) is served.
-func pathFault(r *http.Request) string {
+func PathFault(r *http.Request) string {
 	if r.Method == http.MethodConnect || r.URL.IsAbs() || r.URL.Host != "" || !strings.HasPrefix(r.RequestURI, "/") {
 		return "it must begin with a slash, without scheme and host"
 	}

@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 import (
 	"net"
@@ -10,27 +10,29 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-const codeHost = "host_not_allowed"
+// CodeHost is of refusals of a host.
+const CodeHost = "host_not_allowed"
 
-// hosts are the names the bridge answers to. On a loopback listener others are
+// Hosts are the names the bridge answers to. On a loopback listener others are
 // refused: a web page whose name was pointed at 127.0.0.1 would otherwise be
 // same-origin with the bridge (DNS rebinding).
-type hosts struct {
-	guarded bool
+type Hosts struct {
+	Guarded bool
 	names   map[string]bool
 }
 
-func newHosts(cfg *config.Config) hosts {
-	h := hosts{guarded: config.Loopback(cfg.Listen), names: map[string]bool{"localhost": true}}
+// NewHosts are the names that a configuration allows.
+func NewHosts(cfg *config.Config) Hosts {
+	h := Hosts{Guarded: config.Loopback(cfg.Listen), names: map[string]bool{"localhost": true}}
 	for _, name := range cfg.Hosts {
 		h.names[strings.ToLower(name)] = true
 	}
 	return h
 }
 
-// allow judges a Host header. No Host at all (HTTP/1.0) comes from no browser.
-func (h hosts) allow(host string) bool {
-	if !h.guarded || host == "" {
+// Allow judges a Host header. No Host at all (HTTP/1.0) comes from no browser.
+func (h Hosts) Allow(host string) bool {
+	if !h.Guarded || host == "" {
 		return true
 	}
 	name := host
@@ -46,15 +48,18 @@ func (h hosts) allow(host string) bool {
 
 // hostGuard refuses requests for other names.
 type hostGuard struct {
-	refuser
-	hosts hosts
+	refuser Refuser
+	hosts   Hosts
 }
 
-func (g hostGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
-	if g.hosts.allow(r.Host) {
+// Host refuses requests for names that are not the bridge's own.
+func Host(f Refuser, h Hosts) Check { return hostGuard{f, h} }
+
+func (g hostGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+	if g.hosts.Allow(r.Host) {
 		return r, true
 	}
-	g.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeHost,
+	g.refuser.Refuse(w, r, mapping.Errorf(mapping.Forbidden, CodeHost,
 		"This bridge listens on loopback and does not know itself by the name in the Host header. Call it localhost or 127.0.0.1, or add the name to hosts in its configuration."))
 	return nil, false
 }

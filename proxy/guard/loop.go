@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 import (
 	"net/http"
@@ -18,17 +18,20 @@ const (
 // leads back here, and each turn would hold a slot of that agent until its timeout.
 // 422 is the answer that no client tries again.
 type loopGuard struct {
-	refuser
-	own string // what this process calls itself; "": it does not look
+	refuser Refuser
+	own     string // what this process calls itself; "": it does not look
 }
 
-func (g loopGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+// Loop refuses what has come through the bridge that calls itself own.
+func Loop(f Refuser, own string) Check { return loopGuard{f, own} }
+
+func (g loopGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	hops := strings.Join(r.Header.Values(mapping.HopsHeader), ", ")
 	if hops == "" {
 		return r, true
 	}
 	if err := g.fault(hops); err != nil {
-		g.refuse(w, r, err)
+		g.refuser.Refuse(w, r, err)
 		return nil, false
 	}
 	return r.WithContext(mapping.WithHops(r.Context(), hops)), true

@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 import (
 	"net/http"
@@ -70,17 +70,22 @@ func pageHost(origin string) (host string, ok bool) {
 // pages may read the answers (the CORS protocol, Fetch standard section 3.2).
 // Cookies and other ambient credentials are never allowed.
 type originGuard struct {
-	refuser
+	refuser   Refuser
 	origins   origins
-	strangers *strangers
+	strangers *Strangers
 }
 
-func (g originGuard) pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+// Origin refuses pages that are not allowed, and tells strangers of them.
+func Origin(f Refuser, allowed []string, met *Strangers) Check {
+	return originGuard{f, newOrigins(allowed), met}
+}
+
+func (g originGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	w.Header().Add("Vary", "Origin")
 	origin := r.Header.Get("Origin")
 	if !g.allowed(r, origin) {
 		g.strangers.meet(origin)
-		g.refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
+		g.refuser.Refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
 			"Web pages from this origin may not use the bridge. If they should, add the origin to cors.origins in its configuration, or start it with --cors-origin."))
 		return nil, false
 	}
@@ -101,13 +106,13 @@ func (g originGuard) allowed(r *http.Request, origin string) bool {
 	case len(r.Header.Values("Origin")) > 1:
 		return false
 	case origin != "":
-		return g.origins.allow(origin) || sameOrigin(origin, r.Host)
+		return g.origins.allow(origin) || SameOrigin(origin, r.Host)
 	}
 	return !g.origins.foreign(r)
 }
 
-// sameOrigin compares the host only: TLS may end before the bridge.
-func sameOrigin(origin, host string) bool {
+// SameOrigin compares the host only: TLS may end before the bridge.
+func SameOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }
@@ -131,7 +136,7 @@ func (o origins) foreign(r *http.Request) bool {
 		return true
 	}
 	from := page.Scheme + "://" + page.Host
-	return !o.allow(from) && !sameOrigin(from, r.Host)
+	return !o.allow(from) && !SameOrigin(from, r.Host)
 }
 
 func (g originGuard) share(h http.Header, origin string) {

@@ -1,4 +1,4 @@
-package proxy
+package guard
 
 import (
 	"fmt"
@@ -12,20 +12,21 @@ const (
 	strangerLength = 200 // of an origin that is logged
 )
 
-// strangers are the origins that were refused. Each is logged once: a browser tells its page
+// Strangers are the origins that were refused. Each is logged once: a browser tells its page
 // "Failed to fetch" and nothing of the reason. Safe for concurrent use.
-type strangers struct {
+type Strangers struct {
 	seen *lru.Cache[string, struct{}]
 	log  *zap.Logger
 }
 
-func newStrangers(log *zap.Logger) (*strangers, error) {
+// NewStrangers remembers those that were refused, to log each once.
+func NewStrangers(log *zap.Logger) (*Strangers, error) {
 	seen, err := lru.New[string, struct{}](strangersKept)
-	return &strangers{seen: seen, log: log}, err
+	return &Strangers{seen: seen, log: log}, err
 }
 
 // meet logs an origin that is met for the first time, with the line that lets it in.
-func (s *strangers) meet(origin string) {
+func (s *Strangers) meet(origin string) {
 	if _, ok := pageHost(origin); !ok || len(origin) > strangerLength {
 		return // not a page's that could be let in
 	}

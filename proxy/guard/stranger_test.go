@@ -1,0 +1,22 @@
+package guard
+
+import (
+	"fmt"
+	"testing"
+
+	"go.uber.org/zap"
+)
+
+func TestStrangersAreBounded(t *testing.T) {
+	t.Parallel()
+	met, err := NewStrangers(zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range strangersKept + 50 {
+		met.meet(fmt.Sprintf("http://page%d.example.com", n))
+	}
+	if kept := met.seen.Len(); kept != strangersKept {
+		t.Errorf("%d origins are remembered, want %d", kept, strangersKept)
+	}
+}
