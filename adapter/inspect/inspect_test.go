@@ -169,22 +169,22 @@ func TestExcerptsAreShortAndInert(t *testing.T) {
 func TestAnExportIsWholeOrBrokenOff(t *testing.T) {
 	t.Parallel()
 	broken := mapping.Errorf(mapping.Conflict, mapping.CodeCursorExpired, "pruned")
-	export := func(size int, err error) (w *httptest.ResponseRecorder, got error, aborted any) {
+	export := func(size int, err error) (w *httptest.ResponseRecorder, aborted any, got error) {
 		w = httptest.NewRecorder()
 		b := &begins{w: w, begin: func(h http.Header) { h.Set("Content-Disposition", "attachment") }}
 		for range size / 1000 {
 			_, _ = b.Write(make([]byte, 1000))
 		}
 		defer func() { aborted = recover() }()
-		return w, b.end(err), nil
+		return w, nil, b.end(err)
 	}
-	if w, err, aborted := export(5000, nil); err != nil || aborted != nil || w.Body.Len() != 5000 || w.Header().Get("Content-Disposition") == "" {
+	if w, aborted, err := export(5000, nil); err != nil || aborted != nil || w.Body.Len() != 5000 || w.Header().Get("Content-Disposition") == "" {
 		t.Errorf("whole: %d bytes, %v, %v", w.Body.Len(), err, aborted)
 	}
-	if w, err, aborted := export(5000, broken); err == nil || aborted != nil || w.Body.Len() != 0 || w.Header().Get("Content-Disposition") != "" {
+	if w, aborted, err := export(5000, broken); err == nil || aborted != nil || w.Body.Len() != 0 || w.Header().Get("Content-Disposition") != "" {
 		t.Errorf("failed at once: %d bytes, %v, %v", w.Body.Len(), err, aborted)
 	}
-	if w, _, aborted := export(200_000, broken); aborted != http.ErrAbortHandler || w.Body.Len() != 200_000 {
+	if w, aborted, _ := export(200_000, broken); aborted != http.ErrAbortHandler || w.Body.Len() != 200_000 {
 		t.Errorf("failed later: %d bytes, %v", w.Body.Len(), aborted)
 	}
 }
