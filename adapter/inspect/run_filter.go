@@ -45,15 +45,22 @@ func (f *runFilter) fields() []struct {
 	}
 }
 
-func readFilter(values url.Values) runFilter {
+func readFilter(values url.Values) (runFilter, error) {
 	f := runFilter{limit: listShort}
+	known := []string{"limit"}
 	for _, one := range f.fields() {
 		*one.at = strings.TrimSpace(values.Get(one.name))
+		known = append(known, one.name)
 	}
 	if n, err := strconv.Atoi(values.Get("limit")); err == nil {
 		f.limit = min(max(n, 1), listLong)
 	}
-	return f
+	for name := range values {
+		if meant := mapping.Misspelt(name, known); meant != "" && !slices.Contains(known, name) {
+			return f, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Runs are not filtered by %q. Did you mean %q?", name, meant)
+		}
+	}
+	return f, nil
 }
 
 // Any reports whether something is left out of the list.

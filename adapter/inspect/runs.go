@@ -53,7 +53,10 @@ type runsPage struct {
 }
 
 func (p *runsPage) serve(w http.ResponseWriter, r *http.Request) error {
-	f := readFilter(r.URL.Query())
+	f, err := readFilter(r.URL.Query())
+	if err != nil {
+		return err
+	}
 	list, err := p.list(r.Context(), f)
 	if err != nil {
 		return err
@@ -107,7 +110,10 @@ const waitsAnew = 5 * time.Second
 
 // follow tells when a list changes. While one of its runs is at work, what that waits for does by itself.
 func (p *runsPage) follow(w http.ResponseWriter, r *http.Request) error {
-	f := readFilter(r.URL.Query())
+	f, err := readFilter(r.URL.Query())
+	if err != nil {
+		return err
+	}
 	return p.live.follow(w, r, func(ctx context.Context) (string, error) {
 		found, err := p.found(ctx, f)
 		sum, active := sha256.New(), false

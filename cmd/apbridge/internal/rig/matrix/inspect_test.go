@@ -113,7 +113,7 @@ func TestInspectorFindsRuns(t *testing.T) {
 			t.Errorf("%s: %v, want %v", query, found, want)
 		}
 	}
-	for _, query := range []string{"metadata=x", "metadata=[]", "since=soon", "before=x", "status=nonsense"} {
+	for _, query := range []string{"metadata=x", "metadata=[]", "since=soon", "before=x", "status=nonsense", "agnet=a"} {
 		if got := r.Do("GET", "/inspect?"+query, "", asBrowser...); got.Status/100 != 4 || !rig.Says(string(got.Body), "This cannot be shown") {
 			t.Errorf("%s: %d %s", query, got.Status, got)
 		}
