@@ -5,9 +5,10 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: build test race lint fuzz e2e browser compatibility packages soak faults bench clean
 
-# The one binary: static, without the machine's paths.
+# The one binary: static, without the machine's paths. Functions that begin at 16 bytes, in place of 32, are
+# half a megabyte less.
 build:
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/apbridge ./cmd/apbridge
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -funcalign=16" -o bin/apbridge ./cmd/apbridge
 
 test:
 	go test ./...
