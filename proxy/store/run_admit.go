@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// admit decides between now, later and not at all.
-func (x *createRunTx) admit() error {
+// decideStart decides between now, later and not at all.
+func (x *createRunTx) decideStart() error {
 	active, err := x.active()
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ type Answers struct {
 	Open []mapping.Interrupt
 }
 
-// Created is what became of a NewRun. Replayed: an idempotency key named an
+// Created is what became of a RunCreation. Replayed: an idempotency key named an
 // earlier run, which is returned instead.
 type Created struct {
 	Run      mapping.Run
@@ -118,7 +118,7 @@ func (x *createRunTx) make() error {
 	if done, err := x.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{x.place, x.admit, x.lineage, x.answers, x.follows, x.base, x.insert, x.logFirst} {
+	for _, step := range []func() error{x.place, x.decideStart, x.lineage, x.answers, x.follows, x.base, x.insert, x.logFirst} {
 		if err := step(); err != nil {
 			return err
 		}
