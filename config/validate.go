@@ -51,7 +51,6 @@ type databaseCheck struct {
 func (d databaseCheck) check() {
 	d.checkDatabase()
 	d.checkKeys()
-	d.checkKeys()
 	d.checkLimits()
 }
 

@@ -212,7 +212,7 @@ type Step struct {
 	Output           *string
 	AdditionalOutput json.RawMessage // an object or nil
 	Artifacts        []Artifact
-	IsLast           bool // decided by rule.StepFolder
+	IsLast           bool // decided by rule.StepFolder; package stepping takes it back for a follow-up run
 	CreatedAt        time.Time
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // StepFolder folds the events of one task, over all its runs, into numbered
-// steps, and says when each may be handed out. A step is held until something
-// proves more work or the run ends, so that is_last is exact. Not for
-// concurrent use. The zero value is not ready: use NewStepFolder.
+// steps, and says when each may be handed out. A graph's step is held until something
+// proves more work or the run ends, so that is_last is exact; a task/step agent says
+// itself which is its last. Not for concurrent use. The zero value is not ready: use NewStepFolder.
 type StepFolder struct {
 	taskID string
 	mode   mapping.Stepping

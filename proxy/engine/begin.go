@@ -11,14 +11,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// StartRequest is a run to be made. Run carries everything that must survive; Say and
-// OneStep belong to the first step only.
+// StartRequest is a run to be made. Run carries everything that must survive; Say belongs
+// to the first step only.
 type StartRequest struct {
-	New     store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in
-	Input   *rule.Input       // InputOf(New.Run), so that it is read once; nil: it is read again
-	Memory  *Recalled         // Recall for New.Run, so that it is read once; nil: it is read again
-	Say     *string
-	OneStep bool
+	New    store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in
+	Input  *rule.Input       // InputOf(New.Run), so that it is read once; nil: it is read again
+	Memory *Recalled         // Recall for New.Run, so that it is read once; nil: it is read again
+	Say    *string
 
 	further *Next // it is a further step of a parked run
 	parked  bool  // the run was parked until now

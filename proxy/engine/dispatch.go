@@ -136,7 +136,7 @@ func (d *dispatcher) rest(ctx context.Context) error {
 }
 
 // claim takes the next run and a slot of its agent, which is nil where there is no run. The slot
-// is taken first where that can be: only this goroutine and Begin take slots.
+// is taken first where that can be, so that what is claimed can begin.
 func (d *dispatcher) claim(ctx context.Context) (store.Claimed, *Agent, time.Time, error) {
 	if d.e.running.isDraining() || !d.e.lease.holds() {
 		return store.Claimed{}, nil, time.Time{}, nil

@@ -141,7 +141,7 @@ func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mappi
 // attempt executes the run once.
 func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapter.Traits, *mapping.Outcome, error) {
 	x.stepped = time.Now()
-	events, traits, err := x.callAgent(ctx, logged)
+	events, traits, err := x.assign(ctx, logged)
 	if err != nil {
 		return traits, nil, err
 	}
@@ -149,8 +149,9 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapte
 	return traits, out, err
 }
 
-// callAgent makes the backend's task.
-func (x *execution) callAgent(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], adapter.Traits, error) {
+// assign gives the backend what it is to do. An agent that is known is sent nothing before the
+// events are ranged over.
+func (x *execution) assign(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], adapter.Traits, error) {
 	if err := x.logStart(logged); err != nil {
 		return nil, adapter.Traits{}, err
 	}

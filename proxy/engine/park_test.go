@@ -48,7 +48,6 @@ func lockstep(n int) *script {
 func lockstepOrder() *engine.StartRequest {
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Run.Options.Stepping = mapping.SteppingLockstep
-	o.OneStep = true
 	return o
 }
 

@@ -47,7 +47,7 @@ type Reservation struct {
 }
 
 // last reports whether no run was made behind the newest one. None is before the
-// operation is over: the thread is held.
+// operation is over: the thread is locked.
 func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 	if r.Newest == "" {
 		return true, nil
