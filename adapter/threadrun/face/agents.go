@@ -24,8 +24,8 @@ func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, p := assistantBody{o}.query(), o.Page(10)
-	q.SortBy, q.Asc = o.SortOf("assistant_id", "graph_id", "name", "created_at", "updated_at")
+	q, p := assistantBody{o}.query(), request.PageOf(o, 10)
+	q.SortBy, q.Asc = request.SortOf(o, "assistant_id", "graph_id", "name", "created_at", "updated_at")
 	q.Limit, q.Offset = p.Limit, p.Offset
 	names := o.Texts("select")
 	if err := o.Err(); err != nil {
@@ -166,7 +166,7 @@ func (s agents) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.Page(10)
+	p := request.PageOf(o, 10)
 	q := adapter.AgentQuery{Name: o.Text("name"), Metadata: o.Object("metadata"), Limit: p.Limit, Offset: p.Offset}
 	q.Exact = q.Name != ""
 	if err := o.Err(); err != nil {

@@ -48,7 +48,7 @@ func (s assistants) patch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := adapter.AssistantPatch{
-		Graph: o.TextPointer("graph_id", o.Name), Name: o.TextPointer("name", o.Name), Description: o.TextPointer("description", o.Text),
+		Graph: request.TextPointer(o, "graph_id", o.Name), Name: request.TextPointer(o, "name", o.Name), Description: request.TextPointer(o, "description", o.Text),
 		Metadata: o.Object("metadata"), Config: configOf(o), Context: o.Object("context"),
 	}
 	if err := o.Err(); err != nil {
@@ -76,7 +76,7 @@ func (s assistants) versions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.Page(10)
+	p := request.PageOf(o, 10)
 	q := adapter.VersionQuery{Metadata: o.Object("metadata"), Limit: p.Limit, Offset: p.Offset}
 	if err := o.Err(); err != nil {
 		return err

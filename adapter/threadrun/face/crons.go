@@ -232,8 +232,8 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, p := cronBody{o}.query(), o.Page(10)
-	q.SortBy, q.Asc = o.SortOf(cronSorts...)
+	q, p := cronBody{o}.query(), request.PageOf(o, 10)
+	q.SortBy, q.Asc = request.SortOf(o, cronSorts...)
 	q.Limit, q.Offset = p.Limit, p.Offset
 	names := o.Texts("select")
 	if err := o.Err(); err != nil {

@@ -148,9 +148,9 @@ func (o runBody) command() *adapter.Command {
 	if c == nil {
 		return nil
 	}
-	cmd := &adapter.Command{Resume: c.Sent("resume"), Update: c.Get("update"), Goto: c.UnlessEmpty("goto")}
+	cmd := &adapter.Command{Resume: c.Sent("resume"), Update: c.Get("update"), Goto: request.UnlessEmpty(c.Get("goto"))}
 	cmd.HasResume = cmd.Resume != nil
-	if c.UnlessEmpty("graph") != nil {
+	if request.UnlessEmpty(c.Get("graph")) != nil {
 		c.Complain("graph", "is not supported: a run cannot command another graph than its own")
 	}
 	c.Unasked()

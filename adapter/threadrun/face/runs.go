@@ -118,7 +118,7 @@ func (s runs) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := request.QueryOf(r)
-	p := q.Page(10)
+	p := request.PageOf(q, 10)
 	status := q.Enum("status", runStatuses...)
 	set, err := selection.Of(q.Texts("select"), runKeys...)
 	if err := firstOf(q.Err(), err); err != nil {
@@ -167,7 +167,7 @@ func (s runs) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.Page(10)
+	p := request.PageOf(o, 10)
 	q := adapter.RunQuery{
 		ThreadID: o.UUID("thread_id"), Agent: o.Text("agent_id"), Metadata: o.Object("metadata"),
 		Status: protocolStatus(o.Enum("status", apStatuses...)), Limit: p.Limit, Offset: p.Offset,

@@ -214,9 +214,9 @@ func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
 	if rawjson.Kind(v) == '{' {
 		in := o.Sub("ttl")
 		keepLatest = in.Enum("strategy", render.TTLDelete, render.TTLKeepLatest) == render.TTLKeepLatest
-		return in.Minutes("ttl"), keepLatest
+		return request.Minutes(in, "ttl"), keepLatest
 	}
-	return o.Minutes("ttl"), false
+	return request.Minutes(o.Fields, "ttl"), false
 }
 
 func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(strconv.Itoa(n))) }

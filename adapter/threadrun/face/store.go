@@ -23,7 +23,7 @@ func (s items) put(w http.ResponseWriter, r *http.Request) error {
 	}
 	item := itemBody{o}
 	p := adapter.PutItem{Namespace: item.namespace(), Key: item.key(), Value: o.Needed("value", o.Object("value")), Index: item.index(), Lost: lostIn(w)}
-	if ttl := o.Minutes("ttl"); ttl != nil {
+	if ttl := request.Minutes(o, "ttl"); ttl != nil {
 		p.TTL = *ttl
 	}
 	if err := o.Err(); err != nil {
@@ -160,12 +160,12 @@ func (s items) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.Page(10)
+	p := request.PageOf(o, 10)
 	q := adapter.ItemQuery{
 		Prefix: itemBody{o}.labels("namespace_prefix"), Filter: o.Object("filter"), Query: o.Text("query"),
 		Limit: p.Limit, Offset: p.Offset, RefreshTTL: o.Flag("refresh_ttl", false), Lost: lostIn(w),
 	}
-	q.SortBy, q.Asc = o.SortOf("key", "created_at", "updated_at", "score")
+	q.SortBy, q.Asc = request.SortOf(o, "key", "created_at", "updated_at", "score")
 	if q.SortBy == "score" && q.Query == "" {
 		o.Complain("sort_by", "can be score only with a query")
 	}
@@ -200,7 +200,7 @@ func (s items) namespaces(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := o.Page(100)
+	p := request.PageOf(o, 100)
 	q := adapter.NamespaceQuery{
 		Prefix: itemBody{o}.labels("prefix"), Suffix: itemBody{o}.labels("suffix"), MaxDepth: o.Whole("max_depth", 0, 1, 1000),
 		Limit: p.Limit, Offset: p.Offset,

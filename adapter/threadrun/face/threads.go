@@ -79,7 +79,7 @@ func (o threadBody) superstepUpdate() adapter.StateUpdate {
 	up := adapter.StateUpdate{AsNode: o.Text("as_node")}
 	up.Values, up.Then = stateBody(o).updates("values")
 	if c := o.Sub("command"); c != nil {
-		if c.UnlessEmpty("goto") != nil || c.Get("resume") != nil {
+		if request.UnlessEmpty(c.Get("goto")) != nil || c.Get("resume") != nil {
 			o.Complain("command", "may hold only update here; goto and resume are not supported in supersteps")
 		}
 		if up.Values == nil {
@@ -227,8 +227,8 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, p := threadBody{o}.query(), o.Page(10)
-	q.SortBy, q.Asc = o.SortOf("thread_id", "status", "created_at", "updated_at", "state_updated_at")
+	q, p := threadBody{o}.query(), request.PageOf(o, 10)
+	q.SortBy, q.Asc = request.SortOf(o, "thread_id", "status", "created_at", "updated_at", "state_updated_at")
 	if q.SortBy == "state_updated_at" { // of the SDKs' ThreadSortBy; threads are sorted by one time of change here
 		q.SortBy = "updated_at"
 	}

@@ -269,7 +269,7 @@ func (d *sqlite) close() (err error) {
 	if d.closed.CompareAndSwap(false, true) {
 		err = d.closeConns()
 	}
-	d.lock.release()
+	d.lock.Close()
 	return err
 }
 

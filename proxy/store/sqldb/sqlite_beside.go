@@ -69,7 +69,7 @@ func beginBeside(path string, conn *sqlite3.Conn) error {
 }
 
 // readable looks at the file before SQLite has it: it must not be opened besides later (see
-// fileLock).
+// filelock.Lock).
 func readable(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -115,7 +115,7 @@ func RestoreSQLite(ctx context.Context, from, path string, said Progress) error 
 	if err != nil {
 		return err
 	}
-	defer lock.release()
+	defer lock.Close()
 	f := sqliteFile{path: path}
 	for _, there := range []string{path, path + "-wal", f.redoPath()} {
 		if exists(there) {
@@ -129,7 +129,7 @@ func RestoreSQLite(ctx context.Context, from, path string, said Progress) error 
 	if err := f.restoreBy(ctx, from, draft, said); err != nil {
 		return errors.Join(err, removeAll(draft, draft+"-journal"))
 	}
-	return lock.mark()
+	return lock.Mark()
 }
 
 func (f *sqliteFile) restoreBy(ctx context.Context, from, draft string, said Progress) error {

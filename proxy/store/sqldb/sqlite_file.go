@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/sqldb/filelock"
 	"github.com/pressly/goose/v3"
 	"go.uber.org/zap"
 )
@@ -28,7 +29,7 @@ const pageSize = 2048
 // sqliteFile is the file of a database, locked, with what stands beside it. Safe for concurrent use once it is opened.
 type sqliteFile struct {
 	path   string
-	lock   *fileLock
+	lock   *filelock.Lock
 	opened os.FileInfo // as it was then
 	seen   seen        // to notice when it is harmed
 	zap    *zap.Logger
@@ -90,16 +91,16 @@ func (f *sqliteFile) ensureFile(ctx context.Context) error {
 		return err
 	}
 	// What SQLite itself would notice late or not at all.
-	if err := checkHeader(f.path, f.lock.file, info.Size()); err != nil {
+	if err := checkHeader(f.path, f.lock.File(), info.Size()); err != nil {
 		return err
 	}
-	return f.lock.mark()
+	return f.lock.Mark()
 }
 
 // holdFile takes the lock of the file itself.
 func (f *sqliteFile) holdFile() error {
-	err := f.lock.hold(f.path)
-	if errors.Is(err, errUnlocked) {
+	err := holdDatabase(f.lock, f.path)
+	if errors.Is(err, filelock.ErrUnlocked) {
 		f.zap.Warn("the database's file is locked by its name only: its file system, or this kind of system, has no lock of open files. Do not use it under another name or mount at the same time, and do not delete the -lock file beside it while a bridge runs", zap.String("database", f.path))
 		return nil
 	}
@@ -108,7 +109,7 @@ func (f *sqliteFile) holdFile() error {
 
 func (f *sqliteFile) create(ctx context.Context) error {
 	// A redo log of an earlier version has runs of the database that was here.
-	if f.lock.marked() || exists(f.path+"-wal") || exists(f.redoPath()) {
+	if f.lock.Marked() || exists(f.path+"-wal") || exists(f.redoPath()) {
 		return refuse(f.path, "the file is missing, though a database was here before. Put it back, or restore a backup; to start with an empty one delete %s-lock, %s-wal and %s", f.path, f.path, f.redoPath())
 	}
 	draft := f.path + ".new"
@@ -127,7 +128,7 @@ func (f *sqliteFile) create(ctx context.Context) error {
 	}
 	syncFolder(filepath.Dir(f.path))
 	f.zap.Info("a new database is made", zap.String("database", f.path))
-	return f.lock.mark()
+	return f.lock.Mark()
 }
 
 // size is that of the file.

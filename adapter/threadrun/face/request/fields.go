@@ -1,14 +1,12 @@
 package request
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -295,15 +293,6 @@ func (o *Fields) TextOrTexts(name string, allowed []string) []string {
 	return list
 }
 
-// UnlessEmpty is get, with an empty list or string for nothing.
-func (o *Fields) UnlessEmpty(name string) json.RawMessage {
-	v := o.Get(name)
-	if k := rawjson.Kind(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
-		return nil
-	}
-	return v
-}
-
 // Element splits one element of a list, which must be an object.
 func (o *Fields) Element(list string, i int, raw json.RawMessage) *Fields {
 	name := list + "." + strconv.Itoa(i)
@@ -312,37 +301,6 @@ func (o *Fields) Element(list string, i int, raw json.RawMessage) *Fields {
 		return nil
 	}
 	return o.Within(name, raw)
-}
-
-// TextPointer is nil for a member that is absent.
-func (o *Fields) TextPointer(name string, read func(string) string) *string {
-	if o.Get(name) == nil {
-		return nil
-	}
-	s := read(name)
-	return &s
-}
-
-// SortOf reads sort_by and sort_order.
-func (o *Fields) SortOf(keys ...string) (by string, asc bool) {
-	return o.Enum("sort_by", keys...), o.Enum("sort_order", "asc", "desc") == "asc"
-}
-
-// minutesMost is 95 years: what has no end has no time to live.
-const minutesMost = 50_000_000
-
-func (o *Fields) Minutes(name string) *time.Duration {
-	v := o.typed(name, '0', "a number of minutes")
-	if v == nil {
-		return nil
-	}
-	var n float64
-	if err := json.Unmarshal(v, &n); err != nil || n <= 0 || n > minutesMost {
-		o.Complain(name, "must be a number of minutes above 0, and at most %d", minutesMost)
-		return nil
-	}
-	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // what the store counts in
-	return &d
 }
 
 // NoText is the complaint about what names something and is no mapping.IsText.

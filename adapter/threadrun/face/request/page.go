@@ -5,10 +5,17 @@ type Page struct{ Limit, Offset int }
 
 const maxOffset = 1 << 30
 
-func (o *Fields) Page(limit int) Page {
+// numbers is what a Page is read from: Fields and Query.
+type numbers interface {
+	Whole(name string, def, min, max int) int
+}
+
+// PageOf reads limit, which is the given one when absent, and offset.
+func PageOf(o numbers, limit int) Page {
 	return Page{o.Whole("limit", limit, 1, 1000), o.Whole("offset", 0, 0, maxOffset)}
 }
 
-func (q *Query) Page(limit int) Page {
-	return Page{q.Whole("limit", limit, 1, 1000), q.Whole("offset", 0, 0, maxOffset)}
+// SortOf reads sort_by and sort_order.
+func SortOf(o *Fields, keys ...string) (by string, asc bool) {
+	return o.Enum("sort_by", keys...), o.Enum("sort_order", "asc", "desc") == "asc"
 }

@@ -143,7 +143,9 @@ var laws = map[string]law{
 	"proxy/store/record":        {ours: []string{"mapping", "proxy/store/quota", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	// A whole database taken out and put back: it knows tables, and none of what is done with them.
 	"proxy/store/archive": {ours: []string{"proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "os", "zombiezen.com/go/sqlite"}},
-	"proxy/store/sqldb":   {ours: []string{"mapping", "mapping/failpoint", "mapping/pause", "proxy/store/seal"}, never: []string{"net/http"}},
+	"proxy/store/sqldb":   {ours: []string{"mapping", "mapping/failpoint", "mapping/pause", "proxy/store/seal", "proxy/store/sqldb/filelock"}, never: []string{"net/http"}},
+	// A file kept from other processes: it knows no database.
+	"proxy/store/sqldb/filelock": {never: []string{"net/http", "database/sql", "go.uber.org/zap", "zombiezen.com/go/sqlite"}},
 	// Bodies sealed and opened: it knows no database.
 	"proxy/store/seal":      {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"proxy/store/quota":     {ours: []string{"mapping", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},

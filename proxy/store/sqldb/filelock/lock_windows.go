@@ -1,4 +1,4 @@
-package sqldb
+package filelock
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ func tryLock(f *os.File) error { return lockByte(f, new(windows.Overlapped)) }
 // every file's end: a locked byte cannot be read by others.
 func lockWhole(f *os.File) error {
 	err := lockByte(f, &windows.Overlapped{OffsetHigh: 1 << 30})
-	if err != nil && !errors.Is(err, errLocked) {
-		return errUnlocked
+	if err != nil && !errors.Is(err, ErrLocked) {
+		return ErrUnlocked
 	}
 	return err
 }
@@ -24,7 +24,7 @@ func lockWhole(f *os.File) error {
 func lockByte(f *os.File, at *windows.Overlapped) error {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), exclusive, 0, 1, 0, at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
-		return errLocked
+		return ErrLocked
 	}
 	return err
 }

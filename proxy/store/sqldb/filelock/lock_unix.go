@@ -1,6 +1,6 @@
 //go:build unix && !solaris && !aix
 
-package sqldb
+package filelock
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 func tryLock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return errLocked
+		return ErrLocked
 	}
 	return err
 }

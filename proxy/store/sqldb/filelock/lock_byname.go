@@ -1,9 +1,9 @@
 //go:build unix && !solaris && !aix && !linux && !darwin
 
-package sqldb
+package filelock
 
 import "os"
 
 // lockWhole: these systems have no lock that SQLite's own would not run into. The
 // lock of the name is all there is.
-func lockWhole(*os.File) error { return errUnlocked }
+func lockWhole(*os.File) error { return ErrUnlocked }

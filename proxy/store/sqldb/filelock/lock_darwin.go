@@ -1,4 +1,4 @@
-package sqldb
+package filelock
 
 // setLock is F_OFD_SETLK of <sys/fcntl.h>, which x/sys does not name.
 const setLock = 90

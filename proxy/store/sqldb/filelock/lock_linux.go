@@ -1,4 +1,4 @@
-package sqldb
+package filelock
 
 import "golang.org/x/sys/unix"
 

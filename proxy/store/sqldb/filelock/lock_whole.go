@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package sqldb
+package filelock
 
 import (
 	"errors"
@@ -22,9 +22,9 @@ func lockWhole(f *os.File) error {
 	err := unix.FcntlFlock(f.Fd(), setLock, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: lockAt, Len: 1})
 	switch {
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EACCES):
-		return errLocked
+		return ErrLocked
 	case err != nil:
-		return errUnlocked
+		return ErrUnlocked
 	}
 	return nil
 }

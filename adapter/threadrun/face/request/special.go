@@ -1,0 +1,44 @@
+package request
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// UnlessEmpty is a member's value, with an empty list or string for nothing.
+func UnlessEmpty(v json.RawMessage) json.RawMessage {
+	if k := rawjson.Kind(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
+		return nil
+	}
+	return v
+}
+
+// TextPointer is what read, a getter of o, says of a member; nil when it is absent.
+func TextPointer(o *Fields, name string, read func(string) string) *string {
+	if o.Get(name) == nil {
+		return nil
+	}
+	s := read(name)
+	return &s
+}
+
+// minutesMost is 95 years: what has no end has no time to live.
+const minutesMost = 50_000_000
+
+// Minutes reads a number of minutes; nil when absent.
+func Minutes(o *Fields, name string) *time.Duration {
+	v := o.typed(name, '0', "a number of minutes")
+	if v == nil {
+		return nil
+	}
+	var n float64
+	if err := json.Unmarshal(v, &n); err != nil || n <= 0 || n > minutesMost {
+		o.Complain(name, "must be a number of minutes above 0, and at most %d", minutesMost)
+		return nil
+	}
+	d := max(time.Duration(n*float64(time.Minute)), time.Microsecond) // what the store counts in
+	return &d
+}
