@@ -16,13 +16,13 @@ import (
 // convert_to_messages; messages/ai.py). nil: as they were sent.
 func (m message) calls() (calls, invalid json.RawMessage) {
 	list, _ := rawjson.Elements(m.rest.Get("tool_calls"))
-	if len(list) == 0 {
+	refused, _ := rawjson.Elements(m.rest.Get("invalid_tool_calls"))
+	if len(list)+len(refused) == 0 { // else a message that comes back would have its calls twice
 		list, _ = rawjson.Elements(rawjson.Get(m.rest.Get("additional_kwargs"), "tool_calls"))
 	}
 	if !slices.ContainsFunc(list, isFunctionCall) {
 		return nil, nil
 	}
-	refused, _ := rawjson.Elements(m.rest.Get("invalid_tool_calls"))
 	good, bad := new(rawjson.Writer).Open('['), new(rawjson.Writer).Open('[')
 	for _, r := range refused {
 		bad.Raw(r, "null")

@@ -30,6 +30,8 @@ func TestCallsOfMessages(t *testing.T) {
 			`[Called f with ` + strings.ReplaceAll(deep, `\`, ``) + `]`},
 		"nested deeper": {`"tool_calls":[` + function(`"{\"a\":`+deep+`}"`) + `]`, `[]`, `[{"name":"f","args":"{\"a\":` + deep + `}","id":"c","type":"invalid_tool_call"}]`,
 			`[Called f with {"a":` + strings.ReplaceAll(deep, `\`, ``) + `}]`},
+		"invalid ones that come back": {`"tool_calls":[],"invalid_tool_calls":[{"name":"f","args":"{a","id":"c","type":"invalid_tool_call"}],"additional_kwargs":{"tool_calls":[` + function(`"{a"`) + `]}`,
+			`[]`, `[{"name":"f","args":"{a","id":"c","type":"invalid_tool_call"}]`, `[Called f with {a]`},
 		"invalid ones": {`"invalid_tool_calls":[{"name":"f","args":"{a","error":"no"}]`, `[]`, `[{"name":"f","args":"{a","error":"no"}]`, `[Called f with {a]`},
 	} {
 		in, err := ParseInput(asRaw(`{"messages":[{"role":"assistant","content":"",`+c.members+`}]}`), nil, "base")

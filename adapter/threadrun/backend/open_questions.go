@@ -33,11 +33,11 @@ func questions(st stateWire, asked func(id string) bool) []mapping.Interrupt {
 	return list
 }
 
-// comeNext counts the state tasks of a node, and how many of them come next. A state that does not say what
+// comeNext counts the state tasks of a node that ask, and how many of the node come next. A state that does not say what
 // comes next is taken to have none that is done.
 func comeNext(st stateWire, tasks []taskWire, node string) (come, all int) {
 	for _, t := range tasks {
-		if t.Name == node {
+		if t.Name == node && len(t.Interrupts) > 0 {
 			all++
 		}
 	}
