@@ -44,6 +44,7 @@ func (o *observer) See(e *state.Entry) (seen []adapter.Sight) {
 // Fork is adapter.Observer. What its view knows besides the run is of one event only.
 func (o *observer) Fork() adapter.Observer {
 	v := *o.v
+	v.e, v.emit, v.outline = nil, nil, nil // they are of one event, and hold the state there
 	return &observer{&v, o.asked}
 }
 
