@@ -28,7 +28,7 @@ var runHTML = newPage("run", "runs", "run.js", "run.css")
 
 // rowsShown is how many events a page has, unless its address says another number up to rowsMost.
 const (
-	rowsShown = 200
+	rowsShown = 100
 	rowsMost  = 1000
 )
 
