@@ -1,4 +1,4 @@
-// The program in JavaScript that /docs shows, run as it is copied, with the SDK that it names.
+// The programs in JavaScript that /docs and the inspector show, run as they are copied, with the SDK that they name.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -44,4 +44,26 @@ describe("the program in JavaScript that /docs shows", () => {
     assert.match(await prints(code, { APBRIDGE_KEY: key }), /messages/);
     await assert.rejects(prints(code, { APBRIDGE_KEY: "wrong" }), /401/);
   });
+});
+
+describe("the program in JavaScript that the inspector shows of a run", () => {
+  for (const [what, url, secret, agent] of [["", bridge, "", "jsagent"], [", with a key", keyed, key, "autogpt"]]) {
+    test(`makes the run again${what}`, async () => {
+      const headers = { "content-type": "application/json", ...(secret && { "x-api-key": secret }) };
+      const json = async (path, init = {}) => (await fetch(url + path, { headers, ...init })).json();
+      const content = "again $(id) `id` ${1+1} \"'\\ \u2028\u202e é😀";
+      await json("/runs/wait", { method: "POST", body: JSON.stringify({ assistant_id: agent, input: { messages: [{ role: "user", content }] } }) });
+      const [first, ...others] = (await json(`/inspect?text=${encodeURIComponent("again $(id)")}`)).runs;
+      assert.equal(others.length, 0);
+      const { programs, input } = await json(`/inspect/runs/${first.run_id}/again`);
+      const [{ text }] = programs.flatMap((p) => p.code).filter((c) => c.language === "JavaScript");
+      assert.match(text, /^[\n -~]*$/, "a character is not seen");
+      assert.match(await prints(text, { APBRIDGE_KEY: secret }), /messages/);
+      const { runs } = await json(`/inspect?text=${encodeURIComponent("again $(id)")}`);
+      assert.equal(runs.length, 2);
+      const again = await json(`/inspect/runs/${runs[0].run_id}/again`);
+      assert.deepEqual(JSON.parse(again.input), JSON.parse(input));
+      assert.equal(JSON.parse(input).messages[0].content, content);
+    });
+  }
 });

@@ -10,21 +10,23 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Asked is a run as a program is to ask for it once more. Its texts are untrusted: programs hold them as data.
+// Asked is a run as a program is to ask for it once more, on a thread of its own. Its texts are untrusted: programs hold them as data.
 type Asked struct {
-	URL        string // of the bridge, without a slash at its end
-	Agent      string // as clients name it
-	Default    bool   // the agent is the one that requests without a name mean
-	Keys       bool   // the bridge asks for keys
-	ThreadID   string // "": a thread of its own
-	Checkpoint string // of the thread, to go on from; "": as it stands
-	Input      json.RawMessage
-	Words      string // what the input says, for dialects that take words
+	URL     string // of the bridge, without a slash at its end
+	Agent   string // as clients name it
+	Default bool   // the agent is the one that requests without a name mean
+	Keys    bool   // the bridge asks for keys
+	Input   json.RawMessage
+	Words   string // what the input says, for dialects that take words
 }
 
 // Code is a program or a command that asks for a run, for people to copy. Where keys are asked for it takes one
 // from the environment variable APBRIDGE_KEY, and holds none.
-type Code struct{ Language, About, Text string }
+type Code struct {
+	Language string `json:"language"`
+	About    string `json:"about"`
+	Text     string `json:"text"`
+}
 
 // Quoted is a text as JSON, JavaScript and Python write it, in ASCII, so that nothing invisible is copied with it.
 func Quoted(text string) string { return InASCII(rawjson.Quote(strings.ToValidUTF8(text, "\ufffd"))) }

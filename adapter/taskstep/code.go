@@ -6,8 +6,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// code is a task of the same words and its first step, or all of its steps. A task has a thread of its own: that
-// of the run, and a checkpoint there, cannot be named.
+// code is a task of the same words and its first step, or all of its steps.
 func code(a adapter.Asked) []adapter.Code {
 	return []adapter.Code{
 		{Language: "curl", About: "Agent Protocol v1: a task and its first step, on a thread of its own", Text: curl(a)},

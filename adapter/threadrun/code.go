@@ -15,58 +15,38 @@ func code(a adapter.Asked) []adapter.Code {
 }
 
 func curl(a adapter.Asked) string {
-	path := "/runs/wait"
-	if a.ThreadID != "" {
-		path = "/threads/" + a.ThreadID + path
-	}
-	w := new(rawjson.Writer).Open('{').Key("assistant_id").Text(a.Agent)
-	if a.Checkpoint != "" {
-		w.Key("checkpoint_id").Text(a.Checkpoint)
-	}
-	w.Key("input").Raw(a.Input, "null")
-	return "curl -s " + adapter.InShell(a.URL+path) + " -H 'content-type: application/json' " + a.CurlKey() + "\\\n  -d " +
+	w := new(rawjson.Writer).Open('{').Key("assistant_id").Text(a.Agent).Key("input").Raw(a.Input, "null")
+	return "curl -s " + adapter.InShell(a.URL+"/runs/wait") + " -H 'content-type: application/json' " + a.CurlKey() + "\\\n  -d " +
 		adapter.InShell(adapter.InASCII(w.Close('}').Bytes))
 }
 
 func python(a adapter.Asked) string {
-	imports, key, thread, from := "import json\n", "", "None", ""
+	imports, key := "import json\n", ""
 	if a.Keys {
 		imports, key = imports+"import os\n", `, api_key=os.environ["APBRIDGE_KEY"]`
-	}
-	if a.ThreadID != "" {
-		thread = adapter.Quoted(a.ThreadID)
-	}
-	if a.Checkpoint != "" {
-		from = "\n    checkpoint_id=" + adapter.Quoted(a.Checkpoint) + ","
 	}
 	return imports + `
 from langgraph_sdk import get_sync_client
 
 client = get_sync_client(url=` + adapter.Quoted(a.URL) + key + `)
 values = client.runs.wait(
-    ` + thread + `,
+    None,
     ` + adapter.Quoted(a.Agent) + `,
-    input=json.loads(` + adapter.Quoted(adapter.InASCII(a.Input)) + `),` + from + `
+    input=json.loads(` + adapter.Quoted(adapter.InASCII(a.Input)) + `),
 )
 print(values)`
 }
 
 func javascript(a adapter.Asked) string {
-	key, thread, from := "", "null", ""
+	key := ""
 	if a.Keys {
 		key = ", apiKey: process.env.APBRIDGE_KEY"
-	}
-	if a.ThreadID != "" {
-		thread = adapter.Quoted(a.ThreadID)
-	}
-	if a.Checkpoint != "" {
-		from = "\n  checkpointId: " + adapter.Quoted(a.Checkpoint) + ","
 	}
 	return `import { Client } from "@langchain/langgraph-sdk";
 
 const client = new Client({ apiUrl: ` + adapter.Quoted(a.URL) + key + ` });
-const values = await client.runs.wait(` + thread + `, ` + adapter.Quoted(a.Agent) + `, {
-  input: ` + adapter.InASCII(a.Input) + `,` + from + `
+const values = await client.runs.wait(null, ` + adapter.Quoted(a.Agent) + `, {
+  input: ` + adapter.InASCII(a.Input) + `,
 });
 console.log(values);`
 }

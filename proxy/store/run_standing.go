@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -23,7 +24,7 @@ type Standing struct {
 	Ahead  int           // how many runs of the thread it waits for; Before are the first
 	Update string        // the process that holds the thread for a state update (HoldUpdate); "": none
 	Behind int           // pending runs of the agent that were made before it
-	Steps  int           // updates it has logged
+	Steps  int           // updates it has logged, while it runs; else 0
 	Last   mapping.Event // the newest it has logged, without data
 }
 
@@ -101,23 +102,34 @@ func (st *Standing) progress(t *sqldb.Tx, row runRow) error {
 	if row.Status == mapping.RunPending {
 		return nil
 	}
-	err := t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, column.In{row.thread, row.from, row.to(), row.key},
+	if row.Status == mapping.RunRunning {
+		if err := st.steps(t, row); err != nil {
+			return err
+		}
+	}
+	return t.Each(`SELECT seq, '', kind, at_us, head, NULL FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 ORDER BY seq DESC LIMIT 1`,
+		column.In{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
+}
+
+// steps counts the updates that are of no subgraph. It goes through all of them, of which there may be ten thousand, so a head
+// is decoded only where it may name one.
+func (st *Standing) steps(t *sqldb.Tx, row runRow) error {
+	return t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, column.In{row.thread, row.from, row.to(), row.key},
 		func(scan func(...any) error) error {
 			var raw []byte
-			var head mapping.Head
 			var seq int64
-			err := scan(&seq, sqldb.Unsealed(&raw, column.EventHead, row.thread, &seq))
-			if err == nil {
-				err = column.Decode(raw, &head)
+			if err := scan(&seq, sqldb.Unsealed(&raw, column.EventHead, row.thread, &seq)); err != nil {
+				return err
+			}
+			var head struct{ NS []string }
+			if bytes.Contains(raw, []byte(`"ns"`)) {
+				if err := column.Decode(raw, &head); err != nil {
+					return err
+				}
 			}
 			if len(head.NS) == 0 {
 				st.Steps++
 			}
-			return err
+			return nil
 		})
-	if err != nil {
-		return err
-	}
-	return t.Each(`SELECT seq, '', kind, at_us, head, NULL FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 ORDER BY seq DESC LIMIT 1`,
-		column.In{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
 }

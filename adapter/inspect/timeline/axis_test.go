@@ -22,6 +22,7 @@ type longLog struct {
 	read   int
 	pruned int64 // the events up to this one are there no more
 	works  bool  // the run has not ended
+	opaque bool  // what is known of its agent
 }
 
 func (l *longLog) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
@@ -32,7 +33,9 @@ func (l *longLog) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
 	return r, nil
 }
 
-func (l *longLog) Resolve(context.Context, string) (a mapping.Assistant, err error) { return a, nil }
+func (l *longLog) Resolve(context.Context, string) (mapping.Assistant, error) {
+	return mapping.Assistant{Opaque: l.opaque}, nil
+}
 
 func (l *longLog) Events(ctx context.Context, _ adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
@@ -59,12 +62,15 @@ func (l *longLog) Events(ctx context.Context, _ adapter.RunRef, after adapter.Cu
 	}
 }
 
-// numbering is an observer that says how many events it has seen.
-type numbering struct{ seen int }
+// numbering is an observer that says how many events it has seen, and of which kind of agent.
+type numbering struct {
+	seen   int
+	opaque bool
+}
 
 func (n *numbering) See(*state.Entry) []adapter.Sight {
 	n.seen++
-	return []adapter.Sight{{Name: strconv.Itoa(n.seen)}}
+	return []adapter.Sight{{Name: strconv.Itoa(n.seen), Note: strconv.FormatBool(n.opaque)}}
 }
 
 func (n *numbering) Fork() adapter.Observer {
@@ -75,7 +81,7 @@ func (n *numbering) Fork() adapter.Observer {
 // page reads a page by an axis of its own, as each request does, and says how many events it took.
 func (l *longLog) page(t *testing.T, marks *Marks, q Query) (Page, int) {
 	t.Helper()
-	dialects := adapter.Dialects{{Name: "d", Observe: func(adapter.Observed) adapter.Observer { return &numbering{} }}}
+	dialects := adapter.Dialects{{Name: "d", Observe: func(o adapter.Observed) adapter.Observer { return &numbering{opaque: o.Opaque} }}}
 	a, err := New(t.Context(), Source{Runs: l, Agents: l}, dialects, adapter.RunRef{RunID: "r"}, marks)
 	if err != nil {
 		t.Fatal(err)
@@ -124,6 +130,22 @@ func TestAPageBehindAPlaceThatWasPruned(t *testing.T) {
 	want, _ := l.page(t, nil, Query{After: first.Next, Limit: 10})
 	if diff := cmp.Diff(want, got); diff != "" || len(got.Rows) != 10 || got.Rows[0].Seq <= l.pruned {
 		t.Errorf("%d rows (-want +got):\n%s", len(got.Rows), diff)
+	}
+}
+
+// TestAPageBehindAPlaceThatWasKeptOfAnUnknownAgent: what is known of the agent meanwhile holds for the next page, as without a place.
+func TestAPageBehindAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
+	t.Parallel()
+	l, marks := &longLog{}, NewMarks()
+	first, _ := l.page(t, marks, Query{Limit: 10})
+	l.opaque = true
+	got, _ := l.page(t, marks, Query{After: first.Next, Limit: 10})
+	want, _ := l.page(t, nil, Query{After: first.Next, Limit: 10})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, read := l.page(t, marks, Query{After: got.Next, Limit: 10}); read > 20 {
+		t.Errorf("the page after that read %d events", read)
 	}
 }
 

@@ -15,9 +15,12 @@ const marksKept = 64
 // for concurrent use.
 type Marks struct{ kept *lru.Cache[place, mark] }
 
+// place is where reading can go on, for observers that were told the same of the run's agent: what is not known of it yet, as
+// after a start of the bridge, may turn out otherwise, and then the run is read from its start.
 type place struct {
-	run string
-	seq int64
+	run    string
+	opaque bool
+	seq    int64
 }
 
 type mark struct {
@@ -34,6 +37,8 @@ func NewMarks() *Marks {
 	return &Marks{kept}
 }
 
+func (a *Axis) place(seq int64) place { return place{a.Run.ID, a.opaque, seq} }
+
 // keep notes that the axis has seen all up to an event.
 func (a *Axis) keep(seq int64, at time.Time) {
 	if a.marks == nil || seq == 0 {
@@ -43,7 +48,7 @@ func (a *Axis) keep(seq int64, at time.Time) {
 	for _, c := range a.columns {
 		m.observers = append(m.observers, c.observer.Fork())
 	}
-	a.marks.kept.Add(place{a.Run.ID, seq}, m)
+	a.marks.kept.Add(a.place(seq), m)
 }
 
 // resume has the axis go on behind an event, if its place is known; it has to be fresh.
@@ -51,7 +56,7 @@ func (a *Axis) resume(seq int64) (at time.Time, ok bool) {
 	if a.marks == nil || seq == 0 {
 		return at, false
 	}
-	m, ok := a.marks.kept.Get(place{a.Run.ID, seq})
+	m, ok := a.marks.kept.Get(a.place(seq))
 	if !ok || len(m.observers) != len(a.columns) {
 		return at, false
 	}

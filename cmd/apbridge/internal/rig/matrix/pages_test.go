@@ -4,9 +4,6 @@ import (
 	"encoding/json"
 	"html"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -219,42 +216,6 @@ func codes(t *testing.T, r *rig.Bridge, headers ...string) map[string]string {
 		all[found[1]] = html.UnescapeString(found[2])
 	}
 	return all
-}
-
-// TestDocsSnippets: what is shown first works as it is copied, with a key and without, for a default agent and another.
-// The Python packages are stood in for by testdata/snippets, which send what those were seen to send; .e2e runs
-// JavaScript with the real one.
-func TestDocsSnippets(t *testing.T) {
-	t.Parallel()
-	for what, c := range map[string]struct{ yaml, key string }{
-		"no keys":       {"default_agent: alpha\nagents: {alpha: {url: $A}}", ""},
-		"no default":    {"agents: {alpha: {url: $A}, beta: {url: $A}}", ""},
-		"a key":         {twoAgents, keyA},
-		"another agent": {twoAgents, keyB},
-	} {
-		r := rig.Configured(t, c.yaml, legacy(), keyEnviron...)
-		var headers []string
-		if c.key != "" {
-			headers = []string{"X-Api-Key", c.key}
-		}
-		all := codes(t, r, headers...)
-		for id, program := range map[string][]string{"curl": {"sh", "-c"}, "curl-v1": {"sh", "-c"}, "python": {"python3", "-c"}, "python-v1": {"python3", "-c"}} {
-			if _, err := exec.LookPath(program[0]); err != nil {
-				t.Logf("%s is not tried: %v", id, err)
-				continue
-			}
-			cmd := exec.CommandContext(t.Context(), program[0], program[1], all[id])
-			stubs, err := filepath.Abs("testdata/snippets")
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd.Env = append(os.Environ(), "APBRIDGE_KEY="+c.key, "PYTHONPATH="+stubs, "PYTHONDONTWRITEBYTECODE=1")
-			out, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "hi") || strings.Contains(string(out), `"code"`) {
-				t.Errorf("%s, %s: %v\n%s\n%s", what, id, err, all[id], out)
-			}
-		}
-	}
 }
 
 // TestAgentThatIsAway: a page says so of it, beside one that answers.

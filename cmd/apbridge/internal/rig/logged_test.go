@@ -1,0 +1,25 @@
+package rig
+
+import (
+	"encoding/base64"
+	"fmt"
+	"testing"
+)
+
+// TestLineWithFindsBytes: wherever a mark begins in bytes that are logged in Base64, and whatever follows.
+func TestLineWithFindsBytes(t *testing.T) {
+	t.Parallel()
+	for before := range 6 {
+		for after := range 6 {
+			bytes := fmt.Sprintf("%.*sthe mark%.*s", before, "abcdefgh", after, "ijklmnop")
+			for what, line := range map[string]string{"plain": bytes, "encoded": base64.StdEncoding.EncodeToString([]byte(bytes))} {
+				if LineWith("a line\n"+line+"\nanother", "the mark") != line {
+					t.Errorf("%s: %q is not found", what, bytes)
+				}
+			}
+		}
+	}
+	if got := LineWith("a line\nanother", "the mark"); got != "" {
+		t.Errorf("found in %q", got)
+	}
+}

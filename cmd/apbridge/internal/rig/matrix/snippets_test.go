@@ -1,0 +1,191 @@
+package matrix
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// takes is what a callable of a Python package is given at the most.
+type takes struct {
+	places   int // arguments without a name
+	keywords []string
+}
+
+// pythonTakes has the callables of Python packages that programs to copy may use, by the names that they have there. Read from
+//   - langgraph-sdk 0.4.3: _sync/client.py, _sync/runs.py (wait), and
+//   - agent-protocol-client 1.1.0: configuration.py, api_client.py, api/agent_api.py, models/task_request_body.py.
+//
+// Both ran every program as it is copied when this was written.
+var pythonTakes = map[string]takes{
+	"get_sync_client": {0, []string{"url", "api_key", "headers", "timeout"}},
+	"client.runs.wait": {2, []string{
+		"input", "command", "metadata", "config", "context", "checkpoint", "checkpoint_id", "interrupt_before", "interrupt_after", "webhook", "on_disconnect",
+		"on_completion", "multitask_strategy", "if_not_exists", "after_seconds", "langsmith_tracing", "raise_error", "headers", "params", "on_run_created", "durability",
+	}},
+
+	"Configuration":                 {11, []string{"host", "api_key", "api_key_prefix", "username", "password", "access_token", "ssl_ca_cert"}},
+	"ApiClient":                     {4, []string{"configuration", "header_name", "header_value", "cookie"}},
+	"client.set_default_header":     {2, []string{"header_name", "header_value"}},
+	"AgentApi":                      {1, []string{"api_client"}},
+	"TaskRequestBody":               {0, []string{"input", "additional_input"}},
+	"agent.create_agent_task":       {1, []string{"task_request_body"}},
+	"agent.execute_agent_task_step": {2, []string{"task_id", "step_request_body"}},
+
+	"asyncio.run": {1, nil}, "json.loads": {1, nil}, "main": {}, "print": {1, nil},
+}
+
+// pythonHas are the members of what these return that programs may read (models/task.py, models/step.py).
+var pythonHas = []string{"task.task_id", "step.output", "step.is_last", "os.environ"}
+
+var (
+	pythonText   = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	pythonNested = regexp.MustCompile(`\[[^][(){}]*\]|\{[^][(){}]*\}`)
+	pythonCall   = regexp.MustCompile(`([A-Za-z_][A-Za-z_0-9.]*)\(([^][(){}]*)\)`)
+	pythonNamed  = regexp.MustCompile(`^\s*([a-z_]+)=`)
+	pythonMember = regexp.MustCompile(`[A-Za-z_]+(?:\.[A-Za-z_]+)+`)
+)
+
+// checkPython complains of each call and member in a program that its packages do not have.
+func checkPython(t *testing.T, program string) {
+	t.Helper()
+	text := pythonText.ReplaceAllString(program, "0")
+	members := text
+	for before := ""; text != before; {
+		before = text
+		text = pythonNested.ReplaceAllString(text, "0")
+		if m := pythonCall.FindStringSubmatchIndex(text); m != nil {
+			checkPythonCall(t, program, text[m[2]:m[3]], text[m[4]:m[5]])
+			text = text[:m[0]] + "0" + text[m[1]:]
+		}
+	}
+	if strings.ContainsAny(text, "(){}[]") {
+		t.Errorf("not understood: %s\n%s", text, program)
+	}
+	for _, name := range pythonMember.FindAllString(members, -1) {
+		if _, called := pythonTakes[name]; !called && !slices.Contains(pythonHas, name) {
+			t.Errorf("nothing has %s:\n%s", name, program)
+		}
+	}
+}
+
+func checkPythonCall(t *testing.T, program, name, given string) {
+	t.Helper()
+	may, known := pythonTakes[name]
+	if !known {
+		t.Errorf("%s is not known:\n%s", name, program)
+	}
+	places := 0
+	for one := range strings.SplitSeq(given, ",") {
+		switch named := pythonNamed.FindStringSubmatch(one); {
+		case named != nil && !slices.Contains(may.keywords, named[1]):
+			t.Errorf("%s takes no %s:\n%s", name, named[1], program)
+		case named == nil && strings.TrimSpace(one) != "":
+			places++
+		}
+	}
+	if places > may.places {
+		t.Errorf("%s takes %d arguments without a name, not %d:\n%s", name, may.places, places, program)
+	}
+}
+
+// copied runs a program as it is copied. The Python packages are stood in for by testdata/snippets, which send what those were
+// seen to send, and are called as pythonTakes says; .e2e/docs.mjs runs JavaScript with the real one.
+func copied(t *testing.T, language, code, key, want string) {
+	t.Helper()
+	program := map[string][]string{"curl": {"sh", "-c"}, "Python": {"python3", "-c"}}[language]
+	if language == "Python" {
+		checkPython(t, code)
+	}
+	if program == nil {
+		return
+	}
+	if _, err := exec.LookPath(program[0]); err != nil {
+		t.Logf("%s is not tried: %v", language, err)
+		return
+	}
+	stubs, err := filepath.Abs("testdata/snippets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program[0], program[1], code)
+	cmd.Env = append(os.Environ(), "APBRIDGE_KEY="+key, "PYTHONPATH="+stubs, "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), want) || strings.Contains(string(out), `"code"`) {
+		t.Errorf("%s: %v\n%s\n%s", language, err, code, out)
+	}
+}
+
+// TestDocsSnippets: what is shown first works as it is copied, with a key and without, for a default agent and another.
+func TestDocsSnippets(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct{ yaml, key string }{
+		"no keys":       {"default_agent: alpha\nagents: {alpha: {url: $A}}", ""},
+		"no default":    {"agents: {alpha: {url: $A}, beta: {url: $A}}", ""},
+		"a key":         {twoAgents, keyA},
+		"another agent": {twoAgents, keyB},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := rig.Configured(t, c.yaml, legacy(), keyEnviron...)
+			all := codes(t, r, keyHeader(c.key)...)
+			for id, language := range map[string]string{"curl": "curl", "curl-v1": "curl", "python": "Python", "python-v1": "Python"} {
+				copied(t, language, all[id], c.key, "hi")
+			}
+		})
+	}
+}
+
+func keyHeader(key string) []string {
+	if key == "" {
+		return nil
+	}
+	return []string{"X-Api-Key", key}
+}
+
+// TestInspectorProgramsMakeTheRunAgain: the programs beside Run again make a run of the same words as they are copied, whatever the
+// words are, in every language that can be tried, and the run has the same input.
+func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
+	t.Parallel()
+	const said = "hi $(id) `id` 'a' \u202eé😀"
+	for what, c := range map[string]struct{ yaml, key string }{
+		"no keys": {"default_agent: alpha\nagents: {alpha: {url: $A, dialect: taskstep}}", ""},
+		"a key":   {twoAgents, keyB},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := rig.Configured(t, c.yaml, legacy(), keyEnviron...)
+			agent := map[string]string{"": "alpha", keyB: "beta"}[c.key]
+			r.Do("POST", "/runs/wait", `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":"`+said+`"}]}}`, keyHeader(c.key)...).OK()
+			run := r.Do("GET", "/inspect", "", keyHeader(c.key)...).OK().Text("runs.0.run_id")
+			var shown struct {
+				Programs []struct{ Code []adapter.Code }
+			}
+			if err := json.Unmarshal(r.Do("GET", "/inspect/runs/"+run+"/again", "", keyHeader(c.key)...).OK().Body, &shown); err != nil {
+				t.Fatal(err)
+			}
+			tried := map[string]int{}
+			for _, dialect := range shown.Programs {
+				for _, code := range dialect.Code {
+					tried[code.Language]++
+					copied(t, code.Language, code.Text, c.key, "hi $(id) `id` 'a' ")
+				}
+			}
+			if tried["curl"] != 2 || tried["Python"] != 2 || tried["JavaScript"] != 1 {
+				t.Errorf("programs %v", tried)
+			}
+			if runs := r.Do("GET", "/inspect?text="+url.QueryEscape("$(id)"), "", keyHeader(c.key)...).OK().List("runs"); len(runs) != 5 {
+				t.Errorf("%d runs", len(runs))
+			}
+		})
+	}
+}
