@@ -22,8 +22,15 @@ type block struct {
 	index     int
 	text      strings.Builder // or the arguments of a call, as JSON
 	id, name  string          // of a call
+	args      braces          // of a call that comes in pieces
 	whole     json.RawMessage
+	atOnce    bool // it came at once
+	begun     bool
+	told      int // bytes of the text
 }
+
+// isBroken reports whether the block is a call whose arguments are not whole.
+func (b *block) isBroken() bool { return b.kind == blockCall && !b.args.ended }
 
 // begin is the block when nothing of it has come.
 func (b *block) begin() json.RawMessage {

@@ -24,6 +24,12 @@
 // reader of a thread that does not exist yet waits for its bell, since clients listen before they
 // make it.
 //
+// # Blocks of a message
+//
+// The blocks of a message do not interleave on the wire; an agent's chunks may. So what comes amid
+// the pieces of a tool call waits until the call's arguments are whole, or the message ends
+// (blocks). What waits is known from the log, so that a replay tells the same.
+//
 // # Commands
 //
 // A command that starts a run goes through the same checks as the REST routes (Starter). Its

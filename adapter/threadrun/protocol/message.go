@@ -3,7 +3,6 @@ package protocol
 import (
 	"cmp"
 	"encoding/json"
-	"strconv"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -14,9 +13,7 @@ type message struct {
 	id, role  string
 	namespace []string
 	begun     bool
-	blocks    int    // that were begun
-	block     *block // the one that is open
-	closed    map[string]bool
+	blocks    blocks
 	usage     json.RawMessage
 	reason    string
 }
@@ -57,7 +54,7 @@ func (m *message) begin(out *teller, chunk json.RawMessage) {
 	if m.begun {
 		return
 	}
-	m.begun, m.closed = true, map[string]bool{}
+	m.begun, m.blocks.closed = true, map[string]bool{}
 	call := textOf(member(chunk, "tool_call_id"))
 	m.send(out, "message-start", func(w *writer) {
 		w.text("role", m.role).text("id", m.id).some("tool_call_id", call)
@@ -99,99 +96,114 @@ func (m *message) part(out *teller, b json.RawMessage, calls bool) {
 	}
 }
 
-// grow adds a text to the block of that key, which is opened where it is not. A text that goes on behind another block
-// is a block of its own: blocks do not interleave.
+// grow adds a text to the last block where that has the key. A text that goes on behind another block is a block of
+// its own.
 func (m *message) grow(out *teller, key, kind, text string) {
 	if text == "" {
 		return
 	}
-	delete(m.closed, key)
-	m.turnTo(out, key, func() *block { return &block{kind: kind} })
-	m.block.text.WriteString(text)
-	index, kind := m.block.index, m.block.kind
-	m.send(out, "content-block-delta", func(w *writer) {
-		w.int("index", int64(index)).object("delta", func() { w.text("type", kind+"-delta").text(kind, text) })
-	})
+	b := m.blocks.last(key)
+	if b == nil {
+		b = m.blocks.add(&block{kind: kind, key: key})
+	}
+	b.text.WriteString(text)
+	m.advance(out)
 }
 
-// piece is a piece of a call of a tool. Its delta is told in the form that clients of today add
-// up, and as content, which those before them did: they fail at a delta they do not know.
+// piece is a piece of a call of a tool.
 func (m *message) piece(out *teller, p json.RawMessage) {
 	id, name, args := textOf(member(p, "id")), textOf(member(p, "name")), textOf(member(p, "args"))
 	key := "call" + string(member(p, "index"))
 	if member(p, "index") == nil {
 		key = "call" + cmp.Or(id, "?")
 	}
-	if !m.turnTo(out, key, func() *block { return &block{kind: blockCall, id: id, name: name} }) {
-		return
+	b := m.blocks.call(key, id)
+	if b == nil {
+		if m.blocks.isTold(key, id) {
+			m.blocks.closed[key] = true // what comes next may leave the id out
+			return
+		}
+		b = m.blocks.add(&block{kind: blockCall, key: key})
 	}
-	m.block.id, m.block.name = cmp.Or(m.block.id, id), cmp.Or(m.block.name, name)
-	if args == "" {
-		return
-	}
-	m.block.text.WriteString(args)
-	index := m.block.index
-	m.send(out, "content-block-delta", func(w *writer) {
-		w.int("index", int64(index))
-		w.object("delta", func() { w.text("type", "tool-call-delta").text("args", args) })
-		w.object("content", func() { w.text("type", "tool_call_chunk").text("args", args) })
-	})
+	b.id, b.name = cmp.Or(b.id, id), cmp.Or(b.name, name)
+	b.text.WriteString(args)
+	b.args.read(args)
+	m.advance(out)
 }
 
 // call is a whole call of a tool. It was told in pieces, where there is a block of its id.
 func (m *message) call(out *teller, c json.RawMessage) {
 	id, name := textOf(member(c, "id")), textOf(member(c, "name"))
-	if m.closed["id"+id] || m.block != nil && m.block.kind == blockCall && m.block.id == id {
+	if m.blocks.hasCall(id) {
 		return
 	}
-	if !m.turnTo(out, "id"+id, func() *block { return &block{kind: blockCall, id: id, name: name} }) {
-		return
-	}
-	m.block.text.Write(member(c, "args"))
-	m.closeBlock(out)
+	b := m.blocks.add(&block{kind: blockCall, key: "id" + id, id: id, name: name, atOnce: true})
+	b.text.Write(member(c, "args"))
+	m.advance(out)
 }
 
 // whole is a block that is told at once.
 func (m *message) whole(out *teller, b json.RawMessage) {
-	if m.turnTo(out, "whole"+strconv.Itoa(m.blocks), func() *block { return &block{kind: blockWhole, whole: b} }) {
-		m.closeBlock(out)
+	m.blocks.add(&block{kind: blockWhole, whole: b, atOnce: true})
+	m.advance(out)
+}
+
+// advance tells what may be told by now of the blocks that have come.
+func (m *message) advance(out *teller) {
+	for len(m.blocks.open) > 0 {
+		b := m.blocks.open[0]
+		m.tell(out, b)
+		if !b.atOnce && (len(m.blocks.open) == 1 || b.isBroken()) {
+			return
+		}
+		m.close(out, b)
 	}
 }
 
-// turnTo makes the block of a key the open one; false: it was closed, and blocks do not interleave.
-func (m *message) turnTo(out *teller, key string, fresh func() *block) bool {
-	if m.block != nil && m.block.key == key {
-		return true
+// tell tells what has come of the first block since it was told last.
+func (m *message) tell(out *teller, b *block) {
+	index := int64(b.index)
+	if !b.begun {
+		b.begun = true
+		begin := b.begin()
+		m.send(out, "content-block-start", func(w *writer) { w.int("index", index).raw("content", begin) })
 	}
-	if m.closed[key] {
-		return false
-	}
-	m.closeBlock(out)
-	m.block = fresh()
-	m.block.key, m.block.index = key, m.blocks
-	m.blocks++
-	index, begin := int64(m.block.index), m.block.begin()
-	m.send(out, "content-block-start", func(w *writer) { w.int("index", index).raw("content", begin) })
-	return true
-}
-
-func (m *message) closeBlock(out *teller) {
-	if m.block == nil {
+	text := b.text.String()[b.told:]
+	if text == "" || b.atOnce {
 		return
 	}
-	b := m.block
-	m.block = nil
-	m.closed[b.key] = true
-	if b.kind == blockCall {
-		m.closed["id"+b.id] = true
+	b.told += len(text)
+	kind := b.kind
+	m.send(out, "content-block-delta", func(w *writer) {
+		w.int("index", index)
+		writeDelta(w, kind, text)
+	})
+}
+
+// writeDelta writes a piece of a block. That of a call is told in the form that clients of today add up, and as
+// content, which those before them did: they fail at a delta they do not know.
+func writeDelta(w *writer, kind, text string) {
+	if kind != blockCall {
+		w.object("delta", func() { w.text("type", kind+"-delta").text(kind, text) })
+		return
 	}
+	w.object("delta", func() { w.text("type", "tool-call-delta").text("args", text) })
+	w.object("content", func() { w.text("type", "tool_call_chunk").text("args", text) })
+}
+
+// close ends the first block.
+func (m *message) close(out *teller, b *block) {
+	m.blocks.shift()
 	index, content := int64(b.index), b.final()
 	m.send(out, "content-block-finish", func(w *writer) { w.int("index", index).raw("content", content) })
 }
 
 // finish ends the message.
 func (m *message) finish(out *teller) {
-	m.closeBlock(out)
+	for _, b := range m.blocks.open {
+		m.tell(out, b)
+		m.close(out, b)
+	}
 	usage, reason := m.usage, m.reason
 	m.send(out, "message-finish", func(w *writer) {
 		w.some("reason", reason)

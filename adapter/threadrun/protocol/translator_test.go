@@ -48,7 +48,11 @@ var scripts = map[string]func() *world{
 		alone := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"messages":` + says(2, "done") + `}`), Head: mapping.Head{Node: "finish"}}
 		return newWorld().play(runOf(1, "graph"), started(), step(1, "think", thinks), alone, succeeded())
 	},
-	"words-around-a-call": func() *world { // of the call nothing more is told once words came behind it
+	"words-amid-a-call": func() *world { // they wait until the call is whole
+		return newWorld().play(runOf(1, "graph"), started(), says1("let me "), calls1(`{"id":"c1","name":"look","args":"{\"a\"","index":0}`),
+			says1("look"), calls1(`{"args":":1}","index":0}`), says1(" there"), succeeded())
+	},
+	"words-around-a-call": func() *world { // of a call that is whole nothing more is told once words came behind it
 		call := func(args string) mapping.Event {
 			return piece("m1", "plan:t1", `"content":"","tool_call_chunks":[{"id":"c1","name":"look","args":"`+args+`","index":1}]`)
 		}
