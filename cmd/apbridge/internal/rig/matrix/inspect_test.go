@@ -186,6 +186,36 @@ func TestInspectorShowsAgents(t *testing.T) {
 	}
 }
 
+// TestInspectorShowsHowCallsOfAgentsWent: how many failed and how long they took, to keys that may read metrics: they are others', too.
+func TestInspectorShowsHowCallsOfAgentsWent(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, `
+agents: {a: {url: $A, dialect: taskstep}, fails: {url: $B, dialect: taskstep}}
+default_agent: a
+auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: looks, key: 3123456789abcdef0123456789abcdef, rights: [inspect, read]}]}`,
+		map[string]http.Handler{"a": legacy()["a"], "b": hostile()})
+	for _, agent := range []string{"a", "fails"} {
+		b.Do("POST", "/runs/wait", `{"assistant_id":"`+agent+`","input":"hi"}`, ann...)
+	}
+	all := b.Do("GET", "/inspect/agents", "", ann...).OK()
+	var failed [2]float64
+	for n := range failed {
+		at := fmt.Sprintf("agents.%d.calls.", n)
+		calls, _ := all.At(at + "calls").(float64)
+		failed[n], _ = all.At(at + "failed").(float64)
+		if calls == 0 || all.Text(at+"median") == "" || all.Text(at+"slow") == "" {
+			t.Errorf("%d: %s", n, all)
+		}
+	}
+	if failed[1] <= failed[0] {
+		t.Errorf("%v calls failed", failed)
+	}
+	b.Do("GET", "/inspect/agents", "", append(ann, asBrowser...)...).Want(t, 200, "half of the others took", "Asked <time", "opaque")
+	if some := b.Do("GET", "/inspect/agents", "", looks...).OK(); some.At("agents.0.calls") != nil || some.Text("agents.0.state") != "answers" {
+		t.Errorf("without the right: %s", some)
+	}
+}
+
 // TestInspectorSendsAMessageOnce: the page that asks says what goes to which agent, and calls nobody; its button makes one
 // run, however often it is pressed and by how many at once, and leads to it.
 func TestInspectorSendsAMessageOnce(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,21 @@ func (w *visitor) get(at string) (text, kind string) {
 	if err != nil {
 		w.t.Errorf("%s: %v", at, err)
 	}
+	if strings.HasPrefix(kind, "text/html") {
+		checkPolicy(w.t, at, res.Header.Get("Content-Security-Policy"))
+	}
 	return string(body), kind
+}
+
+// checkPolicy: a page loads what is the bridge's own alone, and makes no markup of a text.
+func checkPolicy(t *testing.T, at, policy string) {
+	t.Helper()
+	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "nonce") || strings.Contains(policy, "http") || !strings.Contains(policy, "default-src 'none'") {
+		t.Errorf("%s: policy %q", at, policy)
+	}
+	if strings.Contains(policy, "script-src") && !rig.Says(policy, "script-src 'self'", "require-trusted-types-for 'script'", "trusted-types 'none'") {
+		t.Errorf("%s: policy of scripts %q", at, policy)
+	}
 }
 
 // TestInspectorLeadsNowhereElse: every link, file, stream and form of every page is there, where clients are served, below a path
@@ -181,4 +196,19 @@ func TestInspectorSumsTokens(t *testing.T) {
 	}
 	show(t, b, "/inspect").Want(t, 200, "<td>30 in, 6 out</td>")
 	show(t, b, at).Want(t, 200, "30 tokens in, 6 out", "10 tokens in, 2 out")
+}
+
+// TestInspectorShowsTokensWhenAsked: they stand among the events where the address says so, and are left out else.
+func TestInspectorShowsTokensWhenAsked(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}, rig.AsThreads)
+	b.Do("POST", "/runs/stream", `{"assistant_id":"agent","input":{"messages":[]},"stream_mode":["messages-tuple","values"]}`).OK()
+	at := "/inspect/runs/" + newestRun(b)
+	for query, want := range map[string]bool{"": false, "?tokens=show": true} {
+		v := b.Get(at + query).OK()
+		if got := slices.Contains(rig.Pluck(v.List("rows"), "kind"), any("delta")); got != want || v.At("tokens") != want {
+			t.Errorf("%q: tokens %v, want %v: %s", query, got, want, v)
+		}
+	}
+	show(t, b, at+"?tokens=show").Want(t, 200, `class="delta"`, "Leave the tokens out")
 }
