@@ -111,6 +111,17 @@ test("a run is made again with another input", () => shown(`/inspect/runs/${run}
   assert.ok(!page.url().includes(plain));
 }));
 
+for (const permissions of [["clipboard-read", "clipboard-write"], []]) {
+  test(`a program is copied, ${permissions.length > 0 ? "by keyboard" : "or selected where the page may not copy"}`, () => shown(`/inspect/runs/${run}/again`, { permissions }, async (page) => {
+    if (permissions.length === 0) await page.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("not allowed")); });
+    const program = page.locator("figure", { hasText: "JavaScript" });
+    await program.getByRole("button", { name: "Copy" }).press("Enter");
+    await program.getByRole("button", { name: permissions.length > 0 ? "Copied" : "Selected" }).waitFor();
+    const taken = await page.evaluate((copied) => copied ? navigator.clipboard.readText() : getSelection().toString(), permissions.length > 0);
+    assert.match(taken, /^import { Client } from "@langchain\/langgraph-sdk";[^]*client\.runs\.wait[^]*console\.log\(values\);\s*$/);
+  }));
+}
+
 test("a page that is open shows what is said meanwhile, and keeps what a person types", async () => {
   const thread = await say(asking, "ask me");
   await shown(`/inspect/threads/${thread}`, {}, async (page) => {
