@@ -12,7 +12,9 @@ type keptOf int
 
 func (k keptOf) Room() int { return int(k) }
 
-func (k keptOf) Shown() adapter.AgentCall { return adapter.AgentCall{Sent: adapter.CallPart{Size: int64(k)}} }
+func (k keptOf) Shown() adapter.AgentCall {
+	return adapter.AgentCall{Sent: adapter.CallPart{Size: int64(k)}}
+}
 
 // exchange has a run make calls, each with as much of its body as there is room for.
 func exchange(k *keptCalls, times, size int) {
