@@ -18,6 +18,9 @@ type Auth struct {
 // On reports whether callers have to show who they are.
 func (a Auth) On() bool { return len(a.Keys)+len(a.JWT)+len(a.Certificates) > 0 }
 
+// Said reports whether callers may have to say a key or a token with a request; a certificate is shown by the connection.
+func (a Auth) Said() bool { return len(a.Keys)+len(a.JWT) > 0 }
+
 // Access is what a principal may do. Keys, tokens and certificates are given it by the same names.
 type Access struct {
 	Tenant     string

@@ -37,7 +37,7 @@ func (a *App) inspectorOptions() inspect.Options {
 	return inspect.Options{
 		Service: a.service, Dialects: a.dialects, Version: Version(), Log: a.log.Named("inspect"), Heartbeat: heartbeat,
 		URL:  func(r *http.Request) string { return cmp.Or(proxy.VisitOf(r.Context()).URL, a.URL()) },
-		Keys: func() bool { return len(a.engine.Config().Auth.Keys) > 0 }, About: a.aboutAgents, DefaultAgent: func() string { return a.engine.Config().DefaultAgent },
+		Keys: func() bool { return a.engine.Config().Auth.Said() }, About: a.aboutAgents, DefaultAgent: func() string { return a.engine.Config().DefaultAgent },
 		Failed: func(code string) { a.metrics.Failed("inspect", code) },
 	}
 }

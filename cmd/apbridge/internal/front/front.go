@@ -106,7 +106,7 @@ type standing struct {
 
 func (f *front) standing(r *http.Request) standing {
 	c := f.Caller(r.Context())
-	s := standing{URL: c.URL, Keys: len(f.Config().Auth.Keys) > 0}
+	s := standing{URL: c.URL, Keys: f.Config().Auth.Said()}
 	if c.Fault != nil {
 		s.Notice = cmp.Or(sentence(c.Fault), "The key is not good.")
 	}

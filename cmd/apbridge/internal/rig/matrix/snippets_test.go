@@ -189,3 +189,27 @@ func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestProgramsTakeATokenWhereThereAreNoKeys: a bridge that is called with tokens of an issuer alone is sent one as it is sent a key.
+func TestProgramsTakeATokenWhereThereAreNoKeys(t *testing.T) {
+	t.Parallel()
+	jwks, addr := filepath.Join(t.TempDir(), "jwks.json"), rig.FreeAddress(t)
+	rig.WriteFile(t, jwks, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","use":"sig","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`)
+	b := rig.Configured(t, "admin: "+addr+"\nauth: {jwt: [{id: idp, issuer: 'https://idp.example', jwks: "+jwks+", audience: [bridge]}]}"+oneAgent, legacy())
+	for id, code := range codes(t, b) {
+		if !strings.Contains(code, "APBRIDGE_KEY") {
+			t.Errorf("%s of /docs: %s", id, code)
+		}
+	}
+	b.URL = "http://" + addr // where no key is asked for
+	form := asksFirst(t, b, "/inspect/agents/a/try", url.Values{"text": {"hi"}})
+	filled(t, b, "/inspect/agents/a/try", form).Want(t, 303)
+	programs := b.Get("/inspect/runs/" + newestRun(b) + "/again").OK()
+	for _, dialect := range programs.List("programs") {
+		for _, code := range dugList(dialect, "code") {
+			if text, _ := rig.Dig(code, "text").(string); !strings.Contains(text, "APBRIDGE_KEY") {
+				t.Errorf("of the inspector: %s", text)
+			}
+		}
+	}
+}
