@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,13 +20,13 @@ import (
 type answer struct {
 	bytes.Buffer
 	head   http.Header
-	breaks bool
+	breaks atomic.Bool
 }
 
 func (a *answer) Header() http.Header { return a.head }
 func (a *answer) WriteHeader(int)     {}
 func (a *answer) Write(b []byte) (int, error) {
-	if a.breaks {
+	if a.breaks.Load() {
 		return 0, errors.New("the client has gone")
 	}
 	return a.Buffer.Write(b)
@@ -106,7 +107,7 @@ func TestAStreamEndsWhenItsClientIsLost(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				st := stream(t)
-				st.breaks = true
+				st.breaks.Store(true)
 				next(st)
 				st.over(t)
 			})

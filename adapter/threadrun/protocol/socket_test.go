@@ -146,33 +146,51 @@ func TestAPanicOfACommandIsTheRequests(t *testing.T) {
 	}
 }
 
-// lingering is a log that is left only when it is told to.
+// lingering is a log that a reader has to be let go of.
 type lingering struct {
 	worldLog
-	left  chan struct{}
-	leave chan struct{}
+	entered, left chan struct{}
+	leave         chan struct{}
 }
 
 func (l lingering) Await(ctx context.Context, _ string) error {
+	l.entered <- struct{}{}
 	<-ctx.Done()
 	l.left <- struct{}{}
 	<-l.leave
 	return ctx.Err()
 }
 
+// linger serves a socket over such a log, with one subscription, and returns its id.
+func linger(t *testing.T) (log lingering, c *wire, id string, ended <-chan any) {
+	t.Helper()
+	w := newWorld()
+	s := w.server()
+	log = lingering{worldLog{w}, make(chan struct{}, 2), make(chan struct{}, 2), make(chan struct{})}
+	s.Service.ThreadLog = log
+	c, ended = attended(t, s)
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
+	id = textOf(member(member(raw(c.wants(`"type":"success"`)), "result"), "subscription_id"))
+	await(t, log.entered)
+	return log, c, id, ended
+}
+
+func await(t *testing.T, signal <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-signal:
+	case <-patiently(t).Done():
+		t.Fatal("it never happens")
+	}
+}
+
 // A socket is served for as long as anything of it reads the log.
 func TestASocketLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	for range 20 {
-		w := newWorld()
-		s := w.server()
-		log := lingering{worldLog{w}, make(chan struct{}), make(chan struct{})}
-		s.Service.ThreadLog = log
-		c, ended := attended(t, s)
-		c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
-		c.wants(`"type":"success"`)
+		log, c, _, ended := linger(t)
 		_ = c.conn.CloseNow()
-		<-log.left
+		await(t, log.left)
 		select {
 		case <-ended:
 			t.Fatal("the socket has ended, and its log is read")
@@ -180,6 +198,29 @@ func TestASocketLeavesNothingBehind(t *testing.T) {
 		}
 		close(log.leave)
 		<-ended
+	}
+}
+
+// The log is read once, however many subscriptions there are, and not at all without any.
+func TestASocketReadsTheLogOnce(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		log, c, first, _ := linger(t)
+		c.say(`{"id":2,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
+		second := textOf(member(member(raw(c.wants(`"id":2`)), "result"), "subscription_id"))
+		await(t, log.left)
+		select {
+		case <-log.entered:
+			t.Fatal("it is read twice")
+		default:
+		}
+		close(log.leave)
+		await(t, log.entered)
+		for _, id := range []string{first, second} {
+			c.say(`{"id":3,"method":"subscription.unsubscribe","params":{"subscription_id":"` + id + `"}}`)
+			c.wants(`"id":3,"result":{}`)
+		}
+		await(t, log.left)
 	}
 }
 
@@ -257,4 +298,18 @@ func TestNothingIsTakenUpAgain(t *testing.T) {
 	w.mu.Unlock()
 	c.say(`{nope`)
 	c.wants(`"id":null`)
+}
+
+// A subscription that a connection has is not begun again.
+func TestASubscriptionIsTakenUpOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started())
+	c := dial(t, serve(t, w.server(), Snake))
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle"]}}`)
+	id := textOf(member(member(raw(c.hear()), "result"), "subscription_id"))
+	c.wants(`"event_id":"1.0"`)
+	c.say(`{"id":2,"method":"subscription.reconnect","params":{"run_id":"` + uuid(101) + `","subscriptions":["` + id + `"]}}`)
+	c.wants(`"result":{"restored":true}`)
+	w.play(runOf(1, "graph"), succeeded())
+	c.wants(`"event_id":"2.0"`)
 }

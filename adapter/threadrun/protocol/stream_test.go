@@ -251,11 +251,16 @@ func TestASocketIsTakenUpAgain(t *testing.T) {
 		`{"runId":"` + uuid(9) + `"}`: errRun,
 		`{"runId":"x"}`:               errRun,
 		`{}`:                          errInvalid,
-		`{"runId":"` + uuid(101) + `","lastEventId":"x"}`:                errInvalid,
-		`{"runId":"` + uuid(101) + `","lastEventId":"6.0"}`:              errInvalid,
-		`{"runId":"` + uuid(101) + `","subscriptions":["nobody"]}`:       errSubscription,
-		`{"runId":"` + uuid(101) + `","subscriptions":["` + made + `"]}`: errSubscription,
-		`{"runId":"` + uuid(101) + `","subscriptions":[1]}`:              errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"x"}`:    errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"6.0"}`:  errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"-1.0"}`: errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"1.-1"}`: errInvalid,
+		`{"runId":"` + uuid(101) + `","subscriptions":"x"}`:  errInvalid,
+		`{"runId":"` + uuid(101) + `","subscriptions":[` + strings.TrimSuffix(strings.Repeat(`"`+id+`",`, mostSubscriptions+1), ",") + `]}`: errInvalid,
+		`{"runId":"` + uuid(101) + `","subscriptions":["` + subscriptionID(filter{}) + `"]}`:                                                errSubscription,
+		`{"runId":"` + uuid(101) + `","subscriptions":["nobody"]}`:                                                                          errSubscription,
+		`{"runId":"` + uuid(101) + `","subscriptions":["` + made + `"]}`:                                                                    errSubscription,
+		`{"runId":"` + uuid(101) + `","subscriptions":[1]}`:                                                                                 errInvalid,
 	} {
 		c := dial(t, url)
 		c.say(`{"id":2,"method":"subscription.reconnect","params":` + bad + `}`)

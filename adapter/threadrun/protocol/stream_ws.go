@@ -28,7 +28,7 @@ type socket struct {
 	spelling Spelling // of the path
 
 	working sync.WaitGroup
-	pump    *pump                    // nil while nothing is subscribed; the reader's alone
+	pump    *pump                    // the latest; nil before the first subscription; the reader's alone
 	open    map[string]*subscription // changed by the reader, under mu
 	mu      sync.Mutex
 }
@@ -243,12 +243,11 @@ func (k *socket) since() int64 {
 	return least
 }
 
-// halt stops the pump.
+// halt stops the pump, if there is one that has not been stopped.
 func (k *socket) halt() {
 	if k.pump != nil {
 		k.pump.stop()
 		<-k.pump.ended
-		k.pump = nil
 	}
 }
 
