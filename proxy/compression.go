@@ -15,8 +15,7 @@ const compressedFrom = 1 << 10
 // newCompression makes the compression of answers in the coding that a client prefers
 // (RFC 9110 section 12.5.3): zstd or gzip.
 func newCompression() (compression, error) {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
-		gzhttp.ContentTypes([]string{"application/json", "text/html"}))
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed))
 	return compression{wrap}, err
 }
 
@@ -31,7 +30,7 @@ func (c compression) guard(next http.Handler) http.Handler {
 		next.ServeHTTP(&packedAnswer{ResponseWriter: w, plain: plainOf(w)}, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Accept-Encoding") == "" || strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 			w.Header().Add("Vary", "Accept-Encoding")
 			next.ServeHTTP(w, r)
 			return
@@ -50,11 +49,12 @@ func plainOf(w http.ResponseWriter) http.ResponseWriter {
 
 // packedAnswer decides by an answer's head whether it is compressed. The compressing writer
 // holds back what is flushed before there is any content, and the errors of a flush, so
-// everything else goes around it. Used by one goroutine.
+// everything else goes around it. A head that is flushed before any content says of no coding, and
+// has to be kept to. Used by one goroutine.
 type packedAnswer struct {
 	http.ResponseWriter // compresses, until the head says otherwise
 	plain               http.ResponseWriter
-	decided             bool
+	decided, written    bool
 }
 
 func (p *packedAnswer) WriteHeader(status int) {
@@ -66,6 +66,7 @@ func (p *packedAnswer) WriteHeader(status int) {
 
 func (p *packedAnswer) Write(b []byte) (int, error) {
 	p.decide()
+	p.written = true
 	return p.ResponseWriter.Write(b)
 }
 
@@ -74,7 +75,9 @@ func (p *packedAnswer) Flush() { _ = p.FlushError() }
 
 // FlushError is what http.ResponseController looks for.
 func (p *packedAnswer) FlushError() error {
-	p.decide()
+	if !p.written {
+		p.sayPlain()
+	}
 	if f, ok := p.ResponseWriter.(http.Flusher); ok && p.ResponseWriter != p.plain {
 		f.Flush()
 	}
@@ -91,6 +94,14 @@ func (p *packedAnswer) decide() {
 			p.ResponseWriter = p.plain
 		}
 	}
+}
+
+// sayPlain has the compressing writer send the head, with the status that it was given, and compress nothing. Where there
+// is no such writer any more the head has left, and this does nothing.
+func (p *packedAnswer) sayPlain() {
+	p.Header().Set(gzhttp.HeaderNoCompression, "1") // which it takes away
+	_, _ = p.ResponseWriter.Write(nil)
+	p.ResponseWriter = p.plain
 }
 
 // packable reports whether an answer with this head may be compressed. A file is sent as it

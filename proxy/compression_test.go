@@ -5,10 +5,13 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorilla/mux"
+	"github.com/klauspost/compress/gzhttp"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -28,6 +31,29 @@ func compressedRoutes(r *mux.Router) {
 	write("/long", "application/json", long)
 	write("/charset", "application/json; charset=utf-8", long)
 	write("/short", "application/json", `{"text":"a few words"}`)
+	write("/1023", "application/json", long[:1023])
+	write("/1024", "application/json", long[:1024])
+	write("/page", "text/html; charset=utf-8", long)
+	write("/picture", "image/svg+xml", long)
+	write("/unnamed", "", long)
+	write("/encoded", "application/json", "words, as they are said to be", "Content-Encoding", "br")
+	write("/encoded-long", "application/json", long, "Content-Encoding", "br")
+	r.HandleFunc("/flushed", func(w http.ResponseWriter, _ *http.Request) { // before there is anything
+		w.Header().Set("Content-Type", "application/json")
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.WriteString(w, long)
+	})
+	r.HandleFunc("/changed", func(w http.ResponseWriter, _ *http.Request) { // too late
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, long[:2000])
+		w.Header().Set("Cache-Control", "no-transform")
+		_, _ = io.WriteString(w, long[2000:])
+	})
+	r.HandleFunc("/hinted", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, long)
+	})
 	write("/events", "text/event-stream", "data: "+long+"\n\n")
 	write("/file", "application/json", long, "Content-Disposition", `attachment; filename="a.json"`)
 	write("/whole", "application/json", long, "Cache-Control", "no-transform")
@@ -44,6 +70,21 @@ func TestJSONIsCompressedWhereItIsAskedFor(t *testing.T) {
 		{"nothing is asked for", "/long", "", ""},
 		{"identity", "/long", "identity", ""},
 		{"gzip is refused", "/long", "gzip;q=0", ""},
+		{"all is refused", "/long", "gzip;q=0, zstd;q=0.0", ""},
+		{"gzip is refused, zstd is not", "/long", "gzip;q=0, zstd;q=0.1", "zstd"},
+		{"gzip is preferred", "/long", "zstd;q=0.5, gzip;q=0.8", "gzip"},
+		{"zstd is preferred", "/long", "zstd;q=0.8, gzip;q=0.5", "zstd"},
+		{"another case", "/long", "GZIP", "gzip"},
+		{"a byte too short", "/1023", "gzip", ""},
+		{"just long enough", "/1024", "gzip", "gzip"},
+		{"a page", "/page", "gzip", "gzip"},
+		{"another type", "/picture", "gzip", ""},
+		{"no type", "/unnamed", "gzip", ""},
+		{"behind a hint", "/hinted", "gzip", "gzip"},
+		{"flushed before there is anything", "/flushed", "gzip", ""},
+		{"a head that changes when it has left", "/changed", "gzip", "gzip"},
+		{"encoded before", "/encoded", "gzip", "br"},
+		{"encoded before, and long", "/encoded-long", "gzip", "br"},
 		{"an unknown coding", "/long", "br", ""},
 		{"short", "/short", "gzip", ""},
 		{"event stream", "/events", "gzip", ""},
@@ -56,13 +97,96 @@ func TestJSONIsCompressedWhereItIsAskedFor(t *testing.T) {
 			if coding := got.header.Get("Content-Encoding"); got.status != 200 || coding != tt.want {
 				t.Fatalf("got %d with coding %q, want %q", got.status, coding, tt.want)
 			}
-			if text := decoded(t, got); !strings.Contains(text, "words") || tt.want != "" && text != long {
+			if text := decoded(t, got); !strings.Contains(text, "words") || tt.want != "" && tt.want != "br" && !strings.HasPrefix(long, text) {
 				t.Errorf("got %q", text)
 			}
 			if vary := got.header.Values("Vary"); !strings.Contains(strings.Join(vary, ","), "Accept-Encoding") {
 				t.Errorf("Vary is %q: a cache would mix up codings", vary)
 			}
 		})
+	}
+}
+
+// The answer to HEAD says nothing of a body that is not sent.
+func TestHeadIsNotCompressed(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, compressedRoutes)
+	got := g.do(t, "HEAD", "/long", "", "Accept-Encoding", "gzip")
+	if got.status != 200 || got.header.Get("Content-Encoding") != "" || got.body != "" || !strings.Contains(strings.Join(got.header.Values("Vary"), ","), "Accept-Encoding") {
+		t.Errorf("got %d, %v, %q", got.status, got.header, got.body)
+	}
+}
+
+// A head that leaves before there is any content keeps its status, and the writer its deadlines.
+func TestAHeadIsFlushedAsItIs(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, func(r *mux.Router) {
+		r.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusAccepted)
+			w.(http.Flusher).Flush()
+			if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
+				t.Error(err)
+			}
+			_, _ = io.WriteString(w, long)
+		})
+	})
+	for _, accept := range []string{"gzip", "zstd", "identity"} {
+		got := g.do(t, "GET", "/", "", "Accept-Encoding", accept)
+		if got.status != http.StatusAccepted || got.body != long || got.header.Get(gzhttp.HeaderNoCompression) != "" {
+			t.Errorf("%s: %d, %v, %.40q", accept, got.status, got.header, got.body)
+		}
+	}
+}
+
+// flushes counts how often what was written is sent.
+type flushes struct {
+	*httptest.ResponseRecorder
+	n int
+}
+
+func (f *flushes) Flush() { f.n++ }
+
+// The head of a stream and each of its events is sent once.
+func TestAStreamIsFlushedOnce(t *testing.T) {
+	t.Parallel()
+	packing, err := newCompression()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, accept := range []string{"gzip", "identity"} {
+		w := &flushes{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Accept-Encoding", accept)
+		packing.guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			for range 3 {
+				_ = http.NewResponseController(w).Flush()
+				_, _ = io.WriteString(w, "data: 1\n\n")
+			}
+		})).ServeHTTP(w, r)
+		if h := w.Result().Header; w.n != 3 || h.Get(gzhttp.HeaderNoCompression) != "" {
+			t.Errorf("%s: head and two events were sent %d times, with %v", accept, w.n, h)
+		}
+	}
+}
+
+// A connection that becomes another one is handed over as it is.
+func TestUpgradesAreNotCompressed(t *testing.T) {
+	t.Parallel()
+	g := start(t, nil, func(r *mux.Router) {
+		r.HandleFunc("/socket", func(w http.ResponseWriter, _ *http.Request) {
+			if _, packed := w.(*packedAnswer); packed {
+				t.Error("the answer is on its way to be compressed")
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, long)
+		})
+	})
+	got := g.do(t, "GET", "/socket", "", "Accept-Encoding", "gzip", "Connection", "Upgrade", "Upgrade", "WebSocket")
+	if got.status != 200 || got.header.Get("Content-Encoding") != "" {
+		t.Errorf("got %d, %v", got.status, got.header)
 	}
 }
 

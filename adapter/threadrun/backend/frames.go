@@ -30,14 +30,23 @@ type translator struct {
 func (tr *translator) replay() {
 	for _, ev := range tr.t.After {
 		if l := ev.Head.Link; l != nil {
-			if l.RemoteRun != tr.link.RemoteRun {
-				tr.told.forget()
-			}
-			tr.link = *l
+			tr.replayLink(*l)
+		}
+		if ev.Kind == mapping.KindChunk && ev.Head.Name == "tasks" && len(ev.Head.NS) == 0 {
+			tr.noteAskers(ev.Data)
 		}
 		tr.told.note(ev)
 		tr.made.note(ev)
 	}
+}
+
+// replayLink takes a link over. What an upstream run before has told is not of this one.
+func (tr *translator) replayLink(l mapping.Link) {
+	if l.RemoteRun != tr.link.RemoteRun {
+		tr.told.forget()
+		clear(tr.askers)
+	}
+	tr.link = l
 }
 
 // frame turns one frame of the stream into at most one event, or two for an

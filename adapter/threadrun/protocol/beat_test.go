@@ -34,9 +34,17 @@ func TestABeatGoesOnUntilItIsEnded(t *testing.T) {
 	})
 }
 
-// A bridge that stops says so to a client, which then knows that it may come back.
+// A bridge that stops says so to a client, which then knows that it may come back. Its ways to end the connection
+// must not race, so there are some rounds.
 func TestASocketIsClosedWhenTheBridgeStops(t *testing.T) {
 	t.Parallel()
+	for range 20 {
+		closedByTheBridge(t)
+	}
+}
+
+func closedByTheBridge(t *testing.T) {
+	t.Helper()
 	s := newWorld().server()
 	bridge, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

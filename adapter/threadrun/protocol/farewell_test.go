@@ -13,7 +13,8 @@ import (
 func TestFarewell(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[error]websocket.StatusCode{
-		mapping.Errorf(mapping.Unauthorized, "expired", "over"): 4401, errors.New("the bridge stops"): websocket.StatusGoingAway,
+		mapping.Errorf(mapping.Unauthorized, "expired", "over"): 4401, mapping.Errorf(mapping.Unavailable, "overloaded", "Later."): websocket.StatusGoingAway,
+		errors.New("the bridge stops"): websocket.StatusGoingAway,
 	} {
 		ctx, end := context.WithCancelCause(t.Context())
 		end(cause)

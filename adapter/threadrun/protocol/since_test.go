@@ -2,11 +2,13 @@ package protocol
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
 )
@@ -195,5 +197,27 @@ func TestEventsThatShareANumberAreToldAgain(t *testing.T) {
 		if sub := (&subscription{got: at}); sub.behind() >= at.number() && want {
 			t.Errorf("a subscription that has event %d has all up to %d", k, sub.behind())
 		}
+	}
+}
+
+// A sequence number names the event behind which a stream goes on; that of a reply names the end of an entry.
+func TestNumbersArePositions(t *testing.T) {
+	t.Parallel()
+	for since, want := range map[int64]adapter.Cursor{
+		0: {K: -1, Start: true}, place{seq: 3, k: 5}.number(): {Seq: 3, K: 5}, through(3): {Seq: 3, K: -1}, 5: {K: -1},
+	} {
+		if got := cursorOf(since); got != want {
+			t.Errorf("%d: %+v, want %+v", since, got, want)
+		}
+	}
+}
+
+// Only what is not kept is called that.
+func TestAPositionThatCannotBeLookedUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started())
+	w.broken = errors.New("the disk is on fire")
+	if err := w.server().checkSince(t.Context(), uuid(1), through(1), through(1)); !errors.Is(err, w.broken) {
+		t.Error(err)
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // patience bounds what a test waits for.
@@ -107,18 +109,33 @@ func TestAStreamEndsWithItsThread(t *testing.T) {
 	w.thread = ""
 	w.ring()
 	w.mu.Unlock()
-	if ev, err := r.Next(); err == nil {
-		t.Errorf("%+v", ev)
+	if ev, err := r.Next(); err != io.EOF {
+		t.Errorf("%+v, %v", ev, err)
 	}
 }
 
+// A stream that breaks off does not look as if it had come to its end.
 func TestAStreamThatCannotBeReadIsCutOff(t *testing.T) {
 	t.Parallel()
+	core, logged := observer.New(zap.DebugLevel)
 	w := newWorld()
 	w.broken = errors.New("the disk is on fire")
-	r := listen(t, serve(t, w.server(), Snake), `{"channels":["lifecycle"]}`)
-	if _, err := r.Next(); err == nil {
-		t.Error("it goes on")
+	s := w.server()
+	s.Log = zap.New(core)
+	r := listen(t, serve(t, s, Snake), `{"channels":["lifecycle"]}`)
+	if ev, err := r.Next(); err == nil || err == io.EOF {
+		t.Errorf("%+v, %v", ev, err)
+	}
+	if logged.FilterMessage("stream was cut off").Len() != 1 {
+		t.Errorf("the log has %v", logged.All())
+	}
+}
+
+func TestAStreamTellsWhatItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	r := listen(t, serve(t, newWorld().play(runOf(1, "legacy"), twoSteps()...).server(), Snake), `{"channels":["lifecycle"]}`)
+	if d := cmp.Diff([]string{"lifecycle 1.0 running", "lifecycle 5.0 completed"}, heard(t, r, 2)); d != "" {
+		t.Error(d)
 	}
 }
 
@@ -234,11 +251,16 @@ func TestASocketIsTakenUpAgain(t *testing.T) {
 		`{"runId":"` + uuid(9) + `"}`: errRun,
 		`{"runId":"x"}`:               errRun,
 		`{}`:                          errInvalid,
-		`{"runId":"` + uuid(101) + `","lastEventId":"x"}`:                errInvalid,
-		`{"runId":"` + uuid(101) + `","lastEventId":"6.0"}`:              errInvalid,
-		`{"runId":"` + uuid(101) + `","subscriptions":["nobody"]}`:       errSubscription,
-		`{"runId":"` + uuid(101) + `","subscriptions":["` + made + `"]}`: errSubscription,
-		`{"runId":"` + uuid(101) + `","subscriptions":[1]}`:              errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"x"}`:    errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"6.0"}`:  errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"-1.0"}`: errInvalid,
+		`{"runId":"` + uuid(101) + `","lastEventId":"1.-1"}`: errInvalid,
+		`{"runId":"` + uuid(101) + `","subscriptions":"x"}`:  errInvalid,
+		`{"runId":"` + uuid(101) + `","subscriptions":[` + strings.TrimSuffix(strings.Repeat(`"`+id+`",`, mostSubscriptions+1), ",") + `]}`: errInvalid,
+		`{"runId":"` + uuid(101) + `","subscriptions":["` + subscriptionID(filter{}) + `"]}`:                                                errSubscription,
+		`{"runId":"` + uuid(101) + `","subscriptions":["nobody"]}`:                                                                          errSubscription,
+		`{"runId":"` + uuid(101) + `","subscriptions":["` + made + `"]}`:                                                                    errSubscription,
+		`{"runId":"` + uuid(101) + `","subscriptions":[1]}`:                                                                                 errInvalid,
 	} {
 		c := dial(t, url)
 		c.say(`{"id":2,"method":"subscription.reconnect","params":` + bad + `}`)
@@ -423,7 +445,7 @@ func TestASocketIsAskedForSignsOfLife(t *testing.T) {
 	}
 }
 
-// A client that never reads is cut off, and nothing of its connection is left.
+// A client that never reads is cut off, and nothing of its connection is left. The bridge has done nothing wrong.
 func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started())
@@ -432,7 +454,8 @@ func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
 		w.play(runOf(1, "graph"), mapping.Event{Kind: mapping.KindCustom, Data: long})
 	}
 	s := w.server()
-	s.patience = 50 * time.Millisecond
+	core, logged := observer.New(zap.DebugLevel)
+	s.patience, s.Log = 50*time.Millisecond, zap.New(core)
 	ended := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = s.ServeSocket(w, r, uuid(1), Snake)
@@ -443,6 +466,9 @@ func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
 	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["custom"]}}`)
 	select {
 	case <-ended:
+		if logged.Len() > 0 {
+			t.Errorf("the log has %v", logged.All())
+		}
 	case <-patiently(t).Done():
 		t.Error("it is served still")
 	}

@@ -28,7 +28,7 @@ type socket struct {
 	spelling Spelling // of the path
 
 	working sync.WaitGroup
-	pump    *pump                    // nil while nothing is subscribed; the reader's alone
+	pump    *pump                    // the latest; nil before the first subscription; the reader's alone
 	open    map[string]*subscription // changed by the reader, under mu
 	mu      sync.Mutex
 }
@@ -220,9 +220,8 @@ func (k *socket) failed(err error) *mapping.Error {
 // restart sends the events of all subscriptions from where each of them stands. They go out in
 // the order of the log, whichever subscription they are for: SDKs take it that nothing of a run
 // comes behind its end. So a new subscription has what happened sent by the same pump, while the
-// others wait for what is new to them.
+// others wait for what is new to them. Called while nothing is sent.
 func (k *socket) restart() {
-	k.halt()
 	if len(k.open) == 0 {
 		return
 	}
@@ -244,32 +243,31 @@ func (k *socket) since() int64 {
 	return least
 }
 
-// halt stops the pump.
+// halt stops the pump, if there is one that has not been stopped.
 func (k *socket) halt() {
 	if k.pump != nil {
 		k.pump.stop()
 		<-k.pump.ended
-		k.pump = nil
 	}
 }
 
-// send sends the events behind since that subscriptions want until ctx ends.
+// send sends the events behind since that subscriptions want until ctx ends. A connection that takes no more
+// is over, which its reader learns of by itself.
 func (k *socket) send(ctx context.Context, since int64) {
+	var lost error
 	err := k.s.follow(ctx, k.thread, since, nil, func(ev *event, at place) error {
-		if !k.wants(ev, at) {
-			return nil
+		if k.wants(ev, at) {
+			lost = k.write(ev.encode(at, k.spelling))
 		}
-		return k.write(ev.encode(at, k.spelling))
+		return lost
 	})
 	switch {
-	case err == nil || ctx.Err() != nil:
+	case err == nil || ctx.Err() != nil || lost != nil:
 	case isNotFound(err):
 		_ = k.conn.Close(closedFor+http.StatusNotFound, "The thread was deleted.")
-	case errors.As(err, new(*mapping.Error)):
+	default:
 		_ = k.conn.Close(websocket.StatusInternalError, "The thread's events cannot be read.")
 		k.s.Log.Warn("stream was cut off", zap.String("thread", k.thread), zap.Error(err))
-	default:
-		_ = k.conn.CloseNow()
 	}
 }
 

@@ -127,15 +127,18 @@ func (c *command) lastEvent() (int64, error) {
 		return 0, err
 	}
 	seq, k, _ := strings.Cut(id, ".")
-	at := place{}
-	if at.seq, err = strconv.ParseInt(seq, 10, 34); err == nil {
-		at.k, err = strconv.Atoi(k)
+	n, err := strconv.ParseUint(seq, 10, 33)
+	if err != nil {
+		return 0, noEvent()
 	}
-	if err != nil || at.seq < 0 || at.k < 0 {
-		return 0, invalid("last_event_id must be the id of an event.")
+	nth, err := strconv.ParseUint(k, 10, 31)
+	if err != nil {
+		return 0, noEvent()
 	}
-	return at.number(), nil
+	return place{seq: int64(n), k: int(nth)}.number(), nil
 }
+
+func noEvent() error { return invalid("last_event_id must be the id of an event.") }
 
 // savedFilter is a filter as it stands in the id of its subscription, so that a connection can
 // take up what another one left.
