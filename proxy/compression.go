@@ -30,7 +30,7 @@ func (c compression) guard(next http.Handler) http.Handler {
 		next.ServeHTTP(&packedAnswer{ResponseWriter: w, plain: plainOf(w)}, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		if r.Header.Get("Accept-Encoding") == "" || strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 			w.Header().Add("Vary", "Accept-Encoding")
 			next.ServeHTTP(w, r)
 			return
