@@ -19,7 +19,7 @@ var (
 	//go:embed web
 	web embed.FS
 	//go:embed page
-	templates embed.FS
+	pages embed.FS
 )
 
 const codeNotFound = mapping.CodeRouteNotFound
@@ -29,15 +29,13 @@ var assetRoutes = []route{
 	{method: "GET", path: "/web/{file}", needs: []string{mapping.RightInspect}, by: func(*site) serve { return serveAsset }},
 }
 
-var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
-
 func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	name := mux.Vars(r)["file"]
 	text, err := web.ReadFile("web/" + name)
 	if err != nil {
 		return mapping.Errorf(mapping.NotFound, codeNotFound, "There is nothing at this path.")
 	}
-	w.Header().Set("Content-Type", kinds[path.Ext(name)])
+	w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
 	page.Send(w, r, text)
 	return nil
 }
@@ -45,28 +43,30 @@ func serveAsset(w http.ResponseWriter, r *http.Request) error {
 // refusedPage tells why there is no other.
 var refusedHTML = newPage("refused", "")
 
-// newPage is the page of a template below page, with the styles and modules that it loads besides.
+// newPage is the page of a template below page, with styles from there and modules below web that it has besides.
 func newPage(name, here string, loads ...string) titled {
-	read := func(name string) string {
-		text, err := templates.ReadFile("page/" + name + ".html")
-		if err != nil {
-			panic(err) // a template that is not there is a fault of the program
-		}
-		return string(text)
-	}
 	functions := page.Functions()
 	functions["join"] = strings.Join
 	functions["list"] = func(v ...any) []any { return v }
 	functions["has"] = func(list []string, one string) bool { return slices.Contains(list, one) }
 	functions["ascii"] = func(value string) string { return adapter.InASCII(json.RawMessage(value)) }
 	maps.Copy(functions, runFunctions)
-	assets := page.Assets{Styles: []string{"inspect/web/inspect.css"}}
+	assets := page.Assets{Style: part("inspect.css")}
 	for _, name := range loads {
 		if path.Ext(name) == ".css" {
-			assets.Styles = append(assets.Styles, "inspect/web/"+name)
+			assets.Style += part(name)
 		} else {
 			assets.Modules = append(assets.Modules, "inspect/web/"+name)
 		}
 	}
-	return titled{page.New(read("nav")+read(name), functions).With(assets), here}
+	return titled{page.New(part("nav.html")+part(name+".html"), functions).With(assets), here}
+}
+
+// part is the text of a file below page.
+func part(name string) string {
+	text, err := pages.ReadFile("page/" + name)
+	if err != nil {
+		panic(err) // a file that is not there is a fault of the program
+	}
+	return string(text)
 }

@@ -2,10 +2,10 @@
 // how they are sent. Packages inspect and front fill it, and the bridge names the tabs between
 // them. A page brings its main part as a template of html/template. The package asks no service.
 //
-// A page works without scripts. It loads nothing, not even from the bridge, unless it brings
-// Assets: its one style stands in it, and its policy (Content Security Policy Level 3) allows that
-// style by its digest and nothing else. Links are relative to the root of the bridge, which may lie
-// below a path of a proxy's.
+// A page works without scripts. Its one style stands in it, so that it is painted as soon as it has
+// come, and its policy (Content Security Policy Level 3) allows that style by its digest. It loads
+// nothing, not even from the bridge, unless it brings Assets. Links are relative to the root of the
+// bridge, which may lie below a path of a proxy's.
 package page
 
 import (
@@ -27,13 +27,17 @@ var (
 	style string
 )
 
-// policy allows the style and nothing else.
-var policy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" + digest(style) + "'"
+// policy allows a style and nothing else.
+func policy(style string) string {
+	return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" + digest(style) + "'"
+}
 
-// assetPolicy is that of a page with Assets: modules, styles, forms and frames of the bridge's own. No module can
-// make markup of a text (Trusted Types), and no policy of a module's own allows it.
-var assetPolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'self' 'sha256-" + digest(style) +
-	"'; script-src 'self'; connect-src 'self'; frame-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+// assetPolicy is that of a page with Assets: modules, forms and frames of the bridge's own. No module can make markup
+// of a text (Trusted Types), and no policy of a module's own allows it.
+func assetPolicy(style string) string {
+	return "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'sha256-" + digest(style) +
+		"'; script-src 'self'; connect-src 'self'; frame-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+}
 
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -51,25 +55,33 @@ var Inspector = Tab{"inspect", "Inspector"}
 
 // Page is a page whose main part is a template. Safe for concurrent use.
 type Page struct {
-	t      *template.Template
-	assets Assets
+	t       *template.Template
+	style   string
+	modules []string
 
 	policy, referrer string
 }
 
-// Assets are what a page loads from the bridge, by paths relative to its root.
-type Assets struct{ Styles, Modules []string }
+// Assets are what a page has besides the frame's: the text of its styles, which stands in it behind the frame's, and the
+// modules that it loads from the bridge, by paths relative to its root.
+type Assets struct {
+	Style   string
+	Modules []string
+}
 
 // New makes a page of its main part, which is executed with the Body of a View. A template that cannot be
 // parsed is a fault of the program and panics.
 func New(main string, functions template.FuncMap) *Page {
 	t := template.Must(template.New("frame").Funcs(functions).Parse(frame))
-	return &Page{t: template.Must(t.New("main").Parse(main)), policy: policy, referrer: "no-referrer"}
+	return &Page{t: template.Must(t.New("main").Parse(main)), style: style, policy: policy(style), referrer: "no-referrer"}
 }
 
 // With is the page with assets of the bridge's. Its forms tell the bridge where they come from: with no-referrer their
 // Origin would be null (Fetch standard section 3.1), which names no origin.
-func (p *Page) With(a Assets) *Page { return &Page{p.t, a, assetPolicy, "same-origin"} }
+func (p *Page) With(a Assets) *Page {
+	whole := style + a.Style
+	return &Page{p.t, whole, a.Modules, assetPolicy(whole), "same-origin"}
+}
 
 // View is what one request is shown.
 type View struct {
@@ -87,9 +99,9 @@ func RootOf(path string) string { return strings.Repeat("../", max(0, strings.Co
 // shownView is what the frame is made of.
 type shownView struct {
 	View
-	Assets
-	Tabs  []Tab
-	Style template.CSS
+	Tabs    []Tab
+	Style   template.CSS
+	Modules []string
 }
 
 // Link is the way to a path that is relative to the root of the bridge.
@@ -104,7 +116,7 @@ func (v shownView) Link(path string) string {
 // the one who asked and ask again each time. It fails before anything is written.
 func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
 	var b bytes.Buffer
-	err := p.t.ExecuteTemplate(&b, "frame", shownView{v, p.assets, slices.Concat(tabs, v.More), template.CSS(style)})
+	err := p.t.ExecuteTemplate(&b, "frame", shownView{v, slices.Concat(tabs, v.More), template.CSS(p.style), p.modules})
 	if err != nil {
 		return err
 	}

@@ -21,14 +21,39 @@ func get(t *testing.T, p *Page, body any, headers ...string) *httptest.ResponseR
 	return w
 }
 
+// heldStyle is the style as a page holds it.
+func heldStyle(text string) string {
+	_, rest, _ := strings.Cut(text, "<style>")
+	held, _, _ := strings.Cut(rest, "</style>")
+	return held
+}
+
+// TestAssetsStandInThePageOrAreItsOwn: a page with assets holds its style, which its policy allows by digest, and loads
+// modules and no style.
+func TestAssetsStandInThePageOrAreItsOwn(t *testing.T) {
+	t.Parallel()
+	p := New("<h1>{{.}}</h1>", nil).With(Assets{Style: "h1 > a { color: red; }\n", Modules: []string{"web/a.js"}})
+	got := get(t, p, "x")
+	text := got.Body.String()
+	held := heldStyle(text)
+	if !strings.HasPrefix(held, style) || !strings.HasSuffix(held, "h1 > a { color: red; }\n") {
+		t.Errorf("the style is %q", held)
+	}
+	policy := got.Header().Get("Content-Security-Policy")
+	if !strings.Contains(policy, "style-src 'sha256-"+digest(held)+"';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "nonce") {
+		t.Errorf("policy %q", policy)
+	}
+	if !strings.Contains(text, `<script type="module" src="web/a.js"></script>`) || strings.Contains(text, "<link") {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestPolicyAllowsTheStyleAlone: the digest is that of the style as the page holds it.
 func TestPolicyAllowsTheStyleAlone(t *testing.T) {
 	t.Parallel()
 	got := get(t, New("<h1>{{.}}</h1>", nil), "<script>")
 	text := got.Body.String()
-	_, rest, _ := strings.Cut(text, "<style>")
-	held, _, _ := strings.Cut(rest, "</style>")
-	want := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" + digest(held) + "'"
+	want := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" + digest(heldStyle(text)) + "'"
 	if policy := got.Header().Get("Content-Security-Policy"); policy != want {
 		t.Errorf("policy %q, want %q", policy, want)
 	}
