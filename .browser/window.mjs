@@ -27,8 +27,11 @@ export async function shown(browser, url, options, body) {
   }
 }
 
-/** Everything that folds is opened. */
-export const unfold = (page) => page.evaluate(() => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
+/** Everything that folds is opened, and what waits to be scrolled to is laid out, as it is before the eye. */
+export const unfold = (page) => page.evaluate(() => {
+  document.querySelectorAll("details").forEach((d) => { d.open = true; });
+  document.querySelectorAll("main *").forEach((e) => { if (getComputedStyle(e).contentVisibility === "auto") e.style.contentVisibility = "visible"; });
+});
 
 /** What reaches out of the window to the right and is in nothing that scrolls by itself. */
 export const sticksOut = (page) => page.evaluate(() => {
