@@ -27,7 +27,7 @@ func (s *agents) AgentFact(ctx context.Context, agent, what string) (body json.R
 func (s *agents) KeepAgentFact(ctx context.Context, agent, what string, body json.RawMessage) error {
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`INSERT INTO agent_facts (agent, what, body, at_us) VALUES ($1, $2, $3, $4)
- ON CONFLICT (agent, what) DO UPDATE SET body = excluded.body, at_us = excluded.at_us`, agent, what, nonNil(body), t.Now)
+ ON CONFLICT (agent, what) DO UPDATE SET body = excluded.body, at_us = excluded.at_us`, agent, what, column.NotNull(body), t.Now)
 		return err
 	})
 }

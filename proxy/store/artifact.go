@@ -63,7 +63,7 @@ func (s *artifacts) visible(ctx context.Context, threadID, id string) (row artif
 // by path. limit 0: all.
 func (s *artifacts) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func dropArtifact(t *sqldb.Tx, key, blob int64) error {
 // once the second one finds that it is the last.
 func dropBlob(t *sqldb.Tx, blob int64) error {
 	const unused = ` AND NOT EXISTS (SELECT 1 FROM artifacts WHERE blob = $1)`
-	return deleteAll(t, blob, []string{
+	return record.DeleteAll(t, blob, []string{
 		`UPDATE blobs SET loose = loose WHERE id = $1`,
 		`DELETE FROM chunks WHERE blob = $1` + unused,
 		`DELETE FROM blobs WHERE id = $1` + unused,

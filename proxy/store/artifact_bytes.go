@@ -41,7 +41,7 @@ func (s *artifacts) SaveArtifact(ctx context.Context, a mapping.Artifact, body i
 
 func (s *artifacts) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
 	err = s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
-		if _, err := threadKey(t, scope.ScopeOf(ctx), threadID); err != nil {
+		if _, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID); err != nil {
 			return err
 		}
 		blob, err = insertBlob(t, true)
@@ -106,11 +106,11 @@ func insertChunk(t *sqldb.Tx, blob int64, n int, data []byte) error {
 // finish writes the row that makes the file one.
 func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		thread, err := threadKey(t, scope.Scope{Tenant: a.Tenant}, a.ThreadID)
+		thread, err := record.ThreadKey(t, scope.Scope{Tenant: a.Tenant}, a.ThreadID)
 		if err != nil {
 			return err
 		}
-		if err := lockThread(t, thread); err != nil {
+		if err := record.LockThread(t, thread); err != nil {
 			return err
 		}
 		made = a

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -26,7 +27,7 @@ const pastColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_
 func (s *artifacts) FileVersions(ctx context.Context, threadID string) (list []FileVersion, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		thread, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -51,7 +52,7 @@ func scanVersion(scan func(...any) error) (v FileVersion, blob int64, err error)
 func (s *artifacts) OpenFileVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadCloser, err error) {
 	var blob int64
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
-		thread, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

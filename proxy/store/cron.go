@@ -64,7 +64,7 @@ func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 		made.UpdatedAt = made.CreatedAt
 		var thread int64
 		if c.ThreadID != "" {
-			if thread, err = threadKey(t, scope.ScopeFor(p), c.ThreadID); err != nil {
+			if thread, err = record.ThreadKey(t, scope.ScopeFor(p), c.ThreadID); err != nil {
 				return err
 			}
 		}
@@ -72,7 +72,7 @@ func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 		_, err := t.Exec(`INSERT INTO crons (tenant, cron_id, owner, thread, agent, assistant_id, schedule, timezone, enabled, keep, metadata, payload, run,
  error, end_us, next_us, created_us, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $16)`,
 			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, column.Number(made.Enabled), column.Number(made.Keep),
-			[]byte(made.Metadata), t.Sealed(made.Payload, column.CronPayload, made.Tenant, made.ID), t.Sealed(nonNil(made.Run), column.CronRun, made.Tenant, made.ID), column.Micros(made.End), column.Micros(made.Next), t.Now)
+			[]byte(made.Metadata), t.Sealed(made.Payload, column.CronPayload, made.Tenant, made.ID), t.Sealed(column.NotNull(made.Run), column.CronRun, made.Tenant, made.ID), column.Micros(made.End), column.Micros(made.Next), t.Now)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *crons) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 		s.Due(t, record.DueCron)
 		_, err = t.Exec(`UPDATE crons SET schedule = $2, timezone = $3, enabled = $4, keep = $5, metadata = $6, payload = $7, run = $8, end_us = $9,
  next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, column.Number(c.Enabled), column.Number(c.Keep),
-			[]byte(changed.Metadata), t.Sealed(changed.Payload, column.CronPayload, changed.Tenant, changed.ID), t.Sealed(nonNil(c.Run), column.CronRun, changed.Tenant, changed.ID), column.Micros(c.End), column.Micros(c.Next), t.Now)
+			[]byte(changed.Metadata), t.Sealed(changed.Payload, column.CronPayload, changed.Tenant, changed.ID), t.Sealed(column.NotNull(c.Run), column.CronRun, changed.Tenant, changed.ID), column.Micros(c.End), column.Micros(c.Next), t.Now)
 		return err
 	})
 	return changed, err

@@ -66,7 +66,7 @@ func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := lockThread(t, at.Thread); err != nil {
+	if err := record.LockThread(t, at.Thread); err != nil {
 		return nil, nil, err
 	}
 	batch := eventBatch{thread: at.Thread, run: at.Run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
@@ -93,7 +93,7 @@ func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (
 		if err != nil {
 			return err
 		}
-		if err := lockThread(t, at.Thread); err != nil {
+		if err := record.LockThread(t, at.Thread); err != nil {
 			return err
 		}
 		var held bool
@@ -258,7 +258,7 @@ func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev map
 		if err != nil {
 			return err
 		}
-		if err := lockThread(t, row.thread); err != nil {
+		if err := record.LockThread(t, row.thread); err != nil {
 			return err
 		}
 		s.Notify(t, record.NoticeLogged, runID)

@@ -96,7 +96,7 @@ func claimKey(t *sqldb.Tx, tenant string, k Key, making string) (made string, er
 		return "", nil
 	}
 	past := t.Now - idempotencyKept.Microseconds()
-	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, t.Sealed(nonNil(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), making, t.Now, past)
+	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, t.Sealed(column.NotNull(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), making, t.Now, past)
 	if err != nil {
 		return "", err
 	}
@@ -112,7 +112,7 @@ func rememberKey(t *sqldb.Tx, tenant string, k Key, made string) error {
 	if k.Text == "" {
 		return nil
 	}
-	if err := t.Put(noteKey, tenant, k.Route, k.Text, t.Sealed(nonNil(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), made, t.Now); err != nil {
+	if err := t.Put(noteKey, tenant, k.Route, k.Text, t.Sealed(column.NotNull(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), made, t.Now); err != nil {
 		return err
 	}
 	return forgetKeys(t)
@@ -134,11 +134,4 @@ func repeated(earlier string, err error) error {
 		err = mapping.Errorf(mapping.Conflict, CodeRepeated, "This request was sent before. It made %q.", earlier)
 	}
 	return err
-}
-
-func nonNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }

@@ -45,7 +45,7 @@ func (s *base) hook(t *sqldb.Tx, at record.RunKey, runID string, w *Webhook) err
 		return nil
 	}
 	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
- SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.Run, runID, w.URL, t.Sealed(nonNil(w.Body), column.OutboxBody, runID), t.Now)
+ SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.Run, runID, w.URL, t.Sealed(column.NotNull(w.Body), column.OutboxBody, runID), t.Now)
 	s.Due(t, record.DueWebhook)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -32,7 +33,7 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if err := release(t, row.key); err != nil {
 			return err
 		}
-		if err := deleteAll(t, row.key, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
+		if err := record.DeleteAll(t, row.key, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
 			return err
 		}
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
@@ -151,7 +152,7 @@ func deleteEmptyTask(t *sqldb.Tx, task int64, own bool) error {
 	if !own {
 		return nil
 	}
-	return deleteAll(t, task, []string{
+	return record.DeleteAll(t, task, []string{
 		`DELETE FROM requests WHERE task = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 		`DELETE FROM tasks WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -33,14 +34,14 @@ type StateOptions struct {
 // CodeRepeated. Returned events carry Seq and parents.
 func (s *states) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		if earlier, err := claimKey(t, scope.TenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
 			return repeated(earlier, err)
 		}
-		if err := lockThread(t, key); err != nil {
+		if err := record.LockThread(t, key); err != nil {
 			return err
 		}
 		if err := s.mayUpdate(t, key, threadID, opt.Held); err != nil {

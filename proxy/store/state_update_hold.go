@@ -40,11 +40,11 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 		}
 	}()
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
-		if err := lockThread(t, key); err != nil {
+		if err := record.LockThread(t, key); err != nil {
 			return err
 		}
 		if earlier, ok, err := recallKey(t, scope.TenantOf(ctx), k); ok || err != nil {

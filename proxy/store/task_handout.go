@@ -56,7 +56,7 @@ func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 	if err := t.Get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, column.In{tenant, taskID}, column.Out{&key, &thread}); err != nil {
 		return false, record.NoTask(err, taskID)
 	}
-	if err := lockThread(t, thread); err != nil {
+	if err := record.LockThread(t, thread); err != nil {
 		return false, err
 	}
 	newest, err := newestOf(t, key)

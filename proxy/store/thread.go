@@ -161,9 +161,9 @@ func (s *threads) Thread(ctx context.Context, id string) (th mapping.Thread, err
 	return th, err
 }
 
-// readLocked is readThread of a thread that is locked first, see lockThread.
+// readLocked is readThread of a thread that is locked first, see record.LockThread.
 func readLocked(t *sqldb.Tx, sc scope.Scope, id string) (threadRow, error) {
-	if err := lockThreadNamed(t, sc.Tenant, id); err != nil {
+	if err := record.LockThreadNamed(t, sc.Tenant, id); err != nil {
 		return threadRow{}, err
 	}
 	return readThread(t, sc, id)
@@ -206,13 +206,6 @@ func (r *threadRow) scan(scan func(...any) error) error {
 	r.TTL = time.Duration(ttl) * time.Microsecond
 	r.size = len(r.Metadata) + len(r.Config) + len(interrupts)
 	return column.Decode(interrupts, &r.Interrupts)
-}
-
-// threadKey finds a thread's key.
-func threadKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
-	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
-	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, column.Out{&key})
-	return key, record.NoThread(err, id)
 }
 
 // setThread changes what a run changes of its thread. A nil metadata stays.

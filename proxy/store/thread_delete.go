@@ -32,7 +32,7 @@ func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first f
 	if err := s.forgetRuns(t, row.key); err != nil {
 		return err
 	}
-	return deleteAll(t, row.key, threadParts)
+	return record.DeleteAll(t, row.key, threadParts)
 }
 
 // threadParts remove what hangs on a thread, children first. Rows of the outbox
@@ -56,15 +56,6 @@ var threadParts = []string{
 }
 
 const ofNoOther = ` AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.blob = a.blob AND o.thread <> $1)`
-
-func deleteAll(t *sqldb.Tx, key int64, parts []string) error {
-	for _, text := range parts {
-		if err := t.Put(text, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // forgetRuns takes a thread's runs out of the cache once they are gone.
 func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
