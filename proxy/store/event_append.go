@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -39,7 +40,7 @@ type FileWrite struct {
 type End struct {
 	Outcome mapping.Outcome
 	Thread  mapping.ThreadStatus // when no further run is pending there
-	Webhook *Webhook
+	Webhook *outbox.Webhook
 	Expire  time.Time // delete thread (DeleteAfter) at
 }
 
@@ -214,7 +215,7 @@ func (s *events) end(t *sqldb.Tx, at record.RunKey, runID string, e End, last in
 		at.Run, string(e.Outcome.Status), t.Sealed(fault, column.RunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
 		return err
 	}
-	if err := s.hook(t, at, runID, e.Webhook); err != nil {
+	if err := outbox.Add(s.Base, t, at, runID, e.Webhook); err != nil {
 		return err
 	}
 	if !e.Expire.IsZero() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
@@ -418,7 +419,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	c := a.create(newThreadRun())
 	_, _, err = a.AppendRun(a.ctx, store.Append{
 		ThreadID: c.Thread.ID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}},
-		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
+		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
 	})
 	a.ok(err)
 	heard("a webhook", b.Outbox())

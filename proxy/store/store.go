@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/seal"
@@ -59,7 +60,7 @@ type Store struct {
 	*itemChores
 	assistants
 	crons
-	outbox
+	*deliveries
 	retention
 	agents
 	requests
@@ -77,6 +78,7 @@ type Store struct {
 type (
 	items      = item.Table
 	itemChores = item.Chores
+	deliveries = outbox.Table
 )
 
 // Open opens the database at dsn and brings its tables up to date.
@@ -107,7 +109,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
 		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},
-		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, secrets: secrets{b}, rates: rates{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
+		deliveries: outbox.New(b.Base), retention: retention{b}, agents: agents{b}, requests: requests{b}, secrets: secrets{b}, rates: rates{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
 	}
 }
 
