@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
@@ -43,10 +44,10 @@ func (r *cronRow) scan(scan func(...any) error) error {
 // CreateCron keeps a cron. Its thread, if it names one, must be there (NotFound),
 // and takes it along when it is deleted. A request with a key that came before
 // gets the cron it made.
-func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made mapping.Cron, err error) {
+func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key idempotency.Key) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if earlier, err := claimKey(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
+		if earlier, err := idempotency.Claim(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row cronRow
 				row, err = readCron(t, scope.ScopeFor(p), earlier)

@@ -24,6 +24,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/seal"
@@ -44,7 +45,7 @@ const (
 	fixCron     = "01980000-0000-7000-8000-000000000021"
 )
 
-var fixKey = store.Key{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
+var fixKey = idempotency.Key{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
 
 // since says from which version of the schema on a database can hold what begins so.
 var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps latest": 12, "time to live": 14, "cancelled because": 14, "by meaning": 16, "calls": 21}
@@ -249,7 +250,7 @@ func writeRest(b *bench) {
 		b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
 	}
 	_, err := b.CreateCron(b.ctx, mapping.Cron{ID: fixCron, ThreadID: fixThread, Agent: "echo", AssistantID: mapping.AssistantID("echo"), Schedule: "0 7 * * *", Timezone: "Europe/Paris",
-		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, store.Key{})
+		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, idempotency.Key{})
 	b.ok(err)
 	_, _, err = b.CreateAssistant(b.ctx, anAssistant(), false)
 	b.ok(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
@@ -413,7 +414,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	_, err := a.PatchThread(a.ctx, th.ID, nil, &store.Expire{At: soon})
 	a.ok(err)
 	heard("an expiry", b.Expiries())
-	_, err = a.CreateCron(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, store.Key{})
+	_, err = a.CreateCron(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, idempotency.Key{})
 	a.ok(err)
 	heard("a cron", b.CronsChanged())
 	c := a.create(newThreadRun())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -20,9 +21,9 @@ type StateOptions struct {
 	Files           []FileWrite // that the state brings, see mapping.Artifact.Brought
 	DropFiles       []string    // paths that are gone
 	ClearInterrupts bool
-	Held            string // the token of HoldUpdate, where the thread is held for this update
-	Key             Key    // of the request that asks for it
-	Makes           string // what a repeated request with the Key is told to have made
+	Held            string          // the token of HoldUpdate, where the thread is held for this update
+	Key             idempotency.Key // of the request that asks for it
+	Makes           string          // what a repeated request with the Key is told to have made
 }
 
 // AppendState appends state events outside of a run (state update, PATCH, fork,
@@ -38,8 +39,8 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 		if err != nil {
 			return err
 		}
-		if earlier, err := claimKey(t, scope.TenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
-			return repeated(earlier, err)
+		if earlier, err := idempotency.Claim(t, scope.TenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
+			return idempotency.Repeated(earlier, err)
 		}
 		if err := record.LockThread(t, key); err != nil {
 			return err

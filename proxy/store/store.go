@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/quota"
@@ -63,7 +64,7 @@ type Store struct {
 	*deliveries
 	retention
 	agents
-	requests
+	*requests
 	secrets
 	rates
 	sealing
@@ -79,6 +80,7 @@ type (
 	items      = item.Table
 	itemChores = item.Chores
 	deliveries = outbox.Table
+	requests   = idempotency.Table
 )
 
 // Open opens the database at dsn and brings its tables up to date.
@@ -109,7 +111,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
 		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},
-		deliveries: outbox.New(b.Base), retention: retention{b}, agents: agents{b}, requests: requests{b}, secrets: secrets{b}, rates: rates{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
+		deliveries: outbox.New(b.Base), retention: retention{b}, agents: agents{b}, requests: idempotency.New(b.DB), secrets: secrets{b}, rates: rates{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
 	}
 }
 

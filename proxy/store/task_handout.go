@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -119,5 +120,5 @@ func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) e
 			return err
 		}
 	}
-	return rememberKey(t, tenant, r.Key, strconv.Itoa(n))
+	return idempotency.Remember(t, tenant, r.Key, strconv.Itoa(n))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -23,7 +24,7 @@ type NewThread struct {
 	Files    []FileWrite     // that the states bring, see mapping.Artifact.Brought
 	Task     *mapping.Task   // a v1 task makes its thread
 	Agent    string          // the thread is for this agent, as if a run of it had been made; "": for none yet
-	Key      Key             // a request that is sent again gets the thread of the first
+	Key      idempotency.Key // a request that is sent again gets the thread of the first
 }
 
 // CreateThread makes a thread with its first state and task. Thread.ID must be
@@ -40,14 +41,14 @@ func (s *threads) CreateThread(ctx context.Context, n NewThread) (th mapping.Thr
 }
 
 func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
-	earlier, err := claimKey(t, p.Tenant, n.Key, n.Thread.ID)
+	earlier, err := idempotency.Claim(t, p.Tenant, n.Key, n.Thread.ID)
 	if err != nil {
 		return mapping.Thread{}, false, err
 	}
 	if earlier != "" {
 		row, err := readThread(t, scope.ScopeFor(p), earlier)
 		if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
-			return mapping.Thread{}, false, ErrKeyReused
+			return mapping.Thread{}, false, idempotency.ErrKeyReused
 		}
 		return row.Thread, true, record.NoThread(err, earlier)
 	}
