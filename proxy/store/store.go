@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/quota"
+	"github.com/apbridge/apbridge/proxy/store/rate"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -66,7 +67,8 @@ type Store struct {
 	agents
 	*requests
 	secrets
-	rates
+	*rates
+	*counts
 	sealing
 	runCalls
 	owners
@@ -81,6 +83,8 @@ type (
 	itemChores = item.Chores
 	deliveries = outbox.Table
 	requests   = idempotency.Table
+	rates      = rate.Table
+	counts     = quota.Counts
 )
 
 // Open opens the database at dsn and brings its tables up to date.
@@ -111,7 +115,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
 		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},
-		deliveries: outbox.New(b.Base), retention: retention{b}, agents: agents{b}, requests: idempotency.New(b.DB), secrets: secrets{b}, rates: rates{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
+		deliveries: outbox.New(b.Base), retention: retention{b}, agents: agents{b}, requests: idempotency.New(b.DB), secrets: secrets{b}, rates: rate.New(b.DB), counts: quota.CountsOf(b.DB), sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
 	}
 }
 

@@ -24,12 +24,12 @@ var elsewhere = map[string]map[string]string{
 		"claims.RequestStop": "no other process has the run", "tasks.TakeBack": leaves,
 		"sqlite.renewLease": "written only after a write was refused", "events.Logged": unknown,
 		"states.FreeLeftUpdates": unfreed, "Chores.SweepItems": minutely,
-		"sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "rates.TakeRate": "PostgreSQL only", "rates.CountAnew": bounded,
+		"sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "Table.TakeRate": "PostgreSQL only", "Counts.CountAnew": bounded,
 	},
 	"postgres": {
 		"sqlite.bulk": "SQLite only", "sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "claims.RequestStop": "no other process has the run",
 		"tasks.TakeBack": leaves, "events.Logged": unknown, "states.FreeLeftUpdates": unfreed,
-		"Chores.SweepItems": minutely, "rates.TakeRate": bounded, "rates.CountAnew": bounded,
+		"Chores.SweepItems": minutely, "Table.TakeRate": bounded, "Counts.CountAnew": bounded,
 	},
 }
 
