@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/assistant"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/outbox"
@@ -60,11 +61,11 @@ type Store struct {
 	artifacts
 	*items
 	*itemChores
-	assistants
+	*assistants
 	crons
 	*deliveries
 	retention
-	agents
+	*agents
 	*requests
 	secrets
 	*rates
@@ -83,6 +84,8 @@ type (
 	itemChores = item.Chores
 	deliveries = outbox.Table
 	requests   = idempotency.Table
+	assistants = assistant.Table
+	agents     = assistant.Agents
 	rates      = rate.Table
 	counts     = quota.Counts
 )
@@ -114,8 +117,8 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 	table, chores := item.New(b.DB, o.Index, b.Quotas)
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
-		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},
-		deliveries: outbox.New(b.Base), retention: retention{b}, agents: agents{b}, requests: idempotency.New(b.DB), secrets: secrets{b}, rates: rate.New(b.DB), counts: quota.CountsOf(b.DB), sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
+		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistant.New(b.DB), crons: crons{b, o.Crons},
+		deliveries: outbox.New(b.Base), retention: retention{b}, agents: assistant.AgentsOf(b.DB), requests: idempotency.New(b.DB), secrets: secrets{b}, rates: rate.New(b.DB), counts: quota.CountsOf(b.DB), sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
 	}
 }
 

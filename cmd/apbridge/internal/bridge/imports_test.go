@@ -136,7 +136,7 @@ var laws = map[string]law{
 	"proxy/service/directory":   {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "mapping/rule", "proxy/engine", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest"}},
 	"proxy/stepping":            {ours: []string{"adapter", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/engine", "proxy/eventlog", "proxy/store", "proxy/store/idempotency"}, never: []string{"net/http"}},
-	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/column", "proxy/store/idempotency", "proxy/store/item", "proxy/store/listing", "proxy/store/outbox", "proxy/store/owned", "proxy/store/quota", "proxy/store/rate", "proxy/store/record", "proxy/store/scope", "proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
+	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/assistant", "proxy/store/column", "proxy/store/idempotency", "proxy/store/item", "proxy/store/listing", "proxy/store/outbox", "proxy/store/owned", "proxy/store/quota", "proxy/store/rate", "proxy/store/record", "proxy/store/scope", "proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/column":        {ours: []string{"mapping", "mapping/rawjson", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/scope":         {ours: []string{"mapping", "proxy/store/column"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/listing":       {ours: []string{"mapping", "mapping/rawjson", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
@@ -153,6 +153,7 @@ var laws = map[string]law{
 	"proxy/store/outbox":      {ours: []string{"mapping", "proxy/store/column", "proxy/store/record", "proxy/store/scope", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/idempotency": {ours: []string{"mapping", "proxy/store/column", "proxy/store/scope", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/rate":        {ours: []string{"proxy/store/column", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
+	"proxy/store/assistant":   {ours: []string{"mapping", "proxy/store/column", "proxy/store/listing", "proxy/store/record", "proxy/store/scope", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/storetest":   {},
 	// All packages tell their spans here: so it knows neither the machine nor a dialect.
 	"proxy/trace":   {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint"}, never: []string{"google.golang.org/grpc"}},
