@@ -24,6 +24,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/cron"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/outbox"
@@ -378,7 +379,7 @@ func readRest(b *bench, note noter) {
 	if found, lost := b.meaning("kitten"); !lost {
 		note("by meaning", found, nil)
 	}
-	if crons, n, err := b.Crons(b.ctx, store.CronQuery{}); n > 0 || err != nil {
+	if crons, n, err := b.Crons(b.ctx, cron.Query{}); n > 0 || err != nil {
 		note("crons", crons, err)
 	}
 	assistants, err := b.Assistants(b.ctx)

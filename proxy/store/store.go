@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/assistant"
+	"github.com/apbridge/apbridge/proxy/store/cron"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/outbox"
@@ -62,7 +63,7 @@ type Store struct {
 	*items
 	*itemChores
 	*assistants
-	crons
+	*crons
 	*deliveries
 	retention
 	*agents
@@ -85,6 +86,7 @@ type (
 	deliveries = outbox.Table
 	requests   = idempotency.Table
 	assistants = assistant.Table
+	crons      = cron.Table
 	agents     = assistant.Agents
 	rates      = rate.Table
 	counts     = quota.Counts
@@ -117,7 +119,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 	table, chores := item.New(b.DB, o.Index, b.Quotas)
 	return &Store{
 		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
-		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistant.New(b.DB), crons: crons{b, o.Crons},
+		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistant.New(b.DB), crons: cron.New(b.Base, o.Crons),
 		deliveries: outbox.New(b.Base), retention: retention{b}, agents: assistant.AgentsOf(b.DB), requests: idempotency.New(b.DB), secrets: secrets{b}, rates: rate.New(b.DB), counts: quota.CountsOf(b.DB), sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
 	}
 }
