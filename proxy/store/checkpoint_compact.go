@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -61,7 +62,7 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 	if n, err = c.drop(); err != nil {
 		return 0, err
 	}
-	return n, forgetVersions(t, o.key, before.UnixMicro())
+	return n, artifact.ForgetVersions(t, o.key, before.UnixMicro())
 }
 
 // KeepLatest drops the states of an overdue thread but the newest, and its time to

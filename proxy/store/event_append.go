@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/record"
@@ -22,17 +23,11 @@ type Append struct {
 	Events          []mapping.Event   // Seq and checkpoint parents are filled in by the store
 	Snapshots       map[string][]byte // checkpoint id → full state to keep with it
 	Links           []mapping.Link
-	Artifacts       []string    // ids of staged artifacts that become visible (see SaveArtifact)
-	Files           []FileWrite // small files of the state, written as artifacts
-	DropFiles       []string    // paths that are gone
-	Relaxed         bool        // nobody was told yet: Flush or a later commit brings it to the disk
+	Artifacts       []string             // ids of staged artifacts that become visible (see SaveArtifact)
+	Files           []artifact.FileWrite // small files of the state, written as artifacts
+	DropFiles       []string             // paths that are gone
+	Relaxed         bool                 // nobody was told yet: Flush or a later commit brings it to the disk
 	End             *End
-}
-
-// FileWrite is a small artifact written together with an event.
-type FileWrite struct {
-	Artifact mapping.Artifact // ID "" keeps the path's id, or makes one
-	Content  []byte
 }
 
 // End is how the run leaves this process: its end event is the last of Events,
@@ -127,7 +122,7 @@ func (s *events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from 
 	if err := s.noteTokens(t, a, at); err != nil {
 		return nil, nil, err
 	}
-	files, err := s.publish(t, at.Thread, at.Run, a)
+	files, err := artifact.Publish(s.Quotas, t, at.Thread, at.Run, artifact.Changes{Staged: a.Artifacts, Files: a.Files, Drop: a.DropFiles})
 	if err != nil {
 		return nil, nil, err
 	}

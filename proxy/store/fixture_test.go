@@ -24,6 +24,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/cron"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
@@ -217,7 +218,7 @@ func writeAll(b *bench) {
 	e := ending(mapping.RunSuccess)
 	e.Webhook = &outbox.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
 	_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: fixThread, RunID: fixRun, Fence: c.Fence, End: &e, Links: []mapping.Link{link},
-		Files: []store.FileWrite{{Artifact: out, Content: []byte("made")}},
+		Files: []artifact.FileWrite{{Artifact: out, Content: []byte("made")}},
 		Events: fixtureEvents(
 			mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}}, token(`["to",{"n":1}]`),
 			fixtureUpdate(1, `{"messages":[{"id":"1","type":"ai","content":"é\u0000"}]}`), fixtureUpdate(2, `{"messages":[{"id":"2","type":"ai","content":"more"}]}`),

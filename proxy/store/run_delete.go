@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -121,9 +122,9 @@ func deleteFiles(t *sqldb.Tx, row runRow, standing bool) (stays bool, err error)
 		taken, standing = taken || out, standing || out
 	}
 	if taken {
-		return standing, undoFiles(t, row.thread, row.key)
+		return standing, artifact.UndoRun(t, row.thread, row.key)
 	}
-	return standing, keepFiles(t, row.thread, row.key)
+	return standing, artifact.KeepOfRun(t, row.thread, row.key)
 }
 
 // stoodOn: later checkpoints were folded on those of a run, or another run began on

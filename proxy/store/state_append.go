@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
@@ -18,8 +19,8 @@ type StateOptions struct {
 	ForkFrom        string // parent checkpoint, when it is not the head: a new line begins there
 	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none. See Distance
 	Links           []mapping.Link
-	Files           []FileWrite // that the state brings, see mapping.Artifact.Brought
-	DropFiles       []string    // paths that are gone
+	Files           []artifact.FileWrite // that the state brings, see mapping.Artifact.Brought
+	DropFiles       []string             // paths that are gone
 	ClearInterrupts bool
 	Held            string          // the token of HoldUpdate, where the thread is held for this update
 	Key             idempotency.Key // of the request that asks for it
@@ -58,7 +59,7 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 		if err := putLinks(t, key, opt.Links); err != nil {
 			return err
 		}
-		if _, err := s.publish(t, key, byUpdate, Append{Files: opt.Files, DropFiles: opt.DropFiles}); err != nil {
+		if _, err := artifact.Publish(s.Quotas, t, key, artifact.ByUpdate, artifact.Changes{Files: opt.Files, Drop: opt.DropFiles}); err != nil {
 			return err
 		}
 		return touch(t, key, opt.ClearInterrupts)

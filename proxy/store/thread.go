@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/quota"
@@ -19,12 +20,12 @@ import (
 // NewThread is a thread to be made.
 type NewThread struct {
 	Thread   mapping.Thread
-	IfExists string          // raise | do_nothing
-	Events   []mapping.Event // state events with checkpoints (supersteps), may be empty
-	Files    []FileWrite     // that the states bring, see mapping.Artifact.Brought
-	Task     *mapping.Task   // a v1 task makes its thread
-	Agent    string          // the thread is for this agent, as if a run of it had been made; "": for none yet
-	Key      idempotency.Key // a request that is sent again gets the thread of the first
+	IfExists string               // raise | do_nothing
+	Events   []mapping.Event      // state events with checkpoints (supersteps), may be empty
+	Files    []artifact.FileWrite // that the states bring, see mapping.Artifact.Brought
+	Task     *mapping.Task        // a v1 task makes its thread
+	Agent    string               // the thread is for this agent, as if a run of it had been made; "": for none yet
+	Key      idempotency.Key      // a request that is sent again gets the thread of the first
 }
 
 // CreateThread makes a thread with its first state and task. Thread.ID must be
@@ -79,7 +80,7 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 		return mapping.Thread{}, false, err
 	}
 	row.Head, _ = batch.newest()
-	_, err = s.publish(t, row.key, byUpdate, Append{Files: n.Files})
+	_, err = artifact.Publish(s.Quotas, t, row.key, artifact.ByUpdate, artifact.Changes{Files: n.Files})
 	return row.Thread, false, err
 }
 

@@ -37,7 +37,7 @@ func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first f
 
 // threadParts remove what hangs on a thread, children first. Rows of the outbox
 // stay: they have their own body. The bytes of files stay that another thread refers to;
-// their rows are locked first, see dropBlob.
+// their rows are locked first, as package artifact does.
 var threadParts = []string{
 	`UPDATE blobs SET loose = loose WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
 	`DELETE FROM chunks WHERE blob IN (SELECT blob FROM artifacts a WHERE a.thread = $1` + ofNoOther + `)`,
