@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
 const (
@@ -34,7 +35,7 @@ type piece struct {
 	entry     *state.Entry
 	snapshot  []byte
 	link      *mapping.Link
-	files     []store.FileWrite
+	files     []artifact.FileWrite
 	drop      []string
 	artifacts []string
 	point     statePoint // where the recorder stands behind it

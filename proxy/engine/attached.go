@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
 // attached finds the artifacts that files within messages have become. A file is known by
@@ -35,10 +35,10 @@ func (x *execution) attached(ctx context.Context, fold *state.Fold) *attached {
 
 // Attached are the files that messages bring to a thread by an update of its state, which is after
 // then. list are the thread's artifacts; it is asked only where messages hold files.
-func Attached(thread string, messages []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) (writes []store.FileWrite, err error) {
+func Attached(thread string, messages []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) (writes []artifact.FileWrite, err error) {
 	files, err := (&attached{fold: after, list: list}).newFiles(messages)
 	for _, f := range files {
-		writes = append(writes, store.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
+		writes = append(writes, artifact.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
 			ID: rule.ArtifactID(thread, f.Path), Path: f.Path, MIMEType: f.MIMEType,
 		}})
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 )
 
 // endOf is what the store does together with the end event.
@@ -47,7 +48,7 @@ func (w *endings) staysFor(out mapping.Outcome) time.Duration {
 
 // webhook writes the body of a run's webhook. One that cannot be written does
 // not keep the run from ending.
-func (w *endings) webhook(r mapping.Run, out mapping.Outcome, state *state.Fold) *store.Webhook {
+func (w *endings) webhook(r mapping.Run, out mapping.Outcome, state *state.Fold) *outbox.Webhook {
 	var err error
 	if state == nil {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.scope(w.e.root, r)), 5*time.Second)
@@ -62,7 +63,7 @@ func (w *endings) webhook(r mapping.Run, out mapping.Outcome, state *state.Fold)
 		w.e.zap.Error("a webhook body could not be written", errField(err), runField(r.ID))
 		return nil
 	}
-	return &store.Webhook{URL: r.Options.Webhook, Body: body}
+	return &outbox.Webhook{URL: r.Options.Webhook, Body: body}
 }
 
 // baseDistance is how far the run's base is from its snapshot.

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"go.uber.org/zap"
 )
 
@@ -132,7 +132,7 @@ type changedFiles struct {
 // filesOf finds the files that an event changed in the state, writes them as
 // artifacts and names them in the event. What a step agent made is there
 // already (runFiles.Save).
-func (c *changedFiles) filesOf(ev *mapping.Event, before, after *state.Fold) (writes []store.FileWrite, drop, staged []string) {
+func (c *changedFiles) filesOf(ev *mapping.Event, before, after *state.Fold) (writes []artifact.FileWrite, drop, staged []string) {
 	switch {
 	case ev.Kind == mapping.KindUpdate && ev.Head.Reduce:
 		return nil, nil, ev.Head.Artifacts
@@ -175,7 +175,7 @@ func (c *changedFiles) skipped(names []string) {
 	}
 }
 
-func (c *changedFiles) writeFiles(ev *mapping.Event, list []rule.File, made bool) (writes []store.FileWrite, drop, staged []string) {
+func (c *changedFiles) writeFiles(ev *mapping.Event, list []rule.File, made bool) (writes []artifact.FileWrite, drop, staged []string) {
 	for _, f := range list {
 		switch {
 		case f.Reference != "" || rule.Excluded(f.Path, c.x.agent.Config.Artifacts.Exclude):
@@ -196,13 +196,13 @@ func (c *changedFiles) writeFiles(ev *mapping.Event, list []rule.File, made bool
 
 // fileWrite is fresh unless this run wrote the same bytes under the path, or
 // gave them to the agent itself.
-func (c *changedFiles) fileWrite(ev *mapping.Event, f rule.File, made bool) (store.FileWrite, bool) {
+func (c *changedFiles) fileWrite(ev *mapping.Event, f rule.File, made bool) (artifact.FileWrite, bool) {
 	sum := sumOf(f.Content)
 	if c.files[f.Path] == sum {
-		return store.FileWrite{}, false
+		return artifact.FileWrite{}, false
 	}
 	c.files[f.Path] = sum
-	return store.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
+	return artifact.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
 		ID: rule.ArtifactID(c.x.run.ThreadID, f.Path), ThreadID: c.x.run.ThreadID, TaskID: c.x.run.TaskID, Path: f.Path,
 		Size: int64(len(f.Content)), Sum: sum, MIMEType: f.MIMEType, AgentCreated: made, CreatedAt: ev.At, ModifiedAt: ev.At,
 	}}, true

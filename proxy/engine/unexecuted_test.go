@@ -7,6 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -135,7 +136,7 @@ func TestRunBehindAnUpdateThatIsOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := b.st.HoldUpdate(t.Context(), th.ID, "", store.Key{})
+		token, err := b.st.HoldUpdate(t.Context(), th.ID, "", idempotency.Key{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/chore"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/cron"
 )
 
 // crons keeps requests for runs that chore.Crons repeats.
@@ -78,7 +78,7 @@ func (s *crons) Update(ctx context.Context, id string, n adapter.NewCron) (mappi
 func (s *crons) Delete(ctx context.Context, id string) error { return s.st.DeleteCron(ctx, id) }
 
 func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
-	out := store.CronQuery{
+	out := cron.Query{
 		ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
 	}
 	out.Agent, out.Assistant = s.Named(q.Agent)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // longestKey bounds an Idempotency-Key, in bytes.
@@ -19,7 +19,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-func keyOfRun(ctx context.Context, n adapter.NewRun) store.Key {
+func keyOfRun(ctx context.Context, n adapter.NewRun) idempotency.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey, n.Fields = "", nil // the names of fields come in no order
 	route := "run " + n.ThreadID
@@ -27,37 +27,37 @@ func keyOfRun(ctx context.Context, n adapter.NewRun) store.Key {
 		route = "batch " + i
 	}
 	if n.Request != nil {
-		return store.NewKey(key, route, n.Request).Of(mapping.PrincipalOf(ctx))
+		return idempotency.NewKey(key, route, n.Request).Of(mapping.PrincipalOf(ctx))
 	}
-	return store.NewKey(key, route, n).Of(mapping.PrincipalOf(ctx))
+	return idempotency.NewKey(key, route, n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfThread(ctx context.Context, n adapter.NewThread) store.Key {
+func keyOfThread(ctx context.Context, n adapter.NewThread) idempotency.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return store.NewKey(key, "thread", n).Of(mapping.PrincipalOf(ctx))
+	return idempotency.NewKey(key, "thread", n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfCron(ctx context.Context, n adapter.NewCron) store.Key {
+func keyOfCron(ctx context.Context, n adapter.NewCron) idempotency.Key {
 	key := n.Run.IdempotencyKey
 	n.Run.IdempotencyKey, n.Run.Fields = "", nil
-	return store.NewKey(key, "cron "+n.Run.ThreadID, n).Of(mapping.PrincipalOf(ctx))
+	return idempotency.NewKey(key, "cron "+n.Run.ThreadID, n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfTopic(ctx context.Context, n adapter.NewTopic) store.Key {
+func keyOfTopic(ctx context.Context, n adapter.NewTopic) idempotency.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return store.NewKey(key, "topic "+n.Agent, n).Of(mapping.PrincipalOf(ctx))
+	return idempotency.NewKey(key, "topic "+n.Agent, n).Of(mapping.PrincipalOf(ctx))
 }
 
-func keyOfInteraction(n adapter.NewInteraction) store.Key {
+func keyOfInteraction(n adapter.NewInteraction) idempotency.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return store.NewKey(key, "interaction "+n.Ref.Agent+" "+n.Ref.ID, n)
+	return idempotency.NewKey(key, "interaction "+n.Ref.Agent+" "+n.Ref.ID, n)
 }
 
-func keyOfTask(ctx context.Context, n adapter.NewTask) store.Key {
+func keyOfTask(ctx context.Context, n adapter.NewTask) idempotency.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return store.NewKey(key, "task "+n.Agent+" "+n.Topic, n).Of(mapping.PrincipalOf(ctx))
+	return idempotency.NewKey(key, "task "+n.Agent+" "+n.Topic, n).Of(mapping.PrincipalOf(ctx))
 }

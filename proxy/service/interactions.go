@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // interactions are the messages of a topic.
@@ -127,7 +128,7 @@ func (s *interactions) add(ctx context.Context, t mapping.Thread, n adapter.NewI
 		return said, err
 	}
 	_, err = s.update(ctx, t.ID, adapter.StateUpdate{Values: delta}, note{keyOfInteraction(n), said.ID})
-	if err != nil && mapping.Classify(err).Code == store.CodeRepeated {
+	if err != nil && mapping.Classify(err).Code == idempotency.CodeRepeated {
 		said, _, err = s.again(ctx, n)
 	}
 	return said, errTopicBusy(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
 // past is what a thread keeps beside its present state.
@@ -36,7 +37,7 @@ func (s *past) OpenFile(ctx context.Context, threadID string, version int64) (ad
 	return fileVersion(row), body, nil
 }
 
-func fileVersion(row store.FileVersion) adapter.FileVersion {
+func fileVersion(row artifact.FileVersion) adapter.FileVersion {
 	v := adapter.FileVersion{Artifact: row.Artifact, Version: row.Key, RunID: row.RunID, Fate: adapter.FileReplaced}
 	switch {
 	case row.Visible:

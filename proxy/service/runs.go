@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // runs starts, follows and stops runs.
@@ -111,7 +112,7 @@ func (p *plannedRun) started(b *store.Created) *adapter.Started {
 
 // again finds the run that the same request has made before. It is asked for
 // before anything is refused: by now the thread may be busy with that very run.
-func (s *runs) again(ctx context.Context, sent string, key store.Key) (*adapter.Started, error) {
+func (s *runs) again(ctx context.Context, sent string, key idempotency.Key) (*adapter.Started, error) {
 	if err := checkKey(sent); err != nil {
 		return nil, err
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
 // fileChanges are what an update of a state does to the thread's artifacts.
 type fileChanges struct {
-	writes []store.FileWrite
+	writes []artifact.FileWrite
 	drop   []string // paths that are gone
 }
 
@@ -65,7 +65,7 @@ func statedFiles(threadID string, before, after *state.Fold) (c fileChanges) {
 		case f.Deleted:
 			c.drop = append(c.drop, f.Path)
 		case f.Reference == "":
-			c.writes = append(c.writes, store.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
+			c.writes = append(c.writes, artifact.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
 				ID: rule.ArtifactID(threadID, f.Path), Path: f.Path, MIMEType: f.MIMEType,
 			}})
 		}
@@ -115,7 +115,7 @@ func (c *core) isGraph(name string) bool {
 }
 
 // attached makes artifacts of the files in messages, or refuses them.
-func (c *core) attached(threadID string, said []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) ([]store.FileWrite, error) {
+func (c *core) attached(threadID string, said []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) ([]artifact.FileWrite, error) {
 	held, err := rule.CheckAttachments(said, int64(c.engine.Config().Limits.Artifact))
 	if err != nil || held == 0 {
 		return nil, err

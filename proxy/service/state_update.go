@@ -14,6 +14,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"go.uber.org/zap"
 )
 
@@ -26,7 +27,7 @@ const updatePoll = 50 * time.Millisecond
 
 // note is what a request with a key is remembered to have made.
 type note struct {
-	key   store.Key
+	key   idempotency.Key
 	makes string
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
 // threads makes and changes threads.
@@ -93,7 +94,7 @@ func (c *core) checkSupersteps(list []adapter.Superstep) error {
 
 // superstepEvents are the states a new thread is brought along with, and the files that the newest
 // has; those in their messages, too, unless the agent that the thread is for is a graph.
-func (c *core) superstepEvents(threadID, agent string, list []adapter.Superstep, now time.Time) (events []mapping.Event, files []store.FileWrite, err error) {
+func (c *core) superstepEvents(threadID, agent string, list []adapter.Superstep, now time.Time) (events []mapping.Event, files []artifact.FileWrite, err error) {
 	fold, err := state.NewFold(nil)
 	if err != nil {
 		return nil, nil, err

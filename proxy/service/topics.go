@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
@@ -103,7 +104,7 @@ func (c *core) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.Age
 
 // topicTask makes a task on a topic's thread. Nothing runs before its first
 // step. earlier is what the same request has made before.
-func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key store.Key) (_ mapping.Task, earlier string, err error) {
+func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key idempotency.Key) (_ mapping.Task, earlier string, err error) {
 	agent, t, err := c.findTopic(ctx, ref)
 	if err != nil {
 		return mapping.Task{}, "", err

@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // Cancel ends the task: its runs, or where none is active and it has not ended, a run that
@@ -56,7 +57,7 @@ func (s *Stepper) toCancel(ctx context.Context, task mapping.Task, agent *engine
 // its first step or while it waits for an answer: its end is what later steps answer.
 func (s *Stepper) neverStarting(ctx context.Context, ses *session, newest string, flavour mapping.Flavour) (mapping.Run, error) {
 	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
-	return s.startRun(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.mode, newest: newest}, nil, store.Key{})
+	return s.startRun(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.mode, newest: newest}, nil, idempotency.Key{})
 }
 
 func (s *Stepper) cancelAll(ctx context.Context, active []mapping.Run) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // stepRoute is where keys of step POSTs belong, with the task.
@@ -28,7 +29,7 @@ type stepRequest struct {
 	made    int  // runs it made
 	used    bool // the client's words went somewhere
 
-	runKey  store.Key       // of the run it makes, where that is not the step's
+	runKey  idempotency.Key // of the run it makes, where that is not the step's
 	flavour mapping.Flavour // of the runs it makes
 }
 
@@ -75,10 +76,10 @@ func (p *stepRequest) earlier(ctx context.Context) (int, error) {
 	return strconv.Atoi(made)
 }
 
-func (p *stepRequest) key(route string) store.Key {
+func (p *stepRequest) key(route string) idempotency.Key {
 	r := p.req
 	r.IdempotencyKey = ""
-	return store.NewKey(p.req.IdempotencyKey, route+" "+p.ses.task.ID, r)
+	return idempotency.NewKey(p.req.IdempotencyKey, route+" "+p.ses.task.ID, r)
 }
 
 // text is what the client said, if it is more than "go on".

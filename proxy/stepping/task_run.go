@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // first starts the task's run.
@@ -115,7 +116,7 @@ func (p *stepRequest) run(ctx context.Context, n adapter.NewRun, tr *TaskRun, sa
 
 // startRun makes a run of the task. say is what its first upstream step is
 // told verbatim, where each is asked for.
-func (s *Stepper) startRun(ctx context.Context, ses *session, n adapter.NewRun, tr *TaskRun, say *string, key store.Key) (mapping.Run, error) {
+func (s *Stepper) startRun(ctx context.Context, ses *session, n adapter.NewRun, tr *TaskRun, say *string, key idempotency.Key) (mapping.Run, error) {
 	o, err := s.planner.PlanTaskRun(ctx, ses.agent, n, tr)
 	if err != nil {
 		return mapping.Run{}, err

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // Turn is a caller that no other one of its task goes beside. Used by one goroutine.
@@ -49,7 +49,7 @@ func (t *Turn) Leave() { t.leave() }
 // Answer answers the task's open question with words that are no request for a step. The
 // steps that follow are handed out as any others. key is of the run that is made; ok is false
 // when there is no question.
-func (t *Turn) Answer(ctx context.Context, input *string, additional json.RawMessage, key store.Key) (run mapping.Run, ok bool, err error) {
+func (t *Turn) Answer(ctx context.Context, input *string, additional json.RawMessage, key idempotency.Key) (run mapping.Run, ok bool, err error) {
 	p := t.request(adapter.StepRequest{Input: input, AdditionalInput: additional})
 	p.runKey = key
 	if err := p.catchUp(ctx, p.ses); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -150,7 +151,7 @@ func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {
 		_, err := b.Artifact(b.ctx, th, fresh.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeArtifactNotFound)
 		_, list, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Artifacts: []string{staged.ID, fresh.ID},
-			Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: "c/d.txt", AgentCreated: true, MIMEType: "text/plain"}, Content: []byte("cd")}}})
+			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "c/d.txt", AgentCreated: true, MIMEType: "text/plain"}, Content: []byte("cd")}}})
 		b.ok(err)
 		if len(list) != 3 || b.file(th, list[0].ID) != "new" || b.file(th, list[1].ID) != "bb" || b.file(th, list[2].ID) != "cd" || list[2].ThreadID != th {
 			t.Fatalf("%+v", list)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
 // An upload is listed by whatever way it came to the thread.
@@ -34,7 +35,7 @@ func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
 		see(withInput.Thread.ID)
 		files := func(made bool, path string) {
 			_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: withInput.Thread.ID, RunID: withInput.Run.ID, Fence: withInput.Fence,
-				Events: []mapping.Event{update(`{"a":1}`)}, Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: path, AgentCreated: made}, Content: []byte("x")}}})
+				Events: []mapping.Event{update(`{"a":1}`)}, Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: path, AgentCreated: made}, Content: []byte("x")}}})
 			b.ok(err)
 		}
 		files(true, "made")

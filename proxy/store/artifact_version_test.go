@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -21,7 +22,7 @@ func (b *bench) writes(c *store.Created, files ...string) {
 			a.DropFiles = append(a.DropFiles, files[i])
 			continue
 		}
-		a.Files = append(a.Files, store.FileWrite{Content: []byte(files[i+1]), Artifact: mapping.Artifact{Path: files[i], AgentCreated: true}})
+		a.Files = append(a.Files, artifact.FileWrite{Content: []byte(files[i+1]), Artifact: mapping.Artifact{Path: files[i], AgentCreated: true}})
 	}
 	_, _, err := b.AppendRun(b.ctx, a)
 	b.ok(err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -165,7 +165,7 @@ func TestAssistantTakesItsCronsAlong(t *testing.T) {
 		_, _, err := b.CreateAssistant(b.ctx, anAssistant(), false)
 		b.ok(err)
 		for id, assistant := range map[string]string{"its": assistantID, "other": mapping.AssistantID("legacy")} {
-			_, err := b.CreateCron(b.ctx, mapping.Cron{ID: id, Agent: "legacy", AssistantID: assistant, Schedule: "@daily"}, store.Key{})
+			_, err := b.CreateCron(b.ctx, mapping.Cron{ID: id, Agent: "legacy", AssistantID: assistant, Schedule: "@daily"}, idempotency.Key{})
 			b.ok(err)
 		}
 		b.ok(b.DeleteAssistant(b.ctx, assistantID))

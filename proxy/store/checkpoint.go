@@ -45,7 +45,7 @@ func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err
 // State; an unknown id is NotFound.
 func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st
 func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (st *State) tell(t *sqldb.Tx, thread int64, at checkpointPos) error {
 // says what came since (Continues).
 func (s *states) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ type CheckpointQuery struct {
 func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -38,7 +40,7 @@ func (s *retention) OldHistories(ctx context.Context, before time.Time, from Ove
 // many were dropped; 0 while a run is active.
 func (s *retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if err := lockThread(t, o.key); err != nil {
+		if err := record.LockThread(t, o.key); err != nil {
 			return err
 		}
 		n, err = forgetHistory(t, o, before)
@@ -60,7 +62,7 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 	if n, err = c.drop(); err != nil {
 		return 0, err
 	}
-	return n, forgetVersions(t, o.key, before.UnixMicro())
+	return n, artifact.ForgetVersions(t, o.key, before.UnixMicro())
 }
 
 // KeepLatest drops the states of an overdue thread but the newest, and its time to
@@ -68,7 +70,7 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 // by now, is left as it is.
 func (s *retention) KeepLatest(ctx context.Context, o Overdue) error {
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if err := lockThread(t, o.key); err != nil {
+		if err := record.LockThread(t, o.key); err != nil {
 			return err
 		}
 		n, err := t.Exec(`UPDATE threads SET expires_us = 0, keep_latest = 0 WHERE id = $1 AND thread_id = $2 AND updated_us = $3 AND expires_us = $4 AND keep_latest = 1
@@ -85,7 +87,7 @@ func (s *retention) KeepLatest(ctx context.Context, o Overdue) error {
 func (s *retention) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
 	o := Overdue{Tenant: scope.TenantOf(ctx), ThreadID: threadID}
 	if err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		o.key, err = threadKey(t, scope.ScopeOf(ctx), threadID)
+		o.key, err = record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		return err
 	}); err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -294,7 +295,7 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 		two := b.push(c, 2, "snap")
 		three := b.push(c, 3, "")
 		_, files, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence,
-			Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
+			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
 		b.ok(err)
 		b.end(c, mapping.RunSuccess)
 		copied, err := b.CopyThread(b.ctx, c.Thread.ID, id())

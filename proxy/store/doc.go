@@ -1,8 +1,9 @@
 // Package store keeps the record of everything in a database: threads, runs, tasks, the event log,
-// checkpoints, links and artifacts, and with package item the items. It holds all other SQL of the
-// bridge but that of the database itself (package sqldb). The engine, the log, stepping, the
-// service, the chores and the sender of webhooks call it, and the bridge opens it. It calls no
-// agent, starts no run and knows no HTTP.
+// checkpoints and links. Nouns that stand apart have a package below it each: items, files
+// (artifact), crons, assistants, the outbox, requests with a key (idempotency) and rates; Store has
+// them as parts. These packages hold all SQL of the bridge but that of the database itself (package
+// sqldb). The engine, the log, stepping, the service, the chores and the sender of webhooks call it,
+// and the bridge opens it. It calls no agent, starts no run and knows no HTTP.
 //
 // A write is one operation: a function over a *sqldb.Tx that sees what it wrote and takes effect
 // whole or not at all. Start reading at Open, then CreateRun and AppendRun, which carry a run from
@@ -14,15 +15,6 @@
 // line (a stretch of history without forks) and the differences after it: one range scan. Distance
 // says when a snapshot is due. So any checkpoint is read about as quickly as the first, and history
 // does not copy a growing state at every step.
-//
-// # Files
-//
-// A file is rows of 256 KiB, written and read one by one, so a bridge's memory does not grow with
-// the files that pass. What a run replaces or removes stays out of sight: when the run is rolled
-// back or deleted, the thread's files are again those of its state. Where a thread goes on from an
-// older checkpoint, its files are those of that line: the state's, those that its messages brought,
-// and uploads of clients, which are of no line. The others are not listed until the thread goes
-// back, and are read by their ids until then.
 //
 // # Questions
 //

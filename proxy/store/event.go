@@ -55,7 +55,7 @@ func (s *events) Events(ctx context.Context, threadID, runID string, after int64
 	sc := scope.ScopeOf(ctx)
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		if runID == "" {
-			key, err := threadKey(t, sc, threadID)
+			key, err := record.ThreadKey(t, sc, threadID)
 			if err != nil {
 				return err
 			}

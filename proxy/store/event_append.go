@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -21,17 +23,11 @@ type Append struct {
 	Events          []mapping.Event   // Seq and checkpoint parents are filled in by the store
 	Snapshots       map[string][]byte // checkpoint id → full state to keep with it
 	Links           []mapping.Link
-	Artifacts       []string    // ids of staged artifacts that become visible (see SaveArtifact)
-	Files           []FileWrite // small files of the state, written as artifacts
-	DropFiles       []string    // paths that are gone
-	Relaxed         bool        // nobody was told yet: Flush or a later commit brings it to the disk
+	Artifacts       []string             // ids of staged artifacts that become visible (see SaveArtifact)
+	Files           []artifact.FileWrite // small files of the state, written as artifacts
+	DropFiles       []string             // paths that are gone
+	Relaxed         bool                 // nobody was told yet: Flush or a later commit brings it to the disk
 	End             *End
-}
-
-// FileWrite is a small artifact written together with an event.
-type FileWrite struct {
-	Artifact mapping.Artifact // ID "" keeps the path's id, or makes one
-	Content  []byte
 }
 
 // End is how the run leaves this process: its end event is the last of Events,
@@ -39,7 +35,7 @@ type FileWrite struct {
 type End struct {
 	Outcome mapping.Outcome
 	Thread  mapping.ThreadStatus // when no further run is pending there
-	Webhook *Webhook
+	Webhook *outbox.Webhook
 	Expire  time.Time // delete thread (DeleteAfter) at
 }
 
@@ -66,7 +62,7 @@ func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := lockThread(t, at.Thread); err != nil {
+	if err := record.LockThread(t, at.Thread); err != nil {
 		return nil, nil, err
 	}
 	batch := eventBatch{thread: at.Thread, run: at.Run, runID: a.RunID, events: a.Events, snapshots: a.Snapshots}
@@ -93,7 +89,7 @@ func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (
 		if err != nil {
 			return err
 		}
-		if err := lockThread(t, at.Thread); err != nil {
+		if err := record.LockThread(t, at.Thread); err != nil {
 			return err
 		}
 		var held bool
@@ -126,7 +122,7 @@ func (s *events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from 
 	if err := s.noteTokens(t, a, at); err != nil {
 		return nil, nil, err
 	}
-	files, err := s.publish(t, at.Thread, at.Run, a)
+	files, err := artifact.Publish(s.Quotas, t, at.Thread, at.Run, artifact.Changes{Staged: a.Artifacts, Files: a.Files, Drop: a.DropFiles})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -214,7 +210,7 @@ func (s *events) end(t *sqldb.Tx, at record.RunKey, runID string, e End, last in
 		at.Run, string(e.Outcome.Status), t.Sealed(fault, column.RunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
 		return err
 	}
-	if err := s.hook(t, at, runID, e.Webhook); err != nil {
+	if err := outbox.Add(s.Base, t, at, runID, e.Webhook); err != nil {
 		return err
 	}
 	if !e.Expire.IsZero() {
@@ -258,7 +254,7 @@ func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev map
 		if err != nil {
 			return err
 		}
-		if err := lockThread(t, row.thread); err != nil {
+		if err := record.LockThread(t, row.thread); err != nil {
 			return err
 		}
 		s.Notify(t, record.NoticeLogged, runID)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -167,6 +168,23 @@ func (s *base) fork(t *sqldb.Tx, thread int64, parent, expect string) (ok bool, 
 		return false, err
 	}
 	return true, s.changeLine(t, thread, from, at)
+}
+
+// changeLine brings the files of a thread from the line of one checkpoint to that of another.
+func (s *base) changeLine(t *sqldb.Tx, thread int64, from, to checkpointPos) error {
+	some, err := artifact.Some(t, thread)
+	if err != nil || !some {
+		return err
+	}
+	was, err := foldAt(t, thread, from)
+	if err != nil {
+		return err
+	}
+	now, err := foldAt(t, thread, to)
+	if err != nil {
+		return err
+	}
+	return artifact.ChangeLine(s.Quotas, t, thread, was, now)
 }
 
 // begin writes the numbers of a thread that is being made.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -30,7 +31,7 @@ type Replay struct {
 func (s *events) Replay(ctx context.Context, threadID string, after int64) (r Replay, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		r = Replay{}
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

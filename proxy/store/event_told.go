@@ -5,6 +5,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -20,7 +21,7 @@ type ToldItems struct {
 func (s *events) Told(ctx context.Context, threadID string, limit int) (list []ToldItems, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		thread, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

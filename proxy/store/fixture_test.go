@@ -24,7 +24,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
+	"github.com/apbridge/apbridge/proxy/store/cron"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -43,7 +47,7 @@ const (
 	fixCron     = "01980000-0000-7000-8000-000000000021"
 )
 
-var fixKey = store.Key{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
+var fixKey = idempotency.Key{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
 
 // since says from which version of the schema on a database can hold what begins so.
 var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps latest": 12, "time to live": 14, "cancelled because": 14, "by meaning": 16, "calls": 21}
@@ -212,9 +216,9 @@ func writeAll(b *bench) {
 	b.ok(b.KeepCalls(b.ctx, fixRun, c.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {N: 2, Head: []byte(`{}`)}}))
 	out := mapping.Artifact{ID: rule.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
 	e := ending(mapping.RunSuccess)
-	e.Webhook = &store.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
+	e.Webhook = &outbox.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
 	_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: fixThread, RunID: fixRun, Fence: c.Fence, End: &e, Links: []mapping.Link{link},
-		Files: []store.FileWrite{{Artifact: out, Content: []byte("made")}},
+		Files: []artifact.FileWrite{{Artifact: out, Content: []byte("made")}},
 		Events: fixtureEvents(
 			mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}}, token(`["to",{"n":1}]`),
 			fixtureUpdate(1, `{"messages":[{"id":"1","type":"ai","content":"é\u0000"}]}`), fixtureUpdate(2, `{"messages":[{"id":"2","type":"ai","content":"more"}]}`),
@@ -248,7 +252,7 @@ func writeRest(b *bench) {
 		b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
 	}
 	_, err := b.CreateCron(b.ctx, mapping.Cron{ID: fixCron, ThreadID: fixThread, Agent: "echo", AssistantID: mapping.AssistantID("echo"), Schedule: "0 7 * * *", Timezone: "Europe/Paris",
-		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, store.Key{})
+		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, idempotency.Key{})
 	b.ok(err)
 	_, _, err = b.CreateAssistant(b.ctx, anAssistant(), false)
 	b.ok(err)
@@ -376,7 +380,7 @@ func readRest(b *bench, note noter) {
 	if found, lost := b.meaning("kitten"); !lost {
 		note("by meaning", found, nil)
 	}
-	if crons, n, err := b.Crons(b.ctx, store.CronQuery{}); n > 0 || err != nil {
+	if crons, n, err := b.Crons(b.ctx, cron.Query{}); n > 0 || err != nil {
 		note("crons", crons, err)
 	}
 	assistants, err := b.Assistants(b.ctx)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -15,14 +16,14 @@ func (b *bench) hooked(url string) *store.Created {
 	b.t.Helper()
 	c := b.create(newThreadRun())
 	e := ending(mapping.RunSuccess)
-	e.Webhook = &store.Webhook{URL: url, Body: []byte(`{"run_id":"` + c.Run.ID + `"}`)}
+	e.Webhook = &outbox.Webhook{URL: url, Body: []byte(`{"run_id":"` + c.Run.ID + `"}`)}
 	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &e,
 		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
 	b.ok(err)
 	return c
 }
 
-func (b *bench) due(limit int, accept func(string) bool) ([]store.Delivery, time.Duration) {
+func (b *bench) due(limit int, accept func(string) bool) ([]outbox.Delivery, time.Duration) {
 	b.t.Helper()
 	list, wait, err := b.ClaimDeliveries(b.ctx, limit, time.Minute, accept)
 	b.ok(err)

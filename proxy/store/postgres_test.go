@@ -12,6 +12,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
@@ -412,13 +414,13 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	_, err := a.PatchThread(a.ctx, th.ID, nil, &store.Expire{At: soon})
 	a.ok(err)
 	heard("an expiry", b.Expiries())
-	_, err = a.CreateCron(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, store.Key{})
+	_, err = a.CreateCron(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, idempotency.Key{})
 	a.ok(err)
 	heard("a cron", b.CronsChanged())
 	c := a.create(newThreadRun())
 	_, _, err = a.AppendRun(a.ctx, store.Append{
 		ThreadID: c.Thread.ID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}},
-		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
+		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
 	})
 	a.ok(err)
 	heard("a webhook", b.Outbox())

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"go.uber.org/zap"
 )
 
@@ -28,13 +29,13 @@ func TestD1LateRecoveryLeavesUpdatesAlone(t *testing.T) {
 		}
 		threads = append(threads, th.ID)
 	}
-	token, err := s.HoldUpdate(ctx, threads[0], "", Key{})
+	token, err := s.HoldUpdate(ctx, threads[0], "", idempotency.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	owner := s.base.Owner
 	s.base.Owner = "an earlier process"
-	if _, err := s.HoldUpdate(ctx, threads[1], "", Key{}); err != nil {
+	if _, err := s.HoldUpdate(ctx, threads[1], "", idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	s.base.Owner = owner

@@ -109,7 +109,7 @@ func holdRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error
 	if err != nil || !t.Shared() {
 		return row, err
 	}
-	if err := lockThread(t, row.thread); err != nil {
+	if err := record.LockThread(t, row.thread); err != nil {
 		return row, err
 	}
 	return findRun(t, sc, threadID, runID)

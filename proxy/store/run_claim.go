@@ -83,7 +83,7 @@ func holdIf(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, column.In{key}, column.Out{&thread}); err != nil {
 		return false, ifAny(err)
 	}
-	if err := lockThread(t, thread); err != nil {
+	if err := record.LockThread(t, thread); err != nil {
 		return false, err
 	}
 	var id int64

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -136,15 +137,15 @@ func (x *createRunTx) make() error {
 // key made. The note comes first, so that of two requests at once one waits for
 // the other.
 func (x *createRunTx) replay() (bool, error) {
-	earlier, err := claimKey(x.Tx, x.principal.Tenant, x.key(), x.n.Run.ID)
+	earlier, err := idempotency.Claim(x.Tx, x.principal.Tenant, x.key(), x.n.Run.ID)
 	if err != nil || earlier == "" {
 		return false, err
 	}
 	return true, x.found(earlier)
 }
 
-func (x *createRunTx) key() Key {
-	return Key{x.n.IdempotencyKey, x.n.IdempotencyRoute, x.n.IdempotencySum}
+func (x *createRunTx) key() idempotency.Key {
+	return idempotency.Key{Text: x.n.IdempotencyKey, Route: x.n.IdempotencyRoute, Sum: x.n.IdempotencySum}
 }
 
 func (x *createRunTx) found(id string) error {

@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -32,7 +34,7 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if err := release(t, row.key); err != nil {
 			return err
 		}
-		if err := deleteAll(t, row.key, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
+		if err := record.DeleteAll(t, row.key, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
 			return err
 		}
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
@@ -120,9 +122,9 @@ func deleteFiles(t *sqldb.Tx, row runRow, standing bool) (stays bool, err error)
 		taken, standing = taken || out, standing || out
 	}
 	if taken {
-		return standing, undoFiles(t, row.thread, row.key)
+		return standing, artifact.UndoRun(t, row.thread, row.key)
 	}
-	return standing, keepFiles(t, row.thread, row.key)
+	return standing, artifact.KeepOfRun(t, row.thread, row.key)
 }
 
 // stoodOn: later checkpoints were folded on those of a run, or another run began on
@@ -151,7 +153,7 @@ func deleteEmptyTask(t *sqldb.Tx, task int64, own bool) error {
 	if !own {
 		return nil
 	}
-	return deleteAll(t, task, []string{
+	return record.DeleteAll(t, task, []string{
 		`DELETE FROM requests WHERE task = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 		`DELETE FROM tasks WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 	})

@@ -6,7 +6,10 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -16,12 +19,12 @@ type StateOptions struct {
 	ForkFrom        string // parent checkpoint, when it is not the head: a new line begins there
 	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none. See Distance
 	Links           []mapping.Link
-	Files           []FileWrite // that the state brings, see mapping.Artifact.Brought
-	DropFiles       []string    // paths that are gone
+	Files           []artifact.FileWrite // that the state brings, see mapping.Artifact.Brought
+	DropFiles       []string             // paths that are gone
 	ClearInterrupts bool
-	Held            string // the token of HoldUpdate, where the thread is held for this update
-	Key             Key    // of the request that asks for it
-	Makes           string // what a repeated request with the Key is told to have made
+	Held            string          // the token of HoldUpdate, where the thread is held for this update
+	Key             idempotency.Key // of the request that asks for it
+	Makes           string          // what a repeated request with the Key is told to have made
 }
 
 // AppendState appends state events outside of a run (state update, PATCH, fork,
@@ -33,14 +36,14 @@ type StateOptions struct {
 // CodeRepeated. Returned events carry Seq and parents.
 func (s *states) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
-		if earlier, err := claimKey(t, scope.TenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
-			return repeated(earlier, err)
+		if earlier, err := idempotency.Claim(t, scope.TenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
+			return idempotency.Repeated(earlier, err)
 		}
-		if err := lockThread(t, key); err != nil {
+		if err := record.LockThread(t, key); err != nil {
 			return err
 		}
 		if err := s.mayUpdate(t, key, threadID, opt.Held); err != nil {
@@ -56,7 +59,7 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 		if err := putLinks(t, key, opt.Links); err != nil {
 			return err
 		}
-		if _, err := s.publish(t, key, byUpdate, Append{Files: opt.Files, DropFiles: opt.DropFiles}); err != nil {
+		if _, err := artifact.Publish(s.Quotas, t, key, artifact.ByUpdate, artifact.Changes{Files: opt.Files, Drop: opt.DropFiles}); err != nil {
 			return err
 		}
 		return touch(t, key, opt.ClearInterrupts)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -31,7 +32,7 @@ const CodeUpdateLost = "state_update_lost"
 // AppendState with the token ends it, and so does FreeUpdate: one of them must. It ends
 // with the lease of this process, too. One that is refused, or of which it is not known
 // whether it took place, needs no end; see FreeLeftUpdates.
-func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k Key) (token string, err error) {
+func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k idempotency.Key) (token string, err error) {
 	token = rand.Text()
 	s.holds.begin(token)
 	defer func() {
@@ -40,15 +41,15 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 		}
 	}()
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
-		if err := lockThread(t, key); err != nil {
+		if err := record.LockThread(t, key); err != nil {
 			return err
 		}
-		if earlier, ok, err := recallKey(t, scope.TenantOf(ctx), k); ok || err != nil {
-			return repeated(earlier, err)
+		if earlier, ok, err := idempotency.Recall(t, scope.TenantOf(ctx), k); ok || err != nil {
+			return idempotency.Repeated(earlier, err)
 		}
 		if err := mustBeFree(t, key, threadID); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // TestUpdateThatIsOverHoldsNoThread: a thread that was held for a state update, and could
@@ -26,9 +27,9 @@ func TestUpdateThatIsOverHoldsNoThread(t *testing.T) {
 			return err
 		}
 		over, underWay := b.thread().ID, b.thread().ID
-		token, err := b.HoldUpdate(b.ctx, over, "", store.Key{})
+		token, err := b.HoldUpdate(b.ctx, over, "", idempotency.Key{})
 		b.ok(err)
-		goesOn, err := b.HoldUpdate(b.ctx, underWay, "", store.Key{})
+		goesOn, err := b.HoldUpdate(b.ctx, underWay, "", idempotency.Key{})
 		b.ok(err)
 		freed(0)
 		if err := b.FreeUpdate(gone(b.ctx), over, token); err == nil {

@@ -6,8 +6,14 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
+	"github.com/apbridge/apbridge/proxy/store/assistant"
+	"github.com/apbridge/apbridge/proxy/store/cron"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/quota"
+	"github.com/apbridge/apbridge/proxy/store/rate"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -54,17 +60,18 @@ type Store struct {
 	runs
 	claims
 	events
-	artifacts
+	*artifacts
 	*items
 	*itemChores
-	assistants
-	crons
-	outbox
+	*assistants
+	*crons
+	*deliveries
 	retention
-	agents
-	requests
+	*agents
+	*requests
 	secrets
-	rates
+	*rates
+	*counts
 	sealing
 	runCalls
 	owners
@@ -75,8 +82,16 @@ type Store struct {
 
 // The parts that are a package of their own.
 type (
+	artifacts  = artifact.Table
 	items      = item.Table
 	itemChores = item.Chores
+	deliveries = outbox.Table
+	requests   = idempotency.Table
+	assistants = assistant.Table
+	crons      = cron.Table
+	agents     = assistant.Agents
+	rates      = rate.Table
+	counts     = quota.Counts
 )
 
 // Open opens the database at dsn and brings its tables up to date.
@@ -105,9 +120,12 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 func newStore(b *base, o Options, log *zap.Logger) *Store {
 	table, chores := item.New(b.DB, o.Index, b.Quotas)
 	return &Store{
-		base: b, threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
-		events: events{b}, artifacts: artifacts{b}, items: table, itemChores: chores, assistants: assistants{b}, crons: crons{b, o.Crons},
-		outbox: outbox{b}, retention: retention{b}, agents: agents{b}, requests: requests{b}, secrets: secrets{b}, rates: rates{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b}, log: log,
+		base: b, log: log,
+		threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
+		events: events{b}, retention: retention{b}, secrets: secrets{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b},
+		artifacts: artifact.New(b.DB, b.Quotas), items: table, itemChores: chores, crons: cron.New(b.Base, o.Crons),
+		assistants: assistant.New(b.DB), agents: assistant.AgentsOf(b.DB), deliveries: outbox.New(b.Base),
+		requests: idempotency.New(b.DB), rates: rate.New(b.DB), counts: quota.CountsOf(b.DB),
 	}
 }
 
@@ -135,7 +153,7 @@ func (s *Store) Recover(ctx context.Context) error {
 	}
 	err := s.base.DB.Recover(ctx)
 	if err == nil {
-		err = s.base.DB.Write(ctx, sweepBlobs)
+		err = s.base.DB.Write(ctx, artifact.Sweep)
 	}
 	if err != nil {
 		s.behind.Store(&err)

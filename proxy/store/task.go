@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -21,10 +22,10 @@ type tasks struct{ *base }
 // CreateTask makes a task on a thread that is there (NotFound otherwise): a
 // task of a topic, whose first run is still to come. earlier is what a request
 // with the same key has made before; then nothing is made.
-func (s *tasks) CreateTask(ctx context.Context, k mapping.Task, key Key) (made mapping.Task, earlier string, err error) {
+func (s *tasks) CreateTask(ctx context.Context, k mapping.Task, key idempotency.Key) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if earlier, err = claimKey(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
+		if earlier, err = idempotency.Claim(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
 			return err
 		}
 		row, err := readLocked(t, scope.ScopeFor(p), k.ThreadID)
@@ -207,7 +208,7 @@ func newestOf(t *sqldb.Tx, task int64) (id string, err error) {
 type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
-	Key             Key // remembered with the step's number, not read back
+	Key             idempotency.Key // remembered with the step's number, not read back
 }
 
 // Requests reads back what the handed out steps of a task were fetched with, by n:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -56,7 +57,7 @@ func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 	if err := t.Get(`SELECT id, thread FROM tasks WHERE tenant = $1 AND task_id = $2`, column.In{tenant, taskID}, column.Out{&key, &thread}); err != nil {
 		return false, record.NoTask(err, taskID)
 	}
-	if err := lockThread(t, thread); err != nil {
+	if err := record.LockThread(t, thread); err != nil {
 		return false, err
 	}
 	newest, err := newestOf(t, key)
@@ -119,5 +120,5 @@ func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) e
 			return err
 		}
 	}
-	return rememberKey(t, tenant, r.Key, strconv.Itoa(n))
+	return idempotency.Remember(t, tenant, r.Key, strconv.Itoa(n))
 }

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -18,12 +20,12 @@ import (
 // NewThread is a thread to be made.
 type NewThread struct {
 	Thread   mapping.Thread
-	IfExists string          // raise | do_nothing
-	Events   []mapping.Event // state events with checkpoints (supersteps), may be empty
-	Files    []FileWrite     // that the states bring, see mapping.Artifact.Brought
-	Task     *mapping.Task   // a v1 task makes its thread
-	Agent    string          // the thread is for this agent, as if a run of it had been made; "": for none yet
-	Key      Key             // a request that is sent again gets the thread of the first
+	IfExists string               // raise | do_nothing
+	Events   []mapping.Event      // state events with checkpoints (supersteps), may be empty
+	Files    []artifact.FileWrite // that the states bring, see mapping.Artifact.Brought
+	Task     *mapping.Task        // a v1 task makes its thread
+	Agent    string               // the thread is for this agent, as if a run of it had been made; "": for none yet
+	Key      idempotency.Key      // a request that is sent again gets the thread of the first
 }
 
 // CreateThread makes a thread with its first state and task. Thread.ID must be
@@ -40,14 +42,14 @@ func (s *threads) CreateThread(ctx context.Context, n NewThread) (th mapping.Thr
 }
 
 func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
-	earlier, err := claimKey(t, p.Tenant, n.Key, n.Thread.ID)
+	earlier, err := idempotency.Claim(t, p.Tenant, n.Key, n.Thread.ID)
 	if err != nil {
 		return mapping.Thread{}, false, err
 	}
 	if earlier != "" {
 		row, err := readThread(t, scope.ScopeFor(p), earlier)
 		if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
-			return mapping.Thread{}, false, ErrKeyReused
+			return mapping.Thread{}, false, idempotency.ErrKeyReused
 		}
 		return row.Thread, true, record.NoThread(err, earlier)
 	}
@@ -78,7 +80,7 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 		return mapping.Thread{}, false, err
 	}
 	row.Head, _ = batch.newest()
-	_, err = s.publish(t, row.key, byUpdate, Append{Files: n.Files})
+	_, err = artifact.Publish(s.Quotas, t, row.key, artifact.ByUpdate, artifact.Changes{Files: n.Files})
 	return row.Thread, false, err
 }
 
@@ -161,9 +163,9 @@ func (s *threads) Thread(ctx context.Context, id string) (th mapping.Thread, err
 	return th, err
 }
 
-// readLocked is readThread of a thread that is locked first, see lockThread.
+// readLocked is readThread of a thread that is locked first, see record.LockThread.
 func readLocked(t *sqldb.Tx, sc scope.Scope, id string) (threadRow, error) {
-	if err := lockThreadNamed(t, sc.Tenant, id); err != nil {
+	if err := record.LockThreadNamed(t, sc.Tenant, id); err != nil {
 		return threadRow{}, err
 	}
 	return readThread(t, sc, id)
@@ -206,13 +208,6 @@ func (r *threadRow) scan(scan func(...any) error) error {
 	r.TTL = time.Duration(ttl) * time.Microsecond
 	r.size = len(r.Metadata) + len(r.Config) + len(interrupts)
 	return column.Decode(interrupts, &r.Interrupts)
-}
-
-// threadKey finds a thread's key.
-func threadKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
-	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
-	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, column.Out{&key})
-	return key, record.NoThread(err, id)
 }
 
 // setThread changes what a run changes of its thread. A nil metadata stays.

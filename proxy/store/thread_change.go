@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -85,5 +86,5 @@ func (s *base) copyHistory(t *sqldb.Tx, from, to int64) error {
 	if err := resealCopied(t, from, to); err != nil {
 		return err
 	}
-	return s.copyArtifacts(t, from, to)
+	return artifact.Copy(s.Quotas, t, from, to)
 }

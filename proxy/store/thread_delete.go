@@ -32,12 +32,12 @@ func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first f
 	if err := s.forgetRuns(t, row.key); err != nil {
 		return err
 	}
-	return deleteAll(t, row.key, threadParts)
+	return record.DeleteAll(t, row.key, threadParts)
 }
 
 // threadParts remove what hangs on a thread, children first. Rows of the outbox
 // stay: they have their own body. The bytes of files stay that another thread refers to;
-// their rows are locked first, see dropBlob.
+// their rows are locked first, as package artifact does.
 var threadParts = []string{
 	`UPDATE blobs SET loose = loose WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
 	`DELETE FROM chunks WHERE blob IN (SELECT blob FROM artifacts a WHERE a.thread = $1` + ofNoOther + `)`,
@@ -56,15 +56,6 @@ var threadParts = []string{
 }
 
 const ofNoOther = ` AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.blob = a.blob AND o.thread <> $1)`
-
-func deleteAll(t *sqldb.Tx, key int64, parts []string) error {
-	for _, text := range parts {
-		if err := t.Put(text, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // forgetRuns takes a thread's runs out of the cache once they are gone.
 func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -129,7 +130,7 @@ func (s *retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err
 	list = slices.SortedFunc(slices.Values(list), func(a, b Overdue) int { return cmp.Compare(a.key, b.key) })
 	for _, o := range list {
 		var same bool
-		if err := lockThread(t, o.key); err != nil {
+		if err := record.LockThread(t, o.key); err != nil {
 			return nil, err
 		}
 		over := ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`

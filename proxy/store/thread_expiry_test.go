@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -214,10 +215,10 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 		b, clock := clocked(t, open)
 		start := clock.at
 		idle, ticking, disabled, over, later, updating := b.thread(), b.thread(), b.thread(), b.thread(), b.thread(), b.thread()
-		_, err := b.HoldUpdate(b.ctx, updating.ID, "", store.Key{})
+		_, err := b.HoldUpdate(b.ctx, updating.ID, "", idempotency.Key{})
 		b.ok(err)
 		cron := func(thread string, next time.Time, enabled bool) mapping.Cron {
-			c, err := b.CreateCron(b.ctx, mapping.Cron{ID: id(), ThreadID: thread, Agent: "agent", AssistantID: id(), Schedule: "@daily", Enabled: enabled, Next: next}, store.Key{})
+			c, err := b.CreateCron(b.ctx, mapping.Cron{ID: id(), ThreadID: thread, Agent: "agent", AssistantID: id(), Schedule: "@daily", Enabled: enabled, Next: next}, idempotency.Key{})
 			b.ok(err)
 			return c
 		}

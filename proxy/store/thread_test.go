@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/google/go-cmp/cmp"
 )
@@ -142,7 +143,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		c := a.create(newThreadRun())
 		head := a.push(c, 1, "")
 		_, files, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Links: []mapping.Link{{Agent: "echo", Remote: "x"}},
-			Files: []store.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
+			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
 		a.ok(err)
 		a.end(c, mapping.RunSuccess)
 		a.ok(a.PutItem(a.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}}))

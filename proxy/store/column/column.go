@@ -39,6 +39,14 @@ func KeyOrNull(key int64) any {
 	return key
 }
 
+// NotNull is bytes as a parameter of a column that is never NULL.
+func NotNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
 func Number(b bool) int64 {
 	if b {
 		return 1

@@ -1,7 +1,6 @@
 package quota
 
 import (
-	"context"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -122,13 +121,4 @@ func (k *Keeper) refuse(limit string, q Quota) error {
 		whose, q.Name, q.Most, nouns[limit][0], q.Place, nouns[limit][1])
 	e.Wait = mapping.NoWait
 	return e
-}
-
-// Usage is how much there is of a key's or a tenant's.
-func (k *Keeper) Usage(ctx context.Context, db *sqldb.DB, limit, of, tenant, name string) (n int64, err error) {
-	err = db.Read(ctx, func(t *sqldb.Tx) error {
-		n, err = counted(t, limit, of, tenant, name, 1<<62)
-		return err
-	})
-	return n, err
 }

@@ -1,5 +1,6 @@
-// Package record is what the operations of all nouns share: the database, the keys of rows, notices
-// and refusals. Package store embeds it. It holds no operation of one noun.
+// Package record is what the operations of all nouns share: the database, the keys of rows, the locks
+// of threads, notices and refusals. Package store embeds it, and those of nouns below it hold it. It
+// holds no operation of one noun.
 package record
 
 import (

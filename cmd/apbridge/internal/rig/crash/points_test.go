@@ -4,9 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,12 +24,12 @@ var elsewhere = map[string]map[string]string{
 		"claims.RequestStop": "no other process has the run", "tasks.TakeBack": leaves,
 		"sqlite.renewLease": "written only after a write was refused", "events.Logged": unknown,
 		"states.FreeLeftUpdates": unfreed, "Chores.SweepItems": minutely,
-		"sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "rates.TakeRate": "PostgreSQL only", "rates.CountAnew": bounded,
+		"sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "Table.TakeRate": "PostgreSQL only", "Counts.CountAnew": bounded,
 	},
 	"postgres": {
 		"sqlite.bulk": "SQLite only", "sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "claims.RequestStop": "no other process has the run",
 		"tasks.TakeBack": leaves, "events.Logged": unknown, "states.FreeLeftUpdates": unfreed,
-		"Chores.SweepItems": minutely, "rates.TakeRate": bounded, "rates.CountAnew": bounded,
+		"Chores.SweepItems": minutely, "Table.TakeRate": bounded, "Counts.CountAnew": bounded,
 	},
 }
 
@@ -78,11 +78,24 @@ func sources(t *testing.T, dir string) (files []*ast.File) {
 	return files
 }
 
+// sourcesBelow parses the files of a package and of all below it.
+func sourcesBelow(t *testing.T, top string) (files []*ast.File) {
+	t.Helper()
+	err := filepath.WalkDir(top, func(dir string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() != "testdata" {
+			files = append(files, sources(t, dir)...)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 // storeOperations are the functions of the store and its database that write.
 func storeOperations(t *testing.T) (names []string) {
-	top := rig.Root(t)
-	files := slices.Concat(sources(t, filepath.Join(top, "proxy/store")), sources(t, filepath.Join(top, "proxy/store/item")), sources(t, filepath.Join(top, "proxy/store/sqldb")))
-	for _, f := range files {
+	for _, f := range sourcesBelow(t, filepath.Join(rig.Root(t), "proxy/store")) {
 		for _, decl := range f.Decls {
 			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil && !writes[fn.Name.Name] && commits(fn) {
 				recv := fn.Recv.List[0].Type

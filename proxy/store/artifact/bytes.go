@@ -1,4 +1,4 @@
-package store
+package artifact
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -23,7 +24,7 @@ const chunkSize = 256 << 10
 // an Append names its id (agent-made files); else visible at once (uploads).
 // More than limit bytes (0: no limit): TooLarge, and nothing stays. Size and Sum
 // are worked out here; the rest comes from a, whose Path must be canonical.
-func (s *artifacts) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
+func (s *Table) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
 	blob, err := s.newBlob(ctx, a.ThreadID)
 	if err != nil {
 		return mapping.Artifact{}, err
@@ -39,9 +40,9 @@ func (s *artifacts) SaveArtifact(ctx context.Context, a mapping.Artifact, body i
 	return a, nil
 }
 
-func (s *artifacts) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
-	err = s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
-		if _, err := threadKey(t, scope.ScopeOf(ctx), threadID); err != nil {
+func (s *Table) newBlob(ctx context.Context, threadID string) (blob int64, err error) {
+	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		if _, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID); err != nil {
 			return err
 		}
 		blob, err = insertBlob(t, true)
@@ -61,7 +62,7 @@ func publishBlob(t *sqldb.Tx, blob int64) error {
 }
 
 // writeChunks stores the chunks. They may be lost with the machine until finish.
-func (s *artifacts) writeChunks(ctx context.Context, blob int64, body io.Reader, limit int64) (size int64, sum string, err error) {
+func (s *Table) writeChunks(ctx context.Context, blob int64, body io.Reader, limit int64) (size int64, sum string, err error) {
 	hash, buf := sha256.New(), make([]byte, chunkSize)
 	for n := 0; ; n++ {
 		got, ended, err := fill(body, buf)
@@ -74,7 +75,7 @@ func (s *artifacts) writeChunks(ctx context.Context, blob int64, body io.Reader,
 		}
 		hash.Write(buf[:got])
 		if got > 0 {
-			if err := s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
+			if err := s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return insertChunk(t, blob, n, buf[:got]) }); err != nil {
 				return 0, "", err
 			}
 		}
@@ -104,13 +105,13 @@ func insertChunk(t *sqldb.Tx, blob int64, n int, data []byte) error {
 }
 
 // finish writes the row that makes the file one.
-func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		thread, err := threadKey(t, scope.Scope{Tenant: a.Tenant}, a.ThreadID)
+func (s *Table) finish(ctx context.Context, blob int64, a mapping.Artifact, staged bool) (made mapping.Artifact, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		thread, err := record.ThreadKey(t, scope.Scope{Tenant: a.Tenant}, a.ThreadID)
 		if err != nil {
 			return err
 		}
-		if err := lockThread(t, thread); err != nil {
+		if err := record.LockThread(t, thread); err != nil {
 			return err
 		}
 		made = a
@@ -123,7 +124,7 @@ func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, 
 			if err := insertArtifact(t, thread, 0, blob, made, true); err != nil {
 				return err
 			}
-			return s.addedFiles(t, thread, there, made.Size)
+			return addedFiles(s.quotas, t, thread, there, made.Size)
 		}
 		if made.ModifiedAt, err = afterOthers(t, thread, made.ModifiedAt); err != nil {
 			return err
@@ -134,7 +135,7 @@ func (s *artifacts) finish(ctx context.Context, blob int64, a mapping.Artifact, 
 		if err := show(t, thread, 0, blob, made); err != nil {
 			return err
 		}
-		return s.addedFiles(t, thread, there, made.Size)
+		return addedFiles(s.quotas, t, thread, there, made.Size)
 	})
 	return made, err
 }
@@ -150,14 +151,14 @@ func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 
 // discardBlob removes the chunks of a file that came to nothing. What it misses is
 // swept later.
-func (s *artifacts) discardBlob(ctx context.Context, blob int64) {
+func (s *Table) discardBlob(ctx context.Context, blob int64) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
-	_ = s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
+	_ = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
 }
 
 // writeFile is SaveArtifact of a small file within an operation.
-func (s *base) writeFile(t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
+func writeFile(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
 	a, sum := f.Artifact, sha256.Sum256(f.Content)
 	a.Size, a.Sum = int64(len(f.Content)), hex.EncodeToString(sum[:])
 	old, there, err := known(t, thread, a.Path)
@@ -180,19 +181,19 @@ func (s *base) writeFile(t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.A
 		return a, err
 	}
 	if run > 0 {
-		return a, s.notedFiles(t, thread, there, a.Size)
+		return a, notedFiles(quotas, t, thread, there, a.Size)
 	}
-	return a, s.addedFiles(t, thread, there, a.Size)
+	return a, addedFiles(quotas, t, thread, there, a.Size)
 }
 
 // OpenArtifact reads what Artifact does with its bytes, which are fetched chunk
 // by chunk. A reader whose file is replaced or removed meanwhile gets an error.
-func (s *artifacts) OpenArtifact(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
+func (s *Table) OpenArtifact(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
 	row, err := s.visible(ctx, threadID, id)
 	if err != nil {
 		return mapping.Artifact{}, nil, err
 	}
-	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.DB, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
+	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
 }
 
 // chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of
@@ -240,8 +241,8 @@ func (c *chunks) next() error {
 // visible.
 const sweepAge = 24 * time.Hour
 
-// sweepBlobs removes what uploads and runs that broke off have left behind.
-func sweepBlobs(t *sqldb.Tx) error {
+// Sweep removes what uploads and runs that broke off have left behind.
+func Sweep(t *sqldb.Tx) error {
 	old := t.Now - sweepAge.Microseconds()
 	for _, text := range []string{
 		`DELETE FROM artifacts WHERE staged = 1 AND blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,
@@ -255,9 +256,9 @@ func sweepBlobs(t *sqldb.Tx) error {
 	return nil
 }
 
-// copyArtifacts gives a copied thread the same files under the same ids. They share their
+// Copy gives a copied thread the same files under the same ids. They share their
 // bytes, which stay until the last thread has left them (dropBlob).
-func (s *base) copyArtifacts(t *sqldb.Tx, from, to int64) error {
+func Copy(quotas *quota.Keeper, t *sqldb.Tx, from, to int64) error {
 	var rows []artifactRow
 	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, column.In{from}, func(scan func(...any) error) error {
 		var row artifactRow
@@ -272,7 +273,7 @@ func (s *base) copyArtifacts(t *sqldb.Tx, from, to int64) error {
 		if err := insertArtifact(t, to, 0, row.blob, row.Artifact, false); err != nil {
 			return err
 		}
-		if err := s.addedFiles(t, to, false, row.Size); err != nil {
+		if err := addedFiles(quotas, t, to, false, row.Size); err != nil {
 			return err
 		}
 	}

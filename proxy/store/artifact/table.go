@@ -1,4 +1,4 @@
-package store
+package artifact
 
 import (
 	"context"
@@ -8,13 +8,20 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// artifacts are the files of threads.
-type artifacts struct{ *base }
+// Table is the files of threads.
+type Table struct {
+	db     *sqldb.DB
+	quotas *quota.Keeper
+}
+
+// New has the files of a database, which quotas count.
+func New(db *sqldb.DB, quotas *quota.Keeper) *Table { return &Table{db, quotas} }
 
 const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run
  FROM artifacts a JOIN threads h ON h.id = a.thread`
@@ -43,13 +50,13 @@ func readArtifact(t *sqldb.Tx, where string, args ...any) (row artifactRow, err 
 }
 
 // Artifact reads a visible artifact, or one of a line that the thread has left.
-func (s *artifacts) Artifact(ctx context.Context, threadID, id string) (mapping.Artifact, error) {
+func (s *Table) Artifact(ctx context.Context, threadID, id string) (mapping.Artifact, error) {
 	row, err := s.visible(ctx, threadID, id)
 	return row.Artifact, err
 }
 
-func (s *artifacts) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Table) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
 		where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND (a.staged = 0 OR a.staged = -1 AND a.until_run = -2)`, sc.Tenant, threadID, id)
 		where += ` ORDER BY a.staged DESC, a.id DESC`
@@ -61,9 +68,9 @@ func (s *artifacts) visible(ctx context.Context, threadID, id string) (row artif
 
 // Artifacts lists visible ones: agent-created first, root before nested, then
 // by path. limit 0: all.
-func (s *artifacts) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+func (s *Table) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -83,10 +90,10 @@ func (s *artifacts) Artifacts(ctx context.Context, threadID string, limit, offse
 
 // Uploads lists the visible ones of a thread that were not made by an agent,
 // root before nested, then by path. A thread that is not there has none.
-func (s *artifacts) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
+func (s *Table) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
 	sc := scope.ScopeOf(ctx)
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+artifactColumns+` WHERE a.thread = (SELECT h.id FROM threads h WHERE `+where+`)
  AND a.staged = 0 AND a.agent_created = 0 ORDER BY a.nested, a.path`, args, func(scan func(...any) error) error {
 			var row artifactRow
@@ -190,39 +197,52 @@ func dropArtifact(t *sqldb.Tx, key, blob int64) error {
 // once the second one finds that it is the last.
 func dropBlob(t *sqldb.Tx, blob int64) error {
 	const unused = ` AND NOT EXISTS (SELECT 1 FROM artifacts WHERE blob = $1)`
-	return deleteAll(t, blob, []string{
+	return record.DeleteAll(t, blob, []string{
 		`UPDATE blobs SET loose = loose WHERE id = $1`,
 		`DELETE FROM chunks WHERE blob = $1` + unused,
 		`DELETE FROM blobs WHERE id = $1` + unused,
 	})
 }
 
-// publish makes staged artifacts visible, writes small files and drops paths,
+// Changes are what events tell of the files of a thread.
+type Changes struct {
+	Staged []string    // ids of staged artifacts that become visible (see SaveArtifact)
+	Files  []FileWrite // small files, written with the events
+	Drop   []string    // paths that are gone
+}
+
+// FileWrite is a small artifact written together with an event.
+type FileWrite struct {
+	Artifact mapping.Artifact // ID "" keeps the path's id, or makes one
+	Content  []byte
+}
+
+// Publish makes staged artifacts visible, writes small files and drops paths,
 // in the transaction of the events that tell of them.
-func (s *base) publish(t *sqldb.Tx, thread, run int64, a Append) (list []mapping.Artifact, err error) {
-	if len(a.Artifacts)+len(a.Files)+len(a.DropFiles) == 0 {
+func Publish(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, c Changes) (list []mapping.Artifact, err error) {
+	if len(c.Staged)+len(c.Files)+len(c.Drop) == 0 {
 		return nil, nil
 	}
 	var tenant, threadID string
 	if err := t.Get(`SELECT tenant, thread_id FROM threads WHERE id = $1`, column.In{thread}, column.Out{&tenant, &threadID}); err != nil {
 		return nil, err
 	}
-	for _, id := range a.Artifacts {
+	for _, id := range c.Staged {
 		art, err := unstage(t, thread, run, id)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, art)
 	}
-	for _, f := range a.Files {
+	for _, f := range c.Files {
 		f.Artifact.Tenant, f.Artifact.ThreadID = tenant, threadID
-		art, err := s.writeFile(t, thread, run, f)
+		art, err := writeFile(quotas, t, thread, run, f)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, art)
 	}
-	for _, path := range a.DropFiles {
+	for _, path := range c.Drop {
 		if err := dropPath(t, thread, run, path); err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package store
+package artifact
 
 import (
 	"slices"
@@ -16,9 +16,9 @@ type version struct {
 	gone       bool // nothing can bring it back: it is to be deleted
 }
 
-// byUpdate stands for the run of a file that a state update or a new thread's states brought. No
+// ByUpdate stands for the run of a file that a state update or a new thread's states brought. No
 // run takes it back.
-const byUpdate = -1
+const ByUpdate = -1
 
 // giveWay takes a visible file out of the way of what comes in its place (nothing,
 // if it is removed). A run's doing can be taken back, so what was there before it is
@@ -53,9 +53,9 @@ func readVersions(t *sqldb.Tx, where string, args ...any) (list []version, err e
 	return list, err
 }
 
-// undoFiles takes back what a run did to the files of its thread: each is what it
+// UndoRun takes back what a run did to the files of its thread: each is what it
 // would be without it.
-func undoFiles(t *sqldb.Tx, thread, run int64) error {
+func UndoRun(t *sqldb.Tx, thread, run int64) error {
 	list, err := readVersions(t, `thread = $1 AND path IN (SELECT path FROM artifacts WHERE thread = $1 AND staged <> 1 AND (run = $2 OR until_run = $2))`, thread, run)
 	for len(list) > 0 && err == nil {
 		n := 1
@@ -127,8 +127,8 @@ func deeds(list []version) (done []deed) {
 	return done
 }
 
-// keepFiles lets what a run did to files stay when the run goes: others stand on it.
-func keepFiles(t *sqldb.Tx, thread, run int64) error {
+// KeepOfRun lets what a run did to files stay when the run goes: others stand on it.
+func KeepOfRun(t *sqldb.Tx, thread, run int64) error {
 	list, err := readVersions(t, `thread = $1 AND until_run = $2`, thread, run)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = dropArtifact(t, list[i].key, list[i].blob)
@@ -139,9 +139,9 @@ func keepFiles(t *sqldb.Tx, thread, run int64) error {
 	return t.Put(`UPDATE artifacts SET run = 0 WHERE thread = $1 AND run = $2`, thread, run)
 }
 
-// forgetVersions drops what runs replaced that ended at before or earlier: it goes
+// ForgetVersions drops what runs replaced that ended at before or earlier: it goes
 // with the checkpoints that had it. So does what such runs wrote on lines that the thread left.
-func forgetVersions(t *sqldb.Tx, thread, before int64) error {
+func ForgetVersions(t *sqldb.Tx, thread, before int64) error {
 	list, err := readVersions(t, `thread = $1 AND staged = -1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = CASE until_run WHEN -2 THEN run ELSE until_run END AND (r.ended_us = 0 OR r.ended_us > $2))`, thread, before)
 	for i := 0; i < len(list) && err == nil; i++ {
 		err = dropArtifact(t, list[i].key, list[i].blob)

@@ -1,4 +1,7 @@
-package store
+// Package idempotency remembers what requests with an Idempotency-Key have made. Package store and
+// those of nouns below it ask in the operation that makes something, so that of two requests one
+// makes it; the service makes the keys. It makes nothing itself.
+package idempotency
 
 import (
 	"bytes"
@@ -16,12 +19,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// requests are those with an Idempotency-Key.
-type requests struct{ *base }
+// Table is the requests with an Idempotency-Key.
+type Table struct{ db *sqldb.DB }
 
-// idempotencyKept is how long the outcome of a request with an Idempotency-Key
+// New has the requests of a database.
+func New(db *sqldb.DB) *Table { return &Table{db} }
+
+// kept is how long the outcome of a request with an Idempotency-Key
 // is remembered.
-const idempotencyKept = 24 * time.Hour
+const kept = 24 * time.Hour
 
 // Key is an Idempotency-Key with what it is bound to beside the tenant: what
 // kind of thing is made where, and the sum of the request. The zero Key is none.
@@ -61,24 +67,25 @@ var ErrKeyReused error = mapping.Errorf(mapping.Invalid, mapping.CodeKeyReused,
 
 // Remembered tells what an earlier request with the key made. Another request
 // under the same key is Invalid.
-func (s *requests) Remembered(ctx context.Context, k Key) (made string, ok bool, err error) {
+func (s *Table) Remembered(ctx context.Context, k Key) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil
 	}
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		made, ok, err = recallKey(t, scope.TenantOf(ctx), k)
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		made, ok, err = Recall(t, scope.TenantOf(ctx), k)
 		return err
 	})
 	return made, ok, err
 }
 
-func recallKey(t *sqldb.Tx, tenant string, k Key) (made string, ok bool, err error) {
+// Recall is Remembered within an operation.
+func Recall(t *sqldb.Tx, tenant string, k Key) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil
 	}
 	var sum []byte
 	err = t.Get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
-		column.In{tenant, k.Route, k.Text, t.Now - idempotencyKept.Microseconds()}, column.Out{sqldb.Unsealed(&sum, column.IdempotencySum, tenant, k.Route, k.Text), &made})
+		column.In{tenant, k.Route, k.Text, t.Now - kept.Microseconds()}, column.Out{sqldb.Unsealed(&sum, column.IdempotencySum, tenant, k.Route, k.Text), &made})
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
@@ -88,31 +95,31 @@ func recallKey(t *sqldb.Tx, tenant string, k Key) (made string, ok bool, err err
 	return made, err == nil, err
 }
 
-// claimKey notes what a request is about to make, in place of an expired note,
+// Claim notes what a request is about to make, in place of an expired note,
 // and returns "". Where there is a note of an earlier request it returns what
 // that one made. Of two requests at once one waits for the other.
-func claimKey(t *sqldb.Tx, tenant string, k Key, making string) (made string, err error) {
+func Claim(t *sqldb.Tx, tenant string, k Key, making string) (made string, err error) {
 	if k.Text == "" {
 		return "", nil
 	}
-	past := t.Now - idempotencyKept.Microseconds()
-	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, t.Sealed(nonNil(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), making, t.Now, past)
+	past := t.Now - kept.Microseconds()
+	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, t.Sealed(column.NotNull(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), making, t.Now, past)
 	if err != nil {
 		return "", err
 	}
 	if n == 1 {
 		return "", forgetKeys(t)
 	}
-	made, _, err = recallKey(t, tenant, k)
+	made, _, err = Recall(t, tenant, k)
 	return made, err
 }
 
-// rememberKey notes what a request made, in place of any earlier note.
-func rememberKey(t *sqldb.Tx, tenant string, k Key, made string) error {
+// Remember notes what a request made, in place of any earlier note.
+func Remember(t *sqldb.Tx, tenant string, k Key, made string) error {
 	if k.Text == "" {
 		return nil
 	}
-	if err := t.Put(noteKey, tenant, k.Route, k.Text, t.Sealed(nonNil(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), made, t.Now); err != nil {
+	if err := t.Put(noteKey, tenant, k.Route, k.Text, t.Sealed(column.NotNull(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), made, t.Now); err != nil {
 		return err
 	}
 	return forgetKeys(t)
@@ -122,23 +129,17 @@ const noteKey = `INSERT INTO idempotency (tenant, route, key_text, sum, made_id,
  ON CONFLICT (tenant, route, key_text) DO UPDATE SET sum = excluded.sum, made_id = excluded.made_id, created_us = excluded.created_us`
 
 func forgetKeys(t *sqldb.Tx) error {
-	return t.Put(`DELETE FROM idempotency WHERE created_us <= $1`, t.Now-idempotencyKept.Microseconds())
+	return t.Put(`DELETE FROM idempotency WHERE created_us <= $1`, t.Now-kept.Microseconds())
 }
 
 // CodeRepeated is what a change is refused with that the same request has made
 // before.
 const CodeRepeated = "repeated"
 
-func repeated(earlier string, err error) error {
+// Repeated refuses a change that an earlier request has made, unless finding that out has failed.
+func Repeated(earlier string, err error) error {
 	if err == nil {
 		err = mapping.Errorf(mapping.Conflict, CodeRepeated, "This request was sent before. It made %q.", earlier)
 	}
 	return err
-}
-
-func nonNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }

@@ -1,4 +1,7 @@
-package store
+// Package cron has the crons, which make runs by the clock. Package store has it as a part of Store,
+// which the service calls for clients, and the chore of crons for what is due. It makes no run and
+// reads no schedule.
+package cron
 
 import (
 	"cmp"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
@@ -18,11 +22,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// crons make runs by the clock.
-type crons struct {
-	*base
+// Table is the crons, which make runs by the clock.
+type Table struct {
+	base *record.Base
 	most int // of a tenant; 0: any number
 }
+
+// New has the crons of a database, up to most of each tenant (0: any number).
+func New(b *record.Base, most int) *Table { return &Table{b, most} }
 
 const cronColumns = `c.id, c.tenant, c.cron_id, c.owner, coalesce(h.thread_id, ''), c.agent, c.assistant_id, c.schedule, c.timezone, c.enabled, c.keep,
  c.metadata, c.payload, c.run, c.error, c.end_us, c.next_us, c.created_us, c.updated_us FROM crons c LEFT JOIN threads h ON h.id = c.thread`
@@ -43,10 +50,10 @@ func (r *cronRow) scan(scan func(...any) error) error {
 // CreateCron keeps a cron. Its thread, if it names one, must be there (NotFound),
 // and takes it along when it is deleted. A request with a key that came before
 // gets the cron it made.
-func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made mapping.Cron, err error) {
+func (s *Table) CreateCron(ctx context.Context, c mapping.Cron, key idempotency.Key) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if earlier, err := claimKey(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		if earlier, err := idempotency.Claim(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row cronRow
 				row, err = readCron(t, scope.ScopeFor(p), earlier)
@@ -64,26 +71,26 @@ func (s *crons) CreateCron(ctx context.Context, c mapping.Cron, key Key) (made m
 		made.UpdatedAt = made.CreatedAt
 		var thread int64
 		if c.ThreadID != "" {
-			if thread, err = threadKey(t, scope.ScopeFor(p), c.ThreadID); err != nil {
+			if thread, err = record.ThreadKey(t, scope.ScopeFor(p), c.ThreadID); err != nil {
 				return err
 			}
 		}
-		s.Due(t, record.DueCron)
+		s.base.Due(t, record.DueCron)
 		_, err := t.Exec(`INSERT INTO crons (tenant, cron_id, owner, thread, agent, assistant_id, schedule, timezone, enabled, keep, metadata, payload, run,
  error, end_us, next_us, created_us, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $16)`,
 			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, column.Number(made.Enabled), column.Number(made.Keep),
-			[]byte(made.Metadata), t.Sealed(made.Payload, column.CronPayload, made.Tenant, made.ID), t.Sealed(nonNil(made.Run), column.CronRun, made.Tenant, made.ID), column.Micros(made.End), column.Micros(made.Next), t.Now)
+			[]byte(made.Metadata), t.Sealed(made.Payload, column.CronPayload, made.Tenant, made.ID), t.Sealed(column.NotNull(made.Run), column.CronRun, made.Tenant, made.ID), column.Micros(made.End), column.Micros(made.Next), t.Now)
 		if err != nil {
 			return err
 		}
-		return s.Quotas.Added(t, quota.Crons, made.Tenant, made.Owner, 1)
+		return s.base.Quotas.Added(t, quota.Crons, made.Tenant, made.Owner, 1)
 	})
 	return made, err
 }
 
 // Cron finds a cron.
-func (s *crons) Cron(ctx context.Context, id string) (c mapping.Cron, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Table) Cron(ctx context.Context, id string) (c mapping.Cron, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scope.ScopeOf(ctx), id)
 		c = row.Cron
 		return err
@@ -102,8 +109,8 @@ func readCron(t *sqldb.Tx, sc scope.Scope, id string) (row cronRow, err error) {
 
 // UpdateCron replaces what can change of a cron: all but its ids, owner, thread
 // and agent.
-func (s *crons) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Table) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scope.ScopeOf(ctx), c.ID)
 		if err != nil {
 			return err
@@ -112,18 +119,18 @@ func (s *crons) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 		changed.Schedule, changed.Timezone, changed.Enabled, changed.Keep = c.Schedule, c.Timezone, c.Enabled, c.Keep
 		changed.Metadata, changed.Payload, changed.Run = column.Object(c.Metadata), column.Object(c.Payload), c.Run
 		changed.End, changed.Next, changed.UpdatedAt = column.TimeOf(column.Micros(c.End)), column.TimeOf(column.Micros(c.Next)), column.TimeOf(t.Now)
-		s.Due(t, record.DueCron)
+		s.base.Due(t, record.DueCron)
 		_, err = t.Exec(`UPDATE crons SET schedule = $2, timezone = $3, enabled = $4, keep = $5, metadata = $6, payload = $7, run = $8, end_us = $9,
  next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, column.Number(c.Enabled), column.Number(c.Keep),
-			[]byte(changed.Metadata), t.Sealed(changed.Payload, column.CronPayload, changed.Tenant, changed.ID), t.Sealed(nonNil(c.Run), column.CronRun, changed.Tenant, changed.ID), column.Micros(c.End), column.Micros(c.Next), t.Now)
+			[]byte(changed.Metadata), t.Sealed(changed.Payload, column.CronPayload, changed.Tenant, changed.ID), t.Sealed(column.NotNull(c.Run), column.CronRun, changed.Tenant, changed.ID), column.Micros(c.End), column.Micros(c.Next), t.Now)
 		return err
 	})
 	return changed, err
 }
 
 // DeleteCron removes a cron. Runs it has made stay.
-func (s *crons) DeleteCron(ctx context.Context, id string) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Table) DeleteCron(ctx context.Context, id string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -132,8 +139,8 @@ func (s *crons) DeleteCron(ctx context.Context, id string) error {
 	})
 }
 
-// CronQuery selects crons; empty fields select all.
-type CronQuery struct {
+// Query selects crons; empty fields select all.
+type Query struct {
 	Agent, Assistant, ThreadID string
 	Enabled                    *bool
 	Metadata                   json.RawMessage // containment
@@ -143,12 +150,12 @@ type CronQuery struct {
 }
 
 // Crons lists crons, and says how many there are on all pages.
-func (s *crons) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
+func (s *Table) Crons(ctx context.Context, q Query) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
 	keep := listing.Containing(q.Metadata)
 	sc := scope.ScopeOf(ctx)
 	where, args := sc.Crons(`c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3)`, sc.Tenant, q.Agent, q.Assistant)
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+cronColumns+` WHERE `+where+` ORDER BY c.id`, args, func(scan func(...any) error) error {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
@@ -172,7 +179,7 @@ func (s *crons) Crons(ctx context.Context, q CronQuery) (page []mapping.Cron, to
 	return all[from:to], len(all), nil
 }
 
-func (q CronQuery) order(a, b mapping.Cron) (n int) {
+func (q Query) order(a, b mapping.Cron) (n int) {
 	switch q.SortBy {
 	case "cron_id":
 		n = strings.Compare(a.ID, b.ID)
@@ -193,8 +200,8 @@ func (q CronQuery) order(a, b mapping.Cron) (n int) {
 
 // DueCrons lists crons whose tick is now or was missed, the longest due first,
 // and tells when the next one is (zero: none). All tenants.
-func (s *crons) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Table) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
@@ -214,8 +221,8 @@ func (s *crons) DueCrons(ctx context.Context, now time.Time, limit int) (list []
 // CronTicked moves a cron that DueCrons told on to its next tick (zero: none), and
 // notes why this one made no run, if it did not. One that was changed meanwhile
 // stays as it is.
-func (s *crons) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Table) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
 			c.Tenant, c.ID, column.Micros(c.Next), column.Micros(next), mapping.ToText(why))
 		return err
@@ -223,10 +230,10 @@ func (s *crons) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, 
 }
 
 // CronsChanged rings when a cron was made or changed. It has one listener.
-func (s *crons) CronsChanged() <-chan struct{} { return s.Bells.CronBell }
+func (s *Table) CronsChanged() <-chan struct{} { return s.base.Bells.CronBell }
 
 // roomForCron refuses one cron too many of a tenant: each makes runs for ever.
-func (s *crons) roomForCron(t *sqldb.Tx, tenant string) error {
+func (s *Table) roomForCron(t *sqldb.Tx, tenant string) error {
 	if s.most == 0 {
 		return nil
 	}

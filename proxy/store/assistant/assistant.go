@@ -1,4 +1,7 @@
-package store
+// Package assistant has the assistants that clients make, with their versions, and what is remembered
+// of the configured agents that assistants are over. Package store has both as parts of Store, and the
+// service's directory asks them. It asks no agent.
+package assistant
 
 import (
 	"context"
@@ -14,8 +17,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// assistants are those that clients make.
-type assistants struct{ *base }
+// Table is the assistants that clients make.
+type Table struct{ db *sqldb.DB }
+
+// New has the assistants of a database.
+func New(db *sqldb.DB) *Table { return &Table{db} }
 
 // An assistant's versions are kept whole; the row of the assistant repeats the
 // current one, so that runs are made with one read.
@@ -66,9 +72,9 @@ func (r *assistantRow) read(body []byte) error {
 
 // CreateAssistant keeps an assistant as its version 1. One that is there with the
 // same id is Conflict assistant_exists, or is returned as it is (made: false).
-func (s *assistants) CreateAssistant(ctx context.Context, a mapping.Assistant, orGet bool) (kept mapping.Assistant, made bool, err error) {
+func (s *Table) CreateAssistant(ctx context.Context, a mapping.Assistant, orGet bool) (kept mapping.Assistant, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		kept, made = a, true
 		kept.Tenant, kept.Owner, kept.Version = p.Tenant, p.ID, 1
 		kept.CreatedAt = column.TimeOf(t.Now)
@@ -103,8 +109,8 @@ func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
 }
 
 // Assistant finds an assistant that was made; configured ones are not here.
-func (s *assistants) Assistant(ctx context.Context, id string) (a mapping.Assistant, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Table) Assistant(ctx context.Context, id string) (a mapping.Assistant, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
 		a = row.Assistant
 		return err
@@ -137,8 +143,8 @@ func holdAssistant(t *sqldb.Tx, sc scope.Scope, id string) (row assistantRow, er
 
 // UpdateAssistant makes a further version of what change makes of the current
 // one, and makes that current. change may be called more than once.
-func (s *assistants) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Table) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -168,8 +174,8 @@ func setVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []by
 }
 
 // SetAssistantVersion makes an earlier version, or a later one, current again.
-func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Table) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
+	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -194,10 +200,10 @@ func (s *assistants) SetAssistantVersion(ctx context.Context, id string, version
 
 // AssistantVersions lists the versions of an assistant that are over agents the
 // principal may use, newest first; the times of each are when it was made.
-func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
+func (s *Table) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
 	keep, pick := listing.Containing(metadata), listing.Picker{Limit: limit, Offset: offset}
 	may := mapping.PrincipalOf(ctx).May
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -222,8 +228,8 @@ func (s *assistants) AssistantVersions(ctx context.Context, id string, metadata 
 }
 
 // Assistants are all that the principal sees, oldest first.
-func (s *assistants) Assistants(ctx context.Context) (list []mapping.Assistant, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Table) Assistants(ctx context.Context) (list []mapping.Assistant, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
 		where, args := sc.Assistants(`a.tenant = $1`, sc.Tenant)
 		return t.Each(`SELECT `+assistantColumns+` WHERE `+where+` ORDER BY a.id`, args, func(scan func(...any) error) error {
@@ -238,8 +244,8 @@ func (s *assistants) Assistants(ctx context.Context) (list []mapping.Assistant, 
 
 // DeleteAssistant removes an assistant with its versions and crons. Runs it has
 // made stay.
-func (s *assistants) DeleteAssistant(ctx context.Context, id string) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Table) DeleteAssistant(ctx context.Context, id string) error {
+	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-package store
+package artifact
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -23,10 +24,10 @@ const pastColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_
  COALESCE(r.run_id, ''), a.staged = 0, a.until_run FROM artifacts a JOIN threads h ON h.id = a.thread LEFT JOIN runs r ON r.id = a.run`
 
 // FileVersions lists what is kept of a thread's files, by path, the visible version first and then the newest.
-func (s *artifacts) FileVersions(ctx context.Context, threadID string) (list []FileVersion, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+func (s *Table) FileVersions(ctx context.Context, threadID string) (list []FileVersion, err error) {
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		thread, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -48,10 +49,10 @@ func scanVersion(scan func(...any) error) (v FileVersion, blob int64, err error)
 }
 
 // OpenFileVersion reads one of FileVersions by its key. A key that the thread does not have is NotFound.
-func (s *artifacts) OpenFileVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadCloser, err error) {
+func (s *Table) OpenFileVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadCloser, err error) {
 	var blob int64
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
-		thread, err := threadKey(t, scope.ScopeOf(ctx), threadID)
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
+		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -68,5 +69,5 @@ func (s *artifacts) OpenFileVersion(ctx context.Context, threadID string, key in
 	if err != nil {
 		return v, nil, err
 	}
-	return v, io.NopCloser(&chunks{ctx: ctx, db: s.DB, key: v.Key, blob: blob, sum: v.Sum, left: v.Size}), nil
+	return v, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: v.Key, blob: blob, sum: v.Sum, left: v.Size}), nil
 }

@@ -1,4 +1,7 @@
-package store
+// Package outbox has the completion hooks that are to be delivered, until a while after they were.
+// Package store adds one with the end of its run, and has the rest as a part of Store, which the
+// sender of webhooks calls. It calls no URL.
+package outbox
 
 import (
 	"context"
@@ -11,8 +14,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// outbox has the completion hooks that are to be delivered.
-type outbox struct{ *base }
+// Table is the completion hooks that are to be delivered.
+type Table struct{ base *record.Base }
+
+// New is the outbox of a database.
+func New(b *record.Base) *Table { return &Table{b} }
 
 // Webhook is a row to be written to the outbox.
 type Webhook struct {
@@ -38,31 +44,31 @@ type Delivery struct {
 // Dead reports whether the delivery was given up.
 func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
-// hook writes the outbox row of an ending run. The doorbell is rung once it is
+// Add writes the outbox row of an ending run. The doorbell is rung once it is
 // committed.
-func (s *base) hook(t *sqldb.Tx, at record.RunKey, runID string, w *Webhook) error {
+func Add(b *record.Base, t *sqldb.Tx, at record.RunKey, runID string, w *Webhook) error {
 	if w == nil {
 		return nil
 	}
 	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
- SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.Run, runID, w.URL, t.Sealed(nonNil(w.Body), column.OutboxBody, runID), t.Now)
-	s.Due(t, record.DueWebhook)
+ SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.Run, runID, w.URL, t.Sealed(column.NotNull(w.Body), column.OutboxBody, runID), t.Now)
+	b.Due(t, record.DueWebhook)
 	return err
 }
 
 // Outbox rings when there may be something new to deliver. It has one listener.
-func (s *outbox) Outbox() <-chan struct{} { return s.Bells.WebhookBell }
+func (s *Table) Outbox() <-chan struct{} { return s.base.Bells.WebhookBell }
 
 // ClaimDeliveries takes up to limit due deliveries that accept (nil: all) wants,
 // the longest due first: each is due again after lease, should this process not
 // come back to it, and counts as attempted. wait is how long it is until the next
 // one is due (0: none, or those that accept left). All tenants.
-func (s *outbox) ClaimDeliveries(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
+func (s *Table) ClaimDeliveries(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
 	keys, wait, err := s.dueDeliveries(ctx, limit, accept)
 	if err != nil || len(keys) == 0 {
 		return nil, wait, err
 	}
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		list = list[:0]
 		for _, key := range keys {
 			d := Delivery{key: key}
@@ -81,8 +87,8 @@ func (s *outbox) ClaimDeliveries(ctx context.Context, limit int, lease time.Dura
 }
 
 // dueDeliveries looks without the writer.
-func (s *outbox) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Table) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
 			var key, due int64
 			var url string
@@ -114,28 +120,28 @@ func (d *Delivery) scan(scan func(...any) error) error {
 }
 
 // Delivered notes a success. The body goes: nobody needs it again.
-func (s *outbox) Delivered(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.DB.Now(), []byte{})
+func (s *Table) Delivered(ctx context.Context, d Delivery) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now(), []byte{})
 }
 
 // DeliveryFailed notes a failed attempt and why; the next one is due after wait.
-func (s *outbox) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.DB.Now()+wait.Microseconds(), mapping.ToText(why))
+func (s *Table) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now()+wait.Microseconds(), mapping.ToText(why))
 }
 
 // DeliveryDead gives a delivery up. Its row stays, with the reason, for a while
 // (SweepOutbox).
-func (s *outbox) DeliveryDead(ctx context.Context, d Delivery, why string) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.DB.Now(), mapping.ToText(why))
+func (s *Table) DeliveryDead(ctx context.Context, d Delivery, why string) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now(), mapping.ToText(why))
 }
 
 // DeliveryReturned gives a claimed delivery back as if it had not been tried.
-func (s *outbox) DeliveryReturned(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.DB.Now(), d.Attempts)
+func (s *Table) DeliveryReturned(ctx context.Context, d Delivery) error {
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.base.DB.Now(), d.Attempts)
 }
 
-func (s *outbox) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Table) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(text, append(column.In{d.key}, args...)...)
 		return err
 	})
@@ -143,8 +149,8 @@ func (s *outbox) settleDelivery(ctx context.Context, text string, d Delivery, ar
 
 // Deliveries lists the caller's deliveries, the newest first, of one run when
 // runID is set; those of a run that was deleted too. limit 0: all.
-func (s *outbox) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Table) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
  WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, column.In{scope.TenantOf(ctx), runID, column.LimitOf(limit)}, func(scan func(...any) error) error {
 			var d Delivery
@@ -158,8 +164,8 @@ func (s *outbox) Deliveries(ctx context.Context, runID string, limit int) (list 
 
 // SweepOutbox removes deliveries that succeeded longer than delivered ago, and
 // those that were given up longer than dead ago. All tenants.
-func (s *outbox) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Table) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
 			t.Now-delivered.Microseconds(), t.Now-dead.Microseconds())
 		return err

@@ -1,4 +1,7 @@
-package store
+// Package rate counts what keys and tenants use of their rates, where several bridges share a database.
+// Package store has it as a part of Store, and package limit asks that. It does not know how high a
+// rate is.
+package rate
 
 import (
 	"context"
@@ -6,13 +9,15 @@ import (
 	"errors"
 	"time"
 
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// rates are shared by the bridges of one database: see limit.Ledger. They belong to no tenant.
-type rates struct{ *base }
+// Table is the rates that are shared by the bridges of one database: see limit.Ledger. They belong to no tenant.
+type Table struct{ db *sqldb.DB }
+
+// New has the rates of a database.
+func New(db *sqldb.DB) *Table { return &Table{db} }
 
 // setBack is by how many microseconds a line is used up beyond the present where the clock was set back. Operations
 // that end in another order than they began are much closer.
@@ -22,12 +27,12 @@ const setBack = 60_000_000
 // it is not zero, is how long it will be too short; then nothing was taken. A cost below zero gives back. A row
 // has the moment up to which its line is used up, and one that is not there has a whole line. What was taken may be
 // lost with the machine. Where the clock was set back, the line is empty and grows from now on.
-func (s *rates) TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
+func (s *Table) TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
 	lost, long := cost.Microseconds(), span.Microseconds()
 	if cost >= 0 {
 		lost = max(1, lost)
 	}
-	err = s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		wait = 0
 		if _, err := t.Exec(`INSERT INTO rates (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Now-long); err != nil {
 			return err
@@ -55,8 +60,8 @@ func (s *rates) TakeRate(ctx context.Context, name string, cost, span time.Durat
 }
 
 // RateLeft is how long a line is.
-func (s *rates) RateLeft(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Table) RateLeft(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		used := t.Now - span.Microseconds()
 		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, column.In{name}, column.Out{&used})
 		if errors.Is(err, sql.ErrNoRows) {
@@ -66,15 +71,4 @@ func (s *rates) RateLeft(ctx context.Context, name string, span time.Duration) (
 		return err
 	})
 	return left, err
-}
-
-// Usage is how much there is of what a quota counts, of the principal's key or of its tenant.
-func (s *rates) Usage(ctx context.Context, limit, of string, who mapping.Principal) (int64, error) {
-	return s.Quotas.Usage(ctx, s.DB, limit, of, who.Tenant, who.ID)
-}
-
-// CountAnew has what quotas count be counted anew when it is next added to: what was added while none
-// held was not counted. It belongs to no tenant.
-func (s *rates) CountAnew(ctx context.Context) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return t.Put(`DELETE FROM quota_counts`) })
 }

@@ -1,4 +1,4 @@
-package store
+package artifact
 
 import (
 	"crypto/sha256"
@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -17,24 +18,17 @@ import (
 // the states of that line name it.
 const otherLine = -2
 
-// changeLine brings the files of a thread from one line of its history to another: those
-// that the states differ in, and those that messages brought which only one of them has.
-// What a client uploaded is of no line, and stays.
-func (s *base) changeLine(t *sqldb.Tx, thread int64, from, to checkpointPos) error {
-	var some bool
-	err := t.Get(`SELECT EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged <> 1)`, column.In{thread}, column.Out{&some})
-	if err != nil || !some {
-		return err
-	}
-	was, err := foldAt(t, thread, from)
-	if err != nil {
-		return err
-	}
-	now, err := foldAt(t, thread, to)
-	if err != nil {
-		return err
-	}
-	l := lineChange{Tx: t, s: s, thread: thread, now: now}
+// Some reports whether a thread has files that ChangeLine may change.
+func Some(t *sqldb.Tx, thread int64) (some bool, err error) {
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged <> 1)`, column.In{thread}, column.Out{&some})
+	return some, err
+}
+
+// ChangeLine brings the files of a thread from one line of its history to another, by the
+// state where each ends: those that the states differ in, and those that messages brought
+// which only one of them has. What a client uploaded is of no line, and stays.
+func ChangeLine(quotas *quota.Keeper, t *sqldb.Tx, thread int64, was, now *state.Fold) error {
+	l := lineChange{Tx: t, quotas: quotas, thread: thread, now: now}
 	if err := l.stated(was); err != nil {
 		return err
 	}
@@ -44,7 +38,7 @@ func (s *base) changeLine(t *sqldb.Tx, thread int64, from, to checkpointPos) err
 // lineChange is one change of a thread's files to those of another line.
 type lineChange struct {
 	*sqldb.Tx
-	s      *base
+	quotas *quota.Keeper
 	thread int64
 	now    *state.Fold
 }
@@ -84,7 +78,7 @@ func (l lineChange) put(f rule.File) error {
 	if f.Reference != "" {
 		return nil // its bytes are gone with their history
 	}
-	_, err = l.s.writeFile(l.Tx, l.thread, byUpdate, FileWrite{Content: f.Content, Artifact: mapping.Artifact{Path: f.Path, MIMEType: f.MIMEType}})
+	_, err = writeFile(l.quotas, l.Tx, l.thread, ByUpdate, FileWrite{Content: f.Content, Artifact: mapping.Artifact{Path: f.Path, MIMEType: f.MIMEType}})
 	return err
 }
 

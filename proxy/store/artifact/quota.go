@@ -1,4 +1,4 @@
-package store
+package artifact
 
 import (
 	"errors"
@@ -10,17 +10,17 @@ import (
 
 // addedFiles counts a file of a thread for the key that made the thread, or refuses it. There was one
 // at its path already where there is true.
-func (s *base) addedFiles(t *sqldb.Tx, thread int64, there bool, size int64) error {
-	return s.countFiles(t, thread, there, size, s.Quotas.Added)
+func addedFiles(quotas *quota.Keeper, t *sqldb.Tx, thread int64, there bool, size int64) error {
+	return countFiles(t, thread, there, size, quotas.Added)
 }
 
 // notedFiles counts a file that a run's state brings, and refuses none: what the agent did is done, and
 // the log would not go on without it.
-func (s *base) notedFiles(t *sqldb.Tx, thread int64, there bool, size int64) error {
-	return s.countFiles(t, thread, there, size, s.Quotas.Noted)
+func notedFiles(quotas *quota.Keeper, t *sqldb.Tx, thread int64, there bool, size int64) error {
+	return countFiles(t, thread, there, size, quotas.Noted)
 }
 
-func (s *base) countFiles(t *sqldb.Tx, thread int64, there bool, size int64, count func(t *sqldb.Tx, limit, tenant, owner string, n int64) error) error {
+func countFiles(t *sqldb.Tx, thread int64, there bool, size int64, count func(t *sqldb.Tx, limit, tenant, owner string, n int64) error) error {
 	var tenant, owner string
 	if err := t.Get(`SELECT tenant, owner FROM threads WHERE id = $1`, column.In{thread}, column.Out{&tenant, &owner}); err != nil {
 		return err

@@ -1,0 +1,44 @@
+package record
+
+import (
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/scope"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// ThreadKey finds the key of a thread's row.
+func ThreadKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
+	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
+	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, column.Out{&key})
+	return key, NoThread(err, id)
+}
+
+// LockThread keeps other operations away from a thread until this one is over. What
+// decides about a thread and its runs is read after it. The row of a thread's
+// numbers stands for the thread; it is taken before rows of runs in each
+// operation, so that none waits in a circle. A single writer needs none of that.
+func LockThread(t *sqldb.Tx, thread int64) error {
+	if !t.Shared() {
+		return nil
+	}
+	return t.Put(`SELECT 1 FROM thread_seq WHERE thread = $1 FOR UPDATE`, thread)
+}
+
+// LockThreadNamed is LockThread of a thread whose key is not known, and is read next. One that is
+// not there is no error.
+func LockThreadNamed(t *sqldb.Tx, tenant, id string) error {
+	if !t.Shared() {
+		return nil
+	}
+	return t.Put(`SELECT 1 FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE h.tenant = $1 AND h.thread_id = $2 FOR UPDATE OF q`, tenant, id)
+}
+
+// DeleteAll runs statements that each remove what hangs on one row, by the key of that row.
+func DeleteAll(t *sqldb.Tx, key int64, parts []string) error {
+	for _, text := range parts {
+		if err := t.Put(text, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
