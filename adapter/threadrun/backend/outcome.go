@@ -47,7 +47,7 @@ func (o *outcome) tellAsTold() error {
 // verdict is how the run stands by the thread's state, or by its own status. A run that
 // ended in error is a runError.
 func (o *outcome) verdict(st stateWire) (verdict, error) {
-	open := len(questions(st, anyQuestion)) > 0
+	open := asks(st)
 	if o.ours(st) && (len(st.Next) == 0 || o.frames.told.paused || open) {
 		return hasEnded, nil
 	}
@@ -107,7 +107,7 @@ func (o *outcome) ask() (runWire, error) {
 // saidNothing reports whether the run was a lockstep one that did a step without any
 // output: that is none, and the next one is asked for at once.
 func (o *outcome) saidNothing(st stateWire, how verdict) bool {
-	return o.t.OneStep && how != wasCancelled && o.frames.told.outputs == 0 && len(st.Next) > 0 && len(questions(st, anyQuestion)) == 0
+	return o.t.OneStep && how != wasCancelled && o.frames.told.outputs == 0 && len(st.Next) > 0 && !asks(st)
 }
 
 // skipStep passes over a step without output.

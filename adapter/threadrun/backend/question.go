@@ -20,26 +20,18 @@ func (tr *translator) question(head mapping.Head, raw json.RawMessage) error {
 	if len(list) == 0 {
 		return tr.stoppedAtNode("updates", head, objectOf([]rawjson.Member{{Name: interruptKey, Value: raw}}))
 	}
-	for i := range list {
-		head.Interrupts = append(head.Interrupts, tr.interrupt(list[i], i))
+	for _, w := range list {
+		q := tr.asks(w)
+		head.Interrupts, tr.told.asked = append(head.Interrupts, q), append(tr.told.asked, q)
 	}
-	tr.told.asked = append(tr.told.asked, head.Interrupts...)
 	tr.told.tellEnd()
 	tr.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: head})
 	return nil
 }
 
-func (tr *translator) interrupt(w interruptWire, i int) mapping.Interrupt {
-	id := cmp.Or(w.ID, w.OldID)
-	if id == "" {
-		id = mapping.InterruptID(tr.t.Run.ID, len(tr.told.asked)+i)
-	}
-	return w.question(id, tr.askers[id])
-}
-
-// question is the wire's question of a state task, which may not be known.
-func (w interruptWire) question(id, task string) mapping.Interrupt {
-	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: task, NS: w.NS, When: w.When, Schema: w.Schema}
+func (tr *translator) asks(w interruptWire) mapping.Interrupt {
+	id := cmp.Or(w.id(), mapping.InterruptID(tr.t.Run.ID, len(tr.told.asked)))
+	return w.question(id, tr.askers[w.id()])
 }
 
 // stoppedAtNode is a frame that says that the graph was stopped at a node,
@@ -63,7 +55,9 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 		return
 	}
 	for _, w := range task.Interrupts {
-		tr.askers[cmp.Or(w.ID, w.OldID)] = task.ID
+		if id := w.id(); id != "" {
+			tr.askers[id] = task.ID
+		}
 	}
 }
 
