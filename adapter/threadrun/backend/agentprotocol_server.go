@@ -240,6 +240,9 @@ func (p *plain) tell(res plainResult) error {
 	if err != nil {
 		return err
 	}
+	if err := p.frames.tellHeld(out.Interrupts); err != nil {
+		return err
+	}
 	return p.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
 }
 

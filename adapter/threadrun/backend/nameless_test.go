@@ -106,3 +106,18 @@ func TestAnswerToAQuestionWithoutAnID(t *testing.T) {
 		}
 	}
 }
+
+// TestQuestionOfAPlainServer: it is asked in an event, once, and the run ends with it, by whatever the server tells it.
+func TestQuestionOfAPlainServer(t *testing.T) {
+	t.Parallel()
+	const frame = `event: updates` + "\n" + `data: {"__interrupt__":[{"value":"Which?"}]}` + "\n\n"
+	for name, stream := range map[string]string{"a frame": plainStream + frame, "the result": plainStream, "no stream": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr, _ := plainRun(t, &plainAgent{stream: stream, status: "interrupted", asks: `{"value":"Which?"}`})
+			if event, end := onlyQuestion(t, tr), tr.End().Interrupts; len(end) != 1 || end[0].ID != event.ID || !end[0].Nameless || string(event.Value) != `"Which?"` {
+				t.Errorf("asked as %+v, the run ends with %+v", event, end)
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -66,4 +67,24 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 func (tr *translator) hold(ev mapping.Event) {
 	ev.Head.UpstreamID, ev.WithEnd = "", true // a stream that breaks is gone back to behind what was logged
 	tr.told.held = append(tr.told.held, ev)
+}
+
+// tellHeld yields what was held back, and then the questions that the run ends with and no frame of the
+// root has asked, as those of a subgraph.
+func (tr *translator) tellHeld(open []mapping.Interrupt) error {
+	asked := map[string]bool{}
+	for _, in := range tr.told.asked {
+		asked[in.ID] = true
+	}
+	rest := slices.DeleteFunc(slices.Clone(open), func(in mapping.Interrupt) bool { return asked[in.ID] })
+	if len(rest) > 0 {
+		tr.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: rest}})
+	}
+	for _, ev := range tr.told.held {
+		if err := tr.emit(ev); err != nil {
+			return err
+		}
+	}
+	tr.told.held = nil
+	return nil
 }
