@@ -46,11 +46,11 @@ export function peer(name, script, ...args) {
 
 /**
  * Starts a program and waits for a line that begins like this; gives the rest of the line. With the option detached the
- * program is stopped with all that it started: npm leaves its script behind.
+ * program is stopped with all that it started: npm leaves its script behind. patience is in milliseconds.
  */
-export async function program(name, begin, command, args, options) {
+export async function program(name, begin, command, args, { patience = 90_000, ...options } = {}) {
   const child = launch(name, command, args, options);
-  const deadline = Date.now() + 90_000;
+  const deadline = Date.now() + patience;
   while (Date.now() < deadline) {
     if (child.exitCode != null || child.signalCode != null) throw died(child);
     const line = child.tail.find((l) => l.startsWith(begin));

@@ -290,6 +290,8 @@ type Interrupt struct {
 	// Run is the run that asked: of an open question of a thread. It is noted with the end of
 	// that run; events do not have it, nor the threads of older versions.
 	Run string `json:"run,omitempty"`
+	// Nameless: the agent gave the question no id. ID is the bridge's own, which the agent is not told.
+	Nameless bool `json:"nameless,omitempty"`
 }
 
 // Link is what an agent calls a thread or task of ours, and how far both

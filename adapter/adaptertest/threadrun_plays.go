@@ -1,5 +1,7 @@
 package adaptertest
 
+import "strings"
+
 // The plays below were written down from what version 1.4.6 of the JavaScript
 // LangGraph server sends, shortened to what matters.
 
@@ -10,7 +12,9 @@ const (
 	two    = `{"content":"thinking <b>","id":"run-2",` + ai
 	three  = `{"content":"the answer is 42","id":"run-3",` + ai
 	card   = `[{"action_request":{"action":"send_mail","args":{"to":"team"}},"config":{"allow_accept":true,"allow_edit":true,"allow_respond":true,"allow_ignore":false},"description":"Send this mail?"}]`
-	asking = `[{"id":"74462228383d847ecfda1c079720e8fc","value":` + card + `}]`
+	asking = `[{` + askingID + `"value":` + card + `}]`
+
+	askingID = `"id":"74462228383d847ecfda1c079720e8fc",`
 )
 
 // stateAnswer is GET /threads/{thread_id}/state.
@@ -80,6 +84,17 @@ func AskPlay() ThreadPlay {
 		State: stateAnswer(messages(human, one), `["ask"]`,
 			`[{"id":"9c13467e-8232-5a36-b4fe-229eaaaa75aa","name":"ask","error":null,"interrupts":`+asking+`,"path":["__pregel_pull","ask"],"checkpoint":null,"state":null,"result":null}]`, "1"),
 	}
+}
+
+// NamelessPlay asks as AskPlay, without ids: servers before LangGraph 0.4 give their questions none.
+func NamelessPlay() ThreadPlay {
+	play := AskPlay()
+	nameless := strings.NewReplacer(askingID, "")
+	for i, f := range play.Frames {
+		play.Frames[i] = nameless.Replace(f)
+	}
+	play.State = nameless.Replace(play.State)
+	return play
 }
 
 // FailPlay makes one output and then fails in node "break".

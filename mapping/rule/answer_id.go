@@ -23,11 +23,27 @@ func CheckAnswer(resume json.RawMessage, open []mapping.Interrupt) error {
 	case "", "null", "false", "0", `""`:
 		return nil
 	}
-	nameless := slices.ContainsFunc(open, func(in mapping.Interrupt) bool { return in.ID == "" })
-	if nameless || len(Named(resume, open)) > 0 {
+	switch named := Named(resume, open); {
+	case len(named) > 0:
+		return inOrder(named, open)
+	case slices.ContainsFunc(open, isNameless):
 		return nil
 	}
 	return WhichQuestion(open)
+}
+
+// isNameless reports whether the agent gave a question no id; those of older versions
+// have none at all.
+func isNameless(in mapping.Interrupt) bool { return in.Nameless || in.ID == "" }
+
+// inOrder refuses answers to questions without ids of their own, but one to the first of
+// them: an agent that is told no id gives the answer to whichever question comes first.
+func inOrder(named, open []mapping.Interrupt) error {
+	first := slices.IndexFunc(open, isNameless)
+	if first < 0 || !slices.ContainsFunc(named, isNameless) || len(named) == 1 && named[0].ID == open[first].ID {
+		return nil
+	}
+	return invalidAnswer(open, "The agent gives its questions no ids of its own, so that they are answered one at a time, in the order that they were asked. Answer %s first.", open[first].ID)
 }
 
 // WhichQuestion refuses an answer that names none of several open questions.

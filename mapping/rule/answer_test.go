@@ -47,6 +47,25 @@ func TestCheckAnswer(t *testing.T) {
 	}
 }
 
+// TestCheckAnswerToNameless: an agent that is told no id gives an answer to the question that comes first.
+func TestCheckAnswerToNameless(t *testing.T) {
+	t.Parallel()
+	const one, two = "11111111111111111111111111111111", "22222222222222222222222222222222"
+	open := []mapping.Interrupt{{ID: one, Nameless: true}, {ID: two, Nameless: true}}
+	for answer, taken := range map[string]bool{
+		`"yes"`: true, `null`: true, `{"` + one + `":"yes"}`: true,
+		`{"` + two + `":"yes"}`: false, `{"` + one + `":1,"` + two + `":2}`: false,
+	} {
+		err := CheckAnswer(json.RawMessage(answer), open)
+		if (err == nil) != taken {
+			t.Errorf("%s: %v", answer, err)
+		}
+		if e := mapping.Classify(err); !taken && (e.Class != mapping.Invalid || !strings.Contains(e.Message, "Answer "+one+" first.")) {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
 // asked is a question as an agent of the kind asks it.
 func asked(id string, ask mapping.Approval, tool string) mapping.Interrupt {
 	info := mapping.StepInfo{Output: asRaw(`"out"`), Additional: asRaw(`{"use_tool":{"name":"` + tool + `","arguments":{"question":"Which?"}}}`)}

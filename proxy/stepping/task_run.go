@@ -83,7 +83,7 @@ func (p *stepRequest) resume(question []mapping.Interrupt, text string) json.Raw
 	if spelled := p.spelled(); spelled != nil {
 		return spelled
 	}
-	if len(question) == 1 {
+	if len(question) == 1 || question[0].Nameless { // the agent asks the next one again
 		return rule.ResumeFor(question[0], text)
 	}
 	answers := make(map[string]json.RawMessage, len(question))

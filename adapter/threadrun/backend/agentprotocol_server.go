@@ -240,6 +240,9 @@ func (p *plain) tell(res plainResult) error {
 	if err != nil {
 		return err
 	}
+	if err := p.frames.tellHeld(out.Interrupts); err != nil {
+		return err
+	}
 	return p.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
 }
 
@@ -248,9 +251,9 @@ func (p *plain) outcome(res plainResult) (mapping.Outcome, error) {
 	case "success":
 		return mapping.Outcome{Status: mapping.RunSuccess}, nil
 	case "interrupted":
-		out := mapping.Outcome{Status: mapping.RunInterrupted}
-		for i, w := range res.Interrupts {
-			out.Interrupts = append(out.Interrupts, p.frames.interrupt(w, i))
+		out, names := mapping.Outcome{Status: mapping.RunInterrupted}, p.frames.namer()
+		for _, w := range res.Interrupts {
+			out.Interrupts = append(out.Interrupts, w.question(names.id(w), p.frames.askers[w.id()]))
 		}
 		return out, nil
 	case "error":

@@ -19,6 +19,7 @@ type plainAgent struct {
 	cut    bool   // the stream breaks after its frames
 	status string // of the run
 	fault  string // its error
+	asks   string // its questions
 
 	mu    sync.Mutex
 	runs  int
@@ -27,7 +28,7 @@ type plainAgent struct {
 }
 
 func (a *plainAgent) result() string {
-	return `{"run":` + a.run() + `,"values":{"messages":[{"type":"human","content":"hi","id":"h"},{"type":"ai","content":"hello","id":"a"}]},"messages":[]}`
+	return `{"run":` + a.run() + `,"values":{"messages":[{"type":"human","content":"hi","id":"h"},{"type":"ai","content":"hello","id":"a"}]},"messages":[],"interrupts":[` + a.asks + `]}`
 }
 
 func (a *plainAgent) run() string {

@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -9,14 +8,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// anyQuestion takes all questions of a state that may be open.
-func anyQuestion(string) bool { return true }
+// asks reports whether a state has questions that may be open.
+func asks(st stateWire) bool {
+	return len(questions(st, interruptWire.id, func(string) bool { return true })) > 0
+}
 
 // questions are the open questions of a state, with the state tasks that ask. LangGraph leaves a question
 // that was answered in the state as long as others of the same superstep are open (prepare_state_snapshot in
 // pregel): next does not name the node of its state task any more, or, where several are of one node
-// (Send), not as often. Of the questions of such a node asked says which are open.
-func questions(st stateWire, asked func(id string) bool) []mapping.Interrupt {
+// (Send), not as often. Of the questions of such a node asked says which are open, by the ids that id gives.
+func questions(st stateWire, id func(interruptWire) string, asked func(id string) bool) []mapping.Interrupt {
 	var tasks []taskWire
 	if json.Unmarshal(st.Tasks, &tasks) != nil {
 		return nil
@@ -25,8 +26,8 @@ func questions(st stateWire, asked func(id string) bool) []mapping.Interrupt {
 	for _, t := range tasks {
 		come, all := comeNext(st, tasks, t.Name)
 		for _, w := range t.Interrupts {
-			if id := cmp.Or(w.ID, w.OldID); come >= all || asked(id) {
-				list = append(list, w.question(id, t.ID))
+			if name := id(w); come >= all || asked(name) {
+				list = append(list, w.question(name, t.ID))
 			}
 		}
 	}
@@ -53,7 +54,9 @@ func comeNext(st stateWire, tasks []taskWire, node string) (come, all int) {
 }
 
 // open are the open questions of the state that the run has ended with.
-func (o *outcome) open(st stateWire) []mapping.Interrupt { return questions(st, o.isOpen) }
+func (o *outcome) open(st stateWire) []mapping.Interrupt {
+	return questions(st, o.frames.namer().id, o.isOpen)
+}
 
 // isOpen reports whether a question is open by what is known beside the state: the run has asked it, or it
 // was open before and the run did not answer it.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"slices"
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
@@ -47,7 +46,7 @@ func (o *outcome) tellAsTold() error {
 // verdict is how the run stands by the thread's state, or by its own status. A run that
 // ended in error is a runError.
 func (o *outcome) verdict(st stateWire) (verdict, error) {
-	open := len(questions(st, anyQuestion)) > 0
+	open := asks(st)
 	if o.ours(st) && (len(st.Next) == 0 || o.frames.told.paused || open) {
 		return hasEnded, nil
 	}
@@ -107,7 +106,7 @@ func (o *outcome) ask() (runWire, error) {
 // saidNothing reports whether the run was a lockstep one that did a step without any
 // output: that is none, and the next one is asked for at once.
 func (o *outcome) saidNothing(st stateWire, how verdict) bool {
-	return o.t.OneStep && how != wasCancelled && o.frames.told.outputs == 0 && len(st.Next) > 0 && len(questions(st, anyQuestion)) == 0
+	return o.t.OneStep && how != wasCancelled && o.frames.told.outputs == 0 && len(st.Next) > 0 && !asks(st)
 }
 
 // skipStep passes over a step without output.
@@ -127,7 +126,7 @@ func (o *outcome) tell(st stateWire, how verdict) error {
 	if err := o.settleState(st); err != nil {
 		return err
 	}
-	if err := o.tellHeld(slices.Clone(open)); err != nil {
+	if err := o.frames.tellHeld(open); err != nil {
 		return err
 	}
 	o.link.RemoteCheckpoint, o.link.RemoteMark = st.head(), ""
@@ -166,25 +165,5 @@ func (o *outcome) settleState(st stateWire) error {
 	case o.stream.rejoined:
 		return o.emit(mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: st.Values})
 	}
-	return nil
-}
-
-// tellHeld yields what was held back, and then the questions of the state that no frame of the
-// root has asked, as those of a subgraph.
-func (o *outcome) tellHeld(open []mapping.Interrupt) error {
-	asked := map[string]bool{}
-	for _, in := range o.frames.told.asked {
-		asked[in.ID] = true
-	}
-	rest := slices.DeleteFunc(open, func(in mapping.Interrupt) bool { return asked[in.ID] })
-	if len(rest) > 0 {
-		o.frames.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: rest}})
-	}
-	for _, ev := range o.frames.told.held {
-		if err := o.emit(ev); err != nil {
-			return err
-		}
-	}
-	o.frames.told.held = nil
 	return nil
 }

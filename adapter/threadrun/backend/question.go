@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -20,26 +21,18 @@ func (tr *translator) question(head mapping.Head, raw json.RawMessage) error {
 	if len(list) == 0 {
 		return tr.stoppedAtNode("updates", head, objectOf([]rawjson.Member{{Name: interruptKey, Value: raw}}))
 	}
-	for i := range list {
-		head.Interrupts = append(head.Interrupts, tr.interrupt(list[i], i))
+	for _, w := range list {
+		q := tr.asks(w)
+		head.Interrupts, tr.told.asked = append(head.Interrupts, q), append(tr.told.asked, q)
 	}
-	tr.told.asked = append(tr.told.asked, head.Interrupts...)
 	tr.told.tellEnd()
 	tr.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: head})
 	return nil
 }
 
-func (tr *translator) interrupt(w interruptWire, i int) mapping.Interrupt {
-	id := cmp.Or(w.ID, w.OldID)
-	if id == "" {
-		id = mapping.InterruptID(tr.t.Run.ID, len(tr.told.asked)+i)
-	}
-	return w.question(id, tr.askers[id])
-}
-
-// question is the wire's question of a state task, which may not be known.
-func (w interruptWire) question(id, task string) mapping.Interrupt {
-	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: task, NS: w.NS, When: w.When, Schema: w.Schema}
+func (tr *translator) asks(w interruptWire) mapping.Interrupt {
+	id := cmp.Or(w.id(), mapping.InterruptID(tr.t.Run.ID, len(tr.told.asked)))
+	return w.question(id, tr.askers[w.id()])
 }
 
 // stoppedAtNode is a frame that says that the graph was stopped at a node,
@@ -63,7 +56,9 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 		return
 	}
 	for _, w := range task.Interrupts {
-		tr.askers[cmp.Or(w.ID, w.OldID)] = task.ID
+		if id := w.id(); id != "" {
+			tr.askers[id] = task.ID
+		}
 	}
 }
 
@@ -72,4 +67,24 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 func (tr *translator) hold(ev mapping.Event) {
 	ev.Head.UpstreamID, ev.WithEnd = "", true // a stream that breaks is gone back to behind what was logged
 	tr.told.held = append(tr.told.held, ev)
+}
+
+// tellHeld yields what was held back, and then the questions that the run ends with and no frame of the
+// root has asked, as those of a subgraph.
+func (tr *translator) tellHeld(open []mapping.Interrupt) error {
+	asked := map[string]bool{}
+	for _, in := range tr.told.asked {
+		asked[in.ID] = true
+	}
+	rest := slices.DeleteFunc(slices.Clone(open), func(in mapping.Interrupt) bool { return asked[in.ID] })
+	if len(rest) > 0 {
+		tr.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: rest}})
+	}
+	for _, ev := range tr.told.held {
+		if err := tr.emit(ev); err != nil {
+			return err
+		}
+	}
+	tr.told.held = nil
+	return nil
 }

@@ -80,19 +80,19 @@ func (r requests) tell(body *runCreate) {
 	}
 }
 
-// answer is the client's answer. One that JavaScript takes for nothing is put
-// under the questions' ids: by itself the server refuses it as an empty
-// command.
+// answer is the client's answer, without an id that the agent did not give. One that
+// JavaScript takes for nothing is put under the questions' ids: by itself the server
+// refuses it as an empty command.
 func (r requests) answer() json.RawMessage {
-	value := orNull(r.t.Run.Options.Resume)
 	open := r.t.Run.Options.Asked
+	value := orNull(toNameless(r.t.Run.Options.Resume, open))
 	switch string(bytes.TrimSpace(value)) {
 	case "null", "false", "0", `""`:
 	default:
 		return value
 	}
 	byID := make([]rawjson.Member, 0, len(open))
-	for _, q := range open {
+	for _, q := range named(open) {
 		byID = append(byID, rawjson.Member{Name: q.ID, Value: value})
 	}
 	if len(byID) == 0 {

@@ -44,7 +44,7 @@ func (th *thread) agreed(st stateWire) bool {
 	var meta checkpointMeta
 	_ = json.Unmarshal(st.Metadata, &meta)
 	switch {
-	case len(st.Next) > 0 || len(questions(st, anyQuestion)) > 0:
+	case len(st.Next) > 0 || asks(st):
 		return false
 	case meta.Source == "loop" && mark(meta.RunID, meta.Step) == th.link.RemoteMark:
 		return true

@@ -1,6 +1,11 @@
 package backend
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+)
 
 // This file is what a thread/run server sends and is sent, as far as the
 // backend reads or writes it. Field names follow the LangGraph Server API
@@ -119,6 +124,14 @@ type interruptWire struct {
 	When  string          `json:"when"`
 	// Schema is the JSON schema of the answer; servers since LangGraph 1.2.12 and 1.4.18 (JavaScript).
 	Schema json.RawMessage `json:"response_schema"`
+}
+
+// id is "" where the server gives questions none.
+func (w interruptWire) id() string { return cmp.Or(w.ID, w.OldID) }
+
+// question is the wire's question under an id, of a state task, which may not be known.
+func (w interruptWire) question(id, task string) mapping.Interrupt {
+	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: task, NS: w.NS, When: w.When, Schema: w.Schema, Nameless: w.id() == ""}
 }
 
 // errorWire is the data of an error frame.

@@ -2,6 +2,7 @@ package taskstep
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -122,6 +123,41 @@ func TestQuestionInOneStep(t *testing.T) {
 		}
 	}
 }
+
+// TestQuestionsOfAGraphWithoutIDs: words answer the first of several questions; their agent could not be told which
+// other one is meant, and asks it again.
+func TestQuestionsOfAGraphWithoutIDs(t *testing.T) {
+	t.Parallel()
+	two := adaptertest.NamelessPlay()
+	twice := func(text string) string {
+		return nameless.ReplaceAllString(text, `[{"value":{"question":"Which colour?"}},{"value":{"question":"Which size?"}}]`)
+	}
+	two.State = twice(two.State)
+	for i, f := range two.Frames {
+		two.Frames[i] = twice(f)
+	}
+	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{two, adaptertest.ChatPlay()}}
+	b := rig.InFront(t, agent)
+	at := b.Task(`{"input":"hi"}`)
+	b.Post(at+"/steps", "").OK()
+	asks := b.Post(at+"/steps", "").OK()
+	if text := asks.Text("output"); !strings.Contains(text, "colour") || !strings.Contains(text, "size") {
+		t.Fatalf("the questions: %s", text)
+	}
+	rest := append([]rig.Answer{say(b, at, "blue")}, rig.PullAll(t, b, at, "")...)
+	if last := rest[len(rest)-1]; last.Text("output") != "the answer is 42" {
+		t.Errorf("the last step: %s", last.Body)
+	}
+	var resumed struct {
+		Command struct{ Resume json.RawMessage }
+	}
+	if bodies := agent.Bodies(rig.StartRoute); len(bodies) != 2 || json.Unmarshal(bodies[1], &resumed) != nil || string(resumed.Command.Resume) != `"blue"` {
+		t.Errorf("%d requests for runs, the last answers with %s", len(bodies), resumed.Command.Resume)
+	}
+}
+
+// nameless is the question of adaptertest.NamelessPlay.
+var nameless = regexp.MustCompile(`\[\{"value":\[.*?"Send this mail\?"\}\]\}\]`)
 
 // TestQuestionOfAGraph: an interrupt is a step, not the last; words resume it.
 func TestQuestionOfAGraph(t *testing.T) {

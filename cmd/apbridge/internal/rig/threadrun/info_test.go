@@ -1,7 +1,6 @@
 package threadrun
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -15,16 +14,11 @@ const compatibilityPage = "../../../../../docs/compatibility.md"
 // versions, and why what does not work does not; the page for people says the same versions.
 func TestInfoTellsOfClients(t *testing.T) {
 	t.Parallel()
-	b, _ := threadAgent(t)
 	page, err := os.ReadFile(compatibilityPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var info struct{ Compatibility []tried }
-	if err := json.Unmarshal(b.Get("/info").OK().Body, &info); err != nil || len(info.Compatibility) == 0 {
-		t.Fatalf("no clients: %v", err)
-	}
-	for _, c := range info.Compatibility {
+	for _, c := range triedClients(t) {
 		if len(c.Works) == 0 {
 			t.Errorf("nothing works in %s", c.Client)
 		}

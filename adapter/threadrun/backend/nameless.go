@@ -1,0 +1,53 @@
+package backend
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// namer gives questions that are read when the run has ended the ids that they were told with. A
+// question to which the server gives no id is the one of the same value that a frame told; one
+// that no frame told is the next of the run.
+type namer struct {
+	run  string
+	told []mapping.Interrupt // those without an id of their own that are not found again yet
+	next int
+}
+
+func (tr *translator) namer() *namer {
+	own := func(q mapping.Interrupt) bool { return !q.Nameless }
+	return &namer{run: tr.t.Run.ID, told: slices.DeleteFunc(slices.Clone(tr.told.asked), own), next: len(tr.told.asked)}
+}
+
+func (n *namer) id(w interruptWire) string {
+	if id := w.id(); id != "" {
+		return id
+	}
+	i := slices.IndexFunc(n.told, func(q mapping.Interrupt) bool { return sameValues(q.Value, orNull(w.Value)) })
+	if i < 0 {
+		n.next++
+		return mapping.InterruptID(n.run, n.next-1)
+	}
+	id := n.told[i].ID
+	n.told = slices.Delete(n.told, i, i+1)
+	return id
+}
+
+// toNameless is an answer as the server can be told it: where it names a question that has
+// no id there, the value alone.
+func toNameless(answer json.RawMessage, open []mapping.Interrupt) json.RawMessage {
+	for _, q := range open {
+		if value := rawjson.Get(answer, q.ID); q.Nameless && value != nil {
+			return value
+		}
+	}
+	return answer
+}
+
+// named are the questions that the server knows by their ids.
+func named(open []mapping.Interrupt) []mapping.Interrupt {
+	return slices.DeleteFunc(slices.Clone(open), func(q mapping.Interrupt) bool { return q.Nameless })
+}
