@@ -69,6 +69,22 @@ func TestAStatelessRunsThreadGoesFiveSecondsAfterItsEnd(t *testing.T) {
 }
 
 // TestAFailedStatelessRunStaysAnHour: that is retention.failed, so that it can be seen why it failed.
+// Followers of a thread hear of its deletion, also where it never had a run.
+func TestFollowersHearThatTheirThreadExpired(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, path string) {
+		b := open(t, path, &script{opaque: true, run: twoSteps})
+		defer b.close()
+		begun := time.Now()
+		thread := b.expiring(t, 90*time.Second)
+		for _, err := range b.log.FollowThread(t.Context(), thread, 0, nil) {
+			if late := time.Since(begun) - 90*time.Second; mapping.Classify(err).Class != mapping.NotFound || late > 5*time.Second {
+				t.Errorf("%s after the end of its time: %v", late, err)
+			}
+		}
+	})
+}
+
 func TestAFailedStatelessRunStaysAnHour(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {

@@ -169,10 +169,12 @@ func (a *appender) write() {
 			break
 		}
 		batch := a.queue[:n:n]
-		a.queue = a.queue[n:]
+		if a.queue = a.queue[n:]; len(a.queue) == 0 {
+			a.queue = nil // else it keeps what was written for as long as nothing comes
+		}
 		a.idle.Broadcast()
 		a.mu.Unlock()
-		err := a.commit(a.x.e.scope(context.Background(), a.x.run), batch, nil)
+		err := a.commit(a.x.e.scope(context.Background(), &a.x.run), batch, nil)
 		a.mu.Lock()
 		a.wrote(batch, err)
 	}

@@ -182,10 +182,10 @@ func (e *Engine) forgotten(r mapping.Run) {
 func (e *Engine) Live() int { return e.running.count() }
 
 // scope is the context of work done for a run outside of any request.
-func (e *Engine) scope(ctx context.Context, r mapping.Run) context.Context {
+func (e *Engine) scope(ctx context.Context, r *mapping.Run) context.Context {
 	ctx = mapping.WithHops(ctx, r.Options.Hops)
 	ctx = mapping.WithRequestID(ctx, r.Options.RequestID)
-	ctx = mapping.WithTrace(ctx, e.placeOf(&r))
+	ctx = mapping.WithTrace(ctx, e.placeOf(r))
 	return mapping.WithPrincipal(ctx, mapping.Principal{ID: r.Owner, Tenant: r.Tenant})
 }
 

@@ -61,7 +61,7 @@ func (s *starter) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
 // register makes the execution of a claimed run known; a call of work, which executes it, must follow.
 // x is nil when the engine has stopped.
 func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, work func()) {
-	scope := mapping.WithRequestID(s.e.scope(s.e.root, c.Run), o.requestID)
+	scope := mapping.WithRequestID(s.e.scope(s.e.root, &c.Run), o.requestID)
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
 		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken, from: c.From,
@@ -76,11 +76,11 @@ func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *
 		agent.release()
 		return nil, nil
 	}
-	ctx = account{x}.traced(ctx, o)
+	ctx = adapter.WithCallKeeper(adapter.WithPermit(account{x}.traced(ctx, o), x.stillHolds), x.calls)
 	account{x}.countBegin()
 	account{x}.logBegin()
 	logged := c.Logged // nothing else of c lives as long as the run
-	return x, func() { x.work(adapter.WithCallKeeper(adapter.WithPermit(ctx, x.stillHolds), x.calls), logged) }
+	return x, func() { x.work(ctx, logged) }
 }
 
 // work executes the run and leaves the process in order, whatever happened.
@@ -124,12 +124,12 @@ func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mappi
 		return nil, err
 	}
 	for {
-		traits, out, err := x.attempt(ctx, logged)
+		out, err := x.attempt(ctx, logged)
 		if !x.again(ctx, out, err) {
 			return out, err
 		}
 		failed := failure(out, err)
-		if logged, err = x.restart(ctx, traits); err != nil {
+		if logged, err = x.restart(ctx); err != nil {
 			return nil, err
 		}
 		if err := x.tryAgain(ctx, failed); err != nil {
@@ -139,38 +139,37 @@ func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mappi
 }
 
 // attempt executes the run once.
-func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (adapter.Traits, *mapping.Outcome, error) {
+func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (*mapping.Outcome, error) {
 	x.stepped = time.Now()
-	events, traits, err := x.assign(ctx, logged)
+	events, err := x.assign(ctx, logged)
 	if err != nil {
-		return traits, nil, err
+		return nil, err
 	}
-	out, err := x.consume(ctx, events)
-	return traits, out, err
+	return x.consume(ctx, events)
 }
 
 // assign gives the backend what it is to do. An agent that is known is sent nothing before the
 // events are ranged over.
-func (x *execution) assign(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], adapter.Traits, error) {
+func (x *execution) assign(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], error) {
 	if err := x.logStart(logged); err != nil {
-		return nil, adapter.Traits{}, err
+		return nil, err
 	}
 	backend, traits, err := x.agent.Backend(ctx)
 	if err != nil {
-		return nil, traits, err
+		return nil, err
 	}
 	x.rec.opaque = traits.Opaque
 	if x.endsAtOnce() {
-		return x.gotoEnd(), traits, nil
+		return x.gotoEnd(), nil
 	}
 	if err := x.logInput(ctx, logged, traits); err != nil {
-		return nil, traits, err
+		return nil, err
 	}
 	t, err := assignment{x}.build(ctx, traits, logged)
 	if err != nil {
-		return nil, traits, err
+		return nil, err
 	}
-	return backend.Run(ctx, *t), traits, nil
+	return backend.Run(ctx, *t), nil
 }
 
 // resume folds what is logged and takes the run's buffer over.

@@ -21,7 +21,7 @@ func (x *execution) compareFiles(ctx context.Context) {
 	if x.rec == nil || x.rec.link.Remote == "" || removes(context.Cause(ctx)) {
 		return
 	}
-	ctx, stop := context.WithTimeout(x.e.scope(x.e.root, x.run), compareTimeout)
+	ctx, stop := context.WithTimeout(x.e.scope(x.e.root, &x.run), compareTimeout)
 	defer stop()
 	update, changed, err := x.comparedFiles(ctx)
 	if err == nil && changed {

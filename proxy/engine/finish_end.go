@@ -51,7 +51,7 @@ func (w *endings) staysFor(out mapping.Outcome) time.Duration {
 func (w *endings) webhook(r mapping.Run, out mapping.Outcome, state *state.Fold) *outbox.Webhook {
 	var err error
 	if state == nil {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.scope(w.e.root, r)), 5*time.Second)
+		ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.scope(w.e.root, &r)), 5*time.Second)
 		defer stop()
 		state, _, err = w.e.log.State(ctx, r.ThreadID, "")
 	}
@@ -68,7 +68,7 @@ func (w *endings) webhook(r mapping.Run, out mapping.Outcome, state *state.Fold)
 
 // baseDistance is how far the run's base is from its snapshot.
 func (r *recorder) baseDistance() store.Distance {
-	ctx, stop := context.WithTimeout(r.x.e.scope(r.x.e.root, r.x.run), 5*time.Second)
+	ctx, stop := context.WithTimeout(r.x.e.scope(r.x.e.root, &r.x.run), 5*time.Second)
 	defer stop()
 	_, _, d, err := r.x.e.log.Distance(ctx, r.x.run.ThreadID, r.x.run.Base)
 	if err != nil {

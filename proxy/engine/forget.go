@@ -32,6 +32,7 @@ func (c *copies) ThreadsDeleted(gone []store.Gone) {
 		for _, r := range g.Runs {
 			c.e.forgotten(r)
 		}
+		c.e.log.WakeThread(g.ThreadID) // which may have had no run
 		if c.unwanted(g.Links) {
 			told = append(told, g)
 		}

@@ -23,7 +23,7 @@ func (c *idleClocks) begin(r mapping.Run, agent *Agent) {
 // beginFor cancels the run after d, unless a step of it is asked for before.
 func (c *idleClocks) beginFor(r mapping.Run, d time.Duration) {
 	c.timers.Set(r.ID, d, func() {
-		ctx, stop := context.WithTimeout(c.e.scope(c.e.root, r), cancelGrace)
+		ctx, stop := context.WithTimeout(c.e.scope(c.e.root, &r), cancelGrace)
 		defer stop()
 		if rest := c.leftElsewhere(ctx, r); rest > 0 {
 			c.beginFor(r, rest)

@@ -65,8 +65,8 @@ func failure(out *mapping.Outcome, err error) string {
 // restart begins the next attempt: the state is again what it was when the run
 // began, and the log says so in one write with the new start. It returns what
 // is logged of the run by then.
-func (x *execution) restart(ctx context.Context, traits adapter.Traits) ([]mapping.Event, error) {
-	fold, err := x.initial(ctx, traits)
+func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
+	fold, err := x.initial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +84,9 @@ func (x *execution) restart(ctx context.Context, traits adapter.Traits) ([]mappi
 
 // initial is the state a run begins with, its input merged in where the bridge
 // does that.
-func (x *execution) initial(ctx context.Context, traits adapter.Traits) (*state.Fold, error) {
+func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
-	if err != nil || !traits.Opaque {
+	if err != nil || !x.rec.opaque {
 		return base, err
 	}
 	ev, ok, err := inputEvent(x.run, x.input)

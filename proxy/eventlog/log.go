@@ -21,10 +21,11 @@ const (
 
 // Log reads runs and states. Safe for concurrent use.
 type Log struct {
-	st    *store.Store
-	folds *cache[keptState]
-	kept  *cache[*RunBuffer] // buffers without users
-	lag   func(time.Duration)
+	st         *store.Store
+	folds      *cache[keptState]
+	kept       *cache[*RunBuffer] // buffers without users
+	lag        func(time.Duration)
+	threadPoll time.Duration // see pollOf
 
 	readers readers
 	bells   bells
@@ -54,7 +55,7 @@ func New(st *store.Store) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Log{st: st, folds: folds, kept: kept, live: map[string]*RunBuffer{}}, nil
+	return &Log{st: st, folds: folds, kept: kept, threadPoll: pollOf(st), live: map[string]*RunBuffer{}}, nil
 }
 
 // Acquire returns the buffer that the execution of a run publishes to. From then on

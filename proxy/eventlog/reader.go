@@ -19,7 +19,7 @@ type reader struct {
 	woken  time.Time     // when what is delivered next was published; zero: it was there before the reader came
 
 	// pollOthers is asked before every wait, if there is one, and may say what else
-	// ends the wait. It is asked again pollThread later at the latest.
+	// ends the wait. It is asked again after Log.threadPoll at the latest.
 	pollOthers func() (<-chan struct{}, error)
 }
 
@@ -171,11 +171,15 @@ func attend(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// watch looks into the store from time to time, too.
+// watch looks into the store from time to time, too. What is published here is rung for, so
+// that of a run which this process executes only what lies beside it is looked for.
 func (r *reader) watch(ctx context.Context, v *view, rung <-chan struct{}) error {
 	poll := r.poll
-	if rung != nil {
-		poll = min(poll, pollThread)
+	switch {
+	case v.owned:
+		poll = r.threadPoll
+	case rung != nil:
+		poll = min(poll, r.threadPoll)
 	}
 	timer := time.NewTimer(poll)
 	defer timer.Stop()

@@ -9,11 +9,24 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// pollThread bounds how long a run that another process began, or a deletion,
-// goes unnoticed by followers of a thread on which nothing happens or that is not there.
-const pollThread = 2 * time.Second
+const (
+	// pollThread bounds how long a run that another process began, or a deletion,
+	// goes unnoticed by followers of a thread on which nothing happens or that is not there.
+	pollThread = 2 * time.Second
+	// pollAlone is pollThread of a thread that no other process writes to: each write rings its bell.
+	pollAlone = time.Minute
+)
+
+// pollOf is how often followers of a thread look at the store when nothing rings.
+func pollOf(st *store.Store) time.Duration {
+	if st.Shared() {
+		return pollThread
+	}
+	return pollAlone
+}
 
 // AwaitThread returns when a thread is there, with ctx's error when ctx ends. It hears at once of
 // one that this process makes with its first run, and of any other within pollThread.
@@ -50,7 +63,7 @@ func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, id
 				if idle != nil {
 					idle()
 				}
-				err = pause.Until(ctx, pollThread, rung)
+				err = pause.Until(ctx, l.threadPoll, rung)
 			}
 			if err != nil {
 				yield(nil, err)
@@ -135,12 +148,12 @@ func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 }
 
 // pollOthers yields what was logged behind the position by others than the run that is
-// followed, when the bell rang for them or pollThread after the last look, and returns the
+// followed, when the bell rang for them or long after the last look (pollOf), and returns the
 // channel that their next ring closes. It stops before an event of the run itself: that is about
 // to be published, and what follows it has its turn afterwards.
 func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
 	rung := r.bells.beside(r.bell, runID)
-	if rung == r.heard && time.Since(r.looked) < pollThread {
+	if rung == r.heard && time.Since(r.looked) < r.threadPoll {
 		return rung, nil
 	}
 	for !r.left {

@@ -98,6 +98,47 @@ func TestFollowersOfAThreadAskTheStoreOnlyForOthers(t *testing.T) {
 	})
 }
 
+// Where no other process writes, a thread on which nothing happens costs the store nothing, whether a run is at work
+// there or not. Time passes only where all wait.
+func TestFollowersOfAQuietThreadAskTheStoreNothing(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]bool{"a run is at work": false, "no run is at work": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "a.db")
+			synctest.Test(t, func(t *testing.T) {
+				b, thread := open(t, path), mapping.NewID()
+				run := b.beside(thread)
+				if ends {
+					run.end()
+				} else {
+					defer b.Release(run.buffer)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				got := make(chan error, 10)
+				go func() {
+					for _, err := range b.FollowThread(ctx, thread, 0, nil) {
+						if err != nil {
+							got <- err
+						}
+					}
+				}()
+				synctest.Wait()
+				_ = b.st.Close()
+				time.Sleep(50 * time.Second)
+				if len(got) > 0 {
+					t.Fatal("it looked although nothing rang:", <-got)
+				}
+				b.WakeThread(thread)
+				if err := <-got; err == nil {
+					t.Error("it did not look when it was rung for")
+				}
+			})
+		})
+	}
+}
+
 // Who waits for a thread hears of it with its first run, not at the next look. Time passes
 // only where all wait.
 func TestAThreadIsAwaited(t *testing.T) {

@@ -112,7 +112,7 @@ func (b *backend) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mappi
 	return func(yield func(mapping.Event, error) bool) {
 		d.yield = yield
 		if err := d.run(); err != nil && !errors.Is(err, errUnwanted) {
-			yield(mapping.Event{}, mapping.Classify(err))
+			d.breakOff(err)
 		}
 	}
 }

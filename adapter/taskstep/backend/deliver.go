@@ -11,16 +11,16 @@ import (
 func (d *drive) deliver() (phase, error) {
 	step := d.queue[0]
 	d.queue = slices.Delete(d.queue, 0, 1)
-	ev, err := d.event(step)
+	ev, err := d.event(&step)
 	if err != nil {
 		return ended, err
 	}
-	if err := d.emit(ev); err != nil {
+	if err := d.emit(*ev); err != nil {
 		return ended, err
 	}
 	d.uploads.told()
 	d.past.told(step)
-	d.past.call = rule.OpenCall(d.past.call, ev)
+	d.past.call = rule.OpenCall(d.past.call, *ev)
 	switch {
 	case step.IsLast:
 		return ended, d.end(mapping.Outcome{Status: mapping.RunSuccess})
@@ -34,23 +34,23 @@ func (d *drive) deliver() (phase, error) {
 
 // event is the update of a step, with the files that it changed. At the end of a run all of
 // the agent's files are looked at.
-func (d *drive) event(step remoteStep) (mapping.Event, error) {
+func (d *drive) event(step *remoteStep) (*mapping.Event, error) {
 	info := mapping.StepInfo{
 		ID: step.ID, Name: step.Name, Status: step.Status, Output: step.Output,
 		Additional: step.Additional, SaysLast: step.IsLast, Input: step.input, OpenCall: d.past.call,
 	}
 	ev := d.update(info, nil)
 	final := info.SaysLast || len(ev.Head.Interrupts) > 0 || d.past.inRun+1 == d.stepLimit()
-	files, ids, err := d.downloads.collect(step, final)
+	files, ids, err := d.downloads.collect(*step, final)
 	if err != nil {
-		return ev, err
+		return nil, err
 	}
 	info.Skipped = d.files.skipped(final)
 	if files = d.uploads.with(files); files != nil || info.Skipped != nil {
 		ev = d.update(info, files)
 	}
 	ev.Head.Artifacts, ev.Head.Uploaded = ids, d.files.given
-	return ev, nil
+	return &ev, nil
 }
 
 func (d *drive) update(info mapping.StepInfo, files []byte) mapping.Event {

@@ -95,6 +95,9 @@ func (j *job) emit(ev mapping.Event) error {
 	return nil
 }
 
+// breakOff yields why the run cannot go on.
+func (j *job) breakOff(err error) { j.yield(mapping.Event{}, mapping.Classify(err)) }
+
 // lookFor asks until something is found, or for as long as it was seen to take. What is
 // seen over a restart of the bridge may be its time, and is bounded by step_timeout.
 func (j *job) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {

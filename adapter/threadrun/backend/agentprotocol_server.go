@@ -120,7 +120,7 @@ func (p *plain) start() (phase, error) {
 		return ended, err
 	}
 	p.b.created.Took(time.Since(begun))
-	p.stream.body = resp.Body
+	p.stream.hear(resp)
 	return reading, p.began(runOf(resp.Header))
 }
 

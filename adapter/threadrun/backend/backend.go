@@ -163,7 +163,7 @@ func (b *backend) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mappi
 		s := newDrive(ctx, b, &own, yield)
 		defer s.close()
 		if err := s.run(); err != nil && !s.stopped {
-			yield(mapping.Event{}, s.fault(err))
+			s.breakOff(err)
 		}
 	}
 }

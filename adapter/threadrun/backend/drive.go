@@ -94,7 +94,7 @@ func (s *drive) step() (phase, error) {
 	case replacing:
 		return starting, s.thread.fresh()
 	case starting:
-		return s.send(s.requests.first())
+		return s.begin()
 	case continuing:
 		return s.goOn()
 	case reading:
@@ -146,6 +146,9 @@ func (s *drive) openThread() (phase, error) {
 	return starting, err
 }
 
+// begin has the upstream run made that the log knows nothing of.
+func (s *drive) begin() (phase, error) { return s.send(s.requests.first()) }
+
 // goOn asks for the run's next step, unless a process that died may have done so.
 func (s *drive) goOn() (phase, error) {
 	if s.inquiry.inDoubt() {
@@ -175,7 +178,7 @@ func (s *drive) send(body runCreate) (phase, error) {
 	case err != nil || resp == nil: // its answer was lost, and the run found
 		return rejoining, err
 	}
-	s.stream.body = resp.Body
+	s.stream.hear(resp)
 	return reading, s.began(runOf(resp.Header))
 }
 

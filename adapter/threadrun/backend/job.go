@@ -73,6 +73,9 @@ func (j *job) emit(ev mapping.Event) error {
 	return errStopped
 }
 
+// breakOff yields why the run cannot go on.
+func (j *job) breakOff(err error) { j.yield(mapping.Event{}, j.fault(err)) }
+
 // emitLink tells what the agent calls the thread and run by now.
 func (j *job) emitLink() error {
 	link := j.link

@@ -20,6 +20,7 @@ type stream struct {
 	*job
 	frames   *translator
 	body     io.ReadCloser   // nil when none is open
+	events   *sse.Reader     // of the body
 	ctx      context.Context // of the stream that was opened last
 	leave    context.CancelCauseFunc
 	rejoined bool // frames may have been missed
@@ -35,6 +36,11 @@ func (st *stream) open(method, path string, body any, lastID string) (*http.Resp
 	return resp, err
 }
 
+// hear has the frames of an answer read next.
+func (st *stream) hear(resp *http.Response) {
+	st.body, st.events = resp.Body, sse.NewReader(resp.Body, int(st.b.up.Limits.Event))
+}
+
 // rejoin opens the stream of the run that is under way, after the last frame
 // that was read.
 func (st *stream) rejoin() error {
@@ -48,7 +54,7 @@ func (st *stream) rejoin() error {
 		return st.lost("run")
 	}
 	if err == nil {
-		st.body = resp.Body
+		st.hear(resp)
 	}
 	return err
 }
@@ -57,33 +63,45 @@ func (st *stream) rejoin() error {
 func (st *stream) read() error {
 	defer st.close()
 	st.frames.told.frames = 0
-	r := sse.NewReader(st.body, int(st.b.up.Limits.Event))
 	w := st.watch()
 	defer w.close()
 	for {
-		f, err := r.Next()
-		switch {
-		case errors.Is(err, io.EOF), err != nil && w.ended():
-			return nil
-		case err != nil:
-			return st.unreadable(err)
+		f, err := st.events.Next()
+		if err != nil {
+			return st.over(w, err)
 		}
-		st.alive()
-		if err := st.frames.frame(f); err != nil {
+		if err := st.take(w, f); err != nil {
 			return err
 		}
-		told := st.frames.told.ending != endUntold
-		w.noted(told)
-		if told && st.link.RemoteRun != "" && !st.target.plain {
-			w.begin(runPath(st.link.Remote, st.link.RemoteRun))
-		}
 	}
+}
+
+// over is what the end of the stream means: nothing, where it was closed as it should be.
+func (st *stream) over(w *endWatch, err error) error {
+	if errors.Is(err, io.EOF) || w.ended() {
+		return nil
+	}
+	return st.unreadable(err)
+}
+
+// take tells what a frame says, and has the end of the run watched for.
+func (st *stream) take(w *endWatch, f sse.Event) error {
+	st.alive()
+	if err := st.frames.frame(f); err != nil {
+		return err
+	}
+	told := st.frames.told.ending != endUntold
+	w.noted(told)
+	if told && st.link.RemoteRun != "" && !st.target.plain {
+		w.begin(runPath(st.link.Remote, st.link.RemoteRun))
+	}
+	return nil
 }
 
 func (st *stream) close() {
 	if st.body != nil {
 		_ = st.body.Close()
-		st.body = nil
+		st.body, st.events = nil, nil
 	}
 }
 
