@@ -68,7 +68,6 @@ func TestAStatelessRunsThreadGoesFiveSecondsAfterItsEnd(t *testing.T) {
 	})
 }
 
-// TestAFailedStatelessRunStaysAnHour: that is retention.failed, so that it can be seen why it failed.
 // Followers of a thread hear of its deletion, also where it never had a run.
 func TestFollowersHearThatTheirThreadExpired(t *testing.T) {
 	t.Parallel()
@@ -85,6 +84,7 @@ func TestFollowersHearThatTheirThreadExpired(t *testing.T) {
 	})
 }
 
+// TestAFailedStatelessRunStaysAnHour: that is retention.failed, so that it can be seen why it failed.
 func TestAFailedStatelessRunStaysAnHour(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
