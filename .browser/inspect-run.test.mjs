@@ -12,6 +12,7 @@ import { accessible, launch, picture, shown as open, sticksOut, unfold } from ".
 
 const here = dirname(fileURLToPath(import.meta.url));
 const hostile = `<script>document.title="taken"</script>\u202e\u001b[31m`;
+const image = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAF0lEQVR4nGP4z8BAEiJN9aiGUQ1DSgMAqDv+AdGAKwwAAAAASUVORK5CYII=", "base64"); // of 16 by 16 pixels
 const page = `${hostile}<img src=x onerror=alert(1)>`;
 let browser, bridge, agent, program, folder;
 let release; // lets the step that is asked for be answered
@@ -33,8 +34,9 @@ function serveAgent() {
     }
     if (id === "") return told(res, 200, { tasks: [], pagination: { total_items: 0, total_pages: 0, current_page: 1, page_size: 10 } });
     if (!task) return told(res, 404, { detail: "none" });
-    const file = { artifact_id: "a", agent_created: true, file_name: "page.html", relative_path: null };
+    const file = { artifact_id: "a", agent_created: true, file_name: task.input.includes("image") ? "image.png" : "page.html", relative_path: null };
     if (part === "artifacts") return told(res, 200, { artifacts: task.artifacts, pagination: { total_items: 1, total_pages: 1, current_page: 1, page_size: 10 } });
+    if (part.startsWith("artifacts/") && task.input.includes("image")) { res.writeHead(200, { "Content-Type": "image/png" }); return res.end(image); }
     if (part.startsWith("artifacts/")) { res.writeHead(200, { "Content-Type": "text/html" }); return res.end(page); }
     if (part !== "steps" || req.method !== "POST") return told(res, 200, task);
     if (task.input.includes("fail")) return told(res, 500, { detail: hostile });
@@ -272,6 +274,21 @@ test("a file that is a page is previewed as text", async () => {
     assert.match(answer.headers()["content-type"], /^text\/plain/);
     assert.match(answer.headers()["content-security-policy"], /sandbox/);
   });
+});
+
+test("a file that is an image is previewed where nothing runs", async () => {
+  const { id } = await run("image");
+  const p = await browser.newPage(); // Chromium styles an image that stands alone, and complains that it may not
+  try {
+    await p.goto(`${bridge}/inspect/runs/${id}`);
+    await unfold(p);
+    const drawn = await p.frameLocator("iframe.preview[sandbox='']").locator("img").evaluate((img) => img.decode().then(() => img.naturalWidth));
+    assert.equal(drawn, 16);
+    const edges = await p.evaluate(() => ["iframe.preview", "main .scroll"].map((e) => document.querySelector(e).getBoundingClientRect().right));
+    assert.ok(edges[0] <= edges[1], `the preview ends at ${edges[0]}, the page at ${edges[1]}`);
+  } finally {
+    await p.close();
+  }
 });
 
 test("a run at work grows before the eye, stands still while it is paused, and is opened by keyboard", async () => {
