@@ -12,6 +12,7 @@ import { accessible, launch, picture, shown as open, sticksOut, unfold } from ".
 
 const here = dirname(fileURLToPath(import.meta.url));
 const hostile = `<script>document.title="taken"</script>\u202e\u001b[31m`;
+const image = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAF0lEQVR4nGP4z8BAEiJN9aiGUQ1DSgMAqDv+AdGAKwwAAAAASUVORK5CYII=", "base64"); // of 16 by 16 pixels
 const page = `${hostile}<img src=x onerror=alert(1)>`;
 let browser, bridge, agent, program, folder;
 let release; // lets the step that is asked for be answered
@@ -33,8 +34,9 @@ function serveAgent() {
     }
     if (id === "") return told(res, 200, { tasks: [], pagination: { total_items: 0, total_pages: 0, current_page: 1, page_size: 10 } });
     if (!task) return told(res, 404, { detail: "none" });
-    const file = { artifact_id: "a", agent_created: true, file_name: "page.html", relative_path: null };
+    const file = { artifact_id: "a", agent_created: true, file_name: task.input.includes("image") ? "image.png" : "page.html", relative_path: null };
     if (part === "artifacts") return told(res, 200, { artifacts: task.artifacts, pagination: { total_items: 1, total_pages: 1, current_page: 1, page_size: 10 } });
+    if (part.startsWith("artifacts/") && task.input.includes("image")) { res.writeHead(200, { "Content-Type": "image/png" }); return res.end(image); }
     if (part.startsWith("artifacts/")) { res.writeHead(200, { "Content-Type": "text/html" }); return res.end(page); }
     if (part !== "steps" || req.method !== "POST") return told(res, 200, task);
     if (task.input.includes("fail")) return told(res, 500, { detail: hostile });
@@ -79,9 +81,9 @@ const json = async (path) => (await fetch(bridge + path)).json();
 const until = async (what) => { for (let found; ; await new Promise((r) => setTimeout(r, 20))) if ((found = await what())) return found; };
 
 /** Begins a run, and waits until it has ended unless it is not to. */
-async function run(input, ends = true) {
+async function run(input, ends = true, besides = {}) {
   const thread = (await (await fetch(`${bridge}/threads`, { method: "POST", body: "{}", headers: { "Content-Type": "application/json" } })).json()).thread_id;
-  const answer = await fetch(`${bridge}/threads/${thread}/runs`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ assistant_id: "a", input: { messages: [{ role: "user", content: input }] } }) });
+  const answer = await fetch(`${bridge}/threads/${thread}/runs`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ assistant_id: "a", input: { messages: [{ role: "user", content: input }] }, ...besides }) });
   const { run_id: id } = await answer.json();
   if (ends) await until(async () => !["pending", "running"].includes((await json(`/inspect/runs/${id}`)).status));
   return { id, thread };
@@ -94,6 +96,23 @@ async function inert(p) {
   assert.doesNotMatch(await p.title(), /taken/);
   assert.equal(await p.locator("main script, main img").count(), 0);
 }
+
+/** Cells of the axis that do not lie below those of its head, or whose words reach out of them, when so many dialects have a column. */
+const misplaced = (page, dialects) => page.evaluate((dialects) => {
+  const head = document.querySelector(".axis thead tr"), rows = [...document.querySelectorAll(".axis tbody tr")];
+  for (const row of [head, ...rows]) {
+    const whole = row.querySelector("[colspan]");
+    whole?.setAttribute("colspan", dialects + 1);
+    while (!whole && row.cells.length < 3 + dialects) row.append(row.cells[3].cloneNode(true));
+    while (!whole && row.cells.length > 3 + dialects) row.lastElementChild.remove();
+  }
+  const edges = (row) => { const at = [...row.cells].map((c) => c.getBoundingClientRect()); return [...at.map((r) => r.left), at.at(-1).right]; };
+  const wanted = edges(head);
+  return [head, ...rows].filter((row) => {
+    const found = edges(row), last = found.pop();
+    return found.some((x, i) => Math.abs(x - wanted[i]) > 1) || Math.abs(last - wanted.at(-1)) > 1 || [...row.cells].some((c) => c.scrollWidth > c.clientWidth + 1);
+  }).map((row) => row.outerHTML.slice(0, 120));
+}, dialects);
 
 for (const input of ["work", "fail"]) {
   describe(`a run that is to ${input}`, () => {
@@ -117,6 +136,21 @@ for (const input of ["work", "fail"]) {
         for (const path of pages) await shown(path, { colorScheme, viewport: { width: 1280, height: 800 } }, (p) => accessible(p, colorScheme));
       });
     }
+    for (const width of [320, 700, 1280, 1920]) {
+      test(`has a row of cells below those of its head, ${width} pixels`, () => shown(pages[0], { viewport: { width, height: 800 } }, async (p) => {
+        await unfold(p);
+        await p.evaluate(() => document.querySelectorAll(".axis bdi, .axis a, .axis code").forEach((e) => { e.textContent += "W".repeat(64); }));
+        for (const columns of [2, 1, 3]) assert.deepEqual(await misplaced(p, columns), [], `${columns} columns`);
+      }));
+    }
+    test("has nothing that paper is too narrow for", async () => {
+      for (const path of ["/inspect", "/inspect/agents", ...pages]) await shown(path, { viewport: { width: 718, height: 1000 } }, async (p) => {
+        if (path === "/inspect") await p.locator(".virtual").waitFor();
+        await unfold(p);
+        await p.emulateMedia({ media: "print" });
+        assert.deepEqual(await p.evaluate(() => [...document.querySelectorAll("main *")].filter((e) => e.getClientRects().length > 0 && e.getBoundingClientRect().width > 1 && e.getBoundingClientRect().right > innerWidth).map((e) => e.outerHTML.slice(0, 120))), [], path);
+      });
+    });
     test("is read without scripts", async () => {
       for (const path of pages) await shown(path, { javaScriptEnabled: false }, async (p) => {
         await p.getByRole("heading", { level: 1 }).waitFor();
@@ -125,6 +159,77 @@ for (const input of ["work", "fail"]) {
     });
   });
 }
+
+test("rows out of sight are rows to a screen reader, are found and have the focus", async () => {
+  const { id } = await run("work");
+  const read = await launch("--force-renderer-accessibility"); // as while a screen reader is there: else Chromium tells of what it has laid out
+  try {
+    await open(read, `${bridge}/inspect/runs/${id}`, { viewport: { width: 1280, height: 300 } }, async (p) => {
+      const rows = await p.locator(".axis tr").evaluateAll((rows) => rows.map((r) => [...r.cells].map((c) => c.textContent.trim())));
+      const last = p.locator(".axis tbody tr").last().locator("td").first();
+      assert.equal(await last.evaluate((r) => r.checkVisibility({ contentVisibilityAuto: true })), false, "the last row is laid out");
+      assert.deepEqual(await told(p), rows.map((cells) => cells.length));
+      assert.ok(await p.evaluate(() => find("The run ends")));
+      await p.locator(".axis tbody a").first().focus();
+      for (let n = await p.locator(".axis a").count(); n > 1; n--) await p.keyboard.press("Tab");
+      assert.equal(await p.evaluate(() => document.activeElement.closest("tr")?.className), "end");
+      const { top, bottom } = await p.evaluate(() => document.activeElement.getBoundingClientRect());
+      assert.ok(top >= 0 && bottom <= 300, `the focus is at ${top}`);
+    });
+  } finally {
+    await read.close();
+  }
+});
+
+/** How many cells each row of a page's one table has, as a screen reader is told. */
+async function told(p) {
+  const { nodes } = await (await p.context().newCDPSession(p)).send("Accessibility.getFullAXTree");
+  const by = new Map(nodes.map((n) => [n.nodeId, n]));
+  const within = (n, ...roles) => n.childIds.map((id) => by.get(id)).flatMap((c) => roles.includes(c.role?.value) ? [c] : within(c, ...roles));
+  const tables = within(nodes[0], "table");
+  assert.equal(tables.length, 1);
+  return within(tables[0], "row").map((row) => within(row, "cell", "rowheader", "columnheader").length);
+}
+
+test("an axis says what its rows and cells are, also to browsers that take it for no table", async () => {
+  const { id } = await run("work");
+  const answer = await (await fetch(`${bridge}/inspect/runs/${id}`, { headers: { Accept: "text/html" } })).text();
+  const parts = answer.match(/<table class="axis"[^]*<\/table>/)[0].match(/<(table|thead|tbody|tr|th|td)\b[^>]*>/g);
+  assert.deepEqual(parts.filter((one) => !one.includes(" role=")), []);
+});
+
+test("rows that come while a run is watched are those of its page", async () => {
+  const { id } = await run("wait", false, { durability: "sync" }); // of which the agent is not told
+  await until(() => release);
+  const at = `${bridge}/inspect/runs/${id}`, rows = (p) => p.locator(".axis tbody tr").evaluateAll((list) => list.map((r) => r.outerHTML));
+  await open(browser, "about:blank", {}, async (p) => {
+    await p.route(at, async (route) => { // as if nothing had happened yet
+      if (route.request().resourceType() !== "document") return route.continue();
+      const answer = await route.fetch();
+      return route.fulfill({ response: answer, body: (await answer.text()).replace(/data-last="\d+"/, 'data-last="0"').replace(/(<tbody[^>]*>)[^]*<\/tbody>/, "$1</tbody>") });
+    });
+    await p.goto(at);
+    await p.locator("tr.linked").waitFor();
+    for (let n = 1; n <= 3; n++) {
+      const go = await until(() => release);
+      release = undefined;
+      go();
+      await p.locator("tr.update").nth(n - 1).waitFor();
+    }
+    await p.getByText("It has ended.").waitFor();
+    const live = await rows(p);
+    assert.ok(live.length > 8 && live.some((r) => r.includes("durability: dropped")), live.join("\n"));
+    await p.unroute(at);
+    await p.reload();
+    assert.deepEqual(live, await rows(p));
+  });
+});
+
+test("lengths of time are written as the bridge writes them", () => shown("/inspect", {}, async (p) => {
+  for (const [s, text] of Object.entries({ 0.0004: "0.40 ms", 0.25: "250 ms", 59.5: "59.50 s", 119.7: "2m0s", 3725: "1h2m5s" })) {
+    assert.equal(await p.evaluate(async (s) => (await import(new URL("inspect/web/live.js", location.href))).seconds(s), Number(s)), text);
+  }
+}));
 
 test("a run is pictured", async () => {
   const { id } = await run("Plan a garden");
@@ -169,6 +274,21 @@ test("a file that is a page is previewed as text", async () => {
     assert.match(answer.headers()["content-type"], /^text\/plain/);
     assert.match(answer.headers()["content-security-policy"], /sandbox/);
   });
+});
+
+test("a file that is an image is previewed where nothing runs", async () => {
+  const { id } = await run("image");
+  const p = await browser.newPage(); // Chromium styles an image that stands alone, and complains that it may not
+  try {
+    await p.goto(`${bridge}/inspect/runs/${id}`);
+    await unfold(p);
+    const drawn = await p.frameLocator("iframe.preview[sandbox='']").locator("img").evaluate((img) => img.decode().then(() => img.naturalWidth));
+    assert.equal(drawn, 16);
+    const edges = await p.evaluate(() => ["iframe.preview", "main .scroll"].map((e) => document.querySelector(e).getBoundingClientRect().right));
+    assert.ok(edges[0] <= edges[1], `the preview ends at ${edges[0]}, the page at ${edges[1]}`);
+  } finally {
+    await p.close();
+  }
 });
 
 test("a run at work grows before the eye, stands still while it is paused, and is opened by keyboard", async () => {

@@ -4,8 +4,8 @@ import { chromium } from "playwright-core";
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 
-/** The browser of the tests. */
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+/** The browser of the tests, with options of its own. */
+export const launch = (...options) => chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", ...options] });
 
 /** A page in a window of its own; body uses it. What the browser complained about fails the test. */
 export async function shown(browser, url, options, body) {

@@ -194,3 +194,13 @@ func TestAnExportIsWholeOrBrokenOff(t *testing.T) {
 		t.Errorf("failed later: %d bytes, %v", w.Body.Len(), aborted)
 	}
 }
+
+// TestLengthsOfTime: as the modules write them, which .browser/inspect-run.test.mjs holds to the same.
+func TestLengthsOfTime(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[float64]string{0.0004: "0.40 ms", 0.25: "250 ms", 59.5: "59.50 s", 119.7: "2m0s", 3725: "1h2m5s"} {
+		if got := secondsText(s); got != want {
+			t.Errorf("%v: %s, want %s", s, got, want)
+		}
+	}
+}

@@ -128,6 +128,15 @@ export function clock(at) {
   return `${t.getUTCDate()} ${month}, ${two(t.getUTCHours())}:${two(t.getUTCMinutes())}:${two(t.getUTCSeconds())} UTC`;
 }
 
+/** A length of time as the pages write it. */
+export function seconds(s) {
+  if (s < 0.001) return `${(s * 1000).toFixed(2)} ms`;
+  if (s < 1) return `${Math.round(s * 1000)} ms`;
+  if (s < 60) return `${s.toFixed(2)} s`;
+  const whole = Math.round(s), hours = Math.floor(whole / 3600);
+  return `${hours ? `${hours}h` : ""}${Math.floor(whole / 60) % 60}m${whole % 60}s`;
+}
+
 /** The button that pauses a page, and what it says of itself. The watch is what live returns; follow makes it. */
 export function pausable(follow) {
   const bar = document.querySelector("p.live");

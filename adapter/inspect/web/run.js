@@ -1,22 +1,21 @@
-import { element, live, load, pausable, shown } from "./live.js";
+import { element, live, load, pausable, seconds, shown } from "./live.js";
 
 // The axis of a run grows while its last page is looked at. Beyond so many lines the oldest make room.
 const most = 2000;
 
 const region = document.querySelector("[data-run]");
 
-function seconds(s) {
-  if (s < 0.001) return `${(s * 1000).toFixed(2)} ms`;
-  if (s < 1) return `${Math.round(s * 1000)} ms`;
-  return s < 60 ? `${s.toFixed(2)} s` : `${Math.floor(s / 60)}m${Math.round(s % 60)}s`;
-}
+/** A row and its cells as the page has them: each names its role, which some browsers forget of a table that is laid out as grids. */
+const line = (attributes, ...cells) => element("tr", { role: "row", ...attributes }, ...cells);
+const cell = (attributes, ...children) => element("td", { role: "cell", ...attributes }, ...children);
+const name = (...children) => element("th", { scope: "row", role: "rowheader" }, ...children);
 
 function callRow(run, row, columns) {
   const c = row.call, failed = Boolean(c.error) || c.status >= 400;
-  return element("tr", { class: failed ? "call failed" : "call", "data-call": c.n },
-    element("td", {}, seconds(row.since_seconds)),
-    element("th", { scope: "row" }, element("a", { href: `${run}/calls/${c.n}` }, `call ${c.n}`)),
-    element("td", { colspan: columns + 1 }, element("code", {}, `${c.method} ${shown(c.url)}`),
+  return line({ class: failed ? "call failed" : "call", "data-call": c.n },
+    cell({}, seconds(row.since_seconds)),
+    name(element("a", { href: `${run}/calls/${c.n}` }, `call ${c.n}`)),
+    cell({ colspan: columns + 1 }, element("code", {}, `${c.method} ${shown(c.url)}`),
       ` → ${c.status ?? ""}${c.error ? ` ${shown(c.error)}` : ""}, ${seconds(c.seconds)}, ${c.sent_bytes} bytes sent, ${c.received_bytes} received`));
 }
 
@@ -27,14 +26,15 @@ function sight(run, row, s) {
 
 function eventRow(run, row) {
   const within = [...(row.namespace ?? []), row.node].join("/");
-  return element("tr", { class: row.kind, "data-seq": row.seq },
-    element("td", {}, seconds(row.since_seconds)),
-    element("th", { scope: "row" }, element("a", { href: `${run}/log/${row.seq}` }, row.seq), ` ${row.kind}`,
+  return line({ class: row.kind, "data-seq": row.seq },
+    cell({}, seconds(row.since_seconds)),
+    name(element("a", { href: `${run}/log/${row.seq}` }, row.seq), ` ${row.kind}`,
       row.node ? " " : null, row.node ? element("small", {}, element("bdi", {}, shown(within))) : null),
-    element("td", {}, element("bdi", {}, shown(row.says)),
-      row.usage ? element("small", { class: "quiet" }, ` ${row.usage.input_tokens} tokens in, ${row.usage.output_tokens} out`) : null,
-      ...(row.losses ?? []).map((l) => element("span", { class: "tag lost" }, shown(l)))),
-    ...row.cells.map((cell) => element("td", {}, ...cell.map((s) => sight(run, row, s)))));
+    cell({}, element("bdi", {}, shown(row.says)),
+      row.usage ? " " : null,
+      row.usage ? element("small", { class: "quiet" }, `${row.usage.input_tokens} tokens in, ${row.usage.output_tokens} out`) : null,
+      ...(row.losses ?? []).flatMap((l) => [" ", element("span", { class: "tag lost" }, shown(l))])),
+    ...row.cells.map((sights) => cell({}, ...sights.map((s) => sight(run, row, s)))));
 }
 
 function follow() {
