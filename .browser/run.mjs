@@ -51,7 +51,10 @@ async function main() {
   writeFileSync(file, JSON.stringify(config({ js, autogpt, langgraph }), null, 2)); // JSON is YAML
   const { url, child } = await bridge(binary, ["--config", file], await freePort());
   const env = { BROWSER_BRIDGE: direct ? langgraph : url, BROWSER_PAGES: site.url, BROWSER_EXAMPLE: chat, BROWSER_CLIENTS: only.join("|"), BROWSER_UPDATE: rest.includes("--update") ? "1" : "" };
-  const code = await suite(child, ["rows.test.mjs", ...(direct ? [] : ["example.test.mjs", "front.test.mjs", "inspect.test.mjs", "inspect-run.test.mjs", "inspect-live.test.mjs", "inspect-thread.test.mjs", "inspect-long.test.mjs"])].map((name) => join(here, name)), env, 600_000);
+  const files = (...names) => names.map((name) => join(here, `${name}.test.mjs`));
+  // Beside the rows: pages that do not change, and bridges of the tests' own. Alone: lists of the runs of this bridge, and what measures.
+  const beside = direct ? files("rows") : files("rows", "front", "inspect-run", "inspect-live", "example");
+  const code = await suite(child, direct ? [] : files("inspect", "inspect-thread", "inspect-long"), env, 600_000, beside);
   site.close();
   return code;
 }

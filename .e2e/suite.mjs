@@ -1,10 +1,15 @@
 // A run of tests against a bridge that was started for it, and the end of the program.
 import { run, stop, stopAll } from "./peers.mjs";
 
-/** Runs test files in order, with this environment and this many milliseconds each; stops the bridge. Gives the exit code. */
-export async function suite(child, files, env, timeout) {
+/**
+ * Runs test files with this environment and this many milliseconds each: first those of beside, two at a time, then the
+ * others one after another; stops the bridge. Gives the exit code.
+ */
+export async function suite(child, files, env, timeout, beside = []) {
   const reporter = process.stdout.isTTY ? "spec" : "tap";
-  const code = await run(process.execPath, ["--test", "--test-concurrency=1", `--test-timeout=${timeout}`, `--test-reporter=${reporter}`, ...files], env);
+  const tests = (atOnce, list) => run(process.execPath, ["--test", `--test-concurrency=${atOnce}`, `--test-timeout=${timeout}`, `--test-reporter=${reporter}`, ...list], env);
+  const first = beside.length > 0 ? await tests(2, beside) : 0;
+  const code = (files.length > 0 ? await tests(1, files) : 0) || first;
   const left = await stop(child);
   if (left !== 0) {
     console.error(`apbridge did not stop cleanly (exit ${left}):\n${child.tail.join("\n")}`);

@@ -7,19 +7,25 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is for a package's TestMain: it runs the tests, and fails where a goroutine of theirs
-// is left.
-func Main(m *testing.M) {
+// Main is for a package's TestMain: it runs the tests and what is to be done after them, and fails
+// where a goroutine of theirs is left.
+func Main(m *testing.M, after ...func()) {
 	WaitTogether()
-	goleak.VerifyTestMain(patient{m})
+	goleak.VerifyTestMain(patient{m, after})
 }
 
 // patient is a run of tests whose goroutines have time to end: goleak itself gives them less
 // than half a second, which is not enough on a busy machine.
-type patient struct{ m *testing.M }
+type patient struct {
+	m     *testing.M
+	after []func()
+}
 
 func (p patient) Run() int {
 	code := p.m.Run()
+	for _, done := range p.after {
+		done()
+	}
 	if code == 0 {
 		settle()
 	}

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"flag"
-	"os"
 	"runtime"
 	"strconv"
 )
@@ -12,11 +11,10 @@ import (
 const atOnce = 8
 
 // WaitTogether lets tests of this binary run at once that mostly wait, unless the command line says how many
-// may. Over PostgreSQL the number stays as it is: each bridge has connections to a server that takes a hundred.
-// It is for TestMain, before the tests run.
+// may. It is for TestMain, before the tests run.
 func WaitTogether() {
 	flag.Parse()
-	chosen := os.Getenv("APBRIDGE_TEST_DATABASE") == "postgres"
+	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	if !chosen {
 		_ = flag.Set("test.parallel", strconv.Itoa(max(atOnce, runtime.GOMAXPROCS(0))))

@@ -18,10 +18,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"go.uber.org/zap"
 )
 
-func TestMain(m *testing.M) { adaptertest.Main(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
 // script is a backend that does what a test says.
 type script struct {

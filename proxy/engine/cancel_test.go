@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
 func TestCancelOfARunThatWaits(t *testing.T) {
@@ -212,7 +212,7 @@ func TestA20_CancelOfAQueuedRunIsNotTold(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
 	backend := &told{script: &script{run: waiting(started)}}
-	b := open(t, storetest.DSN(t), backend)
+	b := open(t, blank.DSN(t), backend)
 	thread := mapping.NewID()
 	first := b.begin(t, order(thread, mapping.StrategyReject))
 	<-started

@@ -20,10 +20,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"go.uber.org/zap"
 )
 
-func TestMain(m *testing.M) { adaptertest.Main(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
 // script is a backend that does what a test says.
 type script struct {
@@ -124,7 +125,7 @@ func (b *bench) close() {
 
 func setup(t *testing.T, s *script, change ...func(*config.Agent)) *bench {
 	t.Helper()
-	return open(t, storetest.DSN(t), s, change...)
+	return open(t, blank.DSN(t), s, change...)
 }
 
 func order(threadID string, s mapping.Strategy) *engine.StartRequest {

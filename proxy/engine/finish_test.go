@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
 // TestAPanicAtTheEndOfARunFreesWhatItHeld: the run itself is left as it is, for the
@@ -17,7 +17,7 @@ func TestAPanicAtTheEndOfARunFreesWhatItHeld(t *testing.T) {
 	one := config.DefaultAgent()
 	one.Concurrency = 1
 	hook := func(mapping.Run, mapping.Outcome, []byte) ([]byte, error) { panic(errors.New("no body")) }
-	b := assemble(t, storetest.DSN(t), config.Default(), engine.NewAgent("a", one, &script{opaque: true, run: twoSteps}), hook)
+	b := assemble(t, blank.DSN(t), config.Default(), engine.NewAgent("a", one, &script{opaque: true, run: twoSteps}), hook)
 	t.Cleanup(b.close)
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Run.Options.Webhook = "http://127.0.0.1:1/"

@@ -14,10 +14,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"go.uber.org/zap"
 )
 
-func TestMain(m *testing.M) { adaptertest.Main(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
 // bench is a log over a real file, with the parts an execution would do.
 type bench struct {
@@ -28,7 +29,7 @@ type bench struct {
 
 func setup(t *testing.T) *bench {
 	t.Helper()
-	return open(t, storetest.DSN(t))
+	return open(t, blank.DSN(t))
 }
 
 func open(t *testing.T, database string) *bench {

@@ -9,9 +9,10 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-func TestMain(m *testing.M) { adaptertest.Main(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
 // bench is a bridge without faces, with what the tests of this package ask of it.
 type bench struct{ *servicetest.Bench }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
@@ -92,7 +92,7 @@ func (s sharing) sweep(threads ...string) {
 // onEach runs a test over a database of each kind.
 func onEach(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Helper()
-	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) { test(t, fresh(t)) })
+	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) { test(t, fresh(t)) })
 }
 
 // TestE24CopiedThreadsShareTheirBytes: copying a thread writes no bytes of its files again,

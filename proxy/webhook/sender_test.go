@@ -19,10 +19,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"go.uber.org/zap"
 )
 
-func TestMain(m *testing.M) { adaptertest.Main(m) }
+func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
 var local = config.Webhooks{AllowPrivateNetworks: true, Secret: "a secret of the receiver's"}
 

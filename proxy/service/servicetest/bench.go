@@ -16,6 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"go.uber.org/zap"
 )
 
@@ -36,7 +37,7 @@ type Bench struct {
 // New opens a bench for the test, with a configuration that change may change.
 func New(t *testing.T, change ...func(*config.Config)) *Bench {
 	t.Helper()
-	b := laid(storetest.DSN(t), change)
+	b := laid(blank.DSN(t), change)
 	b.Open(t)
 	t.Cleanup(func() { b.Close() })
 	return b

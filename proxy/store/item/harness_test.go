@@ -7,7 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"go.uber.org/zap"
 )
 
@@ -25,7 +25,7 @@ type opener func(t testing.TB, o ...store.Options) *bench
 // onBoth runs a test over both kinds of databases.
 func onBoth(t *testing.T, test func(t *testing.T, open opener)) {
 	t.Helper()
-	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		test(t, func(t testing.TB, o ...store.Options) *bench {
 			t.Helper()
 			return openAt(t, fresh(t), append(o, store.Options{Synchronous: "normal"})[0])

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/textindex"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
@@ -83,7 +83,7 @@ func byHand(list []item.Put, q item.Query) (names []string) {
 // whether many of them pass, too few of the first, few at all, or none.
 func TestACommonWordUnderAFilter(t *testing.T) {
 	t.Parallel()
-	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		b := openAt(t, fresh(t), walkOptions(0))
 		var list []item.Put
 		for n := range commonItems {

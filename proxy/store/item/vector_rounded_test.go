@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/vectorindex"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -90,7 +90,7 @@ func roundedQueries() map[string]item.Query {
 // removed, written over, and added to rounded ones.
 func TestRoundedVectorsFindWhatExactOnesFind(t *testing.T) {
 	t.Parallel()
-	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		for name, embed := range map[string]item.Embedder{"chance": chance{24}, "alike": alike{chance{24}}, "peaks": peaks{chance{24}}} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -18,6 +18,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 )
@@ -243,7 +244,7 @@ func TestQueriesWithoutAnIndex(t *testing.T) {
 // Another model, or other fields, makes all vectors anew; meanwhile searches go by words.
 func TestVectorsAreMadeAnewForAnotherIndex(t *testing.T) {
 	t.Parallel()
-	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		e, dsn := embeddingtest.Serve(t, vectorDims), fresh(t)
 		b := openAt(t, dsn, store.Options{Index: indexOf(t, e, "m1", "a")})
 		for n := range 300 {

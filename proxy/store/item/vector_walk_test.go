@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -57,7 +57,7 @@ func (b *bench) scores(q item.Query) (list []string) {
 // is done where no vectors are kept; of what was removed or written over meanwhile, too.
 func TestAFilterOfTheNearestFindsWhatOneOfAllFinds(t *testing.T) {
 	t.Parallel()
-	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		dsn := fresh(t)
 		b := openAt(t, dsn, walkOptions(1<<20))
 		b.fillWalk()

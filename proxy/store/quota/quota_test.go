@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"go.uber.org/zap"
 )
 
@@ -76,7 +76,7 @@ func named(ctx context.Context, i int) string {
 // room at once, writing over what is there takes none, and others are not bounded by it.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
-	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		for limit, way := range kept {
 			t.Run(limit, func(t *testing.T) {
 				t.Parallel()
@@ -128,7 +128,7 @@ func TestQuotas(t *testing.T) {
 // as many are added as may be.
 func TestQuotasOfManyAtOnce(t *testing.T) {
 	t.Parallel()
-	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		for limit, way := range kept {
 			t.Run(limit, func(t *testing.T) {
 				t.Parallel()
@@ -163,7 +163,7 @@ func TestQuotasOfManyAtOnce(t *testing.T) {
 // TestQuotasOfWhatWasNotCounted: what was added while no quota held counts once it is counted anew.
 func TestQuotasOfWhatWasNotCounted(t *testing.T) {
 	t.Parallel()
-	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
+	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		for limit, way := range kept {
 			t.Run(limit, func(t *testing.T) {
 				t.Parallel()

@@ -1,5 +1,5 @@
 // Package storetest gives tests databases of both kinds, from an environment that no other package
-// reads. Test support only: nothing that is built imports it.
+// reads. Those with tables are package blank's. Test support only: nothing that is built imports it.
 package storetest
 
 import (
@@ -24,18 +24,29 @@ const Variable = "APBRIDGE_TEST_POSTGRES"
 // that is not there yet, or the URL of an empty schema.
 func Databases(t *testing.T, test func(t *testing.T, fresh func(testing.TB) string)) {
 	t.Helper()
+	Each(t, path, Schema, test)
+}
+
+// Each is Databases with other ways to make a file and a database of the server.
+func Each(t *testing.T, file, server func(testing.TB) string, test func(t *testing.T, fresh func(testing.TB) string)) {
+	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		test(t, func(t testing.TB) string { return filepath.Join(t.TempDir(), "bridge.db") })
+		test(t, file)
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		if os.Getenv(Variable) == "" {
 			t.Skip(unset)
 		}
-		test(t, Schema)
+		test(t, server)
 	})
 }
+
+// newName is the name of a schema or a database of the test's own.
+func newName() string { return "apbridge_test_" + strings.ToLower(rand.Text()[:16]) }
+
+func path(t testing.TB) string { return filepath.Join(t.TempDir(), "bridge.db") }
 
 const unset = Variable + " is not set: it names a PostgreSQL server, as in postgres://user@127.0.0.1:5432/test"
 
@@ -55,11 +66,17 @@ func Synchronous() string { return cmp.Or(os.Getenv(Flushing), "full") }
 // bridges that asked, and those that were left out for want of a server.
 func DSN(t testing.TB) string {
 	t.Helper()
+	return Chosen(t, path, Schema)
+}
+
+// Chosen is DSN with other ways to make a file and a database of the server.
+func Chosen(t testing.TB, file, server func(testing.TB) string) string {
+	t.Helper()
 	if os.Getenv(Everywhere) == "postgres" {
-		return Schema(t)
+		return server(t)
 	}
 	t.Log("over a file of SQLite; " + Everywhere + "=postgres has this run over PostgreSQL")
-	return filepath.Join(t.TempDir(), "bridge.db")
+	return file(t)
 }
 
 // File says that the test is about the file of SQLite: it is left out where
@@ -95,9 +112,9 @@ func Schema(t testing.TB) string {
 	if err != nil {
 		t.Fatal(Variable, err)
 	}
-	name := "apbridge_test_" + strings.ToLower(rand.Text()[:16])
-	execute(t, server, "CREATE SCHEMA "+name)
-	t.Cleanup(func() { execute(t, server, "DROP SCHEMA "+name+" CASCADE") })
+	name := newName()
+	Exec(t, server, "CREATE SCHEMA "+name)
+	t.Cleanup(func() { Exec(t, server, "DROP SCHEMA "+name+" CASCADE") })
 	q := u.Query()
 	q.Set("search_path", name)
 	u.RawQuery = q.Encode()
@@ -107,18 +124,19 @@ func Schema(t testing.TB) string {
 // Exec runs a statement on a PostgreSQL database, beside whatever uses it.
 func Exec(t testing.TB, dsn, text string) {
 	t.Helper()
-	execute(t, dsn, text)
-}
-
-func execute(t testing.TB, server, text string) {
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	defer stop()
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, text); err != nil {
+	if err := execute(dsn, text); err != nil {
 		t.Error(err)
 	}
+}
+
+func execute(dsn, text string) error {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, text)
+	return err
 }

@@ -92,7 +92,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/conformance/topics":        {ours: []string{"cmd/apbridge/internal/conformance/check"}, never: []string{"os"}},
 	"cmd/apbridge/internal/outfile":                   {never: []string{"net/http"}},
 	// What tests start, ask and compare. Nothing that is built imports it.
-	"cmd/apbridge/internal/rig":           {ours: []string{"adapter", "adapter/adaptertest", "adapter/adaptertest/toy", "adapter/inspect", "cmd/apbridge/internal/bridge", "config", "proxy/store", "proxy/store/storetest", "proxy/trace"}},
+	"cmd/apbridge/internal/rig":           {ours: []string{"adapter", "adapter/adaptertest", "adapter/adaptertest/toy", "adapter/inspect", "cmd/apbridge/internal/bridge", "config", "proxy/store/storetest", "proxy/store/storetest/blank", "proxy/trace"}},
 	"cmd/apbridge/internal/rig/bench":     {},
 	"cmd/apbridge/internal/rig/crash":     {},
 	"cmd/apbridge/internal/rig/fault":     {},
@@ -134,7 +134,7 @@ var laws = map[string]law{
 	"proxy/passthrough":         {ours: []string{"config", "mapping", "proxy/metrics", "proxy/trace"}},
 	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/itemquery", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service/directory", "proxy/stepping", "proxy/store", "proxy/store/artifact", "proxy/store/cron", "proxy/store/idempotency", "proxy/store/item", "proxy/store/owned", "proxy/webhook"}, never: []string{"net/http"}},
 	"proxy/service/directory":   {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "mapping/rule", "proxy/engine", "proxy/store"}, never: []string{"net/http"}},
-	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest"}},
+	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest", "proxy/store/storetest/blank"}},
 	"proxy/stepping":            {ours: []string{"adapter", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/engine", "proxy/eventlog", "proxy/store", "proxy/store/idempotency"}, never: []string{"net/http"}},
 	"proxy/store":               {ours: []string{"mapping", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/store/artifact", "proxy/store/assistant", "proxy/store/column", "proxy/store/cron", "proxy/store/idempotency", "proxy/store/item", "proxy/store/listing", "proxy/store/outbox", "proxy/store/owned", "proxy/store/quota", "proxy/store/rate", "proxy/store/record", "proxy/store/scope", "proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/column":        {ours: []string{"mapping", "mapping/rawjson", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
@@ -157,6 +157,8 @@ var laws = map[string]law{
 	"proxy/store/cron":        {ours: []string{"mapping", "proxy/store/column", "proxy/store/idempotency", "proxy/store/listing", "proxy/store/quota", "proxy/store/record", "proxy/store/scope", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/artifact":    {ours: []string{"mapping", "mapping/rule", "mapping/state", "proxy/store/column", "proxy/store/quota", "proxy/store/record", "proxy/store/scope", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/storetest":   {},
+	// Beside it, since the tests of what is below package store have storetest, too.
+	"proxy/store/storetest/blank": {ours: []string{"proxy/store", "proxy/store/storetest"}},
 	// All packages tell their spans here: so it knows neither the machine nor a dialect.
 	"proxy/trace":   {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint"}, never: []string{"google.golang.org/grpc"}},
 	"proxy/webhook": {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store", "proxy/store/outbox", "proxy/trace"}},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
 const program = "github.com/apbridge/apbridge/cmd/apbridge"
@@ -47,10 +48,12 @@ var builds struct {
 	folders []string
 }
 
-// Main is the TestMain of a package that starts binaries: it removes them after its tests.
+// Main is the TestMain of a package that starts bridges: it removes binaries and the template of
+// databases after its tests.
 func Main(m *testing.M) {
 	adaptertest.WaitTogether()
 	code := m.Run()
+	blank.Drop()
 	for _, folder := range builds.folders {
 		_ = os.RemoveAll(folder)
 	}

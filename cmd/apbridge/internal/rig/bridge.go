@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -72,15 +73,14 @@ func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	return cfg
 }
 
-// databaseOf is a new database with few connections to it, which are closed soon when they are idle. Many tests hold a
-// bridge each while they wait for their parts, and a server of PostgreSQL takes a hundred connections of them all.
+// databaseOf is a new database with few connections to it: many tests hold a bridge each while they wait for
+// their parts, and the server has connections for all of them together.
 func databaseOf(t *testing.T) string {
 	t.Helper()
-	dsn := storetest.DSN(t)
+	dsn := blank.DSN(t)
 	if strings.Contains(dsn, "://") {
-		dsn += "&pool_max_conns=4&pool_max_conn_idle_time=500ms&pool_health_check_period=500ms"
+		dsn += "&pool_max_conns=4"
 	}
-	copyBlank(t, dsn)
 	return dsn
 }
 

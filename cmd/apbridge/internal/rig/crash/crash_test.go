@@ -14,6 +14,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
 // wholeCrash is the variable that has every scene die at every point; without it
@@ -27,7 +28,7 @@ func TestA5_Crash(t *testing.T) {
 		t.Skip("takes minutes; " + wholeCrash + "=1 runs this")
 	}
 	if end, ok := t.Deadline(); ok && os.Getenv(storetest.Everywhere) == "postgres" && time.Until(end) < crashTime {
-		t.Fatalf("the deaths do not fit in %v: give -timeout 40m, and -parallel 4, as most of it is waiting", time.Until(end).Round(time.Second))
+		t.Fatalf("the deaths do not fit in %v: give -timeout 40m, and -parallel 8, as most of it is waiting", time.Until(end).Round(time.Second))
 	}
 	var mu sync.Mutex
 	deaths := map[string]int{}
@@ -121,7 +122,7 @@ func hits(times int) []int {
 func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 	t.Helper()
 	peer := s.peer()
-	d := rig.NewKillable(t, storetest.DSN(t), s.paced(peer), "", s.environ...)
+	d := rig.NewKillable(t, blank.DSN(t), s.paced(peer), "", s.environ...)
 	d.Trace, d.Spared = filepath.Join(t.TempDir(), "points"), s.spared
 	s.play(t, d, peer)
 	checkRecord(t, d.Dsn, s.deletes)
@@ -132,7 +133,7 @@ func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 func (s scene) die(t *testing.T, point string, as rig.Setting) bool {
 	t.Helper()
 	peer := s.peer()
-	d := rig.NewKillable(t, storetest.DSN(t), s.paced(peer), point, s.environ...)
+	d := rig.NewKillable(t, blank.DSN(t), s.paced(peer), point, s.environ...)
 	d.Spared, d.As = s.spared, as
 	if a, ok := peer.(*adaptertest.StepAgent); ok && s.counts {
 		d.Found = func(dsn string) { checkOpen(t, dsn, a.Counts()) }

@@ -1,0 +1,107 @@
+// Package blank gives tests databases of both kinds that have their tables already. To make these takes
+// longer than most tests do, above all on PostgreSQL and under the race detector: it is done once for all
+// tests of a process, which have a copy each. Tests of what becomes of an empty database take
+// package storetest's. Test support only: nothing that is built imports it.
+package blank
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"go.uber.org/zap"
+)
+
+// Databases is storetest.Databases; fresh returns the path or the URL of a database that has its tables.
+func Databases(t *testing.T, test func(t *testing.T, fresh func(testing.TB) string)) {
+	t.Helper()
+	storetest.Each(t, File, server, test)
+}
+
+// DSN is storetest.DSN of a database that has its tables.
+func DSN(t testing.TB) string {
+	t.Helper()
+	return storetest.Chosen(t, File, server)
+}
+
+// File is the path of such a file of SQLite.
+func File(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bridge.db")
+	content, err := file()
+	if err == nil {
+		err = os.WriteFile(path, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// server is the URL of such a database of PostgreSQL.
+func server(t testing.TB) string {
+	t.Helper()
+	if !storetest.Served(t) {
+		t.SkipNow()
+	}
+	m, err := made.get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Copy(t)
+}
+
+// Drop takes away what the process has left on the server: TestMain calls it after the tests.
+func Drop() { made.drop() }
+
+// file is the content of the file.
+var file = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "apbridge-blank-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "blank.db")
+	if err := fill(path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+func fill(dsn string) error {
+	st, err := store.Open(context.Background(), dsn, store.Options{}, zap.NewNop())
+	if err != nil {
+		return err
+	}
+	return st.Close()
+}
+
+// made is the process's template, once a test has asked for a copy.
+var made template
+
+type template struct {
+	mu sync.Mutex
+	of *storetest.Template
+}
+
+func (m *template) get() (of *storetest.Template, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of == nil {
+		m.of, err = storetest.NewTemplate(fill)
+	}
+	return m.of, err
+}
+
+func (m *template) drop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of != nil {
+		_ = m.of.Drop()
+		m.of = nil
+	}
+}
