@@ -125,7 +125,7 @@ type reading struct {
 	Page
 	axis     *Axis
 	q        Query
-	from, to time.Time // of the events before and behind the page
+	from, to time.Time // of the event before the page, and of its last where another page follows
 	newest   int64     // event that was seen; 0: none
 	at       time.Time // of that
 	events   int
@@ -135,7 +135,7 @@ type reading struct {
 func (r *reading) take(e *state.Entry) (more bool) {
 	shown := e.Seq > r.q.After && (e.Kind != mapping.KindDelta || r.q.Tokens)
 	if shown && r.events == r.q.Limit {
-		r.Next, r.to = r.Last, e.At
+		r.Next, r.to = r.Last, r.at // where the next page begins
 		return false
 	}
 	seen := r.axis.see(e)

@@ -202,3 +202,29 @@ func TestTimingOfCallsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestEachCallStandsOnOnePage: wherever its answer ended, between the pages of a run, too.
+func TestEachCallStandsOnOnePage(t *testing.T) {
+	t.Parallel()
+	l, on := &longLog{}, map[int64]int{}
+	var calls []adapter.AgentCall
+	for n := range int64(100) { // events are a second apart
+		calls = append(calls, adapter.AgentCall{N: n, At: time.Unix(1, 0), Took: time.Duration(n) * time.Second / 2})
+	}
+	for q := (Query{Limit: 7, Calls: calls}); ; {
+		p, _ := l.page(t, nil, q)
+		for _, r := range p.Rows {
+			if r.Call != nil {
+				on[r.Call.N]++
+			}
+		}
+		if q.After = p.Next; p.Next == 0 || p.Next > 100 {
+			break
+		}
+	}
+	for _, c := range calls {
+		if on[c.N] != 1 {
+			t.Errorf("the call that ended at %s stands on %d pages", c.At.Add(c.Took).UTC().Format("04:05.0"), on[c.N])
+		}
+	}
+}
