@@ -52,7 +52,7 @@ describe("the program in JavaScript that the inspector shows of a run", () => {
       const headers = { "content-type": "application/json", ...(secret && { "x-api-key": secret }) };
       const json = async (path, init = {}) => (await fetch(url + path, { headers, ...init })).json();
       const content = "again $(id) `id` ${1+1} \"'\\ \u2028\u202e é😀";
-      await json("/runs/wait", { method: "POST", body: JSON.stringify({ assistant_id: agent, input: { messages: [{ role: "user", content }] } }) });
+      await json("/runs/wait", { method: "POST", body: JSON.stringify({ assistant_id: agent, input: { messages: [{ role: "user", content }] }, on_completion: "keep" }) }); // else it is listed for 5 s
       const [first, ...others] = (await json(`/inspect?text=${encodeURIComponent("again $(id)")}`)).runs;
       assert.equal(others.length, 0);
       const { programs, input } = await json(`/inspect/runs/${first.run_id}/again`);
