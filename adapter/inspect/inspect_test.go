@@ -88,12 +88,13 @@ func TestUsageIsSummedOnce(t *testing.T) {
 		{Kind: mapping.KindDelta, Data: []byte(`[{"id":"m","usage_metadata":{"input_tokens":0,"output_tokens":2}},{}]`)},
 		{Kind: mapping.KindDelta, Data: []byte(`[{"id":"n","usage_metadata":{"input_tokens":5,"output_tokens":7}},{}]`)},
 		{Kind: mapping.KindUpdate, Data: []byte(`{"messages":[{"id":"m","usage_metadata":{"input_tokens":4,"output_tokens":4}},{"id":"o","content":"usage_metadata"}]}`)},
+		{Kind: mapping.KindUpdate, Data: []byte(`{"messages":[{"usage_metadata":{"input_tokens":20,"output_tokens":30}},{"usage_metadata":{"input_tokens":1,"output_tokens":1}}]}`)},
 		{Kind: mapping.KindState, Data: []byte(`{"messages":[{"id":"old","usage_metadata":{"input_tokens":100,"output_tokens":100}}]}`)},
 		{Kind: mapping.KindUpdate, Data: []byte(`{"usage_metadata":"none", "x":[{"usage_metadata":3}`)},
 	} {
 		sum.take(&e)
 	}
-	if got := sum.total(); got == nil || *got != (usage{9, 11}) {
+	if got := sum.total(); got == nil || *got != (usage{30, 42}) {
 		t.Errorf("%v", got)
 	}
 	if got := (tally{}).total(); got != nil {

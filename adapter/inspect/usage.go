@@ -102,9 +102,7 @@ func (t tally) take(ev *mapping.Event) {
 		var pair []json.RawMessage
 		var m told
 		if json.Unmarshal(ev.Data, &pair) == nil && len(pair) > 0 && json.Unmarshal(pair[0], &m) == nil && m.Usage != nil {
-			s := t.of(m.ID)
-			s.pieces.Input += m.Usage.Input
-			s.pieces.Output += m.Usage.Output
+			t.piece(m)
 		}
 	case mapping.KindUpdate:
 		var v any
@@ -125,8 +123,7 @@ func (t tally) search(v any) {
 		if _, says := v["usage_metadata"].(map[string]any); says {
 			var m told
 			if b, err := json.Marshal(v); err == nil && json.Unmarshal(b, &m) == nil && m.Usage != nil {
-				s := t.of(m.ID)
-				s.whole, s.full = *m.Usage, true
+				t.message(m)
 			}
 			return
 		}
@@ -134,6 +131,23 @@ func (t tally) search(v any) {
 			t.search(one)
 		}
 	}
+}
+
+// piece takes a part of a message.
+func (t tally) piece(m told) {
+	s := t.of(m.ID)
+	s.pieces.Input += m.Usage.Input
+	s.pieces.Output += m.Usage.Output
+}
+
+// message takes a whole message, in place of what was said of it before. Of messages without ids none is known to be another.
+func (t tally) message(m told) {
+	if m.ID == "" {
+		t.piece(m)
+		return
+	}
+	s := t.of(m.ID)
+	s.whole, s.full = *m.Usage, true
 }
 
 // of is what a message said; its pieces may have the id with a prefix.
