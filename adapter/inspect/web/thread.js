@@ -11,9 +11,10 @@ const text = (said) => String(said).split(/([\n\t])/).map((part) => (part === "\
 
 function turn(t, whole) {
   return element("li", { class: `turn${t.failure ? " failure" : ""}` },
-    element("p", { class: "who" }, text(t.role), t.name ? element("bdi", {}, " " + text(t.name)) : "", t.failure ? " the run failed" : ""),
+    element("p", { class: "who" }, text(t.role), ...(t.name ? [" ", element("bdi", {}, text(t.name))] : []), ...(t.failure ? [" ", element("span", { class: "quiet" }, "the run failed")] : []),
+      ...(t.answers ? [" ", element("span", { class: "quiet" }, "result of ", element("code", {}, text(t.answers)))] : [])),
     t.text.text ? element("p", { class: "said", dir: "auto" }, text(t.text.text)) : "",
-    ...(t.files ?? []).map((f) => element("p", { class: "quiet" }, `File ${text(f.name ?? "")} ${text(f.type ?? "")}`)),
+    ...(t.files ?? []).map((f) => element("p", { class: "quiet" }, "File ", element("bdi", {}, text(f.name ?? "")), ` ${text(f.type ?? "")}`, ...(f.link ? [" at ", element("code", {}, text(f.link))] : []))),
     ...(t.calls ?? []).map((c) => element("div", { class: "call" }, element("p", { class: "quiet" }, "calls ", element("code", {}, text(c.name))),
       element("pre", { tabindex: 0 }, text(c.args.text), c.args.cut ? " …" : ""))),
     element("p", { class: "quiet" }, t.text.cut ? `${t.text.cut} bytes more: ` : "", element("a", { href: whole + t.index }, `whole message ${t.index}`)));
