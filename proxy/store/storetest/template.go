@@ -1,30 +1,20 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"os"
 	"testing"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Template is a database on the server that Variable names, of which tests have copies. Nothing may be
 // connected to it. Safe for concurrent use.
-type Template struct {
-	server, name string
-	way          string // in which it is copied, as CREATE DATABASE names it
-}
+type Template struct{ server, name string }
 
 // NewTemplate makes a database and has it written by fill, which leaves no connection to it. The
 // user of the server may make databases.
 func NewTemplate(fill func(dsn string) error) (*Template, error) {
 	m := &Template{server: os.Getenv(Variable), name: newName()}
-	if err := m.choose(); err != nil {
-		return nil, fmt.Errorf("the server that %s names: %w", Variable, err)
-	}
 	if err := execute(m.server, "CREATE DATABASE "+m.name); err != nil {
 		return nil, fmt.Errorf("the server that %s names: %w", Variable, err)
 	}
@@ -39,31 +29,11 @@ func NewTemplate(fill func(dsn string) error) (*Template, error) {
 	return m, nil
 }
 
-// choose has files copied, which PostgreSQL before 15 does by itself. The other way leaves what the first
-// connection has made ready behind, and each copy's first connection makes it ready again.
-func (m *Template) choose() error {
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
-	defer stop()
-	conn, err := pgx.Connect(ctx, m.server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	var version int
-	if err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
-		return err
-	}
-	if version >= 150000 {
-		m.way = " STRATEGY FILE_COPY"
-	}
-	return nil
-}
-
 // Copy makes a copy, which goes at the end of the test, and returns its URL.
 func (m *Template) Copy(t testing.TB) string {
 	t.Helper()
 	name := newName()
-	if err := execute(m.server, "CREATE DATABASE "+name+" TEMPLATE "+m.name+""); err != nil {
+	if err := execute(m.server, "CREATE DATABASE "+name+" TEMPLATE "+m.name); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { Exec(t, m.server, dropped(name)) })
