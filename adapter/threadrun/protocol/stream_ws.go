@@ -1,14 +1,12 @@
 package protocol
 
 import (
-	"bufio"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -70,26 +68,10 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 // accept answers a handshake, in a goroutine of its own: see aside.
 func accept(w http.ResponseWriter, r *http.Request) (conn *websocket.Conn, err error) {
 	err = aside(func() (err error) {
-		conn, err = websocket.Accept(smallWriter{w}, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{subprotocol}})
+		conn, err = websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{subprotocol}})
 		return err
 	})
 	return conn, err
-}
-
-// writeBuffer is how much of a WebSocket's message is put together with its header, in bytes. Most events
-// are shorter; what is longer goes past the buffer. There may be thousands of connections.
-const writeBuffer = 1 << 10
-
-// smallWriter answers with a connection that has a buffer of writeBuffer to write through.
-type smallWriter struct{ http.ResponseWriter }
-
-// Hijack is of http.Hijacker.
-func (s smallWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffered, err := http.NewResponseController(s.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	return conn, bufio.NewReadWriter(buffered.Reader, bufio.NewWriterSize(conn, writeBuffer)), nil
 }
 
 // isHandshake reports whether a request asks for a WebSocket as the library will have it, whose
