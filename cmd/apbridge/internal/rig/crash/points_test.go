@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -108,6 +109,12 @@ func storeOperations(t *testing.T) (names []string) {
 	}
 	if len(names) < 30 {
 		t.Fatalf("only %d operations of the store were found; is the search right?", len(names))
+	}
+	slices.Sort(names)
+	for i, name := range names[1:] { // points name an operation by its receiver and no package
+		if name == names[i] {
+			t.Errorf("two operations are called %s: a death in one would pass for a death in the other", name)
+		}
 	}
 	return names
 }
