@@ -53,6 +53,7 @@ type threadView struct {
 	Files        []fileRow            `json:"files"`
 	Told         []toldRun            `json:"told"`
 	MayAct       bool                 `json:"-"`
+	Mark         string               `json:"-"` // that follow told at the latest before the rest was read
 }
 
 // openQuestion is a question with its form.
@@ -101,6 +102,10 @@ func (p *threadPage) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (p *threadPage) view(ctx context.Context, id, earlier, older string) (v threadView, err error) {
+	mark, err := p.mark(ctx, id)
+	if err != nil {
+		return v, err
+	}
 	t, err := p.threads.Get(ctx, id)
 	if err != nil {
 		return v, err
@@ -108,7 +113,7 @@ func (p *threadPage) view(ctx context.Context, id, earlier, older string) (v thr
 	before, _ := strconv.Atoi(earlier) // what is no number means the newest
 	v = threadView{
 		ThreadID: t.ID, Status: t.Status, Owner: t.Owner, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, Metadata: pretty(t.Metadata).Text, Head: t.Head,
-		Conversation: conversation.Read(t.Values, before, turnsShown), MayAct: mapping.PrincipalOf(ctx).Need(acting...) == nil,
+		Conversation: conversation.Read(t.Values, before, turnsShown), MayAct: mapping.PrincipalOf(ctx).Need(acting...) == nil, Mark: mark,
 	}
 	for _, part := range []func() error{
 		func() (err error) { v.Runs, err = p.runs.of(ctx, t.ID); return err },
@@ -177,15 +182,18 @@ func (t *threadRuns) asker(ctx context.Context, thread string, q mapping.Interru
 // follow tells when the thread, its runs or its head are others than before.
 func (p *threadPage) follow(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["thread_id"]
-	return p.live.follow(w, r, func(ctx context.Context) (string, error) {
-		t, err := p.withoutValues(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		runs, err := p.runs.of(ctx, id)
-		sum := sha256.Sum256(fmt.Append(nil, t.Status, t.Head, t.Interrupts, runs))
-		return hex.EncodeToString(sum[:12]), err
-	})
+	return p.live.follow(w, r, func(ctx context.Context) (string, error) { return p.mark(ctx, id) })
+}
+
+// mark is another one when the thread, its runs or its head are others.
+func (p *threadPage) mark(ctx context.Context, id string) (string, error) {
+	t, err := p.withoutValues(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	runs, err := p.runs.of(ctx, id)
+	sum := sha256.Sum256(fmt.Append(nil, t.Status, t.Head, t.Interrupts, runs))
+	return hex.EncodeToString(sum[:12]), err
 }
 
 // withoutValues is a thread without its state, which may be large.

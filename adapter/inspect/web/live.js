@@ -17,11 +17,10 @@ const patience = { first: 1000, most: 30_000, asleep: 20_000 }; // ms
  * tried again) or "gone". A browser gives an EventSource up for good when a bridge that starts again, or a proxy before
  * it, answers with an error, and does not notice that its machine slept: then a new one is made, which hears of what it
  * missed. A page that is out of sight listens to nothing: a browser has six connections for all tabs of a bridge, and each
- * stream holds one.
+ * stream holds one. heard is the mark of what the page shows already, if it says that: the newest change that was told.
  */
-export function live(address, update, tell = () => {}) {
+export function live(address, update, tell = () => {}, heard) {
   let source, timer, wait = patience.first, paused = false, due = false, busy = false, closed = false;
-  let heard; // the mark of the newest change that was told
   const say = (state) => { if (!closed) tell(paused && state !== "gone" ? "paused" : state); };
   const later = () => {
     clearTimeout(timer);

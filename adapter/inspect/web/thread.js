@@ -32,15 +32,15 @@ function show(t) {
 }
 
 if (page) {
-  let first = true, lost = false;
+  let lost = false;
   live(page.dataset.thread, async () => {
-    if (!first) show(await load());
-    first = lost = false;
+    show(await load());
+    lost = false;
   }, (state) => {
     if (state === "gone") news.textContent = "The thread was deleted.";
     if (state === "waiting") news.textContent = "The bridge does not answer. The page is tried again.";
     if (state === "refused") news.textContent = "The bridge does not take your key. The page is tried again.";
     if (state === "live" && lost) news.textContent = "";
     lost = ["waiting", "refused"].includes(state);
-  });
+  }, page.dataset.mark);
 }

@@ -63,6 +63,34 @@ func settled(t *testing.T, b *rig.Bridge, thread string) (told rig.Answer) {
 	return told
 }
 
+// TestAThreadsPageSaysWhatItHasSeen: its mark is that of its stream as long as nothing changes, so that a page hears of what happens
+// before it listens.
+func TestAThreadsPageSaysWhatItHasSeen(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, oneAgent, legacy())
+	at := b.Thread()
+	shown := func() string {
+		m := regexp.MustCompile(`data-mark="(\w+)"`).FindSubmatch(show(t, b, "/inspect"+at).Body)
+		if m == nil {
+			t.Fatal("the page has no mark")
+		}
+		return string(m[1])
+	}
+	told := func() string {
+		_, frames := b.Stream("GET", "/inspect"+at+"/events", "", 1)
+		return frames[0].ID
+	}
+	b.On(at, `{"assistant_id":"a",`+rig.SaysHi+`}`).OK()
+	before := shown()
+	if told := told(); told != before {
+		t.Errorf("the page has seen %s, its stream begins with %s", before, told)
+	}
+	b.Post(at+"/state", `{"values":{"messages":[{"role":"user","content":"more"}]}}`).OK()
+	if told := told(); told == before || told != shown() {
+		t.Errorf("after a change: %s, as before %s, and the page has seen %s", told, before, shown())
+	}
+}
+
 // TestInspectorShowsAThread: a conversation, its history with a fork, what two states differ in, files and their versions.
 func TestInspectorShowsAThread(t *testing.T) {
 	t.Parallel()
