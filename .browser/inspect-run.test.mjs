@@ -78,7 +78,16 @@ after(async () => {
 });
 
 const json = async (path) => (await fetch(bridge + path)).json();
-const until = async (what) => { for (let found; ; await new Promise((r) => setTimeout(r, 20))) if ((found = await what())) return found; };
+
+/** What is found within a minute. */
+async function until(what) {
+  for (const last = Date.now() + 60_000; Date.now() < last; await new Promise((r) => setTimeout(r, 20))) {
+    const found = await what();
+    if (found) return found;
+  }
+  throw new Error(`not within a minute: ${what}`);
+}
+
 
 /** Begins a run, and waits until it has ended unless it is not to. */
 async function run(input, ends = true, besides = {}) {

@@ -126,13 +126,14 @@ func (p *runPage) view(r *http.Request) (v runView, err error) {
 		return v, err
 	}
 	q.Calls = kept.Calls
-	v = viewOf(&a.Run)
-	v.Losses = p.axes.losses(&a.Run)
-	v.Columns, v.Capture, v.Tokens, v.After = a.Columns(), kept.Capture, q.Tokens, q.After
-	v.MayAct = mapping.PrincipalOf(ctx).Need(acting...) == nil
-	if v.Page, err = a.Page(ctx, q); err != nil {
+	page, err := a.Page(ctx, q)
+	if err != nil {
 		return v, err
 	}
+	v = viewOf(&a.Run) // as the page has it
+	v.Page, v.Losses = page, p.axes.losses(&a.Run)
+	v.Columns, v.Capture, v.Tokens, v.After = a.Columns(), kept.Capture, q.Tokens, q.After
+	v.MayAct = mapping.PrincipalOf(ctx).Need(acting...) == nil
 	for n := range kept.Calls {
 		v.Calls = append(v.Calls, timeline.CallOf(&kept.Calls[n]))
 	}

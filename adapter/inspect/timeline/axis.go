@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Axis reads one run. Its Run is that of when it was made. Not for concurrent use.
+// Axis reads one run. Its Run is that of when it was made, or of when a page had its end. Not for concurrent use.
 type Axis struct {
 	Run     mapping.Run
 	from    Source
@@ -115,6 +115,9 @@ func (a *Axis) page(ctx context.Context, q Query, from adapter.Cursor, at time.T
 	err := a.read(ctx, a.Run.ID, from, r.take)
 	if err == nil && r.newest == r.Last {
 		a.keep(r.Last, r.at)
+	}
+	if err == nil && r.Whole && a.Run.Status.Active() { // it has ended since it was read
+		a.Run, err = a.from.Runs.Get(ctx, adapter.RunRef{ThreadID: a.Run.ThreadID, RunID: a.Run.ID})
 	}
 	r.Rows = withCalls(r.Rows, &a.Run, q.Calls, r.from, r.to)
 	return r.Page, err

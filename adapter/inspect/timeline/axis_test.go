@@ -22,14 +22,16 @@ type longLog struct {
 	read   int
 	pruned int64 // the events up to this one are there no more
 	works  bool  // the run has not ended
+	ends   bool  // it ends when it has been read once
 	opaque bool  // what is known of its agent
 }
 
 func (l *longLog) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
 	r := mapping.Run{ID: "r", TaskID: "r", ThreadID: "t", Status: mapping.RunSuccess}
-	if l.works {
+	if l.works || l.ends {
 		r.Status = mapping.RunRunning
 	}
+	l.ends = false
 	return r, nil
 }
 
@@ -92,6 +94,22 @@ func (l *longLog) page(t *testing.T, marks *Marks, q Query) (Page, int) {
 		t.Fatal(err)
 	}
 	return p, l.read - before
+}
+
+// TestARunHasEndedWhereAPageHasItsEnd: also one that ended between the two reads, whose page nothing would change any more.
+func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[int64]mapping.RunStatus{0: mapping.RunRunning, longRun - 50: mapping.RunSuccess} {
+		l := &longLog{ends: true}
+		a, err := New(t.Context(), Source{Runs: l, Agents: l}, nil, adapter.RunRef{RunID: "r"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := a.Page(t.Context(), Query{After: after, Limit: 100})
+		if err != nil || p.Whole != (want == mapping.RunSuccess) || a.Run.Status != want {
+			t.Errorf("behind %d: whole %v, of a run that is %s, want %s; %v", after, p.Whole, a.Run.Status, want, err)
+		}
+	}
 }
 
 // TestALatePageOfALongRunReadsNoMoreThanTheFirst: each page is what it would be by reading from the run's start, also when it
