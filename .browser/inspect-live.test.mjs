@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream";
 import { after, afterEach, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { launch } from "./window.mjs";
+import { launch, until } from "./window.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const keys = ["0123456789abcdef0123456789abcdef", "1123456789abcdef0123456789abcdef"];
@@ -38,7 +38,6 @@ const serveAgent = () => createServer(async (req, res) => {
 
 const freePort = () => new Promise((resolve) => { const s = createServer().listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => resolve(port)); }); });
 const listening = (server) => new Promise((r) => server.listen(0, "127.0.0.1", () => r(server.address().port)));
-const until = async (what) => { for (let found; ; await new Promise((r) => setTimeout(r, 20))) if ((found = await what())) return found; };
 
 async function start(key = keys[0]) {
   writeFileSync(file, JSON.stringify({

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { accessible, launch, picture, shown as open, sticksOut, unfold } from "./window.mjs";
+import { accessible, launch, picture, shown as open, sticksOut, unfold, until } from "./window.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const hostile = `<script>document.title="taken"</script>\u202e\u001b[31m`;
@@ -78,15 +78,6 @@ after(async () => {
 });
 
 const json = async (path) => (await fetch(bridge + path)).json();
-
-/** What is found within a minute. */
-async function until(what) {
-  for (const last = Date.now() + 60_000; Date.now() < last; await new Promise((r) => setTimeout(r, 20))) {
-    const found = await what();
-    if (found) return found;
-  }
-  throw new Error(`not within a minute: ${what}`);
-}
 
 
 /** Begins a run, and waits until it has ended unless it is not to. */

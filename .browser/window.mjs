@@ -60,3 +60,12 @@ export async function picture(page, name) {
   assert.ok(png.length <= 150_000, `${name} has ${png.length} bytes`);
   if (process.env.BROWSER_PICTURES === "1") writeFileSync(new URL(`../docs/inspector/${name}.png`, import.meta.url), png);
 }
+
+/** What is found within a minute. */
+export async function until(what) {
+  for (const last = Date.now() + 60_000; Date.now() < last; await new Promise((r) => setTimeout(r, 20))) {
+    const found = await what();
+    if (found) return found;
+  }
+  throw new Error(`not within a minute: ${what}`);
+}
