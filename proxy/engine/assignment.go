@@ -317,11 +317,10 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 	if len(mapping.NewestAttempt(t.After)) > 1 || (x.run.Attempt > 1 || apart && t.Link.Remote != "") && t.Resume {
 		return nil // picked up: the upstream run is under way; or an answer, which only the thread that asked can use
 	}
-	agreed := t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base
-	if agreed || x.run.Base == "" && t.Link.Remote == "" {
+	if x.sameState(t) || x.run.Base == "" && t.Link.Remote == "" {
 		return nil
 	}
-	if t.Link.Remote != "" {
+	if t.Link.Remote != "" && x.run.Base != "" {
 		fork, err := x.forkOf(ctx, t.Link.Remote)
 		if t.Fork = fork; err != nil || fork != nil && fork.Checkpoint != "" {
 			return err
@@ -331,4 +330,11 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 		t.Link = mapping.Link{}
 	}
 	return nil
+}
+
+// sameState reports whether the agent's thread holds the state that the run begins with. The link
+// of a run that was rolled back names the checkpoint before it, but no agreement: what the run did
+// at the agent is still there. An answer has to go where the question was asked.
+func (x assignment) sameState(t *adapter.Assignment) bool {
+	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base && (t.Link.Agreed() || t.Resume)
 }
