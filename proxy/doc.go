@@ -30,7 +30,8 @@
 //   - Admission: it counts requests inside. At shutdown new ones get 503 and Retry-After while the
 //     listener stays open, so that /readyz can tell. Running ones and the engine get
 //     shutdown_grace; then contexts end with ErrShutdown and streams stop without an end frame,
-//     which clients take as a break to resume from. With more client connections than three
+//     which clients take as a break to resume from. Streams that end with their client alone
+//     (adapter.Lasting) are not waited for once the engine's work has ended. With more client connections than three
 //     quarters of the file descriptors, requests get 503 too, while /healthz, /readyz and /metrics
 //     still answer.
 //   - Compression takes JSON and pages of 1 KiB or more. Where the face must know that all of an

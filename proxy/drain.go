@@ -18,10 +18,10 @@ func (s *Server) drain() {
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		// What is open now is mostly streams. Their handlers return without
-		// an end frame, so clients know to resume.
-		s.cut(ErrShutdown)
 	}
+	// What is open now is streams, mostly of threads whose runs have ended. Their handlers
+	// return without an end frame, so clients know to resume.
+	s.cut(ErrShutdown)
 	s.finish()
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/config"
 	"github.com/gorilla/mux"
@@ -23,26 +24,31 @@ func newHeld() *held {
 	return &held{in: make(chan struct{}, 1), out: make(chan struct{}), causes: make(chan error, 1)}
 }
 
-func (h *held) mount(r *mux.Router) {
-	r.HandleFunc("/held", func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(w).Flush()
-		h.in <- struct{}{}
-		select {
-		case <-h.out:
-			_, _ = io.WriteString(w, "whole")
-		case <-r.Context().Done():
-			h.causes <- context.Cause(r.Context())
-		}
-	})
+func (h *held) mount(r *mux.Router) { r.HandleFunc("/held", h.serve) }
+
+func (h *held) serve(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusOK)
+	_ = http.NewResponseController(w).Flush()
+	h.in <- struct{}{}
+	select {
+	case <-h.out:
+		_, _ = io.WriteString(w, "whole")
+	case <-r.Context().Done():
+		h.causes <- context.Cause(r.Context())
+	}
 }
 
 // get asks for the held route and returns its body once it ended.
 func (h *held) get(t *testing.T, g *rig) <-chan string {
 	t.Helper()
+	return h.ask(t, g, "/held")
+}
+
+func (h *held) ask(t *testing.T, g *rig, path string) <-chan string {
+	t.Helper()
 	body := make(chan string, 1)
 	go func() {
-		res, err := http.Get(g.url + "/held")
+		res, err := http.Get(g.url + path)
 		if err != nil {
 			body <- err.Error()
 			return
@@ -104,6 +110,50 @@ func TestA6StreamsAreCutAfterTheGrace(t *testing.T) {
 	if g.err != nil {
 		t.Errorf("Run: %v", g.err)
 	}
+}
+
+// TestA6LastingStreamsAreNotWaitedFor: a stream that ends with its client alone goes on while the work behind it
+// does, and while other requests are answered; then it breaks, long before the grace is over.
+func TestA6LastingStreamsAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	h, lasting, draining, worked := newHeld(), newHeld(), make(chan struct{}), make(chan struct{})
+	g := start(t, func(c *config.Config, o *Options) {
+		c.ShutdownGrace = time.Hour
+		o.Drain = func(context.Context) { close(draining); <-worked }
+	}, func(r *mux.Router) {
+		h.mount(r)
+		r.HandleFunc("/lasting", func(w http.ResponseWriter, r *http.Request) {
+			defer adapter.Lasting(r.Context())()
+			lasting.serve(w, r)
+		})
+	})
+	stream := lasting.ask(t, g, "/lasting")
+	body := h.get(t, g)
+	g.stop()
+	<-draining
+	select {
+	case <-lasting.causes:
+		t.Error("the stream was cut while there was work behind it")
+	default:
+	}
+	close(worked)
+	close(h.out)
+	if b := <-body; b != "whole" {
+		t.Errorf("the other request got %q", b)
+	}
+	select {
+	case cause := <-lasting.causes:
+		if cause != ErrShutdown {
+			t.Errorf("cause %v", cause)
+		}
+	case <-time.After(adaptertest.Patience):
+		t.Error("the stream was waited for")
+		_ = g.Close()
+	}
+	if b := <-stream; b != "" {
+		t.Errorf("the stream ended with %q", b)
+	}
+	<-g.done
 }
 
 // TestA7WorkThatHangs: neither a handler nor a drain that ignores its context

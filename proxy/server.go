@@ -169,6 +169,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 func (s *Server) newHTTP() *http.Server {
 	ctx, cut := context.WithCancelCause(context.Background())
 	s.cut = cut
+	ctx = adapter.WithLasting(ctx, s.door.admission.last)
 	return &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().handler.ServeHTTP(w, r) }),
 		ReadHeaderTimeout: s.times.header,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"go.uber.org/zap"
 )
@@ -19,6 +20,7 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	}
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
+	defer adapter.Lasting(ctx)()
 	out := sse.NewStream(w, s.Beat, stop)
 	defer out.Close()
 	err = s.follow(ctx, thread, f.since, out.Idle, func(ev *event, at place) error {

@@ -49,6 +49,7 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 	if !isHandshake(r) {
 		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "This is the route of a WebSocket, and the request is no handshake for one (RFC 6455, version 13). Server-sent events are for a POST.")
 	}
+	defer adapter.Lasting(r.Context())()
 	conn, err := accept(w, r)
 	if err != nil {
 		return nil // it has answered
