@@ -72,25 +72,45 @@ func (s *Server) Command(ctx context.Context, thread string, header http.Header,
 	return Reply{Body: body, Losses: c.losses}, err
 }
 
-// read reads the envelope {id, method, params}, of a command that its sender has the right to. The command
-// comes with the error where it has an id.
+// read reads the envelope {id, method, params}, of a command that its sender has the right to. With an error
+// comes as much of the command as could be read: its id says what is refused.
 func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (*command, error) {
+	c := &command{subject: subject{s, ctx, thread}}
 	if len(raw) == 0 {
-		return nil, malformed()
+		return c, malformed()
 	}
 	envelope, err := parse(raw, s.Depth)
 	if err != nil {
-		return nil, err
+		c.id = idWithin(raw)
+		return c, err
 	}
-	c := &command{subject: subject{s, ctx, thread}, id: envelope.get("id"), method: textOf(envelope.get("method"))}
-	if _, ok := whole(c.id); !ok || c.method == "" {
-		return nil, malformed()
+	c.id, c.method = idOf(envelope.object), textOf(envelope.get("method"))
+	if c.id == nil || c.method == "" {
+		return c, malformed()
 	}
 	c.params = &params{object: envelope.get("params")}
 	if k := rawjson.Kind(c.object); k != 0 && k != '{' {
-		return nil, malformed()
+		return c, malformed()
 	}
 	return c, c.permitted()
+}
+
+// idOf is a command's id; nil of what has none.
+func idOf(envelope json.RawMessage) json.RawMessage {
+	id := rawjson.Get(envelope, "id")
+	if _, ok := whole(id); !ok {
+		return nil
+	}
+	return id
+}
+
+// idWithin is the id of what is refused for its form, such as a command that is nested too deeply. Over a
+// WebSocket its sender waits for an answer with the id, for ever.
+func idWithin(raw json.RawMessage) json.RawMessage {
+	if !json.Valid(raw) || rawjson.Kind(raw) != '{' {
+		return nil
+	}
+	return idOf(raw)
 }
 
 // permitted asks for the right that the command needs. What is no command here needs that to read: its refusal
@@ -134,7 +154,7 @@ func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 func (c *command) carryOut(run operation) (func(w *writer), error) {
 	switch {
 	case run != nil:
-		if err := c.slip(); err != nil {
+		if err := c.slip(c.method, taken[c.method]); err != nil {
 			return nil, err
 		}
 		return run(c)

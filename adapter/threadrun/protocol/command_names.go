@@ -20,20 +20,26 @@ var taken = map[string][]string{
 	"state.listCheckpoints": {"namespace", "limit", "before"},
 	"state.fork":            append([]string{"checkpoint_id", "input"}, ofRuns...),
 	"agent.getTree":         {"run_id"},
+
+	"subscription.subscribe":   ofFilters,
+	"subscription.unsubscribe": {"subscription_id"},
+	"subscription.reconnect":   {"run_id", "last_event_id", "subscriptions"},
 }
 
+// ofFilters are the params of what asks for events (EventStreamRequest, SubscribeParams).
+var ofFilters = []string{"channels", "namespaces", "depth", "since"}
+
 // slip refuses a param whose name is nearly that of one which the command lacks: a run that is started
-// without its input goes on with the thread, as nobody meant.
-func (c *command) slip() (err error) {
-	known := taken[c.method]
-	if c.object == nil || len(known) == 0 {
+// without its input goes on with the thread, as nobody meant, and a stream without its filter tells everything.
+func (p *params) slip(of string, known []string) (err error) {
+	if p.object == nil || len(known) == 0 {
 		return nil
 	}
-	_ = rawjson.EachMember(c.object, func(name rawjson.Quoted, _ json.RawMessage) { // it was parsed before
+	_ = rawjson.EachMember(p.object, func(name rawjson.Quoted, _ json.RawMessage) { // it was parsed before
 		said := name.Text()
 		near := mapping.Misspelt(said, known)
-		if err == nil && near != "" && !slices.Contains(known, said) && c.sent(near) == nil {
-			err = invalid("%s is no param of %s. Did you mean %s?", said, c.method, near)
+		if err == nil && near != "" && !slices.Contains(known, said) && p.sent(near) == nil {
+			err = invalid("%s is no param of %s. Did you mean %s?", said, of, near)
 		}
 	})
 	return err

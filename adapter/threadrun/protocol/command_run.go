@@ -179,10 +179,20 @@ func (c *command) responded() (request, error) {
 	answers = rule.AnswerAsAsked(answers, open)
 	named := rule.Named(answers, open)
 	if len(named) < len(ids) {
-		return request{}, noSuchQuestion(ids, open)
+		return request{}, noSuchQuestion(notOpen(answers, named), open)
 	}
 	asker, err := c.asker(named)
 	return request{agent: cmp.Or(asker.AssistantID, run.AssistantID), resume: answers}, err
+}
+
+// notOpen are the ids in an answer of what is not asked.
+func notOpen(answers json.RawMessage, asked []mapping.Interrupt) (ids []string) {
+	_ = rawjson.EachMember(answers, func(name rawjson.Quoted, _ json.RawMessage) { // it was written here
+		if id := name.Text(); !slices.ContainsFunc(asked, func(q mapping.Interrupt) bool { return q.ID == id }) {
+			ids = append(ids, id)
+		}
+	})
+	return ids
 }
 
 // noSuchQuestion refuses an answer to what is not open.

@@ -45,6 +45,9 @@ func (s *Server) wanted(ctx context.Context, thread string, raw json.RawMessage)
 	if err != nil {
 		return filter{}, err
 	}
+	if err := p.slip("a stream of events", ofFilters); err != nil {
+		return filter{}, err
+	}
 	f, err := readFilter(p)
 	if err != nil || f.since == 0 {
 		return f, err

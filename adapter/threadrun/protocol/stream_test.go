@@ -208,11 +208,50 @@ func TestASocket(t *testing.T) {
 		`{}`:    `{"type":"error","id":null,"error":"invalid_argument"`,
 		`{"id":6,"method":"subscription.subscribe","params":{"channels":["x"]}}`:                      `"id":6,"error":"invalid_argument"`,
 		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"since":3145728}}`: `"id":6,"error":"invalid_argument"`,
+		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"deph":1}}`:        `"id":6,"error":"invalid_argument","message":"deph is no param of subscription.subscribe. Did you mean depth?"`,
+		`{"id":6,"method":"subscription.subscribe","params":{"channels":["values"],"namespace":[]}}`:  `Did you mean namespaces?"`,
 		`{"id":6,"method":"subscription.unsubscribe"}`:                                                `"id":6,"error":"invalid_argument"`,
 		`{"id":6,"method":"foo"}`: `"id":6,"error":"unknown_command"`,
 	} {
 		c.say(bad)
 		c.wants(want)
+	}
+}
+
+// TestARefusalOverASocketHasTheCommandsId: without it the SDKs wait for an answer for ever.
+func TestARefusalOverASocketHasTheCommandsId(t *testing.T) {
+	t.Parallel()
+	c := dial(t, serve(t, newWorld().server(), Snake))
+	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
+	for command, want := range map[string]string{
+		`{"id":7}`:            `{"type":"error","id":7,"error":"invalid_argument"`,
+		`{"id":7,"method":1}`: `{"type":"error","id":7,`,
+		`{"id":7,"method":"state.get","params":[]}`:                                        `{"type":"error","id":7,`,
+		`{"id":7,"method":"state.get","params":{"keys":[],"keys":[]}}`:                     `{"type":"error","id":7,`,
+		`{"id":7,"method":"run.start","params":{"assistant_id":"a","input":` + deep + `}}`: `{"type":"error","id":7,`,
+		`{"id":"seven","method":"state.get"}`:                                              `{"type":"error","id":null,`,
+		`{"id":7,"method":"state.get"`:                                                     `{"type":"error","id":null,`,
+		`[{"id":7,"method":"state.get"}]`:                                                  `{"type":"error","id":null,`,
+	} {
+		c.say(command)
+		c.wants(want)
+	}
+}
+
+// TestAFilterIsNotMisspelt: a stream with another filter than was meant would tell of everything.
+func TestAFilterIsNotMisspelt(t *testing.T) {
+	t.Parallel()
+	s := newWorld().server()
+	for filter, want := range map[string]string{
+		`{"channels":["values"],"namespace":[[]]}`: "Did you mean namespaces?",
+		`{"channels":["values"],"Depth":1}`:        "Did you mean depth?",
+		`{"channels":["values"],"sinse":1}`:        "Did you mean since?",
+		`{"channels":["values"],"colour":1}`:       "",
+	} {
+		_, err := s.wanted(t.Context(), uuid(1), raw(filter))
+		if got := fmt.Sprint(err); (err != nil) != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %s", filter, got)
+		}
 	}
 }
 

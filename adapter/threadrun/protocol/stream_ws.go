@@ -192,11 +192,7 @@ func (k *socket) write(message []byte) error {
 func (k *socket) answer(raw json.RawMessage) error {
 	c, err := k.s.read(k.ctx, k.thread, raw)
 	if err != nil {
-		var id json.RawMessage
-		if c != nil {
-			id = c.id
-		}
-		return k.write(errorReply(id, mapping.Classify(err), nil, k.spelling))
+		return k.write(errorReply(c.id, mapping.Classify(err), nil, k.spelling))
 	}
 	var after func() // what a command leaves to do when it is answered
 	run := operations[c.method].carry
