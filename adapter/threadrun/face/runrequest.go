@@ -148,7 +148,7 @@ func (o runBody) command() *adapter.Command {
 	if c == nil {
 		return nil
 	}
-	cmd := &adapter.Command{Resume: c.Sent("resume"), Update: c.Get("update"), Goto: request.UnlessEmpty(c.Get("goto"))}
+	cmd := &adapter.Command{Resume: c.Sent("resume"), Update: c.Get("update"), Goto: jumpOf(c)}
 	cmd.HasResume = cmd.Resume != nil
 	if request.UnlessEmpty(c.Get("graph")) != nil {
 		c.Complain("graph", "is not supported: a run cannot command another graph than its own")

@@ -214,6 +214,9 @@ func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
 	if rawjson.Kind(v) == '{' {
 		in := o.Sub("ttl")
 		keepLatest = in.Enum("strategy", render.TTLDelete, render.TTLKeepLatest) == render.TTLKeepLatest
+		if in.Get("strategy") != nil && in.Get("ttl") == nil {
+			in.Complain("ttl", "must be there beside a strategy: without a time, nothing would come of it")
+		}
 		return request.Minutes(in, "ttl"), keepLatest
 	}
 	return request.Minutes(o.Fields, "ttl"), false
