@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -226,7 +225,7 @@ func (c *core) checkMessages(input, further json.RawMessage) error {
 // describe fills in what is told about the run: metadata and kwargs.
 func (b *runBuilder) describe(context.Context) error {
 	r := &b.out.Run
-	ids := json.RawMessage(fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, r.Agent, r.AssistantID))
+	ids := rule.MadeFor(r.Agent, r.AssistantID)
 	b.out.ThreadMeta = ids
 	var err error
 	r.Metadata = rawjson.OrEmpty(b.assistant.Metadata)

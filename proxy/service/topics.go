@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -32,8 +31,7 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, er
 	}
 	meta, err := rule.TopicMetadata(n.Name, n.AdditionalInput)
 	if err == nil {
-		ids := fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, agent.Name, mapping.AssistantID(agent.Name))
-		meta, err = rule.MergeMetadata(meta, json.RawMessage(ids))
+		meta, err = rule.MergeMetadata(meta, rule.MadeFor(agent.Name, mapping.AssistantID(agent.Name)))
 	}
 	if err != nil {
 		return rule.Topic{}, err
