@@ -286,12 +286,3 @@ func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
 	all, err := rawjson.PiecesAround(sent, "config", extended)
 	return all.Join(), err
 }
-
-func runQuery(c *core, q adapter.RunQuery) store.RunQuery {
-	out := store.RunQuery{
-		ThreadID: q.ThreadID, Metadata: q.Metadata, Status: q.Status, Owner: q.Owner, Text: q.Text, Since: q.Since, Until: q.Until,
-		BeforeRun: q.Before.RunID, BeforeTime: q.Before.CreatedAt, Limit: q.Limit, Offset: q.Offset,
-	}
-	out.Agent, out.Assistant = c.Named(q.Agent)
-	return out
-}
