@@ -20,7 +20,7 @@ const module = "github.com/apbridge/apbridge/"
 // law says what a package may import. It is the architecture: see
 // ARCHITECTURE.md for the reasons.
 type law struct {
-	ours  []string // packages of ours; "x/*" is everything below x
+	ours  []string // packages of ours
 	never []string // packages from anywhere
 }
 
