@@ -101,7 +101,7 @@ func spoken(n adapter.NewInteraction, id string) rule.Interaction {
 	return said
 }
 
-// says tells whether there is anything that an agent could be told: words, an
+// says reports whether there is anything that an agent could be told: words, an
 // input for its graph, or a spelled-out answer.
 func says(n adapter.NewInteraction) bool {
 	var extra struct {
