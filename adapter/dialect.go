@@ -26,6 +26,9 @@ type Dialect struct {
 	// Paths are those that the face owns, each with everything below it; a part in braces
 	// stands for any one part. What a dialect before it in the table owns is not its own.
 	Paths []string
+	// Open are exact paths, among those that Paths own, that need no key: they tell nothing but that
+	// the bridge is there.
+	Open []string
 	// Store are those of Paths that belong to the long-term store.
 	Store []string
 	// Mount adds the face's routes to r, which leads there only what Paths own; what no

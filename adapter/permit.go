@@ -7,7 +7,7 @@ import (
 	"net/http/httptrace"
 )
 
-// Permit says whether a call that must not be made twice may begin now. A refusal is
+// Permit reports whether a call that must not be made twice may begin now. A refusal is
 // final: it has ended the context that the permit was given with, for the reason that
 // it returns. Safe for concurrent use.
 type Permit func() error

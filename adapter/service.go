@@ -284,29 +284,5 @@ type CancelOptions struct {
 type RunIndex interface {
 	// List ranges over runs, newest first, of which it holds few megabytes at a time: as they
 	// are by then, without those that have gone. An error ends it, also behind the first run.
-	List(ctx context.Context, q RunQuery) iter.Seq2[mapping.Run, error]
-}
-
-// RunQuery filters runs; all conditions must hold.
-type RunQuery struct {
-	ThreadID string // "": all threads
-	Agent    string
-	Status   []mapping.RunStatus // one of these; none: any
-	Metadata json.RawMessage
-	Owner    string // the id of the key that made it
-	// Text is looked for, in either case, in what the client sent, in the metadata, in the error of the run and in
-	// the ids of run, thread and task. What the agent said is not searched.
-	Text string
-	// Since and Until bound when the run was made, both with the moment itself; zero: no bound.
-	Since, Until time.Time
-	// Before continues a list: runs that were made before that one. Zero: from the newest.
-	Before RunMark
-	Limit  int
-	Offset int
-}
-
-// RunMark is the place of a run in a list, which outlives the run.
-type RunMark struct {
-	RunID     string
-	CreatedAt time.Time
+	List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error]
 }

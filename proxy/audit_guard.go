@@ -53,7 +53,7 @@ func (g auditGuard) guard(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := tapOf(r.Context())
-		if rec == nil || open[r.URL.Path] || g.ops.own(r.URL.Path) {
+		if rec == nil || g.open(r.URL.Path) || g.ops.own(r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -87,6 +87,7 @@ func mountIf(r *mux.Router, mount func(*mux.Router)) {
 var testFaces = []Face{{
 	Name: "taskstep",
 	Owns: func(path string) bool { return strings.HasPrefix(path, "/ap/") },
+	Open: []string{"/ok"},
 	Body: func(e *mapping.Error) any { return map[string]string{"message": e.Message} },
 }}
 

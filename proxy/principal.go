@@ -12,9 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/auth"
 )
 
-// open are the exact paths that need no key: they tell nothing but that the
-// bridge is there.
-var open = map[string]bool{"/healthz": true, "/readyz": true, "/ok": true}
+// probes are paths that need no key, as do those that faces name (Face.Open).
+var probes = map[string]bool{"/healthz": true, "/readyz": true}
 
 // pathMetrics tells of all tenants and agents.
 const pathMetrics = "/metrics"
@@ -34,7 +33,7 @@ type principalGuard struct {
 
 func (g principalGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if open[r.URL.Path] || g.public[r.URL.Path] != nil {
+		if g.open(r.URL.Path) || g.public[r.URL.Path] != nil {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -10,11 +11,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// Face is what the guards must know of a dialect: which paths are its, and how
-// it words a refusal.
+// Face is what the guards must know of a dialect: which paths are its, which of them need no key,
+// and how it words a refusal.
 type Face struct {
 	Name string
 	Owns func(path string) bool
+	Open []string                   // exact paths that tell nothing but that the bridge is there
 	Body func(e *mapping.Error) any // encoded as JSON
 }
 
@@ -44,6 +46,11 @@ func (f refuser) faceOf(path string) Face {
 		}
 	}
 	return plain
+}
+
+// open reports whether a path needs no key.
+func (f refuser) open(path string) bool {
+	return probes[path] || slices.ContainsFunc(f.faces, func(face Face) bool { return slices.Contains(face.Open, path) })
 }
 
 // Refuse is guard.Refuser, for the guards that are a package of their own.

@@ -57,9 +57,9 @@ func saneID(id string) bool {
 	return true
 }
 
-// recorder writes the access log and counts. It notes no bodies, no queries
+// accessLog writes the access log and counts. It notes no bodies, no queries
 // and no headers: any of them may hold what is private.
-type recorder struct {
+type accessLog struct {
 	refuser
 	ops     operations
 	trusted trustedProxies
@@ -67,37 +67,37 @@ type recorder struct {
 	tracer  *trace.Tracer
 }
 
-func (c recorder) guard(next http.Handler) http.Handler {
+func (l accessLog) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: c.times.write, metrics: c.metrics, route: unmatched}
+		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: l.times.write, metrics: l.metrics, route: unmatched}
 		start := time.Now()
 		var span *trace.Request
-		if !c.ops.own(r.URL.Path) {
-			r, span = c.tracer.Request(r)
+		if !l.ops.own(r.URL.Path) {
+			r, span = l.tracer.Request(r)
 		}
 		// Deferred: an aborted answer is counted too.
 		defer func() {
 			rec.extend()
 			rec.ended()
 			failpoint.Hit(failpoint.ReplyWritten)
-			c.record(rec, r, span, time.Since(start))
+			l.write(rec, r, span, time.Since(start))
 		}()
 		next.ServeHTTP(rec, r.WithContext(withTap(r.Context(), rec)))
 	})
 }
 
-func (c recorder) record(rec *responseTap, r *http.Request, span *trace.Request, took time.Duration) {
-	dialect := c.faceOf(r.URL.Path).Name
+func (l accessLog) write(rec *responseTap, r *http.Request, span *trace.Request, took time.Duration) {
+	dialect := l.faceOf(r.URL.Path).Name
 	level := zapcore.InfoLevel
-	if c.ops.own(r.URL.Path) {
+	if l.ops.own(r.URL.Path) {
 		dialect, rec.route, level = "ops", r.URL.Path, zapcore.DebugLevel
 	}
-	c.metrics.Requested(metrics.Request{
+	l.metrics.Requested(metrics.Request{
 		Dialect: dialect, Route: rec.route, Method: r.Method, Status: rec.code(), Duration: took,
 	})
 	run := runOf(rec.Header(), r.URL.Path)
 	span.End(r.Method, trace.Answer{Route: matched(rec.route), Status: rec.code(), Key: rec.key, Run: run})
-	if ce := c.log.Check(level, "request"); ce != nil {
+	if ce := l.log.Check(level, "request"); ce != nil {
 		ce.Write(
 			zap.String("request_id", r.Header.Get(headerRequestID)),
 			zap.String("method", r.Method),
@@ -106,7 +106,7 @@ func (c recorder) record(rec *responseTap, r *http.Request, span *trace.Request,
 			zap.Int("status", rec.code()),
 			zap.Int64("bytes", rec.bytes),
 			zap.Duration("took", took),
-			zap.String("from", c.trusted.client(r)),
+			zap.String("from", l.trusted.client(r)),
 			zap.String("key", rec.key),
 			zap.String("run", run),
 			zap.String("trace_id", mapping.TraceOf(r.Context()).ID()),

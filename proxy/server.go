@@ -153,7 +153,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 	}
 	return []func(http.Handler) http.Handler{
 		guard.InOrder(requestID{}),
-		recorder{f, s.ops, proxies, &s.times, o.Tracer}.guard,
+		accessLog{f, s.ops, proxies, &s.times, o.Tracer}.guard,
 		recoverer{f}.guard,
 		guard.InOrder(bodyGuard{f, cfg.Limits, &s.times}, framingGuard{f}, guard.Path(f), guard.Host(f, guard.NewHosts(cfg)),
 			guard.Origin(f, cfg.CORS.Origins, s.strangers)),

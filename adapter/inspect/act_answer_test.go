@@ -35,7 +35,7 @@ func (l *late) Get(context.Context, string) (t mapping.Thread, err error) {
 	return t, nil
 }
 
-func (l *late) List(context.Context, adapter.RunQuery) iter.Seq2[mapping.Run, error] {
+func (l *late) List(context.Context, mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	return func(yield func(mapping.Run, error) bool) {
 		yield(mapping.Run{ID: "first", Owner: "bob", CreatedAt: time.Now(), Options: mapping.RunOptions{Resuming: true, Asked: []mapping.Interrupt{lateQuestion}}}, nil)
 	}

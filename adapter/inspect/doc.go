@@ -20,7 +20,7 @@
 //     The looks are a second apart: a page costs one short query a second, and nothing without
 //     readers. A bell over all threads would need a notice between processes for every change,
 //     which every run would pay for.
-//   - A place in the list of runs (adapter.RunMark) is the run's id and time, so that a page that
+//   - A place in the list of runs (mapping.RunMark) is the run's id and time, so that a page that
 //     was left at a run goes on when that run has gone.
 //   - A form asks first: a POST without sure=yes is answered by a page that says what would be
 //     done, and the audit log has a read. The one that acts brings the key of that page as its

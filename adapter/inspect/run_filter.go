@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -82,8 +81,8 @@ func (f runFilter) address(before string) string {
 }
 
 // query is the filter as the service wants it. It asks for one run more, which tells whether there is one.
-func (f runFilter) query() (q adapter.RunQuery, err error) {
-	q = adapter.RunQuery{Agent: f.Agent, ThreadID: f.Thread, Owner: f.Owner, Text: f.Text, Limit: f.limit + 1}
+func (f runFilter) query() (q mapping.RunQuery, err error) {
+	q = mapping.RunQuery{Agent: f.Agent, ThreadID: f.Thread, Owner: f.Owner, Text: f.Text, Limit: f.limit + 1}
 	if f.Status != "" {
 		if !slices.Contains(statuses, mapping.RunStatus(f.Status)) {
 			return q, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "No run has the status %q. It is one of %s.", f.Status, join(statuses))
@@ -133,14 +132,14 @@ func markOfRun(r mapping.Run) string {
 	return strconv.FormatInt(r.CreatedAt.UnixMicro(), 36) + "." + r.ID
 }
 
-func readMark(text string) (adapter.RunMark, error) {
+func readMark(text string) (mapping.RunMark, error) {
 	if text == "" {
-		return adapter.RunMark{}, nil
+		return mapping.RunMark{}, nil
 	}
 	at, id, _ := strings.Cut(text, ".")
 	us, err := strconv.ParseInt(at, 36, 64)
 	if err != nil || id == "" {
-		return adapter.RunMark{}, mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor, "The place in the list cannot be read. Begin with the newest runs again.")
+		return mapping.RunMark{}, mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor, "The place in the list cannot be read. Begin with the newest runs again.")
 	}
-	return adapter.RunMark{RunID: id, CreatedAt: time.UnixMicro(us)}, nil
+	return mapping.RunMark{RunID: id, CreatedAt: time.UnixMicro(us)}, nil
 }

@@ -137,7 +137,7 @@ type threadRuns struct {
 
 // newest ranges over the newest runs of a thread.
 func (t *threadRuns) newest(ctx context.Context, thread string, limit int) iter.Seq2[mapping.Run, error] {
-	return t.index.List(ctx, adapter.RunQuery{ThreadID: thread, Limit: limit})
+	return t.index.List(ctx, mapping.RunQuery{ThreadID: thread, Limit: limit})
 }
 
 func (t *threadRuns) of(ctx context.Context, thread string) (list []threadRun, err error) {
@@ -173,7 +173,7 @@ func (t *threadRuns) asker(ctx context.Context, thread string, q mapping.Interru
 		}
 		return r, err
 	}
-	for r, err := range t.index.List(ctx, adapter.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}) {
+	for r, err := range t.index.List(ctx, mapping.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}) {
 		return r, err
 	}
 	return mapping.Run{}, nil

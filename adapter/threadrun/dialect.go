@@ -17,6 +17,7 @@ func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:      "threadrun",
 		Paths:     []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/data", "/ok", "/info", "/limits", "/ui"},
+		Open:      []string{"/ok"},
 		Store:     []string{"/store"},
 		Mount:     face.Mount,
 		Effect:    face.Effect,

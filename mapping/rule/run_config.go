@@ -32,6 +32,11 @@ func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
 	return merged, nil
 }
 
+// MadeFor is the metadata of what is made for an agent: clients search threads and runs by it.
+func MadeFor(agent, assistantID string) json.RawMessage {
+	return new(rawjson.Writer).Open('{').Key("graph_id").Text(agent).Key("assistant_id").Text(assistantID).Close('}').Bytes
+}
+
 // mergeOver puts the members of over into base; the one called deep is merged
 // itself, where both have it.
 func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error) {

@@ -133,7 +133,7 @@ func (w *Retention) unread(ctx context.Context, list []store.Overdue, now time.T
 // delete.
 func (w *Retention) passing(ctx context.Context, o store.Overdue) bool {
 	ctx = mapping.WithPrincipal(ctx, mapping.Principal{Tenant: o.Tenant})
-	list, err := w.st.Runs(ctx, store.RunQuery{ThreadID: o.ThreadID, Limit: 1})
+	list, err := w.st.Runs(ctx, mapping.RunQuery{ThreadID: o.ThreadID, Limit: 1})
 	return err == nil && len(list) == 1 && list[0].Options.DeleteAfter
 }
 

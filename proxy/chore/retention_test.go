@@ -36,7 +36,7 @@ func (b *bench) there(threadID string) bool {
 // expiring is a thread with a time to live.
 func (b *bench) expiring(t *testing.T, ttl time.Duration) string {
 	t.Helper()
-	th, _, err := b.st.CreateThread(t.Context(), store.NewThread{Thread: mapping.Thread{ID: mapping.NewID(), Expires: time.Now().Add(ttl)}})
+	th, _, err := b.st.CreateThread(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID(), Expires: time.Now().Add(ttl)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,7 +172,7 @@ func (d *dispatcher) unheld(name string) *Agent {
 	if agent == nil {
 		agent = missing(name)
 	}
-	agent.slots.take()
+	agent.slots.Take()
 	return agent
 }
 

@@ -80,7 +80,7 @@ func (c *canceller) endParked(ctx context.Context, r mapping.Run, how Cancellati
 func (a *Agent) acquireIn(ctx context.Context, most time.Duration) bool {
 	ctx, stop := context.WithTimeout(ctx, most)
 	defer stop()
-	return a.slots.acquire(ctx) == nil
+	return a.slots.Acquire(ctx) == nil
 }
 
 // comparesFiles reports whether the agent is known to be one whose files are compared.

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store"
 )
 
 const grantPrefix = mapping.RunTokenPrefix
@@ -90,7 +89,7 @@ var errEnded = mapping.Errorf(mapping.Unauthorized, "unauthorized", "The token i
 
 // holder is the run that works by a grant at the moment.
 func (e *Engine) holder(ctx context.Context, of grant) (who mapping.Principal, err error) {
-	q := store.RunQuery{ThreadID: of.Thread, TaskID: of.Task, Status: []mapping.RunStatus{mapping.RunRunning}}
+	q := mapping.RunQuery{ThreadID: of.Thread, TaskID: of.Task, Status: []mapping.RunStatus{mapping.RunRunning}}
 	active, err := e.st.Runs(ctx, q)
 	if err != nil {
 		return who, err

@@ -88,7 +88,7 @@ func (x assignment) takeOwnState(ctx context.Context) error {
 	if x.rec.told.start != nil {
 		return nil
 	}
-	first, err := x.e.st.Runs(ctx, store.RunQuery{TaskID: x.run.TaskID, OldestFirst: true, Limit: 1})
+	first, err := x.e.st.Runs(ctx, mapping.RunQuery{TaskID: x.run.TaskID, OldestFirst: true, Limit: 1})
 	if err != nil || len(first) == 0 {
 		return err
 	}

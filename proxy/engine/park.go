@@ -42,7 +42,7 @@ func (s *starter) awaitSlot(ctx context.Context, agent *Agent) error {
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(s.e.root, func() { stop(errDraining) })()
-	if agent.slots.acquire(waiting) != nil {
+	if agent.slots.Acquire(waiting) != nil {
 		return context.Cause(waiting)
 	}
 	return nil

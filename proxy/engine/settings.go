@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine/slot"
 )
 
 // settings are what may change while the engine works. They are replaced as a whole: what is done
@@ -15,19 +16,19 @@ type settings struct {
 	agents map[string]*Agent
 	// slots are those of all agents that there were, by name: one that comes back may have runs that
 	// it began before.
-	slots map[string]*slots
+	slots map[string]*slot.Slots
 }
 
 // configured has the settings in force.
 type configured struct{ settings atomic.Pointer[settings] }
 
-func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string]*slots) *settings {
-	s := &settings{cfg: cfg, agents: agents, slots: map[string]*slots{}}
+func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string]*slot.Slots) *settings {
+	s := &settings{cfg: cfg, agents: agents, slots: map[string]*slot.Slots{}}
 	maps.Copy(s.slots, before)
 	for name, a := range agents {
 		if taken := s.slots[name]; taken != nil && taken != a.slots {
 			a.slots = taken
-			a.slots.resize(a.Config.Concurrency)
+			a.slots.Resize(a.Config.Concurrency)
 		}
 		s.slots[name] = a.slots
 	}

@@ -132,7 +132,7 @@ func TestRunBehindAnUpdateThatIsOver(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		b := open(t, fresh(t), &script{opaque: true, run: twoSteps})
-		th, _, err := b.st.CreateThread(t.Context(), store.NewThread{Thread: mapping.Thread{ID: mapping.NewID()}})
+		th, _, err := b.st.CreateThread(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -140,7 +139,7 @@ func runOf(cr mapping.Cron) (n adapter.NewRun, err error) {
 	if n.Multitask == "" {
 		n.Multitask = mapping.StrategyReject // a tick is left out while its thread is busy: runs do not pile up
 	}
-	n.Metadata, err = rule.MergeMetadata(rawjson.OrEmpty(n.Metadata), json.RawMessage(fmt.Sprintf(`{"cron_id":%q}`, cr.ID)))
+	n.Metadata, err = rule.MergeMetadata(rawjson.OrEmpty(n.Metadata), new(rawjson.Writer).Open('{').Key("cron_id").Text(cr.ID).Close('}').Bytes)
 	return n, err
 }
 

@@ -180,7 +180,7 @@ func (w *clockwork) cron(t *testing.T, n adapter.NewCron) mapping.Cron {
 func (w *clockwork) runs(t *testing.T) []mapping.Run {
 	t.Helper()
 	synctest.Wait()
-	list, err := adapter.All(w.RunIndex.List(t.Context(), adapter.RunQuery{}))
+	list, err := adapter.All(w.RunIndex.List(t.Context(), mapping.RunQuery{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -381,7 +381,7 @@ func TestE20CronsOfAnotherTenant(t *testing.T) {
 		}
 		time.Sleep(time.Hour + time.Second)
 		w.want(t, 0, "seen without a tenant")
-		if list, err := adapter.All(w.RunIndex.List(mine, adapter.RunQuery{})); err != nil || len(list) != 1 || list[0].Tenant != "a" || list[0].Owner != "me" {
+		if list, err := adapter.All(w.RunIndex.List(mine, mapping.RunQuery{})); err != nil || len(list) != 1 || list[0].Tenant != "a" || list[0].Owner != "me" {
 			t.Errorf("%+v %v", list, err)
 		}
 	})
@@ -457,7 +457,7 @@ func TestARunOfATickIsBelowIt(t *testing.T) {
 		defer w.close()
 		w.cron(t, everyHour())
 		time.Sleep(time.Hour + time.Second)
-		runs, err := w.st.Runs(t.Context(), store.RunQuery{})
+		runs, err := w.st.Runs(t.Context(), mapping.RunQuery{})
 		if err != nil || len(runs) != 1 || runs[0].Options.Trace == nil || runs[0].Place().ID() == "" {
 			t.Errorf("%+v, %v", runs, err)
 		}

@@ -101,7 +101,7 @@ func spoken(n adapter.NewInteraction, id string) rule.Interaction {
 	return said
 }
 
-// says tells whether there is anything that an agent could be told: words, an
+// says reports whether there is anything that an agent could be told: words, an
 // input for its graph, or a spelled-out answer.
 func says(n adapter.NewInteraction) bool {
 	var extra struct {
@@ -185,7 +185,7 @@ func (s *interactions) asker(ctx context.Context, t mapping.Thread, agent string
 			return r, err
 		}
 	}
-	last, err := s.st.Runs(ctx, store.RunQuery{ThreadID: t.ID, Limit: 1})
+	last, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1})
 	return first(last), err
 }
 
@@ -220,7 +220,7 @@ func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]rule.In
 	if c.Tasks, _, err = s.st.Tasks(ctx, store.TaskQuery{ThreadID: t.ID}); err != nil {
 		return nil, err
 	}
-	if c.Runs, err = s.st.Runs(ctx, store.RunQuery{ThreadID: t.ID, OldestFirst: true}); err != nil {
+	if c.Runs, err = s.st.Runs(ctx, mapping.RunQuery{ThreadID: t.ID, OldestFirst: true}); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(c.Runs, byStart)

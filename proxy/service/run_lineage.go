@@ -20,7 +20,7 @@ func (b runLineage) resumeTarget(ctx context.Context) (mapping.Run, error) {
 	if err != nil || len(askers) > 0 {
 		return first(askers), err
 	}
-	last, err := b.st.Runs(ctx, store.RunQuery{ThreadID: b.out.Run.ThreadID, Agent: b.out.Run.Agent, Limit: 1})
+	last, err := b.st.Runs(ctx, mapping.RunQuery{ThreadID: b.out.Run.ThreadID, Agent: b.out.Run.Agent, Limit: 1})
 	return first(last), err
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -226,7 +225,7 @@ func (c *core) checkMessages(input, further json.RawMessage) error {
 // describe fills in what is told about the run: metadata and kwargs.
 func (b *runBuilder) describe(context.Context) error {
 	r := &b.out.Run
-	ids := json.RawMessage(fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, r.Agent, r.AssistantID))
+	ids := rule.MadeFor(r.Agent, r.AssistantID)
 	b.out.ThreadMeta = ids
 	var err error
 	r.Metadata = rawjson.OrEmpty(b.assistant.Metadata)
@@ -286,13 +285,4 @@ func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
 	}
 	all, err := rawjson.PiecesAround(sent, "config", extended)
 	return all.Join(), err
-}
-
-func runQuery(c *core, q adapter.RunQuery) store.RunQuery {
-	out := store.RunQuery{
-		ThreadID: q.ThreadID, Metadata: q.Metadata, Status: q.Status, Owner: q.Owner, Text: q.Text, Since: q.Since, Until: q.Until,
-		BeforeRun: q.Before.RunID, BeforeTime: q.Before.CreatedAt, Limit: q.Limit, Offset: q.Offset,
-	}
-	out.Agent, out.Assistant = c.Named(q.Agent)
-	return out
 }

@@ -245,11 +245,12 @@ func (s *runs) checkCursor(ctx context.Context, r mapping.Run, c adapter.Cursor)
 // runIndex lists runs.
 type runIndex struct{ *core }
 
-func (s *runIndex) List(ctx context.Context, q adapter.RunQuery) iter.Seq2[mapping.Run, error] {
+func (s *runIndex) List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	if q.ThreadID != "" {
 		if _, err := s.st.Thread(ctx, q.ThreadID); err != nil {
 			return adapter.NoList[mapping.Run](err)
 		}
 	}
-	return s.st.SearchRuns(ctx, runQuery(s.core, q))
+	q.Agent, q.Assistant = s.Named(q.Agent)
+	return s.st.SearchRuns(ctx, q)
 }

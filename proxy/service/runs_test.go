@@ -12,7 +12,6 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
-	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -48,7 +47,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: got %v, want class %v and %q", name, err, tc.class, tc.says)
 		}
 	}
-	if runs, err := adapter.All(b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: thread})); err != nil || len(runs) != 1 {
+	if runs, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: thread})); err != nil || len(runs) != 1 {
 		t.Errorf("%d runs after only refusals, %v", len(runs), err)
 	}
 	if _, out := b.Start(t, t.Context(), func() adapter.NewRun {
@@ -189,7 +188,7 @@ func TestWhatIsToldOfATasksRun(t *testing.T) {
 	if want := []mapping.Loss{{Field: "additional_input", Fate: mapping.Approximated}}; cmp.Diff(want, h.Losses) != "" {
 		t.Errorf("losses %v", h.Losses)
 	}
-	runs, err := adapter.All(b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: task.ThreadID}))
+	runs, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: task.ThreadID}))
 	if err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
 	}
@@ -299,7 +298,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 			}
 		}
 	}
-	if runs, err := b.Store.Runs(ctx, store.RunQuery{}); err != nil || len(runs) != 1 || b.Legacy.Calls.Load() != 0 {
+	if runs, err := b.Store.Runs(ctx, mapping.RunQuery{}); err != nil || len(runs) != 1 || b.Legacy.Calls.Load() != 0 {
 		t.Errorf("%d runs, %d calls, %v", len(runs), b.Legacy.Calls.Load(), err)
 	}
 	close(goOn)
@@ -317,7 +316,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 			b.Wait(t, ctx, st.Run)
 		}
 	}
-	if runs, err := b.Store.Runs(ctx, store.RunQuery{}); err != nil || len(runs) != 3 {
+	if runs, err := b.Store.Runs(ctx, mapping.RunQuery{}); err != nil || len(runs) != 3 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 }

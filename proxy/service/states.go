@@ -107,7 +107,7 @@ func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []str
 }
 
 func (s *states) lastFault(ctx context.Context, threadID string) (*mapping.Fault, error) {
-	last, err := s.st.Runs(ctx, store.RunQuery{ThreadID: threadID, Limit: 1})
+	last, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: threadID, Limit: 1})
 	if err != nil || len(last) == 0 || last[0].Fault == nil {
 		return nil, err
 	}

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -42,7 +42,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 		t.Input, t.HasInput = *n.Input, true
 	}
 	t.AdditionalInput = rawjson.OrEmpty(t.AdditionalInput)
-	th, existed, err := s.st.CreateThread(ctx, store.NewThread{Thread: taskThread(t), Task: &t, Key: keyOfTask(ctx, n)})
+	th, existed, err := s.st.CreateThread(ctx, store.ThreadCreation{Thread: taskThread(t), Task: &t, Key: keyOfTask(ctx, n)})
 	mapping.NoteObject(ctx, "task", cmp.Or(th.ID, t.ID)) // with an Idempotency-Key it may be an earlier one
 	if err == nil && existed {
 		return s.Get(ctx, adapter.TaskRef{Agent: agent.Name, ID: th.ID})
@@ -56,9 +56,10 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 // taskThread is the thread a task has of its own: the same id, and a mark of
 // where it came from.
 func taskThread(t mapping.Task) mapping.Thread {
-	meta := fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q,"apbridge":{"task_id":%q}}`, t.Agent, mapping.AssistantID(t.Agent), t.ID)
+	mark := new(rawjson.Writer).Open('{').Key("task_id").Text(t.ID).Close('}').Bytes
+	meta, _ := rawjson.WithMember(rule.MadeFor(t.Agent, mapping.AssistantID(t.Agent)), "apbridge", mark) // it is an object
 	return mapping.Thread{
-		Tenant: t.Tenant, Owner: t.Owner, ID: t.ThreadID, Metadata: json.RawMessage(meta), Config: json.RawMessage(`{}`),
+		Tenant: t.Tenant, Owner: t.Owner, ID: t.ThreadID, Metadata: meta, Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 	}
 }

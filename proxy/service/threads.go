@@ -46,7 +46,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 		return t, err
 	}
 	asked := t.ID
-	t, _, err = s.st.CreateThread(ctx, store.NewThread{Thread: t, IfExists: n.IfExists, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
+	t, _, err = s.st.CreateThread(ctx, store.ThreadCreation{Thread: t, IfExists: n.IfExists, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
 	mapping.NoteObject(ctx, "thread", cmp.Or(t.ID, asked)) // with an Idempotency-Key it may be an earlier one
 	if err != nil {
 		return t, err
@@ -268,7 +268,7 @@ func (s *threads) remove(ctx context.Context, id string, runs []mapping.Run, rem
 // clear cancels what is active on the thread and returns all its runs. They are
 // listed newest first, so that none that waits gets its turn.
 func (s *threads) clear(ctx context.Context, id string) ([]mapping.Run, error) {
-	runs, err := s.st.Runs(ctx, store.RunQuery{ThreadID: id})
+	runs, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: id})
 	for _, r := range runs {
 		if !r.Status.Active() {
 			continue

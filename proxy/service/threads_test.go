@@ -261,7 +261,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		"Runs.Cancel": func() error { return b.Runs.Cancel(theirs, runRef, adapter.CancelOptions{Wait: true}) },
 		"Runs.Delete": func() error { return b.Runs.Delete(theirs, runRef) },
 		"RunIndex.List": func() error {
-			_, err := adapter.All(b.RunIndex.List(theirs, adapter.RunQuery{ThreadID: thread}))
+			_, err := adapter.All(b.RunIndex.List(theirs, mapping.RunQuery{ThreadID: thread}))
 			return err
 		},
 		"Tasks.Get":        func() error { _, err := b.Tasks.Get(theirs, ref); return err },
@@ -293,7 +293,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 	if n, err := b.Index.Count(theirs, adapter.ThreadQuery{}); err != nil || n != 0 {
 		t.Errorf("counted threads: %d, %v", n, err)
 	}
-	if list, err := adapter.All(b.RunIndex.List(theirs, adapter.RunQuery{})); err != nil || len(list) != 0 {
+	if list, err := adapter.All(b.RunIndex.List(theirs, mapping.RunQuery{})); err != nil || len(list) != 0 {
 		t.Errorf("runs: %d, %v", len(list), err)
 	}
 	if list, total, err := b.Tasks.List(theirs, adapter.TaskRef{Agent: "graph"}, adapter.Page{Number: 1, Size: 9}); err != nil || total != 0 || len(entries(t, list)) != 0 {

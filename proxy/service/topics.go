@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -32,14 +31,13 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, er
 	}
 	meta, err := rule.TopicMetadata(n.Name, n.AdditionalInput)
 	if err == nil {
-		ids := fmt.Sprintf(`{"graph_id":%q,"assistant_id":%q}`, agent.Name, mapping.AssistantID(agent.Name))
-		meta, err = rule.MergeMetadata(meta, json.RawMessage(ids))
+		meta, err = rule.MergeMetadata(meta, rule.MadeFor(agent.Name, mapping.AssistantID(agent.Name)))
 	}
 	if err != nil {
 		return rule.Topic{}, err
 	}
 	p, now := mapping.PrincipalOf(ctx), s.now()
-	t, _, err := s.st.CreateThread(ctx, store.NewThread{Thread: mapping.Thread{
+	t, _, err := s.st.CreateThread(ctx, store.ThreadCreation{Thread: mapping.Thread{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Metadata: meta, Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
 	}, Agent: agent.Name, Key: keyOfTopic(ctx, n)})

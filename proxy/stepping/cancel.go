@@ -42,7 +42,7 @@ func (s *Stepper) toCancel(ctx context.Context, task mapping.Task, agent *engine
 		return nil, err
 	}
 	newest := ses.newestRun().ID
-	active, err := s.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
+	active, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
 	if err != nil || len(active) > 0 {
 		return active, err
 	}

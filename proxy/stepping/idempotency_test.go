@@ -59,13 +59,13 @@ func TestARepeatedPostMakesOneFollowUp(t *testing.T) {
 	req := adapter.StepRequest{Input: say("and more"), IdempotencyKey: "s1"}
 	b.Handout(t, t.Context(), ref, req) // cut off before it was written
 	servicetest.Eventually(t, "the follow-up", func() bool {
-		runs, err := adapter.All(b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: ref.ID}))
+		runs, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: ref.ID}))
 		return err == nil && len(runs) == 2
 	})
 	b.Again(t) // the bridge died too
 	h := b.Handout(t, t.Context(), ref, req)
 	h.Confirm()
-	if runs, err := adapter.All(b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: ref.ID})); err != nil || len(runs) != 2 {
+	if runs, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: ref.ID})); err != nil || len(runs) != 2 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 }

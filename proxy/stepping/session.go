@@ -51,7 +51,7 @@ func (s *Stepper) session(ctx context.Context, task mapping.Task, agent *engine.
 
 func (s *Stepper) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
 	ses := emptySession(task, agent)
-	runs, err := s.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
+	runs, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
 	if err != nil {
 		return nil, err
 	}

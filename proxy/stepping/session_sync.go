@@ -68,7 +68,7 @@ func (s *Stepper) loadNewRuns(ctx context.Context, ses *session) (found bool, er
 		return false, err
 	}
 	task := ses.Task()
-	runs, err := s.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
+	runs, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
 	return err == nil && ses.extend(runs), err
 }
 

@@ -260,7 +260,7 @@ func TestIsLastWaitsForAFollowUp(t *testing.T) {
 		second <- h
 	}()
 	servicetest.Eventually(t, "the follow-up", func() bool {
-		list, err := adapter.All(b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: ref.ID}))
+		list, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: ref.ID}))
 		return err == nil && len(list) == 2
 	})
 	close(goOn)
@@ -383,7 +383,7 @@ func TestAnIdleTaskIsCancelled(t *testing.T) {
 		leave()
 		<-started
 		servicetest.Eventually(t, "the cancellation", func() bool {
-			list, err := adapter.All(b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: ref.ID}))
+			list, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: ref.ID}))
 			return err == nil && len(list) == 1 && list[0].Status == mapping.RunInterrupted
 		})
 	}
@@ -394,7 +394,7 @@ func TestADeletedThreadTakesItsTaskAlong(t *testing.T) {
 	b := setup(t)
 	task, ref := b.Task(t, t.Context(), "graph", "hello")
 	b.all(t, ref)
-	runs, err := adapter.All(b.RunIndex.List(t.Context(), adapter.RunQuery{ThreadID: task.ThreadID}))
+	runs, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: task.ThreadID}))
 	if err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
 	}

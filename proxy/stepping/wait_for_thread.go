@@ -6,7 +6,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
-	"github.com/apbridge/apbridge/proxy/store"
 )
 
 const (
@@ -63,7 +62,7 @@ func (s *Stepper) waitForChange(ctx context.Context, changed <-chan struct{}) er
 
 // othersOnThread looks at what other tasks do on the thread: alone, it is nothing.
 func (p *stepRequest) othersOnThread(ctx context.Context, run mapping.Run) (parked string, alone bool, err error) {
-	active, err := p.st.Runs(ctx, store.RunQuery{
+	active, err := p.st.Runs(ctx, mapping.RunQuery{
 		ThreadID: run.ThreadID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning},
 	})
 	alone = true
@@ -100,7 +99,7 @@ func (p *stepRequest) stillAsked(ctx context.Context) error {
 	if traits, known := p.ses.agent.Known(); !known || traits.Opaque {
 		return nil
 	}
-	last, err := p.st.Runs(ctx, store.RunQuery{ThreadID: task.ThreadID, Limit: 1})
+	last, err := p.st.Runs(ctx, mapping.RunQuery{ThreadID: task.ThreadID, Limit: 1})
 	if err != nil || len(last) == 0 || last[0].TaskID == task.ID {
 		return err
 	}

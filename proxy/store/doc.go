@@ -1,8 +1,8 @@
 // Package store keeps the record of everything in a database: threads, runs, tasks, the event log,
 // checkpoints and links. Nouns that stand apart have a package below it each: items, files
-// (artifact), crons, assistants, the outbox, requests with a key (idempotency) and rates; Store has
-// them as parts. These packages hold all SQL of the bridge but that of the database itself (package
-// sqldb). The engine, the log, stepping, the service, the chores and the sender of webhooks call it,
+// (artifact), crons, assistants, the outbox, requests with a key (idempotency), rates and
+// secrets; Store has them as parts. These packages hold all SQL of the bridge but that of the
+// database itself (package sqldb). The engine, the log, stepping, the service, the chores and the sender of webhooks call it,
 // and the bridge opens it. It calls no agent, starts no run and knows no HTTP.
 //
 // A write is one operation: a function over a *sqldb.Tx that sees what it wrote and takes effect

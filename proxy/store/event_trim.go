@@ -13,7 +13,7 @@ import (
 const tokensAtOnce = 2000
 
 // TrimTokens removes tokens (delta events) of runs that ended at before or
-// earlier: what they added up to stays. It does some of it, and says whether
+// earlier: what they added up to stays. It does some of it, and reports whether
 // there is more to do. All tenants.
 func (s *retention) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
 	var todo []record.RunKey

@@ -205,7 +205,7 @@ func (b *bench) meaning(query string) (keys []string, lost bool) {
 }
 
 func writeAll(b *bench) {
-	_, _, err := b.CreateThread(b.ctx, store.NewThread{Agent: "echo", Key: fixKey, Thread: mapping.Thread{
+	_, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Agent: "echo", Key: fixKey, Thread: mapping.Thread{
 		ID: fixThread, Metadata: []byte(`{"team":"a"}`), Config: []byte(`{"tags":["x"]}`), Expires: time.UnixMicro(1_790_000_000_000_000), TTL: time.Hour, KeepLatest: true}})
 	b.ok(err)
 	upload, err := b.SaveArtifact(b.ctx, mapping.Artifact{ID: rule.ArtifactID(fixThread, "in.txt"), ThreadID: fixThread, Path: "in.txt", MIMEType: "text/plain"},
@@ -332,7 +332,7 @@ func readHistory(b *bench, thread string, note noter) {
 func readRuns(b *bench, thread string, note noter) {
 	links, err := b.Links(b.ctx, thread)
 	note("links", links, err)
-	runs, err := b.Runs(b.ctx, store.RunQuery{ThreadID: thread})
+	runs, err := b.Runs(b.ctx, mapping.RunQuery{ThreadID: thread})
 	for i := range runs {
 		if runs[i].CancelReason != "" {
 			note("cancelled because", []string{runs[i].ID, runs[i].CancelReason}, nil)

@@ -75,13 +75,13 @@ func damageFound(t *testing.T, path string) bool {
 		note(err)
 		_, err = s.Events(ctx, th.ID, "", 0, 0)
 		note(err)
-		_, err = s.Runs(ctx, store.RunQuery{ThreadID: th.ID})
+		_, err = s.Runs(ctx, mapping.RunQuery{ThreadID: th.ID})
 		note(err)
 		_, err = s.PatchThread(ctx, th.ID, []byte(`{"a":1}`), nil)
 		note(err)
 		note(s.DeleteThread(ctx, th.ID))
 	}
-	if _, _, err := s.CreateThread(ctx, store.NewThread{Thread: mapping.Thread{ID: id()}}); damaged && err == nil {
+	if _, _, err := s.CreateThread(ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}}); damaged && err == nil {
 		t.Errorf("%s is damaged, and written to", filepath.Base(path))
 	}
 	return damaged

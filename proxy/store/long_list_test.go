@@ -62,7 +62,7 @@ var odd = json.RawMessage(`{"odd":1}`)
 func longRuns(t *testing.T, b *bench) {
 	t.Helper()
 	said := func(r mapping.Run) string { return r.ID + string(r.Kwargs) }
-	for name, q := range map[string]store.RunQuery{
+	for name, q := range map[string]mapping.RunQuery{
 		"all": {}, "filtered": {Metadata: odd}, "a page": {Limit: 3, Offset: 6}, "a filtered page": {Metadata: odd, Limit: 2, Offset: 2},
 	} {
 		want, err := b.Runs(b.ctx, q)
@@ -117,7 +117,7 @@ func mapped[T any](list []T, id func(T) string) (ids []string) {
 func goneMeanwhile(t *testing.T, b *bench) {
 	t.Helper()
 	last := mapping.NewID()
-	if _, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: last, Metadata: longObject(1)}}); err != nil {
+	if _, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: last, Metadata: longObject(1)}}); err != nil {
 		t.Fatal(err)
 	}
 	list, total, err := b.SearchThreads(b.ctx, store.ThreadQuery{Asc: true})

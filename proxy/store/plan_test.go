@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -22,7 +23,7 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	runs := func(q RunQuery) (string, column.In) {
+	runs := func(q mapping.RunQuery) (string, column.In) {
 		where, args := runFilter(scope.Scope{}, q)
 		return `SELECT ` + runColumns + ` WHERE ` + where + ` ORDER BY r.id ` + column.Page(len(args)+1), append(args, column.LimitOf(0), 0)
 	}
@@ -31,9 +32,9 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + column.Page(len(args)+1), append(args, column.LimitOf(0), 0)
 	}
 	for name, query := range map[string]func() (string, column.In){
-		"a task's runs":      func() (string, column.In) { return runs(RunQuery{ThreadID: "t", TaskID: "k"}) },
-		"a thread's runs":    func() (string, column.In) { return runs(RunQuery{ThreadID: "t"}) },
-		"an agent's in one":  func() (string, column.In) { return runs(RunQuery{ThreadID: "t", Agent: "a"}) },
+		"a task's runs":      func() (string, column.In) { return runs(mapping.RunQuery{ThreadID: "t", TaskID: "k"}) },
+		"a thread's runs":    func() (string, column.In) { return runs(mapping.RunQuery{ThreadID: "t"}) },
+		"an agent's in one":  func() (string, column.In) { return runs(mapping.RunQuery{ThreadID: "t", Agent: "a"}) },
 		"a thread's tasks":   func() (string, column.In) { return tasks(TaskQuery{ThreadID: "t"}) },
 		"an agent's tasks":   func() (string, column.In) { return tasks(TaskQuery{Agent: "a"}) },
 		"an agent's, in one": func() (string, column.In) { return tasks(TaskQuery{ThreadID: "t", Agent: "a"}) },

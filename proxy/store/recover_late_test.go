@@ -23,7 +23,7 @@ func TestD1LateRecoveryLeavesUpdatesAlone(t *testing.T) {
 	s.behind.Store(&errNotRecovered)
 	var threads []string
 	for range 2 {
-		th, _, err := s.CreateThread(ctx, NewThread{Thread: mapping.Thread{ID: mapping.NewID()}})
+		th, _, err := s.CreateThread(ctx, ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,9 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"iter"
-	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
@@ -115,29 +113,16 @@ func holdRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error
 	return findRun(t, sc, threadID, runID)
 }
 
-// RunQuery selects runs; empty fields select all.
-type RunQuery struct {
-	ThreadID, TaskID, Agent, Assistant string
-	Status                             []mapping.RunStatus
-	Metadata                           json.RawMessage
-	Owner, Text                        string    // see adapter.RunQuery
-	Since, Until                       time.Time // of CreatedAt, both included; zero: no bound
-	BeforeRun                          string    // runs made before that one; "": all
-	BeforeTime                         time.Time // when that one was made, in case it has gone
-	OldestFirst                        bool
-	Limit, Offset                      int
-}
-
 // Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata
 // is matched by containment.
-func (s *runs) Runs(ctx context.Context, q RunQuery) ([]mapping.Run, error) {
+func (s *runs) Runs(ctx context.Context, q mapping.RunQuery) ([]mapping.Run, error) {
 	found, err := s.find(ctx, q, listing.Whole)
 	return found.Rows, err
 }
 
 // SearchRuns is Runs of which few megabytes are held at a time: a run is yielded as it is by
 // then, and one that was removed meanwhile is left out. It is ranged over once.
-func (s *runs) SearchRuns(ctx context.Context, q RunQuery) iter.Seq2[mapping.Run, error] {
+func (s *runs) SearchRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	found, err := s.find(ctx, q, listing.AtOnce)
 	if err != nil {
 		return listing.Failed[mapping.Run](err)
@@ -150,7 +135,7 @@ func (s *runs) SearchRuns(ctx context.Context, q RunQuery) iter.Seq2[mapping.Run
 }
 
 // find lists runs, the first of them with all that they have.
-func (s *runs) find(ctx context.Context, q RunQuery, room int) (found listing.Long[mapping.Run], err error) {
+func (s *runs) find(ctx context.Context, q mapping.RunQuery, room int) (found listing.Long[mapping.Run], err error) {
 	where, args := runFilter(scope.ScopeOf(ctx), q)
 	order := ` ORDER BY r.id DESC `
 	if q.OldestFirst {
@@ -190,7 +175,7 @@ func (s *runs) find(ctx context.Context, q RunQuery, room int) (found listing.Lo
 
 // runFilter names threads and tasks by their keys: a join on their ids, with
 // runs in their order, has SQLite walk through all runs there are.
-func runFilter(sc scope.Scope, q RunQuery) (where string, args column.In) {
+func runFilter(sc scope.Scope, q mapping.RunQuery) (where string, args column.In) {
 	where, args = sc.Narrow(`r.tenant = $1`, sc.Tenant)
 	for _, f := range []struct{ before, value, after string }{
 		{`r.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = `, q.ThreadID, `)`},
@@ -215,7 +200,7 @@ func runFilter(sc scope.Scope, q RunQuery) (where string, args column.In) {
 
 // made adds when runs were made. A run that a list was left at may have gone: then those come that were made before
 // the next one.
-func made(where string, args column.In, q RunQuery) (string, column.In) {
+func made(where string, args column.In, q mapping.RunQuery) (string, column.In) {
 	if !q.Since.IsZero() {
 		args = append(args, column.Micros(q.Since))
 		where += ` AND r.created_us >= ` + column.List(len(args), 1)
@@ -224,8 +209,8 @@ func made(where string, args column.In, q RunQuery) (string, column.In) {
 		args = append(args, column.Micros(q.Until))
 		where += ` AND r.created_us <= ` + column.List(len(args), 1)
 	}
-	if q.BeforeRun != "" {
-		args = append(args, q.BeforeRun, column.Micros(q.BeforeTime))
+	if q.Before.RunID != "" {
+		args = append(args, q.Before.RunID, column.Micros(q.Before.CreatedAt))
 		where += ` AND r.id < coalesce((SELECT id FROM runs WHERE tenant = $1 AND run_id = ` + column.List(len(args)-1, 1) +
 			`), (SELECT min(id) FROM runs WHERE tenant = $1 AND created_us >= ` + column.List(len(args), 1) + `), 9223372036854775807)`
 	}

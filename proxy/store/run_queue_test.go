@@ -62,7 +62,7 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 				second, err := b.CreateRun(b.ctx, newRun(first.Thread.ID, c.strategy))
 				if c.conflict {
 					wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-					if runs, _ := b.Runs(b.ctx, store.RunQuery{ThreadID: first.Thread.ID}); len(runs) != 1 {
+					if runs, _ := b.Runs(b.ctx, mapping.RunQuery{ThreadID: first.Thread.ID}); len(runs) != 1 {
 						t.Fatalf("%d runs after a refusal", len(runs))
 					}
 					return

@@ -58,9 +58,9 @@ func TestKeysSeeTheThreadsOfTheirAgents(t *testing.T) {
 		b.runOf("one", both)
 		copied, err := b.CopyThread(b.ctx, both, id())
 		b.ok(err)
-		empty, _, err := b.only("first", "one").CreateThread(b.only("first", "one").ctx, store.NewThread{Thread: mapping.Thread{ID: id()}})
+		empty, _, err := b.only("first", "one").CreateThread(b.only("first", "one").ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}})
 		b.ok(err)
-		meant, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: id()}, Agent: "one"})
+		meant, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}, Agent: "one"})
 		b.ok(err)
 		ids := []string{mine, both, copied.ID, empty.ID, meant.ID}
 		for _, tt := range []struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/rate"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/seal"
+	"github.com/apbridge/apbridge/proxy/store/secret"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
@@ -69,7 +70,7 @@ type Store struct {
 	retention
 	*agents
 	*requests
-	secrets
+	*secrets
 	*rates
 	*counts
 	sealing
@@ -91,6 +92,7 @@ type (
 	crons      = cron.Table
 	agents     = assistant.Agents
 	rates      = rate.Table
+	secrets    = secret.Table
 	counts     = quota.Counts
 )
 
@@ -122,10 +124,10 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 	return &Store{
 		base: b, log: log,
 		threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
-		events: events{b}, retention: retention{b}, secrets: secrets{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b},
+		events: events{b}, retention: retention{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b},
 		artifacts: artifact.New(b.DB, b.Quotas), items: table, itemChores: chores, crons: cron.New(b.Base, o.Crons),
 		assistants: assistant.New(b.DB), agents: assistant.AgentsOf(b.DB), deliveries: outbox.New(b.Base),
-		requests: idempotency.New(b.DB), rates: rate.New(b.DB), counts: quota.CountsOf(b.DB),
+		requests: idempotency.New(b.DB), rates: rate.New(b.DB), secrets: secret.New(b.DB), counts: quota.CountsOf(b.DB),
 	}
 }
 

@@ -61,7 +61,7 @@ func id() string { return uuid.Must(uuid.NewV7()).String() }
 
 func (b *bench) thread() mapping.Thread {
 	b.t.Helper()
-	th, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: id()}})
+	th, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}})
 	b.ok(err)
 	return th
 }

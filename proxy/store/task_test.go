@@ -132,16 +132,16 @@ func TestRunList(t *testing.T) {
 		}
 		other := b.create(newThreadRun())
 		for name, c := range map[string]struct {
-			q    store.RunQuery
+			q    mapping.RunQuery
 			want []string
 		}{
-			"newest first": {store.RunQuery{ThreadID: th.ID, Limit: 2}, []string{made[3], made[2]}},
-			"oldest first": {store.RunQuery{ThreadID: th.ID, OldestFirst: true, Offset: 3}, []string{made[3]}},
-			"status":       {store.RunQuery{Status: []mapping.RunStatus{mapping.RunRunning}}, []string{other.Run.ID, made[0]}},
-			"two statuses": {store.RunQuery{ThreadID: th.ID, Status: []mapping.RunStatus{mapping.RunRunning, mapping.RunPending}, Limit: 1}, []string{made[3]}},
-			"metadata":     {store.RunQuery{Metadata: []byte(`{"odd":true}`), Limit: 1, Offset: 1}, []string{made[1]}},
-			"task":         {store.RunQuery{TaskID: made[2]}, []string{made[2]}},
-			"agent":        {store.RunQuery{Agent: "nobody"}, nil},
+			"newest first": {mapping.RunQuery{ThreadID: th.ID, Limit: 2}, []string{made[3], made[2]}},
+			"oldest first": {mapping.RunQuery{ThreadID: th.ID, OldestFirst: true, Offset: 3}, []string{made[3]}},
+			"status":       {mapping.RunQuery{Status: []mapping.RunStatus{mapping.RunRunning}}, []string{other.Run.ID, made[0]}},
+			"two statuses": {mapping.RunQuery{ThreadID: th.ID, Status: []mapping.RunStatus{mapping.RunRunning, mapping.RunPending}, Limit: 1}, []string{made[3]}},
+			"metadata":     {mapping.RunQuery{Metadata: []byte(`{"odd":true}`), Limit: 1, Offset: 1}, []string{made[1]}},
+			"task":         {mapping.RunQuery{TaskID: made[2]}, []string{made[2]}},
+			"agent":        {mapping.RunQuery{Agent: "nobody"}, nil},
 		} {
 			list, err := b.Runs(b.ctx, c.q)
 			b.ok(err)
@@ -200,7 +200,7 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		task := mapping.Task{ID: id(), Agent: "echo"}
-		_, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: task.ID}, Task: &task})
+		_, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: task.ID}, Task: &task})
 		b.ok(err)
 		newest := ""
 		for range 2 {

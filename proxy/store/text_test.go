@@ -52,7 +52,7 @@ func TestPostgresRefusesWhatIsNoText(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, storetest.Schema(t), store.Options{})
 	for _, text := range []string{"\x00", "a\x00b", "\xff\xfe", "\xf4\x8f\xbf"} {
-		_, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: text}})
+		_, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: text}})
 		wantClass(t, err, mapping.Invalid, mapping.CodeInvalid)
 		_, err = b.Thread(b.ctx, text)
 		wantClass(t, err, mapping.Invalid, mapping.CodeInvalid)

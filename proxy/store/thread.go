@@ -17,8 +17,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// NewThread is a thread to be made.
-type NewThread struct {
+// ThreadCreation is a thread to be made.
+type ThreadCreation struct {
 	Thread   mapping.Thread
 	IfExists string               // raise | do_nothing
 	Events   []mapping.Event      // state events with checkpoints (supersteps), may be empty
@@ -32,7 +32,7 @@ type NewThread struct {
 // set; Status defaults to idle. One that is there already is Conflict
 // thread_exists, or, with do_nothing, returned as it is. So is the one that an
 // earlier request with the same Key made.
-func (s *threads) CreateThread(ctx context.Context, n NewThread) (th mapping.Thread, existed bool, err error) {
+func (s *threads) CreateThread(ctx context.Context, n ThreadCreation) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		th, existed, err = s.createThread(t, p, n)
@@ -41,7 +41,7 @@ func (s *threads) CreateThread(ctx context.Context, n NewThread) (th mapping.Thr
 	return th, existed, err
 }
 
-func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (mapping.Thread, bool, error) {
+func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreation) (mapping.Thread, bool, error) {
 	earlier, err := idempotency.Claim(t, p.Tenant, n.Key, n.Thread.ID)
 	if err != nil {
 		return mapping.Thread{}, false, err
@@ -84,7 +84,7 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n NewThread) (m
 	return row.Thread, false, err
 }
 
-func (n *NewThread) agents() string {
+func (n *ThreadCreation) agents() string {
 	agents := scope.WithAgent("", n.Agent)
 	if n.Task != nil {
 		agents = scope.WithAgent(agents, n.Task.Agent)

@@ -22,7 +22,7 @@ func at(t time.Time) store.Expiry { return store.Expiry{Now: t, Before: t} }
 // expiring is a thread with a time to go.
 func (b *bench) expiring(expires time.Time) mapping.Thread {
 	b.t.Helper()
-	th, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: id(), Expires: expires}})
+	th, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id(), Expires: expires}})
 	b.ok(err)
 	return th
 }

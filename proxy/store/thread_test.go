@@ -18,7 +18,7 @@ func TestCreateThread(t *testing.T) {
 		b := open(t)
 		up := update(`{"files":{}}`)
 		task := &mapping.Task{ID: id(), Agent: "echo", HasInput: true, AdditionalInput: []byte(`{"a": 1}`)}
-		n := store.NewThread{Thread: mapping.Thread{ID: task.ID, Metadata: []byte(`{"k": "v"}`), Expires: time.Now().Add(time.Hour)},
+		n := store.ThreadCreation{Thread: mapping.Thread{ID: task.ID, Metadata: []byte(`{"k": "v"}`), Expires: time.Now().Add(time.Hour)},
 			Events: []mapping.Event{up}, Task: task}
 		th, existed, err := b.CreateThread(b.ctx, n)
 		b.ok(err)
@@ -70,7 +70,7 @@ func TestThreadSearch(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		for i := range 5 {
-			_, _, err := b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: fmt.Sprint("t", i),
+			_, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: fmt.Sprint("t", i),
 				Metadata: fmt.Appendf(nil, `{"even":%t,"n":{"v":%d}}`, i%2 == 0, i)}})
 			b.ok(err)
 		}
@@ -181,7 +181,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 			}
 		}
 		threads, n, _ := b.Threads(b.ctx, store.ThreadQuery{})
-		runs, _ := b.Runs(b.ctx, store.RunQuery{})
+		runs, _ := b.Runs(b.ctx, mapping.RunQuery{})
 		tasks, m, _ := b.Tasks(b.ctx, store.TaskQuery{})
 		links, _ := b.Links(b.ctx, th)
 		items, _ := b.Items(b.ctx, item.Query{})
@@ -190,7 +190,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 			t.Errorf("lists: %v %v %v %v %v %v", threads, runs, tasks, links, items, spaces)
 		}
 		// The same ids are free for others.
-		_, _, err = b.CreateThread(b.ctx, store.NewThread{Thread: mapping.Thread{ID: th}, Task: &mapping.Task{ID: c.Run.TaskID}})
+		_, _, err = b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: th}, Task: &mapping.Task{ID: c.Run.TaskID}})
 		b.ok(err)
 		if got, err := a.Thread(a.ctx, th); err != nil || got.Head == "" {
 			t.Error(got, err)

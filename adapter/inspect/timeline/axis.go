@@ -207,7 +207,7 @@ func (a *Axis) before(ctx context.Context) error {
 		return nil
 	}
 	var earlier []string
-	for r, err := range a.from.Index.List(ctx, adapter.RunQuery{ThreadID: a.Run.ThreadID, Limit: 10 * earlierRuns}) {
+	for r, err := range a.from.Index.List(ctx, mapping.RunQuery{ThreadID: a.Run.ThreadID, Limit: 10 * earlierRuns}) {
 		if err != nil {
 			return err
 		}

@@ -15,9 +15,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// tardy stands before an agent. A request for a run is answered before the agent has it, as
+// lateGateway stands before an agent. A request for a run is answered before the agent has it, as
 // by a gateway whose connection breaks; the agent gets it later.
-type tardy struct {
+type lateGateway struct {
 	agent  http.Handler
 	starts string // end of the path of a request for a run
 	answer int    // status; 0: the connection breaks
@@ -28,7 +28,7 @@ type tardy struct {
 	late  []*http.Request
 }
 
-func (p *tardy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *lateGateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, p.starts) || p.passes() {
 		p.agent.ServeHTTP(w, r)
 		return
@@ -45,7 +45,7 @@ func (p *tardy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // passes counts a request for a run. Behind the late one they arrive at once.
-func (p *tardy) passes() bool {
+func (p *lateGateway) passes() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.posts++
@@ -53,7 +53,7 @@ func (p *tardy) passes() bool {
 }
 
 // arrive hands over what is late.
-func (p *tardy) arrive() {
+func (p *lateGateway) arrive() {
 	for _, r := range p.late {
 		p.agent.ServeHTTP(httptest.NewRecorder(), r)
 	}
@@ -69,7 +69,7 @@ func before(t *testing.T, h http.Handler) *backend {
 }
 
 // wantOnce: the outcome is unknown, and what arrives late is carried out once.
-func wantOnce(t *testing.T, tr adaptertest.Trace, p *tardy, work func() int, want int) {
+func wantOnce(t *testing.T, tr adaptertest.Trace, p *lateGateway, work func() int, want int) {
 	t.Helper()
 	p.arrive()
 	if tr.Code() != mapping.CodeOutcomeUnknown || work() != want || p.posts != want {
@@ -98,7 +98,7 @@ func TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := playing(adaptertest.ChatPlay())
-			p := &tardy{agent: a, starts: "/runs/stream", answer: c.answer}
+			p := &lateGateway{agent: a, starts: "/runs/stream", answer: c.answer}
 			wantOnce(t, adaptertest.Collect(within(t), before(t, p), c.task, 0), p, a.Work, 1)
 		})
 	}
@@ -112,7 +112,7 @@ func TestA10RunOfADeadProcessIsNotSentAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := playing(adaptertest.ChatPlay())
-			p := &tardy{agent: a, starts: "/runs/stream"}
+			p := &lateGateway{agent: a, starts: "/runs/stream"}
 			died := adaptertest.Collect(within(t), before(t, p), adaptertest.NewTask(nil), 0)
 			task := adaptertest.NewTask(nil)
 			task.Open = true
@@ -132,7 +132,7 @@ func TestA10NextStepIsNotSentAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := playing(adaptertest.StepPlays()...)
-			p := &tardy{agent: a, starts: "/runs/stream", after: 1}
+			p := &lateGateway{agent: a, starts: "/runs/stream", after: 1}
 			b := before(t, p)
 			task := adaptertest.NewTask(nil)
 			task.OneStep = true
@@ -155,7 +155,7 @@ func TestA10EmptyStepOfADeadProcess(t *testing.T) {
 	empty := adaptertest.StepPlays()[0]
 	empty.Frames = empty.Frames[:1]
 	a := playing(empty, adaptertest.StepPlays()[1])
-	p := &tardy{agent: a, starts: "/runs/stream", after: 1}
+	p := &lateGateway{agent: a, starts: "/runs/stream", after: 1}
 	b := before(t, p)
 	task := adaptertest.NewTask(nil)
 	task.OneStep = true
@@ -198,7 +198,7 @@ func TestA10PlainRunIsNotSentAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := &plainAgent{stream: plainStream, status: "success"}
-			p := &tardy{agent: a, starts: "/runs/stream", answer: c.answer}
+			p := &lateGateway{agent: a, starts: "/runs/stream", answer: c.answer}
 			b := before(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/runs/search" {
 					io.WriteString(w, "[]")

@@ -168,7 +168,7 @@ func plainRoutes() []walked {
 	}
 	lost := func() http.Handler {
 		a := &plainAgent{stream: plainStream, status: "success"}
-		return &tardy{agent: a, starts: "/runs/stream"}
+		return &lateGateway{agent: a, starts: "/runs/stream"}
 	}
 	return []walked{
 		{"a stream", &plainAgent{stream: plainStream, status: "success"}, tasks(first), hello + "reading, waiting, ended"},

@@ -112,7 +112,7 @@ func (s cancels) active(ctx context.Context, thread, status string) ([]string, e
 		if status != "all" && status != string(st) {
 			continue
 		}
-		some, err := s.found(ctx, adapter.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{st}})
+		some, err := s.found(ctx, mapping.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{st}})
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (s cancels) active(ctx context.Context, thread, status string) ([]string, e
 }
 
 // found are the ids of all runs that a query finds.
-func (s cancels) found(ctx context.Context, q adapter.RunQuery) (ids []string, err error) {
+func (s cancels) found(ctx context.Context, q mapping.RunQuery) (ids []string, err error) {
 	for run, err := range s.svc.RunIndex.List(ctx, q) {
 		if err != nil {
 			return nil, err

@@ -459,7 +459,7 @@ func (f fakeRuns) from(fr *fakeRun, after adapter.Cursor, err error) (int, error
 
 type fakeRunIndex struct{ *fake }
 
-func (f fakeRunIndex) List(_ context.Context, q adapter.RunQuery) iter.Seq2[mapping.Run, error] {
+func (f fakeRunIndex) List(_ context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	list, err := f.list(q)
 	if err != nil {
 		return adapter.NoList[mapping.Run](err)
@@ -467,7 +467,7 @@ func (f fakeRunIndex) List(_ context.Context, q adapter.RunQuery) iter.Seq2[mapp
 	return adapter.List(list)
 }
 
-func (f fakeRunIndex) list(q adapter.RunQuery) ([]mapping.Run, error) {
+func (f fakeRunIndex) list(q mapping.RunQuery) ([]mapping.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastQuery = q

@@ -41,7 +41,7 @@ func (k *keepAlive) beat() {
 	k.timer.Reset(k.every)
 }
 
-// stop ends the beats; began tells whether the answer has begun.
+// stop ends the beats; began reports whether the answer has begun.
 func (k *keepAlive) stop() (began bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -148,8 +148,8 @@ func TestQueriesReachTheService(t *testing.T) {
 		{"POST", aThread + "/history", `{"before":"` + uuid(4) + `","checkpoint":{"checkpoint_id":"` + uuid(5) + `"},"metadata":{"a":1}}`,
 			adapter.HistoryQuery{Limit: 10, Before: uuid(4), At: uuid(5), Metadata: raw(`{"a":1}`)}},
 		{"GET", aThread + "/state/" + strings.ToUpper(uuid(4)), ``, uuid(4)},
-		{"GET", aThread + "/runs?status=running&limit=4&offset=1", ``, adapter.RunQuery{ThreadID: uuid(500), Status: []mapping.RunStatus{"running"}, Limit: 4, Offset: 1}},
-		{"POST", "/runs/search", `{"agent_id":"graph","metadata":{"a":1},"status":"error"}`, adapter.RunQuery{Agent: "graph", Metadata: raw(`{"a":1}`), Status: []mapping.RunStatus{"error"}, Limit: 10}},
+		{"GET", aThread + "/runs?status=running&limit=4&offset=1", ``, mapping.RunQuery{ThreadID: uuid(500), Status: []mapping.RunStatus{"running"}, Limit: 4, Offset: 1}},
+		{"POST", "/runs/search", `{"agent_id":"graph","metadata":{"a":1},"status":"error"}`, mapping.RunQuery{Agent: "graph", Metadata: raw(`{"a":1}`), Status: []mapping.RunStatus{"error"}, Limit: 10}},
 		{"POST", "/assistants/search", `{"name":"x","graph_id":"g","metadata":{"a":1},"sort_by":"name","sort_order":"asc","limit":1,"offset":1}`,
 			adapter.AgentQuery{Name: "x", Graph: "g", Metadata: raw(`{"a":1}`), SortBy: "name", Asc: true, Limit: 1, Offset: 1}},
 		{"POST", "/agents/search", `{"name":"x"}`, adapter.AgentQuery{Name: "x", Exact: true, Limit: 10}},
@@ -303,7 +303,7 @@ func TestCancelOfMoreRunsThanAPage(t *testing.T) {
 // withGone lists a run, before all others, that is gone when it is to be cancelled.
 type withGone struct{ adapter.RunIndex }
 
-func (x withGone) List(ctx context.Context, q adapter.RunQuery) iter.Seq2[mapping.Run, error] {
+func (x withGone) List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	return func(yield func(mapping.Run, error) bool) {
 		if !yield(mapping.Run{ID: uuid(404), ThreadID: uuid(50)}, nil) {
 			return

@@ -124,7 +124,7 @@ func (s runs) list(w http.ResponseWriter, r *http.Request) error {
 	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
-	list := s.svc.RunIndex.List(r.Context(), adapter.RunQuery{
+	list := s.svc.RunIndex.List(r.Context(), mapping.RunQuery{
 		ThreadID: thread, Status: oneStatus(status), Limit: p.Limit, Offset: p.Offset,
 	})
 	return s.replyList(w, r, list, false, set)
@@ -168,7 +168,7 @@ func (s runs) search(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := request.PageOf(o, 10)
-	q := adapter.RunQuery{
+	q := mapping.RunQuery{
 		ThreadID: o.UUID("thread_id"), Agent: o.Text("agent_id"), Metadata: o.Object("metadata"),
 		Status: protocolStatus(o.Enum("status", apStatuses...)), Limit: p.Limit, Offset: p.Offset,
 	}

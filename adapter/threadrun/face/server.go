@@ -125,7 +125,7 @@ func (s *server) unknown(w http.ResponseWriter, r *http.Request) error {
 	return mapping.Errorf(mapping.NotAllowed, "method_not_allowed", "This route takes %s.", strings.Join(allowed, " or "))
 }
 
-// matches tells whether a path fits a template with {names}.
+// matches reports whether a path fits a template with {names}.
 func matches(template, path string) bool {
 	want, have := strings.Split(template, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {

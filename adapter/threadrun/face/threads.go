@@ -94,7 +94,7 @@ func (s threads) fault(ctx context.Context, t mapping.Thread) (*mapping.Fault, e
 	if t.Status != mapping.ThreadError {
 		return nil, nil
 	}
-	last, err := adapter.All(s.svc.RunIndex.List(ctx, adapter.RunQuery{ThreadID: t.ID, Limit: 1}))
+	last, err := adapter.All(s.svc.RunIndex.List(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1}))
 	if err != nil || len(last) == 0 {
 		return nil, err
 	}

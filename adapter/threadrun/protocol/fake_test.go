@@ -236,7 +236,7 @@ func (w worldRuns) Events(ctx context.Context, ref adapter.RunRef, _ adapter.Cur
 
 type worldIndex struct{ *world }
 
-func (w worldIndex) List(context.Context, adapter.RunQuery) iter.Seq2[mapping.Run, error] {
+func (w worldIndex) List(context.Context, mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.thread == "" {

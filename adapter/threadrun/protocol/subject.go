@@ -41,7 +41,7 @@ func (c *subject) askedBy(agent string, questions []mapping.Interrupt) (bool, er
 func (c *subject) askers(questions []mapping.Interrupt) (found []mapping.Run, err error) {
 	for _, q := range questions {
 		if q.Run == "" {
-			return adapter.All(c.s.Service.RunIndex.List(c.ctx, adapter.RunQuery{ThreadID: c.thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}))
+			return adapter.All(c.s.Service.RunIndex.List(c.ctx, mapping.RunQuery{ThreadID: c.thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}))
 		}
 		run, err := c.s.Service.Runs.Get(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: q.Run})
 		if isNotFound(err) { // it was deleted meanwhile
@@ -77,7 +77,7 @@ func (c *subject) questions() ([]mapping.Interrupt, error) {
 
 // newest is the thread's newest run, or no_such_run.
 func (c *subject) newest() (mapping.Run, error) {
-	list, err := adapter.All(c.s.Service.RunIndex.List(c.ctx, adapter.RunQuery{ThreadID: c.thread, Limit: 1}))
+	list, err := adapter.All(c.s.Service.RunIndex.List(c.ctx, mapping.RunQuery{ThreadID: c.thread, Limit: 1}))
 	if err == nil && len(list) == 0 {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has had no run; send run.start first.")
 	}

@@ -3,7 +3,6 @@ package directory
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -128,7 +127,8 @@ func (s *Assistants) Delete(ctx context.Context, id string, threads bool) error 
 
 // deleteThreads removes the threads that an assistant was used on.
 func (s *Assistants) deleteThreads(ctx context.Context, id string) error {
-	list, _, err := s.st.Threads(ctx, store.ThreadQuery{Metadata: json.RawMessage(fmt.Sprintf(`{"assistant_id":%q}`, id))})
+	used := new(rawjson.Writer).Open('{').Key("assistant_id").Text(id).Close('}').Bytes
+	list, _, err := s.st.Threads(ctx, store.ThreadQuery{Metadata: used})
 	for _, t := range list {
 		if err := s.deleteThread(ctx, t.ID); err != nil && mapping.Classify(err).Class != mapping.NotFound {
 			return err

@@ -51,7 +51,7 @@ var kept = map[string]struct {
 }{
 	quota.Threads: {
 		func(ctx context.Context, s *store.Store, i int) error {
-			_, _, err := s.CreateThread(ctx, store.NewThread{Thread: mapping.Thread{ID: named(ctx, i)}})
+			_, _, err := s.CreateThread(ctx, store.ThreadCreation{Thread: mapping.Thread{ID: named(ctx, i)}})
 			return err
 		},
 		func(ctx context.Context, s *store.Store, i int) error { return s.DeleteThread(ctx, named(ctx, i)) },

@@ -94,7 +94,7 @@ func elementOf(list json.RawMessage, at int) json.RawMessage {
 	return elements[at]
 }
 
-// WithValues tells whether a value stands in the thread's state.
+// WithValues reports whether a value stands in the thread's state.
 func (x Extract) WithValues() bool { return x.Within("values") || x.Within("messages") }
 
 // Within reports whether a value stands below a member of the thread.

@@ -24,6 +24,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/apbridge/apbridge/proxy/webhook"
 	"github.com/gorilla/mux"
@@ -84,29 +86,50 @@ func (a *App) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.audit, err = audit.Open(a.cfg.Audit, a.metrics, a.log.Named("audit")); err != nil {
-		return err
-	}
-	if a.limits, err = limit.New(a.cfg, ledger{a}, a.metrics.Limited); err != nil {
-		return err
-	}
-	keys, err := Keys(a.cfg.Encryption)
+	keys, err := a.openStore(ctx, index)
 	if err != nil {
 		return err
 	}
-	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{
-		Synchronous: a.cfg.Synchronous, SecureDelete: a.cfg.SecureDelete, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index, Committed: a.metrics.Committed,
-		Keys: keys, Quotas: a.limits.Quotas, Refused: a.metrics.Limited,
-	}, a.log.Named("store")); err != nil {
-		return err
-	}
-	a.countAnew()
-	a.measure()
 	events, err := eventlog.New(a.store)
 	if err != nil {
 		return err
 	}
 	events.Measure(a.metrics.EventTold)
+	if err := a.makeEngine(events); err != nil {
+		return err
+	}
+	a.addChores(events, keys != nil, index != nil)
+	if a.service, err = service.New(a.store, events, a.engine, a.dialects, a.log); err != nil {
+		return err
+	}
+	a.service.Limits = a
+	return a.openServer()
+}
+
+// openStore opens the database, and before it what is told of its operations.
+func (a *App) openStore(ctx context.Context, index *item.Index) (keys *seal.Ring, err error) {
+	if a.audit, err = audit.Open(a.cfg.Audit, a.metrics, a.log.Named("audit")); err != nil {
+		return nil, err
+	}
+	if a.limits, err = limit.New(a.cfg, ledger{a}, a.metrics.Limited); err != nil {
+		return nil, err
+	}
+	if keys, err = Keys(a.cfg.Encryption); err != nil {
+		return nil, err
+	}
+	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{
+		Synchronous: a.cfg.Synchronous, SecureDelete: a.cfg.SecureDelete, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index, Committed: a.metrics.Committed,
+		Keys: keys, Quotas: a.limits.Quotas, Refused: a.metrics.Limited,
+	}, a.log.Named("store")); err != nil {
+		return nil, err
+	}
+	a.countAnew()
+	a.measure()
+	return keys, nil
+}
+
+// makeEngine makes the engine and the sender of webhooks; neither does anything yet.
+func (a *App) makeEngine(events *eventlog.Log) error {
 	a.seals = sealsOf(a.cfg)
 	agents, err := a.agents(a.cfg)
 	if err != nil {
@@ -114,22 +137,27 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects.Webhook, a.log)
 	a.engine.Trace(a.tracer)
-	a.engine.Beside(chore.NewRetention(a.store, events, witnessed{a.engine, a}, func() config.Retention { return a.engine.Config().Retention }, a.log))
-	a.engine.Beside(chore.NewItems(a.store, a.log))
-	if keys != nil {
-		a.engine.Beside(chore.NewSealing(a.store, a.log))
-	}
-	if index != nil {
-		a.engine.Beside(chore.NewEmbeddings(a.store, a.log))
-	}
 	a.engine.LimitRuns(a.limits.Runs)
 	a.engine.Witness(a.background())
 	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
 	a.hooks.Trace(a.tracer)
-	if a.service, err = service.New(a.store, events, a.engine, a.dialects, a.log); err != nil {
-		return err
+	return nil
+}
+
+// addChores has the engine do the work in the background.
+func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
+	a.engine.Beside(chore.NewRetention(a.store, events, witnessed{a.engine, a}, func() config.Retention { return a.engine.Config().Retention }, a.log))
+	a.engine.Beside(chore.NewItems(a.store, a.log))
+	if sealed {
+		a.engine.Beside(chore.NewSealing(a.store, a.log))
 	}
-	a.service.Limits = a
+	if indexed {
+		a.engine.Beside(chore.NewEmbeddings(a.store, a.log))
+	}
+}
+
+// openServer listens, and serves nothing yet.
+func (a *App) openServer() error {
 	mount, err := a.routes(a.cfg)
 	if err != nil {
 		return err

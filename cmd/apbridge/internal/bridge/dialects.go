@@ -42,7 +42,7 @@ func ownedBy(dialects adapter.Dialects, name string) mux.MatcherFunc {
 func faces(dialects adapter.Dialects) []proxy.Face {
 	var list []proxy.Face
 	for _, d := range dialects {
-		list = append(list, proxy.Face{Name: d.Name, Owns: d.Owns, Body: refusalOf(d)})
+		list = append(list, proxy.Face{Name: d.Name, Owns: d.Owns, Open: d.Open, Body: refusalOf(d)})
 	}
 	return list
 }

@@ -23,7 +23,7 @@ func checkRecord(t *testing.T, dsn string, deletes bool) {
 		t.Fatal(err)
 	}
 	for _, th := range threads {
-		runs, err := st.Runs(ctx, store.RunQuery{ThreadID: th.ID, OldestFirst: true})
+		runs, err := st.Runs(ctx, mapping.RunQuery{ThreadID: th.ID, OldestFirst: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// struck is a process that dies, and what the next one makes of it.
-type struck struct {
+// deathInStep is a process that dies, and what the next one makes of it.
+type deathInStep struct {
 	name  string
 	kind  adaptertest.Kind
 	fault adaptertest.Fault // of the second step; "": it is done although no caller waits for it
@@ -21,8 +21,8 @@ type struck struct {
 	asked int               // step POSTs it was sent, all told
 }
 
-func strikes() []struck {
-	return []struck{
+func deathsInSteps() []deathInStep {
+	return []deathInStep{
 		{"A2_ListsWhatItDid", adaptertest.Plain, "", 2, "", 3, 3},
 		{"A2_ListsWhatItDidFirst", adaptertest.Plain, "", 1, "", 3, 3},
 		{"A2_ListsWhatItDidLast", adaptertest.Forge, "", 3, "", 3, 3},
@@ -36,21 +36,21 @@ func strikes() []struck {
 // or said to be unknown. No step is done twice.
 func TestProcessDiesInAStep(t *testing.T) {
 	t.Parallel()
-	for _, s := range strikes() {
+	for _, s := range deathsInSteps() {
 		t.Run(s.name+"/threadrun", func(t *testing.T) { t.Parallel(); s.throughThreads(t, (*rig.Bridge).Kill) })
 		t.Run(s.name+"/taskstep", func(t *testing.T) { t.Parallel(); s.throughTasks(t) })
 	}
-	stops := strikes()[3]
+	stops := deathsInSteps()[3]
 	t.Run("A7_GraceExceeded", func(t *testing.T) { t.Parallel(); stops.throughThreads(t, (*rig.Bridge).End) })
 }
 
-func (s struck) agent() (*adaptertest.StepAgent, *rig.Gate) {
+func (s deathInStep) agent() (*adaptertest.StepAgent, *rig.Gate) {
 	agent := adaptertest.NewStepAgent(s.kind)
 	agent.Script[1].Fault = s.fault
 	return agent, rig.NewGate(agent, rig.StepPosts, s.nth)
 }
 
-func (s struck) throughThreads(t *testing.T, die func(*rig.Bridge)) {
+func (s deathInStep) throughThreads(t *testing.T, die func(*rig.Bridge)) {
 	agent, g := s.agent()
 	b := rig.InFront(t, g)
 	at := b.Thread()
@@ -81,7 +81,7 @@ func (s struck) throughThreads(t *testing.T, die func(*rig.Bridge)) {
 	}
 }
 
-func (s struck) throughTasks(t *testing.T) {
+func (s deathInStep) throughTasks(t *testing.T) {
 	agent, g := s.agent()
 	b := rig.InFront(t, g)
 	at := "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
@@ -111,7 +111,7 @@ func (s struck) throughTasks(t *testing.T) {
 	}
 }
 
-func (s struck) check(t *testing.T, agent *adaptertest.StepAgent, code any, told rig.Answer) {
+func (s deathInStep) check(t *testing.T, agent *adaptertest.StepAgent, code any, told rig.Answer) {
 	t.Helper()
 	var want any
 	if s.code != "" {

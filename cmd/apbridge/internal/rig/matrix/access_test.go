@@ -56,9 +56,9 @@ auth:
 func without(right string) string { return "without-0123456789-" + right }
 func with(rights []string) string { return "with-0123456789-" + strings.Join(rights, "-") }
 
-// guarded is an estate whose database can be looked into.
+// guarded are belongings whose database can be looked into.
 type guarded struct {
-	*estate
+	*belongings
 	database string
 }
 
@@ -158,7 +158,7 @@ func isFrame(line string) bool { return !strings.HasPrefix(line, `{"table"`) }
 func open(m rig.Route) bool { return m.Path == "/ok" }
 
 // refused asks from another address each time, or the bridge would not look at the keys any more.
-func (e *estate) refused(key string) func(*testing.T, rig.Route) {
+func (e *belongings) refused(key string) func(*testing.T, rig.Route) {
 	n := 0
 	return func(t *testing.T, m rig.Route) {
 		t.Helper()
@@ -175,7 +175,7 @@ func (e *estate) refused(key string) func(*testing.T, rig.Route) {
 }
 
 // lacking asks with all rights but one of those that the route needs.
-func (e *estate) lacking(t *testing.T, m rig.Route, needs []string) {
+func (e *belongings) lacking(t *testing.T, m rig.Route, needs []string) {
 	t.Helper()
 	path, a := e.fill(t, m)
 	for _, right := range needs {
@@ -227,7 +227,7 @@ func TestPartsOfRequestsNeedRights(t *testing.T) {
 }
 
 // overSocket starts a run over a WebSocket by a key that may read alone.
-func (e *estate) overSocket(t *testing.T, thread string) {
+func (e *belongings) overSocket(t *testing.T, thread string) {
 	t.Helper()
 	conn, res, err := websocket.Dial(t.Context(), e.URL+thread+"/stream/events", &websocket.DialOptions{HTTPHeader: http.Header{"X-Api-Key": {with([]string{"read"})}}})
 	if err != nil {

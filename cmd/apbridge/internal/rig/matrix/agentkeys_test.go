@@ -36,16 +36,16 @@ func TestKeysNeverMeetOtherAgents(t *testing.T) {
 	}
 }
 
-// naming is the estate as a caller sees it who uses b, and names this agent in paths.
-func (e *estate) naming(agent string) *estate {
+// naming are the belongings as a caller sees it who uses b, and names this agent in paths.
+func (e *belongings) naming(agent string) *belongings {
 	ids := maps.Clone(e.ids)
 	ids["agent"], ids["agent_id"], ids["mine"] = agent, agent, "b"
-	return &estate{e.Bridge, ids}
+	return &belongings{e.Bridge, ids}
 }
 
 // outOfSight: what is agent a's is as it was, and neither counted nor handed out by
 // names that a key of agent b happens to know.
-func (e *estate) outOfSight(t *testing.T) {
+func (e *belongings) outOfSight(t *testing.T) {
 	t.Helper()
 	thread := e.ids["thread_id"]
 	got := e.as(keyA, "GET", "/threads/"+thread+"/state", "").Want(t, 200, secretOfA)
@@ -68,7 +68,7 @@ func (e *estate) outOfSight(t *testing.T) {
 }
 
 // repeated: the Idempotency-Key of A's request does not give B what it made.
-func (e *estate) repeated(t *testing.T, path, body, id string, refused int) {
+func (e *belongings) repeated(t *testing.T, path, body, id string, refused int) {
 	t.Helper()
 	made := e.as(keyA, "POST", path, body, "Idempotency-Key", "same").Member(id)
 	got := e.as(keyB, "POST", path, body, "Idempotency-Key", "same").Want(t, refused)

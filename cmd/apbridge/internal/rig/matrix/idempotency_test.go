@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// maker is a POST that makes something, on a thread or task of its own.
-type maker struct {
+// creation is a POST that makes something, on a thread or task of its own.
+type creation struct {
 	path, body, other string
 	id                string                          // where the answer names what was made; "": in Content-Location
 	at                func(*rig.Bridge) (path string) // what {at} stands for
@@ -36,7 +36,7 @@ func aQuestion(b *rig.Bridge) string {
 	return at
 }
 
-var makers = map[string]maker{
+var creations = map[string]creation{
 	"thread":                     {path: "/threads", body: `{"metadata":{"a":1}}`, other: `{"metadata":{"a":2}}`, id: "thread_id"},
 	"run":                        {path: "{at}/runs", body: rig.OneRun, other: rig.OtherRun, id: "run_id", at: aThread},
 	"run, wait":                  {path: "{at}/runs/wait", body: rig.OneRun, other: rig.OtherRun, at: aThread},
@@ -79,7 +79,7 @@ func askingAgent() *adaptertest.StepAgent {
 }
 
 // made is the id that an answer names.
-func (m maker) made(a rig.Answer) string {
+func (m creation) made(a rig.Answer) string {
 	a.OK()
 	if m.id != "" {
 		return fmt.Sprint(a.At(m.id))
@@ -93,7 +93,7 @@ func (m maker) made(a rig.Answer) string {
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	bridges := map[bool]*rig.Bridge{false: rig.InFront(t, adaptertest.NewStepAgent(adaptertest.AutoGPT), rig.Lockstep), true: rig.InFront(t, askingAgent(), rig.Lockstep)}
-	for name, m := range makers {
+	for name, m := range creations {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			asks := name == "resume" || strings.HasSuffix(name, "answers")

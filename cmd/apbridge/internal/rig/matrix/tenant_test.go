@@ -15,19 +15,19 @@ import (
 // secretOfA stands in everything that belongs to tenant A.
 const secretOfA = "belongs-to-alice"
 
-// estate is what tenant A has, by the names of the routes' variables.
-type estate struct {
+// belongings are what tenant A has, by the names of the routes' variables.
+type belongings struct {
 	*rig.Bridge
 	ids map[string]string
 }
 
-func (e *estate) as(key, method, path, body string, headers ...string) rig.Answer {
+func (e *belongings) as(key, method, path, body string, headers ...string) rig.Answer {
 	e.T.Helper()
 	return e.Do(method, path, body, append([]string{"X-Api-Key", key}, headers...)...)
 }
 
 // put asks a question.
-func (e *estate) put(key, method, path string, a ask) rig.Answer {
+func (e *belongings) put(key, method, path string, a ask) rig.Answer {
 	e.T.Helper()
 	if !a.endless {
 		return e.as(key, method, path, a.body, a.headers...)
@@ -49,12 +49,12 @@ func (e *estate) put(key, method, path string, a ask) rig.Answer {
 }
 
 // newEstate is under a configuration in which A's key may use agent a.
-func newEstate(t *testing.T, yaml string) *estate {
+func newEstate(t *testing.T, yaml string) *belongings {
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
 		{Output: `"` + secretOfA + ` one"`, Files: [][2]string{{secretOfA + ".txt", secretOfA}}}, {Output: `"two"`, Last: true},
 	}}
 	r := rig.Configured(t, yaml, map[string]http.Handler{"a": agent}, keyEnviron...)
-	e := &estate{r, map[string]string{"agent": "a", "agent_id": "a", "namespace": "x", "mine": "a"}}
+	e := &belongings{r, map[string]string{"agent": "a", "agent_id": "a", "namespace": "x", "mine": "a"}}
 	v1 := "/ap/v1/agent/tasks"
 	e.ids["task"] = e.as(keyA, "POST", v1, `{"input":"`+secretOfA+`"}`).Want(t, 200).Member("task_id")
 	for range 2 {
@@ -146,7 +146,7 @@ var asks = map[string]ask{
 var isForm = []string{"Content-Type", "application/x-www-form-urlencoded"}
 
 // looked finds the ids that the routes of the inspector have besides, of the run that wrote a file.
-func (e *estate) looked() {
+func (e *belongings) looked() {
 	e.T.Helper()
 	thread := e.as(keyA, "GET", "/inspect/threads/"+e.ids["thread_id"], "").OK()
 	e.ids["version"], e.ids["run_id"] = fmt.Sprintf("%.0f", thread.At("files.0.versions.0.version")), thread.Text("files.0.versions.0.run_id")
@@ -216,12 +216,12 @@ func weight(m rig.Route) int {
 	return 0
 }
 
-func (e *estate) fill(t *testing.T, m rig.Route) (path string, a ask) {
+func (e *belongings) fill(t *testing.T, m rig.Route) (path string, a ask) {
 	t.Helper()
 	a = askOf(m)
 	path, missing := m.Fill(e.ids)
 	if missing != "" {
-		t.Fatalf("%s %s: nothing is known of {%s}; add it to the estate", m.Method, m.Path, missing)
+		t.Fatalf("%s %s: nothing is known of {%s}; add it to the belongings", m.Method, m.Path, missing)
 	}
 	for name, id := range e.ids {
 		a.body = strings.ReplaceAll(a.body, "{"+name+"}", id)
@@ -235,13 +235,13 @@ func (e *estate) fill(t *testing.T, m rig.Route) (path string, a ask) {
 	return path + a.query, a
 }
 
-func (e *estate) asB(t *testing.T, m rig.Route) {
+func (e *belongings) asB(t *testing.T, m rig.Route) {
 	t.Helper()
 	e.unseen(t, keyB, m)
 }
 
 // unseen: who has this key is shown nothing of A's by a route.
-func (e *estate) unseen(t *testing.T, key string, m rig.Route) {
+func (e *belongings) unseen(t *testing.T, key string, m rig.Route) {
 	t.Helper()
 	path, a := e.fill(t, m)
 	if strings.HasPrefix(m.Path, "/threads") && a.own && strings.Contains(a.body, "do_nothing") {
@@ -270,7 +270,7 @@ func emptyList(got rig.Answer) bool {
 }
 
 // unharmed: what is A's is as it was, and B may have things of the same name.
-func (e *estate) unharmed(t *testing.T) {
+func (e *belongings) unharmed(t *testing.T) {
 	t.Helper()
 	th := "/threads/" + e.ids["thread_id"]
 	e.as(keyA, "GET", th+"/state", "").Want(t, 200, secretOfA)
@@ -292,13 +292,13 @@ func (e *estate) unharmed(t *testing.T) {
 	e.as(keyA, "GET", th, "").Want(t, 200, secretOfA)
 }
 
-func (e *estate) asA(t *testing.T, m rig.Route) {
+func (e *belongings) asA(t *testing.T, m rig.Route) {
 	t.Helper()
 	e.seen(t, keyA, m)
 }
 
 // seen: who has this key, and sees what is A's, is answered.
-func (e *estate) seen(t *testing.T, key string, m rig.Route) {
+func (e *belongings) seen(t *testing.T, key string, m rig.Route) {
 	t.Helper()
 	path, a := e.fill(t, m)
 	if a.own {

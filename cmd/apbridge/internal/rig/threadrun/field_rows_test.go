@@ -38,7 +38,7 @@ func newFieldWorld(t *testing.T) *fieldWorld {
 	})
 	cfg.Webhooks.AllowPrivateNetworks = true // where the hooks of tests are
 	w.Bridge = rig.StartBridge(t, cfg)
-	w.ids = estate(w.Bridge, "agent")
+	w.ids = oneOfEverything(w.Bridge, "agent")
 	w.probes()
 	return w
 }

@@ -137,8 +137,8 @@ func (o operation) list() (list []field) {
 	return list
 }
 
-// estate makes something of everything with an agent, and tells the ids.
-func estate(b *rig.Bridge, agent string) map[string]string {
+// oneOfEverything makes something of everything with an agent, and tells the ids.
+func oneOfEverything(b *rig.Bridge, agent string) map[string]string {
 	b.T.Helper()
 	ids := map[string]string{"agent_id": agent, "namespace": "x"}
 	thread := b.Thread()

@@ -22,7 +22,7 @@ func TestStrategiesBesideADelayedRun(t *testing.T) {
 			t.Run(kind+"/"+strategy, func(t *testing.T) {
 				t.Parallel()
 				b := rig.InFront(t, peer())
-				d := &duel{Bridge: b, at: b.Thread()}
+				d := &busyThread{Bridge: b, at: b.Thread()}
 				d.first = b.Begin(d.at, `"after_seconds":3600,`)
 				b.Expect(d.at, "status", "busy")
 				a := b.Post(d.at+"/runs/wait", omitNull(strings.Replace(strings.Replace(`{"assistant_id":"agent","multitask_strategy":{s},`+rig.SaysHi+`}`, "{s}", `"`+strategy+`"`, 1), `""`, "null", 1)))

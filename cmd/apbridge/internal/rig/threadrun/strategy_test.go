@@ -32,8 +32,8 @@ var creators = []creator{
 	{name: "interaction of a topic", made: "interactions", task: `{"input":"hi","additional_input":{"multitask_strategy":{s}}}`, path: "/ap/v2/topics/{t}/tasks/{k}/steps", fallback: "enqueue"},
 }
 
-// duel is a thread whose first run hangs at its agent, and a second request.
-type duel struct {
+// busyThread is a thread whose first run hangs at its agent, and a second request.
+type busyThread struct {
 	*rig.Bridge
 	gate   *rig.Gate
 	at     string // the thread
@@ -41,12 +41,12 @@ type duel struct {
 	second chan rig.Answer
 }
 
-func newDuel(t *testing.T, c creator, strategy string, change ...func(*config.Agent)) *duel {
+func newBusyThread(t *testing.T, c creator, strategy string, change ...func(*config.Agent)) *busyThread {
 	t.Helper()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
 	b := rig.InFront(t, g, append(change, rig.Whole, func(a *config.Agent) { a.Dialect = "taskstep" })...)
 	thread := b.Post("/ap/v2/topics", "").OK().Text("topic_id")
-	d := &duel{b, g, "/threads/" + thread, "", make(chan rig.Answer, 1)}
+	d := &busyThread{b, g, "/threads/" + thread, "", make(chan rig.Answer, 1)}
 	d.first = b.Begin(d.at, "")
 	g.Await(t)
 	said := "null"
@@ -79,7 +79,7 @@ func omitNull(body string) string {
 }
 
 // statuses are those of the thread's runs, oldest first.
-func (d *duel) statuses() string {
+func (d *busyThread) statuses() string {
 	list := d.Get(d.at + "/runs").OK().List("")
 	var all []string
 	for i := len(list) - 1; i >= 0; i-- {
@@ -88,36 +88,36 @@ func (d *duel) statuses() string {
 	return strings.Join(all, " ")
 }
 
-func (d *duel) runs(want string) {
+func (d *busyThread) runs(want string) {
 	d.T.Helper()
 	rig.Eventually(d.T, "runs that are "+want, func() bool { return d.statuses() == want })
 }
 
 // outcomes say what becomes of the second request under each strategy.
-var outcomes = map[string]func(*duel){
-	"reject": func(d *duel) {
+var outcomes = map[string]func(*busyThread){
+	"reject": func(d *busyThread) {
 		if a := <-d.second; a.Status != http.StatusConflict || !strings.Contains(string(a.Body), "busy") {
 			d.T.Errorf("answered %d: %s", a.Status, a.Body)
 		}
 		d.gate.Open()
 		d.runs("success")
 	},
-	"enqueue": func(d *duel) {
+	"enqueue": func(d *busyThread) {
 		d.runs("running pending")
 		d.gate.Open()
 		(<-d.second).OK()
 		d.runs("success success")
 	},
-	"interrupt": func(d *duel) {
+	"interrupt": func(d *busyThread) {
 		(<-d.second).OK()
 		d.runs("interrupted success")
 	},
-	"rollback": func(d *duel) {
+	"rollback": func(d *busyThread) {
 		(<-d.second).OK()
 		d.runs("success")
 		d.Get(d.first).Is(http.StatusNotFound)
 	},
-	"concurrent": func(d *duel) {
+	"concurrent": func(d *busyThread) {
 		(<-d.second).OK()
 		d.runs("running success")
 		d.Expect(d.at, "status", "busy")
@@ -141,7 +141,7 @@ func TestStrategies(t *testing.T) {
 		for _, s := range []string{"", "reject", "enqueue", "interrupt", "rollback", "concurrent"} {
 			t.Run(c.name+"/"+s, func(t *testing.T) {
 				t.Parallel()
-				d := newDuel(t, c, s, sharing)
+				d := newBusyThread(t, c, s, sharing)
 				effect := s
 				if s == "" {
 					effect = c.fallback
@@ -152,7 +152,7 @@ func TestStrategies(t *testing.T) {
 		}
 		t.Run(c.name+"/concurrent is off", func(t *testing.T) {
 			t.Parallel()
-			d := newDuel(t, c, "concurrent")
+			d := newBusyThread(t, c, "concurrent")
 			want := http.StatusUnprocessableEntity
 			if strings.Contains(c.path, "topics") {
 				want = http.StatusBadRequest
@@ -174,13 +174,13 @@ func TestDefaultStrategyOfAnAgent(t *testing.T) {
 	for set, effect := range map[string]string{"enqueue": "enqueue", "interrupt": "interrupt", "auto": "reject"} {
 		t.Run(set, func(t *testing.T) {
 			t.Parallel()
-			d := newDuel(t, protocol, "", func(a *config.Agent) { a.Multitask = set })
+			d := newBusyThread(t, protocol, "", func(a *config.Agent) { a.Multitask = set })
 			outcomes[effect](d)
 		})
 	}
 	t.Run("a request that says reject", func(t *testing.T) {
 		t.Parallel()
-		d := newDuel(t, protocol, "reject", func(a *config.Agent) { a.Multitask = "enqueue" })
+		d := newBusyThread(t, protocol, "reject", func(a *config.Agent) { a.Multitask = "enqueue" })
 		outcomes["reject"](d)
 	})
 }

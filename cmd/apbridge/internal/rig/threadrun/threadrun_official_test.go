@@ -78,7 +78,7 @@ func TestEverySuccessFollowsTheOfficialDocument(t *testing.T) {
 	for _, agent := range []string{"agent", "graph"} {
 		t.Run(agent, func(t *testing.T) {
 			w := newFieldWorld(t)
-			w.ids = estate(w.Bridge, agent)
+			w.ids = oneOfEverything(w.Bridge, agent)
 			w.ids["agent"] = agent
 			seen := map[string]bool{}
 			for _, ask := range officialAsks {

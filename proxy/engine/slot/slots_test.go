@@ -1,4 +1,4 @@
-package engine
+package slot
 
 import (
 	"context"
@@ -7,14 +7,14 @@ import (
 )
 
 // wants compares what is used and allowed, and whether one more may be had, which it gives back.
-func wants(t *testing.T, s *slots, used, all int, more bool) {
+func wants(t *testing.T, s *Slots, used, all int, more bool) {
 	t.Helper()
-	if u, a := s.state(); u != used || a != all {
+	if u, a := s.State(); u != used || a != all {
 		t.Errorf("%d of %d are used, want %d of %d", u, a, used, all)
 	}
-	got := s.tryAcquire()
+	got := s.TryAcquire()
 	if got {
-		s.release()
+		s.Release()
 	}
 	if got != more {
 		t.Errorf("one more: %v", got)
@@ -23,26 +23,26 @@ func wants(t *testing.T, s *slots, used, all int, more bool) {
 
 func TestSlotsAreResized(t *testing.T) {
 	t.Parallel()
-	s := newSlots(2)
+	s := New(2)
 	wants(t, s, 0, 2, true)
-	s.tryAcquire()
-	s.tryAcquire()
+	s.TryAcquire()
+	s.TryAcquire()
 	wants(t, s, 2, 2, false)
-	s.resize(3)
+	s.Resize(3)
 	wants(t, s, 2, 3, true)
-	s.resize(1) // both go on, and one more is let in only after both
+	s.Resize(1) // both go on, and one more is let in only after both
 	wants(t, s, 2, 1, false)
-	s.release()
+	s.Release()
 	wants(t, s, 1, 1, false)
-	s.release()
+	s.Release()
 	wants(t, s, 0, 1, true)
-	s.tryAcquire()
-	s.take()
+	s.TryAcquire()
+	s.Take()
 	wants(t, s, 2, 1, false)
-	s.resize(3)
+	s.Resize(3)
 	wants(t, s, 2, 3, true)
-	s.release()
-	s.release()
+	s.Release()
+	s.Release()
 	wants(t, s, 0, 3, true)
 }
 
@@ -50,18 +50,18 @@ func TestSlotsAreResized(t *testing.T) {
 func TestASlotIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
-		s.tryAcquire()
+		s := New(1)
+		s.TryAcquire()
 		had := make(chan error, 1)
-		go func() { had <- s.acquire(t.Context()) }()
+		go func() { had <- s.Acquire(t.Context()) }()
 		left, leave := context.WithCancel(t.Context())
-		go func() { had <- s.acquire(left) }()
+		go func() { had <- s.Acquire(left) }()
 		synctest.Wait()
 		leave()
 		if err := <-had; err == nil {
 			t.Fatal("a slot was had beyond the bound")
 		}
-		s.resize(2)
+		s.Resize(2)
 		if err := <-had; err != nil {
 			t.Fatal(err)
 		}

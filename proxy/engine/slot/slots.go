@@ -1,4 +1,6 @@
-package engine
+// Package slot bounds what goes on at a time, as an agent's runs. The engine has one bound for each
+// agent, and changes it while runs go on. It knows neither agents nor runs.
+package slot
 
 import (
 	"context"
@@ -8,11 +10,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// slots bound the runs of an agent that this process executes at a time. Safe for concurrent use.
+// Slots bound the runs of an agent that this process executes at a time. Safe for concurrent use.
 //
 // They are this process's own. Counting them in the database would have every claim of an agent
 // wait for the commit of the one before it.
-type slots struct {
+type Slots struct {
 	free *semaphore.Weighted // of any size, so that the bound may grow; what no run may take is held
 
 	mu        sync.Mutex
@@ -20,13 +22,15 @@ type slots struct {
 	over      int // taken beyond the bound: as many go back to nobody
 }
 
-func newSlots(n int) *slots {
-	s := &slots{free: semaphore.NewWeighted(math.MaxInt64), all: max(1, n)}
+// New has n slots, one at the least.
+func New(n int) *Slots {
+	s := &Slots{free: semaphore.NewWeighted(math.MaxInt64), all: max(1, n)}
 	s.free.TryAcquire(math.MaxInt64 - int64(s.all))
 	return s
 }
 
-func (s *slots) tryAcquire() bool {
+// TryAcquire takes a slot if one is free.
+func (s *Slots) TryAcquire() bool {
 	ok := s.free.TryAcquire(1)
 	if ok {
 		s.count(1)
@@ -34,8 +38,8 @@ func (s *slots) tryAcquire() bool {
 	return ok
 }
 
-// acquire waits for its turn. The error is that of ctx.
-func (s *slots) acquire(ctx context.Context) error {
+// Acquire waits for its turn. The error is that of ctx.
+func (s *Slots) Acquire(ctx context.Context) error {
 	err := s.free.Acquire(ctx, 1)
 	if err == nil {
 		s.count(1)
@@ -43,9 +47,9 @@ func (s *slots) acquire(ctx context.Context) error {
 	return err
 }
 
-// take is for what cannot wait: it may pass the bound.
-func (s *slots) take() {
-	if s.tryAcquire() {
+// Take is for what cannot wait: it may pass the bound.
+func (s *Slots) Take() {
+	if s.TryAcquire() {
 		return
 	}
 	s.mu.Lock()
@@ -54,13 +58,14 @@ func (s *slots) take() {
 	s.used++
 }
 
-func (s *slots) count(n int) {
+func (s *Slots) count(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used += n
 }
 
-func (s *slots) release() {
+// Release gives a slot back.
+func (s *Slots) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used--
@@ -68,7 +73,7 @@ func (s *slots) release() {
 }
 
 // giveBack frees one slot; with mu held.
-func (s *slots) giveBack() {
+func (s *Slots) giveBack() {
 	if s.over > 0 {
 		s.over--
 		return
@@ -76,8 +81,8 @@ func (s *slots) giveBack() {
 	s.free.Release(1)
 }
 
-// resize changes the bound. Runs that hold more than that go on.
-func (s *slots) resize(n int) {
+// Resize changes the bound. Runs that hold more than that go on.
+func (s *Slots) Resize(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n = max(1, n); s.all < n; s.all++ {
@@ -90,7 +95,8 @@ func (s *slots) resize(n int) {
 	}
 }
 
-func (s *slots) state() (used, all int) {
+// State is how many are used, and how many there are.
+func (s *Slots) State() (used, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used, s.all

@@ -1,0 +1,146 @@
+package bridge_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// TestArchitectureNamesEveryPackage: the table at the start of ARCHITECTURE.md has a row for each
+// package, and none for what is no package.
+func TestArchitectureNamesEveryPackage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(rig.Root(t), "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, house, _ := strings.Cut(string(text), "\n## The house\n")
+	house, _, _ = strings.Cut(house, "\n## ")
+	named := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(house, -1) {
+		for _, name := range unfolded(row[1]) {
+			named[name] = false
+		}
+	}
+	for pkg := range laws {
+		if !nameOf(pkg, named) {
+			t.Errorf("ARCHITECTURE.md has no row for package %s", pkg)
+		}
+	}
+	for name, is := range named {
+		if !is {
+			t.Errorf("ARCHITECTURE.md has a row for %s, which is no package", name)
+		}
+	}
+}
+
+// nameOf notes the row that is of a package, and reports whether there is one. Examples have one together.
+func nameOf(pkg string, named map[string]bool) (found bool) {
+	for name := range named {
+		below, cut := strings.CutPrefix(name, "…")
+		if pkg == name || cut && strings.HasSuffix(pkg, below) || name == "examples" && strings.HasPrefix(pkg, name+"/") {
+			named[name], found = true, true
+		}
+	}
+	return found
+}
+
+// unfolded are the names that a{b,c}d stands for; there may be several braces.
+func unfolded(name string) (list []string) {
+	before, rest, found := strings.Cut(name, "{")
+	if !found {
+		return []string{name}
+	}
+	choices, after, _ := strings.Cut(rest, "}")
+	for choice := range strings.SplitSeq(choices, ",") {
+		list = append(list, unfolded(before+choice+after)...)
+	}
+	return list
+}
+
+// nouns are flavours whose names are words of the model, too.
+var nouns = []string{"topic"}
+
+// TestMachineNamesNoDialect: no string in the code of the machine, or of the model, is the name of a
+// dialect or of a flavour.
+func TestMachineNamesNoDialect(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, d := range bridge.Dialects() {
+		names = append(names, d.Name)
+		for _, f := range d.Flavours {
+			if !slices.Contains(nouns, string(f.Name)) {
+				names = append(names, string(f.Name))
+			}
+		}
+	}
+	if len(names) < 5 {
+		t.Fatalf("these are too few: %v", names)
+	}
+	for pkg := range laws {
+		top, _, _ := strings.Cut(pkg, "/")
+		if (top == "proxy" || top == "mapping") && !strings.HasSuffix(pkg, "test") {
+			namesNone(t, pkg, names)
+		}
+	}
+}
+
+func namesNone(t *testing.T, pkg string, names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(rig.Root(t), pkg, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if said, err := strconv.Unquote(lit.Value); err == nil && slices.Contains(names, said) {
+					t.Errorf("%s names %q", path, said)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// TestDocumentsNameFilesThatAreThere: the documents of the house name source files by the end of their path.
+func TestDocumentsNameFilesThatAreThere(t *testing.T) {
+	t.Parallel()
+	var files []string
+	err := filepath.WalkDir(rig.Root(t), func(path string, _ fs.DirEntry, err error) error {
+		files = append(files, filepath.ToSlash(path))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range []string{"ARCHITECTURE.md", "CONCURRENCY.md", "CONTRIBUTING.md"} {
+		text, err := os.ReadFile(filepath.Join(rig.Root(t), document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile("`[\\w/]+\\.(?:go|md|yaml)\\b").FindAllString(string(text), -1) {
+			if !slices.ContainsFunc(files, func(path string) bool { return strings.HasSuffix(path, "/"+name[1:]) }) {
+				t.Errorf("%s names %s, which is not there", document, name[1:])
+			}
+		}
+	}
+}
