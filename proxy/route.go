@@ -16,7 +16,7 @@ type router struct {
 }
 
 // newRouter takes the routes that mount adds; nil: there are none. It has no path cleaning, which would answer 301 and turn a POST into
-// a GET; pathGuard refuses what it would clean. Variables are matched decoded,
+// a GET; guard.Path refuses what it would clean. Variables are matched decoded,
 // which is unambiguous because encoded slashes are refused too.
 func newRouter(f refuser, ops operations, mount func(*mux.Router)) router {
 	t := router{f, ops, mux.NewRouter().SkipClean(true)}

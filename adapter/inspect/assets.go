@@ -40,7 +40,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// refusedPage tells why there is no other.
+// refusedHTML tells why there is no other.
 var refusedHTML = newPage("refused", "")
 
 // newPage is the page of a template below page, with styles from there and modules below web that it has besides.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -97,6 +98,53 @@ func headings(t *testing.T, file string) map[string]bool {
 		anchors[strings.ReplaceAll(text, " ", "-")] = true
 	}
 	return anchors
+}
+
+// TestFilesInDocuments: a file of Go that a document names, by the end of its path, is there.
+func TestFilesInDocuments(t *testing.T) {
+	t.Parallel()
+	const root = "../.."
+	files := goFiles(t, root)
+	documents, err := filepath.Glob(root + "/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, found := regexp.MustCompile("`([a-z0-9_/]+\\.go)`"), 0
+	for _, doc := range documents {
+		raw, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range named.FindAllStringSubmatch(string(raw), -1) {
+			found++
+			if !slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, "/"+name[1]) }) {
+				t.Errorf("%s names a file that is not there: %s", doc, name[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d files are named", found)
+	}
+}
+
+// goFiles are the paths of the program's files.
+func goFiles(t *testing.T, root string) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".")):
+			return filepath.SkipDir
+		case filepath.Ext(path) == ".go":
+			files = append(files, filepath.ToSlash(path))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }
 
 // TestReadmeConfiguration: what the README shows can be used.

@@ -2,12 +2,12 @@
 // the mapping table in package mapping:
 //
 //	run ↔ task            run_input, run_config, run_prompt, run_conversation
-//	event ↔ step          step_folder (numbers, is_last), node_delta, step_update, step_output, step_files
-//	question ↔ answer     question, answer
+//	event ↔ step          step_folder (numbers, is_last), node_delta, step_{update,command,output,files}
+//	question ↔ answer     question, answer_*
 //	thread ↔ topic        thread_topic, topic_dialogue, topic_place, topic_interactions
-//	file ↔ artifact       file_artifact, file_path, file_skipped
+//	file ↔ artifact       file_{artifact,path,skipped}, attachment
 //	item, memory          memory
-//	message               message, message_list
+//	message               message_*, fault_message
 //	state of LangGraph    langgraph_task
 //
 // Faces, backends, the inspector, the service, stepping, the engine and the store call it. The
@@ -15,10 +15,7 @@
 //
 // # Steps
 //
-// A root update is one step. StepFolder holds it back until something proves that more work
-// follows, so that is_last is exact when it is shown. A task/step agent says itself which step is
-// its last (mapping.StepInfo.SaysLast). A follow-up run takes is_last back from a step that was not
-// shown yet; that is in package stepping.
+// A root update is one step. StepFolder says which is the last, and holds each until that is sure.
 //
 // # How a task/step agent looks
 //

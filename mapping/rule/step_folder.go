@@ -6,13 +6,23 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
 // StepFolder folds the events of one task, over all its runs, into numbered
-// steps, and says when each may be handed out. A graph's step is held until something
-// proves more work or the run ends, so that is_last is exact; a task/step agent says
-// itself which is its last. Not for concurrent use. The zero value is not ready: use NewStepFolder.
+// steps, and says when each may be handed out and which is the last:
+//
+//	a graph's step         | held until success makes it the last (endDone), or proof of more work
+//	                       | (provesMore), a next step, another end or Release shows that it is not
+//	a task/step agent's    | as the agent says (agentStep)
+//	a question             | not the last
+//	success without a last | one more step, with the newest answer, is the last (endDone)
+//	failure, cancellation  | one more step, with the reason, is the last (end)
+//
+// In mode run only the end and questions make steps. A follow-up run takes the last back (package
+// stepping).
+// Not for concurrent use. The zero value is not ready: use NewStepFolder.
 type StepFolder struct {
 	taskID string
 	mode   mapping.Stepping
@@ -72,6 +82,23 @@ func (f *StepFolder) Add(e *state.Entry) []mapping.Step {
 		}
 	}
 	return nil
+}
+
+// provesMore reports whether an event at the root says that a further node runs
+// or will run: a state with a next node, or a started task. A task chunk that
+// has a result, an error or a question is a task's end.
+func provesMore(ev mapping.Event) bool {
+	if len(ev.Head.NS) > 0 {
+		return false
+	}
+	if ev.Kind == mapping.KindState {
+		return len(ev.Head.Next) > 0
+	}
+	if ev.Head.Name != "tasks" || rawjson.Kind(ev.Data) != '{' {
+		return false
+	}
+	asked, _ := rawjson.Elements(rawjson.Get(ev.Data, "interrupts"))
+	return rawjson.Get(ev.Data, "result") == nil && rawjson.Get(ev.Data, "error") == nil && len(asked) == 0
 }
 
 // Held is the step that waits for proof of more work, or nil. It is listed as

@@ -9,23 +9,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// provesMore reports whether an event at the root says that a further node runs
-// or will run: a state with a next node, or a started task. A task chunk that
-// has a result, an error or a question is a task's end.
-func provesMore(ev mapping.Event) bool {
-	if len(ev.Head.NS) > 0 {
-		return false
-	}
-	if ev.Kind == mapping.KindState {
-		return len(ev.Head.Next) > 0
-	}
-	if ev.Head.Name != "tasks" || rawjson.Kind(ev.Data) != '{' {
-		return false
-	}
-	asked, _ := rawjson.Elements(rawjson.Get(ev.Data, "interrupts"))
-	return rawjson.Get(ev.Data, "result") == nil && rawjson.Get(ev.Data, "error") == nil && len(asked) == 0
-}
-
 // nodeUpdate is one `updates` chunk of a thread/run agent: the deltas of the
 // nodes that ran together.
 type nodeUpdate struct {

@@ -188,7 +188,7 @@ func (l *list) replace(i int, m json.RawMessage, own bool) *list {
 	return l
 }
 
-// IDOfMessage is the id of a message element, "" for none.
+// IdOfMessage is the id of a message element, "" for none.
 func IdOfMessage(message json.RawMessage) string { return string(idBytes(message)) }
 
 func hasID(message json.RawMessage, id string) bool { return string(idBytes(message)) == id }

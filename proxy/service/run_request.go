@@ -88,7 +88,7 @@ func (b *runBuilder) build(ctx context.Context) error {
 	}
 	options, lineage, telling := runOptions{b}, runLineage{b}, runTelling{b}
 	for _, part := range []func(context.Context) error{
-		b.ownThread, options.read, b.ofTask, b.describe, b.input, telling.memory, lineage.spokenAnswer, lineage.decide, telling.losses,
+		b.ownThread, options.read, b.origin, b.ofTask, b.describe, b.input, telling.memory, lineage.spokenAnswer, lineage.decide, telling.losses,
 	} {
 		if err := part(ctx); err != nil {
 			return err
@@ -182,14 +182,20 @@ func (b *runBuilder) read() (err error) {
 	return nil
 }
 
-// ofTask fills in what the task says about the run; one without a task begins its
-// own, unless it resumes another (see lineage).
-func (b *runBuilder) ofTask(ctx context.Context) error {
-	r := &b.out.Run
-	r.Options.Hops, r.Options.RequestID = mapping.HopsOf(ctx), mapping.RequestIDOf(ctx)
+// origin notes which request made the run, and over which bridges it came.
+func (b *runBuilder) origin(ctx context.Context) error {
+	o := &b.out.Run.Options
+	o.Hops, o.RequestID = mapping.HopsOf(ctx), mapping.RequestIDOf(ctx)
 	if trace := mapping.TraceOf(ctx); trace.Parent != "" {
-		r.Options.Trace = &trace
+		o.Trace = &trace
 	}
+	return nil
+}
+
+// ofTask fills in what the task says about the run; one without a task begins its
+// own, unless it resumes another (runLineage).
+func (b *runBuilder) ofTask(context.Context) error {
+	r := &b.out.Run
 	if b.task == nil {
 		r.TaskID = r.ID
 		return nil

@@ -43,13 +43,13 @@ func (s *runs) StartAll(ctx context.Context, list []adapter.NewRun) ([]*adapter.
 
 // startAllPlanned begins those that are not there yet, all or none.
 func (s *runs) startAllPlanned(ctx context.Context, list []*plannedRun) ([]*adapter.Started, error) {
-	var orders []*engine.StartRequest
+	var starts []*engine.StartRequest
 	for _, p := range list {
 		if p.before == nil {
-			orders = append(orders, p.order)
+			starts = append(starts, p.start)
 		}
 	}
-	begun, err := s.engine.BeginAll(ctx, orders)
+	begun, err := s.engine.BeginAll(ctx, starts)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *runs) startAllPlanned(ctx context.Context, list []*plannedRun) ([]*adap
 
 // plannedRun is a run that may begin, or one that the same request has made before.
 type plannedRun struct {
-	order  *engine.StartRequest
+	start  *engine.StartRequest
 	losses []mapping.Loss
 	before *adapter.Started // nil: it may begin
 }
@@ -78,7 +78,7 @@ func (s *runs) plan(ctx context.Context, n *adapter.NewRun) (*plannedRun, error)
 	if before != nil || err != nil {
 		return &plannedRun{before: before}, err
 	}
-	order, losses, err := s.startRequest(ctx, n)
+	start, losses, err := s.startRequest(ctx, n)
 	if err != nil {
 		// The same request may have been served meanwhile: what it was to
 		// answer, or to begin on, is gone then.
@@ -87,15 +87,15 @@ func (s *runs) plan(ctx context.Context, n *adapter.NewRun) (*plannedRun, error)
 		}
 		return nil, err
 	}
-	order.New.IdempotencyKey, order.New.IdempotencyRoute, order.New.IdempotencySum = key.Text, key.Route, key.Sum
-	return &plannedRun{order: order, losses: losses}, nil
+	start.New.IdempotencyKey, start.New.IdempotencyRoute, start.New.IdempotencySum = key.Text, key.Route, key.Sum
+	return &plannedRun{start: start, losses: losses}, nil
 }
 
 func (s *runs) startPlanned(ctx context.Context, p *plannedRun) (*adapter.Started, error) {
 	if p.before != nil {
 		return p.before, nil
 	}
-	created, err := s.engine.Begin(ctx, p.order)
+	created, err := s.engine.Begin(ctx, p.start)
 	if err != nil {
 		return nil, err
 	}

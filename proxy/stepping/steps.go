@@ -69,7 +69,7 @@ func (s *Stepper) await(ctx context.Context, ses *session, n int) (mapping.Step,
 		if ok && (active || !step.IsLast) {
 			return step, true, nil
 		}
-		if !active {
+		if !active { // a run that was made elsewhere may take a last step back
 			if found, err := s.findMore(ctx, ses); !found || err != nil {
 				return step, ok && err == nil, err
 			}

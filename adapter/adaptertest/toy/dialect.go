@@ -1,6 +1,7 @@
 // Package toy is a whole dialect in as few lines as one can have: a face, a backend, and an
 // agent that speaks it. It shows what a further dialect is made of, and tests prove with it
-// that one needs nothing but its folder and a line in a table. Only tests mount it.
+// that one needs nothing but its folder and a line in a table. Only tests mount it. What it leaves
+// out of adapter.Dialect (Webhook, Effect, Documents and the rest) package threadrun has.
 //
 // Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text;
 // the header Toy-Talk names the conversation they belong to, none a new one, and Toy-Once the

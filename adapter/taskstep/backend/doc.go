@@ -1,7 +1,7 @@
 // Package backend calls an agent that speaks the Agent Protocol v1, reads what agents in the wild
 // really send, and yields their work as events (adapter.Backend). The engine calls it, through the
 // Dialect of package taskstep. It never answers a client, keeps nothing between runs, and knows no
-// other dialect. Start reading at Dial.
+// other dialect. Start reading at phases, then Run.
 //
 // A run is a drive: a state machine whose phases, and which of them may follow each, are one table
 // (phases). A phase does its part of the work and names the next; any other move is an internal

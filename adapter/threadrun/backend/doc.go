@@ -1,7 +1,7 @@
 // Package backend calls an agent that serves the LangChain Agent Protocol or LangGraph Server, and
 // yields its work as events (adapter.Backend). The engine calls it, through the Dialect of package
 // threadrun. It never answers a client, keeps nothing between runs, and knows no other dialect.
-// Start reading at Dial.
+// Start reading at graphPhases, then Run.
 //
 // A run is a drive: a state machine whose phases, and which of them may follow each, are two tables
 // (graphPhases and, for a server that has only the routes of the Agent Protocol and whose streams

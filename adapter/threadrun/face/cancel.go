@@ -55,7 +55,7 @@ func (s cancels) run(r *http.Request) (waited bool, err error) {
 	return opt.Wait, err
 }
 
-// cancelOptions reads action and reason. Of a run that is rolled back nothing is left to tell a
+// cancelOptionsOf reads action and reason. Of a run that is rolled back nothing is left to tell a
 // reason of.
 func cancelOptionsOf(q *request.Query) (opt adapter.CancelOptions) {
 	opt.Rollback = q.Enum("action", "interrupt", "rollback") == "rollback"

@@ -13,7 +13,7 @@ import (
 // data answers for what is kept of one principal. Operations of this bridge alone.
 type data struct{ *server }
 
-// owner reads whose data is meant. An empty tenant is one that was named: keys may have none.
+// ownerOf reads whose data is meant. An empty tenant is one that was named: keys may have none.
 func ownerOf(q *request.Query) adapter.OwnerRef {
 	who := adapter.OwnerRef{ID: q.Text("owner")}
 	if who.ID == "" {

@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
@@ -205,21 +203,6 @@ func paginate(w http.ResponseWriter, p request.Page, n, total int) {
 	if next := p.Offset + n; n > 0 && next < total {
 		w.Header().Set("X-Pagination-Next", strconv.Itoa(next))
 	}
-}
-
-// ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a
-// strategy the thread is deleted when it is over.
-func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
-	v := o.Get("ttl")
-	if rawjson.Kind(v) == '{' {
-		in := o.Sub("ttl")
-		keepLatest = in.Enum("strategy", render.TTLDelete, render.TTLKeepLatest) == render.TTLKeepLatest
-		if in.Get("strategy") != nil && in.Get("ttl") == nil {
-			in.Complain("ttl", "must be there beside a strategy: without a time, nothing would come of it")
-		}
-		return request.Minutes(in, "ttl"), keepLatest
-	}
-	return request.Minutes(o.Fields, "ttl"), false
 }
 
 func replyNumber(w http.ResponseWriter, n int) { reply(w, http.StatusOK, []byte(strconv.Itoa(n))) }

@@ -83,7 +83,7 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	return s.reply(w, r, thread, id, set)
 }
 
-// checkpoint reads which checkpoint is meant: checkpoint_id, or checkpoint
+// checkpointOf reads which checkpoint is meant: checkpoint_id, or checkpoint
 // {thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}; "" is the head.
 func checkpointOf(o *request.Fields) string {
 	id := o.UUID("checkpoint_id")

@@ -122,7 +122,7 @@ func missingIsNull(f mapping.Flavour, q *request.Query) bool {
 	return f == render.FlavourLangGraph || f == "" && len(q.Repeated("namespace")) == 1
 }
 
-// namespace: the Agent Protocol repeats the parameter, the SDKs join the
+// namespaceOf: the Agent Protocol repeats the parameter, the SDKs join the
 // labels with dots into one.
 func namespaceOf(q *request.Query) []string {
 	list := q.Repeated("namespace")

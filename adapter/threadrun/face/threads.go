@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/render"
@@ -87,6 +88,21 @@ func (o threadBody) superstepUpdate() adapter.StateUpdate {
 		}
 	}
 	return up
+}
+
+// ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a
+// strategy the thread is deleted when it is over.
+func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
+	v := o.Get("ttl")
+	if rawjson.Kind(v) == '{' {
+		in := o.Sub("ttl")
+		keepLatest = in.Enum("strategy", render.TTLDelete, render.TTLKeepLatest) == render.TTLKeepLatest
+		if in.Get("strategy") != nil && in.Get("ttl") == nil {
+			in.Complain("ttl", "must be there beside a strategy: without a time, nothing would come of it")
+		}
+		return request.Minutes(in, "ttl"), keepLatest
+	}
+	return request.Minutes(o.Fields, "ttl"), false
 }
 
 // fault is why the last run of a thread failed, where that is how the thread stands.

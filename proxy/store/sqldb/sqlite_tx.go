@@ -15,7 +15,7 @@ import (
 // columns at every execution. Migrations go through database/sql, as goose does.
 //
 // The connection keeps every statement that was prepared on it. So there must not be
-// ever new texts: a list of any length is filled up (filledUp).
+// ever new texts: a list of any length is filled up (column.FilledUp).
 type sqliteTx struct{ conn *sqlite3.Conn }
 
 // prepare gives a statement its arguments. The caller finishes it.

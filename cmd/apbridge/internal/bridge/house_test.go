@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -118,29 +117,5 @@ func namesNone(t *testing.T, pkg string, names []string) {
 			}
 			return true
 		})
-	}
-}
-
-// TestDocumentsNameFilesThatAreThere: the documents of the house name source files by the end of their path.
-func TestDocumentsNameFilesThatAreThere(t *testing.T) {
-	t.Parallel()
-	var files []string
-	err := filepath.WalkDir(rig.Root(t), func(path string, _ fs.DirEntry, err error) error {
-		files = append(files, filepath.ToSlash(path))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range []string{"ARCHITECTURE.md", "CONCURRENCY.md", "CONTRIBUTING.md"} {
-		text, err := os.ReadFile(filepath.Join(rig.Root(t), document))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range regexp.MustCompile("`[\\w/]+\\.(?:go|md|yaml)\\b").FindAllString(string(text), -1) {
-			if !slices.ContainsFunc(files, func(path string) bool { return strings.HasSuffix(path, "/"+name[1:]) }) {
-				t.Errorf("%s names %s, which is not there", document, name[1:])
-			}
-		}
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// hostile is an agent that fails at each step, in words that are not to be believed.
 const hostileWords = `<script>alert(1)</script>` + "\u202e\x1b[31m"
 
+// hostile is an agent that fails at each step, in words that are not to be believed.
 func hostile() http.Handler {
 	works := legacyagent.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -138,3 +138,24 @@ var storeProofs = map[string]func(*testing.T){
 	},
 	"store.vector_cache": rig.ProvenBy("proxy/store", "TestVectorsThatAreNotKept"),
 }
+
+// TestStoreSearchByText: without embeddings, query is a text search.
+func TestStoreSearchByText(t *testing.T) {
+	t.Parallel()
+	r := rig.Configured(t, oneAgent, legacy())
+	for key, rest := range map[string]string{"a": "", "b": `,"index":["title"]`, "c": `,"index":false`} {
+		r.Do("PUT", "/store/items", `{"namespace":["n"],"key":"`+key+`","value":{"title":"tea","text":"strong coffee"}`+rest+`}`).Want(t, 204)
+	}
+	for query, want := range map[string]string{"tea": `"key":"a" "key":"b"`, "coffee": `"key":"a"`, "milk": ""} {
+		got := r.Do("POST", "/store/items/search", `{"namespace_prefix":["n"],"query":"`+query+`"}`).Want(t, 200)
+		var keys []string
+		for _, key := range []string{"a", "b", "c"} {
+			if at := `"key":"` + key + `"`; strings.Contains(got.String(), at) {
+				keys = append(keys, at)
+			}
+		}
+		if strings.Join(keys, " ") != want || len(keys) > 0 != strings.Contains(got.String(), `"score":0.`) {
+			t.Errorf("%s: %s", query, got.String())
+		}
+	}
+}
