@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,14 +14,6 @@ import (
 
 // keptBody is how much of a body is kept of a call (adapter.AgentCall): its first bytes.
 const keptBody = 64 << 10
-
-// shownHeaders are those whose values are kept. Of all others only the names are: what a header holds that
-// is not known may grant access.
-var shownHeaders = []string{
-	"Accept", "Accept-Encoding", "Allow", "Cache-Control", "Cdn-Loop", "Connection", "Content-Disposition", "Content-Encoding", "Content-Length",
-	"Content-Location", "Content-Type", "Date", "Etag", "Idempotency-Key", "Last-Event-Id", "Last-Modified", "Location", "Retry-After", "Server",
-	"Traceparent", "Transfer-Encoding", "User-Agent", "Vary", "X-Request-Id",
-}
 
 // hiddenText stands for what is not shown.
 const hiddenText = "[hidden]"
@@ -61,6 +52,9 @@ type openCall struct {
 	keptCall
 	to       adapter.CallKeeper
 	keeps    bool
+	target   *url.URL    // this and the headers are the call's own: nothing changes them after it
+	request  http.Header // what was asked with
+	answer   http.Header
 	sent     first
 	received first
 	body     io.ReadCloser
@@ -73,7 +67,7 @@ func (c *openCall) begin(req *http.Request) *http.Request {
 	if !c.keeps {
 		return req
 	}
-	c.method, c.url, c.asked = req.Method, req.URL, req.Header
+	c.method, c.target, c.request = req.Method, req.URL, req.Header
 	c.sent.room, c.received.room = c.to.Room, c.to.Room
 	if req.Body == nil || req.Body == http.NoBody {
 		return req
@@ -84,7 +78,7 @@ func (c *openCall) begin(req *http.Request) *http.Request {
 }
 
 func (c *openCall) answered(res *http.Response) {
-	c.status, c.header = res.StatusCode, res.Header
+	c.status, c.answer = res.StatusCode, res.Header
 	c.body = res.Body
 	res.Body = c
 }
@@ -116,6 +110,7 @@ func (c *openCall) end(err error) {
 			return
 		}
 		kept := c.keptCall // without the bodies that are still open
+		kept.url, kept.asked, kept.header = shownURL(c.target), linesOf(c.request), linesOf(c.answer)
 		kept.err, kept.took = err, time.Since(c.at)
 		kept.sentBody, kept.sentSize = c.sent.stop()
 		kept.receivedBody, kept.receivedSize = c.received.stop()
@@ -124,16 +119,17 @@ func (c *openCall) end(err error) {
 }
 
 // keptCall is one that has ended, as it was on the wire: most are never looked at, so that secrets are taken
-// out when one is (adapter.EndedCall).
+// out when one is (adapter.EndedCall). A run at work may have many: its headers are text, which takes a third
+// of the memory of maps.
 type keptCall struct {
 	secrets secrets
 	at      time.Time
 	took    time.Duration
 	method  string
-	url     *url.URL    // this and the headers are the call's own: nothing changes them after it
-	asked   http.Header // of the request
+	url     string
+	asked   headerLines // of the request
 	status  int
-	header  http.Header // of the answer
+	header  headerLines // of the answer
 	err     error
 
 	sentBody, receivedBody []byte
@@ -145,10 +141,8 @@ func (c *keptCall) Room() int { return len(c.sentBody) + len(c.receivedBody) }
 
 // Shown is of adapter.EndedCall.
 func (c *keptCall) Shown() adapter.AgentCall {
-	target := *c.url
-	target.User = nil
 	shown := adapter.AgentCall{
-		At: c.at, Took: c.took, Method: c.method, URL: c.secrets.redact(target.String()), Status: c.status,
+		At: c.at, Took: c.took, Method: c.method, URL: c.secrets.redact(c.url), Status: c.status,
 		Sent:     c.secrets.part(c.asked, c.sentBody, c.sentSize),
 		Received: c.secrets.part(c.header, c.receivedBody, c.receivedSize),
 	}
@@ -235,21 +229,9 @@ func (s secrets) withoutHalf(b []byte) []byte {
 	return b[:len(b)-longest]
 }
 
-func (s secrets) headers(h http.Header) map[string]string {
-	shown := make(map[string]string, len(h))
-	for name, values := range h {
-		if slices.Contains(shownHeaders, name) {
-			shown[name] = s.redact(strings.Join(values, ", "))
-		} else {
-			shown[name] = hiddenText
-		}
-	}
-	return shown
-}
-
 // part is one half of a call as it may be shown. kept is not changed.
-func (s secrets) part(h http.Header, kept []byte, size int64) adapter.CallPart {
-	p := adapter.CallPart{Header: s.headers(h), Size: size}
+func (s secrets) part(h headerLines, kept []byte, size int64) adapter.CallPart {
+	p := adapter.CallPart{Header: h.shown(s), Size: size}
 	cut := size > int64(len(kept))
 	if cut {
 		kept = s.withoutHalf(kept)

@@ -13,7 +13,7 @@ import (
 const (
 	dialTimeout = 10 * time.Second
 	maxHeader   = 1 << 20 // bytes of an answer's header, interim answers included
-	connBuffer  = 2 << 10 // of a connection; there may be thousands, and what is larger goes past it
+	connBuffer  = 1 << 10 // of a connection; there may be thousands, and what is larger goes past it
 	pingTime    = 15 * time.Second
 	connsFloor  = 16 // unused connections that are kept whatever the concurrency is
 )

@@ -166,8 +166,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A server may close a connection that nobody uses at any time: the next call must
-// not go into it.
+// A server may close a connection that nobody uses at any time: the next call, once
+// this side has seen it, must not go into it.
 func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -177,7 +177,8 @@ func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 			w.say(hi)
 		}
 		if n == 1 {
-			_ = w.Conn.Close()
+			_ = w.Conn.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, w.Conn) // until the other side has closed it, too
 			close(closed)
 			return
 		}

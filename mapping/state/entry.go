@@ -8,7 +8,7 @@ import (
 
 // Entry is an event as readers get it: with the state before and after it, and
 // a memo of the bytes it was encoded to, so that many readers of one run share
-// one encoding. Safe for concurrent use.
+// an encoding. Safe for concurrent use.
 type Entry struct {
 	mapping.Event
 	Before, After *Fold
@@ -19,20 +19,23 @@ type Entry struct {
 
 type encoding struct {
 	key   string
-	bytes []byte
+	bytes []byte // nil: one reader has asked
 }
 
-// Encoded returns the bytes kept under key, calling render for the first
-// reader. Keys are made by dialects: dialect, mode and namespace view.
+// Encoded returns the bytes that render makes for a key. They are kept from the second reader on: most runs
+// have one, for which the entry would hold them in vain. Keys are made by dialects: dialect, mode and
+// namespace view.
 func (e *Entry) Encoded(key string, render func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range e.encoded {
-		if e.encoded[i].key == key {
-			return e.encoded[i].bytes
+		if known := &e.encoded[i]; known.key == key {
+			if known.bytes == nil {
+				known.bytes = render()
+			}
+			return known.bytes
 		}
 	}
-	b := render()
-	e.encoded = append(e.encoded, encoding{key, b})
-	return b
+	e.encoded = append(e.encoded, encoding{key: key})
+	return render()
 }

@@ -181,7 +181,7 @@ func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
 	if rawjson.IsNull(delta) {
 		return f, nil
 	}
-	next, failed := f.edit(max(0, rawjson.RoomFor(delta)-len(f.fields))), error(nil)
+	next, failed := f.edit(max(0, rawjson.CountMembers(delta)-len(f.fields))), error(nil) // most bring no further keys
 	err := rawjson.EachMember(delta, func(name rawjson.Quoted, change json.RawMessage) {
 		key := name.Text()
 		at := next.find(key)

@@ -160,7 +160,7 @@ func TestD7ReadersGetTheEndFirst(t *testing.T) {
 				left := make(chan struct{})
 				go func() {
 					defer close(left)
-					for range b.log.Follow(ctx, r, 0, nil) {
+					for range b.log.Follow(ctx, &r, 0, nil) {
 						<-ctx.Done() // does not read on
 						return
 					}

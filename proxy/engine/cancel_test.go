@@ -216,7 +216,7 @@ func TestA20_CancelOfAQueuedRunIsNotTold(t *testing.T) {
 	thread := mapping.NewID()
 	first := b.begin(t, order(thread, mapping.StrategyReject))
 	<-started
-	for e, err := range b.log.Follow(t.Context(), first, 0, nil) { // what the agent calls its run is known
+	for e, err := range b.log.Follow(t.Context(), &first, 0, nil) { // what the agent calls its run is known
 		if err != nil {
 			t.Fatal(err)
 		}

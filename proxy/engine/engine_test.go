@@ -155,7 +155,7 @@ func (b *bench) begin(t *testing.T, o *engine.StartRequest) mapping.Run {
 // read follows a run to its end.
 func (b *bench) read(t *testing.T, r mapping.Run) (entries []*state.Entry) {
 	t.Helper()
-	for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
+	for e, err := range b.log.Follow(t.Context(), &r, 0, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

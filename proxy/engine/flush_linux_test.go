@@ -28,7 +28,7 @@ func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(*bench, *testing.T, mapping.Run, int){
 		"followed": func(b *bench, t *testing.T, r mapping.Run, said int) {
-			for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
+			for e, err := range b.log.Follow(t.Context(), &r, 0, nil) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -109,7 +109,7 @@ func TestReaderThatComesDuringACommit(t *testing.T) {
 	}
 	got := make(chan uint64, 1)
 	go func() {
-		for e, err := range b.log.Follow(t.Context(), r, 0, idle) {
+		for e, err := range b.log.Follow(t.Context(), &r, 0, idle) {
 			if err != nil || e.Kind == mapping.KindCustom {
 				got <- b.unflushed(t)
 				return

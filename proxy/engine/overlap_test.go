@@ -79,7 +79,7 @@ func (b *table) does(t *testing.T, r mapping.Run, ev mapping.Event) {
 		t.Fatal(err)
 	}
 	b.next.of(r.ID) <- ev
-	for e, err := range b.log.Follow(t.Context(), r, last, nil) {
+	for e, err := range b.log.Follow(t.Context(), &r, last, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	b.status(t, mapping.ThreadIdle)
 	b.wants(t, "q1", "q2", "b1", "a1", "b2")
 	live, cold := b.read(t, second), []*state.Entry{}
-	for e, err := range b.cold(t).Follow(t.Context(), second, 0, nil) {
+	for e, err := range b.cold(t).Follow(t.Context(), &second, 0, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ func TestQuestionIsShownWithTheEnd(t *testing.T) {
 				yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: question}}}, nil)
 			}})
 			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
-			for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
+			for e, err := range b.log.Follow(t.Context(), &r, 0, nil) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -75,7 +75,7 @@ func TestQuestionOfARunThatGoesOn(t *testing.T) {
 		}
 	}})
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
-	for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
+	for e, err := range b.log.Follow(t.Context(), &r, 0, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

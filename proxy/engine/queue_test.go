@@ -70,7 +70,7 @@ func TestAQueueSurvivesARestart(t *testing.T) {
 	for i, r := range runs {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		n := 0
-		for e, err := range again.log.Follow(ctx, r, 0, nil) {
+		for e, err := range again.log.Follow(ctx, &r, 0, nil) {
 			if err != nil {
 				t.Fatalf("run %d: %v", i, err)
 			}

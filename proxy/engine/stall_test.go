@@ -16,7 +16,7 @@ func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 	storetest.File(t)
 	waits := map[string]func(*bench, *testing.T, mapping.Run) error{
 		"follow": func(b *bench, t *testing.T, r mapping.Run) error {
-			for _, err := range b.log.Follow(t.Context(), r, 0, nil) {
+			for _, err := range b.log.Follow(t.Context(), &r, 0, nil) {
 				if err != nil {
 					return err
 				}

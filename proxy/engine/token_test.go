@@ -32,7 +32,7 @@ func TestATokenIsToldAtOnce(t *testing.T) {
 		defer b.close()
 		r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 		began, told := time.Now(), 0
-		for e, err := range b.log.Follow(t.Context(), r, 0, nil) {
+		for e, err := range b.log.Follow(t.Context(), &r, 0, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}

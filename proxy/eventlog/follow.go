@@ -21,9 +21,9 @@ const (
 // until the end event, which is the last. It ends with ctx's error when ctx
 // ends, and with NotFound when the run is deleted meanwhile. idle, which may be
 // nil, is called whenever all that there is was yielded.
-func (l *Log) Follow(ctx context.Context, run mapping.Run, after int64, idle func()) iter.Seq2[*state.Entry, error] {
+func (l *Log) Follow(ctx context.Context, run *mapping.Run, after int64, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
-		r := l.reader(&run, after, idle)
+		r := l.reader(run, after, idle)
 		defer r.leave()
 		r.follow(ctx, yield)
 	}

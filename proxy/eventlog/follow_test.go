@@ -232,7 +232,7 @@ func TestFollowEndsWithItsContextAndReturnsNothingBehindTheEnd(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	gone := errors.New("the client left")
 	defer stop(nil)
-	for e, err := range b.Follow(ctx, c.Run, 0, nil) {
+	for e, err := range b.Follow(ctx, &c.Run, 0, nil) {
 		if err != nil {
 			if !errors.Is(err, gone) {
 				t.Errorf("got %v", err)

@@ -169,7 +169,7 @@ func (b *bench) follow(r mapping.Run, after int64) *reading {
 	log := b.Log
 	go func() {
 		defer close(rd.got)
-		for e, err := range log.Follow(ctx, r, after, nil) {
+		for e, err := range log.Follow(ctx, &r, after, nil) {
 			if err != nil {
 				rd.err = err
 				return

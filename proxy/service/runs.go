@@ -181,7 +181,7 @@ func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cu
 		return func(yield func(*state.Entry, error) bool) { yield(s.log.End(ctx, r)) }, nil
 	}
 	seq, err := s.position(ctx, r, after)
-	return s.log.Follow(ctx, r, seq, idle), err
+	return s.log.Follow(ctx, &r, seq, idle), err
 }
 
 // follow finds the run to be read; a run whose buffer is in memory costs no

@@ -166,7 +166,7 @@ func (p *stepRequest) interject(ctx context.Context, active bool) error {
 func (p *stepRequest) follow(ctx context.Context, i int, run mapping.Run) error {
 	p.engine.Pulled(run.ID)
 	_, _, after, _ := p.ses.current()
-	for e, err := range p.log.Follow(ctx, run, after, nil) {
+	for e, err := range p.log.Follow(ctx, &run, after, nil) {
 		if err != nil {
 			return err
 		}

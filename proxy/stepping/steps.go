@@ -75,7 +75,7 @@ func (s *Stepper) await(ctx context.Context, ses *session, n int) (mapping.Step,
 			}
 			continue
 		}
-		for e, err := range s.log.Follow(ctx, run, seq, nil) {
+		for e, err := range s.log.Follow(ctx, &run, seq, nil) {
 			if err != nil {
 				return mapping.Step{}, false, err
 			}
