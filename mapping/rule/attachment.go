@@ -51,7 +51,7 @@ func Attachments(message json.RawMessage) (list []Attachment) {
 	if len(list) == 0 {
 		return nil
 	}
-	id := state.IdOfMessage(message)
+	id := state.IDOfMessage(message)
 	for i := range list {
 		list[i].Name = fileName(list[i].Name, id, list[i].MIMEType)
 	}

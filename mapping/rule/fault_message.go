@@ -36,7 +36,7 @@ func SaysFault(message json.RawMessage) bool {
 	}
 	fault := rawjson.Get(rawjson.Get(rawjson.Get(message, "additional_kwargs"), "apbridge"), keyFault)
 	run, _ := rawjson.Text(rawjson.Get(fault, "run_id"))
-	return run != "" && state.IdOfMessage(message) == faultID(run)
+	return run != "" && state.IDOfMessage(message) == faultID(run)
 }
 
 // FaultOf is why a run failed, of a FaultUpdate; "" of any other event.

@@ -29,7 +29,7 @@ func FuzzParseInput(f *testing.F) {
 			}
 		}
 		for _, m := range in.Messages {
-			if state.IdOfMessage(m) == "" || messageKind(m) == "" {
+			if state.IDOfMessage(m) == "" || messageKind(m) == "" {
 				t.Errorf("ParseInput(%q, %q): the message %s is not complete", input, messages, m)
 			}
 		}

@@ -14,9 +14,9 @@ import (
 // and all others that an opaque agent is told. What the input has behind the request is
 // told with those before it.
 func (in Input) PartConversation(merged []json.RawMessage) (earlier []json.RawMessage, request json.RawMessage) {
-	id := state.IdOfMessage(in.request())
+	id := state.IDOfMessage(in.request())
 	at := len(merged) - 1
-	for ; at >= 0 && (id == "" || state.IdOfMessage(merged[at]) != id); at-- {
+	for ; at >= 0 && (id == "" || state.IDOfMessage(merged[at]) != id); at-- {
 	}
 	if at < 0 {
 		return Conversational(merged), nil
@@ -36,7 +36,7 @@ func (in Input) New(before *state.Fold) []json.RawMessage {
 	}
 	var list []json.RawMessage
 	for _, m := range in.Messages {
-		if !has(state.IdOfMessage(m)) {
+		if !has(state.IDOfMessage(m)) {
 			list = append(list, m)
 		}
 	}
@@ -71,7 +71,7 @@ func isUnsaid(message json.RawMessage) bool {
 }
 
 func isPlaceholder(message json.RawMessage) bool {
-	return messageKind(message) == typeTool && strings.HasPrefix(state.IdOfMessage(message), placeholder)
+	return messageKind(message) == typeTool && strings.HasPrefix(state.IDOfMessage(message), placeholder)
 }
 
 // BesideAnswer are those of the messages beside an answer that are told with it: all but results of

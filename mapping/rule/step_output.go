@@ -51,7 +51,7 @@ func (u *nodeUpdate) text(news func(id string) bool) string {
 	for i := range u.deltas {
 		list, _ := state.MessagesIn(u.deltas[i].Get(state.KeyMessages))
 		for _, m := range list {
-			if text := answerIn(m); text != "" && news(state.IdOfMessage(m)) {
+			if text := answerIn(m); text != "" && news(state.IDOfMessage(m)) {
 				texts = append(texts, text)
 			}
 		}

@@ -68,7 +68,7 @@ func (d *dialogue) assign(f *state.Fold, run int) (any bool) {
 	}
 	list := f.Messages()
 	for i := len(list) - 1; i >= 0; i-- {
-		id := state.IdOfMessage(list[i])
+		id := state.IDOfMessage(list[i])
 		if _, known := d.owner[id]; known && id != "" {
 			return any
 		}
@@ -124,7 +124,7 @@ func (d *dialogue) lastWords(run int, f *state.Fold) string {
 	}
 	list := f.Messages()
 	for i := len(list) - 1; i >= 0; i-- {
-		id := state.IdOfMessage(list[i])
+		id := state.IDOfMessage(list[i])
 		if owner, ok := d.owner[id]; id == "" || !ok || owner != run {
 			continue
 		}
@@ -144,7 +144,7 @@ func asking(told []*state.Entry) string {
 		}
 		list, _ := state.MessagesIn(rawjson.Get(told[i].Data, state.KeyMessages))
 		if len(told[i].Head.Interrupts) > 0 && len(list) > 0 {
-			return state.IdOfMessage(list[len(list)-1])
+			return state.IDOfMessage(list[len(list)-1])
 		}
 		break
 	}

@@ -12,7 +12,7 @@ import (
 // place puts the messages of the state in order: those of a run together.
 func (d *dialogue) place() {
 	for _, m := range d.Messages {
-		run, known := d.owner[state.IdOfMessage(m)]
+		run, known := d.owner[state.IDOfMessage(m)]
 		if !known || run == outside {
 			if said, ok := d.message(m, outside); ok {
 				d.order = append(d.order, segment{outside: &said})
@@ -32,7 +32,7 @@ func (d *dialogue) place() {
 
 // message is a message as an interaction; ok is false for one that is none.
 func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
-	id, kind := state.IdOfMessage(m), messageKind(m)
+	id, kind := state.IDOfMessage(m), messageKind(m)
 	said := Interaction{ID: id, TopicID: d.TopicID}
 	said.CreatedAt = MessageTime(id)
 	if run != outside {

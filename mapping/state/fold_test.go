@@ -114,7 +114,7 @@ func TestReduceBranches(t *testing.T) {
 		last string
 	}{{mid, 21, "m19"}, {left, 51, "l29"}, {right, 51, "r29"}, {replaced, 22, "l3"}} {
 		list := c.f.Messages()
-		if len(list) != c.n || IdOfMessage(list[len(list)-1]) != c.last {
+		if len(list) != c.n || IDOfMessage(list[len(list)-1]) != c.last {
 			t.Errorf("got %d messages, the last %s, want %d, %s", len(list), list[len(list)-1], c.n, c.last)
 		}
 	}

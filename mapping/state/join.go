@@ -71,12 +71,12 @@ func listJoin(old, now *list) json.RawMessage {
 	}
 	var add, gone []json.RawMessage
 	for _, e := range now.elems {
-		if string(was[IdOfMessage(e)]) != string(e) {
+		if string(was[IDOfMessage(e)]) != string(e) {
 			add = append(add, e)
 		}
 	}
 	for _, e := range old.elems {
-		if is[IdOfMessage(e)] == nil {
+		if is[IDOfMessage(e)] == nil {
 			gone = append(gone, rawjson.Get(e, "id"))
 		}
 	}
@@ -96,7 +96,7 @@ func listJoin(old, now *list) json.RawMessage {
 func byID(elems []json.RawMessage) (map[string]json.RawMessage, bool) {
 	m := make(map[string]json.RawMessage, len(elems))
 	for _, e := range elems {
-		id := IdOfMessage(e)
+		id := IDOfMessage(e)
 		if id == "" {
 			return nil, false
 		}

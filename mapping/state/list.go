@@ -188,8 +188,8 @@ func (l *list) replace(i int, m json.RawMessage, own bool) *list {
 	return l
 }
 
-// IdOfMessage is the id of a message element, "" for none.
-func IdOfMessage(message json.RawMessage) string { return string(idBytes(message)) }
+// IDOfMessage is the id of a message element, "" for none.
+func IDOfMessage(message json.RawMessage) string { return string(idBytes(message)) }
 
 func hasID(message json.RawMessage, id string) bool { return string(idBytes(message)) == id }
 

@@ -45,7 +45,7 @@ func (l *list) reduce(messages []json.RawMessage) *list {
 func partRemovals(messages []json.RawMessage) (stay []json.RawMessage, gone map[string]bool) {
 	gone = map[string]bool{}
 	for _, m := range messages {
-		if id := IdOfMessage(m); Removes(m) {
+		if id := IDOfMessage(m); Removes(m) {
 			gone[id] = true
 		} else {
 			delete(gone, id)
@@ -61,5 +61,5 @@ func (l *list) without(ids map[string]bool) *list {
 	if len(ids) == 0 {
 		return l
 	}
-	return newList(slices.DeleteFunc(slices.Clone(l.elems), func(e json.RawMessage) bool { return ids[IdOfMessage(e)] }))
+	return newList(slices.DeleteFunc(slices.Clone(l.elems), func(e json.RawMessage) bool { return ids[IDOfMessage(e)] }))
 }

@@ -145,7 +145,7 @@ func (x *execution) attach(ctx context.Context, ev mapping.Event) (err error) {
 func ChangedMessages(before *state.Fold, delta json.RawMessage) (list []json.RawMessage) {
 	has := before.HasMessage()
 	for _, m := range messagesOf(delta) {
-		if has == nil || !has(state.IdOfMessage(m)) || !sameContent(before.Messages(), m) {
+		if has == nil || !has(state.IDOfMessage(m)) || !sameContent(before.Messages(), m) {
 			list = append(list, m)
 		}
 	}
@@ -153,7 +153,7 @@ func ChangedMessages(before *state.Fold, delta json.RawMessage) (list []json.Raw
 }
 
 func sameContent(messages []json.RawMessage, m json.RawMessage) bool {
-	at := slices.IndexFunc(messages, func(old json.RawMessage) bool { return state.IdOfMessage(old) == state.IdOfMessage(m) })
+	at := slices.IndexFunc(messages, func(old json.RawMessage) bool { return state.IDOfMessage(old) == state.IDOfMessage(m) })
 	return at >= 0 && rawjson.Equal(rawjson.Get(messages[at], "content"), rawjson.Get(m, "content"))
 }
 
