@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Asked is a run as a program is to ask for it once more, on a thread of its own. Its texts are untrusted: programs hold them as data.
+// Asked is a run as a program is to ask for it, on a thread of its own. Its texts are untrusted: programs hold them as data.
 type Asked struct {
 	URL     string // of the bridge, without a slash at its end
 	Agent   string // as clients name it
@@ -23,9 +23,16 @@ type Asked struct {
 // Code is a program or a command that asks for a run, for people to copy. Where keys are asked for it takes one
 // from the environment variable APBRIDGE_KEY, and holds none.
 type Code struct {
+	ID       string `json:"-"` // its place on a page; no other program of any dialect has it
 	Language string `json:"language"`
 	About    string `json:"about"`
 	Text     string `json:"text"`
+}
+
+// Programs are those for the clients of one dialect.
+type Programs struct {
+	Dialect string `json:"dialect"`
+	Code    []Code `json:"code"`
 }
 
 // Quoted is a text as JSON, JavaScript and Python write it, in ASCII, so that nothing invisible is copied with it.

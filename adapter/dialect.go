@@ -44,6 +44,9 @@ type Dialect struct {
 	Fields []mapping.RequestField
 	// Documents describe what the face serves.
 	Documents []Document
+	// Speaks is what the face's clients speak, and Chooses where they name the agent that they want: a few words each, for
+	// people. "": the pages do not tell.
+	Speaks, Chooses string
 	// Temporary are patterns of the names of temporary files that a process which dies
 	// leaves in the system's folder for them.
 	Temporary []string
@@ -52,7 +55,7 @@ type Dialect struct {
 	Flavours []Flavour
 	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
 
-	// Code are programs that ask for a run once more as clients of the face would. nil: there are none.
+	// Code are programs that ask for a run as clients of the face would. nil: there are none.
 	Code func(a Asked) []Code
 	// Clients is what the dialect's clients are called beside those of others, and Observe how they see the
 	// events of a run. nil: the timeline has no such column.

@@ -31,6 +31,17 @@ func (l Dialects) Documents() []Document {
 	return list
 }
 
+// Programs ask for a run as clients of each dialect that is served would.
+func (l Dialects) Programs(a Asked) []Programs {
+	list := []Programs{}
+	for _, d := range l {
+		if d.Code != nil && d.Mount != nil {
+			list = append(list, Programs{d.Name, d.Code(a)})
+		}
+	}
+	return list
+}
+
 // Ends are those of every dialect.
 func (l Dialects) Ends() []string {
 	var list []string

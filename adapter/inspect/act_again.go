@@ -28,23 +28,17 @@ const (
 
 // againView is what the page shows by which a run is made once more.
 type againView struct {
-	RunID     string        `json:"run_id"`
-	ThreadID  string        `json:"thread_id"`
-	Agent     string        `json:"agent"`
-	Agents    []string      `json:"agents"`
-	Base      string        `json:"base,omitempty"` // the checkpoint that it began on
-	Input     string        `json:"input,omitempty"`
-	Long      bool          `json:"long,omitempty"`    // the input is too long to be shown
-	Answers   bool          `json:"answers,omitempty"` // it answered a question, and cannot be made again
-	Programs  []dialectCode `json:"programs"`
-	MayAct    bool          `json:"-"`
-	WithInput bool          `json:"-"`
-}
-
-// dialectCode are the programs for the clients of one dialect.
-type dialectCode struct {
-	Dialect string         `json:"dialect"`
-	Code    []adapter.Code `json:"code"`
+	RunID     string             `json:"run_id"`
+	ThreadID  string             `json:"thread_id"`
+	Agent     string             `json:"agent"`
+	Agents    []string           `json:"agents"`
+	Base      string             `json:"base,omitempty"` // the checkpoint that it began on
+	Input     string             `json:"input,omitempty"`
+	Long      bool               `json:"long,omitempty"`    // the input is too long to be shown
+	Answers   bool               `json:"answers,omitempty"` // it answered a question, and cannot be made again
+	Programs  []adapter.Programs `json:"programs"`
+	MayAct    bool               `json:"-"`
+	WithInput bool               `json:"-"`
 }
 
 // repeating makes runs once more.
@@ -69,7 +63,7 @@ func (a *repeating) show(w http.ResponseWriter, r *http.Request) error {
 	input := inputGiven(run)
 	v := againView{
 		RunID: run.ID, ThreadID: run.ThreadID, Agent: run.Agent, Base: run.Base, Long: len(input) > editMost, Answers: run.Options.Resuming,
-		WithInput: input != nil, MayAct: mapping.PrincipalOf(r.Context()).Need(acting...) == nil, Programs: []dialectCode{},
+		WithInput: input != nil, MayAct: mapping.PrincipalOf(r.Context()).Need(acting...) == nil, Programs: []adapter.Programs{},
 	}
 	if v.Agents, err = a.agents.all(r.Context()); err != nil {
 		return err
@@ -89,15 +83,8 @@ func indentedASCII(value json.RawMessage) string {
 }
 
 // programs ask for the run as clients of each dialect would, on a thread of its own.
-func (a *repeating) programs(r *http.Request, run mapping.Run, input json.RawMessage) []dialectCode {
-	asked := adapter.Asked{URL: a.asked.URL(r), Agent: run.Agent, Default: run.Agent == a.asked.DefaultAgent(), Keys: a.asked.Keys(), Input: input, Words: wordsOf(input)}
-	list := []dialectCode{}
-	for _, d := range a.dialects {
-		if d.Code != nil && d.Mount != nil {
-			list = append(list, dialectCode{d.Name, d.Code(asked)})
-		}
-	}
-	return list
+func (a *repeating) programs(r *http.Request, run mapping.Run, input json.RawMessage) []adapter.Programs {
+	return a.dialects.Programs(adapter.Asked{URL: a.asked.URL(r), Agent: run.Agent, Default: run.Agent == a.asked.DefaultAgent(), Keys: a.asked.Keys(), Input: input, Words: wordsOf(input)})
 }
 
 // wordsOf is what an input says in words.

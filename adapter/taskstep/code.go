@@ -9,8 +9,8 @@ import (
 // code is a task of the same words and its first step, or all of its steps.
 func code(a adapter.Asked) []adapter.Code {
 	return []adapter.Code{
-		{Language: "curl", About: "Agent Protocol v1: a task and its first step, on a thread of its own", Text: curl(a)},
-		{Language: "Python", About: "Agent Protocol v1, step by step, with pip install agent-protocol-client", Text: python(a)},
+		{ID: "curl-v1", Language: "curl", About: "Agent Protocol v1: a task and its first step, on a thread of its own", Text: curl(a)},
+		{ID: "python-v1", Language: "Python", About: "Agent Protocol v1, step by step, with pip install agent-protocol-client", Text: python(a)},
 	}
 }
 

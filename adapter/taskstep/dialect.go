@@ -17,6 +17,8 @@ func Dialect() adapter.Dialect {
 		Refusal:   face.Refusal,
 		Fields:    face.RequestFields(),
 		Documents: documents(),
+		Speaks:    "tasks and steps (the Agent Protocol v1, as AutoGPT and benchmark harnesses use it)",
+		Chooses:   "in the path /agents/NAME/ap/v1 of a task",
 		Temporary: []string{face.TemporaryUploads},
 		Flavours:  flavours(),
 		Code:      code,

@@ -1,6 +1,8 @@
 package threadrun
 
 import (
+	"strings"
+
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -8,9 +10,9 @@ import (
 // code is the run for the command line and for LangGraph's SDKs.
 func code(a adapter.Asked) []adapter.Code {
 	return []adapter.Code{
-		{Language: "curl", About: "threads and runs, from the command line", Text: curl(a)},
-		{Language: "Python", About: "threads and runs, with pip install langgraph-sdk", Text: python(a)},
-		{Language: "JavaScript", About: "threads and runs, with npm install @langchain/langgraph-sdk", Text: javascript(a)},
+		{ID: "curl", Language: "curl", About: "threads and runs, from the command line", Text: curl(a)},
+		{ID: "python", Language: "Python", About: "threads and runs, with pip install langgraph-sdk", Text: python(a)},
+		{ID: "javascript", Language: "JavaScript", About: "threads and runs, with npm install @langchain/langgraph-sdk", Text: javascript(a)},
 	}
 }
 
@@ -21,20 +23,34 @@ func curl(a adapter.Asked) string {
 }
 
 func python(a adapter.Asked) string {
-	imports, key := "import json\n", ""
+	imports, input := inPython(adapter.InASCII(a.Input))
+	key := ""
 	if a.Keys {
 		imports, key = imports+"import os\n", `, api_key=os.environ["APBRIDGE_KEY"]`
 	}
-	return imports + `
-from langgraph_sdk import get_sync_client
+	if imports != "" {
+		imports += "\n"
+	}
+	return imports + `from langgraph_sdk import get_sync_client
 
 client = get_sync_client(url=` + adapter.Quoted(a.URL) + key + `)
 values = client.runs.wait(
     None,
     ` + adapter.Quoted(a.Agent) + `,
-    input=json.loads(` + adapter.Quoted(adapter.InASCII(a.Input)) + `),
+    input=` + input + `,
 )
 print(values)`
+}
+
+// inPython is JSON as an expression, with the line that it needs before. Python reads most JSON as what it is. It has
+// other words for true, false and null, and other escapes: half a surrogate pair is no character in it.
+func inPython(value string) (imports, expression string) {
+	for _, other := range []string{`\`, "true", "false", "null"} {
+		if strings.Contains(value, other) {
+			return "import json\n", "json.loads(" + adapter.Quoted(value) + ")"
+		}
+	}
+	return "", value
 }
 
 func javascript(a adapter.Asked) string {

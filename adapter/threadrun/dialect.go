@@ -24,6 +24,8 @@ func Dialect() adapter.Dialect {
 		Refusal:   face.Refusal,
 		Fields:    face.RequestFields(),
 		Documents: documents(),
+		Speaks:    "threads and runs (LangGraph and its SDKs, the LangChain Agent Protocol)",
+		Chooses:   "as assistant_id or agent_id of a run",
 		Flavours:  flavours(),
 		Webhook:   render.WebhookBody,
 		Code:      code,

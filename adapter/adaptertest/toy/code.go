@@ -4,5 +4,5 @@ import "github.com/apbridge/apbridge/adapter"
 
 // code says the words once more.
 func code(a adapter.Asked) []adapter.Code {
-	return []adapter.Code{{Language: "curl", About: "the toy", Text: "curl -s " + adapter.InShell(a.URL+"/toy/say") + " --data-raw " + adapter.InShell(a.Words)}}
+	return []adapter.Code{{ID: "curl-toy", Language: "curl", About: "the toy", Text: "curl -s " + adapter.InShell(a.URL+"/toy/say") + " --data-raw " + adapter.InShell(a.Words)}}
 }

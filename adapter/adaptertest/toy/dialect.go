@@ -33,6 +33,7 @@ func Dialect() adapter.Dialect {
 		Paths:    []string{"/toy"},
 		Mount:    mount,
 		Refusal:  func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
+		Speaks:   "words (the toy)",
 		Clients:  "Toy",
 		Observe:  observe,
 		Fields:   append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once")...),

@@ -96,5 +96,8 @@ func TestNamesOfDialectsAreTheirOwn(t *testing.T) {
 		for _, doc := range d.Documents {
 			note("document", doc.Name)
 		}
+		for _, program := range d.Code(adapter.Asked{}) {
+			note("program", program.ID)
+		}
 	}
 }

@@ -71,8 +71,19 @@ func unfolded(name string) (list []string) {
 // nouns are flavours whose names are words of the model, too.
 var nouns = []string{"topic"}
 
-// TestMachineNamesNoDialect: no string in the code of the machine, or of the model, is the name of a
-// dialect or of a flavour.
+// machine are the packages that serve every dialect and know none: those of the machine and of the model, and the
+// bridge's own pages.
+func machine(pkg string) bool {
+	for _, top := range []string{"proxy", "mapping", "adapter/page", "adapter/inspect", "cmd/apbridge/internal/front"} {
+		if pkg == top || strings.HasPrefix(pkg, top+"/") {
+			return !strings.HasSuffix(pkg, "test")
+		}
+	}
+	return false
+}
+
+// TestMachineNamesNoDialect: no string in the code of the machine, of the model or of the pages is the name of a
+// dialect or of a flavour, and no template has such a word.
 func TestMachineNamesNoDialect(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -88,9 +99,9 @@ func TestMachineNamesNoDialect(t *testing.T) {
 		t.Fatalf("these are too few: %v", names)
 	}
 	for pkg := range laws {
-		top, _, _ := strings.Cut(pkg, "/")
-		if (top == "proxy" || top == "mapping") && !strings.HasSuffix(pkg, "test") {
+		if machine(pkg) {
 			namesNone(t, pkg, names)
+			saysNone(t, pkg, names)
 		}
 	}
 }
@@ -117,5 +128,26 @@ func namesNone(t *testing.T, pkg string, names []string) {
 			}
 			return true
 		})
+	}
+}
+
+// saysNone complains of names in the templates of a package, and in those of the folders of it that are no packages.
+func saysNone(t *testing.T, pkg string, names []string) {
+	t.Helper()
+	word := regexp.MustCompile(`(?i)\b(` + strings.Join(names, "|") + `)\b`)
+	for _, pattern := range []string{"*.html", "*/*.html"} {
+		files, err := filepath.Glob(filepath.Join(rig.Root(t), pkg, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := word.Find(text); said != nil {
+				t.Errorf("%s says %q", path, said)
+			}
+		}
 	}
 }

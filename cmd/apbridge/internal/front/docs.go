@@ -3,14 +3,16 @@ package front
 import (
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/page"
 )
 
 // docsBody is what /docs shows.
 type docsBody struct {
 	standing
-	Snippets  []snippet
+	Snippets  []adapter.Code
 	Agents    []listed
+	Chooses   []string
 	Dialects  []spoken
 	Losses    []*losses
 	Documents []shownDocument
@@ -34,28 +36,29 @@ type shownRoute struct{ Method, Path, Does, Example string }
 
 func (f *front) serveDocs(w http.ResponseWriter, r *http.Request) {
 	b := docsBody{standing: f.standing(r), Agents: f.agents(r)}
-	u := userOf(b.standing, b.Agents)
-	b.Snippets, b.Losses = snippets(u), lossesOf(f.Dialects.LossTable(), b.Agents)
+	a := asked(b.standing, b.Agents)
+	b.Snippets, b.Losses = f.snippets(a), lossesOf(f.Dialects.LossTable(), b.Agents)
+	b.Chooses = f.said(func(d adapter.Dialect) string { return d.Chooses })
 	for _, d := range f.Dialects {
 		if len(d.Documents) > 0 {
 			b.Dialects = append(b.Dialects, spoken{d.Name, d.Documents[0].About})
 		}
 	}
 	for _, d := range f.routes {
-		b.Documents = append(b.Documents, d.shown(u))
+		b.Documents = append(b.Documents, d.shown(a))
 	}
 	f.answer(w, r, f.docs, page.View{Title: "apbridge: documentation", Here: "docs", Body: b})
 }
 
-func (d document) shown(u user) shownDocument {
-	s, base := shownDocument{document: d}, u.url
-	if d.PerAgent {
-		base = u.base()
+func (d document) shown(a adapter.Asked) shownDocument {
+	s, base := shownDocument{document: d}, a.URL
+	if !a.Default {
+		base += d.below(a.Agent)
 	}
 	for _, g := range d.Groups {
 		one := shownGroup{Tag: g.Tag}
 		for _, r := range g.Routes {
-			one.Routes = append(one.Routes, shownRoute{r.Method, r.Path, r.Does, r.example(u, base)})
+			one.Routes = append(one.Routes, shownRoute{r.Method, r.Path, r.Does, r.example(a, base)})
 		}
 		s.Shown = append(s.Shown, one)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 )
 
@@ -207,40 +209,69 @@ func TestOthersCallsAreNotTold(t *testing.T) {
 	}
 }
 
-// TestSnippets: each is what its language takes, for a default agent and another, with keys and without.
-func TestSnippets(t *testing.T) {
+// spokenBy is a dialect that shows its program for whatever it is asked for.
+func spokenBy(name string) adapter.Dialect {
+	return adapter.Dialect{
+		Name: name, Mount: func(*mux.Router, adapter.Service, adapter.Face) {}, Speaks: "the words of " + name, Chooses: "as " + name + "_id",
+		Code: func(a adapter.Asked) []adapter.Code {
+			text := fmt.Sprintf("%s asks %s %s default=%v keys=%v %s", name, a.URL, a.Agent, a.Default, a.Keys, a.Input)
+			return []adapter.Code{{ID: "in-" + name, Language: name, About: "of " + name, Text: text}}
+		},
+	}
+}
+
+// TestProgramsAreTheDialects: both pages show what the dialects bring, those of the last one first, for the agent that the caller
+// is shown first.
+func TestProgramsAreTheDialects(t *testing.T) {
 	t.Parallel()
-	by := func(u user) map[string]string {
-		all := map[string]string{}
-		for _, s := range snippets(u) {
-			all[s.ID] = s.Code
-		}
-		return all
-	}
-	plain := by(user{url: "http://b.test", agent: "a", main: true})
-	keyed := by(user{url: "http://b.test", agent: "a", keys: true})
-	for id, code := range plain {
-		if strings.Contains(code, "KEY") {
-			t.Errorf("%s asks for a key:\n%s", id, code)
-		}
-		if !strings.Contains(keyed[id], "APBRIDGE_KEY") {
-			t.Errorf("%s sends no key:\n%s", id, keyed[id])
-		}
-	}
-	for id, want := range map[string]string{"curl-v1": "http://b.test/ap/v1/agent/tasks", "python-v1": `host="http://b.test")`} {
-		if !strings.Contains(plain[id], want) {
-			t.Errorf("%s of the default agent:\n%s", id, plain[id])
-		}
-	}
-	for id, want := range map[string]string{"curl-v1": "http://b.test/agents/a/ap/v1/agent/tasks", "python-v1": `host="http://b.test/agents/a")`} {
-		if !strings.Contains(keyed[id], want) {
-			t.Errorf("%s of another agent:\n%s", id, keyed[id])
+	const input = `{"messages":[{"role":"user","content":"hi"}]}`
+	for what, c := range map[string]struct{ def, asks string }{
+		"a default agent": {"b", "b default=true keys=true "},
+		"none":            {"", "a default=false keys=true "},
+	} {
+		pages := site(t, map[string]*played{"a": {}, "b": {}}, func(o *Options, cfg *config.Config) {
+			o.Dialects, cfg.DefaultAgent = adapter.Dialects{spokenBy("one"), spokenBy("two")}, c.def
+			cfg.Auth.Keys = []config.Key{{ID: "k"}}
+		})
+		asks := "asks https://bridge.test/below " + c.asks + input
+		for path, want := range map[string][]string{
+			"/":     {"the words of two, or the words of one.", "two " + asks},
+			"/docs": {`<figure id="in-two">`, "two " + asks, `<figure id="in-one">`, "one " + asks, "as two_id, or as one_id."},
+		} {
+			text := html.UnescapeString(ask1(t, pages[path], mapping.Principal{}, "Accept", browser).Body.String())
+			for _, part := range want {
+				_, rest, found := strings.Cut(text, part)
+				if !found {
+					t.Errorf("%s: %s lacks %q, in its place:\n%s", what, path, part, text)
+				}
+				text = rest
+			}
 		}
 	}
-	if got := inShell("it's $HOME"); got != `'it'\''s $HOME'` {
-		t.Errorf("for the shell: %s", got)
+	if text := ask1(t, site(t, nil, nil)["/"], mapping.Principal{}, "Accept", browser).Body.String(); strings.Contains(text, `id="use"`) {
+		t.Errorf("a program of no dialect:\n%s", text)
 	}
-	if got := inDoubleQuotes("http://b.test/threads/{thread_id}"); got != `"http://b.test/threads/$thread_id"` {
-		t.Errorf("for the shell: %s", got)
+}
+
+// TestExamples: a route of one agent has its path, and what a path names is a variable of the shell.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	doc, err := readRoutes(adapter.Document{Name: "d", Text: []byte(`{"servers":[{"url":"/"},{"url":"/of/{agent}"}],"paths":{"/talks/{talk_id}":{"get":{}}}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.PerAgent() != "/of/NAME" {
+		t.Errorf("for any agent: %q", doc.PerAgent())
+	}
+	for _, c := range []struct {
+		asked adapter.Asked
+		want  string
+	}{
+		{adapter.Asked{URL: "http://b.test", Agent: "a", Default: true}, `curl -s "http://b.test/talks/$talk_id"`},
+		{adapter.Asked{URL: "http://b.test", Agent: "a", Keys: true}, `curl -s "http://b.test/of/a/talks/$talk_id" -H "x-api-key: $APBRIDGE_KEY"`},
+	} {
+		if got := doc.shown(c.asked).Shown[0].Routes[0].Example; got != c.want {
+			t.Errorf("%+v: %s", c.asked, got)
+		}
 	}
 }

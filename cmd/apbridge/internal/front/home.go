@@ -13,7 +13,8 @@ import (
 type homeBody struct {
 	standing
 	Agents    []listed
-	First     snippet
+	First     *adapter.Code // nil: there is no program
+	Speaks    []string
 	Documents []adapter.Document
 }
 
@@ -24,7 +25,8 @@ func (f *front) serveHome(w http.ResponseWriter, r *http.Request) {
 		f.tell(w, r, b)
 		return
 	}
-	b.First = snippets(userOf(b.standing, b.Agents))[0]
+	b.First = f.first(asked(b.standing, b.Agents))
+	b.Speaks = f.said(func(d adapter.Dialect) string { return d.Speaks })
 	f.answer(w, r, f.home, page.View{Title: "apbridge", Here: "./", Body: b})
 }
 

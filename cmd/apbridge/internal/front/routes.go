@@ -3,7 +3,6 @@ package front
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -13,7 +12,7 @@ import (
 // document is what an OpenAPI document says of its routes, in its order.
 type document struct {
 	Name, Path, About string
-	PerAgent          bool // its routes are also found below /agents/NAME, for that agent
+	perAgent          string // below which its routes are found for one agent, with "{agent}" for the name; "": nowhere
 	Groups            []*group
 }
 
@@ -43,6 +42,15 @@ type operation struct {
 	Responses map[string]struct{ Content map[string]struct{} }
 }
 
+// agentPart stands for the name of an agent in the URL of a server.
+const agentPart = "{agent}"
+
+// below is the path below which the routes are found for an agent; "": they are in one place alone.
+func (d document) below(agent string) string { return strings.ReplaceAll(d.perAgent, agentPart, agent) }
+
+// PerAgent is the path for any agent, for people.
+func (d document) PerAgent() string { return d.below("NAME") }
+
 func readRoutes(d adapter.Document) (document, error) {
 	doc := document{Name: d.Name, Path: strings.TrimPrefix(d.Path(), "/"), About: d.About}
 	var top struct {
@@ -52,7 +60,11 @@ func readRoutes(d adapter.Document) (document, error) {
 	if err := json.Unmarshal(d.Text, &top); err != nil {
 		return doc, fmt.Errorf("the OpenAPI document %s: %w", d.Name, err)
 	}
-	doc.PerAgent = slices.ContainsFunc(top.Servers, func(s struct{ URL string }) bool { return strings.Contains(s.URL, "{agent}") })
+	for _, s := range top.Servers {
+		if strings.Contains(s.URL, agentPart) {
+			doc.perAgent = s.URL
+		}
+	}
 	var bad error
 	err := rawjson.EachMember(top.Paths, func(path rawjson.Quoted, operations json.RawMessage) {
 		inner := rawjson.EachMember(operations, func(method rawjson.Quoted, text json.RawMessage) {
@@ -108,10 +120,10 @@ func queryOf(o operation) string {
 }
 
 // example is a command that asks the route. What its path names are variables of the shell.
-func (r route) example(u user, base string) string {
+func (r route) example(a adapter.Asked, base string) string {
 	at := inDoubleQuotes(base + r.Path + r.query)
 	if r.socket {
-		return strings.TrimRight("websocat "+strings.Replace(u.curlKey(), "-H ", "-H=", 1)+strings.Replace(at, "http", "ws", 1), " ")
+		return strings.TrimRight("websocat "+strings.Replace(a.CurlKey(), "-H ", "-H=", 1)+strings.Replace(at, "http", "ws", 1), " ")
 	}
 	words := []string{"curl -s"}
 	if r.streams {
@@ -121,15 +133,15 @@ func (r route) example(u user, base string) string {
 		words = append(words, "-X "+r.Method)
 	}
 	words = append(words, at)
-	if key := strings.TrimSpace(u.curlKey()); key != "" {
+	if key := strings.TrimSpace(a.CurlKey()); key != "" {
 		words = append(words, key)
 	}
 	switch {
 	case r.form:
 		words = append(words, "-F file=@notes.txt")
 	case r.body != nil:
-		body := strings.ReplaceAll(rawjson.CompactText(r.body), `"`+placeholder+`"`, quoted(u.agent))
-		words = append(words, "-H 'content-type: application/json' \\\n  -d "+inShell(body))
+		body := strings.ReplaceAll(rawjson.CompactText(r.body), `"`+placeholder+`"`, adapter.Quoted(a.Agent))
+		words = append(words, "-H 'content-type: application/json' \\\n  -d "+adapter.InShell(body))
 	}
 	return strings.Join(words, " ")
 }

@@ -2,146 +2,54 @@ package front
 
 import (
 	"encoding/json"
-	"strings"
+	"slices"
 
-	"github.com/apbridge/apbridge/adapter/page"
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
-
-// snippet is a program or command to copy.
-type snippet struct {
-	ID, Language, Does string
-	Code               string
-}
-
-// user is the caller that a snippet is made for.
-type user struct {
-	url   string
-	agent string // as clients name it
-	main  bool   // it is the default agent
-	keys  bool   // the bridge asks for keys
-}
 
 // placeholder stands for an agent that the caller is not told of.
 const placeholder = "AGENT"
 
-func userOf(s standing, agents []listed) user {
-	u := user{url: s.URL, agent: placeholder, keys: s.Keys}
+// words are what a program says to the agent.
+const words = "hi"
+
+// asked is the run that programs to copy ask for, by the first of the agents that the caller is shown.
+func asked(s standing, agents []listed) adapter.Asked {
+	message := new(rawjson.Writer).Open('{').Key("role").Text("user").Key("content").Text(words).Close('}').Bytes
+	a := adapter.Asked{URL: s.URL, Agent: placeholder, Keys: s.Keys, Words: words}
+	a.Input = json.RawMessage(`{"messages":[` + string(message) + `]}`)
 	if len(agents) > 0 {
-		u.agent, u.main = agents[0].Name, agents[0].Default
+		a.Agent, a.Default = agents[0].Name, agents[0].Default
 	}
-	return u
+	return a
 }
 
-// snippets are one run in each language, and one task. Every program prints the agent's answer.
-func snippets(u user) []snippet {
-	return []snippet{
-		{"curl", "curl", "a run, from the command line", u.curlRun()},
-		{"python", "Python", "the same, with pip install langgraph-sdk", u.pythonRun()},
-		{"javascript", "JavaScript", "the same, with npm install @langchain/langgraph-sdk", u.javascriptRun()},
-		{"curl-v1", "curl, Agent Protocol v1", "a task and its first step", u.curlTask()},
-		{"python-v1", "Python, Agent Protocol v1", "a task step by step, with pip install agent-protocol-client", u.pythonTask()},
+// snippets are the programs of all dialects, in the order of their documents.
+func (f *front) snippets(a adapter.Asked) (list []adapter.Code) {
+	for _, p := range slices.Backward(f.Dialects.Programs(a)) {
+		list = append(list, p.Code...)
 	}
+	return list
 }
 
-func (u user) curlRun() string {
-	body := `{"assistant_id":` + quoted(u.agent) + `,"input":{"messages":[{"role":"user","content":"hi"}]}}`
-	return "curl -s " + inShell(u.url+"/runs/wait") + " " + u.curlHead() + "\\\n  -d " + inShell(body)
-}
-
-// curlHead are the headers of a request with a body.
-func (u user) curlHead() string { return "-H 'content-type: application/json' " + u.curlKey() }
-
-// curlKey is followed by a space where there is one.
-func (u user) curlKey() string {
-	if !u.keys {
-		return ""
+// first is the program that is shown before all others; nil where there is none.
+func (f *front) first(a adapter.Asked) *adapter.Code {
+	if all := f.snippets(a); len(all) > 0 {
+		return &all[0]
 	}
-	return `-H "x-api-key: $APBRIDGE_KEY" `
+	return nil
 }
 
-func (u user) pythonRun() string {
-	imports, key := "", ""
-	if u.keys {
-		imports, key = "import os\n\n", `, api_key=os.environ["APBRIDGE_KEY"]`
+// said is what each dialect says of itself by one of its fields, in the order of their documents.
+func (f *front) said(field func(adapter.Dialect) string) (list []string) {
+	for _, d := range slices.Backward(f.Dialects) {
+		if text := field(d); text != "" {
+			list = append(list, text)
+		}
 	}
-	return imports + `from langgraph_sdk import get_sync_client
-
-client = get_sync_client(url=` + quoted(u.url) + key + `)
-values = client.runs.wait(
-    None,
-    ` + quoted(u.agent) + `,
-    input={"messages": [{"role": "user", "content": "hi"}]},
-)
-print(values)`
+	return list
 }
 
-func (u user) javascriptRun() string {
-	key := ""
-	if u.keys {
-		key = ", apiKey: process.env.APBRIDGE_KEY"
-	}
-	return `import { Client } from "@langchain/langgraph-sdk";
-
-const client = new Client({ apiUrl: ` + quoted(u.url) + key + ` });
-const values = await client.runs.wait(null, ` + quoted(u.agent) + `, {
-  input: { messages: [{ role: "user", content: "hi" }] },
-});
-console.log(values);`
-}
-
-// base is below what the tasks of the agent are.
-func (u user) base() string {
-	if u.main {
-		return u.url
-	}
-	return u.url + "/agents/" + u.agent
-}
-
-func (u user) curlTask() string {
-	tasks := inShell(u.base() + "/ap/v1/agent/tasks")
-	return "task=$(curl -s " + tasks + " " + u.curlHead() + "\\\n  -d '{\"input\":\"hi\"}' | sed 's/.*\"task_id\":\"\\([^\"]*\\)\".*/\\1/')\n" +
-		"curl -s -X POST " + tasks + "/$task/steps" + strings.TrimRight(" "+u.curlKey(), " ")
-}
-
-func (u user) pythonTask() string {
-	imports, key := "", ""
-	if u.keys {
-		imports, key = "import os\n", "\n        client.set_default_header(\"x-api-key\", os.environ[\"APBRIDGE_KEY\"])"
-	}
-	return `import asyncio
-` + imports + `
-from agent_protocol_client import AgentApi, ApiClient, Configuration, TaskRequestBody
-
-async def main():
-    async with ApiClient(Configuration(host=` + quoted(u.base()) + `)) as client:` + key + `
-        agent = AgentApi(client)
-        task = await agent.create_agent_task(task_request_body=TaskRequestBody(input="hi"))
-        last = False
-        while not last:
-            step = await agent.execute_agent_task_step(task_id=task.task_id)
-            print(step.output)
-            last = step.is_last
-
-asyncio.run(main())`
-}
-
-// quoted is a text as JSON, JavaScript and Python write it, in ASCII.
-func quoted(text string) string {
-	b, err := json.Marshal(page.Shown(text))
-	if err != nil {
-		return `""` // a string can be encoded
-	}
-	return string(b)
-}
-
-// inShell is a word for the shell, in which nothing stands for anything else.
-func inShell(text string) string {
-	if plainWord(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-func plainWord(text string) bool {
-	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/") == ""
-}
+// plainWord reports whether a word is the same for the shell without quotes.
+func plainWord(text string) bool { return adapter.InShell(text) == text }
