@@ -29,6 +29,9 @@ type Dialect struct {
 	// Open are exact paths, among those that Paths own, that need no key: they tell nothing but that
 	// the bridge is there.
 	Open []string
+	// Runs are patterns of paths, among those that Paths own, that name a run: the part "{run}" stands for its id. What
+	// lies below is about that run, too.
+	Runs []string
 	// Store are those of Paths that belong to the long-term store.
 	Store []string
 	// Mount adds the face's routes to r, which leads there only what Paths own; what no

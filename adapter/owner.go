@@ -3,6 +3,8 @@ package adapter
 import (
 	"slices"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // Owner is the dialect that a path of the bridge belongs to, in whatever form the path
@@ -25,6 +27,42 @@ func (l Dialects) InStore(path string) bool {
 	return slices.ContainsFunc(l, func(d Dialect) bool {
 		return slices.ContainsFunc(d.Store, func(pattern string) bool { return within(pattern, path) })
 	})
+}
+
+// RunIn is the id of the run that a path names, in any form; "": it names none.
+func (l Dialects) RunIn(path string) string {
+	for _, d := range l {
+		if id := RunIn(d.Runs, path); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// RunIn is the id that stands for the part "{run}" of the first of the patterns by which the path names a run.
+func RunIn(patterns []string, path string) string {
+	for _, pattern := range patterns {
+		if id := partOf(pattern, "{run}", path); mapping.IsUUID(id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// partOf is what the path has in the place of a part of the pattern; "": it is not within the pattern.
+func partOf(pattern, part, path string) string {
+	if !within(pattern, path) {
+		return ""
+	}
+	for pattern != "" {
+		var want, have string
+		want, pattern = firstPart(pattern)
+		have, path = firstPart(path)
+		if want == part {
+			return have
+		}
+	}
+	return ""
 }
 
 // within reports whether a path is what the pattern names, or lies below it.

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"strings"
 	"sync"
 	"time"
 
@@ -82,6 +81,7 @@ type memoryGuard struct {
 	ops    operations
 	memory *memory
 	times  *times
+	sees   foresight
 }
 
 func (g memoryGuard) guard(next http.Handler) http.Handler {
@@ -91,8 +91,8 @@ func (g memoryGuard) guard(next http.Handler) http.Handler {
 			return
 		}
 		shared := room{g.memory, g.times.room}
-		if makesWork(r) {
-			if err := shared.Short(); err != nil {
+		if mayBegin(r.Method) {
+			if err := shared.Short(); err != nil && g.sees.verb(r) != mapping.Cancelled { // what ends a run gives memory back
 				g.overloaded(w, r, err)
 				return
 			}
@@ -106,14 +106,9 @@ func (g memoryGuard) guard(next http.Handler) http.Handler {
 	})
 }
 
-// makesWork reports whether a request may begin something. One that ends a run gives
-// memory back.
-func makesWork(r *http.Request) bool {
-	switch r.Method {
-	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		return !strings.HasSuffix(r.URL.Path, "/cancel")
-	}
-	return false
+// mayBegin reports whether a request by the method may begin something.
+func mayBegin(method string) bool {
+	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
 func (g memoryGuard) overloaded(w http.ResponseWriter, r *http.Request, err error) {

@@ -181,6 +181,14 @@ func TestD5BodiesOfUnknownLength(t *testing.T) {
 	}
 }
 
+// endings says that a POST for the end of a talk cancels it.
+func endings(method, route, _ string) (adapter.Effect, bool) {
+	if method == "POST" && route == "/talks/{talk}/end" {
+		return adapter.Effect{Verb: mapping.Cancelled, Kind: "talk"}, true
+	}
+	return adapter.Effect{Verb: mapping.Made}, true
+}
+
 // D5: near GOMEMLIMIT new work is refused, and what watches, reads or ends work is
 // served. Not parallel: the limit is of the process.
 func TestD5NearTheMemoryLimit(t *testing.T) {
@@ -188,7 +196,10 @@ func TestD5NearTheMemoryLimit(t *testing.T) {
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(now.HeapAlloc) + 64<<20))
-	g := start(t, nil, nil)
+	g := start(t, func(_ *config.Config, o *Options) { o.Does = endings }, func(r *mux.Router) {
+		r.HandleFunc("/talks/{talk}/end", answer).Methods("POST")
+		r.HandleFunc("/talks/{talk}/end", answer).Methods("PUT")
+	})
 	debug.SetMemoryLimit(math.MaxInt64) // for the collector: it shall not work for nothing
 	if got := g.do(t, "POST", "/threads", "{}"); got.status != http.StatusOK {
 		t.Fatalf("with memory left: %d %s", got.status, got.body)
@@ -205,8 +216,10 @@ func TestD5NearTheMemoryLimit(t *testing.T) {
 			t.Errorf("GET %s: %d %s", path, got.status, got.body)
 		}
 	}
-	if got := g.do(t, "POST", "/threads/t/runs/r/cancel", ""); got.status == http.StatusServiceUnavailable {
-		t.Errorf("a cancellation: %d %s", got.status, got.body)
+	for method, status := range map[string]int{"POST": http.StatusOK, "PUT": http.StatusServiceUnavailable, "PATCH": http.StatusServiceUnavailable} {
+		if got := g.do(t, method, "/talks/t/end", ""); got.status != status {
+			t.Errorf("%s of what a POST ends: %d %s", method, got.status, got.body)
+		}
 	}
 	runtime.KeepAlive(ballast)
 	ballast = nil

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -65,6 +66,7 @@ type accessLog struct {
 	trusted trustedProxies
 	times   *times
 	tracer  *trace.Tracer
+	runIn   func(path string) string // nil: no path names a run
 }
 
 func (l accessLog) guard(next http.Handler) http.Handler {
@@ -95,7 +97,7 @@ func (l accessLog) write(rec *responseTap, r *http.Request, span *trace.Request,
 	l.metrics.Requested(metrics.Request{
 		Dialect: dialect, Route: rec.route, Method: r.Method, Status: rec.code(), Duration: took,
 	})
-	run := runOf(rec.Header(), r.URL.Path)
+	run := l.runOf(rec.Header(), r.URL.Path)
 	span.End(r.Method, trace.Answer{Route: matched(rec.route), Status: rec.code(), Key: rec.key, Run: run})
 	if ce := l.log.Check(level, "request"); ce != nil {
 		ce.Write(
@@ -124,15 +126,11 @@ func matched(route string) string {
 
 // runOf is the run that a request is about: the one that it made, as the answer says, or that its
 // path names; "" for none.
-func runOf(answer http.Header, path string) string {
-	for _, at := range []string{answer.Get("Content-Location"), path} {
-		_, rest, found := strings.Cut(at, "/runs/")
-		id, _, _ := strings.Cut(rest, "/")
-		if found && mapping.IsUUID(id) {
-			return id
-		}
+func (l accessLog) runOf(answer http.Header, path string) string {
+	if l.runIn == nil {
+		return ""
 	}
-	return ""
+	return cmp.Or(l.runIn(answer.Get("Content-Location")), l.runIn(path))
 }
 
 // recoverer turns a bug into a 500 and keeps the process. What a panic holds

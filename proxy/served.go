@@ -28,11 +28,12 @@ func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, 
 	if h.gate, err = auth.NewGate(callers, s.opt.Runs); err != nil {
 		return nil, err
 	}
-	guards, err := s.guards(h)
+	routes := newRouter(s.refuser, s.ops, mount)
+	guards, err := s.guards(h, routes)
 	if err != nil {
 		return nil, err
 	}
-	h.handler = newRouter(s.refuser, s.ops, mount)
+	h.handler = routes
 	for _, guard := range slices.Backward(guards) {
 		h.handler = guard(h.handler)
 	}

@@ -48,6 +48,8 @@ type Options struct {
 	// its template and by the path of the request; ok is false for what is no operation.
 	Audit *audit.Log
 	Does  func(method, route, path string) (op adapter.Effect, ok bool)
+	// RunIn is the id of the run that a path names, "" for none; nil: no path names one.
+	RunIn func(path string) string
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 	// Tracer may be nil.
@@ -141,7 +143,7 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 
 // guards are what a request passes, in that order. They stand around the router, whose own middleware
 // would miss what no route matches. Paths are judged before anything decides by path.
-func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
+func (s *Server) guards(h *served, routes router) ([]func(http.Handler) http.Handler, error) {
 	cfg, f, o := h.cfg, s.refuser, s.opt
 	proxies, err := newTrustedProxies(cfg.TrustedProxies)
 	if err != nil {
@@ -153,7 +155,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 	}
 	return []func(http.Handler) http.Handler{
 		guard.InOrder(requestID{}),
-		accessLog{f, s.ops, proxies, &s.times, o.Tracer}.guard,
+		accessLog{f, s.ops, proxies, &s.times, o.Tracer, o.RunIn}.guard,
 		recoverer{f}.guard,
 		guard.InOrder(bodyGuard{f, cfg.Limits, &s.times}, framingGuard{f}, guard.Path(f), guard.Host(f, guard.NewHosts(cfg)),
 			guard.Origin(f, cfg.CORS.Origins, s.strangers)),
@@ -161,7 +163,7 @@ func (s *Server) guards(h *served) ([]func(http.Handler) http.Handler, error) {
 		auditGuard{f, witness{proxies, o.Audit}, s.ops, o.Does}.guard,
 		guard.InOrder(limitGuard{f, s.ops, o.Limits}, guard.Loop(f, o.Hop)),
 		s.door.guard,
-		memoryGuard{f, s.ops, h.memory, &s.times}.guard,
+		memoryGuard{f, s.ops, h.memory, &s.times, foresight{routes.mux, o.Does}}.guard,
 		pack.guard,
 	}, nil
 }

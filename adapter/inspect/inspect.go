@@ -20,6 +20,9 @@ const Root = "/inspect"
 // Owns reports whether a path is of the inspector.
 func Owns(path string) bool { return path == Root || strings.HasPrefix(path, Root+"/") }
 
+// RunIn is the id of the run that a page is about; "": it is about none.
+func RunIn(path string) string { return adapter.RunIn([]string{Root + "/runs/{run}"}, path) }
+
 // Options are what the pages are made from.
 type Options struct {
 	Service  adapter.Service

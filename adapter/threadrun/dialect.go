@@ -18,6 +18,7 @@ func Dialect() adapter.Dialect {
 		Name:      "threadrun",
 		Paths:     []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/data", "/ok", "/info", "/limits", "/ui"},
 		Open:      []string{"/ok"},
+		Runs:      []string{"/runs/{run}", "/threads/{thread}/runs/{run}"},
 		Store:     []string{"/store"},
 		Mount:     face.Mount,
 		Effect:    face.Effect,

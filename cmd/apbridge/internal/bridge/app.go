@@ -227,6 +227,7 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 		Limits:  a.limits,
 		Audit:   a.audit,
 		Does:    a.does,
+		RunIn:   a.runIn,
 		Hop:     a.hop,
 		Metrics: a.metrics,
 		Tracer:  a.tracer,

@@ -30,6 +30,17 @@ func (a *App) does(method, route, path string) (adapter.Effect, bool) {
 	return d.Effect(method, route)
 }
 
+// runIn is the run that a path names. On an agent's way through it names none of the bridge's.
+func (a *App) runIn(path string) string {
+	switch {
+	case passthrough.Owns(path):
+		return ""
+	case inspect.Owns(path):
+		return inspect.RunIn(path)
+	}
+	return a.dialects.RunIn(path)
+}
+
 func throughVerb(method string) mapping.Verb {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorilla/mux"
 )
@@ -52,6 +53,49 @@ func TestPathsOfOtherFacesAreLeftAlone(t *testing.T) {
 		req, _ := http.NewRequest("GET", "http://h"+path, nil)
 		if owned(req, nil) != ours {
 			t.Errorf("%s: ours is %v", path, !ours)
+		}
+	}
+}
+
+// TestRunIn: which run the logs say that a path is about.
+func TestRunIn(t *testing.T) {
+	t.Parallel()
+	const run = "0190e1f2-0000-7000-8000-000000000001"
+	a := &App{dialects: Dialects()}
+	for path, want := range map[string]string{
+		"/runs/" + run: run, "/runs/" + run + "/explain": run, "/threads/t/runs/" + run: run, "/threads/t/runs/" + run + "/cancel": run,
+		"/inspect/runs/" + run + "/again": run,
+		"/runs/search":                    "", "/runs": "", "/runs/": "", "/runs/crons/" + run: "", "/threads/" + run: "", "/inspect/threads/" + run: "", "": "", "runs/" + run: "",
+		"/agents/legacy/upstream/runs/" + run: "", "/ap/v1/agent/tasks/" + run: "",
+	} {
+		if got := a.runIn(path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestWhatEndsWorkSaysSo: such a request is taken while memory is short, and no other that may begin something.
+func TestWhatEndsWorkSaysSo(t *testing.T) {
+	t.Parallel()
+	for _, d := range Dialects() {
+		router, ends := mux.NewRouter(), 0
+		d.Mount(router, adapter.Service{}, adapter.Face{})
+		err := router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+			path, _ := route.GetPathTemplate()
+			methods, _ := route.GetMethods()
+			for _, method := range methods {
+				effect, _ := d.Effect(method, path)
+				if (effect.Verb == mapping.Cancelled) != strings.HasSuffix(path, "/cancel") {
+					t.Errorf("%s %s is said to be %q", method, path, effect.Verb)
+				}
+				if effect.Verb == mapping.Cancelled {
+					ends++
+				}
+			}
+			return nil
+		})
+		if err != nil || ends == 0 {
+			t.Errorf("%s has %d routes that end work, %v", d.Name, ends, err)
 		}
 	}
 }
