@@ -106,7 +106,54 @@ func TestMachineNamesNoDialect(t *testing.T) {
 	}
 }
 
+// TestMachineNamesNoPathOfADialect: no string in the code of the machine, or of the pages / and /docs, begins as a path that
+// one dialect has to itself. What several begin with, such as /agents, is the bridge's. The rules between the dialects
+// may name paths, and the inspector's routes lie below its own.
+func TestMachineNamesNoPathOfADialect(t *testing.T) {
+	t.Parallel()
+	path := regexp.MustCompile("^/(" + strings.Join(firstParts(), "|") + ")(/|$)")
+	for pkg := range laws {
+		if machine(pkg) && !strings.HasPrefix(pkg, "mapping") && !strings.HasPrefix(pkg, "adapter/inspect") {
+			eachString(t, pkg, func(file, said string) {
+				if path.MatchString(said) {
+					t.Errorf("%s names %q", file, said)
+				}
+			})
+		}
+	}
+}
+
+// firstParts are those of the paths that one dialect owns and no other.
+func firstParts() (list []string) {
+	of := map[string]map[string]bool{}
+	for _, d := range bridge.Dialects() {
+		for _, path := range d.Paths {
+			first := strings.Split(path, "/")[1]
+			if of[first] == nil {
+				of[first] = map[string]bool{}
+			}
+			of[first][d.Name] = true
+		}
+	}
+	for first, dialects := range of {
+		if len(dialects) == 1 {
+			list = append(list, regexp.QuoteMeta(first))
+		}
+	}
+	return list
+}
+
 func namesNone(t *testing.T, pkg string, names []string) {
+	t.Helper()
+	eachString(t, pkg, func(file, said string) {
+		if slices.Contains(names, said) {
+			t.Errorf("%s names %q", file, said)
+		}
+	})
+}
+
+// eachString has see told of every string in the code of a package, but for its tests.
+func eachString(t *testing.T, pkg string, see func(file, said string)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(rig.Root(t), pkg, "*.go"))
 	if err != nil {
@@ -122,8 +169,8 @@ func namesNone(t *testing.T, pkg string, names []string) {
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if said, err := strconv.Unquote(lit.Value); err == nil && slices.Contains(names, said) {
-					t.Errorf("%s names %q", path, said)
+				if said, err := strconv.Unquote(lit.Value); err == nil {
+					see(path, said)
 				}
 			}
 			return true

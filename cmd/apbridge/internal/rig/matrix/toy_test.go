@@ -24,7 +24,7 @@ func inFrontSpeaking(t *testing.T, dialects adapter.Dialects, peer adaptertest.P
 	return rig.StartSpeaking(t, rig.ConfigFor(t, agents), dialects)
 }
 
-// TestFurtherDialectIsKnownEverywhere: what guards, service and loss table say of the toy
+// TestFurtherDialectIsKnownEverywhere: what guards, pages, service and loss table say of the toy
 // comes from its folder.
 func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	t.Parallel()
@@ -33,6 +33,9 @@ func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	b.Get("/toy/other").Want(t, 404, `! "The toy has`)
 	b.Get("/toy").Want(t, 200, "toy\n")
 	b.Do("POST", "/toy/say", "hi").Want(t, 200, "- \"one\"\n", "! ", "out of order")
+
+	show(t, b, "/").Want(t, 200, "words (the toy), or threads and runs")
+	show(t, b, "/docs").Want(t, 200, `<figure id="curl-toy">`, b.URL+"/toy/say --data-raw hi")
 
 	run := `{"assistant_id":"agent","context":{"a":1},"config":{"tags":["x"]},"durability":"sync",` + rig.SaysHi + `}`
 	if lossy := b.Post("/runs/wait", run).OK().Header.Get("X-Apbridge-Lossy"); lossy != "input;approximated, config;dropped, context;dropped, durability;dropped" {
