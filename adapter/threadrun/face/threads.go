@@ -223,12 +223,9 @@ func (s threads) copy(w http.ResponseWriter, r *http.Request) error {
 }
 
 // query reads the filters of search and count.
-func (o threadBody) query() adapter.ThreadQuery {
-	q := adapter.ThreadQuery{
-		Metadata: o.Object("metadata"),
-		Values:   o.Object("values"),
-		Status:   mapping.ThreadStatus(o.Enum("status", threadStatuses...)),
-	}
+func (o threadBody) query() (q adapter.ThreadSearch) {
+	q.Metadata, q.Values = o.Object("metadata"), o.Object("values")
+	q.Status = mapping.ThreadStatus(o.Enum("status", threadStatuses...))
 	for _, id := range o.Texts("ids") {
 		if id = strings.ToLower(id); !mapping.IsUUID(id) {
 			o.Complain("ids", "must be a list of UUIDs")
