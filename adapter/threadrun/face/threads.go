@@ -57,13 +57,13 @@ type threadBody struct{ *request.Fields }
 // supersteps reads states to start from: [{updates: [{values, as_node}]}].
 func (o threadBody) supersteps() []adapter.Superstep {
 	var out []adapter.Superstep
-	for i, raw := range request.Elements(o.List("supersteps")) {
+	for i, raw := range rawjson.ElementsOf(o.List("supersteps")) {
 		step := o.Element("supersteps", i, raw)
 		if step == nil {
 			return nil
 		}
 		var ups []adapter.StateUpdate
-		for j, raw := range request.Elements(step.List("updates")) {
+		for j, raw := range rawjson.ElementsOf(step.List("updates")) {
 			if up := step.Element("updates", j, raw); up != nil {
 				ups = append(ups, threadBody{up}.superstepUpdate())
 			}
