@@ -306,20 +306,7 @@ func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.
 }
 
 func (s threads) count(w http.ResponseWriter, r *http.Request) error {
-	o, err := s.request(w, r, false)
-	if err != nil {
-		return err
-	}
-	q := threadBody{o}.query()
-	if err := o.Err(); err != nil {
-		return err
-	}
-	n, err := s.svc.Index.Count(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	replyNumber(w, n)
-	return nil
+	return count(s.server, w, r, threadBody.query, s.svc.Index.Count)
 }
 
 func isNotFound(err error) bool { return isClass(err, mapping.NotFound) }

@@ -237,7 +237,7 @@ func TestSnippets(t *testing.T) {
 			t.Errorf("%s of another agent:\n%s", id, keyed[id])
 		}
 	}
-	if got := inShell("it's $HOME"); got != `'it'\''s $HOME'` {
+	if got := adapter.InShell("it's $HOME"); got != `'it'\''s $HOME'` {
 		t.Errorf("for the shell: %s", got)
 	}
 	if got := inDoubleQuotes("http://b.test/threads/{thread_id}"); got != `"http://b.test/threads/$thread_id"` {

@@ -129,14 +129,14 @@ func (r route) example(u user, base string) string {
 		words = append(words, "-F file=@notes.txt")
 	case r.body != nil:
 		body := strings.ReplaceAll(rawjson.CompactText(r.body), `"`+placeholder+`"`, quoted(u.agent))
-		words = append(words, "-H 'content-type: application/json' \\\n  -d "+inShell(body))
+		words = append(words, "-H 'content-type: application/json' \\\n  -d "+adapter.InShell(body))
 	}
 	return strings.Join(words, " ")
 }
 
 // inDoubleQuotes is a URL as a word of the shell, with its {names} as variables.
 func inDoubleQuotes(url string) string {
-	if plainWord(url) {
+	if adapter.InShell(url) == url { // it needs no quotes
 		return url
 	}
 	return `"` + strings.NewReplacer("{", "$", "}", "").Replace(url) + `"`

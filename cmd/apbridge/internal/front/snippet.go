@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/page"
 )
 
@@ -45,7 +46,7 @@ func snippets(u user) []snippet {
 
 func (u user) curlRun() string {
 	body := `{"assistant_id":` + quoted(u.agent) + `,"input":{"messages":[{"role":"user","content":"hi"}]}}`
-	return "curl -s " + inShell(u.url+"/runs/wait") + " " + u.curlHead() + "\\\n  -d " + inShell(body)
+	return "curl -s " + adapter.InShell(u.url+"/runs/wait") + " " + u.curlHead() + "\\\n  -d " + adapter.InShell(body)
 }
 
 // curlHead are the headers of a request with a body.
@@ -98,7 +99,7 @@ func (u user) base() string {
 }
 
 func (u user) curlTask() string {
-	tasks := inShell(u.base() + "/ap/v1/agent/tasks")
+	tasks := adapter.InShell(u.base() + "/ap/v1/agent/tasks")
 	return "task=$(curl -s " + tasks + " " + u.curlHead() + "\\\n  -d '{\"input\":\"hi\"}' | sed 's/.*\"task_id\":\"\\([^\"]*\\)\".*/\\1/')\n" +
 		"curl -s -X POST " + tasks + "/$task/steps" + strings.TrimRight(" "+u.curlKey(), " ")
 }
@@ -132,16 +133,4 @@ func quoted(text string) string {
 		return `""` // a string can be encoded
 	}
 	return string(b)
-}
-
-// inShell is a word for the shell, in which nothing stands for anything else.
-func inShell(text string) string {
-	if plainWord(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-func plainWord(text string) bool {
-	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/") == ""
 }
