@@ -83,21 +83,15 @@ type ThreadIndex interface {
 	// Search finds the threads of a page, and how many match in all. Few megabytes of them
 	// are held at a time: they are read, with their values, as they are ranged over, and a
 	// thread that has gone by then is left out.
-	Search(ctx context.Context, q ThreadQuery) (threads iter.Seq2[mapping.Thread, error], total int, err error)
-	Count(ctx context.Context, q ThreadQuery) (int, error)
+	Search(ctx context.Context, q ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
+	Count(ctx context.Context, q ThreadSearch) (int, error)
 }
 
-// ThreadQuery filters threads: all conditions must hold.
-type ThreadQuery struct {
-	IDs      []string
-	Metadata json.RawMessage // containment
+// ThreadSearch selects threads by their states, too.
+type ThreadSearch struct {
+	mapping.ThreadQuery
 	Values   json.RawMessage // containment
-	Status   mapping.ThreadStatus
-	SortBy   string // thread_id | status | created_at (default) | updated_at
-	Asc      bool
-	Limit    int
-	Offset   int
-	NoValues bool // do not fill Values
+	NoValues bool            // do not fill Values of the threads found
 }
 
 // States reads and writes the state of a thread.

@@ -90,7 +90,7 @@ type threadPage struct {
 
 // threadSearcher is of adapter.ThreadIndex.
 type threadSearcher interface {
-	Search(ctx context.Context, q adapter.ThreadQuery) (threads iter.Seq2[mapping.Thread, error], total int, err error)
+	Search(ctx context.Context, q adapter.ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
 }
 
 func (p *threadPage) serve(w http.ResponseWriter, r *http.Request) error {
@@ -198,7 +198,7 @@ func (p *threadPage) mark(ctx context.Context, id string) (string, error) {
 
 // withoutValues is a thread without its state, which may be large.
 func (p *threadPage) withoutValues(ctx context.Context, id string) (mapping.Thread, error) {
-	list, _, err := p.index.Search(ctx, adapter.ThreadQuery{IDs: []string{id}, Limit: 1, NoValues: true})
+	list, _, err := p.index.Search(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{id}, Limit: 1}, NoValues: true})
 	if err != nil {
 		return mapping.Thread{}, err
 	}

@@ -84,6 +84,14 @@ func Text(b json.RawMessage) (string, bool) {
 	return Unquote(b), true
 }
 
+// TextOf is Text of a value that is known to be JSON; "" of one that is no string.
+func TextOf(b json.RawMessage) string {
+	if b = Trim(b); len(b) < 2 || b[0] != '"' {
+		return ""
+	}
+	return Unquote(b)
+}
+
 // CompactText is the text of a value that is JSON, without white space between its
 // tokens. Numbers and strings stay as written.
 func CompactText(b json.RawMessage) string {

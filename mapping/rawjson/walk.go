@@ -78,6 +78,15 @@ func Elements(b json.RawMessage) ([]json.RawMessage, error) {
 	return list, err
 }
 
+// ElementsOf is Elements of a value that need not be an array; nil of what is none.
+func ElementsOf(b json.RawMessage) []json.RawMessage {
+	list, err := Elements(b)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
 // manyBytes is where counting elements or members beats letting a list grow.
 const manyBytes = 16 << 10
 
@@ -106,6 +115,9 @@ func Get(b json.RawMessage, name string) json.RawMessage {
 	value, _ := find(b, name)
 	return value
 }
+
+// GetText is the text of a member of an object; "" where there is none, or it is no string.
+func GetText(b json.RawMessage, name string) string { return TextOf(Get(b, name)) }
 
 // Lookup is the value of a member of an object; nil where there is none or it is null, and
 // where b is null. An error says that b is something else.

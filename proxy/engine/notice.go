@@ -24,6 +24,9 @@ func (e peers) heard(ctx context.Context, n store.Notice) {
 	case store.NoticeLogged:
 		e.log.Wake(n.About)
 	case store.NoticePending:
+		if n.About != "" {
+			e.log.WakeThread(n.About)
+		}
 		e.dispatch.ring()
 	case store.NoticeStop:
 		if e.running.of(n.About) != nil {

@@ -87,6 +87,7 @@ func (c *comparison) look(ctx context.Context) error {
 	freed, err := c.e.st.FreeLeftUpdates(ctx)
 	if freed > 0 && err == nil {
 		c.e.zap.Warn("this process held threads for state updates that are over; the threads are free", zap.Int("threads", freed))
+		c.e.log.WakeAll() // it is not known for which threads updates wait
 		c.e.Freed()
 	}
 	if !c.e.st.Shared() { // a SQLite file always says what became of a claim

@@ -1,6 +1,11 @@
 package eventlog
 
-import "sync"
+import (
+	"context"
+	"sync"
+
+	"github.com/apbridge/apbridge/mapping/pause"
+)
 
 // bells wake readers that wait for something to happen on a thread. Safe for concurrent
 // use; the zero value is ready.
@@ -66,10 +71,22 @@ func (b *bells) beside(one *bell, runID string) <-chan struct{} {
 func (b *bells) ring(threadID, runID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	one := b.of[threadID]
-	if one == nil {
-		return
+	if one := b.of[threadID]; one != nil {
+		one.ring(runID)
 	}
+}
+
+// ringAll rings every bell, as for something that no run alone did.
+func (b *bells) ringAll() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, one := range b.of {
+		one.ring("")
+	}
+}
+
+// ring is called with the lock of bells held.
+func (one *bell) ring(runID string) {
 	close(one.rung)
 	one.rung = make(chan struct{})
 	for id, rung := range one.beside {
@@ -97,6 +114,12 @@ func (l *Log) Watch(threadID string) Watch { return Watch{l, threadID, l.bells.e
 
 // Next is closed when something happens. Take it before looking at the thread.
 func (w Watch) Next() <-chan struct{} { return w.log.bells.next(w.bell) }
+
+// Wait returns, with nil, when rung is closed or the thread should be looked at without that, and
+// as soon as ctx ends, with its cause.
+func (w Watch) Wait(ctx context.Context, rung <-chan struct{}) error {
+	return pause.Until(ctx, w.log.threadPoll, rung)
+}
 
 // Leave ends the watch.
 func (w Watch) Leave() { w.log.bells.leave(w.thread) }

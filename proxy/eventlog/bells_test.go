@@ -24,3 +24,18 @@ func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 	heard("what was logged while notices were lost", b.WakeAll)
 	heard("that the run was removed", func() { b.Removed(run.ID) })
 }
+
+// Where notices were lost, who waits for something on a thread without a run that is followed looks again, too.
+func TestWatchersOfAThreadHearThatNoticesWereLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	watch := b.Watch("quiet")
+	defer watch.Leave()
+	changed := watch.Next()
+	b.WakeAll()
+	select {
+	case <-changed:
+	default:
+		t.Error("nobody rang")
+	}
+}

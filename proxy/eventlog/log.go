@@ -139,7 +139,7 @@ func (l *Log) Wake(runID string) {
 	}
 }
 
-// WakeAll is Wake for every run that is followed.
+// WakeAll is Wake for every run that is followed, and WakeThread for every thread.
 func (l *Log) WakeAll() {
 	l.mu.Lock()
 	buffers := make([]*RunBuffer, 0, len(l.live))
@@ -149,8 +149,8 @@ func (l *Log) WakeAll() {
 	l.mu.Unlock()
 	for _, t := range buffers {
 		t.wake()
-		l.WakeThread(t.run.ThreadID)
 	}
+	l.bells.ringAll()
 }
 
 // Known returns a run whose buffer is in memory, as it was when it began; its

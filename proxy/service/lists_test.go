@@ -30,7 +30,7 @@ func TestListsBesideRollbacksAndDeletes(t *testing.T) {
 
 // searched reads the threads and their states, which are read as the list is.
 func (b *bench) searched(ctx context.Context) error {
-	list, _, err := b.Index.Search(ctx, adapter.ThreadQuery{Limit: 1000})
+	list, _, err := b.Index.Search(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 1000}})
 	return readAll(list, err)
 }
 
@@ -62,7 +62,7 @@ func TestThreadDeletedWhileASearchIsAnswered(t *testing.T) {
 		ids[r.ThreadID] = true
 	}
 	b.Again(t) // no state is in memory
-	list, _, err := b.Index.Search(t.Context(), adapter.ThreadQuery{Limit: 10})
+	list, _, err := b.Index.Search(t.Context(), adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 	looks := map[string]func() error{
 		"search": func() error { return b.searched(ctx) },
 		"search by values": func() error {
-			_, _, err := b.Index.Search(ctx, adapter.ThreadQuery{Limit: 1000, NoValues: true, Values: json.RawMessage(`{"no":"such"}`)})
+			_, _, err := b.Index.Search(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 1000}, NoValues: true, Values: json.RawMessage(`{"no":"such"}`)})
 			return err
 		},
 		"topics": func() error {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
@@ -22,9 +21,6 @@ import (
 // others overtake.
 const headRetries = 8
 
-// updatePoll is how often an update looks whether the one before it is over.
-const updatePoll = 50 * time.Millisecond
-
 // note is what a request with a key is remembered to have made.
 type note struct {
 	key   idempotency.Key
@@ -37,13 +33,16 @@ func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdat
 	if err := c.checkUpdate(u); err != nil {
 		return mapping.Checkpoint{}, err
 	}
+	watch := c.log.Watch(threadID)
+	defer watch.Leave()
 	for try := 0; ; {
+		changed := watch.Next()
 		made, err := c.tryUpdate(ctx, threadID, u, n)
 		switch code := mapping.Classify(err).Code; {
 		case err != nil && code == store.CodeHeadMoved && try < headRetries:
 			try++
 		case err != nil && code == store.CodeUpdating:
-			if err := pause.For(ctx, updatePoll); err != nil {
+			if err := watch.Wait(ctx, changed); err != nil {
 				return made, err
 			}
 		default:
@@ -202,12 +201,13 @@ func partly(err error, taken int) error {
 		Message: fmt.Sprintf("The first %d of the values are in the state, the next was refused: %s", taken, e.Message)}
 }
 
-// free lets others go on with the thread. A logged update has freed it.
+// free lets others go on with the thread. A logged update has freed it, and rung its bell.
 func (u *stateUpdate) free(ctx context.Context, logged bool) {
 	if !logged {
 		if err := u.st.FreeUpdate(ctx, u.thread.ID, u.held); err != nil {
 			u.zap.Warn("a thread that was held for a state update cannot be freed; that is tried again", zap.Error(err), zap.String("thread", u.thread.ID))
 		}
+		u.log.WakeThread(u.thread.ID)
 	}
 	u.engine.Freed()
 }

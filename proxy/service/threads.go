@@ -293,8 +293,8 @@ func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
 // index searches threads.
 type index struct{ *core }
 
-func (s *index) Search(ctx context.Context, q adapter.ThreadQuery) (iter.Seq2[mapping.Thread, error], int, error) {
-	list, total, err := s.st.SearchThreads(ctx, s.query(ctx, q))
+func (s *index) Search(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
+	list, total, err := s.st.SearchThreads(ctx, q.ThreadQuery, s.having(ctx, q.Values))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -315,28 +315,26 @@ func (s *index) listed(ctx context.Context, t mapping.Thread, states stateReader
 	return t, nil
 }
 
-func (s *index) Count(ctx context.Context, q adapter.ThreadQuery) (int, error) {
+func (s *index) Count(ctx context.Context, q adapter.ThreadSearch) (int, error) {
 	q.Limit, q.Offset = 1, 0
-	_, total, err := s.st.Threads(ctx, s.query(ctx, q))
+	_, total, err := s.st.SearchThreads(ctx, q.ThreadQuery, s.having(ctx, q.Values))
 	return total, err
 }
 
-func (s *index) query(ctx context.Context, q adapter.ThreadQuery) store.ThreadQuery {
-	out := store.ThreadQuery{
-		IDs: q.IDs, Metadata: q.Metadata, Status: q.Status, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
+// having wants the threads whose states contain values; nil where values ask for nothing.
+func (s *index) having(ctx context.Context, values json.RawMessage) store.ThreadFilter {
+	if len(values) == 0 || string(values) == "{}" {
+		return nil
 	}
-	if len(q.Values) > 0 && string(q.Values) != "{}" {
-		states := s.log.Listing()
-		out.Keep = func(t mapping.Thread) (bool, error) {
-			_, fold, err := s.headOf(ctx, t, states)
-			if notFound(err) {
-				return false, nil
-			}
-			if err != nil {
-				return false, err
-			}
-			return rawjson.Contains(fold.Once(), q.Values), nil
+	states := s.log.Listing()
+	return func(t mapping.Thread) (bool, error) {
+		_, fold, err := s.headOf(ctx, t, states)
+		if notFound(err) {
+			return false, nil
 		}
+		if err != nil {
+			return false, err
+		}
+		return rawjson.Contains(fold.Once(), values), nil
 	}
-	return out
 }

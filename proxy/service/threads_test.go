@@ -49,7 +49,7 @@ func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 	if _, err := b.Threads.Patch(t.Context(), twin.ID, adapter.ThreadPatch{Values: raw(`{"a":8}`)}); err != nil {
 		t.Error(err)
 	}
-	threads, total, err := b.Index.Search(t.Context(), adapter.ThreadQuery{Values: raw(`{"a":7}`), Metadata: raw(`{"user":"u1"}`), Limit: 10})
+	threads, total, err := b.Index.Search(t.Context(), adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Metadata: raw(`{"user":"u1"}`), Limit: 10}, Values: raw(`{"a":7}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 	if err != nil || total != 1 || found[0].ID != th.ID {
 		t.Errorf("found %d, %v", total, err)
 	}
-	if n, err := b.Index.Count(t.Context(), adapter.ThreadQuery{}); err != nil || n != 2 {
+	if n, err := b.Index.Count(t.Context(), adapter.ThreadSearch{}); err != nil || n != 2 {
 		t.Errorf("counted %d, %v", n, err)
 	}
 	if err := b.Threads.Delete(t.Context(), th.ID); err != nil {
@@ -287,10 +287,10 @@ func TestTenantsDoNotMeet(t *testing.T) {
 			t.Errorf("%s of another tenant's: %v", name, err)
 		}
 	}
-	if list, total, err := b.Index.Search(theirs, adapter.ThreadQuery{Limit: 9}); err != nil || total != 0 || counted(list) != 0 {
+	if list, total, err := b.Index.Search(theirs, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 9}}); err != nil || total != 0 || counted(list) != 0 {
 		t.Errorf("threads: %d, %v", total, err)
 	}
-	if n, err := b.Index.Count(theirs, adapter.ThreadQuery{}); err != nil || n != 0 {
+	if n, err := b.Index.Count(theirs, adapter.ThreadSearch{}); err != nil || n != 0 {
 		t.Errorf("counted threads: %d, %v", n, err)
 	}
 	if list, err := adapter.All(b.RunIndex.List(theirs, mapping.RunQuery{})); err != nil || len(list) != 0 {

@@ -62,7 +62,7 @@ func (s *topics) List(ctx context.Context, name string, p adapter.Page) (iter.Se
 		return nil, 0, err
 	}
 	own := func(t mapping.Thread) (bool, error) { return rule.OwnTopic(t.Metadata, agent.Name), nil }
-	threads, total, err := s.st.SearchThreads(ctx, store.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size, Keep: own})
+	threads, total, err := s.st.SearchThreads(ctx, mapping.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size}, own)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -295,7 +295,7 @@ func readAll(t *testing.T, path string, keys ...*seal.Ring) (lines []string) {
 		b.ok(err)
 		lines = append(lines, what+" "+string(text))
 	}
-	threads, _, err := b.Threads(b.ctx, store.ThreadQuery{SortBy: "thread_id", Asc: true})
+	threads, _, err := b.Threads(b.ctx, mapping.ThreadQuery{SortBy: "thread_id", Asc: true})
 	b.ok(err)
 	for _, th := range threads {
 		if th.KeepLatest {
@@ -372,7 +372,7 @@ func readFiles(b *bench, thread string, note noter) {
 func readRest(b *bench, note noter) {
 	for _, agent := range []string{"echo", "other"} {
 		key := mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "key", Agents: []string{agent}})
-		_, seen, err := b.Threads(key, store.ThreadQuery{})
+		_, seen, err := b.Threads(key, mapping.ThreadQuery{})
 		note("threads for "+agent, seen, err)
 	}
 	items, err := b.Items(b.ctx, item.Query{})

@@ -68,7 +68,7 @@ func damageFound(t *testing.T, path string) bool {
 			t.Error("it hangs")
 		}
 	}
-	list, _, err := s.Threads(ctx, store.ThreadQuery{})
+	list, _, err := s.Threads(ctx, mapping.ThreadQuery{})
 	note(err)
 	for _, th := range list {
 		_, err := s.StateAt(ctx, th.ID, "")

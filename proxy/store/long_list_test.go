@@ -76,14 +76,20 @@ func longRuns(t *testing.T, b *bench) {
 func longThreads(t *testing.T, b *bench) {
 	t.Helper()
 	said := func(th mapping.Thread) string { return th.ID + string(th.Metadata) }
-	even := func(th mapping.Thread) (bool, error) {
-		return rawjson.Contains(th.Metadata, json.RawMessage(`{"odd":0}`)), nil
-	}
-	for name, q := range map[string]store.ThreadQuery{
-		"all": {}, "filtered": {Metadata: odd}, "a page": {Limit: 3, Offset: 6}, "kept": {Keep: even}, "a filtered page": {Metadata: odd, Limit: 2, Offset: 2},
+	isOdd := func(th mapping.Thread) (bool, error) { return rawjson.Contains(th.Metadata, odd), nil }
+	for name, c := range map[string]struct {
+		q, same mapping.ThreadQuery
+		keep    store.ThreadFilter
+	}{
+		"all":             {},
+		"filtered":        {mapping.ThreadQuery{Metadata: odd}, mapping.ThreadQuery{Metadata: odd}, nil},
+		"a page":          {mapping.ThreadQuery{Limit: 3, Offset: 6}, mapping.ThreadQuery{Limit: 3, Offset: 6}, nil},
+		"kept":            {mapping.ThreadQuery{}, mapping.ThreadQuery{Metadata: odd}, isOdd},
+		"a filtered page": {mapping.ThreadQuery{Metadata: odd, Limit: 2, Offset: 2}, mapping.ThreadQuery{Metadata: odd, Limit: 2, Offset: 2}, nil},
+		"a page kept":     {mapping.ThreadQuery{Limit: 2, Offset: 2}, mapping.ThreadQuery{Metadata: odd, Limit: 2, Offset: 2}, isOdd},
 	} {
-		want, total, err := b.Threads(b.ctx, q)
-		list, listed, failed := b.SearchThreads(b.ctx, q)
+		want, total, err := b.Threads(b.ctx, c.same)
+		list, listed, failed := b.SearchThreads(b.ctx, c.q, c.keep)
 		if err != nil || failed != nil || total < 5 || total != listed {
 			t.Fatal(err, failed, total, listed)
 		}
@@ -120,7 +126,7 @@ func goneMeanwhile(t *testing.T, b *bench) {
 	if _, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: last, Metadata: longObject(1)}}); err != nil {
 		t.Fatal(err)
 	}
-	list, total, err := b.SearchThreads(b.ctx, store.ThreadQuery{Asc: true})
+	list, total, err := b.SearchThreads(b.ctx, mapping.ThreadQuery{Asc: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

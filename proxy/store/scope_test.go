@@ -22,7 +22,7 @@ func (b *bench) sees(thread string) bool {
 	if err != nil && mapping.Classify(err).Class != mapping.NotFound {
 		b.t.Fatal(err)
 	}
-	listed, total, failed := b.Threads(b.ctx, store.ThreadQuery{IDs: []string{thread}})
+	listed, total, failed := b.Threads(b.ctx, mapping.ThreadQuery{IDs: []string{thread}})
 	b.ok(failed)
 	if (err == nil) != (total == 1) || len(listed) != total {
 		b.t.Errorf("thread %s is read with %v and listed %d times", thread, err, total)

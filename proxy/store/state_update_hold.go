@@ -80,7 +80,7 @@ func (s *states) FreeUpdate(ctx context.Context, threadID, token string) (err er
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
 			token, scope.TenantOf(ctx), threadID)
-		s.Notify(t, record.NoticePending, "")
+		s.Notify(t, record.NoticePending, threadID)
 		return err
 	})
 }
@@ -178,7 +178,7 @@ func (s *states) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error
 		if err == nil && ended == 0 {
 			err = updateLost(threadID)
 		}
-		s.Notify(t, record.NoticePending, "")
+		s.Notify(t, record.NoticePending, threadID)
 		return err
 	}
 	if err := mustBeFree(t, key, threadID); err != nil {

@@ -87,7 +87,7 @@ func TestD7AThreadThatIsUsedAgainStays(t *testing.T) {
 		if len(gone) != 1 || gone[0].ThreadID != rest.ID {
 			t.Errorf("deleted %+v", gone)
 		}
-		left, n, err := b.Threads(b.ctx, store.ThreadQuery{})
+		left, n, err := b.Threads(b.ctx, mapping.ThreadQuery{})
 		b.ok(err)
 		if n != 2 || len(left) != 2 {
 			t.Errorf("left %+v", left)
@@ -140,7 +140,7 @@ func TestManyThreadsAreDeletedInFewTransactions(t *testing.T) {
 		list, _ := b.overdue(at(clock.at))
 		gone, err := b.DeleteThreads(b.ctx, list)
 		b.ok(err)
-		left, _, err := b.Threads(b.ctx, store.ThreadQuery{})
+		left, _, err := b.Threads(b.ctx, mapping.ThreadQuery{})
 		b.ok(err)
 		if len(gone) != 150 || len(left) != 1 || left[0].ID != kept.ID {
 			t.Errorf("%d gone, left %+v", len(gone), left)

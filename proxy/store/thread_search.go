@@ -13,16 +13,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// ThreadQuery selects threads; empty fields select all.
-type ThreadQuery struct {
-	IDs           []string
-	Metadata      json.RawMessage // by containment
-	Status        mapping.ThreadStatus
-	SortBy        string // thread_id | status | created_at (default) | updated_at
-	Asc           bool
-	Limit, Offset int                                // Limit 0: all
-	Keep          func(mapping.Thread) (bool, error) // further filter, applied before limit; nil: all
-}
+// ThreadFilter reports whether a thread is one of those wanted. It may read the store.
+type ThreadFilter func(mapping.Thread) (bool, error)
 
 // idsMost bounds the ids of one query.
 const idsMost = 1000
@@ -32,15 +24,16 @@ const idsMost = 1000
 const pageOfThreads = 1024
 
 // Threads searches. total is the number of all that match, whatever the limit.
-func (s *threads) Threads(ctx context.Context, q ThreadQuery) (found []mapping.Thread, total int, err error) {
-	list, total, err := s.find(ctx, q, listing.Whole)
+func (s *threads) Threads(ctx context.Context, q mapping.ThreadQuery) (found []mapping.Thread, total int, err error) {
+	list, total, err := s.find(ctx, q, nil, listing.Whole)
 	return list.Rows, total, err
 }
 
 // SearchThreads is Threads of which few megabytes are held at a time: a thread is yielded as
 // it is by then, and one that was removed meanwhile is left out. It is ranged over once.
-func (s *threads) SearchThreads(ctx context.Context, q ThreadQuery) (found iter.Seq2[mapping.Thread, error], total int, err error) {
-	list, total, err := s.find(ctx, q, listing.AtOnce)
+// Those that keep does not want are not there for q.Limit, either; nil wants all.
+func (s *threads) SearchThreads(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter) (found iter.Seq2[mapping.Thread, error], total int, err error) {
+	list, total, err := s.find(ctx, q, keep, listing.AtOnce)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -52,17 +45,17 @@ func (s *threads) SearchThreads(ctx context.Context, q ThreadQuery) (found iter.
 }
 
 // find lists threads, the first of them with all that they have.
-func (s *threads) find(ctx context.Context, q ThreadQuery, room int) (found listing.Long[mapping.Thread], total int, err error) {
+func (s *threads) find(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter, room int) (found listing.Long[mapping.Thread], total int, err error) {
 	if len(q.IDs) > idsMost {
 		return found, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
 	}
-	where, args := q.filter(scope.ScopeOf(ctx))
-	keep := listing.Containing(q.Metadata)
+	where, args := threadFilter(scope.ScopeOf(ctx), q)
+	tagged := listing.Containing(q.Metadata)
 	switch {
-	case keep == nil && q.Keep == nil:
+	case tagged == nil && keep == nil:
 		return s.plainThreads(ctx, q, room, where, args)
-	case q.Keep == nil:
-		return s.keptThreads(ctx, q, room, keep, where, args)
+	case keep == nil:
+		return s.taggedThreads(ctx, q, room, tagged, where, args)
 	}
 	found.Room = room
 	pick := listing.Picker{Limit: q.Limit, Offset: q.Offset}
@@ -73,7 +66,7 @@ func (s *threads) find(ctx context.Context, q ThreadQuery, room int) (found list
 		}
 		at += len(rows)
 		for _, row := range rows {
-			ok, err := q.passes(keep, row.Thread)
+			ok, err := passes(row.Thread, tagged, keep)
 			if err != nil {
 				return found, 0, err
 			}
@@ -89,15 +82,15 @@ func (s *threads) find(ctx context.Context, q ThreadQuery, room int) (found list
 	return found, total, nil
 }
 
-func (q ThreadQuery) passes(keep func(json.RawMessage) bool, th mapping.Thread) (bool, error) {
-	if keep != nil && !keep(th.Metadata) {
+func passes(th mapping.Thread, tagged func(json.RawMessage) bool, keep ThreadFilter) (bool, error) {
+	if tagged != nil && !tagged(th.Metadata) {
 		return false, nil
 	}
-	return q.Keep(th)
+	return keep(th)
 }
 
-func (s *threads) plainThreads(ctx context.Context, q ThreadQuery, room int, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
-	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + column.Page(len(args)+1)
+func (s *threads) plainThreads(ctx context.Context, q mapping.ThreadQuery, room int, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
+	text := `SELECT ` + threadColumns + ` WHERE ` + where + threadOrder(q) + column.Page(len(args)+1)
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found = listing.Long[mapping.Thread]{Room: room}
 		return t.Each(text, append(args[:len(args):len(args)], column.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
@@ -125,14 +118,14 @@ func listThread(found *listing.Long[mapping.Thread], scan func(...any) error) (e
 	return err
 }
 
-// keptThreads filters while it reads: its filter does not read the store.
-func (s *threads) keptThreads(ctx context.Context, q ThreadQuery, room int, keep func(json.RawMessage) bool, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
+// taggedThreads filters by metadata while it reads, for which the store is not read.
+func (s *threads) taggedThreads(ctx context.Context, q mapping.ThreadQuery, room int, tagged func(json.RawMessage) bool, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found, total = listing.Long[mapping.Thread]{Room: room}, 0
 		pick := listing.Picker{Limit: q.Limit, Offset: q.Offset}
-		return t.Each(`SELECT `+threadColumns+` WHERE `+where+q.order(), args, func(scan func(...any) error) error {
+		return t.Each(`SELECT `+threadColumns+` WHERE `+where+threadOrder(q), args, func(scan func(...any) error) error {
 			var row threadRow
-			if err := listing.FirstColumns(scan, threadWidth, &row.ID, column.RawOf(&row.Metadata)); err != nil || !keep(row.Metadata) {
+			if err := listing.FirstColumns(scan, threadWidth, &row.ID, column.RawOf(&row.Metadata)); err != nil || !tagged(row.Metadata) {
 				return err
 			}
 			if total++; !pick.Take() {
@@ -145,11 +138,11 @@ func (s *threads) keptThreads(ctx context.Context, q ThreadQuery, room int, keep
 }
 
 // threadPage reads some of the rows, few megabytes at most; more: there are others behind them.
-func (s *threads) threadPage(ctx context.Context, q ThreadQuery, where string, args column.In, offset int) (rows []threadRow, more bool, err error) {
+func (s *threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where string, args column.In, offset int) (rows []threadRow, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
-	text := `SELECT ` + threadColumns + ` WHERE ` + where + q.order() + column.Page(len(args)+1)
+	text := `SELECT ` + threadColumns + ` WHERE ` + where + threadOrder(q) + column.Page(len(args)+1)
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		rows, more = nil, false
 		room := listing.AtOnce
@@ -164,7 +157,7 @@ func (s *threads) threadPage(ctx context.Context, q ThreadQuery, where string, a
 	return rows, more, err
 }
 
-func (q ThreadQuery) filter(sc scope.Scope) (where string, args column.In) {
+func threadFilter(sc scope.Scope, q mapping.ThreadQuery) (where string, args column.In) {
 	where, args = sc.Narrow(`h.tenant = $1`, sc.Tenant)
 	if ids := column.FilledUp(q.IDs); len(ids) > 0 {
 		where += ` AND h.thread_id IN (` + column.List(len(args)+1, len(ids)) + `)`
@@ -179,8 +172,8 @@ func (q ThreadQuery) filter(sc scope.Scope) (where string, args column.In) {
 	return where, args
 }
 
-// order has the key last: equal times keep the order they were made in.
-func (q ThreadQuery) order() string {
+// threadOrder has the key last: equal times keep the order they were made in.
+func threadOrder(q mapping.ThreadQuery) string {
 	way := ` DESC`
 	if q.Asc {
 		way = ``

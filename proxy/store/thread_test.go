@@ -76,30 +76,32 @@ func TestThreadSearch(t *testing.T) {
 		}
 		b.create(newRun("t3", mapping.StrategyReject))
 		for name, c := range map[string]struct {
-			q     store.ThreadQuery
+			q     mapping.ThreadQuery
+			keep  store.ThreadFilter
 			want  []string
 			total int
 		}{
-			"all, newest first":     {store.ThreadQuery{}, []string{"t4", "t3", "t2", "t1", "t0"}, 5},
-			"page":                  {store.ThreadQuery{Limit: 2, Offset: 1}, []string{"t3", "t2"}, 5},
-			"metadata":              {store.ThreadQuery{Metadata: []byte(`{"even":true}`), Limit: 2}, []string{"t4", "t2"}, 3},
-			"nested metadata":       {store.ThreadQuery{Metadata: []byte(`{"n":{"v":1}}`)}, []string{"t1"}, 1},
-			"status":                {store.ThreadQuery{Status: mapping.ThreadBusy}, []string{"t3"}, 1},
-			"ids, ascending by id":  {store.ThreadQuery{IDs: []string{"t4", "t0", "x"}, SortBy: "thread_id", Asc: true}, []string{"t0", "t4"}, 2},
-			"by update":             {store.ThreadQuery{SortBy: "updated_at", Limit: 1}, []string{"t3"}, 5},
-			"kept by what is asked": {store.ThreadQuery{Keep: func(th mapping.Thread) (bool, error) { return th.ID > "t2", nil }, Limit: 1, Offset: 1}, []string{"t3"}, 2},
+			"all, newest first":     {mapping.ThreadQuery{}, nil, []string{"t4", "t3", "t2", "t1", "t0"}, 5},
+			"page":                  {mapping.ThreadQuery{Limit: 2, Offset: 1}, nil, []string{"t3", "t2"}, 5},
+			"metadata":              {mapping.ThreadQuery{Metadata: []byte(`{"even":true}`), Limit: 2}, nil, []string{"t4", "t2"}, 3},
+			"nested metadata":       {mapping.ThreadQuery{Metadata: []byte(`{"n":{"v":1}}`)}, nil, []string{"t1"}, 1},
+			"status":                {mapping.ThreadQuery{Status: mapping.ThreadBusy}, nil, []string{"t3"}, 1},
+			"ids, ascending by id":  {mapping.ThreadQuery{IDs: []string{"t4", "t0", "x"}, SortBy: "thread_id", Asc: true}, nil, []string{"t0", "t4"}, 2},
+			"by update":             {mapping.ThreadQuery{SortBy: "updated_at", Limit: 1}, nil, []string{"t3"}, 5},
+			"kept by what is asked": {mapping.ThreadQuery{Limit: 1, Offset: 1}, func(th mapping.Thread) (bool, error) { return th.ID > "t2", nil }, []string{"t3"}, 2},
 		} {
-			list, total, err := b.Threads(b.ctx, c.q)
+			list, total, err := b.SearchThreads(b.ctx, c.q, c.keep)
 			b.ok(err)
 			var got []string
-			for _, th := range list {
+			for th, err := range list {
+				b.ok(err)
 				got = append(got, th.ID)
 			}
 			if d := cmp.Diff(c.want, got); d != "" || total != c.total {
 				t.Errorf("%s: total %d %s", name, total, d)
 			}
 		}
-		if _, _, err := b.Threads(b.ctx, store.ThreadQuery{IDs: make([]string, 1001)}); mapping.Classify(err).Class != mapping.Invalid {
+		if _, _, err := b.Threads(b.ctx, mapping.ThreadQuery{IDs: make([]string, 1001)}); mapping.Classify(err).Class != mapping.Invalid {
 			t.Error(err)
 		}
 	})
@@ -180,7 +182,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		threads, n, _ := b.Threads(b.ctx, store.ThreadQuery{})
+		threads, n, _ := b.Threads(b.ctx, mapping.ThreadQuery{})
 		runs, _ := b.Runs(b.ctx, mapping.RunQuery{})
 		tasks, m, _ := b.Tasks(b.ctx, store.TaskQuery{})
 		links, _ := b.Links(b.ctx, th)

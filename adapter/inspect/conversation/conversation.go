@@ -109,30 +109,22 @@ func turn(m json.RawMessage) Turn {
 	if text, ok := rawjson.Text(m); ok { // a state may hold anything there
 		return Turn{Role: "message", Text: Cut(text)}
 	}
-	t := Turn{ID: member(m, "id"), Role: role(m), Name: member(m, "name"), Text: Cut(rule.MessageText(m)), Answers: member(m, "tool_call_id"), Failure: rule.SaysFault(m)}
+	t := Turn{ID: rawjson.GetText(m, "id"), Role: role(m), Name: rawjson.GetText(m, "name"), Text: Cut(rule.MessageText(m)), Answers: rawjson.GetText(m, "tool_call_id"), Failure: rule.SaysFault(m)}
 	for _, a := range rule.Attachments(m) {
 		t.Files = append(t.Files, File{a.Name, a.MIMEType, Cut(a.Link).Text})
 	}
 	calls, _ := rawjson.Elements(rawjson.Get(m, "tool_calls"))
 	for _, c := range calls {
-		t.Calls = append(t.Calls, Call{member(c, "id"), member(c, "name"), Cut(string(rawjson.Compact(rawjson.Get(c, "args"))))})
+		t.Calls = append(t.Calls, Call{rawjson.GetText(c, "id"), rawjson.GetText(c, "name"), Cut(string(rawjson.Compact(rawjson.Get(c, "args"))))})
 	}
 	return t
 }
 
-func member(m json.RawMessage, name string) string {
-	if rawjson.Kind(m) != '{' {
-		return ""
-	}
-	text, _ := rawjson.Text(rawjson.Get(m, name))
-	return text
-}
-
 // role is who speaks: LangChain's types and OpenAI's roles are the same persons.
 func role(m json.RawMessage) string {
-	said := member(m, "role")
+	said := rawjson.GetText(m, "role")
 	if said == "" {
-		said = member(m, "type")
+		said = rawjson.GetText(m, "type")
 	}
 	switch said {
 	case "human", "user":

@@ -116,11 +116,7 @@ func byID(b json.RawMessage) (p parts, ok bool) {
 	elems, _ := rawjson.Elements(b)
 	list := make([]rawjson.Member, len(elems))
 	for i, e := range elems {
-		id := ""
-		if rawjson.Kind(e) == '{' {
-			id, _ = rawjson.Text(rawjson.Get(e, "id"))
-		}
-		list[i] = rawjson.Member{Name: id, Value: e}
+		list[i] = rawjson.Member{Name: rawjson.GetText(e, "id"), Value: e}
 	}
 	p = partsOf(list)
 	_, nameless := p.at[""]

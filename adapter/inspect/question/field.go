@@ -34,11 +34,11 @@ const mostFields = 64
 
 // fieldsOf are the fields of a schema, in its order; bare where it is not one of an object with properties.
 func fieldsOf(schema json.RawMessage) (list []Field, bare bool) {
-	properties, err := rawjson.Members(member(schema, "properties"))
+	properties, err := rawjson.Members(rawjson.Get(schema, "properties"))
 	if err != nil || len(properties) == 0 || len(properties) > mostFields {
 		return []Field{fieldOf("", schema, true)}, true
 	}
-	required, _ := rawjson.Elements(member(schema, "required"))
+	required, _ := rawjson.Elements(rawjson.Get(schema, "required"))
 	for _, p := range properties {
 		must := slices.ContainsFunc(required, func(r json.RawMessage) bool { said, _ := rawjson.Text(r); return said == p.Name })
 		list = append(list, fieldOf(p.Name, p.Value, must))
@@ -48,7 +48,7 @@ func fieldsOf(schema json.RawMessage) (list []Field, bare bool) {
 
 func fieldOf(name string, schema json.RawMessage, required bool) Field {
 	f := Field{Name: name, Title: text(schema, "title"), About: text(schema, "description"), Required: required, Kind: JSON}
-	if list, err := rawjson.Elements(member(schema, "enum")); err == nil && len(list) > 0 && len(list) <= mostFields {
+	if list, err := rawjson.Elements(rawjson.Get(schema, "enum")); err == nil && len(list) > 0 && len(list) <= mostFields {
 		f.Kind = Choice
 		for _, c := range list {
 			f.Choices = append(f.Choices, string(rawjson.Compact(c)))
@@ -56,7 +56,7 @@ func fieldOf(name string, schema json.RawMessage, required bool) Field {
 	} else {
 		f.Kind = kindOf(text(schema, "type"))
 	}
-	if d := member(schema, "default"); d != nil {
+	if d := rawjson.Get(schema, "default"); d != nil {
 		f.Default = f.shows(d)
 	}
 	return f

@@ -56,11 +56,11 @@ func Of(q mapping.Interrupt) Form {
 
 // requested reads a question of LangChain's middleware: {action_requests, review_configs}.
 func (f *Form) requested(value json.RawMessage) bool {
-	list, err := rawjson.Elements(member(value, "action_requests"))
+	list, err := rawjson.Elements(rawjson.Get(value, "action_requests"))
 	if err != nil || len(list) == 0 {
 		return false
 	}
-	configs, _ := rawjson.Elements(member(value, "review_configs"))
+	configs, _ := rawjson.Elements(rawjson.Get(value, "review_configs"))
 	for _, e := range list {
 		d := Decision{Action: text(e, "name", "action"), Args: args(e), About: text(e, "description")}
 		for _, c := range configs {
@@ -72,7 +72,7 @@ func (f *Form) requested(value json.RawMessage) bool {
 			d.Allows = []string{"approve", "reject"}
 		}
 		// A question of the bridge's own says beside its decisions that words are taken.
-		if string(member(member(value, "config"), "allow_respond")) == "true" && !slices.Contains(d.Allows, "respond") {
+		if string(rawjson.Get(rawjson.Get(value, "config"), "allow_respond")) == "true" && !slices.Contains(d.Allows, "respond") {
 			d.Allows = append(d.Allows, "respond")
 		}
 		f.Decisions = append(f.Decisions, d)
@@ -82,9 +82,9 @@ func (f *Form) requested(value json.RawMessage) bool {
 
 // allowed are the decisions of a review_config that a form knows.
 func allowed(config json.RawMessage) (list []string) {
-	given, err := rawjson.Elements(member(config, "allowed_decisions"))
+	given, err := rawjson.Elements(rawjson.Get(config, "allowed_decisions"))
 	if err != nil {
-		given, _ = rawjson.Elements(member(config, "allowedDecisions"))
+		given, _ = rawjson.Elements(rawjson.Get(config, "allowedDecisions"))
 	}
 	for _, kind := range kinds {
 		if slices.ContainsFunc(given, func(g json.RawMessage) bool { said, _ := rawjson.Text(g); return said == kind }) {
@@ -101,14 +101,14 @@ func (f *Form) carded(value json.RawMessage) bool {
 		cards, _ = rawjson.Elements(value)
 	}
 	for _, c := range cards {
-		request, config := member(c, "action_request"), member(c, "config")
+		request, config := rawjson.Get(c, "action_request"), rawjson.Get(c, "config")
 		if request == nil {
 			f.Decisions = nil
 			return false
 		}
 		d := Decision{Action: text(request, "action"), Args: args(request), About: text(c, "description")}
 		for i, key := range []string{"allow_accept", "allow_edit", "", "allow_respond", "allow_ignore"} {
-			if key != "" && string(member(config, key)) == "true" {
+			if key != "" && string(rawjson.Get(config, key)) == "true" {
 				d.Allows = append(d.Allows, kinds[i])
 			}
 		}
@@ -120,23 +120,17 @@ func (f *Form) carded(value json.RawMessage) bool {
 
 func args(e json.RawMessage) string {
 	for _, name := range []string{"args", "arguments"} {
-		if v := member(e, name); v != nil {
+		if v := rawjson.Get(e, name); v != nil {
 			return string(rawjson.Compact(v))
 		}
 	}
 	return "{}"
 }
 
-func member(b json.RawMessage, name string) json.RawMessage {
-	if rawjson.Kind(b) != '{' {
-		return nil
-	}
-	return rawjson.Get(b, name)
-}
-
+// text is the first of some members that says something.
 func text(b json.RawMessage, names ...string) string {
 	for _, name := range names {
-		if said, ok := rawjson.Text(member(b, name)); ok && said != "" {
+		if said := rawjson.GetText(b, name); said != "" {
 			return said
 		}
 	}

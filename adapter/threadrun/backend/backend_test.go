@@ -354,7 +354,7 @@ func TestLockstep(t *testing.T) {
 		task.After, task.Link = log, linkOf(tr)
 	}
 	for i, body := range a.Bodies(routeStart) {
-		if m := object(body); string(m["interrupt_after"]) != `"*"` || (i > 0) != isNull(m["input"]) {
+		if m := object(body); string(m["interrupt_after"]) != `"*"` || (i > 0) != rawjson.IsNull(m["input"]) {
 			t.Errorf("request %d: %s", i, body)
 		}
 	}

@@ -167,7 +167,7 @@ func (tr *translator) valuesFrame(head mapping.Head, data json.RawMessage) error
 			data = objectOf(rest)
 		}
 	}
-	if !isObject(data) {
+	if rawjson.Kind(data) != '{' {
 		return tr.badFrame("values", "it is not an object")
 	}
 	head.Name, head.Full = "values", true
@@ -184,7 +184,7 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	if cp.Values == nil {
 		return tr.keep("checkpoints", head, data)
 	}
-	if !isObject(cp.Values) {
+	if rawjson.Kind(cp.Values) != '{' {
 		return tr.badFrame("checkpoints", "field values is not an object")
 	}
 	var meta checkpointMeta

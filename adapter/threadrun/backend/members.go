@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -37,10 +36,6 @@ func find(list []rawjson.Member, name string) (json.RawMessage, bool) {
 		}
 	}
 	return nil, false
-}
-
-func isObject(data json.RawMessage) bool {
-	return bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
 }
 
 // object is raw as the members of a JSON object, nil when it is none. The values are

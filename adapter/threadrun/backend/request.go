@@ -146,7 +146,7 @@ func (r requests) questionOpen() bool {
 // one above max_steps, so that the bridge's own limit is met first (see mayMake).
 func (r requests) config(next bool) json.RawMessage {
 	given := r.t.Run.Options.Config
-	if !isObject(given) {
+	if rawjson.Kind(given) != '{' {
 		given = nil
 	}
 	limit := r.maxSteps() + 1
@@ -175,7 +175,7 @@ func (r requests) configurable(given json.RawMessage, next bool) json.RawMessage
 // inContext reports whether memory is told in the run's context: servers refuse a run with
 // both a context and config.configurable, where neither is empty (langgraph-api 0.4).
 func (r requests) inContext() bool {
-	return isObject(r.t.Run.Options.Context) && rawjson.CountMembers(r.t.Run.Options.Context) > 0
+	return rawjson.Kind(r.t.Run.Options.Context) == '{' && rawjson.CountMembers(r.t.Run.Options.Context) > 0
 }
 
 // context is that of the client, with what the agent is told of the store.
@@ -197,10 +197,10 @@ func (r requests) configured(given json.RawMessage, next bool) json.RawMessage {
 	if r.link.Profile == profileForked && (next || r.t.Fork == nil) {
 		i := slices.Index(ownKeys, "checkpoint_id")
 		set[i].Value = orNull(nil)
-	} else if !isObject(given) {
+	} else if rawjson.Kind(given) != '{' {
 		return nil
 	}
-	if !isObject(given) {
+	if rawjson.Kind(given) != '{' {
 		given = nil
 	}
 	made, _ := rawjson.WithMembers(given, set...) // it was checked when it came in
@@ -225,7 +225,7 @@ var bridgeKeys = []string{"graph_id", "assistant_id", "created_by"}
 // agent, and by what a lost request is found again.
 func (r requests) metadata() json.RawMessage {
 	given := r.t.Run.Metadata
-	if !isObject(given) {
+	if rawjson.Kind(given) != '{' {
 		given = nil
 	}
 	var set []rawjson.Member
@@ -249,7 +249,7 @@ const originMost = 16
 // flat replaces the nested object of the bridge by flat members: servers may refuse
 // a nested value in the metadata of a run (Aegra does).
 func flat(origin json.RawMessage) []rawjson.Member {
-	if !isObject(origin) || rawjson.CountMembers(origin) > originMost {
+	if rawjson.Kind(origin) != '{' || rawjson.CountMembers(origin) > originMost {
 		return nil
 	}
 	set := []rawjson.Member{{Name: originKey}}
@@ -288,14 +288,9 @@ func nodes(names []string) json.RawMessage {
 	return raw
 }
 
-func isNull(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) == 0 || string(raw) == "null"
-}
-
 // set is raw, or nil for an absent value.
 func set(raw json.RawMessage) json.RawMessage {
-	if isNull(raw) {
+	if rawjson.IsNull(raw) {
 		return nil
 	}
 	return raw
@@ -303,7 +298,7 @@ func set(raw json.RawMessage) json.RawMessage {
 
 // orNull is raw, or null for an absent value.
 func orNull(raw json.RawMessage) json.RawMessage {
-	if isNull(raw) {
+	if rawjson.IsNull(raw) {
 		return json.RawMessage("null")
 	}
 	return raw

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // This file is what a thread/run server sends and is sent, as far as the
@@ -212,7 +213,7 @@ func (r *runCreate) at(checkpoint string) {
 
 // saysNothing reports whether the request only asks to go on.
 func (r *runCreate) saysNothing() bool {
-	return isNull(r.Input) && r.Command == nil && r.CheckpointID == ""
+	return rawjson.IsNull(r.Input) && r.Command == nil && r.CheckpointID == ""
 }
 
 // commandWire is LangGraph's command object.

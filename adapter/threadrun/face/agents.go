@@ -1,6 +1,7 @@
 package face
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -64,21 +65,11 @@ func replyAgents(w http.ResponseWriter, list []mapping.Assistant, write func(*ra
 }
 
 func (s assistants) count(w http.ResponseWriter, r *http.Request) error {
-	o, err := s.request(w, r, false)
-	if err != nil {
-		return err
-	}
-	q := assistantBody{o}.query()
-	if err := o.Err(); err != nil {
-		return err
-	}
-	q.Limit = 1
-	_, total, err := s.svc.Agents.Search(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	replyNumber(w, total)
-	return nil
+	return count(s.server, w, r, assistantBody.query, func(ctx context.Context, q adapter.AgentQuery) (int, error) {
+		q.Limit = 1
+		_, total, err := s.svc.Agents.Search(ctx, q)
+		return total, err
+	})
 }
 
 // named finds the assistant of the path: an id or a graph's name.

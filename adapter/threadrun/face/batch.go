@@ -7,6 +7,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // batch starts several stateless runs. A mistake in one starts none.
@@ -50,7 +51,7 @@ func (s runs) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := request.Elements(o.List("batch"))
+	list := rawjson.ElementsOf(o.List("batch"))
 	if err := o.Err(); err != nil {
 		return nil, err
 	}

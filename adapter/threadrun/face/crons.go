@@ -1,6 +1,7 @@
 package face
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -260,21 +261,11 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s crons) count(w http.ResponseWriter, r *http.Request) error {
-	o, err := s.request(w, r, false)
-	if err != nil {
-		return err
-	}
-	q := cronBody{o}.query()
-	if err := o.Err(); err != nil {
-		return err
-	}
-	q.Limit = 1
-	_, total, err := s.svc.Crons.Search(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	replyNumber(w, total)
-	return nil
+	return count(s.server, w, r, cronBody.query, func(ctx context.Context, q adapter.CronQuery) (int, error) {
+		q.Limit = 1
+		_, total, err := s.svc.Crons.Search(ctx, q)
+		return total, err
+	})
 }
 
 func replyCron(w http.ResponseWriter, c mapping.Cron) {

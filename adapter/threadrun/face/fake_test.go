@@ -213,7 +213,7 @@ func (f fakeThreads) Copy(ctx context.Context, id string) (mapping.Thread, error
 
 type fakeIndex struct{ *fake }
 
-func (f fakeIndex) Search(_ context.Context, q adapter.ThreadQuery) (iter.Seq2[mapping.Thread, error], int, error) {
+func (f fakeIndex) Search(_ context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
 	f.lastQuery = q
 	var out []mapping.Thread
 	for _, t := range f.threads {
@@ -237,7 +237,7 @@ func compare(a, b string) int {
 	return 1
 }
 
-func (f fakeIndex) Count(_ context.Context, q adapter.ThreadQuery) (int, error) {
+func (f fakeIndex) Count(_ context.Context, q adapter.ThreadSearch) (int, error) {
 	f.lastQuery = q
 	return len(f.threads), nil
 }

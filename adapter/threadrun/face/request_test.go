@@ -137,11 +137,11 @@ func TestQueriesReachTheService(t *testing.T) {
 		{"PATCH", aThread, `{"metadata":{"a":1},"values":{"b":2},"checkpoint":{"checkpoint_id":"` + uuid(3) + `"},"ttl":{"ttl":1.5,"strategy":"delete"}}`,
 			adapter.ThreadPatch{Metadata: raw(`{"a":1}`), Values: raw(`{"b":2}`), Checkpoint: uuid(3), TTL: &minute}},
 		{"POST", "/threads/search", `{"metadata":{"a":1},"values":{"b":1},"status":"idle","ids":["` + uuid(1) + `"],"limit":5,"offset":2,"sort_by":"status","sort_order":"asc","select":["thread_id"]}`,
-			adapter.ThreadQuery{IDs: []string{uuid(1)}, Metadata: raw(`{"a":1}`), Values: raw(`{"b":1}`), Status: "idle", SortBy: "status", Asc: true, Limit: 5, Offset: 2, NoValues: true}},
+			adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{uuid(1)}, Metadata: raw(`{"a":1}`), Status: "idle", SortBy: "status", Asc: true, Limit: 5, Offset: 2}, Values: raw(`{"b":1}`), NoValues: true}},
 		{"PATCH", aThread, `{"ttl":{"ttl":1.5,"strategy":"keep_latest"}}`, adapter.ThreadPatch{TTL: &minute, KeepLatest: true}},
 		{"POST", "/threads", `{"ttl":{"ttl":1.5,"strategy":"keep_latest"}}`, adapter.NewThread{TTL: minute, KeepLatest: true}},
-		{"POST", "/threads/search", `{"sort_by":"state_updated_at"}`, adapter.ThreadQuery{SortBy: "updated_at", Limit: 10}},
-		{"POST", "/threads/search", ``, adapter.ThreadQuery{Limit: 10}},
+		{"POST", "/threads/search", `{"sort_by":"state_updated_at"}`, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{SortBy: "updated_at", Limit: 10}}},
+		{"POST", "/threads/search", ``, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 10}}},
 		{"POST", aThread + "/state", `{"values":{"a":1},"as_node":"n","checkpoint":{"checkpoint_id":"` + uuid(3) + `"}}`,
 			adapter.StateUpdate{Values: raw(`{"a":1}`), AsNode: "n", CheckpointID: uuid(3)}},
 		{"GET", aThread + "/history?limit=3&before=" + uuid(4), ``, adapter.HistoryQuery{Limit: 3, Before: uuid(4)}},
@@ -180,7 +180,7 @@ func TestPatchMessages(t *testing.T) {
 	f.prepare("thread: {}")
 	send(t, "PATCH", f.serve(t).URL+aThread, `{"messages":[{"role":"user","content":"hi","id":"m1"},{"role":"assistant","content":"yo"}]}`)
 	p, _ := f.lastQuery.(adapter.ThreadPatch)
-	if len(p.Messages) != 2 || request.Unquote(rawjson.Get(p.Messages[0], "type")) != "human" || request.Unquote(rawjson.Get(p.Messages[0], "id")) != "m1" || request.Unquote(rawjson.Get(p.Messages[1], "id")) == "" {
+	if len(p.Messages) != 2 || rawjson.GetText(p.Messages[0], "type") != "human" || rawjson.GetText(p.Messages[0], "id") != "m1" || rawjson.GetText(p.Messages[1], "id") == "" {
 		t.Errorf("got %s", p.Messages)
 	}
 }

@@ -221,7 +221,7 @@ func (o runBody) scheduling(q *runRequest) {
 func (o runBody) configuredCheckpoint() string {
 	configurable := rawjson.Get(o.Get("config"), "configurable") // which may have any number of keys
 	id := rawjson.Get(configurable, "checkpoint_id")
-	if request.Unquote(id) == "" || request.Unquote(rawjson.Get(configurable, "checkpoint_ns")) != "" {
+	if rawjson.TextOf(id) == "" || rawjson.GetText(configurable, "checkpoint_ns") != "" {
 		return ""
 	}
 	return o.Apart("config.configurable.", rawjson.Member{Name: "checkpoint_id", Value: id}).UUID("checkpoint_id")

@@ -135,7 +135,7 @@ func (o stateBody) updates(name string) (first json.RawMessage, then []json.RawM
 	if rawjson.Kind(o.Get(name)) != '[' {
 		return o.Object(name), nil
 	}
-	list := request.Elements(o.Get(name))
+	list := rawjson.ElementsOf(o.Get(name))
 	for i, raw := range list {
 		o.Element(name, i, raw)
 	}

@@ -57,13 +57,13 @@ type threadBody struct{ *request.Fields }
 // supersteps reads states to start from: [{updates: [{values, as_node}]}].
 func (o threadBody) supersteps() []adapter.Superstep {
 	var out []adapter.Superstep
-	for i, raw := range request.Elements(o.List("supersteps")) {
+	for i, raw := range rawjson.ElementsOf(o.List("supersteps")) {
 		step := o.Element("supersteps", i, raw)
 		if step == nil {
 			return nil
 		}
 		var ups []adapter.StateUpdate
-		for j, raw := range request.Elements(step.List("updates")) {
+		for j, raw := range rawjson.ElementsOf(step.List("updates")) {
 			if up := step.Element("updates", j, raw); up != nil {
 				ups = append(ups, threadBody{up}.superstepUpdate())
 			}
@@ -223,12 +223,9 @@ func (s threads) copy(w http.ResponseWriter, r *http.Request) error {
 }
 
 // query reads the filters of search and count.
-func (o threadBody) query() adapter.ThreadQuery {
-	q := adapter.ThreadQuery{
-		Metadata: o.Object("metadata"),
-		Values:   o.Object("values"),
-		Status:   mapping.ThreadStatus(o.Enum("status", threadStatuses...)),
-	}
+func (o threadBody) query() (q adapter.ThreadSearch) {
+	q.Metadata, q.Values = o.Object("metadata"), o.Object("values")
+	q.Status = mapping.ThreadStatus(o.Enum("status", threadStatuses...))
 	for _, id := range o.Texts("ids") {
 		if id = strings.ToLower(id); !mapping.IsUUID(id) {
 			o.Complain("ids", "must be a list of UUIDs")
@@ -309,20 +306,7 @@ func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.
 }
 
 func (s threads) count(w http.ResponseWriter, r *http.Request) error {
-	o, err := s.request(w, r, false)
-	if err != nil {
-		return err
-	}
-	q := threadBody{o}.query()
-	if err := o.Err(); err != nil {
-		return err
-	}
-	n, err := s.svc.Index.Count(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	replyNumber(w, n)
-	return nil
+	return count(s.server, w, r, threadBody.query, s.svc.Index.Count)
 }
 
 func isNotFound(err error) bool { return isClass(err, mapping.NotFound) }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -112,16 +113,16 @@ func blocksOf(t *testing.T, lines []byte) (list []string) {
 			t.Errorf("block %d while block %d is told: %s", index, len(list), line)
 		}
 		delta, content := member(data, "delta"), member(data, "content")
-		switch textOf(member(data, "event")) {
+		switch rawjson.GetText(data, "event") {
 		case "content-block-start":
 			if open {
 				t.Errorf("the block before has not ended: %s", line)
 			}
 			open, sum = true, ""
 		case "content-block-delta":
-			sum += textOf(member(delta, "text")) + textOf(member(delta, "args"))
+			sum += rawjson.GetText(delta, "text") + rawjson.GetText(delta, "args")
 		case "content-block-finish":
-			if args := string(member(content, "args")); sum != "" && sum != textOf(member(content, "text")) && sum != args && sum != textOf(member(content, "args")) {
+			if args := string(member(content, "args")); sum != "" && sum != rawjson.GetText(content, "text") && sum != args && sum != rawjson.GetText(content, "args") {
 				t.Errorf("the pieces are %s: %s", sum, line)
 			}
 			open, list = false, append(list, string(content))

@@ -51,7 +51,7 @@ func (v *runView) task(ns []string, data json.RawMessage) {
 	if member(data, "triggers") != nil {
 		return
 	}
-	if segment := textOf(member(data, "name")) + ":" + textOf(member(data, "id")); len(segment) > 1 {
+	if segment := rawjson.GetText(data, "name") + ":" + rawjson.GetText(data, "id"); len(segment) > 1 {
 		v.messages.closeWithin(v.out, append(append([]string{}, ns...), segment))
 		v.tree.leaveBelow(v.out, ns, segment, statusCompleted)
 	}

@@ -84,7 +84,7 @@ func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (
 		c.id = idWithin(raw)
 		return c, err
 	}
-	c.id, c.method = idOf(envelope.object), textOf(envelope.get("method"))
+	c.id, c.method = idOf(envelope.object), rawjson.TextOf(envelope.get("method"))
 	if c.id == nil || c.method == "" {
 		return c, malformed()
 	}

@@ -113,7 +113,7 @@ func (c *command) command(w *rawjson.Writer, resume json.RawMessage) {
 
 // forkedFrom is the checkpoint that SDKs name within config.configurable.
 func (c *command) forkedFrom() string {
-	return textOf(member(member(c.get("config"), "configurable"), "checkpoint_id"))
+	return rawjson.GetText(member(c.get("config"), "configurable"), "checkpoint_id")
 }
 
 // runStart starts a run; the thread is made where it is not there. Where it waits for an
@@ -144,7 +144,7 @@ func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.Raw
 		return nil, false, err
 	}
 	a, err := c.s.Service.Agents.Resolve(c.ctx, agent)
-	if err == nil && a.Opaque && len(elements(member(input, "messages"))) > 0 {
+	if err == nil && a.Opaque && len(rawjson.ElementsOf(member(input, "messages"))) > 0 {
 		return nil, true, nil
 	}
 	if err != nil {
@@ -219,7 +219,7 @@ func idsOf(open []mapping.Interrupt) []string {
 func (c *command) answers() (byID json.RawMessage, ids []string, err error) {
 	entries := []json.RawMessage{c.object}
 	if v := c.get("responses"); v != nil {
-		if entries = elements(v); len(entries) == 0 {
+		if entries = rawjson.ElementsOf(v); len(entries) == 0 {
 			return nil, nil, invalid("responses must be a list of answers that is not empty.")
 		}
 	}
@@ -272,7 +272,7 @@ func (c *command) injected() (request, error) {
 		return request{}, err
 	}
 	message := c.get("message")
-	role := textOf(member(message, "role"))
+	role := rawjson.GetText(message, "role")
 	if role != "user" && role != "system" || rawjson.Kind(member(message, "content")) != '"' {
 		return request{}, invalid(`message must be {role, content}, with "user" or "system" for the role and a string for the content.`)
 	}

@@ -251,7 +251,7 @@ func (w worldIndex) List(context.Context, mapping.RunQuery) iter.Seq2[mapping.Ru
 
 type worldThreads struct{ *world }
 
-func (w worldThreads) Search(context.Context, adapter.ThreadQuery) (iter.Seq2[mapping.Thread, error], int, error) {
+func (w worldThreads) Search(context.Context, adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return func(yield func(mapping.Thread, error) bool) {
@@ -265,7 +265,7 @@ func (w worldThreads) Search(context.Context, adapter.ThreadQuery) (iter.Seq2[ma
 	}, 1, nil
 }
 
-func (w worldThreads) Count(context.Context, adapter.ThreadQuery) (int, error) { return 1, nil }
+func (w worldThreads) Count(context.Context, adapter.ThreadSearch) (int, error) { return 1, nil }
 
 type worldStates struct {
 	adapter.States

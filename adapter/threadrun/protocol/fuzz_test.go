@@ -44,10 +44,10 @@ func FuzzMessages(f *testing.F) {
 // framed follows one event of a message: open is 1 while it is told, and 2 within a block.
 func framed(t *testing.T, data []byte, open map[string]int, begun map[string]bool) {
 	t.Helper()
-	id := textOf(member(data, "runId"))
+	id := rawjson.GetText(data, "runId")
 	was, is := map[string][2]int{
 		"message-start": {0, 1}, "content-block-start": {1, 2}, "content-block-delta": {2, 2}, "content-block-finish": {2, 1}, "message-finish": {1, 0},
-	}[textOf(member(data, "event"))], open[id]
+	}[rawjson.GetText(data, "event")], open[id]
 	if is != was[0] || was == [2]int{} || is == 0 && begun[id] {
 		t.Errorf("in state %d comes %s", is, data)
 	}

@@ -17,30 +17,13 @@ func member(object json.RawMessage, name string) json.RawMessage {
 	return v
 }
 
-// textOf is a string's text; "" of what is none.
-func textOf(v json.RawMessage) string {
-	if rawjson.Kind(v) != '"' {
-		return ""
-	}
-	return rawjson.Unquote(v)
-}
-
-// elements splits a list; nil of what is none.
-func elements(list json.RawMessage) []json.RawMessage {
-	out, err := rawjson.Elements(list)
-	if err != nil {
-		return nil
-	}
-	return out
-}
-
 // textsOf is a list of strings; false of anything else.
 func textsOf(v json.RawMessage) ([]string, bool) {
 	if rawjson.Kind(v) != '[' {
 		return nil, false
 	}
 	list := []string{}
-	for _, e := range elements(v) {
+	for _, e := range rawjson.ElementsOf(v) {
 		if rawjson.Kind(e) != '"' {
 			return nil, false
 		}

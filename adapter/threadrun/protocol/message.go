@@ -21,8 +21,8 @@ type message struct {
 // take tells what a chunk, or a whole message, adds.
 func (m *message) take(out *teller, chunk json.RawMessage) {
 	m.begin(out, chunk)
-	pieces := elements(member(chunk, "tool_call_chunks"))
-	calls := elements(member(chunk, "tool_calls"))
+	pieces := rawjson.ElementsOf(member(chunk, "tool_call_chunks"))
+	calls := rawjson.ElementsOf(member(chunk, "tool_calls"))
 	m.content(out, member(chunk, "content"), len(pieces)+len(calls) > 0)
 	for _, p := range pieces {
 		m.piece(out, p)
@@ -35,7 +35,7 @@ func (m *message) take(out *teller, chunk json.RawMessage) {
 	if usage := member(chunk, "usage_metadata"); usage != nil {
 		m.usage = usage
 	}
-	if reason := textOf(member(member(chunk, "response_metadata"), "finish_reason")); reason != "" {
+	if reason := rawjson.GetText(member(chunk, "response_metadata"), "finish_reason"); reason != "" {
 		m.reason = reason
 	}
 }
@@ -55,7 +55,7 @@ func (m *message) begin(out *teller, chunk json.RawMessage) {
 		return
 	}
 	m.begun, m.blocks.closed = true, map[string]bool{}
-	call := textOf(member(chunk, "tool_call_id"))
+	call := rawjson.GetText(chunk, "tool_call_id")
 	m.send(out, "message-start", func(w *writer) {
 		w.text("role", m.role).text("id", m.id).some("tool_call_id", call)
 	})
@@ -65,23 +65,23 @@ func (m *message) begin(out *teller, chunk json.RawMessage) {
 // the message has them beside it.
 func (m *message) content(out *teller, content json.RawMessage, calls bool) {
 	if rawjson.Kind(content) == '"' {
-		m.grow(out, "text", blockText, textOf(content))
+		m.grow(out, "text", blockText, rawjson.TextOf(content))
 		return
 	}
-	for _, b := range elements(content) {
+	for _, b := range rawjson.ElementsOf(content) {
 		m.part(out, b, calls)
 	}
 }
 
 func (m *message) part(out *teller, b json.RawMessage, calls bool) {
 	index := string(member(b, "index"))
-	switch kind := textOf(member(b, "type")); kind {
+	switch kind := rawjson.GetText(b, "type"); kind {
 	case "text":
-		m.grow(out, "text"+index, blockText, textOf(member(b, "text")))
+		m.grow(out, "text"+index, blockText, rawjson.GetText(b, "text"))
 	case "reasoning":
-		m.grow(out, "reasoning"+index, blockReasoning, textOf(member(b, "reasoning")))
+		m.grow(out, "reasoning"+index, blockReasoning, rawjson.GetText(b, "reasoning"))
 	case "thinking":
-		m.grow(out, "reasoning"+index, blockReasoning, textOf(member(b, "thinking")))
+		m.grow(out, "reasoning"+index, blockReasoning, rawjson.GetText(b, "thinking"))
 	case "tool_call_chunk":
 		if !calls {
 			m.piece(out, b)
@@ -112,7 +112,7 @@ func (m *message) grow(out *teller, key, kind, text string) {
 
 // piece is a piece of a call of a tool.
 func (m *message) piece(out *teller, p json.RawMessage) {
-	id, name, args := textOf(member(p, "id")), textOf(member(p, "name")), textOf(member(p, "args"))
+	id, name, args := rawjson.GetText(p, "id"), rawjson.GetText(p, "name"), rawjson.GetText(p, "args")
 	key := "call" + string(member(p, "index"))
 	if member(p, "index") == nil {
 		key = "call" + cmp.Or(id, "?")
@@ -133,7 +133,7 @@ func (m *message) piece(out *teller, p json.RawMessage) {
 
 // call is a whole call of a tool. It was told in pieces, where there is a block of its id.
 func (m *message) call(out *teller, c json.RawMessage) {
-	id, name := textOf(member(c, "id")), textOf(member(c, "name"))
+	id, name := rawjson.GetText(c, "id"), rawjson.GetText(c, "name")
 	if m.blocks.hasCall(id) {
 		return
 	}

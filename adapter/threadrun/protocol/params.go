@@ -64,7 +64,7 @@ func (p *params) text(name string, must bool) (string, error) {
 	if v == nil && !must {
 		return "", nil
 	}
-	s := textOf(v)
+	s := rawjson.TextOf(v)
 	if s == "" || !mapping.IsText(s) {
 		return "", invalid("%s must be a string that is not empty.", name)
 	}
@@ -80,7 +80,7 @@ func (p *params) namespaces(name string) (list [][]string, err error) {
 	if rawjson.Kind(v) != '[' {
 		return nil, invalid("%s must be a list of lists of strings.", name)
 	}
-	for _, e := range elements(v) {
+	for _, e := range rawjson.ElementsOf(v) {
 		ns, ok := textsOf(e)
 		if !ok {
 			return nil, invalid("%s must be a list of lists of strings.", name)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/coder/websocket"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -170,7 +171,7 @@ func linger(t *testing.T) (log lingering, c *wire, id string, ended <-chan any) 
 	s.Service.ThreadLog = log
 	c, ended = attended(t, s)
 	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
-	id = textOf(member(member(raw(c.wants(`"type":"success"`)), "result"), "subscription_id"))
+	id = rawjson.GetText(member(raw(c.wants(`"type":"success"`)), "result"), "subscription_id")
 	await(t, log.entered)
 	return log, c, id, ended
 }
@@ -207,7 +208,7 @@ func TestASocketReadsTheLogOnce(t *testing.T) {
 	for range 20 {
 		log, c, first, _ := linger(t)
 		c.say(`{"id":2,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
-		second := textOf(member(member(raw(c.wants(`"id":2`)), "result"), "subscription_id"))
+		second := rawjson.GetText(member(raw(c.wants(`"id":2`)), "result"), "subscription_id")
 		await(t, log.left)
 		select {
 		case <-log.entered:
@@ -306,7 +307,7 @@ func TestASubscriptionIsTakenUpOnce(t *testing.T) {
 	w := newWorld().play(runOf(1, "graph"), started())
 	c := dial(t, serve(t, w.server(), Snake))
 	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle"]}}`)
-	id := textOf(member(member(raw(c.hear()), "result"), "subscription_id"))
+	id := rawjson.GetText(member(raw(c.hear()), "result"), "subscription_id")
 	c.wants(`"event_id":"1.0"`)
 	c.say(`{"id":2,"method":"subscription.reconnect","params":{"run_id":"` + uuid(101) + `","subscriptions":["` + id + `"]}}`)
 	c.wants(`"result":{"restored":true}`)

@@ -17,6 +17,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -77,7 +78,7 @@ func heard(t *testing.T, r *sse.Reader, n int) (list []string) {
 		if err != nil {
 			t.Fatal(list, err)
 		}
-		list = append(list, ev.Name+" "+ev.ID+" "+textOf(member(member(member(ev.Data, "params"), "data"), "event")))
+		list = append(list, ev.Name+" "+ev.ID+" "+rawjson.GetText(member(member(ev.Data, "params"), "data"), "event"))
 	}
 	return list
 }
@@ -194,7 +195,7 @@ func TestASocket(t *testing.T) {
 	c.wants(`"event_id":"1.0","seq":1048576,"method":"lifecycle"`)
 
 	c.say(`{"id":3,"method":"subscription.subscribe","params":{"channels":["values","lifecycle"]}}`)
-	id := textOf(member(member(raw(c.wants(`"id":3`)), "result"), "subscription_id"))
+	id := rawjson.GetText(member(raw(c.wants(`"id":3`)), "result"), "subscription_id")
 	c.wants(`"event_id":"1.0"`) // from the beginning again
 	c.say(`{"id":4,"method":"subscription.unsubscribe","params":{"subscription_id":"` + id + `"}}`)
 	c.wants(`{"type":"success","id":4,"result":{},`)
@@ -277,7 +278,7 @@ func TestASocketIsTakenUpAgain(t *testing.T) {
 	url := serve(t, w.server(), Camel)
 	first := dial(t, url)
 	first.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle","checkpoints"]}}`)
-	id := textOf(member(member(raw(first.hear()), "result"), "subscriptionId"))
+	id := rawjson.GetText(member(raw(first.hear()), "result"), "subscriptionId")
 	first.wants(`"eventId":"1.0"`)
 	_ = first.conn.CloseNow()
 

@@ -62,7 +62,7 @@ func severalAgents(runs []mapping.Run) bool {
 
 // questions are those that the thread waits with; none on one that is not there.
 func (c *subject) questions() ([]mapping.Interrupt, error) {
-	found, _, err := c.s.Service.Index.Search(c.ctx, adapter.ThreadQuery{IDs: []string{c.thread}, Limit: 1, NoValues: true})
+	found, _, err := c.s.Service.Index.Search(c.ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{c.thread}, Limit: 1}, NoValues: true})
 	if err != nil {
 		return nil, err
 	}

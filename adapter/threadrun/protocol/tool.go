@@ -26,9 +26,9 @@ func (t tools) frame(ns []string, e *state.Entry) {
 	if id == "" {
 		id = t.at.id()
 	}
-	switch textOf(member(e.Data, "event")) {
+	switch rawjson.GetText(e.Data, "event") {
 	case "on_tool_start", toolStarted:
-		t.starts(ns, id, cmp.Or(textOf(member(e.Data, "name")), either(e.Data, "tool_name")), member(e.Data, "input"))
+		t.starts(ns, id, cmp.Or(rawjson.GetText(e.Data, "name"), either(e.Data, "tool_name")), member(e.Data, "input"))
 	case "on_tool_end", toolFinished:
 		t.ends(ns, id, member(e.Data, "output"))
 	case "on_tool_error", toolError:
@@ -44,18 +44,18 @@ func (t tools) frame(ns []string, e *state.Entry) {
 
 // callID is the id of the call that a frame is about.
 func callID(data json.RawMessage) string {
-	return cmp.Or(either(data, "tool_call_id"), textOf(member(data, "id")))
+	return cmp.Or(either(data, "tool_call_id"), rawjson.GetText(data, "id"))
 }
 
 // either is a text under a name in either spelling.
 func either(data json.RawMessage, name string) string {
-	return cmp.Or(textOf(member(data, name)), textOf(member(data, camelNames[name])))
+	return cmp.Or(rawjson.GetText(data, name), rawjson.GetText(data, camelNames[name]))
 }
 
 // plain is a string's text, and any other value as it is written.
 func plain(v json.RawMessage) string {
 	if rawjson.Kind(v) == '"' {
-		return textOf(v)
+		return rawjson.TextOf(v)
 	}
 	if v == nil {
 		return "null"
@@ -84,7 +84,7 @@ func (t tools) ends(ns []string, id string, output json.RawMessage) {
 
 func (t tools) fails(ns []string, id string, data json.RawMessage) {
 	fault := member(data, "error")
-	text := cmp.Or(textOf(member(fault, "message")), textOf(member(data, "message")))
+	text := cmp.Or(rawjson.GetText(fault, "message"), rawjson.GetText(data, "message"))
 	if text == "" {
 		text = plain(fault)
 	}
@@ -96,14 +96,14 @@ func (t tools) fails(ns []string, id string, data json.RawMessage) {
 // of tells the calls and results that stand in a message of a task/step agent, which has
 // no frames for them.
 func (t tools) of(ns []string, message json.RawMessage) {
-	for _, call := range elements(member(message, "tool_calls")) {
-		t.starts(ns, textOf(member(call, "id")), textOf(member(call, "name")), member(call, "args"))
+	for _, call := range rawjson.ElementsOf(member(message, "tool_calls")) {
+		t.starts(ns, rawjson.GetText(call, "id"), rawjson.GetText(call, "name"), member(call, "args"))
 	}
-	if textOf(member(message, "type")) != "tool" {
+	if rawjson.GetText(message, "type") != "tool" {
 		return
 	}
-	id := textOf(member(message, "tool_call_id"))
-	if textOf(member(message, "status")) == "error" {
+	id := rawjson.GetText(message, "tool_call_id")
+	if rawjson.GetText(message, "status") == "error" {
 		t.send(channelTools, ns, func(w *writer) {
 			w.open().text("event", toolError).text("tool_call_id", id).text("message", plain(member(message, "content"))).close()
 		})

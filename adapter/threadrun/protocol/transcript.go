@@ -22,12 +22,12 @@ func newTranscript() transcript { return transcript{told: map[string]bool{}} }
 // delta is a piece of a message, or a whole one, that a thread/run agent streams:
 // [chunk, metadata].
 func (v *runView) delta(e *state.Entry) {
-	pair := elements(e.Data)
+	pair := rawjson.ElementsOf(e.Data)
 	if len(pair) != 2 {
 		return
 	}
 	ns := e.Head.NS
-	if in := cmp.Or(textOf(member(pair[1], "langgraph_checkpoint_ns")), textOf(member(pair[1], "checkpoint_ns"))); in != "" {
+	if in := cmp.Or(rawjson.GetText(pair[1], "langgraph_checkpoint_ns"), rawjson.GetText(pair[1], "checkpoint_ns")); in != "" {
 		ns = strings.Split(in, "|")
 	}
 	if m := v.messages.of(pair[0], ns); m != nil {
@@ -39,7 +39,7 @@ func (v *runView) delta(e *state.Entry) {
 // of is the message that a chunk belongs to; nil for one that is not told: a person's, one that
 // is closed, and one without an id, which clients drop.
 func (tr *transcript) of(chunk json.RawMessage, ns []string) *message {
-	id, role := textOf(member(chunk, "id")), roleOf(chunk)
+	id, role := rawjson.GetText(chunk, "id"), roleOf(chunk)
 	if id == "" || role == "" {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (tr *transcript) of(chunk json.RawMessage, ns []string) *message {
 
 // roleOf is the speaker of a message, "" for a person and for what is no message: those are in values only.
 func roleOf(m json.RawMessage) string {
-	switch kind := strings.TrimSuffix(strings.TrimSuffix(textOf(member(m, "type")), "Chunk"), "Message"); kind {
+	switch kind := strings.TrimSuffix(strings.TrimSuffix(rawjson.GetText(m, "type"), "Chunk"), "Message"); kind {
 	case "", "human", "Human", "user", "remove", "Remove":
 		return ""
 	case "system", "System":
@@ -75,7 +75,7 @@ func roleOf(m json.RawMessage) string {
 // calls of tools are told, too.
 func (tr *transcript) say(out *teller, ns []string, update json.RawMessage, calls bool) {
 	list := member(update, "messages")
-	said := elements(list)
+	said := rawjson.ElementsOf(list)
 	if rawjson.Kind(list) == '{' {
 		said = []json.RawMessage{list}
 	}

@@ -3,7 +3,7 @@ package record
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
 // Notice tells what another process has committed to the same database. About is a run,
-// or what is due.
+// what is due, or of a NoticePending the thread that no update of its state holds any more.
 type Notice = sqldb.Notice
 
 // NoticeKind says what a Notice is about.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/store/sqldb/line"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/zap"
@@ -23,7 +24,7 @@ type postgres struct {
 	holdings Holdings
 	schema   string
 	pool     *pgxpool.Pool
-	lines    *lines          // of the pool
+	lines    *line.Lines     // of the pool
 	apart    *pgx.ConnConfig // for connections beside the pool
 	log      *zap.Logger
 	receipts receipts
@@ -54,7 +55,7 @@ func openPostgres(ctx context.Context, dsn string, o Options, log *zap.Logger) (
 	if err != nil {
 		return nil, unreadableURL()
 	}
-	p := &postgres{name: nameOf(cfg.ConnConfig), owner: o.Owner, holdings: o.Holdings, relaxed: o.Synchronous == "normal", lines: newLines(), log: log, told: o.Committed}
+	p := &postgres{name: nameOf(cfg.ConnConfig), owner: o.Owner, holdings: o.Holdings, relaxed: o.Synchronous == "normal", lines: line.New(), log: log, told: o.Committed}
 	p.time.fixed = o.Now
 	configure(cfg, dsn)
 	p.apart = cfg.ConnConfig.Copy()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/sqldb/line"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -39,13 +40,13 @@ func (p *postgres) keepLines(cfg *pgxpool.Config) {
 			text += `, set_config('` + key + `', '` + value + `', false)`
 		}
 	}
-	cfg.ConnConfig.DialFunc = p.lines.over(cfg.ConnConfig.DialFunc)
+	cfg.ConnConfig.DialFunc = p.lines.Over(cfg.ConnConfig.DialFunc)
 	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		ctx, stop := context.WithTimeout(ctx, cfg.ConnConfig.ConnectTimeout)
 		defer stop()
 		pid, err := first(ctx, conn, text)
-		if l, ok := lineOf(conn); ok && err == nil {
-			l.pid.Store(pid)
+		if err == nil {
+			line.Serves(conn, pid)
 		}
 		return err
 	}

@@ -31,7 +31,7 @@ const (
 // watch closes connections that fall silent, as long as ctx lasts.
 func (p *postgres) watch(ctx context.Context) {
 	for pause.For(ctx, lookEvery) == nil {
-		waited := p.lines.waited(silentMost)
+		waited := p.lines.Waited(silentMost)
 		if len(waited) == 0 {
 			continue
 		}
@@ -39,27 +39,11 @@ func (p *postgres) watch(ctx context.Context) {
 		if stateOf(err) != "" || ctx.Err() != nil {
 			continue // it answers, if only to refuse: nothing can be said of the others
 		}
-		if n := giveUp(waited, busy, err != nil); n > 0 {
+		if n := waited.GiveUp(busy, err != nil); n > 0 {
 			p.log.Warn("connections to the database fell silent and are given up; new ones are made", zap.Int("connections", n), zap.Error(err))
 			p.pool.Reset()
 		}
 	}
-}
-
-// giveUp closes the lines that the server does nothing for, or all where it is away, and counts them.
-func giveUp(waited map[*line]int64, busy map[uint32]bool, away bool) (closed int) {
-	for l, since := range waited {
-		switch {
-		case busy[l.pid.Load()]:
-			l.suspects = 0
-		case !away && l.suspects != since:
-			l.suspects = since
-		case l.since.Load() == since:
-			_ = l.Close()
-			closed++
-		}
-	}
-	return closed
 }
 
 // busy asks over a connection of its own which of the server's processes are at work for this user. One that waits

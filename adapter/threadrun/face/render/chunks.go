@@ -14,12 +14,12 @@ const stop = "stop"
 // the reason "stop" only, and reads the name and the arguments of a tool call from two chunks.
 // Other messages are one chunk, as they are.
 func chunksOf(m json.RawMessage) []json.RawMessage {
-	if text(rawjson.Get(m, "type")) != "ai" {
+	if rawjson.GetText(m, "type") != "ai" {
 		return []json.RawMessage{m}
 	}
 	id := rawjson.Get(m, "id")
 	list := []json.RawMessage{textChunk(m)}
-	for i, call := range elements(rawjson.Get(m, "tool_calls")) {
+	for i, call := range rawjson.ElementsOf(rawjson.Get(m, "tool_calls")) {
 		list = append(list,
 			chunk(id, "{}", func(w *rawjson.Writer) {
 				w.Key("name").Raw(rawjson.Get(call, "name"), "null").Key("args").Text("").Key("id").Raw(rawjson.Get(call, "id"), "null").Key("index").Int(int64(i))

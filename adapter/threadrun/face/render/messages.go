@@ -41,7 +41,7 @@ func (v *View) deltaPartials(id string, first bool) {
 
 // splitDelta takes [chunk, metadata] apart.
 func splitDelta(data json.RawMessage) (chunk, metadata json.RawMessage) {
-	list := elements(data)
+	list := rawjson.ElementsOf(data)
 	if len(list) > 0 {
 		chunk = list[0]
 	}
@@ -108,15 +108,15 @@ func listOf(messages []json.RawMessage) []byte {
 // spoken are the messages of a delta that are not a person's.
 func spoken(delta json.RawMessage) []json.RawMessage {
 	var out []json.RawMessage
-	for _, m := range elements(rawjson.Get(delta, "messages")) {
-		if t := text(rawjson.Get(m, "type")); t != "human" && messageID(m) != "" {
+	for _, m := range rawjson.ElementsOf(rawjson.Get(delta, "messages")) {
+		if t := rawjson.GetText(m, "type"); t != "human" && messageID(m) != "" {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-func messageID(m json.RawMessage) string { return text(rawjson.Get(m, "id")) }
+func messageID(m json.RawMessage) string { return rawjson.GetText(m, "id") }
 
 // stateMessages completes the messages that a thread/run agent's state has
 // anew.

@@ -231,8 +231,8 @@ func State(e *rawjson.Writer, st adapter.ThreadState) {
 // ThreadState has them beside the tasks.
 func interruptsOf(tasks json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{}
-	for _, task := range elements(tasks) {
-		list = append(list, elements(rawjson.Get(task, "interrupts"))...)
+	for _, task := range rawjson.ElementsOf(tasks) {
+		list = append(list, rawjson.ElementsOf(rawjson.Get(task, "interrupts"))...)
 	}
 	return list
 }

@@ -53,10 +53,10 @@ func (m *partial) merge(members []rawjson.Member) {
 	for _, f := range members {
 		switch {
 		case f.Name == "content" && rawjson.Kind(f.Value) == '"':
-			m.text.WriteString(text(f.Value))
+			m.text.WriteString(rawjson.TextOf(f.Value))
 			f.Value = nil
 		case f.Name == "content":
-			m.blocks = joinChunks(m.blocks, elements(f.Value))
+			m.blocks = joinChunks(m.blocks, rawjson.ElementsOf(f.Value))
 			f.Value = nil
 		}
 		m.set(f)
@@ -72,9 +72,9 @@ func (m *partial) set(f rawjson.Member) {
 		}
 		list := rawjson.Kind(old.Value) == '[' && rawjson.Kind(f.Value) == '['
 		if list && f.Name == "tool_call_chunks" {
-			f.Value = listOf(joinChunks(elements(old.Value), elements(f.Value)))
+			f.Value = listOf(joinChunks(rawjson.ElementsOf(old.Value), rawjson.ElementsOf(f.Value)))
 		}
-		if !list || len(elements(f.Value)) > 0 {
+		if !list || len(rawjson.ElementsOf(f.Value)) > 0 {
 			m.members[i] = f
 		}
 		return
@@ -127,7 +127,7 @@ func joinMember(m rawjson.Member, more json.RawMessage) json.RawMessage {
 	grows := m.Name == "args" || m.Name == "text" || m.Name == "input" || m.Name == "partial_json"
 	switch {
 	case grows && rawjson.Kind(m.Value) == '"' && rawjson.Kind(more) == '"':
-		return rawjson.Quote(text(m.Value) + text(more))
+		return rawjson.Quote(rawjson.TextOf(m.Value) + rawjson.TextOf(more))
 	case rawjson.Kind(m.Value) == 'n' && more != nil:
 		return more
 	default:

@@ -68,12 +68,3 @@ func Parse(raw json.RawMessage, depth int) (*Fields, error) {
 // mostMembers is how many members an object of a request may have that is split: no
 // documented one has a hundred. Objects that are only carried may have any number.
 const mostMembers = 10_000
-
-// Elements splits a list; nil of what is none.
-func Elements(raw json.RawMessage) []json.RawMessage {
-	list, err := rawjson.Elements(raw)
-	if err != nil {
-		return nil
-	}
-	return list
-}

@@ -139,7 +139,7 @@ func (o *Fields) List(name string) json.RawMessage   { return o.typed(name, '[',
 
 // Text returns a member that must be a text, see mapping.IsText; "" when absent.
 func (o *Fields) Text(name string) string {
-	return o.checked(name, Unquote(o.typed(name, '"', "a string")))
+	return o.checked(name, rawjson.TextOf(o.typed(name, '"', "a string")))
 }
 
 // checked complains about what is no text.
@@ -148,13 +148,6 @@ func (o *Fields) checked(name, s string) string {
 		*o.errs = append(*o.errs, NoText(o.path+name))
 	}
 	return s
-}
-
-func Unquote(v json.RawMessage) string {
-	if rawjson.Kind(v) != '"' {
-		return ""
-	}
-	return rawjson.Unquote(v)
 }
 
 // UUID returns a member that must be a UUID, in lower case.
@@ -173,7 +166,7 @@ func (o *Fields) Enum(name string, allowed ...string) string {
 	if v == nil {
 		return ""
 	}
-	s := Unquote(v)
+	s := rawjson.TextOf(v)
 	if !slices.Contains(allowed, s) {
 		o.Complain(name, "must be one of %s", strings.Join(allowed, ", "))
 		return ""
@@ -225,12 +218,12 @@ func (o *Fields) Texts(name string) []string {
 		return nil
 	}
 	out := []string{}
-	for i, e := range Elements(v) {
+	for i, e := range rawjson.ElementsOf(v) {
 		if rawjson.Kind(e) != '"' {
 			o.Complain(name+"."+strconv.Itoa(i), "must be a string, not %s", KindName(e))
 			return nil
 		}
-		out = append(out, o.checked(name+"."+strconv.Itoa(i), Unquote(e)))
+		out = append(out, o.checked(name+"."+strconv.Itoa(i), rawjson.TextOf(e)))
 	}
 	return out
 }

@@ -97,7 +97,7 @@ func (q *Query) Texts(name string) []string {
 
 func (q *Query) jsonTexts(name, v string) []string {
 	var out []string
-	list := Elements([]byte(v))
+	list := rawjson.ElementsOf([]byte(v))
 	if list == nil {
 		q.Complain(name, "must be a list of strings")
 	}
@@ -106,7 +106,7 @@ func (q *Query) jsonTexts(name, v string) []string {
 			q.Complain(name, "must be a list of strings")
 			return nil
 		}
-		out = append(out, Unquote(e))
+		out = append(out, rawjson.TextOf(e))
 	}
 	return out
 }

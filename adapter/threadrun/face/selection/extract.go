@@ -84,7 +84,7 @@ func elementOf(list json.RawMessage, at int) json.RawMessage {
 	if rawjson.Kind(list) != '[' {
 		return nil
 	}
-	elements := request.Elements(list)
+	elements := rawjson.ElementsOf(list)
 	if at < 0 {
 		at += len(elements)
 	}

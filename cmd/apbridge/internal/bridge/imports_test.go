@@ -133,7 +133,7 @@ var laws = map[string]law{
 	"proxy/limit":               {ours: []string{"adapter", "config", "mapping", "mapping/pause", "proxy/store/quota"}, never: []string{"net/http"}},
 	"proxy/metrics":             {},
 	"proxy/passthrough":         {ours: []string{"config", "mapping", "proxy/metrics", "proxy/trace"}},
-	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/itemquery", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service/directory", "proxy/stepping", "proxy/store", "proxy/store/artifact", "proxy/store/cron", "proxy/store/idempotency", "proxy/store/item", "proxy/store/owned", "proxy/webhook"}, never: []string{"net/http"}},
+	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/itemquery", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service/directory", "proxy/stepping", "proxy/store", "proxy/store/artifact", "proxy/store/cron", "proxy/store/idempotency", "proxy/store/item", "proxy/store/owned", "proxy/webhook"}, never: []string{"net/http"}},
 	"proxy/service/directory":   {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "mapping/rule", "proxy/engine", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest", "proxy/store/storetest/blank"}},
 	"proxy/stepping":            {ours: []string{"adapter", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/engine", "proxy/eventlog", "proxy/store", "proxy/store/idempotency"}, never: []string{"net/http"}},
@@ -144,7 +144,9 @@ var laws = map[string]law{
 	"proxy/store/record":        {ours: []string{"mapping", "proxy/store/column", "proxy/store/quota", "proxy/store/scope", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	// A whole database taken out and put back: it knows tables, and none of what is done with them.
 	"proxy/store/archive": {ours: []string{"proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "os", "zombiezen.com/go/sqlite"}},
-	"proxy/store/sqldb":   {ours: []string{"mapping", "mapping/failpoint", "mapping/pause", "proxy/store/seal", "proxy/store/sqldb/filelock"}, never: []string{"net/http"}},
+	"proxy/store/sqldb":   {ours: []string{"mapping", "mapping/failpoint", "mapping/pause", "proxy/store/seal", "proxy/store/sqldb/filelock", "proxy/store/sqldb/line"}, never: []string{"net/http"}},
+	// What connections wait for is told to it: it asks no database.
+	"proxy/store/sqldb/line": {never: []string{"net/http", "database/sql", "go.uber.org/zap", "github.com/jackc/pgx/v5/pgxpool"}},
 	// A file kept from other processes: it knows no database.
 	"proxy/store/sqldb/filelock": {never: []string{"net/http", "database/sql", "go.uber.org/zap", "zombiezen.com/go/sqlite"}},
 	// Bodies sealed and opened: it knows no database.

@@ -13,7 +13,6 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -75,7 +74,7 @@ func logged(t *testing.T, path string) (tasks, steps int) {
 	st := openRecord(t, path)
 	defer st.Close()
 	ctx := context.Background()
-	threads, _, err := st.Threads(ctx, store.ThreadQuery{})
+	threads, _, err := st.Threads(ctx, mapping.ThreadQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func checkRecord(t *testing.T, dsn string, deletes bool) {
 	st := openRecord(t, dsn)
 	defer st.Close()
 	ctx := context.Background()
-	threads, _, err := st.Threads(ctx, store.ThreadQuery{})
+	threads, _, err := st.Threads(ctx, mapping.ThreadQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

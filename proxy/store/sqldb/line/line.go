@@ -1,4 +1,4 @@
-package sqldb
+package line
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 // line is a connection to the server that knows how long it is waited for.
 type line struct {
 	net.Conn
-	of       *lines
+	of       *Lines
 	pid      atomic.Uint32 // of the process that serves it; 0: not known yet
-	since    atomic.Int64  // when the wait began, in nanoseconds of the clock of lines; 0: nobody waits
+	since    atomic.Int64  // when the wait began, in nanoseconds of the clock of Lines; 0: nobody waits
 	suspects int64         // since, where the server said that it does nothing; of the goroutine that looks
 }
 
@@ -46,20 +46,21 @@ func (l *line) Close() error {
 	return l.Conn.Close()
 }
 
-// lines are the open connections of a pool. Safe for concurrent use.
-type lines struct {
+// Lines are the open connections of a pool. Safe for concurrent use.
+type Lines struct {
 	start time.Time
 
 	mu   sync.Mutex
 	open map[*line]struct{}
 }
 
-func newLines() *lines { return &lines{start: time.Now(), open: map[*line]struct{}{}} }
+// New has no lines yet.
+func New() *Lines { return &Lines{start: time.Now(), open: map[*line]struct{}{}} }
 
-func (s *lines) now() int64 { return int64(time.Since(s.start)) }
+func (s *Lines) now() int64 { return int64(time.Since(s.start)) }
 
-// over has a way to dial make lines.
-func (s *lines) over(dial pgconn.DialFunc) pgconn.DialFunc {
+// Over has a way to dial make lines.
+func (s *Lines) Over(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
@@ -73,25 +74,47 @@ func (s *lines) over(dial pgconn.DialFunc) pgconn.DialFunc {
 	}
 }
 
-// lineOf is the line that a connection runs over.
-func lineOf(conn *pgx.Conn) (*line, bool) {
+// Serves says which process of the server is behind a connection. Before that is known, and where the
+// connection runs over no line, nobody asks for how long it is waited for.
+func Serves(conn *pgx.Conn, pid uint32) {
 	c := conn.PgConn().Conn()
 	if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = secure.NetConn()
 	}
-	l, ok := c.(*line)
-	return l, ok
+	if l, ok := c.(*line); ok {
+		l.pid.Store(pid)
+	}
 }
 
-// waited are the lines that have been waited for longer than most, and since when.
-func (s *lines) waited(most time.Duration) map[*line]int64 {
+// Waiting are lines that are waited for, and since when.
+type Waiting map[*line]int64
+
+// Waited are the lines that have been waited for longer than most.
+func (s *Lines) Waited(most time.Duration) Waiting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := map[*line]int64{}
+	found := Waiting{}
 	for l := range s.open {
 		if since := l.since.Load(); since > 0 && s.now()-since > int64(most) && l.pid.Load() != 0 {
 			found[l] = since
 		}
 	}
 	return found
+}
+
+// GiveUp closes the lines that the server does nothing for, or all where it is away, and counts them.
+// The server has to have said twice of one wait that it does nothing for it. Called by one goroutine.
+func (w Waiting) GiveUp(busy map[uint32]bool, away bool) (closed int) {
+	for l, since := range w {
+		switch {
+		case busy[l.pid.Load()]:
+			l.suspects = 0
+		case !away && l.suspects != since:
+			l.suspects = since
+		case l.since.Load() == since:
+			_ = l.Close()
+			closed++
+		}
+	}
+	return closed
 }

@@ -1,0 +1,14 @@
+package mapping
+
+import "encoding/json"
+
+// ThreadQuery selects threads by what is kept with them; all conditions must hold, and an empty
+// field is none. What their states say is for who reads states: see adapter.ThreadSearch.
+type ThreadQuery struct {
+	IDs           []string
+	Metadata      json.RawMessage // by containment
+	Status        ThreadStatus
+	SortBy        string // thread_id | status | created_at (default) | updated_at
+	Asc           bool
+	Limit, Offset int // Limit 0: all
+}

@@ -1,0 +1,67 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// Who waits for a thread that another process holds for a state update hears that it is free again.
+func TestEndOfAnUpdateIsHeardInOtherProcesses(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.Schema(t)
+	here, there := open(t, dsn, &script{opaque: true}), open(t, dsn, &script{opaque: true})
+	free := func(thread, token string) error { return there.st.FreeUpdate(t.Context(), thread, token) }
+	logged := func(thread, token string) error {
+		ev := mapping.Event{Kind: mapping.KindState, At: time.Now(), Data: []byte(`{}`), Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: mapping.NewID()}}}
+		_, err := there.st.AppendState(t.Context(), thread, "", []mapping.Event{ev}, store.StateOptions{Held: token})
+		return err
+	}
+	for _, end := range []func(thread, token string) error{free, free, logged} { // the first may be heard as a connection that begins
+		heardToEnd(t, here, there, end)
+	}
+}
+
+func heardToEnd(t *testing.T, here, there *bench, end func(thread, token string) error) {
+	t.Helper()
+	th, _, err := there.st.CreateThread(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := there.st.HoldUpdate(t.Context(), th.ID, "", idempotency.Key{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch := here.log.Watch(th.ID)
+	defer watch.Leave()
+	changed := watch.Next()
+	if err := end(th.ID, token); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	select {
+	case <-changed:
+	case <-ctx.Done():
+		t.Fatal("nobody rang")
+	}
+}
+
+// Threads whose hold could not be ended are freed later; that is heard where updates wait for it.
+func TestUpdatesHearThatALeftHoldIsOver(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &script{opaque: true})
+	heardToEnd(t, b, b, func(thread, token string) error {
+		gone, stop := context.WithCancel(t.Context())
+		stop()
+		if err := b.st.FreeUpdate(gone, thread, token); err == nil {
+			t.Fatal("it was freed by a caller that is gone")
+		}
+		return b.Compare(t.Context())
+	})
+}

@@ -1,0 +1,62 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
+)
+
+// Updates that wait for another one are told when that is over, also where the agent refused it: the
+// time would not do for one look that nobody rang for.
+func TestStateUpdatesHearThatTheOneBeforeIsOver(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{
+		"taken":   nil,
+		"refused": mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Not so."),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			asked, goOn := make(chan struct{}, 8), make(chan struct{})
+			k := &keeper{asked: func(context.Context) error { asked <- struct{}{}; <-goOn; return refusal }}
+			thread := b.keeps(t, k)
+			ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+			defer stop()
+			var wg sync.WaitGroup
+			for range cap(asked) {
+				wg.Go(func() {
+					if _, err := b.States.Update(ctx, thread, adds("a word")); !errors.Is(err, refusal) {
+						t.Error(err)
+					}
+				})
+			}
+			<-asked
+			b.othersAreRefused(t, thread)
+			close(goOn)
+			wg.Wait()
+			if n := 1 + len(asked); n != cap(asked) {
+				t.Errorf("the agent was asked %d times for %d updates", n, cap(asked))
+			}
+		})
+	}
+}
+
+// othersAreRefused tries to hold a thread that is held, for so long that all others who try are refused as well.
+func (b *bench) othersAreRefused(t *testing.T, thread string) {
+	t.Helper()
+	st, err := b.States.Get(t.Context(), thread, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if _, err := b.Store.HoldUpdate(t.Context(), thread, st.Checkpoint, idempotency.Key{}); mapping.Classify(err).Code != store.CodeUpdating {
+			t.Fatal(err)
+		}
+	}
+}
