@@ -102,6 +102,7 @@ type starting struct {
 // starter is of adapter.Runs.
 type starter interface {
 	Start(ctx context.Context, n adapter.NewRun) (*adapter.Started, error)
+	Again(ctx context.Context, n adapter.NewRun) (*adapter.Started, error)
 }
 
 // start makes a run and leads to its thread.
