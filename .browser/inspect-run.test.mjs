@@ -14,7 +14,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const hostile = `<script>document.title="taken"</script>\u202e\u001b[31m`;
 const image = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAF0lEQVR4nGP4z8BAEiJN9aiGUQ1DSgMAqDv+AdGAKwwAAAAASUVORK5CYII=", "base64"); // of 16 by 16 pixels
 const page = `${hostile}<img src=x onerror=alert(1)>`;
-let browser, bridge, agent, program, folder;
+let browser, bridge, agent, graph, program, folder;
 let release; // lets the step that is asked for be answered
 
 /** A task/step agent: "wait" has each step wait for release, "fail" fails, all else writes a file that is a page, and says a long line. */
@@ -48,6 +48,33 @@ function serveAgent() {
   });
 }
 
+/** A thread/run agent: a node of a subgraph and one of the graph each say something that has cost tokens; each waits for release. */
+function serveGraph() {
+  return createServer(async (req, res) => {
+    req.resume();
+    const told = (body) => { res.writeHead(200, { "Content-Type": "application/json" }); res.end(JSON.stringify(body)); };
+    const { pathname } = new URL(req.url, "http://graph");
+    const said = (id) => ({ id, type: "ai", content: `This is ${id}.`, usage_metadata: { input_tokens: 12, output_tokens: 5, total_tokens: 17 } });
+    const state = (id, messages) => ({ values: { messages }, next: [], tasks: [], metadata: { step: messages.length, source: "loop" }, checkpoint: { checkpoint_id: id, checkpoint_ns: "" } });
+    if (pathname === "/ok") return told({ ok: true });
+    if (pathname === "/assistants/search") return told([{ assistant_id: "fe096781-5601-53d2-b2f6-0d3403f7e9ca", graph_id: "agent", name: "agent" }]);
+    if (pathname === "/threads") return told({ thread_id: crypto.randomUUID() });
+    if (pathname.endsWith("/state")) return told(state("2", [said("inner"), said("outer")]));
+    if (!pathname.endsWith("/runs/stream")) { res.writeHead(404); return res.end("{}"); }
+    const run_id = crypto.randomUUID();
+    res.writeHead(200, { "Content-Type": "text/event-stream", "Content-Location": `${pathname.replace("/stream", "")}/${run_id}` });
+    const tell = (event, data) => res.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    tell("metadata", { run_id, attempt: 1 });
+    for (const [event, node] of [["updates|sub:1", "inner"], ["updates", "outer"]]) {
+      await new Promise((r) => { release = r; });
+      tell(event, { [node]: { messages: [said(node)] } });
+    }
+    tell("values", state("2", [said("inner"), said("outer")]).values);
+    tell("checkpoints", state("2", [said("inner"), said("outer")]));
+    res.end();
+  });
+}
+
 /** What a run of the agent says, recorded: another agent answers from it. */
 const record = (from, to) => new Promise((done, failed) => {
   spawn(join(here, "tmp/apbridge"), ["run", from, "Plan a garden", "--record", to], { stdio: "ignore" })
@@ -59,12 +86,13 @@ const freePort = () => new Promise((resolve) => { const s = createServer().liste
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "apbridge-inspect-"));
   agent = serveAgent();
-  await new Promise((r) => agent.listen(0, "127.0.0.1", r));
+  graph = serveGraph();
+  for (const server of [agent, graph]) await new Promise((r) => server.listen(0, "127.0.0.1", r));
   const port = await freePort();
   bridge = `http://127.0.0.1:${port}`;
   const file = join(folder, "apbridge.yaml"), from = `http://127.0.0.1:${agent.address().port}`, recording = join(folder, "garden.ndjson");
   await record(from, recording);
-  writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, database: join(folder, "b.db"), inspector: { capture: "all" }, default_agent: "a", agents: { a: { url: from, dialect: "taskstep" }, recorded: { url: `replay:${recording}` } } }));
+  writeFileSync(file, JSON.stringify({ listen: `127.0.0.1:${port}`, database: join(folder, "b.db"), inspector: { capture: "all" }, default_agent: "a", agents: { a: { url: from, dialect: "taskstep" }, graph: { url: `http://127.0.0.1:${graph.address().port}`, dialect: "threadrun" }, recorded: { url: `replay:${recording}` } } }));
   program = spawn(join(here, "tmp/apbridge"), ["serve", "--config", file], { stdio: "ignore" });
   for (let up = false; !up;) up = await fetch(`${bridge}/readyz`).then((r) => r.ok, () => false);
   browser = await launch();
@@ -72,8 +100,7 @@ before(async () => {
 after(async () => {
   await browser?.close();
   program?.kill();
-  agent?.closeAllConnections();
-  agent?.close();
+  for (const server of [agent, graph]) { server?.closeAllConnections(); server?.close(); }
   if (folder) rmSync(folder, { recursive: true, force: true });
 });
 
@@ -198,30 +225,58 @@ test("an axis says what its rows and cells are, also to browsers that take it fo
   assert.deepEqual(parts.filter((one) => !one.includes(" role=")), []);
 });
 
-test("rows that come while a run is watched are those of its page", async () => {
-  const { id } = await run("wait", false, { durability: "sync" }); // of which the agent is not told
-  await until(() => release);
-  const at = `${bridge}/inspect/runs/${id}`, rows = (p) => p.locator(".axis tbody tr").evaluateAll((list) => list.map((r) => r.outerHTML));
-  await open(browser, "about:blank", {}, async (p) => {
-    await p.route(at, async (route) => { // as if nothing had happened yet
-      if (route.request().resourceType() !== "document") return route.continue();
-      const answer = await route.fetch();
-      return route.fulfill({ response: answer, body: (await answer.text()).replace(/data-last="\d+"/, 'data-last="0"').replace(/(<tbody[^>]*>)[^]*<\/tbody>/, "$1</tbody>") });
+// Of an agent, how many updates its run has, and what is to be among the rows.
+for (const [name, agent, updates, wanted] of [
+  ["the steps of a task", "a", 3, ["durability: dropped"]],
+  ["nodes of a subgraph, and messages that say their tokens", "graph", 2, ["<bdi>sub:1/inner</bdi>", "12 tokens in, 5 out"]],
+]) {
+  test(`rows that come while a run is watched are those of its page: ${name}`, async () => {
+    release = undefined;
+    const { id } = await run("wait", false, { assistant_id: agent, durability: "sync" }); // of which the task/step agent is not told
+    await until(() => release);
+    const at = `${bridge}/inspect/runs/${id}`, rows = (p) => p.locator(".axis tbody tr").evaluateAll((list) => list.map((r) => r.outerHTML));
+    await open(browser, "about:blank", {}, async (p) => {
+      await p.route(at, async (route) => { // as if nothing had happened yet
+        if (route.request().resourceType() !== "document") return route.continue();
+        const answer = await route.fetch();
+        return route.fulfill({ response: answer, body: (await answer.text()).replace(/data-last="\d+"/, 'data-last="0"').replace(/(<tbody[^>]*>)[^]*<\/tbody>/, "$1</tbody>") });
+      });
+      await p.goto(at);
+      await p.locator("tr.linked").waitFor();
+      for (let n = 1; n <= updates; n++) {
+        const go = await until(() => release);
+        release = undefined;
+        go();
+        await p.locator("tr.update").nth(n - 1).waitFor();
+      }
+      await p.getByText("It has ended.").waitFor();
+      const live = await rows(p);
+      assert.ok(live.length > 7 && wanted.every((words) => live.join("").includes(words)), live.join("\n"));
+      await p.unroute(at);
+      await p.reload();
+      assert.deepEqual(live, await rows(p));
     });
-    await p.goto(at);
-    await p.locator("tr.linked").waitFor();
-    for (let n = 1; n <= 3; n++) {
+  });
+}
+
+test("runs that come while the list is watched are those of its page", async () => {
+  const { id, thread } = await run("wait", false, { assistant_id: "graph" });
+  const cells = (p) => p.locator("tr", { has: p.getByRole("link", { name: id, exact: true }) }).evaluate((row) => [...row.cells].map((cell) => {
+    cell.removeAttribute("title"); // the module's alone
+    return cell.outerHTML;
+  }));
+  const list = `/inspect?thread=${thread}`;
+  await shown(list, {}, async (p) => {
+    await p.getByText("Live.").waitFor();
+    for (let n = 1; n <= 2; n++) {
       const go = await until(() => release);
       release = undefined;
       go();
-      await p.locator("tr.update").nth(n - 1).waitFor();
     }
-    await p.getByText("It has ended.").waitFor();
-    const live = await rows(p);
-    assert.ok(live.length > 8 && live.some((r) => r.includes("durability: dropped")), live.join("\n"));
-    await p.unroute(at);
-    await p.reload();
-    assert.deepEqual(live, await rows(p));
+    await p.getByText("24 in, 10 out").waitFor();
+    const live = await cells(p);
+    assert.equal(live.length, 9);
+    await shown(list, { javaScriptEnabled: false }, async (q) => assert.deepEqual(live, await cells(q)));
   });
 });
 

@@ -122,10 +122,12 @@ type AgentQuery struct {
 	Exact    bool   // Name must match whole
 	Graph    string
 	Metadata json.RawMessage
-	SortBy   string
-	Asc      bool
-	Limit    int
-	Offset   int
+	// Configured leaves out what clients have made.
+	Configured bool
+	SortBy     string
+	Asc        bool
+	Limit      int
+	Offset     int
 }
 
 // Crons keeps requests for runs that are repeated by the clock.

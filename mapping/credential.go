@@ -21,20 +21,23 @@ func HideRunTokens(text []byte) []byte {
 	return runToken.ReplaceAll(text, []byte(HiddenText))
 }
 
-// Names of what grants access, wherever it comes from. A member named token or secret alone may be a word that a model
-// said, so it is taken for one only where its value has the length of a credential and no space.
+// Names of what grants access, wherever it comes from. A member whose name ends with token or secret, and with nothing
+// of the above, may hold a word that a model said or a mark of its language (<|…|>), so it is taken for one only where its
+// value has the length of a credential and no space.
 const (
-	credentialName  = `[\w.-]*(?:api[_-]?key|(?:access|refresh|id|auth|session|bearer|security)[_-]?token|client[_-]?secret|(?:secret|private|access)[_-]?key|passw(?:or)?d)`
-	credentialExact = `(?:proxy-)?authorization|(?:set-)?cookies?`
+	credentialName  = `[\w.-]*(?:api[_-]?key|(?:access|refresh|id|auth|session|bearer|security)[_-]?token|client[_-]?secret|(?:secret|private|access|account|subscription)[_-]?key|passw(?:or)?d|passphrase)`
+	credentialExact = `(?:proxy-)?authorization|(?:set-)?cookies?|pwd|jwt`
 	credentialQuery = credentialName + `|token|secret|key|sig|[\w-]*signature`
 )
 
-// The expressions keep what stands before a value ($1). The second reads JSON that is a text within JSON, however deep.
+// The expressions keep what stands before a value ($1) and behind it ($2). The second reads JSON that is a text within JSON,
+// however deep, the fifth the password of a URL.
 var credentials = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)("(?:` + credentialName + `|` + credentialExact + `)"\s*:\s*")(?:[^"\\]|\\.)+`),
 	regexp.MustCompile(`(?i)(\\+"(?:` + credentialName + `|` + credentialExact + `)\\+"\s*:\s*\\+")[^"\\]+`),
-	regexp.MustCompile(`(?i)(\\*"(?:token|secret)\\*"\s*:\s*\\*")[^"\\\s]{16,}`),
+	regexp.MustCompile(`(?i)(\\*"[\w.-]*(?:token|secret)\\*"\s*:\s*\\*")[^"\\\s<][^"\\\s]{15,}`),
 	regexp.MustCompile(`(?i)((?:[?&]|\\u0026)(?:` + credentialQuery + `)=)[^&\s"'#\\<>]+`),
+	regexp.MustCompile(`(:(?:\\?/){2}[^/?#\s:@"'\\<>]*:)[^/?#\s@"'\\<>]+(@)`),
 	regexp.MustCompile(`(?i)(\A(?:` + credentialQuery + `)=)[^&\s"'#\\<>]+`),
 }
 
@@ -44,7 +47,7 @@ func HideCredentials(text []byte) []byte {
 	text = HideRunTokens(text)
 	for _, c := range credentials {
 		if c.Match(text) {
-			text = c.ReplaceAll(text, []byte("${1}"+HiddenText))
+			text = c.ReplaceAll(text, []byte("${1}"+HiddenText+"${2}"))
 		}
 	}
 	return text

@@ -96,12 +96,19 @@ func startedOf(s *adapter.Started) started { return started{s.Run.ID, s.Run.Thre
 type starting struct {
 	*desk
 	runs     starter
+	agents   agentResolver // who is asked for: nobody is asked to confirm what cannot be done
 	dialects adapter.Dialects
+}
+
+// agentResolver is of adapter.Agents.
+type agentResolver interface {
+	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
 }
 
 // starter is of adapter.Runs.
 type starter interface {
 	Start(ctx context.Context, n adapter.NewRun) (*adapter.Started, error)
+	Again(ctx context.Context, n adapter.NewRun) (*adapter.Started, error)
 }
 
 // start makes a run and leads to its thread.

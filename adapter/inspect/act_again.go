@@ -44,9 +44,9 @@ type againView struct {
 // repeating makes runs once more.
 type repeating struct {
 	*starting
-	runs   runFinder
-	agents *agentNames
-	asked  Options // of which the programs are made
+	runs  runFinder
+	names *agentNames
+	asked Options // of which the programs are made
 }
 
 // runFinder is of adapter.Runs.
@@ -65,7 +65,7 @@ func (a *repeating) show(w http.ResponseWriter, r *http.Request) error {
 		RunID: run.ID, ThreadID: run.ThreadID, Agent: run.Agent, Base: run.Base, Long: len(input) > editMost, Answers: run.Options.Resuming,
 		WithInput: input != nil, MayAct: mapping.PrincipalOf(r.Context()).Need(acting...) == nil, Programs: []adapter.Programs{},
 	}
-	if v.Agents, err = a.agents.all(r.Context()); err != nil {
+	if v.Agents, err = a.names.all(r.Context(), run.Agent); err != nil {
 		return err
 	}
 	if !v.Long && !v.Answers {
@@ -142,8 +142,14 @@ func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
 			return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "The run began on an empty thread. Have it made on a thread of its own.")
 		}
 		n.ThreadID, n.CheckpointID, where = run.ThreadID, run.Base, "on the same thread, from where the run began"
+	case whereNew, "":
+	default:
+		return mapping.InvalidAt(inputWhere, "%q is none of new, thread and base.", in.Get(inputWhere))
 	}
 	if in.Get(inputSure) != "yes" {
+		if _, err := a.agents.Resolve(r.Context(), agent); err != nil {
+			return err
+		}
 		fields := []string{inputAgent, agent, inputWhere, in.Get(inputWhere)}
 		if in.Get(inputJSON) != "" || in.Get(inputSays) != "" {
 			fields = append(fields, inputJSON, asField(input))

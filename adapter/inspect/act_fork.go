@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,7 +42,11 @@ func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Get(inputSure) != "yes" {
-		says := []string{fmt.Sprintf("The agent %q goes on from this checkpoint, on a new line of the thread's history.", in.Get(inputAgent)),
+		asked, err := f.agents.Resolve(r.Context(), in.Get(inputAgent))
+		if err != nil {
+			return err
+		}
+		says := []string{fmt.Sprintf("The agent %q goes on from this checkpoint, on a new line of the thread's history.", cmp.Or(in.Get(inputAgent), asked.Graph)),
 			"The thread stands on that line then. What came after the checkpoint stays, and can be gone back to."}
 		if input == nil {
 			says = append(says, "It is given no input: it does the steps that come next there.")

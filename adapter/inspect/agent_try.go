@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -17,15 +16,7 @@ import (
 const inputText = "text"
 
 // trying says one message to an agent, from the page of agents.
-type trying struct {
-	*starting
-	agents agentResolver
-}
-
-// agentResolver is of adapter.Agents.
-type agentResolver interface {
-	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
-}
+type trying struct{ *starting }
 
 // serve sends one message to an agent on a thread of its own, and leads to the run, which can be watched.
 func (t *trying) serve(w http.ResponseWriter, r *http.Request) error {

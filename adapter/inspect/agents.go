@@ -90,19 +90,21 @@ type agentFinder interface {
 	Search(ctx context.Context, q adapter.AgentQuery) (agents []mapping.Assistant, total int, err error)
 }
 
-func (n *agentNames) all(ctx context.Context) ([]string, error) {
+// all are their names, and that of one which is meant already: it may not be configured any more.
+func (n *agentNames) all(ctx context.Context, meant string) ([]string, error) {
 	names := []string{}
-	list, _, err := n.agents.Search(ctx, adapter.AgentQuery{SortBy: "name", Asc: true, Limit: listLong})
+	list, _, err := n.agents.Search(ctx, adapter.AgentQuery{SortBy: "name", Asc: true, Configured: true})
 	for _, a := range list {
-		if a.Configured {
-			names = append(names, a.Graph)
-		}
+		names = append(names, a.Graph)
+	}
+	if meant != "" && !slices.Contains(names, meant) {
+		names = append(names, meant)
 	}
 	return names, err
 }
 
 func (p *agentsPage) serve(w http.ResponseWriter, r *http.Request) error {
-	names, err := p.names.all(r.Context())
+	names, err := p.names.all(r.Context(), "")
 	if err != nil {
 		return err
 	}

@@ -58,14 +58,14 @@ func (p *checkpointPages) serveCheckpoint(w http.ResponseWriter, r *http.Request
 		ThreadID: st.ThreadID, ID: st.Checkpoint, Parent: st.Parent, CreatedAt: st.CreatedAt, Next: st.Next,
 		Metadata: pretty(st.Metadata), Values: pretty(st.Values), MayAct: mapping.PrincipalOf(r.Context()).Need(acting...) == nil,
 	}
-	if v.Agents, err = p.agents.all(r.Context()); err != nil {
-		return err
-	}
 	for run, err := range p.runs.newest(r.Context(), st.ThreadID, 1) {
 		if err != nil {
 			return err
 		}
 		v.Agent = run.Agent
+	}
+	if v.Agents, err = p.agents.all(r.Context(), v.Agent); err != nil {
+		return err
 	}
 	return p.show(w, r, checkpointHTML, "Checkpoint "+v.ID, v)
 }

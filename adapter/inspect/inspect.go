@@ -107,7 +107,7 @@ func newSite(o Options) *site {
 	axes := &axes{timeline.Source{Runs: svc.Runs, Index: svc.RunIndex, Agents: svc.Agents}, o.Dialects, timeline.NewMarks()}
 	call, written := &callPage{d, svc.Calls}, &runFiles{svc.Runs, svc.Artifacts}
 	runs, files := &threadRuns{svc.RunIndex, svc.Runs}, &threadFiles{svc.Past}
-	start := &starting{d, svc.Runs, o.Dialects}
+	start := &starting{d, svc.Runs, svc.Agents, o.Dialects}
 	return &site{
 		desk: d,
 		runs: &runsPage{d, live, svc.RunIndex, names, &rows{svc.Explainer, used}},
@@ -120,7 +120,7 @@ func newSite(o Options) *site {
 			told: &toldItems{svc.Past, svc.Items},
 		},
 		files: files, checkpoints: &checkpointPages{d, svc.States, runs, names}, agents: &agentsPage{d, names, o.Dialects, o.About, o.DefaultAgent},
-		try: &trying{start, svc.Agents}, answer: &answering{start, svc.Threads, runs}, cancel: &cancelling{d, svc.Runs},
+		try: &trying{start}, answer: &answering{start, svc.Threads, runs}, cancel: &cancelling{d, svc.Runs},
 		fork: &forking{start, svc.States}, again: &repeating{start, svc.Runs, names, o},
 	}
 }

@@ -144,6 +144,24 @@ func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 	}
 }
 
+// TestDefaultsStandInAForm: a text as it is, of which a browser drops the first line's end, and JSON with nothing invisible in it.
+func TestDefaultsStandInAForm(t *testing.T) {
+	t.Parallel()
+	form := question.Of(mapping.Interrupt{ID: "q", Value: []byte(`"?"`), Schema: []byte(`{"type":"object","properties":{
+		"text":{"type":"string","default":"\n</textarea>first"},"list":{"type":"array","default":["` + "\u202e" + `"]},"none":{"type":"array"},"number":{"type":"number"}}}`)})
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/inspect/threads/t", nil)
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	err := new(desk).show(w, r, threadHTML, "Thread", threadView{Questions: []openQuestion{{Form: form}}, MayAct: true})
+	var fields []string
+	for _, m := range regexp.MustCompile(`(?s)<textarea name="field-\d"[^>]*>(.*?)</textarea>|<input name="field-\d"[^>]*value="([^"]*)"`).FindAllStringSubmatch(w.Body.String(), -1) {
+		fields = append(fields, m[1]+m[2])
+	}
+	if want := []string{"\n\n&lt;/textarea&gt;first", `[&#34;\u202e&#34;]`, "", ""}; err != nil || !slices.Equal(fields, want) {
+		t.Errorf("%q, %v", fields, err)
+	}
+}
+
 // TestExcerptsAreShortAndInert: whatever an agent sent, a page has the beginning of it, in lines that end, with nothing invisible in it.
 func TestExcerptsAreShortAndInert(t *testing.T) {
 	t.Parallel()

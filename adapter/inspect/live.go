@@ -37,6 +37,10 @@ func (l *live) follow(w http.ResponseWriter, r *http.Request, look func(context.
 	if err != nil {
 		return err
 	}
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", "text/event-stream") // without a body there is nothing to wait for
+		return nil
+	}
 	s := sse.NewStream(w, l.heartbeat, stop)
 	defer s.Close()
 	for {

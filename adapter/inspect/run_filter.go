@@ -127,6 +127,21 @@ func moment(text string) (time.Time, error) {
 	return time.Time{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%q is no time. Write one like 2026-01-02T15:04:05, in UTC.", text)
 }
 
+// SinceField is the time as the form's field takes it: in UTC, without a zone, in whole seconds.
+func (f runFilter) SinceField() string { return inField(f.Since, 0) }
+
+// UntilField is as SinceField, but a second that has begun is whole.
+func (f runFilter) UntilField() string { return inField(f.Until, time.Second-1) }
+
+// inField is a time of a filter, a little later, as a field takes it; "" where it takes none.
+func inField(text string, later time.Duration) string {
+	t, err := moment(text)
+	if err != nil || t.IsZero() {
+		return ""
+	}
+	return t.UTC().Add(later).Format("2006-01-02T15:04:05")
+}
+
 // markOfRun is the place of a run in the list, for an address.
 func markOfRun(r mapping.Run) string {
 	return strconv.FormatInt(r.CreatedAt.UnixMicro(), 36) + "." + r.ID

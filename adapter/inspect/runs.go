@@ -62,7 +62,7 @@ func (p *runsPage) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list.Statuses = statuses
-	if list.Agents, err = p.agents.all(r.Context()); err != nil {
+	if list.Agents, err = p.agents.all(r.Context(), f.Agent); err != nil {
 		return err
 	}
 	return p.show(w, r, runsHTML, "Runs", list)

@@ -93,16 +93,22 @@ func (p *Player) find(now Call) (a Answer, differs string) {
 }
 
 // differs says in words what was recorded in the place of a call: of the newest conversation for which a call like it in its
-// method and path is still due, be it one that would begin; else of the newest for which any call is.
+// method and path is still due, be it one that would begin; else of the newest for which any call is. Where none is, the recording ends before it.
 func (p *Player) differs(now Call, fresh *take) string {
 	due, diff, alike := fresh.next(now)
+	if len(p.takes) > 0 && !alike {
+		due = nil // nothing begins anew
+	}
 	for _, t := range p.takes {
 		if e, d, like := t.next(now); e != nil && (like || !alike) {
 			due, diff, alike = e, d, like
 		}
 	}
 	asked := now.Method + " " + now.Target
-	if due == nil {
+	switch {
+	case due == nil && len(p.of.Exchanges) > 0:
+		return fmt.Sprintf("%s was not recorded: it comes after the last of the recording's %d calls. Record the run anew.", asked, len(p.of.Exchanges))
+	case due == nil:
 		return fmt.Sprintf("%s was not recorded: the recording has no call. Record the run anew.", asked)
 	}
 	return fmt.Sprintf("%s was not recorded. Call %d of the recording is %s %s: %s. Record the run anew, or undo what has changed.", asked, due.N, due.Call.Method, due.Call.Target, diff)

@@ -210,6 +210,9 @@ func TestAConversationThatDiffersAfterAWholeOne(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
+	if got := send(t, p, nowhere, call{"POST", "/tasks/" + threadA + "/artifacts", `{}`}); !strings.Contains(got, "it comes after the last of the recording's 2 calls") {
+		t.Errorf("a call more: %s", got)
+	}
 	begins := call{"POST", "/tasks", `{"input":"Berlin"}`}
 	const differs = `Call 1 of the recording is POST /tasks: input is \"Berlin\", recorded was \"Washington\".`
 	if got := send(t, p, nowhere, begins); !strings.Contains(got, differs) {

@@ -146,8 +146,16 @@ func (f Field) read(said string) (json.RawMessage, error) {
 		return nil, nil
 	case f.Kind == Choice && !slices.Contains(f.Choices, said):
 		return nil, mapping.InvalidAt(called, "%q is none of its choices.", said)
+	case f.Kind == Number && !isNumber(said):
+		return nil, mapping.InvalidAt(called, "it has to be a number, such as 3 or -0.5.")
 	}
 	return asJSON(called, said)
+}
+
+// isNumber reports whether a text is a number as JSON writes it.
+func isNumber(said string) bool {
+	value := json.RawMessage(said)
+	return rawjson.Kind(value) == '0' && rawjson.Valid(value)
 }
 
 func asJSON(what, said string) (json.RawMessage, error) {

@@ -41,6 +41,8 @@ func TestAnswers(t *testing.T) {
 		"fields":                   {`"Who?"`, objSchema, `field-0=Ann&field-1=7&field-2=true&field-3="m"&field-4=`, `{"name":"Ann","age":7,"sure":true,"size":"m"}`},
 		"a required field":         {`"Who?"`, objSchema, `field-0=`, `{"name":""}`},
 		"no number":                {`"Who?"`, objSchema, `field-0=Ann&field-1=seven`, ``},
+		"a number as a text":       {`"Who?"`, objSchema, `field-0=Ann&field-1="7"`, ``},
+		"a negative number":        {`"Who?"`, objSchema, `field-0=Ann&field-1= -0.5 `, `{"name":"Ann","age":-0.5}`},
 		"none of the choices":      {`"Who?"`, objSchema, `field-0=Ann&field-3="l"`, ``},
 		"a bare number":            {`"How many?"`, `{"type":"number"}`, `field-0=7`, `7`},
 		"a bare text":              {`"What?"`, `{"type":"string"}`, `field-0=7`, `"7"`},

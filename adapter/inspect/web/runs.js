@@ -25,7 +25,7 @@ function row(r) {
     cell({}, element("bdi", {}, shown(r.agent))),
     cell({}, element("a", { href: `${region.dataset.root}inspect/threads/${encodeURIComponent(r.thread_id)}` }, "thread", element("span", { class: "unseen" }, ` ${shown(r.thread_id)}`))),
     cell({ class: "why", title: r.why ? shown(r.why) : undefined }, shown(r.why)),
-    cell({}, element("time", { datetime: r.created_at }, clock(r.created_at))),
+    cell({}, element("time", { datetime: r.created_at.replace(/\.\d+/, "") }, clock(r.created_at))),
     cell({}, r.took),
     cell({}, tokens(r.usage)),
     cell({}, element("bdi", {}, shown(r.key))));

@@ -178,6 +178,9 @@ func (s *Agents) all(ctx context.Context) (list []mapping.Assistant, err error) 
 }
 
 func matches(a mapping.Assistant, q adapter.AgentQuery) bool {
+	if q.Configured && !a.Configured {
+		return false
+	}
 	if q.Graph != "" && q.Graph != a.Graph {
 		return false
 	}

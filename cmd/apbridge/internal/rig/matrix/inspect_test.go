@@ -118,6 +118,7 @@ func TestInspectorFindsRuns(t *testing.T) {
 			t.Errorf("%s: %d %s", query, got.Status, got)
 		}
 	}
+	r.Do("GET", "/inspect?agent=gone", "", asBrowser...).Want(t, 200, `<option value="gone" selected>`)
 	next := r.Get("/inspect?limit=2").OK().Text("next")
 	r.Do("DELETE", "/threads/"+thread, "").Want(t, 204)
 	made("a", "green", "")
@@ -178,6 +179,12 @@ func TestInspectorShowsAgents(t *testing.T) {
 		if got := form(foreign...); got.Status != 403 {
 			t.Errorf("%v: %d %s", foreign, got.Status, got)
 		}
+	}
+	for n := range 201 { // which sort before it
+		r.Post("/assistants", fmt.Sprintf(`{"graph_id":"a","name":"A%d"}`, n)).OK()
+	}
+	if names := rig.Pluck(r.Get("/inspect/agents").OK().List("agents"), "name"); len(names) != 2 {
+		t.Errorf("beside many assistants: %v", names)
 	}
 	r.Do("POST", "/inspect/agents/a/try", "text=", "Content-Type", "application/x-www-form-urlencoded").Want(t, 422)
 	r.Do("POST", "/inspect/agents/nobody/try", "text=x", "Content-Type", "application/x-www-form-urlencoded").Want(t, 404)

@@ -194,7 +194,12 @@ func TestInspectorAnswers(t *testing.T) {
 		filled(t, b, path, bad, ann...).Want(t, 422)
 	}
 	filled(t, b, path, anns, ann...).Want(t, 303)
-	filled(t, b, path, anns, ann...) // a second click does nothing more
+	second := filled(t, b, path, anns, ann...).Want(t, 303) // a second click leads where the first did
+	if !strings.HasSuffix(second.Header.Get("Location"), "inspect"+at) {
+		t.Errorf("a second click leads to %q", second.Header.Get("Location"))
+	}
+	anns.Set("json", `"other"`)
+	filled(t, b, path, anns, ann...).Want(t, 409, "answered already", "ann")
 	filled(t, b, path, bobs, bob...).Want(t, 409, "answered already", "ann")
 	filled(t, b, path, in, bob...).Want(t, 409, "answered already", "ann")
 	filled(t, b, path, url.Values{"question": {rig.UnknownQuestion}, "words": {"x"}}, bob...).Want(t, 409, "not open")
@@ -245,6 +250,9 @@ func TestInspectorRunsAgain(t *testing.T) {
 		}
 	}
 	filled(t, b, again, url.Values{"input": {"{"}}).Want(t, 422)
+	filled(t, b, again, url.Values{"where": {"elsewhere"}}).Want(t, 422)
+	filled(t, b, again, url.Values{"agent": {"nobody"}}).Want(t, 404, "There is no agent") // before anybody is asked
+	filled(t, b, "/inspect"+at+"/fork", url.Values{"agent": {"nobody"}, "says": {"x"}}).Want(t, 404, "There is no agent")
 	filled(t, b, "/inspect/runs/"+run+"/cancel", asksFirst(t, b, "/inspect/runs/"+run+"/cancel", nil)).Want(t, 409)
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}} {
 		b.Do("POST", again, "sure=yes", append(headers, "Content-Type", "application/x-www-form-urlencoded")...).Want(t, 403)

@@ -1,0 +1,24 @@
+package inspect
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+)
+
+// TestNobodyWaitsForAStreamWithoutABody: what HEAD asks of a stream is said at once, and its connection is free again.
+func TestNobodyWaitsForAStreamWithoutABody(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	looks, w := 0, httptest.NewRecorder()
+	err := new(live).follow(w, httptest.NewRequestWithContext(ctx, "HEAD", "/inspect/events", nil), func(context.Context) (string, error) {
+		if looks++; looks > 1 {
+			stop()
+		}
+		return "mark", nil
+	})
+	if err != nil || looks != 1 || w.Body.Len() != 0 || w.Header().Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%d looks, %v, %q, %v", looks, w.Header(), w.Body, err)
+	}
+}
