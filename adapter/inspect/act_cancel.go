@@ -37,8 +37,13 @@ func (c *cancelling) serve(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 	mapping.NoteObject(r.Context(), "thread", run.ThreadID)
-	if err := c.runs.Cancel(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.CancelOptions{}); err != nil {
-		return err
+	if !cancelled(run) {
+		if err := c.runs.Cancel(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.CancelOptions{}); err != nil {
+			return err
+		}
 	}
 	return c.done(w, r, runPath(run.ID), started{RunID: run.ID, ThreadID: run.ThreadID})
 }
+
+// cancelled reports whether a run has ended as a person asked, as when the button was pressed twice.
+func cancelled(r mapping.Run) bool { return !r.Status.Active() && r.CancelReason == mapping.CancelledByRequest }
