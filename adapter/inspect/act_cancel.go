@@ -46,4 +46,6 @@ func (c *cancelling) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // cancelled reports whether a run has ended as a person asked, as when the button was pressed twice.
-func cancelled(r mapping.Run) bool { return !r.Status.Active() && r.CancelReason == mapping.CancelledByRequest }
+func cancelled(r mapping.Run) bool {
+	return !r.Status.Active() && r.CancelReason == mapping.CancelledByRequest
+}
