@@ -304,6 +304,7 @@ type Link struct {
 	RemoteCheckpoint string   `json:"remote_checkpoint,omitempty"` // upstream head when both agreed
 	RemoteMark       string   `json:"remote_mark,omitempty"`       // by what the backend knows that head again, where it was not told its id
 	LocalCheckpoint  string   `json:"local_checkpoint,omitempty"`  // our head when both agreed
+	Undone           bool     `json:"undone,omitempty"`            // the run that left it was rolled back: the agent still has what it did
 	Profile          string   `json:"profile,omitempty"`           // what a probe found out about the server
 	Topic            string   `json:"topic,omitempty"`             // upstream topic, where it serves topics
 	Steps            []string `json:"steps,omitempty"`             // upstream step ids logged so far, in order

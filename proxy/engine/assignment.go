@@ -317,7 +317,9 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 	if len(mapping.NewestAttempt(t.After)) > 1 || (x.run.Attempt > 1 || apart && t.Link.Remote != "") && t.Resume {
 		return nil // picked up: the upstream run is under way; or an answer, which only the thread that asked can use
 	}
-	if x.sameState(t) || x.run.Base == "" && t.Link.Remote == "" {
+	same := x.sameState(t)
+	t.Link.Undone = false // it is of the run before, and this one begins without what that did
+	if same || x.run.Base == "" && t.Link.Remote == "" {
 		return nil
 	}
 	if t.Link.Remote != "" && x.run.Base != "" {
@@ -333,8 +335,8 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 }
 
 // sameState reports whether the agent's thread holds the state that the run begins with. The link
-// of a run that was rolled back names the checkpoint before it, but no agreement: what the run did
-// at the agent is still there. An answer has to go where the question was asked.
+// of a run that was rolled back names the checkpoint before it, but what the run did at the agent
+// is still there. An answer has to go where the question was asked.
 func (x assignment) sameState(t *adapter.Assignment) bool {
-	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base && (t.Link.Agreed() || t.Resume)
+	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base && (!t.Link.Undone || t.Resume)
 }

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
@@ -25,6 +27,24 @@ func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 		}
 	}
 	return nil
+}
+
+// undo notes in the link of a thread that the run which left it was rolled back, unless a later one agreed.
+func undo(t *sqldb.Tx, thread int64, agent string) error {
+	var body []byte
+	err := t.Get(`SELECT body FROM links WHERE thread = $1 AND agent = $2 AND task_id = ''`, column.In{thread, agent}, column.Out{&body})
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	var l mapping.Link
+	if err == nil {
+		err = column.Decode(body, &l)
+	}
+	if err != nil || l.Agreed() {
+		return err
+	}
+	l.Undone = true
+	return putLinks(t, thread, []mapping.Link{l})
 }
 
 // Link reads what an agent calls a thread (taskID "") or task; zero when there

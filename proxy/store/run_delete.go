@@ -31,6 +31,9 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if err := s.deleteHistory(t, row); err != nil {
 			return err
 		}
+		if err := undo(t, row.thread, row.Agent); err != nil {
+			return err
+		}
 		if err := release(t, row.key); err != nil {
 			return err
 		}

@@ -40,6 +40,10 @@ func TestARolledBackRunIsGoneAtItsAgentToo(t *testing.T) {
 			if got := contents(b.Get(at + "/state").OK()); got != c.want {
 				t.Errorf("the state has %q, want %q", got, c.want)
 			}
+			say("fourth")
+			if got := contents(b.Get(at + "/state").OK()); got != c.want+" fourth one two three" {
+				t.Errorf("the state has %q after one run more", got)
+			}
 		})
 	}
 }
