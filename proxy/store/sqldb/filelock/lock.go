@@ -103,8 +103,10 @@ func (l *Lock) Close() {
 		return
 	}
 	if l.file != nil {
+		unlockWhole(l.file)
 		_ = l.file.Close()
 	}
+	unlock(l.name)
 	_ = l.name.Close()
 }
 

@@ -28,3 +28,8 @@ func lockWhole(f *os.File) error {
 	}
 	return nil
 }
+
+// unlockWhole is as unlock.
+func unlockWhole(f *os.File) {
+	_ = unix.FcntlFlock(f.Fd(), setLock, &unix.Flock_t{Type: unix.F_UNLCK, Whence: io.SeekStart, Start: lockAt, Len: 1})
+}

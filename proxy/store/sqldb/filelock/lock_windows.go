@@ -29,6 +29,11 @@ func lockByte(f *os.File, at *windows.Overlapped) error {
 	return err
 }
 
+// unlock has nothing to do: no process that is started has the handle.
+func unlock(*os.File) {}
+
+func unlockWhole(*os.File) {}
+
 // linkCount is how many names a file has.
 func linkCount(f *os.File) uint64 {
 	var info windows.ByHandleFileInformation
