@@ -65,7 +65,7 @@ func replyAgents(w http.ResponseWriter, list []mapping.Assistant, write func(*ra
 }
 
 func (s assistants) count(w http.ResponseWriter, r *http.Request) error {
-	return count(s.server, w, r, assistantBody.query, func(ctx context.Context, q adapter.AgentQuery) (int, error) {
+	return count(s.server, w, r, func(o *request.Fields) adapter.AgentQuery { return assistantBody{o}.query() }, func(ctx context.Context, q adapter.AgentQuery) (int, error) {
 		q.Limit = 1
 		_, total, err := s.svc.Agents.Search(ctx, q)
 		return total, err

@@ -8,12 +8,12 @@ import (
 )
 
 // count answers how many there are of what a request's filters, which read takes from its body, ask for.
-func count[B ~struct{ *request.Fields }, Q any](s *server, w http.ResponseWriter, r *http.Request, read func(B) Q, of func(context.Context, Q) (int, error)) error {
+func count[Q any](s *server, w http.ResponseWriter, r *http.Request, read func(*request.Fields) Q, of func(context.Context, Q) (int, error)) error {
 	o, err := s.request(w, r, false)
 	if err != nil {
 		return err
 	}
-	q := read(B{o})
+	q := read(o)
 	if err := o.Err(); err != nil {
 		return err
 	}

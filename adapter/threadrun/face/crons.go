@@ -261,7 +261,7 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s crons) count(w http.ResponseWriter, r *http.Request) error {
-	return count(s.server, w, r, cronBody.query, func(ctx context.Context, q adapter.CronQuery) (int, error) {
+	return count(s.server, w, r, func(o *request.Fields) adapter.CronQuery { return cronBody{o}.query() }, func(ctx context.Context, q adapter.CronQuery) (int, error) {
 		q.Limit = 1
 		_, total, err := s.svc.Crons.Search(ctx, q)
 		return total, err

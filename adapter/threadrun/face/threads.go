@@ -306,7 +306,7 @@ func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.
 }
 
 func (s threads) count(w http.ResponseWriter, r *http.Request) error {
-	return count(s.server, w, r, threadBody.query, s.svc.Index.Count)
+	return count(s.server, w, r, func(o *request.Fields) adapter.ThreadSearch { return threadBody{o}.query() }, s.svc.Index.Count)
 }
 
 func isNotFound(err error) bool { return isClass(err, mapping.NotFound) }

@@ -28,7 +28,7 @@ func failing(t *testing.T) string { return built(t, failingBinary) }
 var (
 	plainBinary   = sync.OnceValues(func() (string, error) { return build(nil) })
 	releaseBinary = sync.OnceValues(func() (string, error) {
-		return build([]string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags", "-s -w -funcalign=16")
+		return build([]string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags", "-s -w -funcalign=8")
 	})
 	failingBinary = sync.OnceValues(func() (string, error) { return build(nil, "-tags", "failpoint") })
 )
