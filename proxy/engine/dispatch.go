@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"sync/atomic"
 	"time"
@@ -99,7 +98,7 @@ func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 	for anothers := false; ; {
 		// Before looking, so that a run that ends right after rings.
 		d.waiting.Store(true)
-		c, ok, next, err := d.claimNext(ctx)
+		c, ok, next, err := d.claimWaiting(ctx)
 		if err != nil {
 			return next, err
 		}
@@ -107,10 +106,24 @@ func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 			err = d.e.resumePreempted(ctx)
 		}
 		if !ok {
-			return next, errors.Join(err, d.rest(ctx))
+			return next, err
 		}
 		anothers = anothers || c.Taken
 	}
+}
+
+// claimWaiting is claimNext where a run waits. Else it ends the ringing, and takes no slots for the look: a
+// run that is begun meanwhile would have to wait for one. One that is made meanwhile rings itself.
+func (d *dispatcher) claimWaiting(ctx context.Context) (c store.Claimed, ok bool, next time.Time, err error) {
+	some, err := d.e.st.Waiting(ctx)
+	if err != nil {
+		return c, false, next, err
+	}
+	if !some {
+		d.waiting.Store(false)
+		return c, false, next, nil
+	}
+	return d.claimNext(ctx)
 }
 
 // claimNext claims the next run, if there is one, and launches it.
@@ -123,16 +136,6 @@ func (d *dispatcher) claimNext(ctx context.Context) (c store.Claimed, ok bool, n
 	}
 	d.e.launch(agent, &c, &StartRequest{})
 	return c, true, next, nil
-}
-
-// rest ends the ringing when no run waits. One that is made meanwhile rings
-// itself.
-func (d *dispatcher) rest(ctx context.Context) error {
-	some, err := d.e.st.Waiting(ctx)
-	if err == nil && !some {
-		d.waiting.Store(false)
-	}
-	return err
 }
 
 // claim takes the next run and a slot of its agent, which is nil where there is no run. The slot
