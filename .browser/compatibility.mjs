@@ -7,6 +7,7 @@ const page = new URL("../docs/compatibility.md", import.meta.url);
 const table = new URL("../adapter/threadrun/face/compatibility.json", import.meta.url);
 const begin = "<!-- written by make compatibility -->\n";
 const end = "<!-- end -->\n";
+const width = 150; // of a line
 
 const faults = { client: "the client's own", agent: "the agent's own", refused: "refused", bridge: "not yet" };
 
@@ -50,8 +51,18 @@ function tables(results, expected) {
   return [
     "\n| client | package | version |", "|---|---|---|", ...versions,
     "", `| | ${names.join(" | ")} |`, `|---|${names.map(() => "---").join("|")}|`, ...rows,
-    "", ...notes.map((note, i) => `${i + 1}. ${note}`), "",
+    "", ...notes.map((note, i) => wrapped(`${i + 1}. ${note}`)), "",
   ].join("\n");
+}
+
+/** A point of a list at the width of the documents. */
+function wrapped(point) {
+  const lines = [];
+  for (const word of point.split(" ")) {
+    if (lines.length > 0 && lines.at(-1).length + word.length < width) lines.push(`${lines.pop()} ${word}`);
+    else lines.push(lines.length > 0 ? `   ${word}` : word);
+  }
+  return lines.join("\n");
 }
 
 /** One cell: works, or the number of a note for each reason that it does not. */

@@ -29,10 +29,13 @@ func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 	return nil
 }
 
-// undo notes in the link of a thread that the run which left it was rolled back, unless a later one agreed.
-func undo(t *sqldb.Tx, thread int64, agent string) error {
+// undo notes in the link of a thread that a run which its agent was told of is rolled back, unless a later one
+// agreed. The run's events must be there yet: one that never reached the agent has left nothing there.
+func undo(t *sqldb.Tx, row runRow) error {
 	var body []byte
-	err := t.Get(`SELECT body FROM links WHERE thread = $1 AND agent = $2 AND task_id = ''`, column.In{thread, agent}, column.Out{&body})
+	err := t.Get(`SELECT body FROM links WHERE thread = $1 AND agent = $5 AND task_id = ''
+ AND EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND kind = 'linked')`,
+		column.In{row.thread, row.key, row.from, row.to(), row.Agent}, column.Out{&body})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -44,7 +47,7 @@ func undo(t *sqldb.Tx, thread int64, agent string) error {
 		return err
 	}
 	l.Undone = true
-	return putLinks(t, thread, []mapping.Link{l})
+	return putLinks(t, row.thread, []mapping.Link{l})
 }
 
 // Link reads what an agent calls a thread (taskID "") or task; zero when there

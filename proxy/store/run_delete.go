@@ -28,10 +28,10 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if row.Status.Active() {
 			return mapping.Errorf(mapping.Conflict, "run_active", "Run %q has not ended. Cancel it first.", runID)
 		}
-		if err := s.deleteHistory(t, row); err != nil {
+		if err := undo(t, row); err != nil {
 			return err
 		}
-		if err := undo(t, row.thread, row.Agent); err != nil {
+		if err := s.deleteHistory(t, row); err != nil {
 			return err
 		}
 		if err := release(t, row.key); err != nil {

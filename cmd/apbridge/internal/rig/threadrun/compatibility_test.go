@@ -96,6 +96,7 @@ func readPage(t *testing.T) compatibility {
 	if !found {
 		t.Fatal("the page has no table that a run wrote")
 	}
+	table = strings.ReplaceAll(table, "\n   ", " ") // notes that are wrapped
 	lines := strings.Split("| | "+table, "\n")
 	page := compatibility{clients: cellsOf(lines[0])[1:], rows: map[string][]string{}}
 	for _, line := range lines[2:] {

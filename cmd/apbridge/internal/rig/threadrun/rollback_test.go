@@ -2,8 +2,10 @@ package threadrun
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
@@ -45,6 +47,48 @@ func TestARolledBackRunIsGoneAtItsAgentToo(t *testing.T) {
 				t.Errorf("the state has %q after one run more", got)
 			}
 		})
+	}
+}
+
+// TestARunThatNeverBeganUndoesNothing: behind a run that failed the next one goes on in its agent's thread,
+// also when one was deleted that was still to start.
+func TestARunThatNeverBeganUndoesNothing(t *testing.T) {
+	t.Parallel()
+	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{
+		{Frames: []string{`metadata {"run_id":"{{run}}"}`, `values {"messages":`}}, adaptertest.ChatPlay(),
+	}}
+	b := rig.InFront(t, graph)
+	at := b.Thread()
+	b.Post(at+"/runs/wait", saying("first")).OK()
+	late := b.Post(at+"/runs", `{"assistant_id":"agent","input":{},"after_seconds":600}`).OK().Text("run_id")
+	b.Post(at+"/runs/"+late+"/cancel?wait=true&action=rollback", "")
+	b.Get(at + "/runs/" + late).Is(http.StatusNotFound)
+	if got := b.Post(at+"/runs/wait", saying("second")).OK(); got.At("__error__") != nil {
+		t.Errorf("it began on a thread of its own: %s", got.Body)
+	}
+}
+
+// TestRealRollback: before a LangGraph server, as TestARolledBackRunIsGoneAtItsAgentToo.
+func TestRealRollback(t *testing.T) {
+	t.Parallel()
+	o := newOwned(t, newWire(t))
+	for _, earlier := range []bool{false, true} {
+		at := o.Thread()
+		say := func(words string) {
+			o.Post(at+"/runs/wait", `{"assistant_id":"slow","input":{"messages":[{"role":"user","content":"`+words+`"}]}}`).OK()
+		}
+		if earlier {
+			say("earlier, in 30 ms")
+		}
+		run := at + "/runs/" + o.Post(at+"/runs", `{"assistant_id":"slow","input":{"messages":[{"role":"user","content":"undone, in 9000 ms"}]}}`).OK().Text("run_id")
+		rig.Eventually(t, "its first step is done", func() bool { return strings.Contains(contents(o.Get(at+"/state").OK()), "undone") })
+		o.Post(run+"/cancel?wait=true&action=rollback", "")
+		o.Get(run).Is(http.StatusNotFound)
+		say("later, in 30 ms")
+		got := contents(o.Get(at + "/state").OK())
+		if strings.Contains(got, "undone") || strings.Contains(got, "earlier") != earlier || !strings.Contains(got, "later") {
+			t.Errorf("with an earlier run %t the state has %q", earlier, got)
+		}
 	}
 }
 
