@@ -143,7 +143,7 @@ func (a *Auto) dial(d Dialect) (Backend, error) {
 }
 
 // Run is Backend.Run of the resolved backend.
-func (a *Auto) Run(ctx context.Context, t Assignment) iter.Seq2[mapping.Event, error] {
+func (a *Auto) Run(ctx context.Context, t *Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		b, err := a.Resolve(ctx)
 		if err != nil {

@@ -38,7 +38,7 @@ func spoken(name string, asked *atomic.Int64) Dialect {
 
 type named string
 
-func (n named) Run(context.Context, Assignment) iter.Seq2[mapping.Event, error] {
+func (n named) Run(context.Context, *Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		yield(mapping.Event{Kind: mapping.KindEnd, RunID: string(n)}, nil)
 	}
@@ -73,7 +73,7 @@ func TestAutoAsksOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for ev, err := range a.Run(t.Context(), Assignment{}) {
+	for ev, err := range a.Run(t.Context(), &Assignment{}) {
 		if err != nil || ev.RunID != "two" {
 			t.Errorf("run: %v, %v", ev, err)
 		}
@@ -98,7 +98,7 @@ func TestAutoAsksAgainAfterAFailure(t *testing.T) {
 		Dial: func(up Upstream) (Backend, error) { return named(up.Config.Dialect), nil },
 	}
 	a := NewAuto(Upstream{Name: "a", Config: config.Agent{URL: "http://127.0.0.1:9"}}, []Dialect{d})
-	for _, err := range a.Run(t.Context(), Assignment{}) {
+	for _, err := range a.Run(t.Context(), &Assignment{}) {
 		if e := mapping.Classify(err); e.Code != mapping.CodeUpstreamUnreachable || e.Class != mapping.Upstream {
 			t.Errorf("error %v", err)
 		}

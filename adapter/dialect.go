@@ -172,7 +172,8 @@ type Tracer interface {
 // Backend calls an agent. It keeps no state of its own between runs; what must
 // survive is an event. Safe for concurrent use.
 type Backend interface {
-	// Run executes one run and yields what happens, in order. Its iterator is used once.
+	// Run executes one run and yields what happens, in order. Its iterator is used once. t is the
+	// backend's from then on, which may change it.
 	//
 	// A linked event that carries the remote id comes before the first output.
 	// Exactly one end event comes last, unless the iterator yields an error;
@@ -185,7 +186,7 @@ type Backend interface {
 	//
 	// yield returns when the event is queued, not when it is durable; a failed
 	// append ends the next yield.
-	Run(ctx context.Context, t Assignment) iter.Seq2[mapping.Event, error]
+	Run(ctx context.Context, t *Assignment) iter.Seq2[mapping.Event, error]
 }
 
 // Canceler is a backend that can tell the agent to stop what it does for a run.
@@ -202,7 +203,7 @@ type FileComparer interface {
 	// t.Files is saved there; the update names that and what could not be compared. changed
 	// is false when there is neither. When ctx ends, the rest counts as not compared. The
 	// error is one of the bridge's own. Of t, Run, TaskID, Link, Uploaded and Files are set.
-	CompareFiles(ctx context.Context, t Assignment) (update mapping.Event, changed bool, err error)
+	CompareFiles(ctx context.Context, t *Assignment) (update mapping.Event, changed bool, err error)
 }
 
 // Prober is a backend that can be asked whether the agent is there. Optional.

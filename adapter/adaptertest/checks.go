@@ -65,7 +65,8 @@ func (s Suite) testContext(t *testing.T) {
 	b, done := s.dial(t, Serve(t, s.Hangs()).URL), make(chan Trace, 1)
 	go func() {
 		var tr Trace
-		for ev, err := range b.Run(ctx, NewTask(nil)) {
+		task := NewTask(nil)
+		for ev, err := range b.Run(ctx, &task) {
 			if err != nil {
 				tr.Err = err
 				continue

@@ -91,7 +91,7 @@ type Trace struct {
 // Collect runs a task to its end, or to the nth event where n is above 0.
 func Collect(ctx context.Context, b adapter.Backend, task adapter.Assignment, n int) Trace {
 	var tr Trace
-	for ev, err := range b.Run(ctx, task) {
+	for ev, err := range b.Run(ctx, &task) {
 		if err != nil {
 			tr.Err = err
 			continue

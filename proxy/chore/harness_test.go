@@ -34,8 +34,8 @@ func (s *script) Traits() adapter.Traits {
 	return adapter.Traits{Opaque: s.opaque, Stepping: mapping.SteppingFree}
 }
 
-func (s *script) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
-	return func(yield func(mapping.Event, error) bool) { s.run(ctx, t, yield) }
+func (s *script) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
+	return func(yield func(mapping.Event, error) bool) { s.run(ctx, *t, yield) }
 }
 
 // bench is one engine with its retention over a real SQLite file.

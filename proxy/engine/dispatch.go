@@ -190,7 +190,7 @@ func gone(name string) error {
 
 type absent string
 
-func (name absent) Run(context.Context, adapter.Assignment) iter.Seq2[mapping.Event, error] {
+func (name absent) Run(context.Context, *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		yield(mapping.Event{}, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
 			"Agent %s is not in the configuration any more, so this run cannot go on.", string(name)))

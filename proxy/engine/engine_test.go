@@ -37,10 +37,10 @@ func (s *script) Traits() adapter.Traits {
 	return adapter.Traits{Opaque: s.opaque, Stepping: mapping.SteppingFree}
 }
 
-func (s *script) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
+func (s *script) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		s.runs.Add(1)
-		s.run(ctx, t, yield)
+		s.run(ctx, *t, yield)
 	}
 }
 

@@ -169,7 +169,7 @@ func (x *execution) assign(ctx context.Context, logged []mapping.Event) (iter.Se
 	if err != nil {
 		return nil, err
 	}
-	return backend.Run(ctx, *t), nil
+	return backend.Run(ctx, t), nil
 }
 
 // resume folds what is logged and takes the run's buffer over.

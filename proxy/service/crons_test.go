@@ -34,7 +34,7 @@ func (cronAgent) Traits() adapter.Traits {
 	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingFree}
 }
 
-func (a cronAgent) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
+func (a cronAgent) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		if a.hold != nil {
 			select {

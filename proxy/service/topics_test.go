@@ -16,7 +16,7 @@ type slowAsker struct{}
 
 func (slowAsker) Traits() adapter.Traits { return adapter.Traits{Stepping: mapping.SteppingFree} }
 
-func (slowAsker) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
+func (slowAsker) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	asked := []mapping.Interrupt{{ID: "q-" + t.Run.ID, Value: json.RawMessage(`"Which?"`)}}
 	out := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asked}
 	if t.Resume {

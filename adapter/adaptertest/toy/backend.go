@@ -45,7 +45,7 @@ func (b *backend) Traits() adapter.Traits {
 
 // Run says the words under the id of the run, so that a run that is picked up is answered
 // as before, and leaves out the outputs that are logged.
-func (b *backend) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
+func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		s := &talk{backend: b, task: t, yield: yield}
 		if err := s.run(ctx); err != nil && !errors.Is(err, errUnwanted) {
@@ -59,7 +59,7 @@ var errUnwanted = errors.New("yield said false")
 // talk is one call of Run.
 type talk struct {
 	*backend
-	task   adapter.Assignment
+	task   *adapter.Assignment
 	yield  func(mapping.Event, error) bool
 	logged int             // outputs of this attempt that are in the log
 	heard  int             // outputs of this attempt

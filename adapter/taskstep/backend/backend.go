@@ -107,7 +107,7 @@ func (b *backend) Profile() string {
 // server, and the ids of the steps logged so far; with Assignment.After these make
 // it possible to ask the agent, after a crash, which steps it did that were
 // never logged.
-func (b *backend) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
+func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	d := newDrive(ctx, b, t)
 	return func(yield func(mapping.Event, error) bool) {
 		d.yield = yield

@@ -29,7 +29,7 @@ func failed(t *testing.T, b adapter.Backend, files *adaptertest.Files) (adapter.
 func compare(t *testing.T, ctx context.Context, b adapter.Backend, task adapter.Assignment) (update mapping.Event, changed bool) {
 	t.Helper()
 	var err error
-	update, changed, err = b.(adapter.FileComparer).CompareFiles(ctx, task)
+	update, changed, err = b.(adapter.FileComparer).CompareFiles(ctx, &task)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type drive struct {
 	broke    error        // what became of the call whose result is looked for
 }
 
-func newDrive(ctx context.Context, b *backend, t adapter.Assignment) *drive {
+func newDrive(ctx context.Context, b *backend, t *adapter.Assignment) *drive {
 	j := &job{backend: b, ctx: ctx, assigned: t}
 	d := &drive{job: j}
 	d.inquiry = inquiry{job: j, past: &d.past}

@@ -21,7 +21,7 @@ var errUnwanted = errors.New("yield said false")
 type job struct {
 	*backend
 	ctx      context.Context
-	assigned adapter.Assignment
+	assigned *adapter.Assignment
 	yield    func(mapping.Event, error) bool
 
 	site   site

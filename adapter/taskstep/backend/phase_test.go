@@ -142,7 +142,8 @@ func TestPhases(t *testing.T) {
 func TestPhasesOutOfOrder(t *testing.T) {
 	t.Parallel()
 	b := backendOf(t, adaptertest.NewStepAgent(adaptertest.Plain)).(*backend)
-	d := newDrive(t.Context(), b, adaptertest.NewTask(nil))
+	task := adaptertest.NewTask(nil)
+	d := newDrive(t.Context(), b, &task)
 	d.yield = func(mapping.Event, error) bool { return true }
 	err := d.move(stepping)
 	if mapping.Classify(err).Class != mapping.Internal || d.phase != recalling {

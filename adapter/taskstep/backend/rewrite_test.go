@@ -151,7 +151,8 @@ func TestUploadThatTheAgentWasNotGiven(t *testing.T) {
 	newer := adaptertest.NewFiles(map[string]string{"in.txt": "newer"})
 	list, _ := newer.List(t.Context())
 	tr.load(list, 0)
-	d := &downloads{job: &job{assigned: adaptertest.NewTask(newer), site: site{kind: kind(agent.Kind)}}, files: tr}
+	task := adaptertest.NewTask(newer)
+	d := &downloads{job: &job{assigned: &task, site: site{kind: kind(agent.Kind)}}, files: tr}
 	byClient := false
 	if _, ok := d.wants("in.txt", &entries{listed: &remoteArtifact{ID: "1", Name: "in.txt", ByAgent: &byClient, Listed: true}}, true); ok {
 		t.Error("the agent's older bytes would be taken for a newer version")

@@ -245,7 +245,7 @@ func TestRealCancel(t *testing.T) {
 	defer stop(nil)
 	var tr adaptertest.Trace
 	task := say("6000")
-	for ev, err := range b.Run(mine, task) {
+	for ev, err := range b.Run(mine, &task) {
 		if tr.Err = err; err != nil {
 			break
 		}

@@ -37,12 +37,12 @@ func (a *Agent) Does(run func(ctx context.Context, t adapter.Assignment, yield Y
 }
 
 // Run does what the test says.
-func (a *Agent) Run(ctx context.Context, t adapter.Assignment) iter.Seq2[mapping.Event, error] {
+func (a *Agent) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	a.Calls.Add(1)
 	a.mu.Lock()
 	run := a.run
 	a.mu.Unlock()
-	return func(yield func(mapping.Event, error) bool) { run(ctx, t, yield) }
+	return func(yield func(mapping.Event, error) bool) { run(ctx, *t, yield) }
 }
 
 // Linked says what the agent calls its thread or task.

@@ -48,7 +48,9 @@ func (p *played) Probe(ctx context.Context) error {
 
 func (p *played) Profile() string { return p.profile }
 
-func (p *played) Run(context.Context, adapter.Assignment) iter.Seq2[mapping.Event, error] { return nil }
+func (p *played) Run(context.Context, *adapter.Assignment) iter.Seq2[mapping.Event, error] {
+	return nil
+}
 
 // site shows pages of agents; change may be nil.
 func site(t *testing.T, agents map[string]*played, change func(*Options, *config.Config)) map[string]http.Handler {
