@@ -182,7 +182,7 @@ type Backend interface {
 	// ends, telling the agent so where it can, and at once when yield says
 	// false. No goroutine outlives it. Given t.After, nothing already logged
 	// is asked for twice. What must not happen twice is sent under the permit of
-	// ctx (see Permitted).
+	// ctx (see WithPermit).
 	//
 	// yield returns when the event is queued, not when it is durable; a failed
 	// append ends the next yield.

@@ -11,8 +11,10 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// exchanger is a transport that writes once what may change something, and counts every
-// exchange when its answer ends: it was read to its end, broke, or was closed.
+// exchanger is a transport that writes once what may change something, under the permit of
+// the request's context (adapter.WithPermit), and counts every exchange when its answer ends:
+// it was read to its end, broke, or was closed. What is refused is not sent, and the error is
+// the permit's.
 type exchanger struct {
 	meter adapter.Meter // may be nil
 	agent string
@@ -20,10 +22,14 @@ type exchanger struct {
 }
 
 func (x *exchanger) RoundTrip(req *http.Request) (*http.Response, error) {
+	may, err := permitFor(req)
+	if err != nil {
+		return nil, err
+	}
 	ctx, done := context.WithCancelCause(req.Context())
 	e := &exchange{x: x, ctx: req.Context(), done: done, begun: time.Now()}
 	e.operation, _ = ctx.Value(operationKey{}).(string)
-	o := &once{refuse: done, may: !changes(req)}
+	o := &once{refuse: done, changes: changes(req), permit: may}
 	res, err := x.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, o.hooks())))
 	if err != nil {
 		if !o.connected() {
@@ -35,6 +41,20 @@ func (x *exchanger) RoundTrip(req *http.Request) (*http.Response, error) {
 	e.answer, e.outcome, e.status = res.Body, outcomeOf(res.StatusCode), res.StatusCode
 	res.Body = e
 	return res, nil
+}
+
+// permitFor asks for the permit of a request before a connection is looked for. It is nil where
+// there is none to ask for again.
+func permitFor(req *http.Request) (adapter.Permit, error) {
+	may := adapter.PermitOf(req.Context())
+	if may == nil || !changes(req) {
+		return nil, nil
+	}
+	err := may()
+	if err != nil && req.Body != nil {
+		_ = req.Body.Close()
+	}
+	return may, err
 }
 
 // CloseIdleConnections is as of http.Client.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+
+	"github.com/apbridge/apbridge/adapter"
 )
 
 // errTwice ends a call that net/http was about to write a second time.
@@ -15,10 +17,12 @@ var errTwice = errors.New("the connection broke, and the call is not sent again:
 // once sees to it that a call which may change something is written once. net/http
 // repeats calls on another connection: rightly where nothing was written to the first,
 // which the agent may have closed long ago, but also a POST with an Idempotency-Key, and
-// over HTTP/2 whatever a server broke off with certain errors. For one call.
+// over HTTP/2 whatever a server broke off with certain errors. It asks for the permit of the
+// call, too, when the connection is there, for which it may have waited a while. For one call.
 type once struct {
-	refuse context.CancelCauseFunc // ends the call's context
-	may    bool                    // the call changes nothing
+	refuse  context.CancelCauseFunc // ends the call's context
+	changes bool                    // the call may change something
+	permit  adapter.Permit          // nil: it needs none
 
 	mu     sync.Mutex
 	had    bool  // a connection
@@ -36,8 +40,8 @@ func (o *once) gotConn(got httptrace.GotConnInfo) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	shared := isHTTP2(got)
-	if o.had && !o.may && o.sent() {
-		if o.refuse(errTwice); !shared {
+	if o.mustNot() {
+		if o.had = true; !shared {
 			_ = got.Conn.Close() // the call is written next, whatever became of its context
 		}
 		return
@@ -46,6 +50,16 @@ func (o *once) gotConn(got httptrace.GotConnInfo) {
 	if o.used != nil {
 		o.before = o.used.written.Load()
 	}
+}
+
+// mustNot reports whether the call must not be written to a connection that it was given,
+// and ends it then. HTTP/2 looks at the context before it writes a request.
+func (o *once) mustNot() bool {
+	if o.had && o.changes && o.sent() {
+		o.refuse(errTwice)
+		return true
+	}
+	return o.permit != nil && o.permit() != nil
 }
 
 func (o *once) wroteHeaders() {

@@ -20,7 +20,7 @@ const (
 
 // newTransport makes the calls of one agent, over HTTP/2 where the agent speaks it, by the
 // proxy that the environment names. A connection that is unused for idle is closed. A call
-// that may change something is asked for its permit (adapter.Permitted) and is written
+// that may change something needs its permit (adapter.WithPermit) and is written
 // once: only GET and HEAD are sent again when an older connection breaks. Every call is
 // counted, and kept where its context asks for that. How long an answer may take is for the context
 // of the call.
@@ -53,7 +53,7 @@ func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 		next = up.Through(next)
 	}
 	kept := &keeper{secrets: secretsOf(up, up.Config.URL), next: next}
-	return adapter.Permitted(&exchanger{meter: up.Meter, agent: up.Name, next: kept})
+	return &exchanger{meter: up.Meter, agent: up.Name, next: kept}
 }
 
 // conn is a connection that counts what was written to it.

@@ -119,7 +119,7 @@ func (e peers) beat(ctx context.Context) {
 
 // stillHolds ends the execution when the lease is over. It is asked before every piece
 // of an agent's answer is taken and right before every call of the agent that must not
-// be made twice (adapter.Permitted): a process that was stopped for a while must not go
+// be made twice (adapter.WithPermit): a process that was stopped for a while must not go
 // on with what it then finds in its buffers.
 func (x *execution) stillHolds() error {
 	if x.e.lease.holds() {

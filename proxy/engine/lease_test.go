@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -23,6 +24,16 @@ func unbeaten(t *testing.T, s *script) *bench {
 	return open(t, filepath.Join(t.TempDir(), "bridge.db"), s)
 }
 
+// poster changes something at an agent, as a backend does.
+func poster(t *testing.T, url string) func(context.Context) error {
+	client := upstream.New(adapter.Upstream{Name: "a"}, upstream.Options{Root: url})
+	t.Cleanup(client.CloseIdle)
+	return func(ctx context.Context) error {
+		_, err := client.Once(ctx, upstream.Call{Method: http.MethodPost})
+		return err
+	}
+}
+
 // TestC2NothingIsSentAfterTheLease: the machine is suspended, or the process stopped,
 // when a step is committed and the next one not yet asked for. Another process may be at
 // it by now: nothing is sent, and the run is left as it is.
@@ -31,18 +42,7 @@ func TestC2NothingIsSentAfterTheLease(t *testing.T) {
 	var posts atomic.Int64
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	t.Cleanup(agent.Close)
-	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
-	post := func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, agent.URL, nil)
-		if err != nil {
-			return err
-		}
-		res, err := client.Do(req)
-		if err == nil {
-			res.Body.Close()
-		}
-		return err
-	}
+	post := poster(t, agent.URL)
 	s := &script{opaque: true}
 	b := unbeaten(t, s)
 	b.Lease(time.Minute)
@@ -81,18 +81,7 @@ func TestC2NothingIsSentUnderALaterLease(t *testing.T) {
 	var posts atomic.Int64
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	t.Cleanup(agent.Close)
-	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
-	post := func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, agent.URL, nil)
-		if err != nil {
-			return err
-		}
-		res, err := client.Do(req)
-		if err == nil {
-			res.Body.Close()
-		}
-		return err
-	}
+	post := poster(t, agent.URL)
 	b := unbeaten(t, &script{opaque: true, run: twoSteps})
 	b.Lease(time.Minute)
 	ctx, stop := b.UnderLease(t.Context())
@@ -180,22 +169,14 @@ func TestCallsOfNoRunEndWithTheLease(t *testing.T) {
 	var posts atomic.Int64
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	t.Cleanup(agent.Close)
-	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
+	post := poster(t, agent.URL)
 	b := unbeaten(t, &script{opaque: true})
 	b.Lease(time.Minute)
 	under, end := b.UnderLease(t.Context())
 	defer end()
 	tell := func() error {
 		// The context itself may have ended; the permit alone must do.
-		req, err := http.NewRequestWithContext(context.WithoutCancel(under), http.MethodPost, agent.URL, nil)
-		if err != nil {
-			return err
-		}
-		res, err := client.Do(req)
-		if err == nil {
-			res.Body.Close()
-		}
-		return err
+		return post(context.WithoutCancel(under))
 	}
 	if err := tell(); err != nil || posts.Load() != 1 {
 		t.Fatalf("under the lease: %v, %d calls arrived", err, posts.Load())

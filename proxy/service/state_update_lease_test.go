@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
@@ -23,21 +24,15 @@ func TestC2StateUpdateIsNotSentAfterTheLease(t *testing.T) {
 	var posts atomic.Int64
 	agent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	t.Cleanup(agent.Close)
-	client := &http.Client{Transport: adapter.Permitted(&http.Transport{DisableKeepAlives: true})}
+	client := upstream.New(adapter.Upstream{Name: "a"}, upstream.Options{Root: agent.URL})
+	t.Cleanup(client.CloseIdle)
 	k := &keeper{asked: func(ctx context.Context) error {
 		storetest.Exec(t, b.Path, `UPDATE processes SET until_us = 0`)
 		select {
 		case <-ctx.Done(): // at the next beat
 		case <-time.After(time.Minute):
 		}
-		req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodPost, agent.URL, nil)
-		if err != nil {
-			return err
-		}
-		res, err := client.Do(req)
-		if err == nil {
-			res.Body.Close()
-		}
+		_, err := client.Once(context.WithoutCancel(ctx), upstream.Call{Method: http.MethodPost})
 		return err
 	}}
 	thread := b.keeps(t, k)

@@ -1,4 +1,4 @@
-package adapter_test
+package upstream_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
 var errOver = errors.New("the lease is over")
@@ -54,7 +55,7 @@ func TestC2NothingIsSentWithoutAPermit(t *testing.T) {
 				srv.Start()
 			}
 			t.Cleanup(srv.Close)
-			client := &http.Client{Transport: adapter.Permitted(srv.Client().Transport)}
+			client := &http.Client{Transport: upstream.Exchanging(srv.Client().Transport)}
 			t.Cleanup(client.CloseIdleConnections)
 			for _, body := range []string{"", `{"input":"hi"}`} {
 				for _, warm := range []bool{false, true} {
