@@ -33,10 +33,10 @@ func (p *Pieces) Literal(s string) *Pieces { return p.Raw([]byte(s)) }
 // Text adds s as a JSON string, which is quoted while it is read.
 func (p *Pieces) Text(s string) *Pieces {
 	p.list, p.size = append(p.list, piece{text: s, quoted: true}), p.size+2
-	var room [2 * quotedAtOnce]byte
+	room := make([]byte, 0, 2*min(len(s), quotedAtOnce))
 	for s != "" {
 		var b []byte
-		b, s = quoteSome(room[:0], s)
+		b, s = quoteSome(room, s)
 		p.size += int64(len(b))
 	}
 	return p
