@@ -50,7 +50,7 @@ func IsYes(text string) bool {
 //
 // The error, of class Invalid, names the pending ids: the answer names none of them, or not
 // one where several are open.
-func ParseAnswer(o mapping.RunOptions) (Answer, error) {
+func ParseAnswer(o *mapping.RunOptions) (Answer, error) {
 	value, err := answerByID(o.Resume, o.Asked, looksLikeID)
 	if err != nil {
 		return Answer{}, err
@@ -71,7 +71,7 @@ func ParseAnswer(o mapping.RunOptions) (Answer, error) {
 }
 
 // answered is the request that an answer decides on; the zero request where it is not known.
-func answered(o mapping.RunOptions) (request, error) {
+func answered(o *mapping.RunOptions) (request, error) {
 	open := o.Asked
 	if len(open) > 1 {
 		if open = Named(o.Resume, open); len(open) != 1 {

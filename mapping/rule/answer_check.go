@@ -10,7 +10,7 @@ import (
 // CheckStepAnswer refuses, with an error of class Invalid that names the pending ids, what a
 // question of a task/step agent cannot be answered by: nothing at all, since null and "" are
 // no consent, several answers to one question, and decisions that the question does not allow.
-func CheckStepAnswer(o mapping.RunOptions) error {
+func CheckStepAnswer(o *mapping.RunOptions) error {
 	a, err := ParseAnswer(o)
 	if err != nil || o.Guessed != "" && a.Continue { // for a client that says nothing at all, and the agent is told nothing
 		return err

@@ -13,7 +13,7 @@ import (
 // a graph asked for (response_schema): LangGraph gives such a schema to its clients and takes
 // any answer, on which the graph then fails. What is answered for a client that says nothing
 // is the graph's to judge.
-func CheckSchemas(o mapping.RunOptions) error {
+func CheckSchemas(o *mapping.RunOptions) error {
 	if o.Guessed != "" {
 		return nil
 	}
@@ -30,7 +30,7 @@ func CheckSchemas(o mapping.RunOptions) error {
 }
 
 // answerTo is what an answer says to one of the questions.
-func answerTo(q mapping.Interrupt, o mapping.RunOptions) (json.RawMessage, bool) {
+func answerTo(q mapping.Interrupt, o *mapping.RunOptions) (json.RawMessage, bool) {
 	if len(Named(o.Resume, o.Asked)) == 0 {
 		return o.Resume, len(o.Asked) == 1
 	}

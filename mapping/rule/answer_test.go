@@ -120,17 +120,17 @@ func TestParseAnswer(t *testing.T) {
 		}},
 	} {
 		for in, want := range c.answers {
-			got, err := ParseAnswer(mapping.RunOptions{Resume: asRaw(in), Asked: []mapping.Interrupt{asked(firstID, mapping.ApprovalAsk, c.tool)}})
+			got, err := ParseAnswer(&mapping.RunOptions{Resume: asRaw(in), Asked: []mapping.Interrupt{asked(firstID, mapping.ApprovalAsk, c.tool)}})
 			if err != nil || got != want {
 				t.Errorf("%s: ParseAnswer(%s) = %+v, %v, want %+v", c.tool, in, got, err, want)
 			}
 		}
 	}
-	if _, err := ParseAnswer(mapping.RunOptions{Resume: asRaw(`{"a":`)}); mapping.Classify(err).Class != mapping.Invalid {
+	if _, err := ParseAnswer(&mapping.RunOptions{Resume: asRaw(`{"a":`)}); mapping.Classify(err).Class != mapping.Invalid {
 		t.Errorf("broken JSON: %v", err)
 	}
 	silent := mapping.RunOptions{Resume: asRaw(`[{"type":"response","args":"y"}]`), Guessed: "Which?", Asked: []mapping.Interrupt{asked(firstID, mapping.ApprovalAuto, askUser)}}
-	if a, err := ParseAnswer(silent); err != nil || !a.Continue || CheckStepAnswer(silent) != nil {
+	if a, err := ParseAnswer(&silent); err != nil || !a.Continue || CheckStepAnswer(&silent) != nil {
 		t.Errorf("a default answer that only says yes is %+v, %v, want a step without words", a, err)
 	}
 }
@@ -158,12 +158,12 @@ func TestCheckStepAnswer(t *testing.T) {
 			[]string{`"blue"`, `{"` + firstID + `":"a","` + secondID + `":"b"}`, `{"00000000000000000000000000000000":"x"}`, `{"` + firstID + `":"x","other":1}`}, secondID},
 	} {
 		for _, in := range c.taken {
-			if err := CheckStepAnswer(mapping.RunOptions{Resume: asRaw(in), Asked: c.open}); err != nil {
+			if err := CheckStepAnswer(&mapping.RunOptions{Resume: asRaw(in), Asked: c.open}); err != nil {
 				t.Errorf("%s is refused: %v", in, err)
 			}
 		}
 		for _, in := range c.refused {
-			e := mapping.Classify(CheckStepAnswer(mapping.RunOptions{Resume: asRaw(in), Asked: c.open}))
+			e := mapping.Classify(CheckStepAnswer(&mapping.RunOptions{Resume: asRaw(in), Asked: c.open}))
 			if e == nil || e.Class != mapping.Invalid || !strings.Contains(e.Message, firstID) || !strings.Contains(e.Message, c.says) || e.Detail == nil {
 				t.Errorf("%s: %v, want Invalid with the pending ids and %s", in, e, c.says)
 			}
@@ -191,12 +191,12 @@ func TestCheckSchemas(t *testing.T) {
 		{[]mapping.Interrupt{days, any}, `{"` + secondID + `":"x"}`, true},
 		{[]mapping.Interrupt{any}, `"x"`, true},
 	} {
-		err := CheckSchemas(mapping.RunOptions{Resume: asRaw(c.answer), Asked: c.open})
+		err := CheckSchemas(&mapping.RunOptions{Resume: asRaw(c.answer), Asked: c.open})
 		if e := mapping.Classify(err); (err == nil) != c.taken || err != nil && (e.Class != mapping.Invalid || !strings.Contains(e.Message, firstID)) {
 			t.Errorf("%s: %v, want taken %t", c.answer, err, c.taken)
 		}
 	}
-	if err := CheckSchemas(mapping.RunOptions{Resume: asRaw(`"y"`), Asked: []mapping.Interrupt{days}, Guessed: "How many?"}); err != nil {
+	if err := CheckSchemas(&mapping.RunOptions{Resume: asRaw(`"y"`), Asked: []mapping.Interrupt{days}, Guessed: "How many?"}); err != nil {
 		t.Errorf("what nobody said is refused: %v", err)
 	}
 	for _, c := range [][3]string{

@@ -111,7 +111,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // Words are what the input's last human message says: its text, or, without a word, the files in
 // it by their names. "": it says nothing.
-func (in Input) Words() string {
+func (in *Input) Words() string {
 	if strings.TrimSpace(in.Text) != "" {
 		return in.Text
 	}
@@ -122,9 +122,9 @@ func (in Input) Words() string {
 	return Say(request, func(a Attachment) string { return a.Name })
 }
 
-// HeldAttachments counts the files whose bytes the input's messages hold.
-func (in Input) HeldAttachments() (n int) {
-	for _, m := range in.Messages {
+// HeldAttachments counts the files whose bytes the messages hold.
+func HeldAttachments(messages []json.RawMessage) (n int) {
+	for _, m := range messages {
 		for _, a := range Attachments(m) {
 			if a.Held() {
 				n++
@@ -138,7 +138,7 @@ func (in Input) HeldAttachments() (n int) {
 // what they are said to be, with an *Error of class Invalid, or more than limit of them
 // (0: any number), with one of class TooLarge. It is for agents that are given files
 // beside the messages.
-func (in Input) CheckAttachments(limit int64) error {
+func (in *Input) CheckAttachments(limit int64) error {
 	for i, m := range in.Messages {
 		if err := checkAttachments(m, in.placeOf(i), limit); err != nil {
 			return err
@@ -154,9 +154,8 @@ func CheckAttachments(messages []json.RawMessage, limit int64) (held int, err er
 		if err := checkAttachments(m, place{"values.messages", -1}, limit); err != nil {
 			return 0, err
 		}
-		held += Input{Messages: []json.RawMessage{m}}.HeldAttachments()
 	}
-	return held, nil
+	return HeldAttachments(messages), nil
 }
 
 func checkAttachments(message json.RawMessage, at place, limit int64) error {
@@ -184,7 +183,7 @@ func (a Attachment) check(at place, limit int64) error {
 }
 
 // placeOf is where a message of the input stood in the request.
-func (in Input) placeOf(i int) place {
+func (in *Input) placeOf(i int) place {
 	own := len(in.Messages) - in.further
 	switch {
 	case i >= own:
@@ -199,7 +198,7 @@ func (in Input) placeOf(i int) place {
 // Untold reports what of the messages cannot be told to an agent that takes words and
 // files: files that are only linked to are told by their addresses, and parts that are
 // neither text nor a file, or a file that the patterns exclude (see Excluded), are left out.
-func (in Input) Untold(exclude []string) (links, parts bool) {
+func (in *Input) Untold(exclude []string) (links, parts bool) {
 	for _, m := range in.Messages {
 		calls := len(toolCalls(m)) > 0
 		eachPart(m, func(p part) {
@@ -214,7 +213,7 @@ func (in Input) Untold(exclude []string) (links, parts bool) {
 // Unsaid reports what stands beside the content of the messages that an agent which takes words and files is not
 // told: the names that people go by, and metadata (Agent Protocol, schema Message). The names of
 // what agents and tools said are those of nodes and of calls.
-func (in Input) Unsaid() (names, metadata bool) {
+func (in *Input) Unsaid() (names, metadata bool) {
 	for _, m := range in.Messages {
 		name, _ := rawjson.Text(rawjson.Get(m, "name"))
 		names = names || name != "" && messageKind(m) == typeHuman
@@ -231,7 +230,7 @@ func Say(message json.RawMessage, name func(Attachment) string) string {
 
 // SayInput is Say for a message of the state that the input was merged into. The request is
 // not read out of it again: its words may be long, and the input has them.
-func (in Input) SayInput(message json.RawMessage, name func(Attachment) string) string {
+func (in *Input) SayInput(message json.RawMessage, name func(Attachment) string) string {
 	if in.HasText && bytes.Equal(message, in.request()) {
 		return sayAs(in.Text, message, name)
 	}

@@ -40,7 +40,7 @@ func SaysFault(message json.RawMessage) bool {
 }
 
 // FaultOf is why a run failed, of a FaultUpdate; "" of any other event.
-func FaultOf(ev mapping.Event) string {
+func FaultOf(ev *mapping.Event) string {
 	if !isEndUpdate(ev) {
 		return ""
 	}

@@ -33,7 +33,7 @@ func TestStepUpdateNamesSkippedFiles(t *testing.T) {
 		if want := "[" + ai(mapping.StepID(someTask, 3), c.text, `{"apbridge":`+c.want+`}`) + "]"; c.text != `{"a":1}` && string(message) != want {
 			t.Errorf("%s: message %s\nwant %s", name, message, want)
 		}
-		if said, more := StepSaid(ev); compacted(said) != c.output || string(more) != c.want {
+		if said, more := StepSaid(&ev); compacted(said) != c.output || string(more) != c.want {
 			t.Errorf("%s: StepSaid gave %s, %s", name, said, more)
 		}
 		if list, _ := rawjson.Elements(message); SaysOnlySkipped(list[0]) != (c.text == "") {

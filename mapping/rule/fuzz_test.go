@@ -51,12 +51,12 @@ func FuzzReduce(f *testing.F) {
 			t.Errorf("Reduce gives %q, size %d", next.JSON(), next.Size())
 		}
 		if diff, next, err := fold.DiffTo(delta); err == nil {
-			got, err := fold.Apply(mapping.Event{Kind: mapping.KindState, Data: diff})
+			got, err := fold.Apply(&mapping.Event{Kind: mapping.KindState, Data: diff})
 			if err != nil || string(got.JSON()) != string(next.JSON()) {
 				t.Errorf("the diff %s gives %v, %v, want %s", diff, got, err, next.JSON())
 			}
 		}
-		if next, err := fold.Apply(mapping.Event{Kind: mapping.KindState, Data: delta}); err == nil && !json.Valid(next.JSON()) {
+		if next, err := fold.Apply(&mapping.Event{Kind: mapping.KindState, Data: delta}); err == nil && !json.Valid(next.JSON()) {
 			t.Errorf("the diff %q gives %q", delta, next.JSON())
 		}
 	})
@@ -70,10 +70,10 @@ func FuzzParseAnswer(f *testing.F) {
 	asked := request{Action: askUser, Args: askArgs("q"), Edit: true}.json()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		o := mapping.RunOptions{Resume: b, Asked: []mapping.Interrupt{{ID: "b0b513ed256784dcf1127144a9e81c61", Value: asked}}}
-		if err := CheckStepAnswer(o); err != nil && mapping.Classify(err).Class != mapping.Invalid {
+		if err := CheckStepAnswer(&o); err != nil && mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("%v is not Invalid", err)
 		}
-		a, err := ParseAnswer(o)
+		a, err := ParseAnswer(&o)
 		if err != nil && mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("%v is not Invalid", err)
 		}

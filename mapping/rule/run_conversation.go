@@ -13,7 +13,7 @@ import (
 // into the request, which is the last human message of the input (nil where it has none),
 // and all others that an opaque agent is told. What the input has behind the request is
 // told with those before it.
-func (in Input) PartConversation(merged []json.RawMessage) (earlier []json.RawMessage, request json.RawMessage) {
+func (in *Input) PartConversation(merged []json.RawMessage) (earlier []json.RawMessage, request json.RawMessage) {
 	id := state.IDOfMessage(in.request())
 	at := len(merged) - 1
 	for ; at >= 0 && (id == "" || state.IDOfMessage(merged[at]) != id); at-- {
@@ -29,7 +29,7 @@ func (in Input) PartConversation(merged []json.RawMessage) (earlier []json.RawMe
 }
 
 // New are the input's messages that a state does not have.
-func (in Input) New(before *state.Fold) []json.RawMessage {
+func (in *Input) New(before *state.Fold) []json.RawMessage {
 	has := before.HasMessage()
 	if has == nil {
 		return in.Messages
@@ -44,7 +44,7 @@ func (in Input) New(before *state.Fold) []json.RawMessage {
 }
 
 // request is the last human message of the input, nil for none.
-func (in Input) request() json.RawMessage {
+func (in *Input) request() json.RawMessage {
 	for _, m := range slices.Backward(in.Messages) {
 		if messageKind(m) == typeHuman {
 			return m

@@ -222,7 +222,7 @@ func inputText(input json.RawMessage) (string, error) {
 
 // Delta is the input as an update of the state of an opaque agent:
 // {messages, files}; never nil.
-func (in Input) Delta() json.RawMessage {
+func (in *Input) Delta() json.RawMessage {
 	if in.delta != nil && len(in.Files) == 0 {
 		return in.delta
 	}
@@ -245,7 +245,7 @@ func (in Input) Delta() json.RawMessage {
 // be artifacts: a name that CleanPath refuses, or content of no known shape.
 // It is for agents that have no state of their own; others know best what
 // their files are.
-func (in Input) CheckFiles() error {
+func (in *Input) CheckFiles() error {
 	for _, path := range sortedKeys(in.Files) {
 		if err := checkFile(path, in.Files[path], "the input"); err != nil {
 			return err

@@ -138,7 +138,7 @@ func (r commandResult) message(stepID, call string) json.RawMessage {
 
 // OpenCall is the id of the tool call that still waits for its result behind an event of a task,
 // given the one that did before the event; "" for none.
-func OpenCall(before string, ev mapping.Event) string {
+func OpenCall(before string, ev *mapping.Event) string {
 	if ev.Head.Step == nil {
 		return before
 	}

@@ -26,12 +26,12 @@ func FilesUpdate(runID string, files json.RawMessage, skipped []mapping.SkippedF
 }
 
 // isEndUpdate tells a FilesUpdate and a FaultUpdate from a step and from a graph's node.
-func isEndUpdate(ev mapping.Event) bool {
+func isEndUpdate(ev *mapping.Event) bool {
 	return ev.Kind == mapping.KindUpdate && ev.Head.Reduce && ev.Head.Step == nil
 }
 
 // skippedIn is the list of skipped files of a FilesUpdate, or nil.
-func skippedIn(ev mapping.Event) json.RawMessage {
+func skippedIn(ev *mapping.Event) json.RawMessage {
 	list, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
 	if len(list) == 0 {
 		return nil
@@ -42,10 +42,10 @@ func skippedIn(ev mapping.Event) json.RawMessage {
 // skippedAtEnd is skippedIn of what a run has told, its end included.
 func skippedAtEnd(told []*state.Entry) json.RawMessage {
 	for i := len(told) - 1; i >= 0 && i >= len(told)-3; i-- {
-		if !isEndUpdate(told[i].Event) {
+		if !isEndUpdate(&told[i].Event) {
 			continue
 		}
-		if skipped := skippedIn(told[i].Event); skipped != nil {
+		if skipped := skippedIn(&told[i].Event); skipped != nil {
 			return skipped
 		}
 	}

@@ -66,7 +66,7 @@ func (f *StepFolder) Fork() *StepFolder {
 // Step.Artifacts have nothing but their ID. The entry's folds may be nil where
 // the caller has none; texts that only the state holds are then missing.
 func (f *StepFolder) Add(e *state.Entry) []mapping.Step {
-	f.collect(e.Event)
+	f.collect(&e.Event)
 	switch e.Kind {
 	case mapping.KindStarted:
 		return f.start(e)
@@ -77,7 +77,7 @@ func (f *StepFolder) Add(e *state.Entry) []mapping.Step {
 	case mapping.KindEnd:
 		return f.end(e)
 	case mapping.KindState, mapping.KindChunk:
-		if provesMore(e.Event) {
+		if provesMore(&e.Event) {
 			return f.release(nil)
 		}
 	}
@@ -87,7 +87,7 @@ func (f *StepFolder) Add(e *state.Entry) []mapping.Step {
 // provesMore reports whether an event at the root says that a further node runs
 // or will run: a state with a next node, or a started task. A task chunk that
 // has a result, an error or a question is a task's end.
-func provesMore(ev mapping.Event) bool {
+func provesMore(ev *mapping.Event) bool {
 	if len(ev.Head.NS) > 0 {
 		return false
 	}
@@ -152,15 +152,15 @@ func (f *StepFolder) update(e *state.Entry) []mapping.Step {
 	switch {
 	case e.Head.Step != nil:
 		return f.agentStep(e)
-	case isEndUpdate(e.Event):
-		if skipped := skippedIn(e.Event); skipped != nil {
+	case isEndUpdate(&e.Event):
+		if skipped := skippedIn(&e.Event); skipped != nil {
 			f.run.skipped = skipped
 		}
 		return nil
 	case len(e.Head.NS) > 0 || e.Head.Node == "__start__":
 		return nil
 	}
-	update := readUpdate(e.Event)
+	update := readUpdate(&e.Event)
 	if update.empty() || f.mode == mapping.SteppingRun {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (f *StepFolder) update(e *state.Entry) []mapping.Step {
 func (f *StepFolder) agentStep(e *state.Entry) []mapping.Step {
 	asks := len(e.Head.Interrupts) > 0
 	f.run.asked = f.run.asked || asks
-	output, additional := agentOutput(e.Event)
+	output, additional := agentOutput(&e.Event)
 	if f.mode == mapping.SteppingRun && !asks {
 		f.run.additional = additional
 		return nil
@@ -290,7 +290,7 @@ func (f *StepFolder) release(s *mapping.Step) []mapping.Step {
 
 // collect notes the artifacts of an event: they belong to the held step when
 // they follow it, else to the one that comes.
-func (f *StepFolder) collect(ev mapping.Event) {
+func (f *StepFolder) collect(ev *mapping.Event) {
 	into := &f.run.artifacts
 	if f.held != nil && (ev.Kind == mapping.KindState || ev.Kind == mapping.KindChunk) {
 		into = &f.held.Artifacts

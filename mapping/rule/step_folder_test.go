@@ -28,7 +28,7 @@ func newScript(t *testing.T, mode mapping.Stepping) *script {
 func (s *script) add(ev mapping.Event) *script {
 	s.t.Helper()
 	ev.RunID = s.run
-	after, err := s.fold.Apply(ev)
+	after, err := s.fold.Apply(&ev)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -210,7 +210,8 @@ func TestFoldAgentSteps(t *testing.T) {
 		ev.Head.Artifacts = artifacts
 		return ev
 	}
-	s.add(mapping.Event{Kind: mapping.KindInput, Data: TextInput("go", someTask).Delta()})
+	in := TextInput("go", someTask)
+	s.add(mapping.Event{Kind: mapping.KindInput, Data: in.Delta()})
 	s.add(step(1, mapping.StepInfo{ID: "7", Name: "write it", Output: asRaw(`"one"`)}, mapping.ApprovalAuto, "a1", "a1")).
 		want("is_last is known", `1 write it "one" +a1`)
 	s.add(step(2, mapping.StepInfo{Output: asRaw(`{"a": 1}`), SaysLast: true}, mapping.ApprovalAuto)).want("object", `2 step "{\"a\":1}" last`)

@@ -17,7 +17,7 @@ type nodeUpdate struct {
 	raw    []json.RawMessage // where a delta is no object
 }
 
-func readUpdate(ev mapping.Event) nodeUpdate {
+func readUpdate(ev *mapping.Event) nodeUpdate {
 	var u nodeUpdate
 	for _, part := range NodeDeltas(ev.Head.Node, ev.Data) {
 		if part.Node != "__start__" {
@@ -122,7 +122,7 @@ func fileNames(files json.RawMessage) json.RawMessage {
 // agentOutput is the output of a task/step agent's step as a text, nil where
 // it gave none, and its additional output as an object that names the agent's
 // own step id.
-func agentOutput(ev mapping.Event) (*string, json.RawMessage) {
+func agentOutput(ev *mapping.Event) (*string, json.RawMessage) {
 	said, additional := StepSaid(ev)
 	var output *string
 	if !rawjson.IsNull(said) {

@@ -77,7 +77,7 @@ func stepMessages(id string, s *mapping.StepInfo) (list []json.RawMessage) {
 // StepSaid is the output of a task/step agent's step and its additional
 // output, as the agent gave them; nil for what it did not give. The additional
 // output names the files that were skipped, see SkippedFile.
-func StepSaid(ev mapping.Event) (output, additional json.RawMessage) {
+func StepSaid(ev *mapping.Event) (output, additional json.RawMessage) {
 	if ev.Head.Step == nil {
 		return nil, nil
 	}

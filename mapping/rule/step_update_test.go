@@ -50,7 +50,7 @@ func TestStepUpdate(t *testing.T) {
 		if ev.Kind != mapping.KindUpdate || !ev.Head.Reduce || ev.RunID != someRun || ev.Head.Interrupts != nil {
 			t.Errorf("%s: %+v", name, ev)
 		}
-		if said, more := StepSaid(ev); compacted(said) != compacted(given.Output) || compacted(more) != compacted(given.Additional) {
+		if said, more := StepSaid(&ev); compacted(said) != compacted(given.Output) || compacted(more) != compacted(given.Additional) {
 			t.Errorf("%s: StepSaid gave %s, %s", name, said, more)
 		}
 	}

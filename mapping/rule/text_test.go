@@ -28,8 +28,8 @@ func TestNamesAreText(t *testing.T) {
 	for what, err := range map[string]error{
 		"key":              CheckKey("a\x00"),
 		"label":            CheckNamespace([]string{"a", "\x00"}),
-		"file":             Input{Files: map[string]json.RawMessage{"a\x00": []byte(`"x"`)}}.CheckFiles(),
-		"mimeType":         Input{Files: map[string]json.RawMessage{"a": []byte(`{"content":"x","mimeType":"a\u0000"}`)}}.CheckFiles(),
+		"file":             (&Input{Files: map[string]json.RawMessage{"a\x00": []byte(`"x"`)}}).CheckFiles(),
+		"mimeType":         (&Input{Files: map[string]json.RawMessage{"a": []byte(`{"content":"x","mimeType":"a\u0000"}`)}}).CheckFiles(),
 		"memory":           second(MemoryWrites([]byte(`{"memory":[{"namespace":["a"],"key":"\u0000","value":{}}]}`))),
 		"a memory's label": second(MemoryWrites([]byte(`{"memory":[{"namespace":["\u0000"],"key":"k","value":{}}]}`))),
 	} {
@@ -37,7 +37,7 @@ func TestNamesAreText(t *testing.T) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
-	if err := (Input{Files: map[string]json.RawMessage{"a": []byte(`{"content":"x\u0000","mimeType":"text/plain"}`)}}).CheckFiles(); err != nil {
+	if err := (&Input{Files: map[string]json.RawMessage{"a": []byte(`{"content":"x\u0000","mimeType":"text/plain"}`)}}).CheckFiles(); err != nil {
 		t.Errorf("what is in a file: %v", err)
 	}
 	if _, err := MemoryWrites([]byte(`{"memory":[{"namespace":["a"],"key":"k","value":{"a":"\u0000"}}]}`)); err != nil {

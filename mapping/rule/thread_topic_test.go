@@ -116,7 +116,7 @@ func told(t *testing.T, from *state.Fold, runID string, events ...mapping.Event)
 	var list []*state.Entry
 	for _, ev := range events {
 		ev.RunID = runID
-		after, err := from.Apply(ev)
+		after, err := from.Apply(&ev)
 		if err != nil {
 			t.Fatal(err)
 		}

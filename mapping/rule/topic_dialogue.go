@@ -187,12 +187,12 @@ func (d *dialogue) answer(i int) (Interaction, bool) {
 	}
 	return Interaction{
 		ID: id, TopicID: d.TopicID, TaskID: r.TaskID, Role: RoleUser, CreatedAt: r.CreatedAt,
-		Input: ref(spokenAnswer(r.Options)), AdditionalInput: rawjson.Get(r.Kwargs, "additional_input"),
+		Input: ref(spokenAnswer(&r.Options)), AdditionalInput: rawjson.Get(r.Kwargs, "additional_input"),
 	}, true
 }
 
 // spokenAnswer is a resume value in words.
-func spokenAnswer(o mapping.RunOptions) string {
+func spokenAnswer(o *mapping.RunOptions) string {
 	if text, ok := rawjson.Text(o.Resume); ok {
 		return text
 	}

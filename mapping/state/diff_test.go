@@ -18,7 +18,7 @@ func TestDiffOfAKeyThatStandsThereTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := was.Apply(mapping.Event{Kind: mapping.KindState, Data: diff}); err != nil || string(got.JSON()) != string(next.JSON()) {
+	if got, err := was.Apply(&mapping.Event{Kind: mapping.KindState, Data: diff}); err != nil || string(got.JSON()) != string(next.JSON()) {
 		t.Errorf("%s gives %s, want %s: %v", diff, got.JSON(), next.JSON(), err)
 	}
 }

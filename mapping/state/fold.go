@@ -55,7 +55,7 @@ func NewFold(values json.RawMessage) (*Fold, error) {
 //
 // So the open question of a fold is the newest run's. What other runs of a thread wait
 // for stands with the thread (mapping.Thread.Interrupts).
-func (f *Fold) Apply(ev mapping.Event) (*Fold, error) {
+func (f *Fold) Apply(ev *mapping.Event) (*Fold, error) {
 	switch ev.Kind {
 	case mapping.KindStarted:
 		return f.ask(nil), nil
@@ -87,7 +87,7 @@ func (f *Fold) ApplyAll(events []mapping.Event) (*Fold, error) {
 			f, err = f.applyDiffs(events[:n])
 		} else {
 			n = 1
-			f, err = f.Apply(events[0])
+			f, err = f.Apply(&events[0])
 		}
 		if err != nil {
 			return nil, err
@@ -112,7 +112,7 @@ func (f *Fold) applyDiffs(events []mapping.Event) (*Fold, error) {
 	return e.fold(f.asks), nil
 }
 
-func (f *Fold) applyUpdate(ev mapping.Event) (*Fold, error) {
+func (f *Fold) applyUpdate(ev *mapping.Event) (*Fold, error) {
 	next := f
 	if ev.Head.Reduce {
 		var err error
@@ -126,7 +126,7 @@ func (f *Fold) applyUpdate(ev mapping.Event) (*Fold, error) {
 	return next, nil
 }
 
-func (f *Fold) applyState(ev mapping.Event) (*Fold, error) {
+func (f *Fold) applyState(ev *mapping.Event) (*Fold, error) {
 	if !ev.Head.Full {
 		return f.applyDiff(ev.Data)
 	}

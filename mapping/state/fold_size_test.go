@@ -72,12 +72,12 @@ func TestStatesOfManyMembers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		replayed, err := fold.Apply(mapping.Event{Kind: mapping.KindState, Data: diff})
+		replayed, err := fold.Apply(&mapping.Event{Kind: mapping.KindState, Data: diff})
 		if err != nil || string(next.JSON()) != state || string(replayed.JSON()) != state {
 			t.Fatalf("%.40s of %d bytes: %v; became %d bytes, replayed %d", state, len(state), err, len(next.JSON()), len(replayed.JSON()))
 		}
 		fresh := mustFold(t, state)
-		if again, err := fresh.Apply(mapping.Event{Kind: mapping.KindState, Data: json.RawMessage(`{"merge":{"o":{"set":{"new":1}}}}`)}); strings.HasPrefix(state, `{"o"`) && (err != nil || !strings.Contains(string(again.JSON()), `"new":1`)) {
+		if again, err := fresh.Apply(&mapping.Event{Kind: mapping.KindState, Data: json.RawMessage(`{"merge":{"o":{"set":{"new":1}}}}`)}); strings.HasPrefix(state, `{"o"`) && (err != nil || !strings.Contains(string(again.JSON()), `"new":1`)) {
 			t.Errorf("%.40s of %d bytes: a member more: %v", state, len(state), err)
 		}
 		var pieces strings.Builder

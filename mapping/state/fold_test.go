@@ -150,7 +150,7 @@ func TestApplyQuestions(t *testing.T) {
 		{"asking step", mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"x":3}`), Head: mapping.Head{Reduce: true, Interrupts: ask("d")}}, ask("d")},
 		{"cancelled", mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}}}, nil},
 	} {
-		next, err := f.Apply(c.ev)
+		next, err := f.Apply(&c.ev)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -162,7 +162,7 @@ func TestApplyQuestions(t *testing.T) {
 	if got := string(f.JSON()); got != `{"x":3}` {
 		t.Errorf("state = %s", got)
 	}
-	if next, err := f.Apply(mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"x":9}`)}); err != nil || next != f {
+	if next, err := f.Apply(&mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"x":9}`)}); err != nil || next != f {
 		t.Errorf("an update of an agent with a state of its own changed the fold: %s, %v", next.JSON(), err)
 	}
 }
@@ -194,7 +194,7 @@ func TestDiffTo(t *testing.T) {
 		if string(diff) != c.diff || string(next.JSON()) != c.state {
 			t.Errorf("%s: diff %s, state %s\nwant %s, %s", name, diff, next.JSON(), c.diff, c.state)
 		}
-		applied, err := mustFold(t, c.from).Apply(mapping.Event{Kind: mapping.KindState, Data: diff})
+		applied, err := mustFold(t, c.from).Apply(&mapping.Event{Kind: mapping.KindState, Data: diff})
 		if err != nil || string(applied.JSON()) != c.state || applied.Size() != len(c.state) {
 			t.Errorf("%s: applied: %s (size %d), %v", name, applied.JSON(), applied.Size(), err)
 		}
@@ -218,7 +218,7 @@ func TestApplyBadDiff(t *testing.T) {
 	for _, diff := range []string{`[]`, `{"del":1}`, `{"del":[1]}`, `{"set":[]}`, `{"list":{"m":{"keep":2}}}`,
 		`{"list":{"m":{"keep":-1}}}`, `{"list":{"o":{"keep":0}}}`, `{"list":{"m":{}}}`, `{"list":{"m":{"keep":0,"add":1}}}`,
 		`{"merge":{"m":{}}}`, `{"merge":{"x":{"set":{}}}}`, `{"merge":{"o":{"del":"a"}}}`} {
-		if _, err := f.Apply(mapping.Event{Kind: mapping.KindState, Data: raw(diff)}); mapping.Classify(err).Class != mapping.Internal {
+		if _, err := f.Apply(&mapping.Event{Kind: mapping.KindState, Data: raw(diff)}); mapping.Classify(err).Class != mapping.Internal {
 			t.Errorf("Apply(%s) = %v, want an error of class internal", diff, err)
 		}
 	}
@@ -250,11 +250,11 @@ func TestFoldReads(t *testing.T) {
 	if f.Messages() != nil || f.Interrupts() != nil {
 		t.Errorf("messages %v, interrupts %v", f.Messages(), f.Interrupts())
 	}
-	full, err := f.Apply(mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: raw(`{"l":[1,2,3]}`)})
+	full, err := f.Apply(&mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: raw(`{"l":[1,2,3]}`)})
 	if err != nil || string(full.JSON()) != `{"l":[1,2,3]}` {
 		t.Errorf("a full state: %s, %v", full.JSON(), err)
 	}
-	if _, err := f.Apply(mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: raw(`[]`)}); mapping.Classify(err).Class != mapping.Invalid {
+	if _, err := f.Apply(&mapping.Event{Kind: mapping.KindState, Head: mapping.Head{Full: true}, Data: raw(`[]`)}); mapping.Classify(err).Class != mapping.Invalid {
 		t.Errorf("a list as full state: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ func TestDiffRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if replayed, err = replayed.Apply(mapping.Event{Kind: mapping.KindState, Data: diff}); err != nil {
+			if replayed, err = replayed.Apply(&mapping.Event{Kind: mapping.KindState, Data: diff}); err != nil {
 				t.Fatalf("%s on %s: %v", diff, live.JSON(), err)
 			}
 			if string(replayed.JSON()) != string(next.JSON()) || replayed.Size() != len(next.JSON()) || next.Size() != len(next.JSON()) {
@@ -97,7 +97,7 @@ func TestApplyAll(t *testing.T) {
 			} else if ev.Data, _, err = live.DiffTo(states().Draw(t, "full")); err != nil {
 				t.Fatal(err)
 			}
-			if live, err = live.Apply(ev); err != nil {
+			if live, err = live.Apply(&ev); err != nil {
 				t.Fatal(err)
 			}
 			events = append(events, ev)

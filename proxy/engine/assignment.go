@@ -18,12 +18,12 @@ type assignment struct{ *execution }
 
 // build is everything the backend gets for the run.
 func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (*adapter.Assignment, error) {
-	in, err := inputOnce(x.run, x.input)
+	in, err := inputOnce(&x.run, x.input)
 	if err != nil {
 		return nil, err
 	}
 	x.input = nil // it may be large; a further attempt reads it again
-	files := &runFiles{x: x.execution, limit: int64(x.e.Config().Limits.Artifact), none: x.alone && len(in.Files)+in.HeldAttachments() == 0}
+	files := &runFiles{x: x.execution, limit: int64(x.e.Config().Limits.Artifact), none: x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
 	t := &adapter.Assignment{
 		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
 		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
@@ -110,7 +110,7 @@ func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []ma
 	if x.alone || x.first(logged) || afresh {
 		return mapping.Link{}, nil // there is none, or what a failed attempt left is not trusted
 	}
-	l, err := x.e.linkOf(ctx, x.run, traits.Opaque)
+	l, err := x.e.linkOf(ctx, &x.run, traits.Opaque)
 	if err == nil {
 		l.RemoteRun = ""
 	}
@@ -159,7 +159,7 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 	if err != nil {
 		return err
 	}
-	said, err := x.conversation(ctx, t.Input)
+	said, err := x.conversation(ctx, &t.Input)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 func (x assignment) recalled(ctx context.Context, words string) (memory Recalled, err error) {
 	if read := x.memory; read != nil {
 		memory, x.memory = *read, nil
-	} else if memory, err = x.e.Recall(ctx, x.agent, x.run, x.thread.Metadata, words); err != nil {
+	} else if memory, err = x.e.Recall(ctx, x.agent, &x.run, x.thread.Metadata, words); err != nil {
 		return memory, err
 	}
 	x.told = memory.names()
@@ -201,7 +201,7 @@ func (x assignment) brief(t *adapter.Assignment, said conversation, memory Recal
 	if t.Link.Topic != "" { // the agent's topic has what stands before the input
 		t.Retelling, t.Prompt = t.Prompt, said.prompt(x.telling(mode, said.fresh, memory))
 	}
-	t.Additional, err = x.additional(t.Input, extra, access)
+	t.Additional, err = x.additional(&t.Input, extra, access)
 	return err
 }
 
@@ -222,11 +222,11 @@ func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
 // answer is what the run was resumed with. The words of a message name its files and begin with
 // what was sent beside it, as those of a new task do.
 func (x assignment) answer(ctx context.Context, t *adapter.Assignment) (rule.Answer, error) {
-	a, err := rule.ParseAnswer(x.run.Options)
+	a, err := rule.ParseAnswer(&x.run.Options)
 	if err != nil || !x.run.Options.ByMessage || a.Continue {
 		return a, err
 	}
-	said, err := x.conversation(ctx, t.Input)
+	said, err := x.conversation(ctx, &t.Input)
 	if err != nil || said.request == nil {
 		return a, err
 	}
@@ -245,7 +245,7 @@ func (x *execution) stepsDone(ctx context.Context) (past done, err error) {
 	err = x.e.eachOfTask(ctx, x.run.TaskID, func(ev mapping.Event) error {
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
 			past.steps++
-			past.given, past.call = max(past.given, ev.Head.Uploaded), rule.OpenCall(past.call, ev)
+			past.given, past.call = max(past.given, ev.Head.Uploaded), rule.OpenCall(past.call, &ev)
 		}
 		return nil
 	})
@@ -256,7 +256,7 @@ func (x *execution) stepsDone(ctx context.Context) (past done, err error) {
 // of a v1 task sent, the rest of an input object, what is told of memory, and
 // our own mark, by which a task is found again whose creation was never
 // answered.
-func (x assignment) additional(in rule.Input, told map[string]any, access *storeAccess) (rawjson.Pieces, error) {
+func (x assignment) additional(in *rule.Input, told map[string]any, access *storeAccess) (rawjson.Pieces, error) {
 	var set []rawjson.Member
 	if in.Other != nil {
 		set = append(set, rawjson.Member{Name: "input", Value: in.Other})

@@ -129,7 +129,7 @@ func (a *attached) newFiles(messages []json.RawMessage) (list []rule.File, err e
 
 // attach has the input's event bring the files in its messages. Those
 // that the state has already are left alone, whatever has become of their files.
-func (x *execution) attach(ctx context.Context, ev mapping.Event) (err error) {
+func (x *execution) attach(ctx context.Context, ev *mapping.Event) (err error) {
 	if !holdsFiles(ev.Data) {
 		return nil
 	}

@@ -145,14 +145,14 @@ func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
 	if !o.New.Claim {
 		return nil
 	}
-	o.New.Events = []mapping.Event{startedEvent(*r)}
+	o.New.Events = []mapping.Event{startedEvent(r)}
 	traits, known := agent.Known()
 	if !known || !traits.Opaque {
 		return nil
 	}
-	ev, ok, err := inputEvent(*r, o.Input)
+	ev, ok, err := inputEvent(r, o.Input)
 	if ok && !bytes.Contains(ev.Data, filesKey) && !holdsFiles(ev.Data) { // files are written by the execution
-		o.New.Events, o.New.Root = append(o.New.Events, ev), rootEvent(*r)
+		o.New.Events, o.New.Root = append(o.New.Events, ev), rootEvent(r)
 	}
 	return err
 }
@@ -202,13 +202,13 @@ func taskOf(o *StartRequest) mapping.Task {
 	return mapping.Task{ID: o.New.Run.TaskID, ThreadID: o.New.Run.ThreadID, Agent: o.New.Run.Agent}
 }
 
-func startedEvent(r mapping.Run) mapping.Event {
+func startedEvent(r *mapping.Run) mapping.Event {
 	return mapping.Event{RunID: r.ID, Kind: mapping.KindStarted, At: r.CreatedAt, Head: mapping.Head{Attempt: max(1, r.Attempt)}}
 }
 
 // rootEvent is the empty state before a thread's first input: where clients fork to have its
 // first message said anew.
-func rootEvent(r mapping.Run) *mapping.Event {
+func rootEvent(r *mapping.Run) *mapping.Event {
 	return &mapping.Event{
 		RunID: r.ID, Kind: mapping.KindState, At: r.CreatedAt,
 		Head: mapping.Head{Name: "checkpoints", Checkpoint: newCheckpoint(r, "input", -1, []string{"__start__"}, r.CreatedAt)},
@@ -217,7 +217,7 @@ func rootEvent(r mapping.Run) *mapping.Event {
 
 // inputEvent is what a run's input, or an answer in words, does to the state of
 // an opaque agent's thread; ok is false when there is none.
-func inputEvent(r mapping.Run, in *rule.Input) (ev mapping.Event, ok bool, err error) {
+func inputEvent(r *mapping.Run, in *rule.Input) (ev mapping.Event, ok bool, err error) {
 	delta, err := inputDelta(r, in)
 	if err != nil || delta == nil {
 		return mapping.Event{}, false, err
@@ -228,9 +228,9 @@ func inputEvent(r mapping.Run, in *rule.Input) (ev mapping.Event, ok bool, err e
 	}, true, nil
 }
 
-func inputDelta(r mapping.Run, read *rule.Input) (json.RawMessage, error) {
+func inputDelta(r *mapping.Run, read *rule.Input) (json.RawMessage, error) {
 	if r.Options.Resuming && !r.Options.ByMessage {
-		answer, err := rule.ParseAnswer(r.Options)
+		answer, err := rule.ParseAnswer(&r.Options)
 		if err != nil {
 			return nil, err
 		}
@@ -243,6 +243,6 @@ func inputDelta(r mapping.Run, read *rule.Input) (json.RawMessage, error) {
 	return in.Delta(), nil
 }
 
-func newCheckpoint(r mapping.Run, source string, step int, next []string, at time.Time) *mapping.Checkpoint {
+func newCheckpoint(r *mapping.Run, source string, step int, next []string, at time.Time) *mapping.Checkpoint {
 	return &mapping.Checkpoint{ID: mapping.NewID(), Source: source, Step: step, Next: next, RunID: r.ID, CreatedAt: at}
 }

@@ -90,7 +90,7 @@ func (c *canceller) endInactive(ctx context.Context, r mapping.Run, how Cancella
 	out := how.outcome()
 	now := time.Now()
 	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
-	_, err := c.e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endOf(r, out, now, nil))
+	_, err := c.e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endOf(&r, out, now, nil))
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (c *canceller) endInactive(ctx context.Context, r mapping.Run, how Cancella
 	c.e.log.WakeThread(r.ThreadID)
 	c.e.dispatch.ring()
 	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
-		c.tellAgent(c.e.agent(r.Agent), r)
+		c.tellAgent(c.e.agent(r.Agent), &r)
 	}
 	return nil
 }

@@ -19,12 +19,12 @@ type conversation struct {
 }
 
 // conversation is that of the run: the state it began with, its input merged into it by id.
-func (x assignment) conversation(ctx context.Context, in rule.Input) (conversation, error) {
+func (x assignment) conversation(ctx context.Context, in *rule.Input) (conversation, error) {
 	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
 	if err != nil {
 		return conversation{}, err
 	}
-	c := conversation{in: in, files: x.attached(ctx, x.rec.fold)}
+	c := conversation{in: *in, files: x.attached(ctx, x.rec.fold)}
 	merged, err := withInput(base, in)
 	if err != nil {
 		return c, err
@@ -35,7 +35,7 @@ func (x assignment) conversation(ctx context.Context, in rule.Input) (conversati
 }
 
 // withInput are the messages of a state with those of an input merged into them.
-func withInput(base *state.Fold, in rule.Input) ([]json.RawMessage, error) {
+func withInput(base *state.Fold, in *rule.Input) ([]json.RawMessage, error) {
 	if len(base.Messages()) == 0 && !slices.ContainsFunc(in.Messages, state.Removes) {
 		return in.Messages, nil
 	}

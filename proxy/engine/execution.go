@@ -197,9 +197,9 @@ func (x *execution) logStart(logged []mapping.Event) error {
 	if has(logged, mapping.KindStarted) {
 		return nil
 	}
-	ev := startedEvent(x.run)
+	ev := startedEvent(&x.run)
 	ev.At = x.now()
-	return x.rec.add(ev)
+	return x.rec.add(&ev)
 }
 
 // logInput logs the input of a run that was not claimed at its creation.
@@ -207,18 +207,18 @@ func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits
 	if !traits.Opaque || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
 		return nil
 	}
-	ev, ok, err := inputEvent(x.run, x.input)
+	ev, ok, err := inputEvent(&x.run, x.input)
 	if err != nil || !ok {
 		return err
 	}
-	if err := x.attach(ctx, ev); err != nil {
+	if err := x.attach(ctx, &ev); err != nil {
 		return err
 	}
 	if x.run.Base == "" && !has(logged, mapping.KindState) {
-		err = x.rec.add(*rootEvent(x.run))
+		err = x.rec.add(rootEvent(&x.run))
 	}
 	if err == nil {
-		err = x.rec.add(ev)
+		err = x.rec.add(&ev)
 	}
 	if err != nil {
 		return err
@@ -244,16 +244,16 @@ func (x *execution) consume(ctx context.Context, events iter.Seq2[mapping.Event,
 			return nil, err
 		}
 		if ev.Kind == mapping.KindEnd {
-			x.rec.agree(ev)
+			x.rec.agree(&ev)
 			return ev.Head.Outcome, nil
 		}
 		x.token.hideIn(&ev)
 		x.noteTold(&ev)
 		failpoint.Hit(failpoint.EventTaken)
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
-			x.remember(ctx, ev)
+			x.remember(ctx, &ev)
 		}
-		if err := x.rec.add(ev); err != nil {
+		if err := x.rec.add(&ev); err != nil {
 			return nil, err
 		}
 		if ev.Kind == mapping.KindUpdate {

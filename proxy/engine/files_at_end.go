@@ -25,7 +25,7 @@ func (x *execution) compareFiles(ctx context.Context) {
 	defer stop()
 	update, changed, err := x.comparedFiles(ctx)
 	if err == nil && changed {
-		err = x.rec.add(update)
+		err = x.rec.add(&update)
 	}
 	if err != nil {
 		x.e.zap.Warn("the agent's files could not be compared at the end of a run", errField(err),

@@ -61,7 +61,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		d.handOver(ctx)
 		return true
 	case d.stopped(ctx, out):
-		defer d.x.e.tellAgent(d.x.agent, d.x.run)
+		defer d.x.e.tellAgent(d.x.agent, &d.x.run)
 		d.x.compareFiles(ctx)
 		return d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 	case out == nil:
@@ -69,7 +69,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		d.x.compareFiles(ctx)
 		done := d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 		if d.x.rec != nil && d.x.rec.refused() != nil {
-			d.x.e.tellAgent(d.x.agent, d.x.run) // it would go on
+			d.x.e.tellAgent(d.x.agent, &d.x.run) // it would go on
 		}
 		return done
 	default:
@@ -119,7 +119,8 @@ func (d *departure) tellFault(out mapping.Outcome) {
 	if !failed || d.x.rec == nil || !d.x.rec.opaque {
 		return
 	}
-	if err := d.x.rec.add(rule.FaultUpdate(d.x.run.ID, *out.Fault)); err != nil {
+	update := rule.FaultUpdate(d.x.run.ID, *out.Fault)
+	if err := d.x.rec.add(&update); err != nil {
 		d.x.e.zap.Warn("the message of a run's failure could not be logged", errField(err), runField(d.x.run.ID), agentField(d.x.agent.Name))
 	}
 }
@@ -191,8 +192,9 @@ func (d *departure) counted() mapping.RunStatus {
 	return d.outcome.Status
 }
 
-// tellAgent passes a cancellation on to an agent that can take it; nil: there is none any more.
-func (c *canceller) tellAgent(agent *Agent, r mapping.Run) {
+// tellAgent passes a cancellation on to an agent that can take it; nil: there is none any more. r is
+// read after it has returned.
+func (c *canceller) tellAgent(agent *Agent, r *mapping.Run) {
 	if agent == nil {
 		return
 	}
@@ -205,7 +207,7 @@ func (c *canceller) tellAgent(agent *Agent, r mapping.Run) {
 		return
 	}
 	c.e.running.spawn(func() {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(c.e.scope(c.e.root, &r)), cancelGrace)
+		ctx, stop := context.WithTimeout(context.WithoutCancel(c.e.scope(c.e.root, r)), cancelGrace)
 		defer stop()
 		link, err := c.e.linkOf(ctx, r, f.traits.Opaque)
 		if err == nil && link.Remote != "" {

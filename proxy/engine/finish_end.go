@@ -12,7 +12,7 @@ import (
 
 // endOf is what the store does together with the end event.
 func (r *recorder) endOf(out mapping.Outcome) *store.End {
-	return r.x.e.endOf(r.x.run, out, r.x.now(), r.fold)
+	return r.x.e.endOf(&r.x.run, out, r.x.now(), r.fold)
 }
 
 // endings are what the ends of runs take along. Safe for concurrent use.
@@ -23,7 +23,7 @@ type endings struct {
 
 // endOf is how a run leaves: with its webhook and, if asked for, the time its
 // thread goes. state may be nil when it has to be read for a webhook.
-func (w *endings) endOf(r mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
+func (w *endings) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
 	end := &store.End{Outcome: out, Thread: out.Thread()}
 	if out.Parked {
 		return end
@@ -32,8 +32,7 @@ func (w *endings) endOf(r mapping.Run, out mapping.Outcome, now time.Time, state
 		end.Expire = now.Add(w.staysFor(out))
 	}
 	if r.Options.Webhook != "" && w.hook != nil {
-		r.Status, r.Fault, r.CancelReason, r.EndedAt = out.Status, out.Fault, out.Reason, now
-		end.Webhook = w.webhook(r, out, state)
+		end.Webhook = w.webhook(r, out, now, state)
 	}
 	return end
 }
@@ -48,16 +47,18 @@ func (w *endings) staysFor(out mapping.Outcome) time.Duration {
 
 // webhook writes the body of a run's webhook. One that cannot be written does
 // not keep the run from ending.
-func (w *endings) webhook(r mapping.Run, out mapping.Outcome, state *state.Fold) *outbox.Webhook {
+func (w *endings) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *outbox.Webhook {
 	var err error
 	if state == nil {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.scope(w.e.root, &r)), 5*time.Second)
+		ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.scope(w.e.root, r)), 5*time.Second)
 		defer stop()
 		state, _, err = w.e.log.State(ctx, r.ThreadID, "")
 	}
 	var body []byte
 	if err == nil {
-		body, err = w.hook(r, out, state.JSON())
+		ended := *r
+		ended.Status, ended.Fault, ended.CancelReason, ended.EndedAt = out.Status, out.Fault, out.Reason, now
+		body, err = w.hook(ended, out, state.JSON())
 	}
 	if err != nil {
 		w.e.zap.Error("a webhook body could not be written", errField(err), runField(r.ID))

@@ -95,7 +95,7 @@ func (e *Engine) holder(ctx context.Context, of grant) (who mapping.Principal, e
 		return who, err
 	}
 	for _, r := range active {
-		agent := e.agentOf(r)
+		agent := e.agentOf(&r)
 		if of.Run != "" && of.Run != r.ID || agent == nil || agent.Config.Memory.StoreURL == "" {
 			continue
 		}
@@ -103,7 +103,7 @@ func (e *Engine) holder(ctx context.Context, of grant) (who mapping.Principal, e
 		if err != nil {
 			return who, err
 		}
-		who = e.memoryOf(agent, r, thread.Metadata)
+		who = e.memoryOf(agent, &r, thread.Metadata)
 		who.ID, who.Rights = "run:"+r.ID, []string{mapping.RightStore, mapping.RightRead, mapping.RightWrite}
 		return who, nil
 	}
@@ -122,7 +122,7 @@ type storeAccess struct {
 // access tells the agent of a run what of the store it may use by itself; nil: nothing.
 func (x assignment) access(ctx context.Context, of grant) (*storeAccess, error) {
 	cfg := x.agent.Config.Memory
-	who := x.e.memoryOf(x.agent, x.run, x.thread.Metadata)
+	who := x.e.memoryOf(x.agent, &x.run, x.thread.Metadata)
 	if len(who.Namespaces) == 0 || cfg.StoreURL == "" && !cfg.Writes {
 		return nil, nil
 	}

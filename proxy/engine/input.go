@@ -12,7 +12,7 @@ import (
 // run starts the same way at once, from the queue, or after a crash.
 //
 // What answers a question is no input, unless it is a message.
-func InputOf(r mapping.Run) (rule.Input, error) {
+func InputOf(r *mapping.Run) (rule.Input, error) {
 	if r.Options.Resuming && !r.Options.ByMessage {
 		return rule.ParseInput(nil, nil, "")
 	}
@@ -25,7 +25,7 @@ func InputOf(r mapping.Run) (rule.Input, error) {
 
 // GivenTo returns what InputOf reads: the input and the messages kept with the run, nil
 // for none.
-func GivenTo(r mapping.Run) (input, messages json.RawMessage, err error) {
+func GivenTo(r *mapping.Run) (input, messages json.RawMessage, err error) {
 	if r.Options.Input != nil {
 		return r.Options.Input, nil, nil
 	}
@@ -37,7 +37,7 @@ func GivenTo(r mapping.Run) (input, messages json.RawMessage, err error) {
 }
 
 // inputOnce is the run's input, which may have been read already.
-func inputOnce(r mapping.Run, read *rule.Input) (rule.Input, error) {
+func inputOnce(r *mapping.Run, read *rule.Input) (rule.Input, error) {
 	if read != nil {
 		return *read, nil
 	}
@@ -46,7 +46,7 @@ func inputOnce(r mapping.Run, read *rule.Input) (rule.Input, error) {
 
 // InputBase is what ids of the run's input messages are made from: the task
 // for the run that starts one, the run itself for a follow-up or an answer.
-func InputBase(r mapping.Run) string {
+func InputBase(r *mapping.Run) string {
 	if r.Options.FollowUp || r.Options.ByMessage {
 		return r.ID
 	}

@@ -12,7 +12,7 @@ type measure struct {
 }
 
 // add counts one event by what is logged of it.
-func (m *measure) add(ev mapping.Event) {
+func (m *measure) add(ev *mapping.Event) {
 	m.events++
 	m.bytes += int64(len(ev.Data))
 	if s := ev.Head.Step; s != nil {

@@ -13,13 +13,13 @@ type account struct{ x *execution }
 func (a account) countBegin() {
 	a.x.e.meter.RunStarted(a.x.agent.Name)
 	if !a.x.taken && a.x.next == nil {
-		a.x.e.meter.RunWaited(a.x.agent.Name, waited(a.x.run))
+		a.x.e.meter.RunWaited(a.x.agent.Name, waited(&a.x.run))
 	}
 }
 
 // waited is how long a run that was claimed for the first time had to wait. All its times are of
 // the clock of the database.
-func waited(r mapping.Run) time.Duration {
+func waited(r *mapping.Run) time.Duration {
 	ready := r.CreatedAt
 	if r.RunAfter.After(ready) {
 		ready = r.RunAfter
@@ -42,7 +42,7 @@ func (a account) countLogged(batch []piece) {
 	}
 	var of measure
 	for i := range batch {
-		of.add(batch[i].entry.Event)
+		of.add(&batch[i].entry.Event)
 	}
 	a.x.e.meter.EventsLogged(a.x.agent.Name, of.events, of.bytes)
 }

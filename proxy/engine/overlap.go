@@ -97,7 +97,7 @@ func (x assignment) takeOwnState(ctx context.Context) error {
 		return err
 	}
 	err = x.e.eachOfTask(ctx, x.run.TaskID, func(ev mapping.Event) (err error) {
-		fold, err = fold.Apply(ev)
+		fold, err = fold.Apply(&ev)
 		return err
 	})
 	x.rec.told = told{start: fold, now: fold}
@@ -119,7 +119,7 @@ func (t *taskLog) taskLink(ctx context.Context, taskID string) (l mapping.Link, 
 }
 
 // linkOf is what an agent calls the thread or task of a run.
-func (t *taskLog) linkOf(ctx context.Context, r mapping.Run, opaque bool) (mapping.Link, error) {
+func (t *taskLog) linkOf(ctx context.Context, r *mapping.Run, opaque bool) (mapping.Link, error) {
 	switch {
 	case opaque:
 		return t.st.Link(ctx, r.ThreadID, r.Agent, r.TaskID)

@@ -116,7 +116,7 @@ func TestALockstepRunGoesOnStepByStep(t *testing.T) {
 	var outputs []string
 	for _, e := range es {
 		if e.Head.Step != nil {
-			said, _ := rule.StepSaid(e.Event)
+			said, _ := rule.StepSaid(&e.Event)
 			outputs = append(outputs, string(said))
 		}
 	}

@@ -64,7 +64,7 @@ func (x *execution) noteTold(ev *mapping.Event) {
 // Recall reads what the agent's memory.namespaces name for a run, which may still have to be
 // made. The metadata is that of its thread; words are those of its request, without which
 // memory.recall takes the newest.
-func (e *Engine) Recall(ctx context.Context, a *Agent, r mapping.Run, metadata json.RawMessage, words string) (Recalled, error) {
+func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata json.RawMessage, words string) (Recalled, error) {
 	cfg, who := a.Config.Memory, e.memoryOf(a, r, metadata)
 	if len(who.Namespaces) == 0 {
 		return Recalled{}, nil
@@ -107,7 +107,7 @@ func (e *Engine) recall(ctx context.Context, q item.Query, cfg config.Memory) (g
 
 // memoryOf is who an agent is to the long-term store in a run: it reaches the namespaces of
 // its memory, as far as the key that made the run does.
-func (e *Engine) memoryOf(a *Agent, r mapping.Run, metadata json.RawMessage) mapping.Principal {
+func (e *Engine) memoryOf(a *Agent, r *mapping.Run, metadata json.RawMessage) mapping.Principal {
 	who := mapping.Principal{ID: r.Owner, Tenant: r.Tenant, Namespaces: [][]string{}, ReadOnly: !a.Config.Memory.Writes}
 	if len(a.Config.Memory.Namespaces) == 0 {
 		return who
@@ -123,7 +123,7 @@ func (e *Engine) memoryOf(a *Agent, r mapping.Run, metadata json.RawMessage) map
 
 // maker is the key that made a run, as it is configured now. One that is not there any more
 // reaches nothing; without keys nobody is confined.
-func (e *Engine) maker(r mapping.Run) mapping.Principal {
+func (e *Engine) maker(r *mapping.Run) mapping.Principal {
 	callers := e.Config().Auth
 	switch who, known := callers.Principal(r.Owner, r.Tenant, time.Now()); {
 	case known:
@@ -136,7 +136,7 @@ func (e *Engine) maker(r mapping.Run) mapping.Principal {
 
 // configurableOf is what a run's request says of its user and the like: config.configurable, and what only
 // its context has, which LangGraph's clients send in the place of that.
-func configurableOf(r mapping.Run) json.RawMessage {
+func configurableOf(r *mapping.Run) json.RawMessage {
 	configurable := rawjson.Get(rawjson.Get(r.Kwargs, "config"), "configurable")
 	if both, err := rule.MergeContext(rawjson.Get(r.Kwargs, "context"), configurable); err == nil {
 		return both

@@ -28,7 +28,7 @@ func TestNamespacesAreOfTheContextToo(t *testing.T) {
 		`{"context":{"user_id":"ada"}}`: "ada", `{"context":{"user_id":"ada"},"config":{"configurable":{"run_id":"r"}}}`: "ada",
 		`{"context":{"user_id":"ada"},"config":{"configurable":{"user_id":"bob"}}}`: "bob", `{"context":{"x":1}}`: "eve", `{"context":null,"config":null}`: "eve", `{"context":[]}`: "eve", `{}`: "eve",
 	} {
-		ns, ok := rule.ExpandNamespace("users/{user_id}", []byte(`{"user_id":"eve"}`), configurableOf(mapping.Run{Kwargs: []byte(kwargs)}))
+		ns, ok := rule.ExpandNamespace("users/{user_id}", []byte(`{"user_id":"eve"}`), configurableOf(&mapping.Run{Kwargs: []byte(kwargs)}))
 		if !ok || !slices.Equal(ns, []string{"users", want}) {
 			t.Errorf("%s: %q", kwargs, ns)
 		}

@@ -46,8 +46,8 @@ type statePoint struct {
 
 func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *recorder {
 	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.run.Base}, changedFiles: changedFiles{x: x, files: map[string]string{}}, measured: x.run.Base == ""}
-	for _, ev := range logged {
-		r.noteLogged(ev)
+	for i := range logged {
+		r.noteLogged(&logged[i])
 	}
 	last := int64(0)
 	if n := len(logged); n > 0 {
@@ -58,7 +58,7 @@ func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *record
 }
 
 // noteLogged brings the counters to where an earlier execution left them.
-func (r *recorder) noteLogged(ev mapping.Event) {
+func (r *recorder) noteLogged(ev *mapping.Event) {
 	r.logged.add(ev)
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head = c.ID
@@ -82,24 +82,24 @@ func (r *recorder) noteLogged(ev mapping.Event) {
 	}
 }
 
-// add records one event of the backend. It returns the failure of an earlier
+// add completes one event of the backend, and records it. It returns the failure of an earlier
 // append, after which nothing more is written.
-func (r *recorder) add(ev mapping.Event) error {
+func (r *recorder) add(ev *mapping.Event) error {
 	ev.RunID = r.x.run.ID
 	if ev.At.IsZero() {
 		ev.At = r.x.now()
 	}
 	switch ev.Kind {
 	case mapping.KindLinked:
-		r.addLink(&ev)
+		r.addLink(ev)
 	case mapping.KindUpdate:
-		r.addUpdate(&ev)
+		r.addUpdate(ev)
 	case mapping.KindState:
-		if skip, err := r.addState(&ev); skip || err != nil {
+		if skip, err := r.addState(ev); skip || err != nil {
 			return err
 		}
 	case mapping.KindInterrupt:
-		r.addInterrupt(&ev)
+		r.addInterrupt(ev)
 	}
 	p, err := r.take(ev)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *recorder) add(ev mapping.Event) error {
 // isResult reports whether the event is the result of a call to an opaque agent
 // that another call follows. It is committed before the backend goes on, so that
 // one call at the most is open. A last step, and a step that asks, wait for the end.
-func (r *recorder) isResult(ev mapping.Event) bool {
+func (r *recorder) isResult(ev *mapping.Event) bool {
 	if s := ev.Head.Step; s != nil {
 		return !s.SaysLast && !ev.Asks()
 	}
@@ -123,7 +123,7 @@ func (r *recorder) isResult(ev mapping.Event) bool {
 
 // patienceOf says how long an event may wait to be written with others. A question
 // waits for the end of its run in any case (appender.ready).
-func (r *recorder) patienceOf(ev mapping.Event) patience {
+func (r *recorder) patienceOf(ev *mapping.Event) patience {
 	switch {
 	case ev.Kind == mapping.KindLinked && !r.opaque:
 		return links // its run is found again by its mark; it goes with the first output
@@ -134,7 +134,7 @@ func (r *recorder) patienceOf(ev mapping.Event) patience {
 }
 
 // take folds the event and lays out what is written with it.
-func (r *recorder) take(ev mapping.Event) (piece, error) {
+func (r *recorder) take(ev *mapping.Event) (piece, error) {
 	r.measure(ev)
 	late := ev.Asks() || ev.WithEnd
 	ev.WithEnd = false
@@ -144,7 +144,7 @@ func (r *recorder) take(ev mapping.Event) (piece, error) {
 		return piece{}, fmt.Errorf("folding a %s event: %w", ev.Kind, err)
 	}
 	r.fold = after
-	p := piece{entry: &state.Entry{Event: ev, Before: before, After: after}, late: late, again: ev.Kind == mapping.KindLinked && !r.opaque}
+	p := piece{entry: &state.Entry{Event: *ev, Before: before, After: after}, late: late, again: ev.Kind == mapping.KindLinked && !r.opaque}
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head, r.dirty = c.ID, false
 		p.snapshot = r.snapshot(c.ID, len(ev.Data))
@@ -158,7 +158,7 @@ func (r *recorder) take(ev mapping.Event) (piece, error) {
 	return p, nil
 }
 
-func changesState(ev mapping.Event) bool {
+func changesState(ev *mapping.Event) bool {
 	return ev.Kind == mapping.KindInput || ev.Kind == mapping.KindState || ev.Kind == mapping.KindUpdate && ev.Head.Reduce
 }
 
@@ -204,9 +204,9 @@ func (r *recorder) addLink(ev *mapping.Event) {
 }
 
 // agree notes what the end says about the link; it is written with the end.
-func (r *recorder) agree(ev mapping.Event) {
+func (r *recorder) agree(ev *mapping.Event) {
 	if ev.Head.Link != nil {
-		r.addLink(&ev)
+		r.addLink(ev)
 	}
 }
 
@@ -228,7 +228,7 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 	if s := ev.Head.Step; s != nil && s.SaysLast && len(ev.Head.Interrupts) == 0 {
 		next = nil
 	}
-	ev.Head.Checkpoint = newCheckpoint(r.x.run, "loop", r.step, next, ev.At)
+	ev.Head.Checkpoint = newCheckpoint(&r.x.run, "loop", r.step, next, ev.At)
 	r.next = next
 	r.step++
 }
@@ -255,7 +255,7 @@ func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 	if c == nil {
 		return ev.Data == nil && ev.Head.Name == "", nil
 	}
-	made := newCheckpoint(r.x.run, c.Source, c.Step, c.Next, ev.At)
+	made := newCheckpoint(&r.x.run, c.Source, c.Step, c.Next, ev.At)
 	if c.ID != "" {
 		made.ID = c.ID
 	}
@@ -293,7 +293,7 @@ func (r *recorder) guess(q mapping.Interrupt) {
 }
 
 // measure stops a run that has logged more than it may.
-func (r *recorder) measure(ev mapping.Event) {
+func (r *recorder) measure(ev *mapping.Event) {
 	r.logged.add(ev)
 	if r.fault == nil {
 		r.fault = r.logged.exceeds(r.x.e.Config().Limits, r.x.agent.Name)
@@ -319,10 +319,10 @@ func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
 		if out.Status == mapping.RunSuccess {
 			next = nil
 		}
-		ev.Head.Checkpoint = newCheckpoint(r.x.run, "loop", r.step, next, ev.At)
+		ev.Head.Checkpoint = newCheckpoint(&r.x.run, "loop", r.step, next, ev.At)
 		head = ev.Head.Checkpoint.ID
 	}
-	after, err := r.fold.Apply(ev)
+	after, err := r.fold.Apply(&ev)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // What cannot be stored, or lies outside of the agent's memory.namespaces, is said in the
 // log: the step itself was good. It comes before the step is logged, since a step that is
 // not logged is asked for again after a crash, and then remembered again.
-func (x *execution) remember(ctx context.Context, ev mapping.Event) {
+func (x *execution) remember(ctx context.Context, ev *mapping.Event) {
 	_, additional := rule.StepSaid(ev)
 	writes, err := rule.MemoryWrites(additional)
 	if len(writes) == 0 && err == nil {
@@ -23,7 +23,7 @@ func (x *execution) remember(ctx context.Context, ev mapping.Event) {
 		list[i].Item = mapping.Item{Namespace: w.Namespace, Key: w.Key, Value: w.Value}
 	}
 	if err == nil {
-		who := x.e.memoryOf(x.agent, x.run, x.thread.Metadata)
+		who := x.e.memoryOf(x.agent, &x.run, x.thread.Metadata)
 		err = x.e.st.PutItems(mapping.WithPrincipal(ctx, who), list...)
 	}
 	if err != nil {

@@ -73,9 +73,9 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	x.rec.flush()
 	x.run.Attempt++
 	x.taken = false // nothing of this attempt can have been sent
-	started := startedEvent(x.run)
+	started := startedEvent(&x.run)
 	started.At = x.now()
-	if err := x.rec.rewind(fold, started); err != nil {
+	if err := x.rec.rewind(fold, &started); err != nil {
 		return nil, err
 	}
 	x.rec.flush()
@@ -89,26 +89,26 @@ func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 	if err != nil || !x.rec.opaque {
 		return base, err
 	}
-	ev, ok, err := inputEvent(x.run, x.input)
+	ev, ok, err := inputEvent(&x.run, x.input)
 	if err != nil || !ok {
 		return base, err
 	}
-	return base.Apply(ev)
+	return base.Apply(&ev)
 }
 
 // rewind writes the start of an attempt and, in one transaction with it, the
 // way back to the state it starts from.
-func (r *recorder) rewind(fold *state.Fold, started mapping.Event) error {
+func (r *recorder) rewind(fold *state.Fold, started *mapping.Event) error {
 	var both []piece
 	diff, err := r.difference(r.wayBack(fold).JSON())
 	if err != nil {
 		return err
 	}
-	for _, ev := range []mapping.Event{{RunID: started.RunID, Kind: mapping.KindState, At: started.At, Data: diff}, started} {
+	for _, ev := range []mapping.Event{{RunID: started.RunID, Kind: mapping.KindState, At: started.At, Data: diff}, *started} {
 		if ev.Kind == mapping.KindState && diff == nil {
 			continue
 		}
-		p, err := r.take(ev)
+		p, err := r.take(&ev)
 		if err != nil {
 			return err
 		}

@@ -158,7 +158,7 @@ func (l *Log) lost(run *mapping.Run, err error) error {
 func Fold(before *state.Fold, evs []mapping.Event) ([]*state.Entry, error) {
 	entries := make([]*state.Entry, 0, len(evs))
 	for _, ev := range evs {
-		after, err := before.Apply(ev)
+		after, err := before.Apply(&ev)
 		if err != nil {
 			return nil, err
 		}

@@ -131,9 +131,9 @@ func (b runLineage) checkAnswer() error {
 		if err := rule.CheckAnswer(o.Resume, o.Asked); err != nil {
 			return err
 		}
-		return rule.CheckSchemas(o)
+		return rule.CheckSchemas(&o)
 	}
-	return rule.CheckStepAnswer(o)
+	return rule.CheckStepAnswer(&o)
 }
 
 // answeredBy are the open questions that an answer names by their ids; all of

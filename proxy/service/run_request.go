@@ -139,7 +139,7 @@ func (b *runBuilder) input(context.Context) (err error) {
 	if b.out.Run.Options.Resuming {
 		return nil
 	}
-	input, messages, err := engine.GivenTo(b.out.Run)
+	input, messages, err := engine.GivenTo(&b.out.Run)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (b *runBuilder) input(context.Context) (err error) {
 
 // checkGiven refuses files that no agent could be given.
 func (b *runBuilder) checkGiven() error {
-	if err := b.checkFiles(len(b.in.Files) + b.in.HeldAttachments()); err != nil {
+	if err := b.checkFiles(len(b.in.Files) + rule.HeldAttachments(b.in.Messages)); err != nil {
 		return err
 	}
 	if err := b.in.CheckFiles(); err != nil {
@@ -174,10 +174,10 @@ func (b *runBuilder) checkGiven() error {
 func (b *runBuilder) read() (err error) {
 	r := b.out.Run
 	if b.task == nil || b.task.Words == "" {
-		b.in, err = engine.InputOf(r)
+		b.in, err = engine.InputOf(&r)
 		return err
 	}
-	b.in = rule.TextInput(b.task.Words, engine.InputBase(r))
+	b.in = rule.TextInput(b.task.Words, engine.InputBase(&r))
 	b.in.Raw = r.Options.Input
 	return nil
 }

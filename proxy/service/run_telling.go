@@ -101,7 +101,7 @@ func (b runTelling) consents() bool {
 	if !o.ByMessage {
 		return false
 	}
-	a, err := rule.ParseAnswer(o)
+	a, err := rule.ParseAnswer(&o)
 	return err == nil && a.Continue
 }
 
@@ -175,7 +175,7 @@ func (b runTelling) recall(ctx context.Context) (engine.Recalled, error) {
 			return engine.Recalled{}, err
 		}
 	}
-	return b.engine.Recall(ctx, b.agent, b.out.Run, metadata, b.in.Text)
+	return b.engine.Recall(ctx, b.agent, &b.out.Run, metadata, b.in.Text)
 }
 
 // merged are the messages before the request, of the thread and the input.

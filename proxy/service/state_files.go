@@ -24,7 +24,7 @@ type fileChanges struct {
 // within messages, as of an input. Of the latter a thread that a graph has worked on gets none, and
 // there a file that cannot be an artifact is the graph's business: it stays in the state alone.
 func (u *stateUpdate) files(ctx context.Context, said []json.RawMessage, before, after *state.Fold) (fileChanges, error) {
-	held := (rule.Input{Messages: said}).HeldAttachments() > 0
+	held := rule.HeldAttachments(said) > 0
 	changed := statedFiles(u.thread.ID, before, after)
 	if !held && filesOf(u.asked) == 0 {
 		return changed, nil

@@ -26,9 +26,9 @@ func TestWordsReadAsTheirMessage(t *testing.T) {
 		}
 		p := taskInput{ses}
 		run := mapping.Run{ID: mapping.NewID(), TaskID: ses.task.ID, Options: mapping.RunOptions{FollowUp: c.followUp, Input: p.with(nil, []string{c.words}, nil)}}
-		read := rule.TextInput(c.words, engine.InputBase(run))
+		read := rule.TextInput(c.words, engine.InputBase(&run))
 		read.Raw = run.Options.Input
-		back, err := engine.InputOf(run)
+		back, err := engine.InputOf(&run)
 		if err != nil {
 			t.Fatal(err)
 		}

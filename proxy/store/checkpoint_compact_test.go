@@ -27,7 +27,7 @@ func (b *bench) whole(thread, checkpoint string) string {
 	f, err := state.NewFold(st.Snapshot)
 	for _, e := range st.Events {
 		b.ok(err)
-		f, err = f.Apply(e)
+		f, err = f.Apply(&e)
 	}
 	b.ok(err)
 	return string(f.JSON())

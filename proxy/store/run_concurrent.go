@@ -115,15 +115,15 @@ func foldWithout(t *sqldb.Tx, row runRow, at checkpointPos) (*state.Fold, error)
 	}
 	fold, err := base.fold(t, row.thread)
 	for i := 0; i < len(events) && err == nil; i++ {
-		if doer := doerOf(events[i]); doer != row.ID && !out[doer] {
-			fold, err = fold.Apply(events[i])
+		if doer := doerOf(&events[i]); doer != row.ID && !out[doer] {
+			fold, err = fold.Apply(&events[i])
 		}
 	}
 	return fold, err
 }
 
 // doerOf is the run that an event is of, also when that is removed; "" for a client.
-func doerOf(e mapping.Event) string {
+func doerOf(e *mapping.Event) string {
 	if e.RunID == "" && e.Head.Checkpoint != nil {
 		return e.Head.Checkpoint.RunID
 	}
@@ -168,7 +168,7 @@ func (f baseCheckpoint) before(t *sqldb.Tx, thread int64) (baseCheckpoint, error
 	if err != nil || len(made) == 0 || made[0].Head.Checkpoint == nil {
 		return baseCheckpoint{checkpointPos: at}, err
 	}
-	return baseCheckpoint{at, doerOf(made[0]), made[0].Head.Checkpoint.Parent}, nil
+	return baseCheckpoint{at, doerOf(&made[0]), made[0].Head.Checkpoint.Parent}, nil
 }
 
 func (f baseCheckpoint) fold(t *sqldb.Tx, thread int64) (*state.Fold, error) {

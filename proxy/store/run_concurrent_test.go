@@ -98,7 +98,7 @@ func (b *bench) values(thread string) json.RawMessage {
 	b.ok(err)
 	fold, err := state.NewFold(st.Snapshot)
 	for i := 0; i < len(st.Events) && err == nil; i++ {
-		fold, err = fold.Apply(st.Events[i])
+		fold, err = fold.Apply(&st.Events[i])
 	}
 	b.ok(err)
 	return fold.JSON()

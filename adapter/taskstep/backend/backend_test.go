@@ -69,7 +69,7 @@ func mustFail(t *testing.T, tr adaptertest.Trace, code string) {
 func said(tr adaptertest.Trace) []string {
 	var list []string
 	for _, ev := range tr.Outputs() {
-		output, _ := rule.StepSaid(ev)
+		output, _ := rule.StepSaid(&ev)
 		list = append(list, string(output))
 	}
 	return list

@@ -20,7 +20,7 @@ func (d *drive) deliver() (phase, error) {
 	}
 	d.uploads.told()
 	d.past.told(step)
-	d.past.call = rule.OpenCall(d.past.call, *ev)
+	d.past.call = rule.OpenCall(d.past.call, ev)
 	switch {
 	case step.IsLast:
 		return ended, d.end(mapping.Outcome{Status: mapping.RunSuccess})

@@ -55,7 +55,7 @@ func (h *history) event(j *job, ev *mapping.Event) {
 		j.site, _ = parseProfile(head.Link.Profile)
 	case ev.Kind == mapping.KindUpdate && head.Step != nil:
 		h.note(head.Step.ID)
-		output, _ := rule.StepSaid(*ev)
+		output, _ := rule.StepSaid(ev)
 		h.echo.add(output, head.Step.SaysLast)
 		h.last = ev
 		h.said = !j.assigned.OneStep

@@ -22,7 +22,7 @@ func skippedIn(t *testing.T, tr adaptertest.Trace) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, ev := range tr.Outputs() {
-		_, additional := rule.StepSaid(ev)
+		_, additional := rule.StepSaid(&ev)
 		var said struct {
 			Skipped []struct {
 				Path, Reason string
@@ -145,7 +145,7 @@ func TestSkippedFilesAreSaid(t *testing.T) {
 				if len(got) != 3 || !strings.Contains(got[".hidden"], "404") || !strings.Contains(got["huge"], "1048576 bytes") || got["../climbs"] == "" {
 					t.Errorf("step %d: %v", i+1, got)
 				}
-				said, _ := rule.StepSaid(step)
+				said, _ := rule.StepSaid(&step)
 				if want := output; string(said) != want {
 					t.Errorf("step %d: the output is %s, want %s", i+1, said, want)
 				}

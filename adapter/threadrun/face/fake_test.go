@@ -129,7 +129,7 @@ func (f *fake) push(fr *fakeRun, ev mapping.Event) {
 	if ev.At.IsZero() {
 		ev.At = at
 	}
-	next, err := fr.fold.Apply(ev)
+	next, err := fr.fold.Apply(&ev)
 	if err != nil {
 		panic(err)
 	}

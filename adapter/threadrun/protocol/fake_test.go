@@ -62,7 +62,7 @@ func (w *world) play(run mapping.Run, events ...mapping.Event) *world {
 	}
 	for _, ev := range events {
 		ev.Seq, ev.RunID, ev.At = int64(len(w.entries)+1), run.ID, at
-		next, err := w.fold.Apply(ev)
+		next, err := w.fold.Apply(&ev)
 		if err != nil {
 			panic(err)
 		}

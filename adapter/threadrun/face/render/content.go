@@ -70,7 +70,7 @@ func (c *content) task() []byte {
 func (c *content) taskResult() []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("id").Text(c.taskID()).Key("name").Text(c.e.Head.Node).Key("error")
-	if fault := rule.FaultOf(c.e.Event); fault != "" {
+	if fault := rule.FaultOf(&c.e.Event); fault != "" {
 		e.Text(fault)
 	} else {
 		e.Literal("null")
