@@ -265,8 +265,9 @@ type State struct {
 
 // Assignment is all a backend gets for one run.
 type Assignment struct {
-	Run    mapping.Run
-	Thread mapping.Thread
+	// Run and Thread are the caller's: a backend does not change them.
+	Run    *mapping.Run
+	Thread *mapping.Thread
 	// TaskID is the lineage; ids of steps and messages are made from it.
 	TaskID string
 	// Link is what the agent calls the thread or task; zero at first contact.

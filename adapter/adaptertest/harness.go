@@ -41,12 +41,12 @@ func NewTask(files *Files) adapter.Assignment {
 	message := json.RawMessage(`{"id":"0190c9a2-0000-7000-8000-000000000004","type":"human","content":"hi"}`)
 	empty, _ := state.NewFold(nil)
 	return adapter.Assignment{
-		Run: mapping.Run{
+		Run: &mapping.Run{
 			ID: RunID, ThreadID: ThreadID, TaskID: TaskID, Agent: "agent", Status: mapping.RunRunning, Attempt: 1,
 			Metadata: json.RawMessage(`{}`), Kwargs: json.RawMessage(`{}`),
 			Options: mapping.RunOptions{Approval: mapping.ApprovalAuto, MaxSteps: 20},
 		},
-		Thread: mapping.Thread{ID: ThreadID, Metadata: json.RawMessage(`{}`), Config: json.RawMessage(`{}`)},
+		Thread: &mapping.Thread{ID: ThreadID, Metadata: json.RawMessage(`{}`), Config: json.RawMessage(`{}`)},
 		TaskID: TaskID,
 		Input: rule.Input{
 			Messages: []json.RawMessage{message}, Text: "hi", HasText: true,

@@ -25,7 +25,7 @@ func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []m
 	x.input = nil // it may be large; a further attempt reads it again
 	files := &runFiles{x: x.execution, limit: int64(x.e.Config().Limits.Artifact), none: x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
 	t := &adapter.Assignment{
-		Run: x.run, Thread: x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
+		Run: &x.run, Thread: &x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
 		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
 		After: logged, Open: x.taken,
 		Files: files,

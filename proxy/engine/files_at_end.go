@@ -46,7 +46,7 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	uploaded := max(past.given, x.rec.uploaded)
 	files := &runFiles{x: x, limit: int64(x.e.Config().Limits.Artifact), goesOn: true, given: uploaded}
 	return c.CompareFiles(ctx, &adapter.Assignment{
-		Run: x.run, TaskID: x.run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: files,
+		Run: &x.run, TaskID: x.run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: files,
 	})
 }
 

@@ -19,7 +19,7 @@ func TestC9UnknownCommitInMidRunIsNotWrittenAgain(t *testing.T) {
 	t.Parallel()
 	for name, ev := range map[string]mapping.Event{
 		"token":      {Kind: mapping.KindDelta, Data: json.RawMessage(`[{"content":"unanswered"},{}]`)},
-		"checkpoint": step(adapter.Assignment{}, 1, "unanswered", false),
+		"checkpoint": step(adapter.Assignment{Run: &mapping.Run{}}, 1, "unanswered", false),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
