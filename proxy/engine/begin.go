@@ -14,9 +14,9 @@ import (
 // StartRequest is a run to be made. Run carries everything that must survive; Say belongs
 // to the first step only.
 type StartRequest struct {
-	New    store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in
-	Input  *rule.Input       // InputOf(New.Run), so that it is read once; nil: it is read again
-	Memory *Recalled         // Recall for New.Run, so that it is read once; nil: it is read again
+	New    *store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in; nil: the run is there
+	Input  *rule.Input        // InputOf(New.Run), so that it is read once; nil: it is read again
+	Memory *Recalled          // Recall for New.Run, so that it is read once; nil: it is read again
 	Say    *string
 
 	further *Next // it is a further step of a parked run
@@ -49,7 +49,7 @@ func (s *starter) Begin(ctx context.Context, o *StartRequest) (*store.Created, e
 	}
 	claimed := s.claims.begin()
 	defer claimed()
-	created, err := s.e.st.CreateRun(ctx, &o.New)
+	created, err := s.e.st.CreateRun(ctx, o.New)
 	if err != nil || created.Replayed {
 		giveBack(1)
 	}
@@ -96,7 +96,7 @@ func (s *starter) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.
 		if err != nil {
 			return refused(err)
 		}
-		agents, runs = append(agents, agent), append(runs, &list[i].New)
+		agents, runs = append(agents, agent), append(runs, list[i].New)
 	}
 	claimed := s.claims.begin()
 	defer claimed()

@@ -65,7 +65,7 @@ func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
 		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken, from: c.From,
-		before: c.Running, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory, alone: o.New.MustNotExist, next: o.further, cancel: cancel,
+		before: c.Running, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory, alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel,
 		calls: s.e.newKeptCalls(),
 	}
 	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}

@@ -37,7 +37,7 @@ func TestA5_DisplacedAcrossADeath(t *testing.T) {
 
 			newer := order(thread, strategy).New
 			newer.Run.ThreadID = thread
-			made := createdBy(t, b.path, &newer)
+			made := createdBy(t, b.path, newer)
 			again := open(t, b.path, backend)
 			if out := again.end(t, made); out.Status != mapping.RunSuccess {
 				t.Errorf("the newer run ended %+v", out)

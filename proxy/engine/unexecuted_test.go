@@ -18,7 +18,7 @@ func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 	b := open(t, storetest.Schema(t), &script{opaque: true, run: twoSteps})
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Claim = true
-	c, err := b.st.CreateRun(t.Context(), &o.New) // the engine hears nothing of it
+	c, err := b.st.CreateRun(t.Context(), o.New) // the engine hears nothing of it
 	if err != nil || !c.Claimed {
 		t.Fatalf("claimed %v, %v", c.Claimed, err)
 	}

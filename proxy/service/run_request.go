@@ -29,7 +29,7 @@ func (c *core) startRequest(ctx context.Context, n *adapter.NewRun) (*engine.Sta
 // startRequestFor takes n, which may be large: while the run is made, and executed, nothing but the run
 // refers to what was in it.
 func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Assistant, n *adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, []mapping.Loss, error) {
-	b := &runBuilder{core: c, agent: agent, assistant: assistant, n: *n, now: c.now(), task: task}
+	b := &runBuilder{core: c, agent: agent, assistant: assistant, n: *n, now: c.now(), task: task, out: &store.RunCreation{}}
 	err := directory.Over(&b.n, assistant)
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +72,7 @@ type runBuilder struct {
 	in        rule.Input
 	memories  *engine.Recalled // what recalled has read
 	forgets   bool             // the agent is not told all items, and the client is told so
-	out       store.RunCreation
+	out       *store.RunCreation
 }
 
 func (b *runBuilder) build(ctx context.Context) error {

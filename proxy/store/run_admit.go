@@ -16,7 +16,7 @@ func (x *createRunTx) decideStart() error {
 	if err != nil {
 		return err
 	}
-	strategy := x.n.Run.Multitask
+	strategy := x.made.Run.Multitask
 	free := len(active) == 0 && !x.updating
 	if len(active) > 0 && strategy == mapping.StrategyConcurrent {
 		if free, err = x.amongShared(); err != nil {
@@ -28,7 +28,7 @@ func (x *createRunTx) decideStart() error {
 			return err
 		}
 	}
-	x.made.Claimed = x.n.Claim && x.n.Run.RunAfter.IsZero() && free
+	x.made.Claimed = x.n.Claim && x.made.Run.RunAfter.IsZero() && free
 	if x.made.Claimed {
 		return nil
 	}
@@ -80,9 +80,9 @@ func (x *createRunTx) yield(active []runRow, strategy mapping.Strategy) error {
 	case mapping.StrategyEnqueue:
 		return nil
 	case mapping.StrategyInterrupt, mapping.StrategyRollback:
-		note := displacing(x.n.Run, x.n.Run.RunAfter.IsZero())
-		if strategy == mapping.StrategyRollback && x.n.Run.RunAfter.IsZero() {
-			x.n.Run.RunAfter = column.TimeOf(x.Now + rollbackTime.Microseconds())
+		note := displacing(x.made.Run, x.made.Run.RunAfter.IsZero())
+		if strategy == mapping.StrategyRollback && x.made.Run.RunAfter.IsZero() {
+			x.made.Run.RunAfter = column.TimeOf(x.Now + rollbackTime.Microseconds())
 		}
 		return x.displace(active, note)
 	default:
@@ -94,7 +94,7 @@ func (x *createRunTx) yield(active []runRow, strategy mapping.Strategy) error {
 // the note.
 func (x *createRunTx) displace(active []runRow, note string) error {
 	for _, r := range active {
-		r.CancelReason = mapping.SupersededBy(x.n.Run)
+		r.CancelReason = mapping.SupersededBy(x.made.Run)
 		x.made.Active = append(x.made.Active, r.Run)
 		if err := x.s.noteStop(x.Tx, r, note, r.CancelReason); err != nil {
 			return err

@@ -73,7 +73,7 @@ type Created struct {
 func (s *runs) CreateRun(ctx context.Context, n *RunCreation) (made *Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		x := &createRunTx{s: s, Tx: t, principal: p, n: *n}
+		x := s.creation(t, p, n)
 		made = &x.made
 		return x.make()
 	})
@@ -90,7 +90,7 @@ func (s *runs) CreateRuns(ctx context.Context, list []*RunCreation) (made []*Cre
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		made = make([]*Created, len(list))
 		for i, n := range list {
-			x := &createRunTx{s: s, Tx: t, principal: p, n: *n}
+			x := s.creation(t, p, n)
 			if err := x.make(); err != nil {
 				return err
 			}
@@ -106,13 +106,17 @@ type createRunTx struct {
 	s *runs
 	*sqldb.Tx
 	principal mapping.Principal
-	n         RunCreation
+	n         *RunCreation // only read: the operation may run twice
 	thread    threadRow
 	fresh     bool // the thread was made by this operation
 	updating  bool // it is held for an update of its state: see HoldUpdate
 	forks     bool // the run starts elsewhere than at the head
 	task, run int64
-	made      Created
+	made      Created // its run is the one of n, completed step by step
+}
+
+func (s *runs) creation(t *sqldb.Tx, p mapping.Principal, n *RunCreation) *createRunTx {
+	return &createRunTx{s: s, Tx: t, principal: p, n: n, made: Created{Run: n.Run}}
 }
 
 func (x *createRunTx) make() error {
@@ -137,7 +141,7 @@ func (x *createRunTx) make() error {
 // key made. The note comes first, so that of two requests at once one waits for
 // the other.
 func (x *createRunTx) replay() (bool, error) {
-	earlier, err := idempotency.Claim(x.Tx, x.principal.Tenant, x.key(), x.n.Run.ID)
+	earlier, err := idempotency.Claim(x.Tx, x.principal.Tenant, x.key(), x.made.Run.ID)
 	if err != nil || earlier == "" {
 		return false, err
 	}
@@ -161,15 +165,15 @@ func (x *createRunTx) found(id string) error {
 // place finds or makes the thread.
 func (x *createRunTx) place() (err error) {
 	if x.n.Thread == nil {
-		x.thread, err = readLocked(x.Tx, scope.ScopeFor(x.principal), x.n.Run.ThreadID)
-		return record.NoThread(err, x.n.Run.ThreadID)
+		x.thread, err = readLocked(x.Tx, scope.ScopeFor(x.principal), x.made.Run.ThreadID)
+		return record.NoThread(err, x.made.Run.ThreadID)
 	}
 	th := *x.n.Thread
 	if th.Metadata, err = column.FillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
 		return err
 	}
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
-	x.thread, x.fresh, err = x.s.insertThread(x.Tx, x.principal, th, scope.WithAgent("", x.n.Run.Agent))
+	x.thread, x.fresh, err = x.s.insertThread(x.Tx, x.principal, th, scope.WithAgent("", x.made.Run.Agent))
 	if err == nil && !x.fresh && x.n.MustNotExist {
 		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already.", th.ID)
 	}
@@ -180,10 +184,10 @@ func (x *createRunTx) place() (err error) {
 func (x *createRunTx) lineage() (err error) {
 	if x.n.Task != nil {
 		x.task, _, err = insertTask(x.Tx, x.principal, x.thread.key, x.thread.ID, *x.n.Task)
-		x.n.Run.TaskID = x.n.Task.ID
+		x.made.Run.TaskID = x.n.Task.ID
 		return err
 	}
-	x.task, err = taskKey(x.Tx, scope.ScopeFor(x.principal), x.n.Run.TaskID)
+	x.task, err = taskKey(x.Tx, scope.ScopeFor(x.principal), x.made.Run.TaskID)
 	return err
 }
 
@@ -217,9 +221,9 @@ func (x *createRunTx) follows() error {
 	}
 	newest, err := newestOf(x.Tx, x.task)
 	if err == nil && newest != *x.n.Newest {
-		err = taskMoved(x.n.Run.TaskID)
+		err = taskMoved(x.made.Run.TaskID)
 	}
-	if err != nil || !x.n.Run.Options.FollowUp {
+	if err != nil || !x.made.Run.Options.FollowUp {
 		return err
 	}
 	var given int
@@ -228,9 +232,9 @@ func (x *createRunTx) follows() error {
 		return err
 	}
 	if reserved {
-		return taskMoved(x.n.Run.TaskID)
+		return taskMoved(x.made.Run.TaskID)
 	}
-	x.n.Run.Options.Due = given + 1
+	x.made.Run.Options.Due = given + 1
 	return nil
 }
 
@@ -244,7 +248,7 @@ func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
 
 // base settles where the run starts.
 func (x *createRunTx) base() error {
-	r := &x.n.Run
+	r := &x.made.Run
 	if r.Base == "" {
 		r.Base = r.Options.Checkpoint
 	}
@@ -265,7 +269,7 @@ func (x *createRunTx) base() error {
 
 // insert writes the run's row.
 func (x *createRunTx) insert() error {
-	r := x.newRun()
+	r := x.completed()
 	options, err := r.Options.JSON()
 	if err != nil {
 		return err
@@ -289,12 +293,11 @@ func (x *createRunTx) insert() error {
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
 	}
-	x.made.Run = r
 	return err
 }
 
 // concurrencyClass is the column concurrent: see the table.
-func concurrencyClass(r mapping.Run) int {
+func concurrencyClass(r *mapping.Run) int {
 	switch {
 	case !r.Options.MayOverlap:
 		return 0
@@ -305,8 +308,9 @@ func concurrencyClass(r mapping.Run) int {
 	}
 }
 
-func (x *createRunTx) newRun() mapping.Run {
-	r := x.n.Run
+// completed is the run with all that its row has.
+func (x *createRunTx) completed() *mapping.Run {
+	r := &x.made.Run
 	r.Tenant, r.ThreadID = x.principal.Tenant, x.thread.ID
 	if r.Owner == "" {
 		r.Owner = x.principal.ID
@@ -370,7 +374,7 @@ func (x *createRunTx) occupy() error {
 	if err != nil {
 		return err
 	}
-	if err := noteAgent(x.Tx, &x.thread, x.n.Run.Agent); err != nil {
+	if err := noteAgent(x.Tx, &x.thread, x.made.Run.Agent); err != nil {
 		return err
 	}
 	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, column.TimeOf(x.Now)

@@ -58,9 +58,12 @@ func Number(b bool) int64 {
 // its letters.
 func Encode(v any) ([]byte, error) { return rawjson.Encode(v) }
 
+// usualHead is what the heads of most events fit into, in bytes.
+const usualHead = 384
+
 // EncodeHead is nil for a head that says nothing, as that of a token does.
 func EncodeHead(h *mapping.Head) ([]byte, error) {
-	b, err := h.AppendJSON(nil)
+	b, err := h.AppendJSON(make([]byte, 0, usualHead))
 	if len(b) == 2 {
 		return nil, err
 	}
