@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/mapping/pause"
@@ -131,14 +132,25 @@ func (c *Client) refused(ctx, limited context.Context, res *http.Response) error
 }
 
 // readAll reads up to limit bytes, and ErrTooLong if there are more; expect is how many
-// are announced, below 0 for unknown, and not believed beyond a megabyte.
+// are announced, below 0 for unknown, and not believed beyond a megabyte. An answer of the
+// announced length has no room behind it: what is logged of a run refers to its answers.
 func readAll(r io.Reader, limit, expect int64) ([]byte, error) {
-	var buf bytes.Buffer
-	buf.Grow(int(max(0, min(expect, limit, 1<<20))) + bytes.MinRead)
-	n, err := buf.ReadFrom(io.LimitReader(r, limit+1))
-	if err == nil && n > limit {
-		buf.Truncate(int(limit))
-		err = ErrTooLong
+	if expect < 0 {
+		expect = bytes.MinRead
 	}
-	return buf.Bytes(), err
+	r = io.LimitReader(r, limit+1)
+	b := make([]byte, 0, min(expect, limit, 1<<20)+1) // the byte more finds the end
+	for {
+		n, err := r.Read(b[len(b):cap(b)])
+		switch b = b[:len(b)+n]; {
+		case err == io.EOF && int64(len(b)) > limit:
+			return b[:limit], ErrTooLong
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return b, err
+		case len(b) == cap(b):
+			b = slices.Grow(b, 1)
+		}
+	}
 }

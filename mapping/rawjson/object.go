@@ -14,6 +14,9 @@ type Object struct {
 	size  int    // bytes of names, values and colons
 }
 
+// usualMembers is what there is room for in an object whose size nobody has named.
+const usualMembers = 4
+
 // NewObject has room for n members, and grows.
 func NewObject(n int) *Object {
 	o := new(Object)
@@ -107,6 +110,9 @@ func (o *Object) Put(m Member) {
 		return
 	}
 	m.Quoted = m.spelled()
+	if o.list == nil {
+		o.list = make([]Member, 0, usualMembers)
+	}
 	o.list = append(o.list, m)
 	o.size += len(m.Quoted) + len(m.Value) + 1
 	switch {

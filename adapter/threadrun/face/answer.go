@@ -14,7 +14,7 @@ import (
 const answerPiece = 64 << 10
 
 // usualAnswer is what most answers fit into.
-const usualAnswer = 4 << 10
+const usualAnswer = 1 << 10
 
 // answer writes a JSON answer that may be long, piece by piece, so that it takes no
 // memory of its own size. What fits into one piece is sent with its length.
