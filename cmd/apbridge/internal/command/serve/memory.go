@@ -7,8 +7,8 @@ import (
 )
 
 // gcPercent is GOGC where the environment sets none. Most of the live heap belongs to open
-// streams, of which there may be thousands: garbage may grow to half of it. The cost of
-// runs does not change measurably between 50 and 400.
+// streams, of which there may be thousands: garbage may grow to half of it. With Go's own
+// 100 a run costs an eighth less, and an open stream takes a quarter more.
 const gcPercent = 50
 
 // setCollector sets how often memory is collected, and returns the memory of the start.
