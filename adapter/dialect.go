@@ -54,7 +54,7 @@ type Dialect struct {
 	// leaves in the system's folder for them.
 	Temporary []string
 	// Flavours are those the face makes runs in; Webhook writes the body of the completion
-	// hook of such a run. nil: no request of the face asks for hooks.
+	// hook of such a run. It may be nil where no request of the face asks for hooks.
 	Flavours []Flavour
 	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
 

@@ -25,7 +25,7 @@ func (s *session) feed(i int, entries ...*state.Entry) {
 	}
 }
 
-// takeBackLast takes is_last back from steps that a follow-up run comes after. It was
+// takeBackLast takes is_last back from steps that a follow-up run comes after. The follow-up was
 // asked for before they were handed out, so no client has seen them as the last.
 func takeBackLast(steps []mapping.Step, next mapping.Run) {
 	if !next.Options.FollowUp {
