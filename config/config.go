@@ -20,6 +20,8 @@ package config
 import (
 	"strings"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 // Config is the whole configuration, after defaults, file, environment and
@@ -247,7 +249,7 @@ func (s Secret) String() string {
 	if s == "" {
 		return ""
 	}
-	return "[hidden]"
+	return credential.HiddenText
 }
 
 // Reveal returns the secret itself.

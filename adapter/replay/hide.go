@@ -4,18 +4,13 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 // hide takes what grants access out of a text: the credentials of the agent, tokens of runs, and what the text
 // itself calls a credential.
 func (r *Recorder) hide(text []byte) []byte {
-	for _, secret := range r.secrets {
-		if strings.Contains(string(text), secret) {
-			text = []byte(strings.ReplaceAll(string(text), secret, mapping.HiddenText))
-		}
-	}
-	return mapping.HideCredentials(text)
+	return credential.HideNamed(r.secrets.HideBytes(text))
 }
 
 // hidden is an exchange whose words beside the bodies, which are hidden by now, are so, too.
@@ -31,10 +26,10 @@ func (r *Recorder) hidden(e Exchange) Exchange {
 // hiddenAlike is a text of now in which that is hidden which is hidden in the recorded text, so that a credential of
 // now, as each run's token is, stands for the one of the recording. A text that is not like it stays as it is.
 func hiddenAlike(then, now string) string {
-	if !strings.Contains(then, mapping.HiddenText) {
+	if !strings.Contains(then, credential.HiddenText) {
 		return now
 	}
-	parts := strings.Split(then, mapping.HiddenText)
+	parts := strings.Split(then, credential.HiddenText)
 	for i, part := range parts {
 		parts[i] = uuidPattern.ReplaceAllString(regexp.QuoteMeta(part), uuidPattern.String())
 	}
@@ -44,7 +39,7 @@ func hiddenAlike(then, now string) string {
 	}
 	at := like.FindStringSubmatchIndex(now)
 	for i := len(at) - 2; i >= 2; i -= 2 {
-		now = now[:at[i]] + mapping.HiddenText + now[at[i+1]:]
+		now = now[:at[i]] + credential.HiddenText + now[at[i+1]:]
 	}
 	return now
 }

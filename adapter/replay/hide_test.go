@@ -13,13 +13,13 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/replay"
-	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 const mark = "canary"
 
 func runTokenOf(run string) string {
-	return mapping.RunTokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(run+mark)) + ".c2ln" + mark
+	return credential.RunTokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(run+mark)) + ".c2ln" + mark
 }
 
 // echo says all that it is told, in its body and its headers.
@@ -38,7 +38,7 @@ func TestRecordingsHoldNoCredentials(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(echo))
 	defer srv.Close()
 	var file bytes.Buffer
-	r := replay.NewRecorder(&file, replay.Head{}, "Bearer "+mark+"&1", mark+"&1", mark+"%261")
+	r := replay.NewRecorder(&file, replay.Head{}, credential.SetOf(mark+"&1"))
 	network := &http.Transport{}
 	defer network.CloseIdleConnections()
 	asked := func(token, key string) call {
@@ -46,7 +46,7 @@ func TestRecordingsHoldNoCredentials(t *testing.T) {
 	}
 	recorded := asked(runTokenOf("one"), mark+"%261")
 	send(t, r.Through(network), srv.URL, recorded)
-	if text := file.String(); strings.Contains(text, mark) || strings.Contains(text, mapping.RunTokenPrefix) || strings.Count(text, mapping.HiddenText) < 6 {
+	if text := file.String(); strings.Contains(text, mark) || strings.Contains(text, credential.RunTokenPrefix) || strings.Count(text, credential.HiddenText) < 6 {
 		t.Fatalf("recorded:\n%s", text)
 	}
 	name := filepath.Join(t.TempDir(), "r")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 // keptBody is how much of a body a recording keeps: more is no message, and cut.
@@ -23,7 +25,7 @@ var keptHeaders = []string{"Content-Type", "Content-Location", "Location", "Cont
 type Recorder struct {
 	begun atomic.Int64
 
-	secrets []string
+	secrets credential.Set
 
 	mu  sync.Mutex
 	to  *json.Encoder
@@ -31,8 +33,8 @@ type Recorder struct {
 }
 
 // NewRecorder writes to w; close it after the last call, and look at Err. The URL of the head loses
-// what it holds of credentials. Secrets, longest first, are hidden wherever they appear.
-func NewRecorder(w io.Writer, head Head, secrets ...string) *Recorder {
+// what it holds of credentials. Secrets are hidden wherever they appear.
+func NewRecorder(w io.Writer, head Head, secrets credential.Set) *Recorder {
 	r := &Recorder{to: json.NewEncoder(w), secrets: secrets}
 	r.to.SetEscapeHTML(false)
 	head.Version = version

@@ -48,7 +48,7 @@ func record(t *testing.T, calls ...call) (*replay.Recording, []string) {
 	srv := httptest.NewServer(http.HandlerFunc(agent))
 	defer srv.Close()
 	var file bytes.Buffer
-	r := replay.NewRecorder(&file, replay.Head{URL: "http://user:secret@agent.example/x", Dialect: "taskstep"})
+	r := replay.NewRecorder(&file, replay.Head{URL: "http://user:secret@agent.example/x", Dialect: "taskstep"}, nil)
 	network := &http.Transport{}
 	defer network.CloseIdleConnections()
 	var got []string
@@ -125,7 +125,7 @@ func TestReplayOfAFailure(t *testing.T) {
 	t.Parallel()
 	var file bytes.Buffer
 	refused := roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") })
-	r := replay.NewRecorder(&file, replay.Head{})
+	r := replay.NewRecorder(&file, replay.Head{}, nil)
 	send(t, r.Through(refused), nowhere, call{"POST", "/x", "{}"})
 	name := filepath.Join(t.TempDir(), "r")
 	if err := os.WriteFile(name, file.Bytes(), 0o600); err != nil {

@@ -125,6 +125,9 @@ func (c *Client) refused(ctx, limited context.Context, res *http.Response) error
 	if err != nil && limited.Err() != nil {
 		return c.broken(ctx, limited, err)
 	}
+	if err != nil { // what is read may end within a credential
+		raw = c.secrets.WithoutHalf(raw)
+	}
 	if res.StatusCode >= http.StatusInternalServerError {
 		c.CloseIdle()
 	}

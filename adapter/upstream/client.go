@@ -5,13 +5,14 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/egress"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/go-resty/resty/v2"
@@ -43,7 +44,7 @@ type Client struct {
 	opt     Options
 	agent   string
 	tracer  adapter.Tracer // may be nil
-	secrets secrets
+	secrets credential.Set
 	reads   *resty.Client
 	writes  *resty.Client
 }
@@ -51,15 +52,11 @@ type Client struct {
 // New makes a client. It does no I/O.
 func New(up adapter.Upstream, opt Options) *Client {
 	opt.Root = strings.TrimRight(opt.Root, "/")
-	return &Client{opt: opt, agent: up.Name, tracer: up.Tracer, secrets: secretsOf(up, opt.Root), reads: newResty(up, readIdle), writes: newResty(up, writeIdle)}
+	return &Client{opt: opt, agent: up.Name, tracer: up.Tracer, secrets: up.Config.Credentials(), reads: newResty(up, readIdle), writes: newResty(up, writeIdle)}
 }
 
 func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
-	c := resty.NewWithClient(&http.Client{
-		Transport:     newTransport(up, idle),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	})
-	c.SetLogger(silent{}).SetDisableWarn(true).SetDoNotParseResponse(true).SetHeader("User-Agent", cmp.Or(up.Agent, "apbridge"))
+	c := egress.New(newTransport(up, idle), cmp.Or(up.Agent, "apbridge"))
 	c.SetPreRequestHook(func(_ *resty.Client, r *http.Request) error {
 		adapter.AddHop(r, up.Hop)
 		setPrincipal(r, up.Config.Headers)
@@ -87,13 +84,6 @@ func setPrincipal(r *http.Request, headers map[string]config.Secret) {
 		}
 	}
 }
-
-// silent keeps resty from writing to standard error, and secrets with it.
-type silent struct{}
-
-func (silent) Errorf(string, ...any) {}
-func (silent) Warnf(string, ...any)  {}
-func (silent) Debugf(string, ...any) {}
 
 // CloseIdle closes the connections that no call is using.
 func (c *Client) CloseIdle() {
@@ -187,16 +177,8 @@ func hit(call *Call, at failpoint.Point) {
 	}
 }
 
-// secretsOf lists what must never be shown: the agent's configured credentials, and a password in the URL.
-func secretsOf(up adapter.Upstream, root string) secrets {
-	list := secrets(up.Config.Credentials())
-	if u, err := url.Parse(root); err == nil {
-		if password, _ := u.User.Password(); len(password) >= 4 {
-			list = append(list, password)
-		}
-	}
-	return list
-}
-
 // Redact takes the bridge's own credentials out of a text.
-func (c *Client) Redact(text string) string { return c.secrets.redact(text) }
+func (c *Client) Redact(text string) string { return c.secrets.Hide(text) }
+
+// Excerpt is the beginning of what the agent said, for a message or a log (credential.Set.Excerpt).
+func (c *Client) Excerpt(text string, most int) string { return c.secrets.Excerpt(text, most) }

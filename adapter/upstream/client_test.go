@@ -26,7 +26,7 @@ const secret = "canary-7f3a91c2"
 // clientOf calls an agent at a URL, with a secret in its headers.
 func clientOf(t *testing.T, root string, change ...func(*adapter.Upstream, *upstream.Options)) *upstream.Client {
 	t.Helper()
-	up := adapter.Upstream{Name: "agent", Config: config.Agent{Headers: map[string]config.Secret{"Authorization": "Bearer " + secret}}}
+	up := adapter.Upstream{Name: "agent", Config: config.Agent{URL: root, Headers: map[string]config.Secret{"Authorization": "Bearer " + secret}}}
 	opt := upstream.Options{Root: root, Limit: 1 << 10}
 	for _, f := range change {
 		f(&up, &opt)

@@ -1,26 +1,22 @@
 package upstream
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 // keptBody is how much of a body is kept of a call (adapter.AgentCall): its first bytes.
 const keptBody = 64 << 10
 
-// hiddenText stands for what is not shown.
-const hiddenText = "[hidden]"
-
 // keeper has the calls of runs kept where their context asks for it (adapter.WithCallKeeper).
 type keeper struct {
-	secrets secrets
+	secrets credential.Set
 	next    http.RoundTripper
 }
 
@@ -122,7 +118,7 @@ func (c *openCall) end(err error) {
 // out when one is (adapter.EndedCall). A run at work may have many: its headers are text, which takes a third
 // of the memory of maps.
 type keptCall struct {
-	secrets secrets
+	secrets credential.Set
 	at      time.Time
 	took    time.Duration
 	method  string
@@ -142,12 +138,12 @@ func (c *keptCall) Room() int { return len(c.sentBody) + len(c.receivedBody) }
 // Shown is of adapter.EndedCall.
 func (c *keptCall) Shown() adapter.AgentCall {
 	shown := adapter.AgentCall{
-		At: c.at, Took: c.took, Method: c.method, URL: c.secrets.redact(c.url), Status: c.status,
-		Sent:     c.secrets.part(c.asked, c.sentBody, c.sentSize),
-		Received: c.secrets.part(c.header, c.receivedBody, c.receivedSize),
+		At: c.at, Took: c.took, Method: c.method, URL: c.secrets.Hide(c.url), Status: c.status,
+		Sent:     part(c.secrets, c.asked, c.sentBody, c.sentSize),
+		Received: part(c.secrets, c.header, c.receivedBody, c.receivedSize),
 	}
 	if c.err != nil {
-		shown.Error = c.secrets.redact(c.err.Error())
+		shown.Error = c.secrets.Hide(c.err.Error())
 	}
 	return shown
 }
@@ -197,46 +193,14 @@ func (f *first) stop() ([]byte, int64) {
 	return kept, f.size
 }
 
-// secrets are what must never be shown.
-type secrets []string
-
-func (s secrets) redact(text string) string {
-	for _, secret := range s {
-		text = strings.ReplaceAll(text, secret, hiddenText)
-	}
-	return text
-}
-
-func (s secrets) redactBytes(b []byte) []byte {
-	for _, secret := range s {
-		if bytes.Contains(b, []byte(secret)) {
-			b = bytes.ReplaceAll(b, []byte(secret), []byte(hiddenText))
-		}
-	}
-	return b
-}
-
-// withoutHalf is a text that was cut off, without the beginning of a secret at its end.
-func (s secrets) withoutHalf(b []byte) []byte {
-	longest := 0
-	for _, secret := range s {
-		for n := min(len(secret)-1, len(b)); n > longest; n-- {
-			if bytes.HasSuffix(b, []byte(secret[:n])) {
-				longest = n
-			}
-		}
-	}
-	return b[:len(b)-longest]
-}
-
 // part is one half of a call as it may be shown. kept is not changed.
-func (s secrets) part(h headerLines, kept []byte, size int64) adapter.CallPart {
+func part(s credential.Set, h headerLines, kept []byte, size int64) adapter.CallPart {
 	p := adapter.CallPart{Header: h.shown(s), Size: size}
 	cut := size > int64(len(kept))
 	if cut {
-		kept = s.withoutHalf(kept)
+		kept = s.WithoutHalf(kept)
 	}
-	p.Body = s.redactBytes(kept)
+	p.Body = s.HideBytes(kept)
 	if p.Kept = len(p.Body); !cut {
 		p.Size = int64(p.Kept)
 	}

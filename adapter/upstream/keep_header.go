@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 // shownHeaders are those whose values are kept. Of all others only the names are: what a header holds that
@@ -33,14 +35,14 @@ func linesOf(h http.Header) headerLines {
 }
 
 // shown are the fields by name, without what could grant access.
-func (h headerLines) shown(s secrets) map[string]string {
+func (h headerLines) shown(s credential.Set) map[string]string {
 	fields := map[string]string{}
 	for line := range strings.Lines(string(h)) {
 		name, value, known := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		if !known {
-			value = hiddenText
+			value = credential.HiddenText
 		}
-		fields[name] = s.redact(value)
+		fields[name] = s.Hide(value)
 	}
 	return fields
 }

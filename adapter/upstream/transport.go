@@ -52,7 +52,7 @@ func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 	if up.Through != nil {
 		next = up.Through(next)
 	}
-	kept := &keeper{secrets: secretsOf(up, up.Config.URL), next: next}
+	kept := &keeper{secrets: up.Config.Credentials(), next: next}
 	return &exchanger{meter: up.Meter, agent: up.Name, next: kept}
 }
 

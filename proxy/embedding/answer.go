@@ -22,7 +22,7 @@ type answer struct {
 func (c *Client) vectors(raw []byte, n int) (list [][]float32, coded bool, f *failure) {
 	var a answer
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return nil, false, failed(nil, "its answer is not that of an OpenAI-compatible /embeddings: it begins with %.40q", c.redact(string(raw[:min(len(raw), shownMost)])))
+		return nil, false, failed(nil, "its answer is not that of an OpenAI-compatible /embeddings: it begins with %q", c.secrets.Excerpt(string(raw), 40))
 	}
 	if len(a.Data) != n {
 		return nil, false, failed(nil, "it answers %d vectors for %d texts", len(a.Data), n)

@@ -10,7 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/egress"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping/credential"
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/go-resty/resty/v2"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -32,6 +34,7 @@ const (
 // kept: key and headers never leave for another host. Safe for concurrent use.
 type Client struct {
 	cfg     config.Index
+	secrets credential.Set
 	rc      *resty.Client
 	target  string
 	log     *zap.Logger
@@ -53,20 +56,16 @@ func New(cfg config.Index, agent string, log *zap.Logger) *Client {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	return &Client{cfg: cfg, rc: newResty(cfg, agent), target: targetOf(cfg), log: log, queries: queries, now: time.Now}
+	return &Client{cfg: cfg, secrets: cfg.Credentials(), rc: newResty(cfg, agent), target: targetOf(cfg), log: log, queries: queries, now: time.Now}
 }
 
 func newResty(cfg config.Index, agent string) *resty.Client {
 	dialer := &net.Dialer{Timeout: dialTimeout}
-	c := resty.NewWithClient(&http.Client{
-		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout,
-			MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: idleTimeout, ForceAttemptHTTP2: true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	})
-	c.SetLogger(silent{}).SetDisableWarn(true).SetDoNotParseResponse(true)
-	c.SetHeader("User-Agent", agent).SetHeader("Accept", "application/json").SetHeader("Content-Type", "application/json")
+	c := egress.New(&http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout,
+		MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: idleTimeout, ForceAttemptHTTP2: true,
+	}, agent)
+	c.SetHeader("Accept", "application/json").SetHeader("Content-Type", "application/json")
 	switch key := cfg.Key.Reveal(); {
 	case key == "":
 	case azure(cfg):
@@ -174,10 +173,3 @@ func (c *Client) together(texts []string) (n int) {
 	}
 	return n
 }
-
-// silent keeps resty from writing to standard error, and secrets with it.
-type silent struct{}
-
-func (silent) Errorf(string, ...any) {}
-func (silent) Warnf(string, ...any)  {}
-func (silent) Debugf(string, ...any) {}

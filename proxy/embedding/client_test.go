@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -306,6 +307,29 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%s: %v, %v", why, got, err)
 		} else if mapping.Classify(err).Class != mapping.Upstream {
 			t.Errorf("%s: of class %s", why, mapping.Classify(err).Class)
+		}
+	}
+}
+
+// Wherever the words of an endpoint are cut, they show no part of a credential, in no spelling.
+func TestE21NoHalfSecretOfAnEndpoint(t *testing.T) {
+	t.Parallel()
+	const key, header = "canary&key-0123456789", "canary&header-012345"
+	for _, said := range []string{key, header, url.QueryEscape(key), url.PathEscape(header)} {
+		for _, before := range []int{0, 20, 38, 180, 190, 198, 199, 200, 201} {
+			for _, status := range []int{http.StatusUnauthorized, http.StatusOK} {
+				e := newEndpoint(t, func(w http.ResponseWriter, _ question) bool {
+					w.WriteHeader(status)
+					fmt.Fprint(w, strings.Repeat("x", before), " ", said, " and more")
+					return true
+				})
+				c := e.client(t, func(i *config.Index) {
+					i.Key, i.Headers = key, map[string]config.Secret{"X-Key": header}
+				})
+				if _, err := c.Documents(t.Context(), []string{"a"}); err == nil || strings.Contains(err.Error(), "cana") {
+					t.Errorf("%d with %d characters before %s: %v", status, before, said, err)
+				}
+			}
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -19,7 +18,8 @@ const (
 	tries       = 4
 	firstPause  = 200 * time.Millisecond
 	longestWait = 30 * time.Second // for a Retry-After
-	shownMost   = 200              // bytes of a refusal that are shown
+	shownMost   = 200              // characters of a refusal that are shown
+	refusalMost = 64 << 10         // bytes of a refusal that are read
 	answerFloor = 64 << 10         // of an answer, besides its numbers
 	numberMost  = 32               // bytes of a number in an answer
 )
@@ -129,12 +129,10 @@ func (c *Client) send(ctx context.Context, texts []string, encoding string) ([][
 func (c *Client) read(res *http.Response, texts int) ([]byte, *failure) {
 	most := answerFloor + texts*c.cfg.Dims*numberMost
 	if res.StatusCode != http.StatusOK {
-		most = shownMost
+		return nil, c.refused(res)
 	}
 	raw, err := io.ReadAll(io.LimitReader(res.Body, int64(most)+1))
 	switch {
-	case res.StatusCode != http.StatusOK:
-		return nil, c.refused(res, raw)
 	case err != nil:
 		return nil, &failure{text: "its answer broke off", again: true, err: c.hidden(err)}
 	case len(raw) > most:
@@ -143,7 +141,7 @@ func (c *Client) read(res *http.Response, texts int) ([]byte, *failure) {
 	return raw, nil
 }
 
-func (c *Client) refused(res *http.Response, raw []byte) *failure {
+func (c *Client) refused(res *http.Response) *failure {
 	f := failed(nil, "answers %d", res.StatusCode)
 	f.status = res.StatusCode
 	switch {
@@ -153,7 +151,11 @@ func (c *Client) refused(res *http.Response, raw []byte) *failure {
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:
 		f.again, f.after = true, pause.RetryAfter(res.Header.Get("Retry-After"))
 	}
-	if text := strings.Join(strings.Fields(c.redact(strings.ToValidUTF8(string(raw[:min(len(raw), shownMost)]), ""))), " "); text != "" {
+	raw, err := io.ReadAll(io.LimitReader(res.Body, refusalMost)) // the status counts even where the body breaks off
+	if err != nil || len(raw) == refusalMost {
+		raw = c.secrets.WithoutHalf(raw)
+	}
+	if text := c.secrets.Excerpt(string(raw), shownMost); text != "" {
 		f.text += ": " + text
 	}
 	return f
@@ -165,19 +167,5 @@ func (c *Client) hidden(err error) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	return errors.New(c.redact(err.Error()))
-}
-
-// redact takes the client's credentials out of a text.
-func (c *Client) redact(text string) string {
-	secrets := []string{c.cfg.Key.Reveal()}
-	for _, s := range c.cfg.Headers {
-		secrets = append(secrets, s.Reveal())
-	}
-	for _, s := range secrets {
-		if len(s) >= 4 {
-			text = strings.ReplaceAll(text, s, "[hidden]")
-		}
-	}
-	return text
+	return errors.New(c.secrets.Hide(err.Error()))
 }

@@ -10,9 +10,10 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-const grantPrefix = mapping.RunTokenPrefix
+const grantPrefix = credential.RunTokenPrefix
 
 // grants are tokens by which agents use the long-term store while they work on a run. They
 // are signed and kept nowhere: a token is good as long as the database has its run at work,
@@ -159,7 +160,7 @@ func (t runToken) hideIn(ev *mapping.Event) {
 func (t runToken) hideAtEnd(end *mapping.Outcome) {
 	t.hideInQuestions(end.Interrupts)
 	if f := end.Fault; f != nil && t != "" {
-		end.Fault = &mapping.Fault{Code: f.Code, Message: string(mapping.HideRunTokens([]byte(f.Message)))}
+		end.Fault = &mapping.Fault{Code: f.Code, Message: string(credential.HideRunTokens([]byte(f.Message)))}
 	}
 }
 
@@ -172,6 +173,6 @@ func (t runToken) hideInQuestions(asked []mapping.Interrupt) {
 
 func (t runToken) hide(raw *json.RawMessage) {
 	if t != "" {
-		*raw = mapping.HideRunTokens(*raw)
+		*raw = credential.HideRunTokens(*raw)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -133,10 +134,10 @@ func (k *keptCalls) forget() {
 // hideTokens takes tokens of runs out of a call: the bridge has sent them itself.
 func hideTokens(c *adapter.AgentCall) {
 	for _, p := range []*adapter.CallPart{&c.Sent, &c.Received} {
-		p.Body = mapping.HideRunTokens(p.Body)
+		p.Body = credential.HideRunTokens(p.Body)
 		p.Kept = len(p.Body)
 	}
-	c.URL, c.Error = string(mapping.HideRunTokens([]byte(c.URL))), string(mapping.HideRunTokens([]byte(c.Error)))
+	c.URL, c.Error = string(credential.HideRunTokens([]byte(c.URL))), string(credential.HideRunTokens([]byte(c.Error)))
 }
 
 // captured reports whether the calls of a run that leaves so are written down.

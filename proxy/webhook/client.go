@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/egress"
 	"github.com/go-resty/resty/v2"
 )
 
@@ -27,15 +28,11 @@ func newClient(private func() bool, agent string) *resty.Client {
 		}
 		return onlyPublic(network, address)
 	}
-	c := resty.NewWithClient(&http.Client{
-		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: attemptTimeout,
-			MaxResponseHeaderBytes: 64 << 10, MaxIdleConns: atOnce, MaxIdleConnsPerHost: 1, IdleConnTimeout: 30 * time.Second,
-			DisableCompression: true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	})
-	return c.SetLogger(silent{}).SetDoNotParseResponse(true).SetHeader("User-Agent", agent)
+	return egress.New(&http.Transport{
+		DialContext: dialer.DialContext, TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: attemptTimeout,
+		MaxResponseHeaderBytes: 64 << 10, MaxIdleConns: atOnce, MaxIdleConnsPerHost: 1, IdleConnTimeout: 30 * time.Second,
+		DisableCompression: true,
+	}, agent)
 }
 
 // onlyPublic refuses an address that is about to be connected to.
@@ -46,10 +43,3 @@ func onlyPublic(network, address string) error {
 	}
 	return nil
 }
-
-// silent keeps resty from writing URLs to standard error.
-type silent struct{}
-
-func (silent) Errorf(string, ...any) {}
-func (silent) Warnf(string, ...any)  {}
-func (silent) Debugf(string, ...any) {}

@@ -2,7 +2,7 @@
 // the calls of its agent. Package inspect offers it. It reads adapter.Service, and never writes
 // what grants access: calls are kept without the bridge's own credentials, and a value in the log
 // or in a call that says to be a credential, as of a client's own, is hidden
-// (mapping.HideCredentials).
+// (credential.HideNamed).
 package export
 
 import (
@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/inspect/timeline"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
@@ -109,10 +110,10 @@ func headOf(r *mapping.Run) head {
 
 func lineOf(names []string, e *state.Entry, seen [][]adapter.Sight) (event, error) {
 	head, err := hiddenHead(&e.Head)
-	line := event{e.Seq, e.At, e.Kind, head, mapping.HideCredentials(e.Data), map[string][]got{}}
+	line := event{e.Seq, e.At, e.Kind, head, credential.HideNamed(e.Data), map[string][]got{}}
 	for c, sights := range seen {
 		for _, s := range sights {
-			line.Seen[names[c]] = append(line.Seen[names[c]], got{s.Name, s.ID, s.Note, string(mapping.HideCredentials(s.Bytes()))})
+			line.Seen[names[c]] = append(line.Seen[names[c]], got{s.Name, s.ID, s.Note, string(credential.HideNamed(s.Bytes()))})
 		}
 	}
 	return line, err

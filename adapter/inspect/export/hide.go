@@ -6,6 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 // gone reports whether a call is not kept any more.
@@ -15,19 +16,19 @@ func gone(err error) bool { return mapping.Classify(err).Class == mapping.NotFou
 func hide(c *adapter.AgentCall) {
 	c.URL, c.Error = hidden(c.URL), hidden(c.Error)
 	for _, p := range []*adapter.CallPart{&c.Sent, &c.Received} {
-		p.Body, p.Header = mapping.HideCredentials(p.Body), maps.Clone(p.Header)
+		p.Body, p.Header = credential.HideNamed(p.Body), maps.Clone(p.Header)
 		for name, value := range p.Header {
 			p.Header[name] = hidden(value)
 		}
 	}
 }
 
-func hidden(text string) string { return string(mapping.HideCredentials([]byte(text))) }
+func hidden(text string) string { return string(credential.HideNamed([]byte(text))) }
 
 // hiddenHead is the head of an event without what grants access.
 func hiddenHead(h *mapping.Head) (json.RawMessage, error) {
 	raw, err := json.Marshal(h)
-	return mapping.HideCredentials(raw), err
+	return credential.HideNamed(raw), err
 }
 
 func hiddenFault(f *mapping.Fault) *mapping.Fault {

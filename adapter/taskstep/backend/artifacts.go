@@ -183,7 +183,7 @@ func (d *downloads) newest(list []remoteArtifact, final bool) []wanted {
 	for _, a := range list {
 		at, err := a.path()
 		if err != nil {
-			d.skip(mapping.SkippedFile{Path: clip(a.words(), 200), Remote: a.ID, Reason: mapping.Classify(err).Message}, err)
+			d.skip(mapping.SkippedFile{Path: d.excerpt(a.words(), 200), Remote: a.ID, Reason: mapping.Classify(err).Message}, err)
 			continue
 		}
 		if rule.Excluded(at, d.up.Config.Artifacts.Exclude) {

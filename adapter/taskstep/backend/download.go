@@ -156,10 +156,10 @@ func (d *downloads) tolerate(w wanted, err error) error {
 
 // skip has the client told of a file, with the step, and the operator, in the log.
 func (d *downloads) skip(f mapping.SkippedFile, cause error) {
-	f.Reason = clip(d.redact(f.Reason), errorText*2)
+	f.Reason = d.excerpt(f.Reason, errorText*2)
 	d.files.miss(f)
 	d.log.Warn("a file of the agent was skipped", zap.String("agent", d.up.Name), zap.String("run", d.assigned.Run.ID),
-		zap.String("file", clip(f.Path, 120)), zap.String("reason", clip(d.redact(cause.Error()), errorText)))
+		zap.String("file", d.excerpt(f.Path, 120)), zap.String("reason", d.excerpt(cause.Error(), errorText)))
 }
 
 // source is a download that remembers how it broke, and breaks at the limit.

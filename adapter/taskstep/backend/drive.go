@@ -207,7 +207,7 @@ func (d *drive) mayGoOn() error {
 	}
 	if text := d.past.echo.stuck(); text != "" && !d.assigned.OneStep {
 		return d.fail(mapping.CodeUpstreamError, "reported the same error %d times in a row and would go on for ever: %s",
-			echoLimit, clip(d.redact(text), errorText))
+			echoLimit, d.excerpt(text, errorText))
 	}
 	return nil
 }

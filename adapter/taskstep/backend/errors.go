@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
@@ -71,7 +68,7 @@ func (b *backend) tooLarge() *mapping.Error {
 // lost: the agent does not know its own task any more.
 func (b *backend) lost(task string) *mapping.Error {
 	return b.fail(mapping.CodeUpstreamLost, "no longer knows the task %q; it was probably restarted. "+
-		"Start a new run: the thread is kept, and the agent is told of it.", clip(task, 80))
+		"Start a new run: the thread is kept, and the agent is told of it.", b.excerpt(task, 80))
 }
 
 // unknown: a call was sent, or, where nothing broke, may have been sent by a process
@@ -91,93 +88,23 @@ func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
 func (b *backend) unreadable(call string, ans *upstream.Answer, err error) *mapping.Error {
 	var field *fieldError
 	if errors.As(err, &field) && json.Valid(ans.Body) {
-		return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: %s.", call, b.redact(clip(field.Error(), errorText)))
+		return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: %s.", call, b.excerpt(field.Error(), errorText))
 	}
 	what := "is not JSON"
 	if len(ans.Body) == 0 {
 		what = "is empty"
 	} else if typ := ans.Header.Get("Content-Type"); typ != "" && !strings.Contains(typ, "json") {
-		what += " but " + clip(typ, 60)
+		what += " but " + b.excerpt(typ, 60)
 	}
 	return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: the answer %s.", call, what)
 }
 
-// refusals is the one table of what a status that is no success means.
-var refusals = []struct {
-	statuses []int
-	says     string // %d the status, then the agent's words unless quiet
-	quiet    bool   // a body that may hold credentials, or says nothing
-}{
-	{[]int{401, 403, 407}, "refused the bridge's credentials (%d). Check the headers configured for it.", true},
-	{[]int{413}, "finds the request too large (%d). Shorten the input or set memory.transcript to last or none.", true},
-	{[]int{429, 503}, "is overloaded (%d)%s. Try again later or lower its concurrency.", false},
-	{[]int{301, 302, 303, 307, 308}, "answered with a redirect (%d), which is not followed. Configure the final url.", true},
-	{[]int{400, 409, 415, 422}, "refused the request (%d)%s.", false},
-}
-
 // refused turns an answer that is no success into an error.
 func (b *backend) refused(ans *upstream.Answer) *mapping.Error {
-	words := b.words(ans)
-	if words != "" {
-		words = ": " + words
-	}
-	for _, r := range refusals {
-		for _, status := range r.statuses {
-			if status == ans.Status && r.quiet {
-				return b.fail(mapping.CodeUpstreamError, r.says, ans.Status)
-			} else if status == ans.Status {
-				return b.fail(mapping.CodeUpstreamError, r.says, ans.Status, words+retryAfter(ans.Header))
-			}
-		}
-	}
-	return b.fail(mapping.CodeUpstreamError, "answered %d%s.", ans.Status, words)
+	return b.fail(mapping.CodeUpstreamError, "answered %d%s", ans.Status, b.to.Refusal(ans.Status, ans.Header, ans.Body))
 }
 
-func retryAfter(h http.Header) string {
-	if v := h.Get("Retry-After"); v != "" {
-		return " (it asks to wait: " + clip(v, 40) + ")"
-	}
-	return ""
-}
+var notFound = regexp.MustCompile(`(?i)not[ _]?found|unknown task|no such task`)
 
-var (
-	markup   = regexp.MustCompile(`(?s)<(script|style|head)[^>]*>.*?</(script|style|head)>|<[^>]*>`)
-	notFound = regexp.MustCompile(`(?i)not[ _]?found|unknown task|no such task`)
-)
-
-// words is what an error's body says to a person: the message of the usual
-// JSON shapes, else the text without markup; clipped and redacted.
-func (b *backend) words(ans *upstream.Answer) string {
-	said := string(ans.Body)
-	var env struct {
-		Message, Error, Detail json.RawMessage
-	}
-	if json.Unmarshal(ans.Body, &env) == nil {
-		for _, raw := range []json.RawMessage{env.Message, env.Error, env.Detail} {
-			if raw = value(raw); len(raw) == 0 {
-				continue
-			}
-			if said = string(raw); raw[0] == '"' {
-				said, _ = unquote(raw, "")
-			}
-			break
-		}
-	} else {
-		said = markup.ReplaceAllString(said, " ")
-	}
-	return strings.TrimRight(clip(b.redact(said), errorText), ".")
-}
-
-// redact takes our own credentials out of a text.
-func (b *backend) redact(s string) string { return b.to.Redact(s) }
-
-// clip folds blanks and control characters and cuts after n characters.
-func clip(s string, n int) string {
-	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\uFFFD"), func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r)
-	}), " ")
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n]) + "…"
-}
+// excerpt is the beginning of what the agent said, without our own credentials.
+func (b *backend) excerpt(text string, most int) string { return b.to.Excerpt(text, most) }

@@ -69,7 +69,7 @@ func (c *stepCall) read(ans *upstream.Answer, words *string) (*remoteStep, error
 	}
 	if step.TaskID != "" && step.TaskID != c.remote {
 		return nil, c.fail(mapping.CodeBadUpstream, "answered with a step of another task: task_id is %q, not %q.",
-			c.redact(clip(step.TaskID, 80)), c.redact(clip(c.remote, 80)))
+			c.excerpt(step.TaskID, 80), c.excerpt(c.remote, 80))
 	}
 	step.input, c.past.said = words, true
 	return &step, nil

@@ -113,7 +113,7 @@ func (u *uploads) uploaded(a mapping.Artifact, ans *upstream.Answer) (taken bool
 	}
 	if ans.Status/100 != 2 {
 		e := u.refused(ans)
-		e.Message += " This was the upload of the file " + clip(a.Path, 120) + "."
+		e.Message += " This was the upload of the file " + u.excerpt(a.Path, 120) + "."
 		return false, e
 	}
 	return true, nil

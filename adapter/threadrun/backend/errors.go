@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
@@ -43,7 +42,7 @@ func (c *client) failed(call upstream.Call, err error) error {
 			Message: fmt.Sprintf("The call to agent %q was stopped.", c.agent), Err: f.Err}
 	case f.Kind == upstream.Refused:
 		return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamError, Err: f,
-			Message: fmt.Sprintf("Agent %q at %s answered %d to %s %s%s", c.agent, c.host, f.Status, call.Method, route(call.Path), c.advice(f))}
+			Message: fmt.Sprintf("Agent %q at %s answered %d to %s %s%s", c.agent, c.host, f.Status, call.Method, route(call.Path), c.to.Refusal(f.Status, f.Header, f.Body))}
 	case f.Kind == upstream.BadAnswer:
 		return c.bad(call.Method, call.Path, fmt.Sprintf("it is longer than %d MiB", maxAnswer>>20))
 	}
@@ -53,21 +52,6 @@ func (c *client) failed(call upstream.Call, err error) error {
 	}
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamUnreachable, Err: f,
 		Message: fmt.Sprintf("Agent %q at %s did not answer %s %s: %s.", c.agent, c.host, call.Method, route(call.Path), why)}
-}
-
-// advice says what a status means. What a 401 or 403 says is kept back: some servers
-// repeat the credential, or a hash of it.
-func (c *client) advice(f *upstream.Failure) string {
-	said := excerpt(f.Body)
-	switch {
-	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
-		return ": it does not accept the credentials. See the headers of the agent in the configuration."
-	case f.Status/100 == 3:
-		return ": redirects are not followed. Configure the address itself."
-	case said == "":
-		return "."
-	}
-	return ": " + c.to.Redact(said)
 }
 
 // bad is an answer of a shape that cannot be used.
@@ -93,22 +77,4 @@ func jsonComplaint(err error) string {
 		return fmt.Sprintf("it is a JSON %s of another kind than expected", typ.Value)
 	}
 	return "it is not valid JSON"
-}
-
-// excerpt is the beginning of an error body on one line; a page for browsers
-// is only named.
-func excerpt(raw []byte) string {
-	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(raw), "")), " ")
-	if strings.HasPrefix(text, "<") {
-		return "an HTML page, so something else than the agent may listen there."
-	}
-	const longest = 300
-	if len(text) <= longest {
-		return text
-	}
-	cut := longest
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
 }

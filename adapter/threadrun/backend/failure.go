@@ -43,7 +43,7 @@ func (j *job) agentError(e errorWire) error {
 	if strings.Contains(e.Error, "GraphRecursionError") || strings.Contains(e.Message, "GraphRecursionError") {
 		code = mapping.CodeStepLimit
 	}
-	return &mapping.Error{Class: mapping.Upstream, Code: code, Message: j.complaint(e), Detail: detail(e)}
+	return &mapping.Error{Class: mapping.Upstream, Code: code, Message: j.complaint(e), Detail: j.detail(e)}
 }
 
 func (j *job) tookTooLong() error {
@@ -62,9 +62,9 @@ func (j *job) complaint(e errorWire) string {
 	return text
 }
 
-func detail(e errorWire) any {
+func (j *job) detail(e errorWire) any {
 	if e.Error == "" {
 		return nil
 	}
-	return map[string]string{"error": e.Error}
+	return map[string]string{"error": j.b.http.to.Redact(e.Error)}
 }

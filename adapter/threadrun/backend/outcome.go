@@ -83,7 +83,7 @@ func (o *outcome) ours(st stateWire) bool {
 func (o *outcome) oddEnd(status string) error {
 	return mapping.Errorf(mapping.Upstream, mapping.CodeOutcomeUnknown, "Agent %q closed the stream of the run and gives it the status %q, "+
 		"which says nothing of how it ended, and its state shows no end. Look what the agent has done, then start a new run.",
-		o.b.up.Name, o.b.http.to.Redact(status[:min(len(status), 40)]))
+		o.b.up.Name, o.b.http.to.Excerpt(status, 40))
 }
 
 // ask asks for the upstream run itself.

@@ -35,6 +35,7 @@ var laws = map[string]law{
 	"adapter/body":            {ours: []string{"mapping", "mapping/rawjson"}},
 	// A face without a backend: it answers from the service, and knows neither a dialect nor the machine.
 	"adapter/inspect":              {ours: []string{"adapter", "adapter/inspect/conversation", "adapter/inspect/difference", "adapter/inspect/export", "adapter/inspect/question", "adapter/inspect/timeline", "adapter/page", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
+	"adapter/egress":               {},
 	"adapter/inspect/conversation": {ours: []string{"mapping/rawjson", "mapping/rule", "mapping/state"}, never: []string{"net/http"}},
 	"adapter/inspect/difference":   {ours: []string{"mapping/rawjson"}, never: []string{"net/http"}},
 	"adapter/inspect/question":     {ours: []string{"mapping", "mapping/rawjson", "mapping/rule"}, never: []string{"net/http"}},
@@ -52,8 +53,8 @@ var laws = map[string]law{
 	"adapter/threadrun/face/request":   {ours: []string{"adapter/body", "mapping", "mapping/rawjson"}},
 	"adapter/threadrun/face/selection": {ours: []string{"adapter", "adapter/threadrun/face/render", "adapter/threadrun/face/request", "mapping", "mapping/rawjson"}},
 	"adapter/threadrun/protocol":       {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
-	"adapter/replay":                   {ours: []string{"mapping"}},
-	"adapter/upstream":                 {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
+	"adapter/replay":                   {ours: []string{"mapping/credential"}},
+	"adapter/upstream":                 {ours: []string{"adapter", "adapter/egress", "config", "mapping", "mapping/credential", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
 	"cmd/apbridge":                     {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/command/bench", "cmd/apbridge/internal/command/conformance", "cmd/apbridge/internal/command/database", "cmd/apbridge/internal/command/demo", "cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/command/remote", "cmd/apbridge/internal/command/run", "cmd/apbridge/internal/command/serve", "cmd/apbridge/internal/console", "config", "proxy/trace"}},
 	// A command is a package; what commands share is the console.
 	"cmd/apbridge/internal/command/bench":       {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/console", "cmd/apbridge/internal/judge", "cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/grader", "cmd/apbridge/internal/judge/process", "cmd/apbridge/internal/judge/progress", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict", "config", "mapping"}},
@@ -64,9 +65,9 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/command/remote":      {ours: []string{"cmd/apbridge/internal/api", "cmd/apbridge/internal/console", "cmd/apbridge/internal/talk", "mapping/rule"}},
 	"cmd/apbridge/internal/command/run":         {ours: []string{"adapter/replay", "cmd/apbridge/internal/api", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "cmd/apbridge/internal/outfile", "cmd/apbridge/internal/talk", "config", "mapping/rule"}},
 	"cmd/apbridge/internal/command/serve":       {ours: []string{"adapter", "cmd/apbridge/internal/bridge", "cmd/apbridge/internal/console", "config", "mapping", "proxy/trace"}},
-	"cmd/apbridge/internal/console":             {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/outfile", "config", "mapping/itemquery"}},
+	"cmd/apbridge/internal/console":             {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/outfile", "config", "mapping/credential", "mapping/itemquery"}},
 	"cmd/apbridge/internal/talk":                {ours: []string{"adapter/sse", "cmd/apbridge/internal/api", "mapping/rule"}},
-	"cmd/apbridge/internal/bridge":              {ours: []string{"adapter", "adapter/inspect", "adapter/page", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/itemquery", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/seal", "proxy/trace", "proxy/webhook"}},
+	"cmd/apbridge/internal/bridge":              {ours: []string{"adapter", "adapter/inspect", "adapter/page", "adapter/replay", "adapter/taskstep", "adapter/threadrun", "cmd/apbridge/internal/front", "config", "mapping", "mapping/credential", "mapping/itemquery", "proxy", "proxy/audit", "proxy/chore", "proxy/complaint", "proxy/embedding", "proxy/engine", "proxy/eventlog", "proxy/limit", "proxy/metrics", "proxy/passthrough", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/seal", "proxy/trace", "proxy/webhook"}},
 	// The pages know the bridge by what they are given.
 	"cmd/apbridge/internal/front": {ours: []string{"adapter", "adapter/page", "config", "mapping", "mapping/rawjson"}},
 	// Commands call a bridge as any client does.
@@ -75,7 +76,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/judge":           {ours: []string{"cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/report", "cmd/apbridge/internal/judge/verdict"}},
 	"cmd/apbridge/internal/judge/agent":     {never: []string{"os"}},
 	"cmd/apbridge/internal/judge/challenge": {never: []string{"net/http", "os"}},
-	"cmd/apbridge/internal/judge/grader":    {ours: []string{"cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/verdict", "mapping/pause"}, never: []string{"os"}},
+	"cmd/apbridge/internal/judge/grader":    {ours: []string{"cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/judge/verdict", "mapping/credential", "mapping/pause"}, never: []string{"os"}},
 	"cmd/apbridge/internal/judge/process":   {never: []string{"net/http"}},
 	"cmd/apbridge/internal/judge/progress":  {ours: []string{"cmd/apbridge/internal/judge/report"}, never: []string{"net/http", "os"}},
 	"cmd/apbridge/internal/judge/report":    {ours: []string{"cmd/apbridge/internal/judge/agent", "cmd/apbridge/internal/judge/challenge", "cmd/apbridge/internal/junit", "cmd/apbridge/internal/outfile"}, never: []string{"net/http"}},
@@ -99,7 +100,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/rig/matrix":    {},
 	"cmd/apbridge/internal/rig/taskstep":  {},
 	"cmd/apbridge/internal/rig/threadrun": {},
-	"config":                              {ours: []string{"mapping"}},
+	"config":                              {ours: []string{"mapping", "mapping/credential"}},
 	"examples/forgetful":                  {},
 	"examples/forgetful/cmd":              {ours: []string{"examples/forgetful"}},
 	"examples/legacyagent":                {},
@@ -107,6 +108,7 @@ var laws = map[string]law{
 	"examples/threadagent":                {},
 	"examples/threadagent/cmd":            {ours: []string{"examples/threadagent"}},
 	"mapping":                             {ours: []string{"mapping/rawjson"}, never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
+	"mapping/credential":                  {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"mapping/failpoint":                   {},
 	// How everything waits that tries again or looks from time to time.
 	"mapping/pause":               {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
@@ -125,8 +127,8 @@ var laws = map[string]law{
 	"proxy/audit":               {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint"}, never: []string{"net/http"}},
 	"proxy/chore":               {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/complaint":           {},
-	"proxy/embedding":           {ours: []string{"config", "mapping", "mapping/pause", "mapping/vectorindex", "proxy/complaint"}},
-	"proxy/engine":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/complaint", "proxy/engine/clock", "proxy/engine/slot", "proxy/eventlog", "proxy/store", "proxy/store/artifact", "proxy/store/item", "proxy/store/outbox", "proxy/trace"}, never: []string{"net/http", "github.com/gorilla/mux"}},
+	"proxy/embedding":           {ours: []string{"adapter/egress", "config", "mapping", "mapping/credential", "mapping/pause", "mapping/vectorindex", "proxy/complaint"}},
+	"proxy/engine":              {ours: []string{"adapter", "config", "mapping", "mapping/credential", "mapping/failpoint", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/complaint", "proxy/engine/clock", "proxy/engine/slot", "proxy/eventlog", "proxy/store", "proxy/store/artifact", "proxy/store/item", "proxy/store/outbox", "proxy/trace"}, never: []string{"net/http", "github.com/gorilla/mux"}},
 	"proxy/engine/clock":        {never: []string{"net/http"}},
 	"proxy/engine/slot":         {never: []string{"net/http"}},
 	"proxy/eventlog":            {ours: []string{"mapping", "mapping/pause", "mapping/state", "proxy/store"}, never: []string{"net/http"}},
@@ -165,11 +167,11 @@ var laws = map[string]law{
 	"proxy/store/storetest/blank": {ours: []string{"proxy/store", "proxy/store/storetest"}},
 	// All packages tell their spans here: so it knows neither the machine nor a dialect.
 	"proxy/trace":   {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint"}, never: []string{"google.golang.org/grpc"}},
-	"proxy/webhook": {ours: []string{"config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store", "proxy/store/outbox", "proxy/trace"}},
+	"proxy/webhook": {ours: []string{"adapter/egress", "config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store", "proxy/store/outbox", "proxy/trace"}},
 
 	// An endpoint that tests start.
 	"proxy/embedding/embeddingtest": {},
-	"adapter/inspect/export":        {ours: []string{"adapter", "adapter/inspect/timeline", "mapping", "mapping/state"}},
+	"adapter/inspect/export":        {ours: []string{"adapter", "adapter/inspect/timeline", "mapping", "mapping/credential", "mapping/state"}},
 	"adapter/inspect/timeline":      {ours: []string{"adapter", "mapping", "mapping/state"}},
 	"proxy/store/owned":             {ours: []string{"proxy/store/archive", "proxy/store/quota", "proxy/store/sqldb"}},
 }

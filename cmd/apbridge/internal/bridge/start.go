@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apbridge/apbridge/mapping/credential"
 	"go.uber.org/zap"
 )
 
@@ -34,7 +35,7 @@ func withoutSecrets(text string) string {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return "[hidden]"
+		return credential.HiddenText
 	}
 	return u.Scheme + "://" + u.Host + u.Path
 }

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 // What is taken for a secret on a command line.
@@ -19,7 +21,7 @@ var (
 	address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"']+`)
 )
 
-const hidden = "[hidden]"
+const hidden = credential.HiddenText
 
 // WithoutSecrets is a command line for reports, which are shown around: the values of flags,
 // variables and query members that are named like secrets are hidden, who logs in by a URL, and

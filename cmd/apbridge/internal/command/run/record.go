@@ -42,7 +42,7 @@ func (p *program) recording(cfg *config.Config, e errand) (with []bridge.Option,
 	if err != nil {
 		return nil, nil, errors.Join(err, draft.Drop())
 	}
-	r := replay.NewRecorder(file, replay.Head{URL: agent.URL, Dialect: agent.Dialect}, agent.Credentials()...)
+	r := replay.NewRecorder(file, replay.Head{URL: agent.URL, Dialect: agent.Dialect}, agent.Credentials())
 	return []bridge.Option{bridge.Record(e.agent, r)}, func() error {
 		if err := errors.Join(r.Err(), file.Close()); err != nil {
 			return errors.Join(fmt.Errorf("the recording %s is not whole: %w", e.record, err), draft.Drop())

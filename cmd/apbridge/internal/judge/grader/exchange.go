@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping/pause"
@@ -20,7 +19,7 @@ const (
 	firstPause  = 500 * time.Millisecond
 	longestWait = 30 * time.Second // for a Retry-After
 	answerMost  = 1 << 20          // bytes
-	shownMost   = 200              // bytes of an answer that people are shown
+	shownMost   = 200              // characters of an answer that people are shown
 )
 
 // failure is why a request got no answer that can be read. It is an error.
@@ -63,7 +62,7 @@ func (g *Grader) send(ctx context.Context, method, path string, body []byte) ([]
 	defer stop()
 	req, err := http.NewRequestWithContext(ctx, method, g.base.JoinPath(path).String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, &failure{text: g.hidden(err.Error())}
+		return nil, &failure{text: g.secrets.Hide(err.Error())}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
@@ -97,7 +96,7 @@ func (g *Grader) unreached(ctx context.Context, err error) *failure {
 	if call := new(url.Error); errors.As(err, &call) {
 		err = call.Err // without the URL, whose query may hold a secret
 	}
-	return &failure{text: fmt.Sprintf("the grader at %s was not reached: %s", g.base.Host, g.hidden(err.Error())), again: ctx.Err() == nil}
+	return &failure{text: fmt.Sprintf("the grader at %s was not reached: %s", g.base.Host, g.secrets.Hide(err.Error())), again: ctx.Err() == nil}
 }
 
 func (g *Grader) refused(res *http.Response, raw []byte) *failure {
@@ -112,15 +111,7 @@ func (g *Grader) refused(res *http.Response, raw []byte) *failure {
 		f.again, f.after = true, pause.RetryAfter(res.Header.Get("Retry-After"))
 	}
 	if len(bytes.TrimSpace(raw)) > 0 {
-		f.text += ": " + g.hidden(shown(string(raw)))
+		f.text += ": " + g.shown(string(raw))
 	}
 	return f
-}
-
-// hidden is a text without the key, which an endpoint may repeat.
-func (g *Grader) hidden(text string) string {
-	if len(g.cfg.Key) < 4 {
-		return text
-	}
-	return strings.ReplaceAll(text, g.cfg.Key, "[hidden]")
 }

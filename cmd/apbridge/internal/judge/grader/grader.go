@@ -13,6 +13,7 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
+	"github.com/apbridge/apbridge/mapping/credential"
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
@@ -26,10 +27,11 @@ type Config struct {
 
 // Grader asks one endpoint. Safe for concurrent use.
 type Grader struct {
-	cfg  Config
-	base *url.URL
-	http *http.Client
-	wait func(context.Context, time.Duration) error // until the next try, or the context's error
+	cfg     Config
+	secrets credential.Set
+	base    *url.URL
+	http    *http.Client
+	wait    func(context.Context, time.Duration) error // until the next try, or the context's error
 }
 
 // New checks the configuration; nothing is asked yet.
@@ -44,7 +46,7 @@ func New(cfg Config) (*Grader, error) {
 		return nil, errors.New("the grader has no model; name one that the endpoint knows")
 	}
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &Grader{cfg: cfg, base: base, http: client, wait: pause.For}, nil
+	return &Grader{cfg: cfg, secrets: credential.SetOf(cfg.Key), base: base, http: client, wait: pause.For}, nil
 }
 
 // Probe finds an endpoint that is not there and a key that is not taken, by the list of models:
@@ -68,15 +70,15 @@ func (g *Grader) Grade(ctx context.Context, c challenge.Challenge, text string) 
 	if err != nil {
 		return verdict.Grade{}, err
 	}
-	answer, tokens, err := read(raw)
+	answer, tokens, err := g.read(raw)
 	grade := verdict.Grade{Tokens: tokens}
 	if err != nil {
 		return grade, err
 	}
 	most := highest(c.Ground.Eval.Scoring)
-	score, err := scoreOf(answer, most)
+	score, err := g.scoreOf(answer, most)
 	if err != nil {
-		return grade, errors.New(g.hidden(err.Error()))
+		return grade, err
 	}
 	grade.Share, grade.Words = score/most, fmt.Sprintf("%g of %g", score, most)
 	return grade, nil

@@ -156,6 +156,22 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
+// Wherever the words of a grader are cut, they show no part of the key.
+func TestE21NoHalfSecretOfAGrader(t *testing.T) {
+	t.Parallel()
+	for behind := range shownMost + 20 {
+		for _, status := range []int{http.StatusUnauthorized, http.StatusOK} {
+			g, _ := asking(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, "key very-secret"+strings.Repeat("x", behind))
+			})
+			if _, err := g.Grade(t.Context(), wants(challenge.Scale, challenge.Rubric), "x"); err == nil || strings.Contains(err.Error(), "secre") || strings.Contains(err.Error(), "ecret") || strings.Contains(err.Error(), "retx") {
+				t.Errorf("%d with %d characters behind: %v", status, behind, err)
+			}
+		}
+	}
+}
+
 // What may pass is tried again, when the endpoint says and not for ever.
 func TestAgain(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,10 @@
-package mapping_test
+package credential_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 // TestCredentialsAreHidden: the value is, and what stands around it is not.
@@ -28,10 +28,10 @@ func TestCredentialsAreHidden(t *testing.T) {
 		`see http://h/a?x=1&key=mark.`:                               `see http://h/a?x=1&key=[hidden]`,
 		`{"url":"http://h/?a=1\u0026token=mark"}`:                    `{"url":"http://h/?a=1\u0026token=[hidden]"}`,
 		`password=mark&user=me`:                                      `password=[hidden]&user=me`,
-		`x ` + mapping.RunTokenPrefix + `eyJmark.mark-_1 y`:          `x [hidden] y`,
-		`{"store":{"token":"` + mapping.RunTokenPrefix + `m`:         `{"store":{"token":"[hidden]`,
+		`x ` + credential.RunTokenPrefix + `eyJmark.mark-_1 y`:       `x [hidden] y`,
+		`{"store":{"token":"` + credential.RunTokenPrefix + `m`:      `{"store":{"token":"[hidden]`,
 	} {
-		got := string(mapping.HideCredentials([]byte(text)))
+		got := string(credential.HideNamed([]byte(text)))
 		if got != want || strings.Contains(got, "mark") {
 			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
 		}
@@ -46,7 +46,7 @@ func TestWordsAreNotHidden(t *testing.T) {
 		`{"keyboard":"qwerty","monkey":"x"}`, `{"content":"the password is not here"}`, `/runs?limit=3&after=4`, `{"idempotency_key":"a"}`, `{"tokens":["a"]}`,
 		`{"bos_token":"<|begin_of_text|>"}`, `http://host:8080/a@b`, `http://me@host:80/`, `http://host:80?at=a@b`, `{"next_token":"page-2"}`,
 	} {
-		if got := string(mapping.HideCredentials([]byte(text))); got != text {
+		if got := string(credential.HideNamed([]byte(text))); got != text {
 			t.Errorf("%s became %s", text, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package mapping
+package credential
 
 import (
 	"bytes"
@@ -41,9 +41,9 @@ var credentials = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\A(?:` + credentialQuery + `)=)[^&\s"'#\\<>]+`),
 }
 
-// HideCredentials takes out of a text what its place says to be a credential: members of JSON, parameters of URLs and
+// HideNamed takes out of a text what its place says to be a credential: members of JSON, parameters of URLs and
 // fields of forms with such names, and tokens of runs. It is for what is handed on; it makes no text safe to publish.
-func HideCredentials(text []byte) []byte {
+func HideNamed(text []byte) []byte {
 	text = HideRunTokens(text)
 	for _, c := range credentials {
 		if c.Match(text) {

@@ -1,0 +1,66 @@
+package upstream_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/config"
+)
+
+const refusalKey = "canary-key-0123456789"
+
+func refusing() *upstream.Client {
+	up := adapter.Upstream{Name: "a", Config: config.Agent{URL: "http://127.0.0.1:1", Headers: map[string]config.Secret{"Authorization": "Bearer " + refusalKey}}}
+	return upstream.New(up, upstream.Options{Root: up.Config.URL})
+}
+
+// Every status is worded by what it means and what to do, whatever dialect the agent speaks.
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	c := refusing()
+	for _, x := range []struct {
+		status      int
+		after, body string
+		want        string
+	}{
+		{401, "", `{"detail":"key abc"}`, ": it does not accept the bridge's credentials. Check the headers of the agent in the configuration."},
+		{407, "", "x", ": it does not accept the bridge's credentials. Check the headers of the agent in the configuration."},
+		{302, "", "x", ": redirects are not followed. Configure the final url."},
+		{413, "", "x", ": it finds the request too large. Shorten the input or set memory.transcript to last or none."},
+		{429, "7", `{"error":"slow down"}`, ": it is overloaded: slow down (it asks to wait: 7). Try again later or lower its concurrency."},
+		{503, "", "", ": it is overloaded. Try again later or lower its concurrency."},
+		{409, "", `{"message":null,"detail":"Thread is busy."}`, ": Thread is busy."},
+		{422, "", `{"detail":[{"loc":["body"],"msg":"missing"}]}`, `: [{"loc":["body"],"msg":"missing"}].`},
+		{400, "", `["no members"]`, `: ["no members"].`},
+		{500, "", "<html><head><title>x</title></head><body><h1>Oh no</h1></body></html>", ": an HTML page, perhaps not of the agent: Oh no."},
+		{500, "", "<html></html>", ": an HTML page, perhaps not of the agent."},
+		{500, "", " \n", "."},
+		{500, "3", "", " (it asks to wait: 3)."},
+	} {
+		header := http.Header{}
+		if x.after != "" {
+			header.Set("Retry-After", x.after)
+		}
+		if got := c.Refusal(x.status, header, []byte(x.body)); got != x.want {
+			t.Errorf("%d %s: %q, want %q", x.status, x.body, got, x.want)
+		}
+	}
+}
+
+// Whatever an agent repeats of the bridge's credentials, and wherever its words are cut, no part of them is shown.
+func TestE21NoHalfSecretInARefusal(t *testing.T) {
+	t.Parallel()
+	c := refusing()
+	for n := range 400 {
+		said := strings.Repeat("x", n) + " " + refusalKey + " and more"
+		for _, body := range []string{said, `{"detail":"` + said + `"}`, "<p>" + said + "</p>"} {
+			got := c.Refusal(500, http.Header{"Retry-After": {said}}, []byte(body))
+			if strings.Contains(got, refusalKey[:3]) {
+				t.Fatalf("%d characters before it: %q", n, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package credential
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// least is how long a text has to be to be taken for a credential: shorter ones are parts of words.
+const least = 4
+
+// Set are known credentials in every spelling in which a peer may say them again, longest first: none is left over as a
+// part of another. The zero Set hides nothing. Safe for concurrent use.
+type Set []string
+
+// SetOf makes the Set of credentials. Those shorter than 4 bytes are left out.
+func SetOf(credentials ...string) Set {
+	var s Set
+	for _, c := range credentials {
+		s = append(s, spellings(c)...)
+	}
+	s = slices.DeleteFunc(s, func(text string) bool { return len(text) < least })
+	slices.SortFunc(s, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	return slices.Compact(s)
+}
+
+// InHeader are the credentials in a field of a request: its value, what follows the scheme, the password of a Basic one
+// (RFC 7617) and the values of cookies.
+func InHeader(name, value string) []string {
+	list := []string{value}
+	scheme, rest, ok := strings.Cut(value, " ")
+	if ok && !strings.EqualFold(name, "Cookie") {
+		list = append(list, rest)
+	}
+	if pair, err := base64.StdEncoding.DecodeString(rest); ok && err == nil && strings.EqualFold(scheme, "Basic") {
+		_, password, _ := strings.Cut(string(pair), ":")
+		list = append(list, string(pair), password)
+	}
+	if strings.EqualFold(name, "Cookie") {
+		for cookie := range strings.SplitSeq(value, ";") {
+			_, content, _ := strings.Cut(cookie, "=")
+			list = append(list, content)
+		}
+	}
+	return list
+}
+
+// InURL is the password of a URL; "" if it has none.
+func InURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	password, _ := u.User.Password()
+	return password
+}
+
+// spellings are a text as it is, in a URL and in JSON.
+func spellings(text string) []string {
+	text = strings.TrimSpace(text)
+	list := []string{text, url.QueryEscape(text), url.PathEscape(text)}
+	if quoted, err := json.Marshal(text); err == nil {
+		list = append(list, strings.Trim(string(quoted), `"`))
+	}
+	var plain strings.Builder
+	to := json.NewEncoder(&plain)
+	to.SetEscapeHTML(false)
+	if to.Encode(text) == nil {
+		list = append(list, strings.Trim(strings.TrimSpace(plain.String()), `"`))
+	}
+	return list
+}
+
+// Hide returns a text with HiddenText in the place of each credential.
+func (s Set) Hide(text string) string {
+	for _, c := range s {
+		text = strings.ReplaceAll(text, c, HiddenText)
+	}
+	return text
+}
+
+// HideBytes is Hide for bytes, which it does not change.
+func (s Set) HideBytes(b []byte) []byte {
+	for _, c := range s {
+		if bytes.Contains(b, []byte(c)) {
+			b = bytes.ReplaceAll(b, []byte(c), []byte(HiddenText))
+		}
+	}
+	return b
+}
+
+// WithoutHalf is a text that was cut off somewhere, without the beginning of a credential at its end.
+func (s Set) WithoutHalf(b []byte) []byte {
+	longest := 0
+	for _, c := range s {
+		for n := min(len(c)-1, len(b)); n > longest; n-- {
+			if bytes.HasSuffix(b, []byte(c[:n])) {
+				longest = n
+			}
+		}
+	}
+	return b[:len(b)-longest]
+}
