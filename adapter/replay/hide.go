@@ -13,6 +13,14 @@ func (r *Recorder) hide(text []byte) []byte {
 	return credential.HideNamed(r.secrets.HideBytes(text))
 }
 
+// hideBody is hide for a body, which may have been cut within a credential.
+func (r *Recorder) hideBody(raw []byte, cut bool) []byte {
+	if cut {
+		raw = r.secrets.WithoutHalf(raw)
+	}
+	return r.hide(raw)
+}
+
 // hidden is an exchange whose words beside the bodies, which are hidden by now, are so, too.
 func (r *Recorder) hidden(e Exchange) Exchange {
 	text := func(s string) string { return string(r.hide([]byte(s))) }

@@ -66,3 +66,19 @@ func TestRecordingsHoldNoCredentials(t *testing.T) {
 		t.Errorf("another text: %s", got)
 	}
 }
+
+// A body that is longer than what is kept shows no half of a credential that stands on its end.
+func TestE21NoHalfSecretInARecording(t *testing.T) {
+	t.Parallel()
+	const keptBody = 16 << 20
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	defer srv.Close()
+	var file bytes.Buffer
+	r := replay.NewRecorder(&file, replay.Head{}, credential.SetOf(mark))
+	network := &http.Transport{}
+	defer network.CloseIdleConnections()
+	send(t, r.Through(network), srv.URL, call{"POST", "/x", strings.Repeat(" ", keptBody-len(mark)+1) + mark})
+	if text := file.String(); !strings.Contains(text, `"cut":true`) || strings.Contains(text, mark[:3]) {
+		t.Errorf("recorded: %s", strings.ReplaceAll(text, "  ", ""))
+	}
+}

@@ -64,7 +64,7 @@ func callOf(req *http.Request) (c Call, err error) {
 	if _, err := io.Copy(writer{&sent}, req.Body); err != nil {
 		return c, err
 	}
-	c.Body = sent.body(func(b []byte) []byte { return b })
+	c.Body = sent.body(func(raw []byte, _ bool) []byte { return raw })
 	return c, nil
 }
 

@@ -141,7 +141,7 @@ func (x *exchange) Close() error {
 
 func (x *exchange) end(a Answer) {
 	x.ended.Do(func() {
-		a.Body, x.Call.Body = x.got.body(x.to.hide), x.sent.body(x.to.hide)
+		a.Body, x.Call.Body = x.got.body(x.to.hideBody), x.sent.body(x.to.hideBody)
 		x.Call.Unread = a.Status == 0 && x.sends && !x.sent.whole()
 		x.to.write(x.to.hidden(Exchange{x.N, x.Call, a}))
 	})
@@ -176,10 +176,10 @@ func (k *kept) whole() bool {
 	return k.end
 }
 
-func (k *kept) body(hide func([]byte) []byte) Body {
+func (k *kept) body(hide func(raw []byte, cut bool) []byte) Body {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return bodyOf(hide(bytes.Clone(k.raw.Bytes())), k.cut)
+	return bodyOf(hide(bytes.Clone(k.raw.Bytes()), k.cut), k.cut)
 }
 
 // copied is a body that is kept while it is sent.
