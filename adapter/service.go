@@ -213,7 +213,7 @@ type NewRun struct {
 	ThreadID string // "": a stateless run on a thread of its own
 	Agent    string // config name or UUID of an agent or assistant; "": the default agent
 	Flavour  mapping.Flavour
-	Kwargs   json.RawMessage // what the client sent of the kept keys, verbatim
+	Kwargs   json.RawMessage // the request as the run keeps it, without the ids of the run; nil: it says nothing
 	Input    json.RawMessage
 	Messages json.RawMessage // Agent Protocol
 	HasInput bool            // input or messages were sent, and not null

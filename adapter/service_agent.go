@@ -124,7 +124,7 @@ type AgentQuery struct {
 	Metadata json.RawMessage
 	// Configured leaves out what clients have made.
 	Configured bool
-	SortBy     string
+	SortBy     string // name | graph | assistant | updated_at | created_at (default)
 	Asc        bool
 	Limit      int
 	Offset     int

@@ -67,7 +67,7 @@ type Run struct {
 	Status        RunStatus
 	Parked        bool            // running, but waiting for the next step to be asked for
 	Metadata      json.RawMessage // an object, never nil
-	Kwargs        json.RawMessage // what the client sent, verbatim; an object
+	Kwargs        json.RawMessage // the request that made it, an object; package rule knows its members
 	Multitask     Strategy
 	Flavour       Flavour
 	Options       RunOptions
@@ -104,7 +104,7 @@ type RunOptions struct {
 	Spent           []string        `json:"spent,omitempty"`      // texts of questions that get no default answer any more
 	Update          json.RawMessage `json:"update,omitempty"`     // command.update
 	Goto            json.RawMessage `json:"goto,omitempty"`       // command.goto
-	Input           json.RawMessage `json:"input,omitempty"`      // instead of the input in Kwargs; nil: that one
+	Input           json.RawMessage `json:"input,omitempty"`      // instead of the input of Kwargs; nil: that one
 	StreamModes     []string        `json:"stream_modes,omitempty"`
 	Subgraphs       bool            `json:"subgraphs,omitempty"`
 	Config          json.RawMessage `json:"config,omitempty"`

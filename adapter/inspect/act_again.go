@@ -101,10 +101,11 @@ func inputGiven(r mapping.Run) json.RawMessage {
 	if r.Options.Input != nil {
 		return r.Options.Input
 	}
-	if input := rawjson.Get(r.Kwargs, "input"); !rawjson.IsNull(input) {
+	input, messages, _ := rule.GivenInput(r.Kwargs)
+	switch {
+	case input != nil:
 		return input
-	}
-	if messages := rawjson.Get(r.Kwargs, "messages"); !rawjson.IsNull(messages) {
+	case messages != nil:
 		return new(rawjson.Writer).Open('{').Key("messages").Raw(messages, "[]").Close('}').Bytes
 	}
 	return nil
@@ -167,22 +168,10 @@ func once(run mapping.Run, input json.RawMessage, agent string) adapter.NewRun {
 	if agent == run.Agent {
 		agent = run.AssistantID
 	}
-	kwargs, _ := rawjson.Without(run.Kwargs, "input", "messages", "command", "checkpoint", "checkpoint_id", "config")
-	config := rawjson.Get(run.Kwargs, "config")
-	if configurable, err := rawjson.Without(rawjson.Get(config, "configurable"), "thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns"); err == nil {
-		config, _ = rawjson.WithMember(config, "configurable", configurable)
-	}
-	var more []rawjson.Member
-	if input != nil {
-		more = append(more, rawjson.Member{Name: "input", Value: input})
-	}
-	if config != nil {
-		more = append(more, rawjson.Member{Name: "config", Value: config})
-	}
-	kwargs, _ = rawjson.WithMembers(kwargs, more...)
+	request, config, context := rule.RequestAgain(run.Kwargs, input)
 	o := run.Options
 	return adapter.NewRun{
-		Agent: agent, Kwargs: kwargs, Input: input, HasInput: input != nil, Metadata: run.Metadata, Config: config, Context: rawjson.Get(run.Kwargs, "context"),
+		Agent: agent, Kwargs: request, Input: input, HasInput: input != nil, Metadata: run.Metadata, Config: config, Context: context,
 		StreamModes: o.StreamModes, Subgraphs: o.Subgraphs, InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
 		Multitask: mapping.StrategyReject, Fields: []string{"input"},
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/inspect/question"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/gorilla/mux"
 )
 
@@ -76,7 +77,7 @@ func (a *answering) serve(w http.ResponseWriter, r *http.Request) error {
 func (a *answering) resuming(thread string, of mapping.Run, question string, said json.RawMessage, once string) adapter.NewRun {
 	return adapter.NewRun{
 		ThreadID: thread, Agent: of.Agent, Flavour: a.flavour(of), Multitask: mapping.StrategyReject, IdempotencyKey: once,
-		Kwargs:  new(rawjson.Writer).Open('{').Key("command").Open('{').Key("resume").Raw(said, "null").Close('}').Close('}').Bytes,
+		Kwargs:  rule.RequestOfAnswer(said),
 		Command: &adapter.Command{Resume: named(question, said), HasResume: true}, Fields: []string{"command"},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/inspect/conversation"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/gorilla/mux"
 )
 
@@ -58,7 +59,7 @@ func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	return f.start(w, r, adapter.NewRun{
 		ThreadID: thread, CheckpointID: st.Checkpoint, Agent: in.Get(inputAgent), Flavour: f.flavour(mapping.Run{}), Input: input, HasInput: input != nil,
-		Kwargs: kwargsOf(input), Multitask: mapping.StrategyReject, IdempotencyKey: in.Get(inputOnce), Fields: []string{"input"},
+		Kwargs: rule.RequestOf(input), Multitask: mapping.StrategyReject, IdempotencyKey: in.Get(inputOnce), Fields: []string{"input"},
 	})
 }
 
@@ -83,12 +84,4 @@ func asField(value json.RawMessage) string {
 		return ""
 	}
 	return adapter.InASCII(value)
-}
-
-func kwargsOf(input json.RawMessage) json.RawMessage {
-	w := new(rawjson.Writer).Open('{')
-	if input != nil {
-		w.Key("input").Raw(input, "null")
-	}
-	return w.Close('}').Bytes
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/inspect/conversation"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/gorilla/mux"
 )
 
@@ -61,7 +62,7 @@ func (t *trying) saying(agent, text string) (n adapter.NewRun, err error) {
 		return n, err
 	}
 	n = adapter.NewRun{
-		Agent: agent, Input: input, Kwargs: json.RawMessage(`{"input":` + string(input) + `}`), HasInput: true, IfNotExists: "create", Flavour: t.flavour(mapping.Run{}),
+		Agent: agent, Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IfNotExists: "create", Flavour: t.flavour(mapping.Run{}),
 		Metadata: json.RawMessage(`{"made_by":"inspector"}`), Fields: []string{"input"},
 	}
 	return n, nil

@@ -37,6 +37,20 @@ func MadeFor(agent, assistantID string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("graph_id").Text(agent).Key("assistant_id").Text(assistantID).Close('}').Bytes
 }
 
+// MadeForAssistant is the part of it that names the assistant.
+func MadeForAssistant(id string) json.RawMessage {
+	return new(rawjson.Writer).Open('{').Key("assistant_id").Text(id).Close('}').Bytes
+}
+
+// StepLimit is how many steps a config allows a run (recursion_limit); 0 where it does not say.
+func StepLimit(config json.RawMessage) int {
+	var limit int
+	if json.Unmarshal(rawjson.Get(config, "recursion_limit"), &limit) != nil {
+		return 0
+	}
+	return max(0, limit)
+}
+
 // mergeOver puts the members of over into base; the one called deep is merged
 // itself, where both have it.
 func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error) {

@@ -70,9 +70,7 @@ func TopicOf(t mapping.Thread) Topic {
 // OwnTopic reports whether a thread is a topic of this agent: one that has been
 // used by no agent yet is every agent's.
 func OwnTopic(metadata json.RawMessage, agent string) bool {
-	graph := rawjson.Get(metadata, "graph_id")
-	name, ok := rawjson.Text(graph)
-	return rawjson.IsNull(graph) || ok && name == agent
+	return rawjson.IsNull(rawjson.Get(metadata, agentMember)) || AgentNamed(metadata) == agent
 }
 
 // TopicNamespace is where the long-term store keeps what belongs to a topic.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
@@ -29,11 +28,7 @@ func GivenTo(r *mapping.Run) (input, messages json.RawMessage, err error) {
 	if r.Options.Input != nil {
 		return r.Options.Input, nil, nil
 	}
-	if input, err = rawjson.Lookup(r.Kwargs, "input"); err != nil {
-		return nil, nil, err
-	}
-	messages, err = rawjson.Lookup(r.Kwargs, "messages")
-	return input, messages, err
+	return rule.GivenInput(r.Kwargs)
 }
 
 // inputOnce is the run's input, which may have been read already.

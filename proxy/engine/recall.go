@@ -10,7 +10,6 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
@@ -112,7 +111,7 @@ func (e *Engine) memoryOf(a *Agent, r *mapping.Run, metadata json.RawMessage) ma
 	if len(a.Config.Memory.Namespaces) == 0 {
 		return who
 	}
-	maker, configurable := e.maker(r), configurableOf(r)
+	maker, configurable := e.maker(r), rule.GivenConfigurable(r.Kwargs)
 	for _, template := range a.Config.Memory.Namespaces {
 		if ns, ok := rule.ExpandNamespace(template, metadata, configurable); ok {
 			who.Namespaces = append(who.Namespaces, maker.Below(ns)...)
@@ -132,14 +131,4 @@ func (e *Engine) maker(r *mapping.Run) mapping.Principal {
 		return mapping.Principal{Namespaces: [][]string{}}
 	}
 	return mapping.Principal{}
-}
-
-// configurableOf is what a run's request says of its user and the like: config.configurable, and what only
-// its context has, which LangGraph's clients send in the place of that.
-func configurableOf(r *mapping.Run) json.RawMessage {
-	configurable := rawjson.Get(rawjson.Get(r.Kwargs, "config"), "configurable")
-	if both, err := rule.MergeContext(rawjson.Get(r.Kwargs, "context"), configurable); err == nil {
-		return both
-	}
-	return configurable
 }

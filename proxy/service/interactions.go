@@ -8,7 +8,6 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -104,11 +103,7 @@ func spoken(n adapter.NewInteraction, id string) rule.Interaction {
 // says reports whether there is anything that an agent could be told: words, an
 // input for its graph, or a spelled-out answer.
 func says(n adapter.NewInteraction) bool {
-	var extra struct {
-		Input  json.RawMessage `json:"input"`
-		Resume json.RawMessage `json:"resume"`
-	}
-	_ = json.Unmarshal(rawjson.OrEmpty(n.AdditionalInput), &extra)
+	extra := rule.ReadTaskExtra(n.AdditionalInput)
 	return n.Input != nil && *n.Input != "" || len(extra.Input) > 0 || len(extra.Resume) > 0
 }
 

@@ -160,16 +160,11 @@ func (b runOptions) concurrent() error {
 	return nil
 }
 
-// maxSteps is the lower of the agent's limit and config.recursion_limit.
+// maxSteps is the lower of the agent's limit and that of the request.
 func (b runOptions) maxSteps() int {
-	limit := b.agent.Config.MaxSteps
-	var c struct {
-		RecursionLimit *int `json:"recursion_limit"`
-	}
-	if len(b.n.Config) > 0 && json.Unmarshal(b.n.Config, &c) == nil && c.RecursionLimit != nil && *c.RecursionLimit > 0 {
-		if limit <= 0 || *c.RecursionLimit < limit {
-			return *c.RecursionLimit
-		}
+	limit, asked := b.agent.Config.MaxSteps, rule.StepLimit(b.n.Config)
+	if asked > 0 && (limit <= 0 || asked < limit) {
+		return asked
 	}
 	return limit
 }

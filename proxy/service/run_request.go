@@ -243,7 +243,7 @@ func (b *runBuilder) describe(context.Context) error {
 			return err
 		}
 	}
-	r.Kwargs, err = kwargs(b.n.Kwargs, *r)
+	r.Kwargs, err = rule.WithRun(b.n.Kwargs, r)
 	b.letGo()
 	return err
 }
@@ -264,31 +264,4 @@ func (b *runBuilder) letGo() {
 	for _, part := range parts {
 		*part = bytes.Clone(*part)
 	}
-}
-
-// kwargs is what the client sent, with config.configurable extended by the
-// ids of the run.
-func kwargs(sent json.RawMessage, r mapping.Run) (json.RawMessage, error) {
-	config, err := rawjson.Lookup(sent, "config")
-	if err != nil {
-		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request is not a JSON object.")
-	}
-	given, err := rawjson.Lookup(config, "configurable")
-	if err != nil {
-		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
-	}
-	var ids []rawjson.Member
-	for _, id := range [...][2]string{{"thread_id", r.ThreadID}, {"run_id", r.ID}, {"graph_id", r.Agent}, {"assistant_id", r.AssistantID}} {
-		ids = append(ids, rawjson.Member{Name: id[0], Value: rawjson.Quote(id[1])})
-	}
-	configurable, err := rawjson.PiecesWith(given, ids...)
-	if err != nil {
-		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config.configurable must be an object.")
-	}
-	extended, err := rawjson.PiecesAround(config, "configurable", configurable)
-	if err != nil {
-		return nil, err
-	}
-	all, err := rawjson.PiecesAround(sent, "config", extended)
-	return all.Join(), err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -54,19 +55,13 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	return s.withValues(ctx, t)
 }
 
-// namedBy is the configured agent that the metadata of a new thread names as graph_id,
-// which is how LangGraph's SDKs say whose it is to be; "" for none.
+// namedBy is the configured agent that the metadata of a new thread names; "" for none.
 func (c *core) namedBy(ctx context.Context, metadata json.RawMessage) (string, error) {
-	var said struct {
-		Graph string `json:"graph_id"`
-	}
-	if json.Unmarshal(rawjson.OrEmpty(metadata), &said) != nil {
-		return "", nil // the metadata is the client's: graph_id may be anything there
-	}
-	if _, ok := c.engine.Agent(said.Graph); !ok {
+	name := rule.AgentNamed(metadata)
+	if _, ok := c.engine.Agent(name); !ok {
 		return "", nil
 	}
-	a, err := c.Agent(ctx, said.Graph)
+	a, err := c.Agent(ctx, name)
 	if err != nil {
 		return "", err
 	}

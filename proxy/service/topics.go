@@ -128,14 +128,11 @@ func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *strin
 // checkStrategy refuses, before anything is made, what a task's first step
 // would refuse.
 func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
-	var extra struct {
-		Multi json.RawMessage `json:"multitask_strategy"`
-	}
-	if json.Unmarshal(additional, &extra) != nil || len(extra.Multi) == 0 {
+	sent := rule.ReadTaskExtra(additional).Strategy
+	if len(sent) == 0 {
 		return nil
 	}
-	var said string
-	_ = json.Unmarshal(extra.Multi, &said)
+	said := rawjson.TextOf(sent)
 	switch rule.TaskStrategy(said) {
 	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback:
 		return nil

@@ -12,11 +12,10 @@ import (
 )
 
 // request is the run that a task's words ask for: a message each, the files
-// that were uploaded, and what additional_input says in the terms of the other
-// dialect (input, config, context).
+// that were uploaded, and what additional_input says in the terms of runs.
 func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) adapter.NewRun {
-	given := p.ses.task.AdditionalInput
-	own, config, more := rawjson.Get(given, "input"), rawjson.Get(given, "config"), rawjson.Get(given, "context")
+	extra := rule.ReadTaskExtra(p.ses.task.AdditionalInput)
+	own := extra.Input
 	if len(own) == 0 || own[0] != '{' {
 		own = nil
 	}
@@ -29,18 +28,17 @@ func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) 
 	}
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
-		Config: config, Context: more, HasInput: true,
+		Config: extra.Config, Context: extra.Context, HasInput: true,
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
-	var strategy string
-	if _ = json.Unmarshal(rawjson.Get(given, "multitask_strategy"), &strategy); strategy != "" {
+	if strategy := rawjson.TextOf(extra.Strategy); strategy != "" {
 		n.Multitask = rule.TaskStrategy(strategy)
 	}
 	n.Input = taskInput{p.ses}.with(own, words, files)
 	if own == nil && files == nil && len(words) == 1 {
 		tr.Words = words[0]
 	}
-	n.Kwargs = taskInput{p.ses}.kwargs(config, more)
+	n.Kwargs = rule.RequestOfTask(&p.ses.task, extra)
 	if p.ses.task.HasInput {
 		n.Fields = append(n.Fields, "input")
 	}
@@ -80,24 +78,6 @@ func besides(uploads, named json.RawMessage) json.RawMessage {
 	maps.Copy(all, over)
 	raw, _ := json.Marshal(all)
 	return raw
-}
-
-// kwargs is what is told of a run that a task made: the task's own request.
-// What the run is given stands in its options.
-func (t taskInput) kwargs(config, context json.RawMessage) json.RawMessage {
-	task := t.Task()
-	var out rawjson.Pieces
-	out.Literal(`{"additional_input":`).Raw(rawjson.OrEmpty(task.AdditionalInput))
-	if len(config) > 0 {
-		out.Literal(`,"config":`).Raw(config)
-	}
-	if len(context) > 0 {
-		out.Literal(`,"context":`).Raw(context)
-	}
-	if task.HasInput {
-		out.Literal(`,"input":`).Text(task.Input)
-	}
-	return out.Literal("}").Join()
 }
 
 // humanMessages are words as messages. The first of a task has the id that it

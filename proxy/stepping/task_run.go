@@ -8,7 +8,6 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
@@ -65,10 +64,8 @@ func (p *stepRequest) answer(ctx context.Context, question []mapping.Interrupt) 
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text), Update: update},
+		Kwargs:  rule.RequestOfStep(p.req.AdditionalInput),
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
-	}
-	if p.req.AdditionalInput != nil {
-		n.Kwargs = new(rawjson.Pieces).Literal(`{"additional_input":`).Raw(p.req.AdditionalInput).Literal("}").Join()
 	}
 	err := p.run(ctx, n, tr, nil)
 	if silent && mapping.Classify(err).Code == mapping.CodeNothingToResume {
@@ -96,7 +93,7 @@ func (p *stepRequest) resume(question []mapping.Interrupt, text string) json.Raw
 
 // spelled is an answer in the question's own form, nil for none.
 func (p *stepRequest) spelled() json.RawMessage {
-	return rawjson.Get(p.req.AdditionalInput, "resume")
+	return rule.ReadTaskExtra(p.req.AdditionalInput).Resume
 }
 
 // run makes a run of the task. A POST that is sent again with its key makes

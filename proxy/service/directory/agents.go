@@ -200,9 +200,9 @@ func sortAgents(list []mapping.Assistant, q adapter.AgentQuery) {
 		switch q.SortBy {
 		case "name":
 			n = strings.Compare(a.Name, b.Name)
-		case "graph_id":
+		case "graph":
 			n = strings.Compare(a.Graph, b.Graph)
-		case "assistant_id":
+		case "assistant":
 			n = strings.Compare(a.ID, b.ID)
 		case "updated_at":
 			n = a.UpdatedAt.Compare(b.UpdatedAt)

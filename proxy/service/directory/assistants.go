@@ -126,8 +126,7 @@ func (s *Assistants) Delete(ctx context.Context, id string, threads bool) error 
 
 // deleteThreads removes the threads that an assistant was used on.
 func (s *Assistants) deleteThreads(ctx context.Context, id string) error {
-	used := new(rawjson.Writer).Open('{').Key("assistant_id").Text(id).Close('}').Bytes
-	list, _, err := s.st.Threads(ctx, mapping.ThreadQuery{Metadata: used})
+	list, _, err := s.st.Threads(ctx, mapping.ThreadQuery{Metadata: rule.MadeForAssistant(id)})
 	for _, t := range list {
 		if err := s.deleteThread(ctx, t.ID); err != nil && mapping.Classify(err).Class != mapping.NotFound {
 			return err

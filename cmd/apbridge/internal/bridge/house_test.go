@@ -106,6 +106,25 @@ func TestMachineNamesNoDialect(t *testing.T) {
 	}
 }
 
+// wireWords are members of requests and answers of one dialect.
+var wireWords = []string{"configurable", "kwargs", "recursion_limit", "multitask_strategy", "graph_id", "stream_mode", "is_last", "step_id", "additional_output"}
+
+// TestMachineReadsNoWireFormat: no code of the machine names a member of a dialect's requests or answers, alone, in a tag
+// or in a literal of JSON. The rules between the dialects do, as they are their mapping table.
+func TestMachineReadsNoWireFormat(t *testing.T) {
+	t.Parallel()
+	member := regexp.MustCompile(`^(` + strings.Join(wireWords, "|") + `)$|json:"(` + strings.Join(wireWords, "|") + `)[",]|"(` + strings.Join(wireWords, "|") + `)":`)
+	for pkg := range laws {
+		if machine(pkg) && strings.HasPrefix(pkg, "proxy") {
+			eachString(t, pkg, func(file, said string) {
+				if member.MatchString(said) {
+					t.Errorf("%s names %q", file, said)
+				}
+			})
+		}
+	}
+}
+
 // TestMachineNamesNoPathOfADialect: no string in the code of the machine, or of the pages / and /docs, begins as a path that
 // one dialect has to itself. What several begin with, such as /agents, is the bridge's. The rules between the dialects
 // may name paths, and the inspector's routes lie below its own.

@@ -1,0 +1,138 @@
+package rule
+
+import (
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// A run keeps the request that made it as one object (mapping.Run.Kwargs), with the members that LangGraph's Run shows as
+// kwargs; that of a task's run has the task's additional_input besides. Only the rules of this file read or write them:
+// the machine carries the object as it is.
+
+// RequestOf is the kept request of a run that is given nothing but an input; nil: not even that.
+func RequestOf(input json.RawMessage) json.RawMessage {
+	w := new(rawjson.Writer).Open('{')
+	if input != nil {
+		w.Key("input").Raw(input, "null")
+	}
+	return w.Close('}').Bytes
+}
+
+// RequestOfAnswer is that of a run that is given the answer to a question.
+func RequestOfAnswer(said json.RawMessage) json.RawMessage {
+	return new(rawjson.Writer).Open('{').Key("command").Open('{').Key("resume").Raw(said, "null").Close('}').Close('}').Bytes
+}
+
+// RequestAgain is a kept request with another input, for a new run: without what only the first one had, such as its ids.
+// config and context are those of it.
+func RequestAgain(kept, input json.RawMessage) (request, config, context json.RawMessage) {
+	request, _ = rawjson.Without(kept, "input", "messages", "command", "checkpoint", "checkpoint_id", "config")
+	config = rawjson.Get(kept, "config")
+	if configurable, err := rawjson.Without(rawjson.Get(config, "configurable"), "thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns"); err == nil {
+		config, _ = rawjson.WithMember(config, "configurable", configurable)
+	}
+	var more []rawjson.Member
+	if input != nil {
+		more = append(more, rawjson.Member{Name: "input", Value: input})
+	}
+	if config != nil {
+		more = append(more, rawjson.Member{Name: "config", Value: config})
+	}
+	request, _ = rawjson.WithMembers(request, more...)
+	return request, config, rawjson.Get(kept, "context")
+}
+
+// RequestOfTask is that of the run that begins a task. What the run is given stands in its options.
+func RequestOfTask(t *mapping.Task, extra TaskExtra) json.RawMessage {
+	out := new(rawjson.Pieces).Literal(`{"additional_input":`).Raw(rawjson.OrEmpty(t.AdditionalInput))
+	if len(extra.Config) > 0 {
+		out.Literal(`,"config":`).Raw(extra.Config)
+	}
+	if len(extra.Context) > 0 {
+		out.Literal(`,"context":`).Raw(extra.Context)
+	}
+	if t.HasInput {
+		out.Literal(`,"input":`).Text(t.Input)
+	}
+	return out.Literal("}").Join()
+}
+
+// RequestOfStep is that of a run which a later step of a task makes; nil for a step that says nothing besides.
+func RequestOfStep(additional json.RawMessage) json.RawMessage {
+	if additional == nil {
+		return nil
+	}
+	return new(rawjson.Pieces).Literal(`{"additional_input":`).Raw(additional).Literal("}").Join()
+}
+
+// WithRun is a request with the ids of its run in config.configurable, where graphs look for them. One that is no object,
+// or whose config or configurable is none, is an *Error of class Invalid.
+func WithRun(request json.RawMessage, r *mapping.Run) (json.RawMessage, error) {
+	config, err := rawjson.Lookup(request, "config")
+	if err != nil {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request is not a JSON object.")
+	}
+	given, err := rawjson.Lookup(config, "configurable")
+	if err != nil {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
+	}
+	var ids []rawjson.Member
+	for _, id := range [...][2]string{{"thread_id", r.ThreadID}, {"run_id", r.ID}, {"graph_id", r.Agent}, {"assistant_id", r.AssistantID}} {
+		ids = append(ids, rawjson.Member{Name: id[0], Value: rawjson.Quote(id[1])})
+	}
+	configurable, err := rawjson.PiecesWith(given, ids...)
+	if err != nil {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config.configurable must be an object.")
+	}
+	extended, err := rawjson.PiecesAround(config, "configurable", configurable)
+	if err != nil {
+		return nil, err
+	}
+	all, err := rawjson.PiecesAround(request, "config", extended)
+	return all.Join(), err
+}
+
+// GivenInput are the input of a kept request and its messages; nil for what it has not.
+func GivenInput(request json.RawMessage) (input, messages json.RawMessage, err error) {
+	if input, err = rawjson.Lookup(request, "input"); err != nil {
+		return nil, nil, err
+	}
+	messages, err = rawjson.Lookup(request, "messages")
+	return input, messages, err
+}
+
+// GivenConfigurable is what a kept request says of its user and the like: config.configurable, and what only its context
+// has, which LangGraph's clients send in the place of that.
+func GivenConfigurable(request json.RawMessage) json.RawMessage {
+	configurable := rawjson.Get(rawjson.Get(request, "config"), "configurable")
+	if both, err := MergeContext(rawjson.Get(request, "context"), configurable); err == nil {
+		return both
+	}
+	return configurable
+}
+
+// agentMember is the member of metadata that names an agent.
+const agentMember = "graph_id"
+
+// AgentNamed is the agent that the metadata of a thread names, which is how LangGraph's SDKs say whose it is; "" for none.
+func AgentNamed(metadata json.RawMessage) string {
+	name, _ := rawjson.Text(rawjson.Get(metadata, agentMember)) // the metadata is the client's: it may be anything there
+	return name
+}
+
+// TaskExtra is what the additional_input of a task says in the terms of runs. nil: nothing of it.
+type TaskExtra struct {
+	Input, Config, Context json.RawMessage
+	Resume                 json.RawMessage
+	Strategy               json.RawMessage // see TaskStrategy
+}
+
+// ReadTaskExtra finds it. An additional_input that is no object has nothing.
+func ReadTaskExtra(additional json.RawMessage) TaskExtra {
+	return TaskExtra{
+		Input: rawjson.Get(additional, "input"), Config: rawjson.Get(additional, "config"), Context: rawjson.Get(additional, "context"),
+		Resume: rawjson.Get(additional, "resume"), Strategy: rawjson.Get(additional, "multitask_strategy"),
+	}
+}
