@@ -62,8 +62,8 @@ func form(r *http.Request) (url.Values, error) {
 	return in, nil
 }
 
-// ask has a person say that something is to be done. Fields are what the second request brings along.
-func (d *desk) ask(w http.ResponseWriter, r *http.Request, c confirmation, fields ...string) error {
+// confirm has a person say that something is to be done. Fields are what the second request brings along.
+func (d *desk) confirm(w http.ResponseWriter, r *http.Request, c confirmation, fields ...string) error {
 	mapping.NoteVerb(r.Context(), mapping.Read) // nothing is done yet
 	for n := 0; n+1 < len(fields); n += 2 {
 		c.Fields = append(c.Fields, hiddenField{fields[n], fields[n+1]})

@@ -155,7 +155,7 @@ func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
 		if in.Get(inputJSON) != "" || in.Get(inputSays) != "" {
 			fields = append(fields, inputJSON, asField(input))
 		}
-		return a.ask(w, r, confirmation{
+		return a.confirm(w, r, confirmation{
 			Question: "Run this again?", Says: []string{fmt.Sprintf("The agent %q does its work once more, %s.", agent, where), "A completion hook of the first run is not called."},
 			Sends: conversation.Cut(string(input)).Text, Button: "Run it again", Back: "inspect/runs/" + run.ID + "/again",
 		}, fields...)

@@ -56,7 +56,7 @@ func (a *answering) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Get(inputSure) != "yes" {
-		return a.ask(w, r, confirmation{
+		return a.confirm(w, r, confirmation{
 			Question: "Send this answer?", Says: []string{fmt.Sprintf("The agent %q is given it, and goes on with its work.", asks.Agent)},
 			Sends: conversation.Cut(string(said)).Text, Button: "Send the answer", Back: threadPath(t.ID),
 		}, inputQuestion, id, question.InputJSON, adapter.InASCII(said))

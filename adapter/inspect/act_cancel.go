@@ -31,7 +31,7 @@ func (c *cancelling) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Get(inputSure) != "yes" {
-		return c.ask(w, r, confirmation{
+		return c.confirm(w, r, confirmation{
 			Question: "Cancel this run?", Says: []string{fmt.Sprintf("The agent %q is told to stop. What it has done so far stays.", run.Agent)},
 			Button: "Cancel the run", Back: runPath(run.ID),
 		})

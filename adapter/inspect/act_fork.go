@@ -52,7 +52,7 @@ func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
 		if input == nil {
 			says = append(says, "It is given no input: it does the steps that come next there.")
 		}
-		return f.ask(w, r, confirmation{
+		return f.confirm(w, r, confirmation{
 			Question: "Go on from here?", Says: says, Sends: conversation.Cut(string(input)).Text, Button: "Go on from here",
 			Back: threadPath(thread) + "/checkpoints/" + url.PathEscape(st.Checkpoint),
 		}, inputAgent, in.Get(inputAgent), inputCheckpoint, st.Checkpoint, inputJSON, asField(input))

@@ -30,7 +30,7 @@ func (t *trying) serve(w http.ResponseWriter, r *http.Request) error {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "There is nothing to send: the text is empty.")
 	}
 	if in.Get(inputSure) != "yes" {
-		return t.ask(w, r, agent, text)
+		return t.show(w, r, agent, text)
 	}
 	n, err := t.saying(agent, text)
 	if err != nil {
@@ -44,12 +44,12 @@ func (t *trying) serve(w http.ResponseWriter, r *http.Request) error {
 	return t.done(w, r, runPath(s.Run.ID), startedOf(s))
 }
 
-// ask says what is sent to which agent, if there is one.
-func (t *trying) ask(w http.ResponseWriter, r *http.Request, agent, text string) error {
+// show says what is sent to which agent, if there is one.
+func (t *trying) show(w http.ResponseWriter, r *http.Request, agent, text string) error {
 	if _, err := t.agents.Resolve(r.Context(), agent); err != nil {
 		return err
 	}
-	return t.desk.ask(w, r, confirmation{
+	return t.desk.confirm(w, r, confirmation{
 		Question: "Send this message?", Says: []string{fmt.Sprintf("The agent %q is called with it, on a thread of its own.", agent)},
 		Sends: conversation.Cut(text).Text, Button: "Send the message", Back: "inspect/agents",
 	}, inputText, text)

@@ -35,7 +35,7 @@ func (x *exchanger) RoundTrip(req *http.Request) (*http.Response, error) {
 		if !o.connected() {
 			err = unconnected{err}
 		}
-		e.end(failed(e.ctx, err))
+		e.finish(failed(e.ctx, err))
 		return nil, err
 	}
 	e.answer, e.outcome, e.status = res.Body, outcomeOf(res.StatusCode), res.StatusCode
@@ -80,9 +80,9 @@ type exchange struct {
 func (e *exchange) Read(p []byte) (int, error) {
 	n, err := e.answer.Read(p)
 	if err == io.EOF {
-		e.end(e.outcome)
+		e.finish(e.outcome)
 	} else if err != nil {
-		e.end(failed(e.ctx, err))
+		e.finish(failed(e.ctx, err))
 	}
 	return n, err
 }
@@ -90,13 +90,13 @@ func (e *exchange) Read(p []byte) (int, error) {
 func (e *exchange) Close() error {
 	err := e.answer.Close()
 	if e.ctx.Err() != nil {
-		e.end(failed(e.ctx, e.ctx.Err()))
+		e.finish(failed(e.ctx, e.ctx.Err()))
 	}
-	e.end(e.outcome)
+	e.finish(e.outcome)
 	return err
 }
 
-func (e *exchange) end(outcome string) {
+func (e *exchange) finish(outcome string) {
 	e.ended.Do(func() {
 		e.done(nil)
 		endSpan(e.ctx, e.status, outcome)

@@ -26,10 +26,10 @@ func (k *keeper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return k.next.RoundTrip(req)
 	}
 	c := &openCall{keptCall: keptCall{secrets: k.secrets}, to: to, keeps: to.Begin()}
-	req = c.begin(req)
+	req = c.noteRequest(req)
 	res, err := k.next.RoundTrip(req)
 	if err != nil {
-		c.end(err)
+		c.handOver(err)
 		return nil, err
 	}
 	c.answered(res)
@@ -57,8 +57,8 @@ type openCall struct {
 	ended    sync.Once
 }
 
-// begin notes what is asked. The request that is returned tells of its body while it is read.
-func (c *openCall) begin(req *http.Request) *http.Request {
+// noteRequest notes what is asked. The request that is returned tells of its body while it is read.
+func (c *openCall) noteRequest(req *http.Request) *http.Request {
 	c.at = time.Now()
 	if !c.keeps {
 		return req
@@ -86,20 +86,20 @@ func (c *openCall) Read(p []byte) (int, error) {
 	}
 	switch {
 	case err == io.EOF:
-		c.end(nil)
+		c.handOver(nil)
 	case err != nil:
-		c.end(err)
+		c.handOver(err)
 	}
 	return n, err
 }
 
 func (c *openCall) Close() error {
 	err := c.body.Close()
-	c.end(nil)
+	c.handOver(nil)
 	return err
 }
 
-func (c *openCall) end(err error) {
+func (c *openCall) handOver(err error) {
 	c.ended.Do(func() {
 		if !c.keeps {
 			c.to.End(nil)

@@ -55,15 +55,15 @@ func partOf(b json.RawMessage) (p part) {
 		return p
 	}
 	p.names = map[string]json.RawMessage{}
-	p.take(b, true)
+	p.addMember(b, true)
 	return p
 }
 
 // isText reports whether parts of a kind are words.
 func isText(kind string) bool { return kind == "text" || kind == "input_text" || kind == "output_text" }
 
-// take notes the texts among the members; what stands further out counts.
-func (p *part) take(b json.RawMessage, outer bool) {
+// addMember notes the texts among the members; what stands further out counts.
+func (p *part) addMember(b json.RawMessage, outer bool) {
 	var within []json.RawMessage
 	_ = rawjson.EachMember(b, func(name rawjson.Quoted, value json.RawMessage) {
 		key := name.Text()
@@ -78,7 +78,7 @@ func (p *part) take(b json.RawMessage, outer bool) {
 		}
 	})
 	for _, w := range within {
-		p.take(w, false)
+		p.addMember(w, false)
 	}
 }
 

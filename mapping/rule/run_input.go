@@ -74,13 +74,13 @@ func TextInput(text, idBase string) Input {
 		return Input{Raw: json.RawMessage("{}")}
 	}
 	in := Input{Text: text, HasText: true}
-	in.say(idBase)
+	in.setMessage(idBase)
 	in.Raw = in.delta
 	return in
 }
 
-// say makes the text the one message.
-func (in *Input) say(idBase string) {
+// setMessage makes the text the one message.
+func (in *Input) setMessage(idBase string) {
 	w := newDelta(rawjson.QuotedSize(in.Text) + normalSize)
 	w.add(message{kind: typeHuman, id: mapping.MessageID(idBase, "input"), text: in.Text})
 	in.Messages, in.delta = w.done()
@@ -98,11 +98,11 @@ type inputParts struct {
 
 func readParts(input json.RawMessage) (p inputParts, err error) {
 	p.text = input
-	err = rawjson.EachMember(input, p.take)
+	err = rawjson.EachMember(input, p.addMember)
 	return p, err
 }
 
-func (p *inputParts) take(name rawjson.Quoted, value json.RawMessage) {
+func (p *inputParts) addMember(name rawjson.Quoted, value json.RawMessage) {
 	switch {
 	case name.Is(state.KeyMessages):
 		p.messages = value
@@ -143,7 +143,7 @@ func inputOf(parts inputParts, own messageSource, given []json.RawMessage, idBas
 	if len(in.Messages) == 0 {
 		said, in.Text = parts.words()
 		if in.Text != "" {
-			in.say(idBase)
+			in.setMessage(idBase)
 		}
 	} else {
 		in.Text = contentText(spoken)

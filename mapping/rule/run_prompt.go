@@ -107,7 +107,7 @@ func (t Telling) lines(size, budget, most int) (lines []string, full int, droppe
 		return nil, size, false
 	}
 	for _, m := range slices.Backward(t.Earlier) {
-		line := messageLine(m, t.say(m))
+		line := messageLine(m, t.line(m))
 		if line != "" && size+len(line)+1 > budget {
 			dropped = true
 			break
@@ -127,7 +127,7 @@ func (t Telling) lines(size, budget, most int) (lines []string, full int, droppe
 	return lines, size, dropped
 }
 
-func (t Telling) say(message json.RawMessage) string {
+func (t Telling) line(message json.RawMessage) string {
 	if t.Say == nil {
 		return MessageText(message)
 	}
@@ -142,7 +142,7 @@ func (t Telling) Withholds() bool {
 		hidden = hidden[:max(0, lastHuman(hidden))]
 	}
 	return t.Mode != TranscriptFull && t.Mode != "" &&
-		slices.ContainsFunc(hidden, func(m json.RawMessage) bool { return messageLine(m, t.say(m)) != "" })
+		slices.ContainsFunc(hidden, func(m json.RawMessage) bool { return messageLine(m, t.line(m)) != "" })
 }
 
 func lastHuman(messages []json.RawMessage) int {

@@ -87,13 +87,13 @@ func (d *dialogue) summarise() {
 			t.before = append(t.before, said)
 		}
 		if n := len(told); n > 0 && told[n-1].Kind == mapping.KindEnd && told[n-1].Head.Outcome != nil {
-			d.end(i, told)
+			d.addEnding(i, told)
 		}
 	}
 }
 
-// end is what a run that has ended leaves: its last words, or why there are none.
-func (d *dialogue) end(i int, told []*state.Entry) {
+// addEnding is what a run that has ended leaves: its last words, or why there are none.
+func (d *dialogue) addEnding(i int, told []*state.Entry) {
 	t, last := &d.turns[i], told[len(told)-1]
 	t.last = d.lastWords(i, last.After)
 	out := last.Head.Outcome

@@ -84,14 +84,14 @@ func (f *Fold) become(full json.RawMessage) (*becoming, error) {
 		full = json.RawMessage("{}")
 	}
 	b := &becoming{f: f, e: f.edit(max(0, rawjson.RoomFor(full)-len(f.fields))), kept: make([]bool, len(f.fields)), gone: len(f.fields)}
-	if err := rawjson.WalkObject(full, b.take); err != nil {
+	if err := rawjson.WalkObject(full, b.addMember); err != nil {
 		return nil, stateError(err)
 	}
 	return b, nil
 }
 
-// take reads a member of the full state. Of one that is there twice the later counts.
-func (b *becoming) take(text []byte, i int, name rawjson.Quoted) (int, bool) {
+// addMember reads a member of the full state. Of one that is there twice the later counts.
+func (b *becoming) addMember(text []byte, i int, name rawjson.Quoted) (int, bool) {
 	key := name.Text()
 	at := b.e.find(key)
 	val, end, ok := readValue(text, i, b.was(at))

@@ -182,7 +182,7 @@ func readObject(b []byte, i int, old value) (value, int, bool) {
 		return readNewObject(b, i, old.raw)
 	}
 	r := objectReader{old: old.obj, obj: old.obj, kept: make([]bool, old.obj.Len()), gone: old.obj.Len()}
-	end, ok := rawjson.ScanObject(b, i, r.take)
+	end, ok := rawjson.ScanObject(b, i, r.readMember)
 	switch {
 	case !ok && tinyMembers(r.obj):
 		end, ok = rawjson.Scan(b, i)
@@ -200,7 +200,7 @@ type objectReader struct {
 	gone     int             // how many there are no more
 }
 
-func (r *objectReader) take(b []byte, i int, name rawjson.Quoted) (int, bool) {
+func (r *objectReader) readMember(b []byte, i int, name rawjson.Quoted) (int, bool) {
 	key := name.Text()
 	at := r.obj.Find(key)
 	var known json.RawMessage

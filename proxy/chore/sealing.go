@@ -83,7 +83,7 @@ func (w *Sealing) all(ctx context.Context) error {
 		})
 		all += n
 		if err == nil {
-			err = w.tell(ctx)
+			err = w.reindex(ctx)
 		}
 		if err != nil {
 			return err
@@ -98,8 +98,8 @@ func (w *Sealing) all(ctx context.Context) error {
 	return err
 }
 
-// tell makes the indexes of items whose bodies were sealed or made plain.
-func (w *Sealing) tell(ctx context.Context) error {
+// reindex makes the indexes of items whose bodies were sealed or made plain.
+func (w *Sealing) reindex(ctx context.Context) error {
 	for {
 		if n, err := w.st.TellItems(ctx); n == 0 || err != nil {
 			return err

@@ -47,7 +47,7 @@ func (s *starter) Begin(ctx context.Context, o *StartRequest) (*store.Created, e
 		giveBack(1)
 		return nil, err
 	}
-	claimed := s.claims.begin()
+	claimed := s.claims.note()
 	defer claimed()
 	created, err := s.e.st.CreateRun(ctx, o.New)
 	if err != nil || created.Replayed {
@@ -98,7 +98,7 @@ func (s *starter) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.
 		}
 		agents, runs = append(agents, agent), append(runs, list[i].New)
 	}
-	claimed := s.claims.begin()
+	claimed := s.claims.note()
 	defer claimed()
 	created, err := s.e.st.CreateRuns(ctx, runs)
 	if err != nil {

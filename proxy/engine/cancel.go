@@ -21,7 +21,7 @@ type canceller struct {
 // rollback it is then removed with all it did. A run that has ended already is
 // Conflict, unless rollback removes it.
 func (c *canceller) Cancel(ctx context.Context, r mapping.Run, how Cancellation) error {
-	err := c.end(ctx, r, how)
+	err := c.stopRun(ctx, r, how)
 	if !how.Rollback {
 		return err
 	}
@@ -35,9 +35,9 @@ func (c *canceller) Cancel(ctx context.Context, r mapping.Run, how Cancellation)
 	return nil
 }
 
-// end stops the run wherever it is: executing here, pending or parked, or
+// stopRun stops the run wherever it is: executing here, pending or parked, or
 // executing elsewhere. It may move between these while we look.
-func (c *canceller) end(ctx context.Context, r mapping.Run, how Cancellation) error {
+func (c *canceller) stopRun(ctx context.Context, r mapping.Run, how Cancellation) error {
 	for asked := false; ; {
 		if x := c.e.running.of(r.ID); x != nil {
 			if parked, err := x.cancelled(ctx, how); !parked {

@@ -39,10 +39,10 @@ func (d *dispatcher) freed() {
 	}
 }
 
-// run starts runs until the engine stops: rung when a run ended or
+// startRuns starts runs until the engine stops: rung when a run ended or
 // was queued, by the clock when a delayed one is due. look is resume where that has
 // not succeeded yet, else claimRunnable.
-func (d *dispatcher) run(due time.Time, look func(context.Context) (time.Time, error)) {
+func (d *dispatcher) startRuns(due time.Time, look func(context.Context) (time.Time, error)) {
 	var said complaint.Complaint
 	for {
 		timer := time.NewTimer(untilDue(due))
@@ -128,7 +128,7 @@ func (d *dispatcher) claimWaiting(ctx context.Context) (c store.Claimed, ok bool
 
 // claimNext claims the next run, if there is one, and launches it.
 func (d *dispatcher) claimNext(ctx context.Context) (c store.Claimed, ok bool, next time.Time, err error) {
-	claimed := d.e.claims.begin()
+	claimed := d.e.claims.note()
 	defer claimed()
 	c, agent, next, err := d.claim(ctx)
 	if err != nil || agent == nil {

@@ -100,7 +100,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.running.spawn(func() { others.keepLease(e.root) })
 		e.running.spawn(func() { others.hear(e.root) })
 	}
-	e.running.spawn(func() { e.compared.run(e.root) })
+	e.running.spawn(func() { e.compared.compare(e.root) })
 	if err := e.idle.beginAll(ctx); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.running.spawn(func() { e.dispatch.run(due, look) })
+	e.running.spawn(func() { e.dispatch.startRuns(due, look) })
 	for _, c := range e.chores {
 		e.running.spawn(func() { c.Run(e.root) })
 	}

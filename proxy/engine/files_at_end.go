@@ -58,7 +58,7 @@ func (c *canceller) endParked(ctx context.Context, r mapping.Run, how Cancellati
 	if !r.Parked || how.Rollback || agent == nil || !agent.comparesFiles() || c.e.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
 		return false, nil
 	}
-	claimed := c.e.claims.begin()
+	claimed := c.e.claims.note()
 	defer claimed()
 	parked, err := c.e.st.ClaimParked(ctx, r.ID)
 	if err != nil {

@@ -143,7 +143,7 @@ func (d *departure) finished(s *settling, err error) {
 	}
 	d.outcome = s.out
 	if s.out.Parked {
-		d.x.e.idle.begin(d.x.run, d.x.agent)
+		d.x.e.idle.restart(d.x.run, d.x.agent)
 		return
 	}
 	d.x.e.idle.timers.Cancel(d.x.run.ID)

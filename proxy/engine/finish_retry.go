@@ -98,7 +98,7 @@ func (d *departure) hasLeft(ctx context.Context, out mapping.Outcome) bool {
 
 func (d *departure) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if d.x.rec != nil {
-		return d.x.rec.end(ctx, out)
+		return d.x.rec.writeEnd(ctx, out)
 	}
 	// The state the run starts from could not be read, so that there is nothing
 	// to fold: the end is written as it is.

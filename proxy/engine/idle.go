@@ -14,9 +14,9 @@ type idleClocks struct {
 	timers clock.Timers // by run
 }
 
-// begin cancels a run when no step of it is asked for within its agent's stepping.idle; each
+// restart cancels a run when no step of it is asked for within its agent's stepping.idle; each
 // call begins anew.
-func (c *idleClocks) begin(r mapping.Run, agent *Agent) {
+func (c *idleClocks) restart(r mapping.Run, agent *Agent) {
 	c.beginFor(r, agent.Config.Stepping.Idle)
 }
 
@@ -81,7 +81,7 @@ func (c *idleClocks) beginAll(ctx context.Context) error {
 // stepping.idle; each call begins anew. Pulled stops that clock.
 func (c *canceller) CancelIdle(r mapping.Run) {
 	if agent := c.e.agent(r.Agent); agent != nil {
-		c.idle.begin(r, agent)
+		c.idle.restart(r, agent)
 	}
 }
 

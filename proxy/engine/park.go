@@ -25,7 +25,7 @@ func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	if err := s.awaitSlot(ctx, agent); err != nil {
 		return err
 	}
-	claimed := s.claims.begin()
+	claimed := s.claims.note()
 	defer claimed()
 	c, err := s.e.st.ClaimParked(ctx, r.ID)
 	if err != nil {

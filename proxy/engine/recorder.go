@@ -101,7 +101,7 @@ func (r *recorder) add(ev *mapping.Event) error {
 	case mapping.KindInterrupt:
 		r.addInterrupt(ev)
 	}
-	p, err := r.take(ev)
+	p, err := r.layOut(ev)
 	if err != nil {
 		return err
 	}
@@ -133,8 +133,8 @@ func (r *recorder) patienceOf(ev *mapping.Event) patience {
 	return steps
 }
 
-// take folds the event and lays out what is written with it.
-func (r *recorder) take(ev *mapping.Event) (piece, error) {
+// layOut folds the event and lays out what is written with it.
+func (r *recorder) layOut(ev *mapping.Event) (piece, error) {
 	r.measure(ev)
 	late := ev.Asks() || ev.WithEnd
 	ev.WithEnd = false
@@ -303,9 +303,9 @@ func (r *recorder) measure(ev *mapping.Event) {
 // refused is why the run must end although its agent would go on.
 func (r *recorder) refused() error { return r.fault }
 
-// end writes the end event, with all that is queued. Where it fails it may be
+// writeEnd writes the end event, with all that is queued. Where it fails it may be
 // called again.
-func (r *recorder) end(ctx context.Context, out mapping.Outcome) error {
+func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.app.close(ctx, nil, r.endOf(out))
 	}

@@ -108,7 +108,7 @@ func (r *recorder) rewind(fold *state.Fold, started *mapping.Event) error {
 		if ev.Kind == mapping.KindState && diff == nil {
 			continue
 		}
-		p, err := r.take(&ev)
+		p, err := r.layOut(&ev)
 		if err != nil {
 			return err
 		}

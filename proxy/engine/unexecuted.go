@@ -25,8 +25,8 @@ type claims struct {
 	open map[int64]struct{}
 }
 
-// begin notes a claim; over must be called when its execution is on the books, or it has failed.
-func (c *claims) begin() (over func()) {
+// note notes a claim; over must be called when its execution is on the books, or it has failed.
+func (c *claims) note() (over func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.next
@@ -70,8 +70,8 @@ type comparison struct {
 	upTo   int64            // of the claims that may have made them so
 }
 
-// run goes on beside the beats, which must not wait for it.
-func (c *comparison) run(ctx context.Context) {
+// compare goes on beside the beats, which must not wait for it.
+func (c *comparison) compare(ctx context.Context) {
 	var said complaint.Complaint
 	for pause.For(ctx, beatEvery) == nil {
 		if err := c.look(ctx); err == nil {

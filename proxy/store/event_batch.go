@@ -187,8 +187,8 @@ func (s *base) changeLine(t *sqldb.Tx, thread int64, from, to checkpointPos) err
 	return artifact.ChangeLine(s.Quotas, t, thread, was, now)
 }
 
-// begin writes the numbers of a thread that is being made.
-func (b *eventBatch) begin(t *sqldb.Tx) (from threadHead, err error) {
+// startThread writes the numbers of a thread that is being made.
+func (b *eventBatch) startThread(t *sqldb.Tx) (from threadHead, err error) {
 	head, snapshot := b.newest()
 	err = t.Put(`INSERT INTO thread_seq (thread, seq, head, prev_head, line, base, prev_base) VALUES ($1, $2, $3, '', 0, $4, 0)`,
 		b.thread, len(b.events), head, snapshot)

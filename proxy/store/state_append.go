@@ -65,7 +65,7 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 		return touch(t, key, opt.ClearInterrupts)
 	})
 	if err == nil && opt.Held != "" {
-		s.holds.over(opt.Held, false)
+		s.holds.remove(opt.Held, false)
 	}
 	return events, err
 }

@@ -34,10 +34,10 @@ const CodeUpdateLost = "state_update_lost"
 // whether it took place, needs no end; see FreeLeftUpdates.
 func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k idempotency.Key) (token string, err error) {
 	token = rand.Text()
-	s.holds.begin(token)
+	s.holds.add(token)
 	defer func() {
 		if err != nil {
-			s.holds.over(token, errors.Is(err, record.ErrUnknown))
+			s.holds.remove(token, errors.Is(err, record.ErrUnknown))
 		}
 	}()
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -76,7 +76,7 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 // FreeUpdate ends what HoldUpdate began, without an update. It is no error when that
 // is over. Where it fails, FreeLeftUpdates does it.
 func (s *states) FreeUpdate(ctx context.Context, threadID, token string) (err error) {
-	defer func() { s.holds.over(token, err != nil) }()
+	defer func() { s.holds.remove(token, err != nil) }()
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
 			token, scope.TenantOf(ctx), threadID)
@@ -95,7 +95,7 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 	}
 	defer func() {
 		if err != nil && left {
-			s.holds.over("", true)
+			s.holds.remove("", true)
 		}
 	}()
 	tokens, err := s.leftUpdates(ctx)
@@ -140,7 +140,7 @@ type updateHolds struct {
 	left bool // one that is over may stand in the database still
 }
 
-func (h *updateHolds) begin(token string) {
+func (h *updateHolds) add(token string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.open == nil {
@@ -149,7 +149,7 @@ func (h *updateHolds) begin(token string) {
 	h.open[token] = struct{}{}
 }
 
-func (h *updateHolds) over(token string, left bool) {
+func (h *updateHolds) remove(token string, left bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.open, token)

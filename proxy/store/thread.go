@@ -72,7 +72,7 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		}
 	}
 	batch := eventBatch{thread: row.key, events: n.Events}
-	from, err := batch.begin(t)
+	from, err := batch.startThread(t)
 	if err != nil {
 		return mapping.Thread{}, false, err
 	}

@@ -55,7 +55,7 @@ func (s *retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (li
 					next = o.Due
 					return false, nil
 				}
-				if !busy && e.over(o.Due, column.TimeOf(created)) {
+				if !busy && e.isDue(o.Due, column.TimeOf(created)) {
 					list = append(list, o)
 				}
 				return len(list) < limit, nil
@@ -64,7 +64,7 @@ func (s *retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (li
 	return list, next, err
 }
 
-func (e Expiry) over(due, created time.Time) bool {
+func (e Expiry) isDue(due, created time.Time) bool {
 	return !due.After(e.Before) || !e.Since.IsZero() && !created.Before(e.Since) && !due.After(e.Now)
 }
 

@@ -18,8 +18,8 @@ func (d *drive) deliver() (phase, error) {
 	if err := d.emit(*ev); err != nil {
 		return ended, err
 	}
-	d.uploads.told()
-	d.past.told(step)
+	d.uploads.settle()
+	d.past.addStep(step)
 	d.past.call = rule.OpenCall(d.past.call, ev)
 	switch {
 	case step.IsLast:

@@ -80,8 +80,8 @@ func (h *history) note(stepID string) {
 	h.seen = append(h.seen, stepID)
 }
 
-// told notes a step of this call.
-func (h *history) told(step remoteStep) {
+// addStep notes a step of this call.
+func (h *history) addStep(step remoteStep) {
 	h.here++
 	h.note(step.ID)
 	h.echo.add(step.Output, step.IsLast)

@@ -25,8 +25,8 @@ type uploads struct {
 	inState map[string]json.RawMessage // late uploads as they stand in the state, by path
 }
 
-// told notes that a step was told, and with it what the agent was given.
-func (u *uploads) told() { u.files.given, u.inState = 0, nil }
+// settle notes that a step was told, and with it what the agent was given.
+func (u *uploads) settle() { u.files.given, u.inState = 0, nil }
 
 // all hands the thread's files to a task that has not begun (Agent
 // Protocol v1, POST …/tasks/{id}/artifacts). After a pick-up, those that are

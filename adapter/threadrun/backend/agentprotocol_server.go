@@ -159,7 +159,7 @@ func (p *plain) startAndWait(body plainCreate) (phase, error) {
 		return ended, err
 	}
 	p.b.created.Took(time.Since(begun))
-	return ended, p.tell(res)
+	return ended, p.emitResult(res)
 }
 
 // look looks for the run of a POST whose answer was lost, or, where nothing broke,
@@ -202,7 +202,7 @@ func (p *plain) wait() error {
 		case upstream.Status(err) == http.StatusNotFound:
 			return p.lost("run")
 		case err == nil && !res.Run.active():
-			return p.tell(res)
+			return p.emitResult(res)
 		case err != nil && (p.ctx.Err() != nil || !mayPass(err)):
 			return err
 		case err != nil && try >= len(p.b.pause.rejoin):
@@ -220,9 +220,9 @@ func (p *plain) result(path string) (res plainResult, err error) {
 	return res, p.b.http.waitJSON(p.ctx, call, nil, &res)
 }
 
-// tell tells the result. The run's id stands for the checkpoint that such
+// emitResult tells the result. The run's id stands for the checkpoint that such
 // a server does not name: it says that both sides agreed after that run.
-func (p *plain) tell(res plainResult) error {
+func (p *plain) emitResult(res plainResult) error {
 	if err := p.began(res.Run.ID); err != nil {
 		return err
 	}

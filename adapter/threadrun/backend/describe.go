@@ -57,7 +57,7 @@ func (d *descriptions) read(ctx context.Context, c *client, path string, v any) 
 
 // wait is the server's answer to the question that is asked now, or why there is none yet.
 func (d *descriptions) wait(ctx context.Context, c *client, path string) description {
-	asked := d.asking.DoChan(path, func() (any, error) { return d.ask(ctx, c, path), nil })
+	asked := d.asking.DoChan(path, func() (any, error) { return d.fetch(ctx, c, path), nil })
 	select {
 	case answer := <-asked:
 		return answer.Val.(description)
@@ -67,8 +67,8 @@ func (d *descriptions) wait(ctx context.Context, c *client, path string) descrip
 	}
 }
 
-// ask outlasts the context that it is asked under.
-func (d *descriptions) ask(ctx context.Context, c *client, path string) (got description) {
+// fetch outlasts the context that it is asked under.
+func (d *descriptions) fetch(ctx context.Context, c *client, path string) (got description) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if got.err = c.getJSON(ctx, path, &got.raw); got.err == nil || answered(got.err) {

@@ -94,7 +94,7 @@ func (s *drive) step() (phase, error) {
 	case replacing:
 		return starting, s.thread.fresh()
 	case starting:
-		return s.begin()
+		return s.startRun()
 	case continuing:
 		return s.goOn()
 	case reading:
@@ -102,7 +102,7 @@ func (s *drive) step() (phase, error) {
 	case rejoining:
 		return s.rejoin()
 	case asking:
-		return s.ask()
+		return s.askOutcome()
 	}
 	return ended, s.outcome.fail(s.failure)
 }
@@ -146,8 +146,8 @@ func (s *drive) openThread() (phase, error) {
 	return starting, err
 }
 
-// begin has the upstream run made that the log knows nothing of.
-func (s *drive) begin() (phase, error) { return s.send(s.requests.first()) }
+// startRun has the upstream run made that the log knows nothing of.
+func (s *drive) startRun() (phase, error) { return s.send(s.requests.first()) }
 
 // goOn asks for the run's next step, unless a process that died may have done so.
 func (s *drive) goOn() (phase, error) {
@@ -155,7 +155,7 @@ func (s *drive) goOn() (phase, error) {
 		s.backoff = backoff{}
 		return rejoining, s.inquiry.lookUp(nil)
 	}
-	return s.send(s.requests.next())
+	return s.send(s.requests.nextStep())
 }
 
 // send has the upstream run made.
@@ -203,9 +203,9 @@ func (s *drive) rejoin() (phase, error) {
 	return reading, nil
 }
 
-// ask finds out how the run stands. A stream that closed as it should proves nothing by
+// askOutcome finds out how the run stands. A stream that closed as it should proves nothing by
 // itself: a proxy closes so, and the server says no end.
-func (s *drive) ask() (phase, error) {
+func (s *drive) askOutcome() (phase, error) {
 	if goesOn, failed := s.askFailed(); failed {
 		return failing, nil
 	} else if goesOn {
@@ -224,7 +224,7 @@ func (s *drive) ask() (phase, error) {
 	case s.outcome.saidNothing(st, how):
 		return continuing, s.outcome.skipStep()
 	}
-	return ended, s.outcome.tell(st, how)
+	return ended, s.outcome.emitEnd(st, how)
 }
 
 // askFailed finds out whether the error that the stream told is the run's. It is an attempt's where
@@ -235,7 +235,7 @@ func (s *drive) askFailed() (goesOn, failed bool) {
 	if said == nil {
 		return false, false
 	}
-	run, err := s.outcome.ask()
+	run, err := s.outcome.fetchRun()
 	switch {
 	case err == nil && run.active():
 		return true, false
@@ -267,7 +267,7 @@ func (s *drive) afterError(err error) (phase, error) {
 // up after so many failures in a row, but not on a stream that keeps closing while the
 // server says that the run goes on (err is nil): that is for step_timeout.
 func (s *drive) retry(err error) (phase, error) {
-	wait, ok := s.backoff.next(s.b.pause.rejoin, s.frames.told.lastID, err != nil)
+	wait, ok := s.backoff.nextPause(s.b.pause.rejoin, s.frames.told.lastID, err != nil)
 	switch {
 	case !ok:
 		return ended, s.unknown(err)

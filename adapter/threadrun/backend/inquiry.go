@@ -48,7 +48,7 @@ func (q *inquiry) pickUp() (*runWire, error) {
 	if q.t.OneStep && q.link.RemoteCheckpoint != "" {
 		before = q.link.RemoteRun // that step was read to its end
 	}
-	run, err := q.run(before, mustBeThere)
+	run, err := q.findRun(before, mustBeThere)
 	switch {
 	case err != nil:
 		return nil, q.unresolved(nil, err)
@@ -65,7 +65,7 @@ func (q *inquiry) pickUp() (*runWire, error) {
 // lookUp finds the upstream run of a POST that broke, which is not the run before it. A
 // run that is not found ends the drive with an unknown outcome.
 func (q *inquiry) lookUp(broke error) error {
-	run, err := q.run(q.link.RemoteRun, false)
+	run, err := q.findRun(q.link.RemoteRun, false)
 	if err != nil || run == nil {
 		return q.unresolved(broke, err)
 	}
@@ -78,10 +78,10 @@ func (q *inquiry) inDoubt() bool {
 	return q.t.Open && q.took != "" && q.took == q.link.RemoteRun
 }
 
-// run looks for an upstream run of this run other than the one before; nil when
+// findRun looks for an upstream run of this run other than the one before; nil when
 // there is none. mustBeThere: a thread that the server does not have is lost, not one that
 // a request on its way may make.
-func (q *inquiry) run(before string, mustBeThere bool) (run *runWire, err error) {
+func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err error) {
 	_, err = q.until(func(ctx context.Context) (bool, error) {
 		r, err := q.newest(ctx)
 		switch {

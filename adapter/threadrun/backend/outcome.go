@@ -50,7 +50,7 @@ func (o *outcome) verdict(st stateWire) (verdict, error) {
 	if o.ours(st) && (len(st.Next) == 0 || o.frames.told.paused || open) {
 		return hasEnded, nil
 	}
-	run, err := o.ask()
+	run, err := o.fetchRun()
 	if err != nil {
 		return goesOn, err
 	}
@@ -86,8 +86,8 @@ func (o *outcome) oddEnd(status string) error {
 		o.b.up.Name, o.b.http.to.Excerpt(status, 40))
 }
 
-// ask asks for the upstream run itself.
-func (o *outcome) ask() (runWire, error) {
+// fetchRun asks for the upstream run itself.
+func (o *outcome) fetchRun() (runWire, error) {
 	var run runWire
 	if o.link.RemoteRun == "" {
 		return run, o.unknown(orSilent(nil))
@@ -120,8 +120,8 @@ func (o *outcome) skipStep() error {
 	return nil
 }
 
-// tell says how the run ended and how far both sides agree.
-func (o *outcome) tell(st stateWire, how verdict) error {
+// emitEnd says how the run ended and how far both sides agree.
+func (o *outcome) emitEnd(st stateWire, how verdict) error {
 	open := o.open(st)
 	if err := o.settleState(st); err != nil {
 		return err

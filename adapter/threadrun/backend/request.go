@@ -36,12 +36,12 @@ func (r requests) first() runCreate {
 	if r.t.Fork != nil {
 		body.at(r.t.Fork.Checkpoint)
 	}
-	r.tell(&body)
+	r.fill(&body)
 	return body
 }
 
-// next is the body that asks for the run's next step.
-func (r requests) next() runCreate {
+// nextStep is the body that asks for the run's next step.
+func (r requests) nextStep() runCreate {
 	body := r.common(true)
 	r.goOn(&body)
 	return body
@@ -66,9 +66,9 @@ func (r requests) common(next bool) runCreate {
 	return body
 }
 
-// tell puts what the client said into the first request of a run: an answer,
+// fill puts what the client said into the first request of a run: an answer,
 // an update, a node to go on with, or an input.
-func (r requests) tell(body *runCreate) {
+func (r requests) fill(body *runCreate) {
 	o := r.t.Run.Options
 	switch {
 	case r.t.Resume && (set(o.Resume) != nil || r.questionOpen()):

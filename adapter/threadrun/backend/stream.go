@@ -70,7 +70,7 @@ func (st *stream) read() error {
 		if err != nil {
 			return st.over(w, err)
 		}
-		if err := st.take(w, f); err != nil {
+		if err := st.handleFrame(w, f); err != nil {
 			return err
 		}
 	}
@@ -84,8 +84,8 @@ func (st *stream) over(w *endWatch, err error) error {
 	return st.unreadable(err)
 }
 
-// take tells what a frame says, and has the end of the run watched for.
-func (st *stream) take(w *endWatch, f sse.Event) error {
+// handleFrame tells what a frame says, and has the end of the run watched for.
+func (st *stream) handleFrame(w *endWatch, f sse.Event) error {
 	st.alive()
 	if err := st.frames.frame(f); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (st *stream) take(w *endWatch, f sse.Event) error {
 	told := st.frames.told.ending != endUntold
 	w.noted(told)
 	if told && st.link.RemoteRun != "" && !st.target.plain {
-		w.begin(runPath(st.link.Remote, st.link.RemoteRun))
+		w.watchRun(runPath(st.link.Remote, st.link.RemoteRun))
 	}
 	return nil
 }
@@ -121,8 +121,8 @@ type backoff struct {
 	lastID   string // the newest SSE id at the time before
 }
 
-// next is the pause before the stream is opened again; false: there were too many failures.
-func (b *backoff) next(pauses []time.Duration, lastID string, failed bool) (time.Duration, bool) {
+// nextPause is the pause before the stream is opened again; false: there were too many failures.
+func (b *backoff) nextPause(pauses []time.Duration, lastID string, failed bool) (time.Duration, bool) {
 	if lastID != b.lastID {
 		b.failures, b.silences = 0, 0
 	}

@@ -47,11 +47,11 @@ func (w *endWatch) noted(told bool) {
 	w.told.Store(told)
 }
 
-// begin asks from now on how the run at a path stands.
-func (w *endWatch) begin(run string) {
+// watchRun asks from now on how the run at a path stands.
+func (w *endWatch) watchRun(run string) {
 	if w.asking == nil {
 		w.asking = make(chan struct{})
-		go w.ask(run)
+		go w.pollRun(run)
 	}
 }
 
@@ -65,7 +65,7 @@ func (w *endWatch) close() {
 	}
 }
 
-func (w *endWatch) ask(run string) {
+func (w *endWatch) pollRun(run string) {
 	defer close(w.asking)
 	for wait := firstLook; pause.For(w.ctx, wait) == nil; wait = min(2*wait, lastLook) {
 		if !w.told.Load() {

@@ -33,7 +33,7 @@ func (b *beat) strike() {
 	}
 }
 
-func (b *beat) end() {
+func (b *beat) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true

@@ -18,7 +18,7 @@ func TestABeatGoesOnUntilItIsEnded(t *testing.T) {
 		struck := 0
 		b := newBeat(time.Second, func() bool { struck++; return true })
 		time.Sleep(3*time.Second + 1)
-		b.end()
+		b.stop()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if struck != 3 {

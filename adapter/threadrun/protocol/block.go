@@ -32,8 +32,8 @@ type block struct {
 // isBroken reports whether the block is a call whose arguments are not whole.
 func (b *block) isBroken() bool { return b.kind == blockCall && !b.args.ended }
 
-// begin is the block when nothing of it has come.
-func (b *block) begin() json.RawMessage {
+// opening is the block when nothing of it has come.
+func (b *block) opening() json.RawMessage {
 	w := &writer{spelling: Snake}
 	switch b.kind {
 	case blockWhole:

@@ -34,7 +34,7 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 	t.points.noteAll(from.Checkpoints)
 	for e, err := range s.Service.ThreadLog.Events(ctx, thread, from.At, idle) {
 		if err == nil {
-			err = s.tell(ctx, t, thread, e)
+			err = s.emitEntry(ctx, t, thread, e)
 		}
 		if err == nil {
 			err = failed
@@ -46,8 +46,8 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 	return ctx.Err()
 }
 
-// tell has the events of an entry emitted. What is left of a run that was deleted is skipped.
-func (s *Server) tell(ctx context.Context, t *translator, thread string, e *state.Entry) error {
+// emitEntry has the events of an entry emitted. What is left of a run that was deleted is skipped.
+func (s *Server) emitEntry(ctx context.Context, t *translator, thread string, e *state.Entry) error {
 	if !t.knows(e.RunID) {
 		err := s.introduce(ctx, t, adapter.RunRef{ThreadID: thread, RunID: e.RunID})
 		if isNotFound(err) {

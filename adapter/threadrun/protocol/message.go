@@ -18,9 +18,9 @@ type message struct {
 	reason    string
 }
 
-// take tells what a chunk, or a whole message, adds.
-func (m *message) take(out *teller, chunk json.RawMessage) {
-	m.begin(out, chunk)
+// addChunk tells what a chunk, or a whole message, adds.
+func (m *message) addChunk(out *teller, chunk json.RawMessage) {
+	m.start(out, chunk)
 	pieces := rawjson.ElementsOf(member(chunk, "tool_call_chunks"))
 	calls := rawjson.ElementsOf(member(chunk, "tool_calls"))
 	m.content(out, member(chunk, "content"), len(pieces)+len(calls) > 0)
@@ -50,7 +50,7 @@ func (m *message) send(out *teller, name string, members func(w *writer)) {
 	})
 }
 
-func (m *message) begin(out *teller, chunk json.RawMessage) {
+func (m *message) start(out *teller, chunk json.RawMessage) {
 	if m.begun {
 		return
 	}
@@ -152,7 +152,7 @@ func (m *message) whole(out *teller, b json.RawMessage) {
 func (m *message) advance(out *teller) {
 	for len(m.blocks.open) > 0 {
 		b := m.blocks.open[0]
-		m.tell(out, b)
+		m.emitBlock(out, b)
 		if !b.atOnce && (len(m.blocks.open) == 1 || b.isBroken()) {
 			return
 		}
@@ -160,12 +160,12 @@ func (m *message) advance(out *teller) {
 	}
 }
 
-// tell tells what has come of the first block since it was told last.
-func (m *message) tell(out *teller, b *block) {
+// emitBlock tells what has come of the first block since it was told last.
+func (m *message) emitBlock(out *teller, b *block) {
 	index := int64(b.index)
 	if !b.begun {
 		b.begun = true
-		begin := b.begin()
+		begin := b.opening()
 		m.send(out, "content-block-start", func(w *writer) { w.int("index", index).raw("content", begin) })
 	}
 	text := b.text.String()[b.told:]
@@ -201,7 +201,7 @@ func (m *message) close(out *teller, b *block) {
 // finish ends the message.
 func (m *message) finish(out *teller) {
 	for _, b := range m.blocks.open {
-		m.tell(out, b)
+		m.emitBlock(out, b)
 		m.close(out, b)
 	}
 	usage, reason := m.usage, m.reason

@@ -28,11 +28,11 @@ func (p *points) stepOf(cp *mapping.Checkpoint) int {
 	return cp.Step
 }
 
-// tell tells a checkpoint, which clients pair with the values behind it. brings says
+// emitPoint tells a checkpoint, which clients pair with the values behind it. brings says
 // that it is the one that brings what a person said. To the SDKs only that one names its
 // parent: they take the newest parent they are told for that of all messages in the values,
 // and fork there when a message is edited.
-func (p *points) tell(cp *mapping.Checkpoint, brings bool) {
+func (p *points) emitPoint(cp *mapping.Checkpoint, brings bool) {
 	p.send(channelCheckpoints, nil, func(w *writer) {
 		w.open().text("id", cp.ID)
 		if brings || w.spelling == Camel {

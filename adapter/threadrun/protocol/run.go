@@ -58,7 +58,7 @@ func answered(o mapping.RunOptions) []string {
 // point is an entry that makes a checkpoint, with the state there.
 func (v *runView) point(e *state.Entry) {
 	if cp := e.Head.Checkpoint; cp != nil {
-		v.points.tell(cp, !v.brought)
+		v.points.emitPoint(cp, !v.brought)
 		v.brought = true
 	}
 	v.out.values(e)
@@ -86,7 +86,7 @@ func (v *runView) update(e *state.Entry) {
 	} else {
 		v.tree.leave(v.out, e.Head.NS, nodes)
 	}
-	v.ask(e.Head.NS, e.Head.Interrupts)
+	v.emitQuestions(e.Head.NS, e.Head.Interrupts)
 }
 
 // output is what one node put out.
@@ -114,9 +114,9 @@ func nodesOf(e *state.Entry) []output {
 	return list
 }
 
-// ask tells questions, each once. They stand in the log together with the end of their run, so
+// emitQuestions tells questions, each once. They stand in the log together with the end of their run, so
 // that an answer that comes at once finds the thread waiting.
-func (v *runView) ask(ns []string, list []mapping.Interrupt) {
+func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	for _, q := range list {
 		if v.asked[q.ID] {
 			continue
@@ -158,8 +158,8 @@ func (v *runView) state(e *state.Entry) {
 	}
 }
 
-// end ends a run. One that never began is not the thread's: another may be at work there.
-func (v *runView) end(e *state.Entry) {
+// endRun ends a run. One that never began is not the thread's: another may be at work there.
+func (v *runView) endRun(e *state.Entry) {
 	out := e.Head.Outcome
 	if out == nil || !v.began {
 		return
@@ -170,7 +170,7 @@ func (v *runView) end(e *state.Entry) {
 	status, fault := endOf(out)
 	v.messages.closeAll(v.out)
 	v.tree.leaveAll(v.out, status)
-	v.ask(nil, out.Interrupts)
+	v.emitQuestions(nil, out.Interrupts)
 	v.out.lifecycle(nil, status, v.run.Agent, fault)
 }
 

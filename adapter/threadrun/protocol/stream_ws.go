@@ -110,15 +110,15 @@ func (k *socket) read() {
 			_ = k.conn.Close(websocket.StatusUnsupportedData, "A command is a text message.")
 			return
 		}
-		if err := k.take(message); err != nil {
+		if err := k.serveCommand(message); err != nil {
 			return
 		}
 	}
 }
 
-// take reads one command and answers it. Its memory is held meanwhile, as that of a body. An
+// serveCommand reads one command and answers it. Its memory is held meanwhile, as that of a body. An
 // error is the connection's.
-func (k *socket) take(message io.Reader) error {
+func (k *socket) serveCommand(message io.Reader) error {
 	held := adapter.RoomOf(k.ctx).Count(k.ctx, message)
 	defer held.Close()
 	raw, err := io.ReadAll(held)
@@ -159,7 +159,7 @@ func (k *socket) attend(request context.Context) (end func()) {
 	unhook := context.AfterFunc(request, func() { _ = k.conn.Close(farewell(request)) })
 	return func() {
 		unhook()
-		beat.end()
+		beat.stop()
 	}
 }
 

@@ -32,7 +32,7 @@ func (v *runView) delta(e *state.Entry) {
 	}
 	if m := v.messages.of(pair[0], ns); m != nil {
 		v.tree.reach(v.out, ns)
-		m.take(v.out, pair[0])
+		m.addChunk(v.out, pair[0])
 	}
 }
 
@@ -87,7 +87,7 @@ func (tr *transcript) say(out *teller, ns []string, update json.RawMessage, call
 			m.finish(out)
 			tr.forget(m)
 		default:
-			m.take(out, raw)
+			m.addChunk(out, raw)
 			m.finish(out)
 			tr.forget(m)
 			if calls {

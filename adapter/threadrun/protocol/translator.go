@@ -53,7 +53,7 @@ func (t *translator) entry(e *state.Entry) {
 	case mapping.KindUpdate:
 		v.update(e)
 	case mapping.KindInterrupt:
-		v.ask(e.Head.NS, e.Head.Interrupts)
+		v.emitQuestions(e.Head.NS, e.Head.Interrupts)
 	case mapping.KindCustom:
 		v.custom(e.Head.NS, "", e.Data)
 	case mapping.KindChunk:
@@ -61,7 +61,7 @@ func (t *translator) entry(e *state.Entry) {
 	case mapping.KindState:
 		v.state(e)
 	case mapping.KindEnd:
-		v.end(e)
+		v.endRun(e)
 		delete(t.runs, e.RunID)
 	}
 }
@@ -69,7 +69,7 @@ func (t *translator) entry(e *state.Entry) {
 // changed is an entry between runs: a client changed the state.
 func (t *translator) changed(e *state.Entry) {
 	if e.Head.Checkpoint != nil {
-		t.points.tell(e.Head.Checkpoint, true)
+		t.points.emitPoint(e.Head.Checkpoint, true)
 		t.out.values(e)
 	}
 }

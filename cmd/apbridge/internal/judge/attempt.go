@@ -45,7 +45,7 @@ type attempt struct {
 // try makes one try.
 func (r *run) try(ctx context.Context, c challenge.Challenge, n int) report.Attempt {
 	a := &attempt{run: r, challenge: c, Attempt: report.Attempt{Number: n}, began: time.Now()}
-	a.tell(report.EventChallenge, "")
+	a.emit(report.EventChallenge, "")
 	err := a.work(ctx)
 	a.done = err == nil
 	after, cancel := afterwards(ctx)
@@ -66,8 +66,8 @@ func (r *run) try(ctx context.Context, c challenge.Challenge, n int) report.Atte
 	return a.Attempt
 }
 
-func (a *attempt) tell(kind, text string) {
-	a.run.tell(report.Event{Kind: kind, Challenge: a.challenge.Name, Attempt: a.Number, Step: a.Steps, Text: text})
+func (a *attempt) emit(kind, text string) {
+	a.run.emit(report.Event{Kind: kind, Challenge: a.challenge.Name, Attempt: a.Number, Step: a.Steps, Text: text})
 }
 
 // work has the agent work: until its last step, the time limit, or a failure.
@@ -75,9 +75,9 @@ func (a *attempt) work(ctx context.Context) (err error) {
 	if a.TaskID, err = a.Agent.Create(ctx, a.challenge.Task); err != nil {
 		return fmt.Errorf("no task was made: %w", err)
 	}
-	a.tell(report.EventTask, a.TaskID)
+	a.emit(report.EventTask, a.TaskID)
 	for _, f := range a.challenge.In {
-		a.tell(report.EventUpload, f.Path)
+		a.emit(report.EventUpload, f.Path)
 		if err := a.Agent.Upload(ctx, a.TaskID, f.Path, f.Content); err != nil {
 			return fmt.Errorf("the file %s could not be uploaded: %w", f.Path, err)
 		}
@@ -99,7 +99,7 @@ func (a *attempt) limit() time.Duration {
 }
 
 func (a *attempt) step(ctx context.Context) (last bool, err error) {
-	a.run.tell(report.Event{Kind: report.EventAsk, Challenge: a.challenge.Name, Attempt: a.Number, Step: a.Steps + 1})
+	a.run.emit(report.Event{Kind: report.EventAsk, Challenge: a.challenge.Name, Attempt: a.Number, Step: a.Steps + 1})
 	s, err := a.Agent.Step(ctx, a.TaskID)
 	if err != nil {
 		a.silent = errors.Is(err, agent.ErrNoAnswer)
@@ -114,7 +114,7 @@ func (a *attempt) step(ctx context.Context) (last bool, err error) {
 	if a.answers += len(s.Raw); a.answers <= maxAnswers {
 		a.Answers = append(a.Answers, s.Raw)
 	}
-	a.run.tell(report.Event{Kind: report.EventStep, Challenge: a.challenge.Name, Attempt: a.Number, Step: a.Steps, Text: shortened(s.Output), Last: s.Last})
+	a.run.emit(report.Event{Kind: report.EventStep, Challenge: a.challenge.Name, Attempt: a.Number, Step: a.Steps, Text: shortened(s.Output), Last: s.Last})
 	return s.Last, nil
 }
 
@@ -127,7 +127,7 @@ func (a *attempt) halted(ctx context.Context) bool {
 
 // judge brings the files and judges them.
 func (a *attempt) judge(ctx context.Context) error {
-	a.tell(report.EventJudge, "")
+	a.emit(report.EventJudge, "")
 	w, err := a.workspace()
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ const (
 	passed
 )
 
-func (r *run) tell(e report.Event) {
+func (r *run) emit(e report.Event) {
 	e.Time = time.Now().UTC()
 	r.events <- e
 }
@@ -87,7 +87,7 @@ func (r *run) tell(e report.Event) {
 // tellOfStop tells once when ctx ends; after the func that it returns it tells nothing more.
 func (r *run) tellOfStop(ctx context.Context) (stop func()) {
 	said := make(chan struct{})
-	cancel := context.AfterFunc(ctx, func() { defer close(said); r.tell(report.Event{Kind: report.EventStop}) })
+	cancel := context.AfterFunc(ctx, func() { defer close(said); r.emit(report.Event{Kind: report.EventStop}) })
 	return func() {
 		if !cancel() {
 			<-said
@@ -170,7 +170,7 @@ func (r *run) tries(ctx context.Context, c challenge.Challenge, missing string) 
 			a = r.try(ctx, c, n)
 		}
 		result.Attempts = append(result.Attempts, a)
-		r.tell(report.Event{Kind: report.EventResult, Challenge: c.Name, Attempt: n, Result: &a})
+		r.emit(report.Event{Kind: report.EventResult, Challenge: c.Name, Attempt: n, Result: &a})
 		if a.Status == report.Skipped {
 			break
 		}
