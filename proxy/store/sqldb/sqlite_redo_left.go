@@ -9,6 +9,9 @@ import (
 	"os"
 )
 
+// lastWithRedo is the newest build that reads such a log.
+const lastWithRedo = "the build of commit 09ca291d (22 November 2026), or an older one,"
+
 // Earlier versions wrote some runs to a log of their own, FILE-redo, a moment before the
 // database had them, and removed it when they stopped in order. This version writes no
 // such log. One that is found is the work of a process that died.
@@ -39,7 +42,8 @@ func (f *sqliteFile) clearRedo(ctx context.Context, pool *sql.DB) error {
 		return unreadable(f.path, err)
 	}
 	if redoNewer(log, uint32(newest)) {
-		return refuse(f.path, "%s holds runs that an earlier version acknowledged and that are not in the database. Start that version once with this database and stop it with SIGTERM, which moves them there; to give those runs up, delete that file", f.redoPath())
+		return refuse(f.path, "%s holds runs that an earlier version has begun or acknowledged and that are not in the database. Start the version that wrote it, "+
+			lastWithRedo+" once with this database and stop it with SIGTERM, which moves them there; to give those runs up, delete that file", f.redoPath())
 	}
 	return removeAll(f.redoPath())
 }

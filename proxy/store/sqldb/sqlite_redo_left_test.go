@@ -60,7 +60,7 @@ func TestRedoLogOfAnEarlierVersion(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.lacks {
-				refused(t, path, path+"-redo holds runs that an earlier version acknowledged", "Start that version once", "delete that file")
+				refused(t, path, path+"-redo holds runs that an earlier version", "Start the version that wrote it", "09ca291d", "delete that file")
 				if left, err := os.ReadFile(path + "-redo"); err != nil || string(left) != string(c.log) {
 					t.Errorf("the log was changed: %v", err)
 				}
