@@ -1,16 +1,18 @@
 // Package toy is a whole dialect in as few lines as one can have: a face, a backend, and an
 // agent that speaks it. It shows what a further dialect is made of, and tests prove with it
 // that one needs nothing but its folder and a line in a table. Only tests mount it. What it leaves
-// out of adapter.Dialect (Webhook, Effect, Documents and the rest) package threadrun has.
+// out of adapter.Dialect (Effect, Documents and the rest) package threadrun has.
 //
 // Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text;
 // the header Toy-Talk names the conversation they belong to, none a new one, and Toy-Once the
-// request: one that was made before is answered as before, and nothing is done again. The
-// answer has the header Toy-Talk and a line for each output as it is made, a JSON string
+// request: one that was made before is answered as before, and nothing is done again. Toy-Hook is
+// a URL that is told the end of the run: its talk, a blank and its status. The answer has the header Toy-Talk and a line for each output as it is made, a JSON string
 // behind "- ", then a line "." or, when it went wrong, a JSON string behind "! ".
 package toy
 
 import (
+	"encoding/json"
+
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -24,6 +26,7 @@ const (
 const (
 	talkHeader = "Toy-Talk"
 	onceHeader = "Toy-Once"
+	hookHeader = "Toy-Hook"
 )
 
 // Dialect is both sides of the toy.
@@ -36,14 +39,20 @@ func Dialect() adapter.Dialect {
 		Speaks:   "words (the toy)",
 		Clients:  "Toy",
 		Observe:  observe,
-		Fields:   append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once")...),
+		Fields:   append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once", "hook")...),
 		Flavours: []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
 		Code:     code,
+		Webhook:  webhook,
 
 		Dial:         dial,
 		Detect:       detect,
 		Capabilities: capabilities(),
 	}
+}
+
+// webhook is the body that a Toy-Hook is told.
+func webhook(run mapping.Run, out mapping.Outcome, _ json.RawMessage) ([]byte, error) {
+	return json.Marshal(run.ThreadID + " " + string(out.Status))
 }
 
 // capabilities: the toy takes words. What it is not told of is dropped.

@@ -69,7 +69,7 @@ func newRun(h http.Header, words string) adapter.NewRun {
 	input, _ := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": words}}})
 	return adapter.NewRun{
 		ThreadID: h.Get(talkHeader), IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
-		Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IdempotencyKey: h.Get(onceHeader),
+		Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IdempotencyKey: h.Get(onceHeader), Webhook: h.Get(hookHeader),
 	}
 }
 

@@ -1,8 +1,12 @@
 package matrix
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
@@ -43,6 +47,29 @@ func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	}
 	goes := `{"assistant_id":"agent","command":{"goto":"x"}}`
 	b.Post("/threads/"+b.Post("/threads", `{}`).OK().Text("thread_id")+"/runs/wait", goes).Want(t, 422, "not supported before a toy")
+}
+
+// TestFurtherDialectWritesItsWebhooks: a run of the toy tells its end in the toy's words.
+func TestFurtherDialectWritesItsWebhooks(t *testing.T) {
+	t.Parallel()
+	told := make(chan string, 1)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told <- string(body)
+	}))
+	t.Cleanup(receiver.Close)
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, &toy.Agent{Says: []string{"one"}}).URL)})
+	cfg.Webhooks.AllowPrivateNetworks = true
+	b := rig.StartSpeaking(t, cfg, withToy())
+	said := b.Do("POST", "/toy/say", "hi", "Toy-Hook", receiver.URL).Want(t, 200, "- \"one\"\n")
+	select {
+	case got := <-told:
+		if want := `"` + said.Header.Get("Toy-Talk") + ` success"`; got != want {
+			t.Errorf("the webhook was told %s, want %s", got, want)
+		}
+	case <-time.After(time.Minute):
+		t.Error("no webhook came")
+	}
 }
 
 // TestFurtherDialectAddsRows to the loss table, and changes none.
