@@ -37,7 +37,7 @@ type Killable struct {
 	Trace   string // file that points are noted in, "" for none
 	Files   int    // that a process may have open; 0: as many as the system lets it
 	As      Setting
-	Found   func(dsn string) // looks at the record as the death has left it; nil: nothing
+	Found   func(dsn string) // looks at the record as the death has left it, before a power cut; nil: nothing
 	said    *Console
 
 	Mu    sync.Mutex
@@ -155,10 +155,21 @@ func (d *Killable) buried() bool {
 	case <-time.After(CrashPatience):
 		return false
 	}
-	status, _ := l.Cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if !l.doom || !status.Signaled() || status.Signal() != syscall.SIGKILL {
+	if !l.killed() {
 		return false
 	}
+	d.bury()
+	return true
+}
+
+// killed reports whether a process that is over died at its point.
+func (l *Life) killed() bool {
+	status, _ := l.Cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return l.doom && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// bury does what a death at the point calls for, wherever it came. The lock is held.
+func (d *Killable) bury() {
 	d.Died, d.Now = true, nil
 	d.Lapse()
 	if d.Found != nil {
@@ -167,7 +178,6 @@ func (d *Killable) buried() bool {
 	if d.As.Cut {
 		d.cutPower()
 	}
-	return true
 }
 
 // Lapse ends the lease of a dead process, which would otherwise be waited for.
@@ -213,13 +223,14 @@ func (d *Killable) End() {
 	select {
 	case <-d.Now.Gone:
 	case <-time.After(CrashPatience):
+		d.T.Errorf("the bridge did not stop:\n%s", WithoutRequests(d.Now.Said.String()))
 		_ = d.Now.Cmd.Process.Kill()
 		<-d.Now.Gone
+		d.Now = nil
+		return
 	}
-	status, _ := d.Now.Cmd.ProcessState.Sys().(syscall.WaitStatus)
-	d.Died = d.Died || status.Signaled() && d.Now.doom
-	if d.Died {
-		d.Lapse()
+	if d.Now.killed() {
+		d.bury()
 	}
 	d.Now = nil
 }

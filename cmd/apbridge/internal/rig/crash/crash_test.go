@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,9 +29,7 @@ func TestA5_Crash(t *testing.T) {
 	if end, ok := t.Deadline(); ok && os.Getenv(storetest.Everywhere) == "postgres" && time.Until(end) < crashTime {
 		t.Fatalf("the deaths do not fit in %v: give -timeout 40m, and -parallel 8, as most of it is waiting", time.Until(end).Round(time.Second))
 	}
-	var mu sync.Mutex
-	deaths := map[string]int{}
-	turns := turns{met: map[string]int{}}
+	deaths := newDeaths()
 	t.Run("at", func(t *testing.T) {
 		for _, s := range slices.Concat(scenes(), choreScenes(), memoryScenes(), ownerScenes()) {
 			t.Run(s.name, func(t *testing.T) {
@@ -40,13 +37,12 @@ func TestA5_Crash(t *testing.T) {
 				order, times := s.rehearse(t)
 				for _, name := range order {
 					for _, n := range hits(times[name]) {
-						for _, as := range turns.next(name) {
+						at := place{name, s.counts}
+						for _, as := range deaths.next(at) {
 							t.Run(name+"#"+strconv.Itoa(n)+" "+as.Name, func(t *testing.T) {
 								t.Parallel()
 								if s.die(t, name+"#"+strconv.Itoa(n), as) {
-									mu.Lock()
-									deaths[name]++
-									mu.Unlock()
+									deaths.note(at, as)
 								}
 							})
 						}
@@ -61,12 +57,15 @@ func TestA5_Crash(t *testing.T) {
 	}
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(allPoints(t, database))) {
-		if deaths[name] == 0 {
+		if deaths.at(name) == 0 {
 			t.Errorf("no scene died at %q", name)
 		}
-		total += deaths[name]
+		total += deaths.at(name)
 	}
-	t.Logf("%d deaths at %d points", total, len(deaths))
+	if list := deaths.unproven(); len(list) > 0 {
+		t.Errorf("no scene that counts the agent's calls died there: %q", list)
+	}
+	t.Logf("%d deaths", total)
 }
 
 // crashTime is what the whole may need over PostgreSQL, where every death has a schema

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,23 +27,66 @@ func settings() []rig.Setting {
 	return []rig.Setting{{Name: "normal", Synchronous: "normal"}, {Name: "full", Synchronous: "full"}, powerCut}
 }
 
-// turns lets the settings alternate at each point: the first death there is tried in all
-// of them, each further death, in any scene, in the next one. Safe for concurrent use.
-type turns struct {
-	mu  sync.Mutex
-	met map[string]int
+// place is a point as scenes of one kind reach it.
+type place struct {
+	point  string
+	counts bool // they hold the agent's account against the record: checkOpen
 }
 
-func (s *turns) next(point string) []rig.Setting {
+// deaths lets the settings alternate at each place, and keeps how often a process died there in which. Safe for
+// concurrent use.
+type deaths struct {
+	mu   sync.Mutex
+	met  map[place]int
+	died map[place]map[string]int // by the name of the setting
+}
+
+func newDeaths() *deaths { return &deaths{met: map[place]int{}, died: map[place]map[string]int{}} }
+
+// next are the settings that a death is tried in: all of them at the first of a place, in any scene, then one by one.
+func (s *deaths) next(at place) []rig.Setting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, turn := settings(), s.met[point]
-	s.met[point]++
+	all, turn := settings(), s.met[at]
+	s.met[at]++
 	if turn == 0 {
 		return all
 	}
 	turn %= len(all)
 	return all[turn : turn+1]
+}
+
+func (s *deaths) note(at place, as rig.Setting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.died[at] == nil {
+		s.died[at] = map[string]int{}
+	}
+	s.died[at][as.Name]++
+}
+
+// at is how often a process died at a point, in any scene and setting.
+func (s *deaths) at(point string) (n int) {
+	for _, counts := range []bool{true, false} {
+		for _, times := range s.died[place{point, counts}] {
+			n += times
+		}
+	}
+	return n
+}
+
+// unproven are the places that scenes with the agent's account have met, and where none of them died in one of the
+// settings.
+func (s *deaths) unproven() (list []string) {
+	for at := range s.met {
+		for _, as := range settings() {
+			if at.counts && s.died[at][as.Name] == 0 {
+				list = append(list, at.point+" "+as.Name)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // checkOpen: the record of a dead process lacks the result of one call at the most. A
