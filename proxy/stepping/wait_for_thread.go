@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	// turnPoll is how often what other processes do is looked at. They tell of the run that they
-	// logged something for, and that is heard where the run's log is read. Here the runs of
-	// other tasks are waited for, whose logs may have no reader.
+	// turnPoll is how often what other processes do with a task is looked at: whether a hand-out
+	// that one of them has begun is over (claimNextStep), a run that it made of the task is there
+	// (overtaken, Cancel), the runs of other tasks on the thread have ended (waitForChange). No
+	// notice tells of a hand-out, and those of runs are heard where their logs are read, which may
+	// have no reader here.
 	turnPoll = 50 * time.Millisecond
 	// quietPoll bounds how long a change without a notice goes unnoticed.
 	quietPoll = time.Second

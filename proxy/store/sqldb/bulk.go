@@ -46,7 +46,7 @@ func (p *postgres) bulk(ctx context.Context, do func(*Tx) error) error {
 	if err != nil {
 		return p.refused(err)
 	}
-	r := p.receipts.take()
+	r := p.receipts.lend()
 	on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN", untilItIsDone}, owner: p.owner, receipt: r}
 	err = guard(do, &Tx{on: on, Now: p.clock()})
 	if err != nil {

@@ -51,8 +51,8 @@ func (n *notices) notify(w Notice) {
 	}
 }
 
-// take empties what waits to be sent.
-func (n *notices) take() map[Notice]struct{} {
+// drain empties what waits to be sent.
+func (n *notices) drain() map[Notice]struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	out := n.out

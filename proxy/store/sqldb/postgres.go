@@ -97,7 +97,7 @@ func (p *postgres) write(ctx context.Context, _ bool, do func(*Tx) error) error 
 
 // transact tries once. again: nothing was written, and the next try may succeed.
 func (p *postgres) transact(ctx context.Context, begin []string, do func(*Tx) error) (again bool, err error) {
-	t, r, unanswered := (*Tx)(nil), p.receipts.take(), false
+	t, r, unanswered := (*Tx)(nil), p.receipts.lend(), false
 	again, err = p.once(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn, begin: begin, owner: p.owner, receipt: r}
 		t = &Tx{on: on, Now: p.clock()}

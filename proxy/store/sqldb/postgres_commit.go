@@ -33,7 +33,7 @@ type receipts struct {
 	slots int
 }
 
-func (r *receipts) take() receipt {
+func (r *receipts) lend() receipt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := receipt{slot: r.slots}

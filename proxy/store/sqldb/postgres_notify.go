@@ -92,7 +92,7 @@ func (n *notifier) notifyOthers(conn *pgx.Conn, channel string) error {
 func (n *notifier) send(conn *pgx.Conn, channel string) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(n.ctx), 5*time.Second)
 	defer stop()
-	for _, text := range payloads(n.owner, n.take()) {
+	for _, text := range payloads(n.owner, n.drain()) {
 		if _, err := conn.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, text); err != nil {
 			return err
 		}
@@ -100,9 +100,9 @@ func (n *notifier) send(conn *pgx.Conn, channel string) error {
 	return nil
 }
 
-// next is the next notification. A connection that is quiet for a while is asked whether
+// await is the next notification. A connection that is quiet for a while is asked whether
 // it is still there: one that fell silent would never break.
-func (n *notifier) next(conn *pgx.Conn) (*pgconn.Notification, error) {
+func (n *notifier) await(conn *pgx.Conn) (*pgconn.Notification, error) {
 	for {
 		ctx, stop := context.WithTimeout(n.ctx, listenQuiet)
 		got, err := conn.WaitForNotification(ctx)
@@ -146,7 +146,7 @@ func (n *notifier) listen(conn *pgx.Conn, channel string) error {
 	}
 	n.receive(Notice{Kind: NoticeAll})
 	for {
-		got, err := n.next(conn)
+		got, err := n.await(conn)
 		if err != nil {
 			return err
 		}

@@ -57,8 +57,8 @@ func (d *sqlite) vacuum(conn *sqlite3.Conn) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.exec(conn, "PRAGMA temp_store = MEMORY")) }()
-	d.disk.begin()
-	defer d.disk.end()
+	d.disk.commitBegins()
+	defer d.disk.commitEnds()
 	return d.exec(conn, "VACUUM")
 }
 

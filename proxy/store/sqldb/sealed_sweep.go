@@ -25,7 +25,7 @@ func (d *DB) Reseal(ctx context.Context, told func(n int64)) (n int64, err error
 	for _, s := range d.sweeps() {
 		for more := true; more; {
 			var due [][]any
-			if due, more, err = s.next(ctx); err != nil {
+			if due, more, err = s.nextRows(ctx); err != nil {
 				return n, err
 			}
 			for len(due) > 0 {
@@ -69,8 +69,8 @@ func (d *DB) sweeps() (list []*sweep) {
 	return list
 }
 
-// next are the keys of those of the next rows that have something to be written anew.
-func (s *sweep) next(ctx context.Context) (due [][]any, more bool, err error) {
+// nextRows are the keys of those of the next rows that have something to be written anew.
+func (s *sweep) nextRows(ctx context.Context) (due [][]any, more bool, err error) {
 	var args []any
 	text := s.selection(&args)
 	err = s.db.ReadOne(ctx, func(t *Tx) error {

@@ -173,13 +173,13 @@ func changes(conn *sqlite3.Conn) (n int64, err error) {
 func (d *sqlite) committing(conn *sqlite3.Conn) error {
 	n, err := changes(conn)
 	if err == nil && n != d.changed {
-		d.disk.begin()
+		d.disk.commitBegins()
 	}
 	return err
 }
 
 func (d *sqlite) committed(relaxed bool) error {
-	d.disk.end()
+	d.disk.commitEnds()
 	if relaxed {
 		return nil
 	}

@@ -28,14 +28,14 @@ type flushes struct {
 // the log may not be on the disk.
 func (f *flushes) start(path string) {
 	f.log = path + "-wal"
-	f.begin()
-	f.end()
+	f.commitBegins()
+	f.commitEnds()
 }
 
-// begin counts a commit that is about to be made, end one that is over. One goroutine
+// commitBegins counts a commit that is about to be made, commitEnds one that is over. One goroutine
 // makes all commits.
-func (f *flushes) begin() { f.begun.Add(1) }
-func (f *flushes) end()   { f.over.Store(f.begun.Load()) }
+func (f *flushes) commitBegins() { f.begun.Add(1) }
+func (f *flushes) commitEnds()   { f.over.Store(f.begun.Load()) }
 
 // seen is the newest commit that can have been seen by now.
 func (f *flushes) seen() int64 { return f.begun.Load() }
