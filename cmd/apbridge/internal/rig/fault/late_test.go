@@ -13,19 +13,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tardy stands before an agent and has the nth request for work done and answered
+// lateAgent stands before an agent and has the nth request for work done and answered
 // only when it is told to, whether or not who asked is there still.
-type tardy struct {
+type lateAgent struct {
 	*rig.Gate
 	left chan struct{} // closed when who asked has left
 	done chan struct{} // closed when the answer is given
 }
 
-func newTardy(agent http.Handler, watches func(*http.Request) bool, nth int) *tardy {
-	return &tardy{Gate: rig.NewGate(agent, watches, nth), left: make(chan struct{}), done: make(chan struct{})}
+func newLateAgent(agent http.Handler, watches func(*http.Request) bool, nth int) *lateAgent {
+	return &lateAgent{Gate: rig.NewGate(agent, watches, nth), left: make(chan struct{}), done: make(chan struct{})}
 }
 
-func (a *tardy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *lateAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.Mu.Lock()
 	if a.Watches(r) {
 		a.Seen++
@@ -59,7 +59,7 @@ func TestA16_AnswerAfterTheTimeout(t *testing.T) {
 		t.Run(name+"/step agent", func(t *testing.T) {
 			t.Parallel()
 			agent := adaptertest.NewStepAgent(adaptertest.Plain)
-			late := newTardy(agent, rig.StepPosts, 2)
+			late := newLateAgent(agent, rig.StepPosts, 2)
 			b := rig.InFront(t, late, limit, func(a *config.Agent) { a.Dialect = "taskstep" })
 			at := checkLate(b, name, late)
 			if c := agent.Counts(); c.Creates != 1 || c.Steps != 2 || len(agent.Inputs()) != 2 {
@@ -73,7 +73,7 @@ func TestA16_AnswerAfterTheTimeout(t *testing.T) {
 		t.Run(name+"/graph", func(t *testing.T) {
 			t.Parallel()
 			agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
-			late := newTardy(agent, rig.RunPosts, 1)
+			late := newLateAgent(agent, rig.RunPosts, 1)
 			b := rig.InFront(t, late, limit, func(a *config.Agent) { a.Dialect = "threadrun" })
 			checkLate(b, name, late)
 			if agent.Work() != 1 || agent.Calls(rig.StartRoute) != 1 {
@@ -95,7 +95,7 @@ func withoutReasons(texts []any) []any {
 
 // checkLate starts a run, lets it time out and the agent answer, and compares what
 // is told of it before and after. It returns the thread.
-func checkLate(b *rig.Bridge, code string, late *tardy) (at string) {
+func checkLate(b *rig.Bridge, code string, late *lateAgent) (at string) {
 	b.T.Helper()
 	at = b.Thread()
 	run := b.Begin(at, `"stream_mode":["updates","values"],`)

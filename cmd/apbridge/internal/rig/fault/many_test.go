@@ -13,15 +13,15 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// crowd is an agent that holds its steps back at first, and tells how many it was
+// heldAgent is an agent that holds its steps back at first, and tells how many it was
 // asked for at once.
-type crowd struct {
+type heldAgent struct {
 	http.Handler
 	free      chan struct{}
 	now, peak atomic.Int64
 }
 
-func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *heldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/steps") {
 		n := c.now.Add(1)
 		defer c.now.Add(-1)
@@ -39,7 +39,7 @@ func TestA8_ManyRunsAcrossADeath(t *testing.T) {
 	t.Parallel()
 	const runs, atOnce = 1000, 8
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true}}}
-	c := &crowd{Handler: agent, free: make(chan struct{})}
+	c := &heldAgent{Handler: agent, free: make(chan struct{})}
 	b := rig.InFront(t, c, func(a *config.Agent) { a.Concurrency = atOnce })
 	for range runs {
 		b.Post("/runs", `{"assistant_id":"agent","on_completion":"keep",`+rig.SaysHi+`}`).OK()
