@@ -67,13 +67,14 @@ func (c *Client) Refusal(status int, header http.Header, body []byte) string {
 
 var markup = regexp.MustCompile(`(?s)<(script|style|head)[^>]*>.*?</(script|style|head)>|<[^>]*>`)
 
-// words is what a body says to a person: the message of the usual shapes of JSON, else the text without markup.
+// words is what a body says to a person: the message of the usual shapes of JSON, the text of a page, else the whole.
 func (c *Client) words(body []byte) string {
 	said, page := string(body), ""
-	if json.Valid(body) {
+	switch {
+	case json.Valid(body):
 		said = message(body)
-	} else if said = markup.ReplaceAllString(said, " "); len(said) != len(body) {
-		page = "an HTML page, perhaps not of the agent: "
+	case strings.HasPrefix(strings.TrimSpace(said), "<"):
+		said, page = markup.ReplaceAllString(said, " "), "an HTML page, perhaps not of the agent: "
 	}
 	said = strings.TrimRight(c.Excerpt(said, saidMost), ".")
 	return strings.TrimSuffix(page+said, ": ")

@@ -37,6 +37,7 @@ func TestRefusal(t *testing.T) {
 		{400, "", `["no members"]`, `: ["no members"].`},
 		{500, "", "<html><head><title>x</title></head><body><h1>Oh no</h1></body></html>", ": an HTML page, perhaps not of the agent: Oh no."},
 		{500, "", "<html></html>", ": an HTML page, perhaps not of the agent."},
+		{500, "", "5 < 6, and 7 > 6.", ": 5 < 6, and 7 > 6."},
 		{500, "", " \n", "."},
 		{500, "3", "", " (it asks to wait: 3)."},
 	} {

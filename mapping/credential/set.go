@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"html"
 	"net/url"
 	"slices"
 	"strings"
@@ -59,10 +60,10 @@ func InURL(text string) string {
 	return password
 }
 
-// spellings are a text as it is, in a URL and in JSON.
+// spellings are a text as it is, in a URL, in HTML and in JSON.
 func spellings(text string) []string {
 	text = strings.TrimSpace(text)
-	list := []string{text, url.QueryEscape(text), url.PathEscape(text)}
+	list := []string{text, url.QueryEscape(text), url.PathEscape(text), html.EscapeString(text)}
 	if quoted, err := json.Marshal(text); err == nil {
 		list = append(list, strings.Trim(string(quoted), `"`))
 	}
