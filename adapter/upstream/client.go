@@ -52,11 +52,15 @@ type Client struct {
 // New makes a client. It does no I/O.
 func New(up adapter.Upstream, opt Options) *Client {
 	opt.Root = strings.TrimRight(opt.Root, "/")
-	return &Client{opt: opt, agent: up.Name, tracer: up.Tracer, secrets: up.Config.Credentials(), reads: newResty(up, readIdle), writes: newResty(up, writeIdle)}
+	secrets := up.Config.Credentials()
+	return &Client{
+		opt: opt, agent: up.Name, tracer: up.Tracer, secrets: secrets,
+		reads: newResty(up, secrets, readIdle), writes: newResty(up, secrets, writeIdle),
+	}
 }
 
-func newResty(up adapter.Upstream, idle time.Duration) *resty.Client {
-	c := egress.New(newTransport(up, idle), cmp.Or(up.Agent, "apbridge"))
+func newResty(up adapter.Upstream, secrets credential.Set, idle time.Duration) *resty.Client {
+	c := egress.New(newTransport(up, secrets, idle), cmp.Or(up.Agent, "apbridge"))
 	c.SetPreRequestHook(func(_ *resty.Client, r *http.Request) error {
 		adapter.AddHop(r, up.Hop)
 		setPrincipal(r, up.Config.Headers)

@@ -31,7 +31,7 @@ const (
 )
 
 // Failure is why a call did not succeed. Its text has neither the URL nor secrets in it;
-// Body has what the agent sent, to be shown through Client.Redact.
+// Body has what the agent sent, to be shown through Client.Refusal or Client.Redact.
 type Failure struct {
 	Kind   Kind
 	Slow   bool        // Broken: Call.Time, or the context's, was over

@@ -74,7 +74,8 @@ func (c *Client) words(body []byte) string {
 	case json.Valid(body):
 		said = message(body)
 	case strings.HasPrefix(strings.TrimSpace(said), "<"):
-		said, page = markup.ReplaceAllString(said, " "), "an HTML page, perhaps not of the agent: "
+		// Hidden before tags are taken out: a credential may have what looks like one.
+		said, page = markup.ReplaceAllString(c.Redact(said), " "), "an HTML page, perhaps not of the agent: "
 	}
 	said = strings.TrimRight(c.Excerpt(said, saidMost), ".")
 	return strings.TrimSuffix(page+said, ": ")

@@ -51,6 +51,17 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// A credential that looks like markup is hidden whole, in a page too.
+func TestE21NoHalfSecretInAPage(t *testing.T) {
+	t.Parallel()
+	const key = "canary<b>key"
+	up := adapter.Upstream{Name: "a", Config: config.Agent{URL: "http://127.0.0.1:1", Headers: map[string]config.Secret{"X-Key": key}}}
+	got := upstream.New(up, upstream.Options{Root: up.Config.URL}).Refusal(500, nil, []byte("<p>no "+key+" and no canary&lt;b&gt;key</p>"))
+	if want := ": an HTML page, perhaps not of the agent: no [hidden] and no [hidden]."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Whatever an agent repeats of the bridge's credentials, and wherever its words are cut, no part of them is shown.
 func TestE21NoHalfSecretInARefusal(t *testing.T) {
 	t.Parallel()

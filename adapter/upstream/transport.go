@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // once: only GET and HEAD are sent again when an older connection breaks. Every call is
 // counted, and kept where its context asks for that. How long an answer may take is for the context
 // of the call.
-func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
+func newTransport(up adapter.Upstream, secrets credential.Set, idle time.Duration) http.RoundTripper {
 	conns := max(up.Config.Concurrency, connsFloor)
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	var next http.RoundTripper = &http.Transport{
@@ -52,7 +53,7 @@ func newTransport(up adapter.Upstream, idle time.Duration) http.RoundTripper {
 	if up.Through != nil {
 		next = up.Through(next)
 	}
-	kept := &keeper{secrets: up.Config.Credentials(), next: next}
+	kept := &keeper{secrets: secrets, next: next}
 	return &exchanger{meter: up.Meter, agent: up.Name, next: kept}
 }
 

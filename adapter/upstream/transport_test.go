@@ -77,7 +77,7 @@ func listen(t *testing.T, script func(w *wire, n int64)) *peer {
 
 // transport makes the calls of an agent of one test.
 func transport(t testing.TB, idle time.Duration) http.RoundTripper {
-	rt := upstream.NewTransport(adapter.Upstream{Name: "agent"}, idle)
+	rt := upstream.NewTransport(adapter.Upstream{Name: "agent"}, nil, idle)
 	t.Cleanup(rt.(interface{ CloseIdleConnections() }).CloseIdleConnections)
 	return rt
 }
@@ -492,7 +492,7 @@ func TestIdleConnections(t *testing.T) {
 		t.Parallel()
 		const runs = 24
 		p, gone := serve(t)
-		rt := upstream.NewTransport(adapter.Upstream{Config: config.Agent{Concurrency: runs}}, time.Minute)
+		rt := upstream.NewTransport(adapter.Upstream{Config: config.Agent{Concurrency: runs}}, nil, time.Minute)
 		t.Cleanup(rt.(interface{ CloseIdleConnections() }).CloseIdleConnections)
 		together := func(n int) {
 			var bodies []io.ReadCloser

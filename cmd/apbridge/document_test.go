@@ -12,8 +12,8 @@ import (
 // documentWidth is how many characters a line of a document may have.
 const documentWidth = 150
 
-// TestDocumentsAreOfOneWidth: no line of prose in a document is longer than others could be. Tables, code, and what has
-// no place to break stay as they are.
+// TestDocumentsAreOfOneWidth: no line of prose in a document is longer than others could be. Tables, code, headings, HTML
+// and what has no place to break stay as they are.
 func TestDocumentsAreOfOneWidth(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -46,7 +46,7 @@ func tooLong(document string) (list []string) {
 		if strings.HasPrefix(strings.TrimLeft(line, " "), "```") {
 			code = !code
 		}
-		if !code && !strings.HasPrefix(line, "|") && utf8.RuneCountInString(line) > documentWidth && breakable(line) {
+		if !code && !strings.ContainsAny(line[:min(len(line), 1)], "|#<") && utf8.RuneCountInString(line) > documentWidth && breakable(line) {
 			list = append(list, line)
 		}
 	}
@@ -79,6 +79,7 @@ func TestTooLong(t *testing.T) {
 		"an item, twice":     {"- " + long + "\n1. " + long, 2},
 		"a table":            {"| " + long + " |\n", 0},
 		"code":               {"```sh\n" + long + "\n```\n" + long, 1},
+		"a heading":          {"# " + long + "\n", 0},
 		"one code span":      {"- `" + long + "`\n", 0},
 		"one word":           {strings.Repeat("x", 200) + "\n", 0},
 		"a span behind more": {"see `" + long + "`\n", 1},

@@ -130,9 +130,20 @@ type TaskExtra struct {
 }
 
 // ReadTaskExtra finds it. An additional_input that is no object has nothing.
-func ReadTaskExtra(additional json.RawMessage) TaskExtra {
-	return TaskExtra{
-		Input: rawjson.Get(additional, "input"), Config: rawjson.Get(additional, "config"), Context: rawjson.Get(additional, "context"),
-		Resume: rawjson.Get(additional, "resume"), Strategy: rawjson.Get(additional, "multitask_strategy"),
-	}
+func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
+	_ = rawjson.EachMember(additional, func(name rawjson.Quoted, value json.RawMessage) {
+		switch name.Text() {
+		case "input":
+			e.Input = value
+		case "config":
+			e.Config = value
+		case "context":
+			e.Context = value
+		case "resume":
+			e.Resume = value
+		case "multitask_strategy":
+			e.Strategy = value
+		}
+	})
+	return e
 }

@@ -6,8 +6,9 @@
 // Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text;
 // the header Toy-Talk names the conversation they belong to, none a new one, and Toy-Once the
 // request: one that was made before is answered as before, and nothing is done again. Toy-Hook is
-// a URL that is told the end of the run: its talk, a blank and its status. The answer has the header Toy-Talk and a line for each output as it is made, a JSON string
-// behind "- ", then a line "." or, when it went wrong, a JSON string behind "! ".
+// a URL that is told the end of the run: its talk, a blank and its status. The answer has the
+// header Toy-Talk and a line for each output as it is made, a JSON string behind "- ", then a line
+// "." or, when it went wrong, a JSON string behind "! ".
 package toy
 
 import (

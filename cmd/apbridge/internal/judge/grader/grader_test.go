@@ -172,6 +172,18 @@ func TestE21NoHalfSecretOfAGrader(t *testing.T) {
 	}
 }
 
+// An answer of which only the beginning is read shows no beginning of the key at its end.
+func TestE21NoHalfSecretOfALongAnswer(t *testing.T) {
+	t.Parallel()
+	g, _ := asking(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, strings.Repeat("x", answerMost-len("very-sec")+1)+"very-secret")
+	})
+	if _, err := g.Grade(t.Context(), wants(challenge.Scale, challenge.Rubric), "x"); err == nil || strings.Contains(err.Error(), "very") {
+		t.Errorf("%v", err)
+	}
+}
+
 // What may pass is tried again, when the endpoint says and not for ever.
 func TestAgain(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,8 @@ import (
 )
 
 // testdata/before has what the build of commit 6a57d61b left: the database of a bridge that was stopped in order, what it
-// had answered of it, and the files of one that was killed with runs in its redo log. They are never made anew.
+// had answered of it, and the files of one that was killed with runs in its redo log. They are never made anew. An item of
+// the first has a time to live, which ends in May 2036.
 const beforeFiles = "testdata/before"
 
 // changed are the members that say something else since, on purpose.
