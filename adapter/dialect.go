@@ -53,6 +53,8 @@ type Dialect struct {
 	// Temporary are patterns of the names of temporary files that a process which dies
 	// leaves in the system's folder for them.
 	Temporary []string
+	// ArtifactPath is where the face serves the bytes of an artifact of a task, in the name of an agent. nil: nowhere.
+	ArtifactPath func(agent, taskID, artifactID string) string
 	// Flavours are those the face makes runs in; Webhook writes the body of the completion
 	// hook of such a run. It may be nil where no request of the face asks for hooks.
 	Flavours []Flavour
@@ -333,4 +335,6 @@ type Files interface {
 	// rule.ArtifactPath); the same path keeps its artifact id. The bytes
 	// become visible with the next event that names the id in Head.Artifacts.
 	Save(ctx context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error)
+	// Path is where clients of the bridge find the bytes, on the bridge itself; "" where no face serves any.
+	Path(artifactID string) string
 }

@@ -83,6 +83,17 @@ func (l Dialects) Webhook(run mapping.Run, out mapping.Outcome, values []byte) (
 	return nil, fmt.Errorf("no dialect writes webhooks for runs of flavour %q", run.Flavour)
 }
 
+// ArtifactPath is where clients find the bytes of an artifact of a task: on the face of the first dialect that serves any.
+// "": there is none.
+func (l Dialects) ArtifactPath(agent, taskID, artifactID string) string {
+	for _, d := range l {
+		if d.ArtifactPath != nil && d.Mount != nil {
+			return d.ArtifactPath(agent, taskID, artifactID)
+		}
+	}
+	return ""
+}
+
 // Strategy is what becomes of a run of the flavour on a busy thread where neither its
 // request nor its agent says.
 func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {

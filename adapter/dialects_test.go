@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/mux"
 )
 
 // table has a face without a backend, a backend without a face, and both.
@@ -89,5 +90,21 @@ func TestLossTableHasEveryWay(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, table().LossTable()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestArtifactPathIsOfTheFirstFaceThatServesAny(t *testing.T) {
+	t.Parallel()
+	named := func(face string) func(agent, taskID, artifactID string) string {
+		return func(agent, taskID, artifactID string) string {
+			return "/" + face + "/" + agent + "/" + taskID + "/" + artifactID
+		}
+	}
+	mount := func(*mux.Router, adapter.Service, adapter.Face) {}
+	served := adapter.Dialects{{Mount: mount}, {ArtifactPath: named("unmounted")}, {Mount: mount, ArtifactPath: named("first")}, {Mount: mount, ArtifactPath: named("second")}}
+	for want, list := range map[string]adapter.Dialects{"/first/a/t/f": served, "": served[:2]} {
+		if got := list.ArtifactPath("a", "t", "f"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -69,6 +69,9 @@ func (f *Files) Save(_ context.Context, path, remoteID string, body io.Reader) (
 	return f.put(path, remoteID, b, true), nil
 }
 
+// Path names a file by its id alone.
+func (*Files) Path(id string) string { return "/files/" + id }
+
 // Content returns the bytes at a path.
 func (f *Files) Content(path string) (string, bool) {
 	f.mu.Lock()

@@ -21,9 +21,12 @@ func Dialect() adapter.Dialect {
 		Chooses:   "in the path /agents/NAME/ap/v1 of a task",
 		Temporary: []string{face.TemporaryUploads},
 		Flavours:  flavours(),
-		Code:      code,
-		Clients:   "Task and step",
-		Observe:   face.Observe,
+
+		ArtifactPath: face.ArtifactPath,
+
+		Code:    code,
+		Clients: "Task and step",
+		Observe: face.Observe,
 
 		Dial:         backend.Dial,
 		Detect:       backend.Detect,

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,17 +59,15 @@ func EncodeFile(a mapping.Artifact, content []byte, style FileStyle) json.RawMes
 	return w.Close('}').Bytes
 }
 
-// ArtifactURL is where a client of the bridge finds the bytes of an artifact of the
-// task's thread: a path on the bridge itself, on the task/step face of the agent.
-func ArtifactURL(agent, taskID, artifactID string) string {
-	return "/agents/" + url.PathEscape(agent) + "/ap/v1/agent/tasks/" + url.PathEscape(taskID) + "/artifacts/" + url.PathEscape(artifactID)
-}
-
 // EncodeReference is the value for a file whose bytes stay out of the state and are
-// found at url: {artifact_id, url, size, mimeType, created_at, modified_at}.
+// found at url, "" for nowhere: {artifact_id, url, size, mimeType, created_at, modified_at}.
 func EncodeReference(a mapping.Artifact, url string) json.RawMessage {
 	var w rawjson.Writer
-	w.Open('{').Key("artifact_id").Text(a.ID).Key("url").Text(url).Key("size").Int(a.Size)
+	w.Open('{').Key("artifact_id").Text(a.ID)
+	if url != "" {
+		w.Key("url").Text(url)
+	}
+	w.Key("size").Int(a.Size)
 	writeFileFacts(&w, a, false)
 	return w.Close('}').Bytes
 }

@@ -21,7 +21,7 @@ func TestEncodeFile(t *testing.T) {
 		{"NUL is no text", string(EncodeFile(a, []byte("a\x00"), FileString)), `{"content":"YQA=","encoding":"base64","mimeType":"application/octet-stream",` + times},
 		{"string", string(EncodeFile(a, []byte("hi"), FileString)), `"hi"`},
 		{"empty", string(EncodeFile(a, nil, FileString)), `""`},
-		{"reference", string(EncodeReference(a, ArtifactURL("my agent", "task", "id"))), `{"artifact_id":"id","url":"/agents/my%20agent/ap/v1/agent/tasks/task/artifacts/id","size":9,"mimeType":"application/octet-stream",` + times},
+		{"reference", string(EncodeReference(a, "/files/my%20agent/id")), `{"artifact_id":"id","url":"/files/my%20agent/id","size":9,"mimeType":"application/octet-stream",` + times},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %s\nwant %s", c.what, c.got, c.want)

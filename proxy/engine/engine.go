@@ -46,9 +46,10 @@ type Engine struct {
 	st  *store.Store
 	log *eventlog.Log
 	configured
-	meter  Meter
-	zap    *zap.Logger
-	chores []Chore
+	meter    Meter
+	dialects Dialects
+	zap      *zap.Logger
+	chores   []Chore
 
 	root    context.Context // of every execution; ends with errShutdown
 	stop    context.CancelCauseFunc
@@ -72,22 +73,34 @@ type Engine struct {
 	unrenewed complaint.Complaint // of beats, which are one after the other
 }
 
-// New makes an Engine; nothing runs before Start. hook writes webhook bodies
-// and may be nil.
+// Dialects says what only a dialect knows; adapter.Dialects does.
+type Dialects interface {
+	// Webhook writes the body of a run's completion hook.
+	Webhook(run mapping.Run, out mapping.Outcome, values []byte) ([]byte, error)
+	// ArtifactPath is where clients find the bytes of an artifact; "": nowhere.
+	ArtifactPath(agent, taskID, artifactID string) string
+}
+
+// New makes an Engine; nothing runs before Start.
 func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[string]*Agent, meter Meter,
-	hook func(mapping.Run, mapping.Outcome, []byte) ([]byte, error), logger *zap.Logger) *Engine {
+	dialects Dialects, logger *zap.Logger) *Engine {
 	root, stop := context.WithCancelCause(context.Background())
 	e := &Engine{
-		st: st, log: log, meter: meter, zap: logger.Named("engine"),
+		st: st, log: log, meter: meter, dialects: dialects, zap: logger.Named("engine"),
 		root: root, stop: stop, allow: func(context.Context, int) (func(int), error) { return func(int) {}, nil },
 	}
 	e.settings.Store(newSettings(cfg, agents, nil))
-	e.starter.e, e.canceller.e, e.endings, e.taskLog.st, e.grants.e = e, e, endings{e, hook}, st, e
+	e.starter.e, e.canceller.e, e.endings, e.taskLog.st, e.grants.e = e, e, endings{e}, st, e
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
 	e.copies.e, e.copies.turn = e, make(chan struct{}, 1)
 	e.idle.e, e.idle.timers.Spawn, e.compared.e = e, e.running.spawn, e
 	e.lease = newLease(clock.SinceBoot(), func() { peers{e}.leaseLost() })
 	return e
+}
+
+// ArtifactPath is where clients find the bytes of an artifact of a task, in the name of an agent; "" where no face serves any.
+func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
+	return e.dialects.ArtifactPath(agent, taskID, artifactID)
 }
 
 // Start picks up what an earlier process left behind, and begins to start runs

@@ -88,14 +88,14 @@ func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*
 	for _, c := range change {
 		c(&a)
 	}
-	w := assemble(t, path, config.Default(), engine.NewAgent(name, a, b), nil)
+	w := assemble(t, path, config.Default(), engine.NewAgent(name, a, b), adapter.Dialects{})
 	w.script, _ = b.(*script)
 	t.Cleanup(w.close)
 	return w
 }
 
-// assemble starts an engine with one agent; hook writes the bodies of webhooks.
-func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent, hook func(mapping.Run, mapping.Outcome, []byte) ([]byte, error)) *bench {
+// assemble starts an engine with one agent.
+func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent, dialects engine.Dialects) *bench {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
@@ -105,7 +105,7 @@ func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent, ho
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := engine.New(st, log, cfg, map[string]*engine.Agent{a.Name: a}, meter{}, hook, zap.NewNop())
+	e := engine.New(st, log, cfg, map[string]*engine.Agent{a.Name: a}, meter{}, dialects, zap.NewNop())
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

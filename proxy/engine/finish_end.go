@@ -16,10 +16,7 @@ func (r *recorder) endOf(out mapping.Outcome) *store.End {
 }
 
 // endings are what the ends of runs take along. Safe for concurrent use.
-type endings struct {
-	e    *Engine
-	hook func(mapping.Run, mapping.Outcome, []byte) ([]byte, error) // writes webhook bodies; nil: none are sent
-}
+type endings struct{ e *Engine }
 
 // endOf is how a run leaves: with its webhook and, if asked for, the time its
 // thread goes. state may be nil when it has to be read for a webhook.
@@ -31,7 +28,7 @@ func (w *endings) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, stat
 	if r.Options.DeleteAfter {
 		end.Expire = now.Add(w.staysFor(out))
 	}
-	if r.Options.Webhook != "" && w.hook != nil {
+	if r.Options.Webhook != "" {
 		end.Webhook = w.webhook(r, out, now, state)
 	}
 	return end
@@ -58,7 +55,7 @@ func (w *endings) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, st
 	if err == nil {
 		ended := *r
 		ended.Status, ended.Fault, ended.CancelReason, ended.EndedAt = out.Status, out.Fault, out.Reason, now
-		body, err = w.hook(ended, out, state.JSON())
+		body, err = w.e.dialects.Webhook(ended, out, state.JSON())
 	}
 	if err != nil {
 		w.e.zap.Error("a webhook body could not be written", errField(err), runField(r.ID))

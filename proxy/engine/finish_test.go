@@ -1,9 +1,11 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
@@ -16,8 +18,11 @@ func TestAPanicAtTheEndOfARunFreesWhatItHeld(t *testing.T) {
 	t.Parallel()
 	one := config.DefaultAgent()
 	one.Concurrency = 1
-	hook := func(mapping.Run, mapping.Outcome, []byte) ([]byte, error) { panic(errors.New("no body")) }
-	b := assemble(t, blank.DSN(t), config.Default(), engine.NewAgent("a", one, &script{opaque: true, run: twoSteps}), hook)
+	dialects := adapter.Dialects{{
+		Flavours: []adapter.Flavour{{Name: "langgraph"}},
+		Webhook:  func(mapping.Run, mapping.Outcome, json.RawMessage) ([]byte, error) { panic(errors.New("no body")) },
+	}}
+	b := assemble(t, blank.DSN(t), config.Default(), engine.NewAgent("a", one, &script{opaque: true, run: twoSteps}), dialects)
 	t.Cleanup(b.close)
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Run.Options.Webhook = "http://127.0.0.1:1/"

@@ -159,7 +159,7 @@ func flushing(t *testing.T, s *script) *bench {
 		t.Fatal(err)
 	}
 	a := engine.NewAgent("a", config.DefaultAgent(), s)
-	b := &bench{Engine: engine.New(st, log, config.Default(), map[string]*engine.Agent{"a": a}, meter{}, nil, zap.NewNop()), st: st, log: log, path: path}
+	b := &bench{Engine: engine.New(st, log, config.Default(), map[string]*engine.Agent{"a": a}, meter{}, adapter.Dialects{}, zap.NewNop()), st: st, log: log, path: path}
 	t.Cleanup(b.close)
 	if err := b.Start(t.Context()); err != nil {
 		t.Fatal(err)

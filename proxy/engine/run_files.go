@@ -120,6 +120,11 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	return f.x.e.st.SaveArtifact(ctx, a, body, f.limit, true)
 }
 
+// Path is where clients find the bytes of an artifact, in the name of the run's agent.
+func (f *runFiles) Path(artifactID string) string {
+	return f.x.e.ArtifactPath(f.x.agent.Name, f.x.run.TaskID, artifactID)
+}
+
 // changedFiles are the files that a run brought and made, as far as they became artifacts. It belongs
 // to the execution's goroutine.
 type changedFiles struct {

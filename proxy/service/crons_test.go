@@ -90,7 +90,7 @@ func windTraced(t *testing.T, path string, a adapter.Backend, tr *trace.Tracer, 
 		cfg.Agents[name] = config.DefaultAgent()
 		agents[name] = engine.NewAgent(name, cfg.Agents[name], a)
 	}
-	e := engine.New(st, log, cfg, agents, cronMeter{}, nil, zap.NewNop())
+	e := engine.New(st, log, cfg, agents, cronMeter{}, servicetest.Dialects(), zap.NewNop())
 	e.Trace(tr)
 	svc, err := service.New(st, log, e, servicetest.Dialects(), zap.NewNop())
 	if err != nil {

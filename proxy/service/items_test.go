@@ -77,7 +77,7 @@ func TestItemsGoByTheClockOfTheDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg := config.Default()
-		svc, err := service.New(st, log, engine.New(st, log, cfg, nil, cronMeter{}, nil, zap.NewNop()), servicetest.Dialects(), zap.NewNop())
+		svc, err := service.New(st, log, engine.New(st, log, cfg, nil, cronMeter{}, servicetest.Dialects(), zap.NewNop()), servicetest.Dialects(), zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}

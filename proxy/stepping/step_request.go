@@ -34,7 +34,7 @@ type stepRequest struct {
 }
 
 func (t *Turn) request(req adapter.StepRequest) *stepRequest {
-	p := &stepRequest{Stepper: t.stepper, ses: t.ses, uploads: uploads{t.stepper.st, t.stepper.zap, t.ses}, req: req, flavour: t.flavour}
+	p := &stepRequest{Stepper: t.stepper, ses: t.ses, uploads: uploads{t.stepper.st, t.stepper.engine, t.stepper.zap, t.ses}, req: req, flavour: t.flavour}
 	p.leave = sync.OnceFunc(func() { p.watchIdle(); t.Leave() })
 	return p
 }

@@ -8,15 +8,17 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
 
 // uploads are what clients uploaded for a task. Used by one goroutine, that of the session's turn.
 type uploads struct {
-	st  *store.Store
-	zap *zap.Logger
-	ses *session
+	st     *store.Store
+	engine *engine.Engine
+	zap    *zap.Logger
+	ses    *session
 }
 
 // files is the files object of everything that was uploaded and that the task's
@@ -79,7 +81,7 @@ func (s *session) given() mapping.Uploaded {
 func (u uploads) encode(ctx context.Context, a mapping.Artifact) (json.RawMessage, error) {
 	cfg := u.ses.agent.Config.Artifacts
 	if a.Size > int64(cfg.MaxInline) {
-		return rule.EncodeReference(a, rule.ArtifactURL(u.ses.agent.Name, u.ses.task.ID, a.ID)), nil
+		return rule.EncodeReference(a, u.engine.ArtifactPath(u.ses.agent.Name, u.ses.task.ID, a.ID)), nil
 	}
 	_, body, err := u.st.OpenArtifact(ctx, a.ThreadID, a.ID)
 	if err != nil {

@@ -69,7 +69,7 @@ func (j *job) stepLimit() int {
 // encode is a file as it stands in the state; content is nil for one that is too large for it.
 func (j *job) encode(a mapping.Artifact, content []byte) json.RawMessage {
 	if content == nil {
-		return rule.EncodeReference(a, rule.ArtifactURL(j.up.Name, j.assigned.TaskID, a.ID))
+		return rule.EncodeReference(a, j.assigned.Files.Path(a.ID))
 	}
 	return rule.EncodeFile(a, content, rule.FileStyle(j.up.Config.Artifacts.Style))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -18,6 +19,11 @@ func (s artifacts) list(w http.ResponseWriter, r *http.Request, ref adapter.Task
 	return list(s.server, w, r, "artifacts", func(ctx context.Context, p adapter.Page) (iter.Seq2[mapping.Artifact, error], int, error) {
 		return short(s.svc.Artifacts.List(ctx, ref, p))
 	}, s.layout(ref).artifact)
+}
+
+// ArtifactPath is where an artifact of a task is downloaded, in the name of an agent.
+func ArtifactPath(agent, taskID, artifactID string) string {
+	return "/agents/" + url.PathEscape(agent) + "/ap/v1/agent/tasks/" + url.PathEscape(taskID) + "/artifacts/" + url.PathEscape(artifactID)
 }
 
 // download is downloadAgentTaskArtifact.

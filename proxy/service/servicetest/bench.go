@@ -99,7 +99,7 @@ func (b *Bench) Open(t *testing.T) {
 		"legacy": engine.NewAgent("legacy", cfg.Agents["legacy"], b.Legacy),
 		"graph":  engine.NewAgent("graph", cfg.Agents["graph"], graph),
 	}
-	e := engine.New(st, log, cfg, agents, meter{}, nil, zap.NewNop())
+	e := engine.New(st, log, cfg, agents, meter{}, Dialects(), zap.NewNop())
 	if b.Service, err = service.New(st, log, e, Dialects(), zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 	if err != nil {
 		return err
 	}
-	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects.Webhook, a.log)
+	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects, a.log)
 	a.engine.Trace(a.tracer)
 	a.engine.LimitRuns(a.limits.Runs)
 	a.engine.Witness(a.background())

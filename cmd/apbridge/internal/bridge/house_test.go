@@ -126,13 +126,13 @@ func TestMachineReadsNoWireFormat(t *testing.T) {
 }
 
 // TestMachineNamesNoPathOfADialect: no string in the code of the machine, or of the pages / and /docs, begins as a path that
-// one dialect has to itself. What several begin with, such as /agents, is the bridge's. The rules between the dialects
-// may name paths, and the inspector's routes lie below its own.
+// one dialect has to itself. What several begin with, such as /agents, is the bridge's. The inspector's routes lie
+// below its own.
 func TestMachineNamesNoPathOfADialect(t *testing.T) {
 	t.Parallel()
 	path := regexp.MustCompile("^/(" + strings.Join(firstParts(), "|") + ")(/|$)")
 	for pkg := range laws {
-		if machine(pkg) && !strings.HasPrefix(pkg, "mapping") && !strings.HasPrefix(pkg, "adapter/inspect") {
+		if machine(pkg) && !strings.HasPrefix(pkg, "adapter/inspect") {
 			eachString(t, pkg, func(file, said string) {
 				if path.MatchString(said) {
 					t.Errorf("%s names %q", file, said)
