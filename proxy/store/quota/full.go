@@ -10,9 +10,9 @@ func with(text, narrow string) string { return strings.Replace(text, "{of}", nar
 
 const (
 	// longCount is what may be counted at each refusal.
-	longCount = 10 * time.Millisecond
-	// rest is how many times as long as a count took nothing is counted again: who goes on asking at a
-	// full quota takes at most a twentieth of the writer's time.
+	longCount = 50 * time.Millisecond
+	// rest is how many times as long as a count took nothing is counted again: a client that goes on asking
+	// at a full quota takes at most a twentieth of the writer's time.
 	rest = 20
 )
 
@@ -33,13 +33,14 @@ func (f *fullness) note(row string, took time.Duration) {
 	f.until[row] = time.Now().Add(rest * took)
 }
 
-func (f *fullness) lately(row string) bool {
+// wait is how long the row is not counted again; 0: it may be counted now.
+func (f *fullness) wait(row string) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	until, ok := f.until[row]
-	if ok && time.Now().After(until) {
+	left := time.Until(f.until[row])
+	if left <= 0 {
 		delete(f.until, row)
-		return false
+		return 0
 	}
-	return ok
+	return left
 }

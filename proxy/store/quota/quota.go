@@ -86,10 +86,10 @@ func raise(t *sqldb.Tx, row string, n, most int64) (bool, error) {
 
 // recount counts what is there, with what t has added.
 func (k *Keeper) recount(t *sqldb.Tx, limit, tenant string, q Quota) error {
-	if k.full.lately(q.row(limit)) {
-		return k.refuse(limit, q)
+	if wait := k.full.wait(q.row(limit)); wait > 0 {
+		return k.refuseUncounted(limit, q, wait)
 	}
-	// The row is locked before anything is counted: who adds at the same time comes after.
+	// The row is locked before anything is counted: another addition comes after.
 	if _, err := t.Exec(`INSERT INTO quota_counts (name, n) VALUES ($1, 0) ON CONFLICT (name) DO UPDATE SET n = quota_counts.n`, q.row(limit)); err != nil {
 		return err
 	}
@@ -116,9 +116,19 @@ var nouns = map[string][2]string{
 
 func (k *Keeper) refuse(limit string, q Quota) error {
 	k.refused(limit, q.Of)
-	whose := map[string]string{OfKey: "Key", OfTenant: "Tenant"}[q.Of]
 	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and this would be more. %s, or have the quota raised; to wait does not help.",
-		whose, q.Name, q.Most, nouns[limit][0], q.Place, nouns[limit][1])
+		whose(q), q.Name, q.Most, nouns[limit][0], q.Place, nouns[limit][1])
 	e.Wait = mapping.NoWait
 	return e
 }
+
+// refuseUncounted refuses at a quota that was full when it was last counted, and what was deleted since may have made room.
+func (k *Keeper) refuseUncounted(limit string, q Quota, wait time.Duration) error {
+	k.refused(limit, q.Of)
+	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and had as many when they were last counted, which takes long. %s, or have the quota raised; they are counted again in %s.",
+		whose(q), q.Name, q.Most, nouns[limit][0], q.Place, nouns[limit][1], wait.Round(time.Millisecond))
+	e.Wait = wait
+	return e
+}
+
+func whose(q Quota) string { return map[string]string{OfKey: "Key", OfTenant: "Tenant"}[q.Of] }
