@@ -33,7 +33,7 @@ function withinPage(text, made) {
   return `${before}${begin}${made}${end}${rest?.split(end)[1] ?? ""}`;
 }
 
-/** What GET /info gives: for each client what works, and before which agents it does not and why. */
+/** What GET /info gives: for each client what works, and with which agents it does not and why. */
 function listed(results) {
   return Object.entries(clients).map(([client, it]) => {
     const of = results.filter((r) => r.client === client);
@@ -73,15 +73,15 @@ function cell(results, expected, client, behaviour, notes) {
   if (failed.length === 0) return "works";
   const reasons = {};
   for (const one of failed) (reasons[`${faults[one.known.fault]}: ${one.known.why}${without(expected, one)}`] ??= []).push(one);
-  const numbers = Object.entries(reasons).map(([reason, cells]) => numbered(notes, `Before ${cells.map((c) => kinds[c.agent]).join(" and ")}, ${reason}`));
+  const numbers = Object.entries(reasons).map(([reason, cells]) => numbered(notes, `With ${cells.map((c) => kinds[c.agent]).join(" and ")}, ${reason}`));
   return `${failed.length < of.length ? "works, but " : ""}${numbers.map((n) => `(${n})`).join(" ")}`;
 }
 
-/** What is known of a fault without the bridge: where it is one before a LangGraph server, BROWSER_DIRECT=1 fails unless it is there, too. */
+/** What is known of a fault without the bridge: where it is one with a LangGraph server, BROWSER_DIRECT=1 fails unless it is there, too. */
 function without(expected, { client, behaviour, known: { fault } }) {
   if (fault !== "client" && fault !== "agent") return "";
   const seen = expected.some((e) => e.agent === "graph" && e.behaviour === behaviour && e.fault === fault && e.clients.includes(client));
-  return seen ? " The same is seen before a LangGraph server without the bridge." : " This is read in the client's source.";
+  return seen ? " The same is seen with a LangGraph server without the bridge." : " This is read in the client's source.";
 }
 
 function numbered(notes, note) {

@@ -17,8 +17,8 @@ import (
 // TestKnownServers holds the document to what is seen of the bridge and of the agents of the tests.
 func TestKnownServers(t *testing.T) {
 	known := []knownServer{
-		{"this bridge before a step agent", rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL, ""},
-		{"this bridge before a graph", rig.InFront(t, rig.Chats()).URL, ""},
+		{"this bridge in front of a step agent", rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL, ""},
+		{"this bridge in front of a graph", rig.InFront(t, rig.Chats()).URL, ""},
 	}
 	for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.JS, adaptertest.Python, adaptertest.Forge} {
 		known = append(known, knownServer{"the tests' step agent in the manner of " + string(kind), adaptertest.Serve(t, adaptertest.NewStepAgent(kind)).URL, ""})

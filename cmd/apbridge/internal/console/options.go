@@ -29,7 +29,7 @@ func (f *ConfigFlags) Add(set *pflag.FlagSet) {
 	set.Var((*Filled)(&f.listen), "listen", "address to listen on (default 127.0.0.1:8080)")
 	set.Var((*Filled)(&f.Database), "database", "SQLite file (default apbridge.db)")
 	set.StringArrayVar(&f.Agents, "agent", nil, "an agent to stand in front of, as NAME=URL; may be repeated")
-	set.StringArrayVar(&f.origins, "cors-origin", nil, "a web page that may call, like http://localhost:3000, or loopback for all of this machine;\nmay be repeated, and goes before cors.origins")
+	set.StringArrayVar(&f.origins, "cors-origin", nil, "a web page that may call, like http://localhost:3000, or loopback for all of this machine;\nmay be repeated, and wins over cors.origins")
 }
 
 // Filled is a flag that says something: an empty one would be taken for one that is not there.

@@ -29,9 +29,9 @@ func Command(process *console.Process) *cobra.Command {
 	listen := ""
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See it work: two example agents, the bridge before both, a conversation each way",
+		Short: "See it work: two example agents, the bridge in front of both, a conversation each way",
 		Long: `demo starts an example task/step agent, an example thread/run agent and the
-bridge before both, holds a conversation through each direction, prints what each
+bridge in front of both, holds a conversation through each direction, prints what each
 side saw, and then serves on until Ctrl-C or SIGTERM. It needs nothing else and
 leaves nothing behind: its database is in a temporary folder.`,
 		Args: cobra.NoArgs,

@@ -36,7 +36,7 @@ so they may be started later.`,
 		Example: `  # in front of one agent, with everything else at its default
   apbridge serve --agent legacy=http://127.0.0.1:8000
 
-  # from a file; flags and environment go before it
+  # from a file; flags and environment win over it
   APBRIDGE_LIMITS__BODY=4MiB apbridge serve --config apbridge.yaml --listen 127.0.0.1:9000`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

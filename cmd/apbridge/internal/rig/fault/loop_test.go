@@ -31,9 +31,9 @@ func (d *detour) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httputil.NewSingleHostReverseProxy(d.to.Load()).ServeHTTP(w, r)
 }
 
-// TestE24BridgeBeforeItself: a request that comes back to the bridge is refused, whether
+// TestE24BridgeInFrontOfItself: a request that comes back to the bridge is refused, whether
 // straight or by way of another bridge, and the run says why; nothing goes round again.
-func TestE24BridgeBeforeItself(t *testing.T) {
+func TestE24BridgeInFrontOfItself(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"taskstep", "threadrun", "auto"} {
 		for _, bridges := range []int{1, 2} {
