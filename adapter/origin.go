@@ -9,6 +9,9 @@ import (
 // RequestIDHeader names a request in the logs of all that it comes through.
 const RequestIDHeader = "X-Request-Id"
 
+// IdempotencyKeyHeader has a request that makes something carried out once, however often it comes.
+const IdempotencyKeyHeader = "Idempotency-Key"
+
 // AddOrigin says on a call to an agent which request of a client it is made for: by the id of that, and
 // by its place in a trace. Headers that the agent is configured with stay.
 func AddOrigin(r *http.Request) {

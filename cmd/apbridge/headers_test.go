@@ -13,7 +13,7 @@ import (
 
 var (
 	headerName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*-?$`)
-	headerConst = regexp.MustCompile(`^header[A-Z]|Header$|^idempotencyKey$`)
+	headerConst = regexp.MustCompile(`^header[A-Z]|Header$`)
 	headerList  = regexp.MustCompile("`([A-Za-z][A-Za-z0-9-]*)`")
 )
 

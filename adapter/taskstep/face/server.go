@@ -133,10 +133,10 @@ func (s *server) handle(op operation) http.Handler {
 
 // keyFault refuses an Idempotency-Key that is no text.
 func keyFault(h http.Header) error {
-	if mapping.IsText(h.Get(idempotencyKey)) {
+	if mapping.IsText(h.Get(adapter.IdempotencyKeyHeader)) {
 		return nil
 	}
-	return invalid("header", idempotencyKey, "UTF-8 without U+0000")
+	return invalid("header", adapter.IdempotencyKeyHeader, "UTF-8 without U+0000")
 }
 
 // ref reads from the path which task of which agent is meant.

@@ -34,7 +34,7 @@ func (s steps) execute(w http.ResponseWriter, r *http.Request, ref adapter.TaskR
 		Retries: retries, RetriesSaid: said,
 		Input:           req.Input,
 		AdditionalInput: req.AdditionalInput,
-		IdempotencyKey:  r.Header.Get(idempotencyKey),
+		IdempotencyKey:  r.Header.Get(adapter.IdempotencyKeyHeader),
 	})
 	if err != nil {
 		return err

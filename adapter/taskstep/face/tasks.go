@@ -9,8 +9,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-const idempotencyKey = "Idempotency-Key"
-
 // tasks answers for tasks.
 type tasks struct{ *server }
 
@@ -25,7 +23,7 @@ func (s tasks) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRe
 		Topic:           ref.Topic,
 		Input:           req.Input,
 		AdditionalInput: req.AdditionalInput,
-		IdempotencyKey:  r.Header.Get(idempotencyKey),
+		IdempotencyKey:  r.Header.Get(adapter.IdempotencyKeyHeader),
 	})
 	if err != nil {
 		return err

@@ -303,7 +303,7 @@ func TestIdempotencyKeyIsText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header = http.Header{"Content-Type": {plain}, idempotencyKey: {"\xff"}}
+		req.Header = http.Header{"Content-Type": {plain}, "Idempotency-Key": {"\xff"}}
 		want := `"detail":[{"loc":["header","Idempotency-Key"],"msg":"must be UTF-8 without U+0000"}]`
 		if a := s.send(req); a.status != 422 || !strings.Contains(a.body, want) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)

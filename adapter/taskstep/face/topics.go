@@ -35,7 +35,7 @@ func (s topics) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskR
 		return err
 	}
 	topic, err := s.svc.Topics.Create(r.Context(), adapter.NewTopic{
-		Agent: ref.Agent, Name: req.Name, AdditionalInput: req.AdditionalInput, IdempotencyKey: r.Header.Get(idempotencyKey),
+		Agent: ref.Agent, Name: req.Name, AdditionalInput: req.AdditionalInput, IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader),
 	})
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (s interactions) create(w http.ResponseWriter, r *http.Request, ref adapter
 	if err != nil {
 		return err
 	}
-	n.Ref, n.IdempotencyKey = topicRef(ref), r.Header.Get(idempotencyKey)
+	n.Ref, n.IdempotencyKey = topicRef(ref), r.Header.Get(adapter.IdempotencyKeyHeader)
 	said, err := s.svc.Interactions.Create(r.Context(), n)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func (s crons) add(w http.ResponseWriter, r *http.Request, thread string) error 
 		return err
 	}
 	n := cronBody{o}.read(thread)
-	n.Run.IdempotencyKey = r.Header.Get(idempotencyKey)
+	n.Run.IdempotencyKey = r.Header.Get(adapter.IdempotencyKeyHeader)
 	if err := o.Err(); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (s protocolRoutes) startRun(ctx context.Context, start protocol.Start) (*ad
 	}
 	q := runBody{o}.read(start.Thread)
 	q.Fields = slices.DeleteFunc(q.Fields, func(name string) bool { return slices.Contains(commandFields, name) })
-	q.IdempotencyKey = start.Header.Get(idempotencyKey)
+	q.IdempotencyKey = start.Header.Get(adapter.IdempotencyKeyHeader)
 	q.Retries, q.RetriesSaid = runBody{o}.retries(start.Header)
 	if err := o.Err(); err != nil {
 		return nil, err

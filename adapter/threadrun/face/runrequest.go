@@ -46,9 +46,6 @@ var (
 	protocolModes  = []string{"values", "messages", "updates", "custom"}
 )
 
-// idempotencyKey is honoured by every POST that makes something.
-const idempotencyKey = "Idempotency-Key"
-
 // read reads the body of a request for a run; thread is that of the path,
 // or "".
 func (s runs) read(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
@@ -57,7 +54,7 @@ func (s runs) read(w http.ResponseWriter, r *http.Request, thread string) (*runR
 		return nil, err
 	}
 	q := runBody{o}.read(thread)
-	q.IdempotencyKey = r.Header.Get(idempotencyKey)
+	q.IdempotencyKey = r.Header.Get(adapter.IdempotencyKeyHeader)
 	q.Subgraphs = q.Subgraphs || slices.ContainsFunc(namespaces(r), func(ns string) bool { return ns != "" })
 	q.Retries, q.RetriesSaid = runBody{o}.retries(r.Header)
 	return q, o.Err()

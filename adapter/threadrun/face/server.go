@@ -84,10 +84,10 @@ func queryFault(raw string) error {
 
 // keyFault refuses an Idempotency-Key that is no text.
 func keyFault(h http.Header) error {
-	if mapping.IsText(h.Get(idempotencyKey)) {
+	if mapping.IsText(h.Get(adapter.IdempotencyKeyHeader)) {
 		return nil
 	}
-	return request.Invalid([]request.Complaint{request.NoText(idempotencyKey)})
+	return request.Invalid([]request.Complaint{request.NoText(adapter.IdempotencyKeyHeader)})
 }
 
 func endsInID(template string) bool {

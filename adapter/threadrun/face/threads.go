@@ -39,7 +39,7 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 		IfExists:   o.Enum("if_exists", "raise", "do_nothing"),
 		Supersteps: threadBody{o}.supersteps(),
 
-		IdempotencyKey: r.Header.Get(idempotencyKey),
+		IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader),
 	}
 	if ttl, keepLatest := (threadBody{o}).ttl(); ttl != nil {
 		n.TTL, n.KeepLatest = *ttl, keepLatest

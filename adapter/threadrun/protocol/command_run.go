@@ -41,16 +41,13 @@ func (c *command) startOnce(ask func() (request, error)) (*mapping.Run, error) {
 	return nil, err
 }
 
-// idempotencyKey is the header of commands that are to be carried out once.
-const idempotencyKey = "Idempotency-Key"
-
 // again finds the run that the same command has made before; nil where none has.
 func (c *command) again() (*mapping.Run, error) {
 	said := c.said()
 	if said == nil {
 		return nil, nil
 	}
-	before, err := c.s.Service.Runs.Again(c.ctx, adapter.NewRun{ThreadID: c.thread, IdempotencyKey: c.header.Get(idempotencyKey), Request: said})
+	before, err := c.s.Service.Runs.Again(c.ctx, adapter.NewRun{ThreadID: c.thread, IdempotencyKey: c.header.Get(adapter.IdempotencyKeyHeader), Request: said})
 	if before == nil || err != nil {
 		return nil, err
 	}
@@ -61,7 +58,7 @@ func (c *command) again() (*mapping.Run, error) {
 // said is what an Idempotency-Key stands for; nil without one. It is the command without its id,
 // which a client may count on when it sends it again.
 func (c *command) said() json.RawMessage {
-	if c.header.Get(idempotencyKey) == "" {
+	if c.header.Get(adapter.IdempotencyKeyHeader) == "" {
 		return nil
 	}
 	w := (&rawjson.Writer{}).Open('{').Key("method").Text(c.method)
