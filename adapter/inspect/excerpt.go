@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter/page"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // excerpt is the first part of bytes from outside, as a page shows them: nothing invisible is in it.
@@ -27,7 +28,7 @@ func excerptOf(b []byte) excerpt {
 	if !utf8.Valid(b) && !utf8.Valid(withoutHalfRune(b)) {
 		return excerpt{hex.Dump(b[:min(len(b), excerptHex)]), len(b) > excerptHex}
 	}
-	if len(b) <= 4*excerptBytes && json.Valid(b) {
+	if len(b) <= 4*excerptBytes && rawjson.Valid(b) {
 		var indented bytes.Buffer
 		if json.Indent(&indented, b, "", "  ") == nil {
 			b = indented.Bytes()

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 const (
@@ -71,7 +73,7 @@ var markup = regexp.MustCompile(`(?s)<(script|style|head)[^>]*>.*?</(script|styl
 func (c *Client) words(body []byte) string {
 	said, page := string(body), ""
 	switch {
-	case json.Valid(body):
+	case rawjson.Valid(body):
 		said = message(body)
 	case strings.HasPrefix(strings.TrimSpace(said), "<"):
 		// Hidden before tags are taken out: a credential may have what looks like one.

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 const (
@@ -87,7 +87,7 @@ func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
 // unreadable: an answer of status 2xx that makes no sense.
 func (b *backend) unreadable(call string, ans *upstream.Answer, err error) *mapping.Error {
 	var field *fieldError
-	if errors.As(err, &field) && json.Valid(ans.Body) {
+	if errors.As(err, &field) && rawjson.Valid(ans.Body) {
 		return b.fail(mapping.CodeBadUpstream, "gave an answer to %s that cannot be used: %s.", call, b.excerpt(field.Error(), errorText))
 	}
 	what := "is not JSON"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // inquiry asks what became of a POST whose answer never came. A POST is never sent a second
@@ -126,7 +127,7 @@ func (q *inquiry) look() (steps []remoteStep, running bool, err error) {
 // listedStep reads an entry of a list of steps; where it is only an id, the
 // step is asked for.
 func (q *inquiry) listedStep(elem json.RawMessage) (remoteStep, error) {
-	if first(elem) == '{' {
+	if rawjson.Kind(elem) == '{' {
 		return parseStep(elem, "steps[].")
 	}
 	id, err := requiredText(elem, "steps[]")

@@ -189,7 +189,7 @@ func artifactsOf(elems []json.RawMessage, path string) ([]remoteArtifact, error)
 }
 
 func parseArtifact(raw json.RawMessage, path string) (remoteArtifact, error) {
-	if first(raw) != '{' {
+	if rawjson.Kind(raw) != '{' {
 		id, err := requiredText(raw, path)
 		return remoteArtifact{ID: id}, err
 	}
@@ -207,7 +207,7 @@ func parseArtifact(raw json.RawMessage, path string) (remoteArtifact, error) {
 	if by, err := truth(env.ByAgent, ""); err == nil && len(value(env.ByAgent)) > 0 {
 		a.ByAgent = &by
 	}
-	if first(env.Content) == '"' {
+	if rawjson.Kind(env.Content) == '"' {
 		content, _ := text(env.Content, "")
 		a.Content = &content
 	}
@@ -217,7 +217,7 @@ func parseArtifact(raw json.RawMessage, path string) (remoteArtifact, error) {
 // members puts an object's members where they belong, as parts of raw: what
 // object does, without reflection, for what every step is read with.
 func members(raw json.RawMessage, path string, place func(name string) *json.RawMessage) error {
-	if first(raw) != '{' {
+	if rawjson.Kind(raw) != '{' {
 		return &fieldError{placeOf(path), "is not an object"}
 	}
 	err := rawjson.EachMember(raw, func(name rawjson.Quoted, value json.RawMessage) {
@@ -233,7 +233,7 @@ func members(raw json.RawMessage, path string, place func(name string) *json.Raw
 
 // object decodes an object; anything else is a fieldError at path.
 func object(raw json.RawMessage, path string, into any) error {
-	if first(raw) != '{' {
+	if rawjson.Kind(raw) != '{' {
 		return &fieldError{placeOf(path), "is not an object"}
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
@@ -252,7 +252,7 @@ func placeOf(path string) string {
 // text reads a string; a number stands for its digits, null and absent for "".
 func text(raw json.RawMessage, path string) (string, error) {
 	raw = value(raw)
-	switch c := first(raw); {
+	switch c := rawjson.Kind(raw); {
 	case c == 0:
 		return "", nil
 	case c == '"':
@@ -307,10 +307,10 @@ func truth(raw json.RawMessage, path string) (bool, error) {
 // is an object to all readers behind us.
 func asObject(raw json.RawMessage) json.RawMessage {
 	raw = value(raw)
-	if len(raw) == 0 || first(raw) == '{' {
+	if len(raw) == 0 || rawjson.Kind(raw) == '{' {
 		return raw
 	}
-	return json.RawMessage(`{"additional_output":` + string(raw) + `}`)
+	return new(rawjson.Writer).Open('{').Key("additional_output").Raw(raw, "null").Close('}').Bytes
 }
 
 // value is raw without blanks around it; nil for null and absent.
@@ -322,11 +322,4 @@ func value(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-func first(raw json.RawMessage) byte {
-	if raw = bytes.TrimLeft(raw, " \t\r\n"); len(raw) == 0 {
-		return 0
-	}
-	return raw[0]
-}
-
-func isList(raw json.RawMessage) bool { return first(raw) == '[' }
+func isList(raw json.RawMessage) bool { return rawjson.Kind(raw) == '[' }

@@ -39,15 +39,15 @@ const maxBatch = 1000
 
 func (s runs) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	// The list is read as a member of an object, so that one parser checks it.
-	wrapped := append(append([]byte(`{"batch":`), raw...), '}')
-	if raw == nil {
-		wrapped = []byte(`{}`)
+	wrapped := new(rawjson.Writer).Open('{')
+	if raw != nil {
+		wrapped.Key("batch").Raw(raw, "null")
 	}
 	depth := s.face.Limits.Depth
 	if depth > 0 {
 		depth++
 	}
-	o, err := request.Parse(wrapped, depth)
+	o, err := request.Parse(wrapped.Close('}').Bytes, depth)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s runs) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 		if run := o.Element("batch", i, one); run != nil {
 			q := runBody{run}.read("")
 			q.Retries, q.RetriesSaid = runBody{run}.retries(h)
-			q.IdempotencyKey, q.Batch = h.Get(idempotencyKey), fmt.Sprintf("%d/%d", i, len(list))
+			q.IdempotencyKey, q.Batch = h.Get(adapter.IdempotencyKeyHeader), fmt.Sprintf("%d/%d", i, len(list))
 			batch = append(batch, q)
 		}
 	}

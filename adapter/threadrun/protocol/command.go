@@ -107,7 +107,7 @@ func idOf(envelope json.RawMessage) json.RawMessage {
 // idWithin is the id of what is refused for its form, such as a command that is nested too deeply. Over a
 // WebSocket its sender waits for an answer with the id, for ever.
 func idWithin(raw json.RawMessage) json.RawMessage {
-	if !json.Valid(raw) || rawjson.Kind(raw) != '{' {
+	if !rawjson.Valid(raw) || rawjson.Kind(raw) != '{' {
 		return nil
 	}
 	return idOf(raw)

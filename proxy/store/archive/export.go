@@ -89,14 +89,12 @@ func (e *exporter) table(t *table) error {
 // kept is how large a line's memory may be that the next line uses again.
 const kept = 1 << 20
 
-func (e *exporter) write(t *table, row []sqldb.Buffer) (err error) {
+func (e *exporter) write(t *table, row []sqldb.Buffer) error {
 	if err := e.ctx.Err(); err != nil {
 		return err
 	}
-	if e.line, err = t.appendRow(e.line[:0], row); err != nil {
-		return err
-	}
-	_, err = e.out.Write(e.line)
+	e.line = t.line(e.line[:0], row)
+	_, err := e.out.Write(e.line)
 	if cap(e.line) > kept {
 		e.line = nil
 	}

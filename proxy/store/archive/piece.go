@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -54,9 +55,7 @@ func (p *Piece) Next(t *sqldb.Tx, lines []byte) (_ []byte, more bool, err error)
 		if err := p.of.open(t, row); err != nil {
 			return false, err
 		}
-		if lines, err = p.of.appendLegible(lines, row); err != nil {
-			return false, err
-		}
+		lines = append(lines, p.of.legible(row)...)
 		after = p.of.keyOf(row)
 		return len(lines) < pieceBytes, nil
 	})
@@ -112,19 +111,17 @@ func (c column) argument(v sqldb.Buffer) any {
 	return append([]byte{}, v...)
 }
 
-// appendLegible is appendRow for people: without the table's name, and with JSON as it is.
-func (t *table) appendLegible(line []byte, row []sqldb.Buffer) (_ []byte, err error) {
-	line = append(line, '{')
+// legible is the line of a row for people: without the table's name, and with JSON as it is.
+func (t *table) legible(row []sqldb.Buffer) []byte {
+	var w rawjson.Writer
+	w.Open('{')
 	for i, c := range t.columns {
-		if i > 0 {
-			line = append(line, ',')
-		}
-		line = append(append(append(line, '"'), c.name...), `":`...)
-		if c.kind == raw && json.Valid(row[i]) {
-			line = append(line, row[i]...)
-		} else if line, err = appendValue(line, row[i], c.kind); err != nil {
-			return nil, err
+		w.Key(c.name)
+		if c.kind == raw && rawjson.Valid(row[i]) {
+			w.Raw(json.RawMessage(row[i]), "null")
+		} else {
+			write(&w, row[i], c.kind)
 		}
 	}
-	return append(line, "}\n"...), nil
+	return append(w.Close('}').Bytes, '\n')
 }

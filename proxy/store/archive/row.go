@@ -9,37 +9,31 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// appendRow appends the line of a row.
-func (t *table) appendRow(line []byte, row []sqldb.Buffer) ([]byte, error) {
-	line = append(append(append(line, `{"`...), t.name...), `":{`...)
+// line writes the line of a row into memory that is empty.
+func (t *table) line(memory []byte, row []sqldb.Buffer) []byte {
+	w := rawjson.Writer{Bytes: memory}
+	w.Open('{').Key(t.name).Open('{')
 	for i, c := range t.columns {
-		if i > 0 {
-			line = append(line, ',')
-		}
-		line = append(append(append(line, '"'), c.name...), `":`...)
-		var err error
-		if line, err = appendValue(line, row[i], c.kind); err != nil {
-			return nil, err
-		}
+		write(w.Key(c.name), row[i], c.kind)
 	}
-	return append(line, "}}\n"...), nil
+	return append(w.Close('}').Close('}').Bytes, '\n')
 }
 
-func appendValue(line []byte, v sqldb.Buffer, is kind) ([]byte, error) {
+func write(w *rawjson.Writer, v sqldb.Buffer, is kind) {
 	switch {
 	case v == nil:
-		return append(line, "null"...), nil
+		w.Literal("null")
 	case is == number:
-		return append(line, v...), nil
+		w.Raw(json.RawMessage(v), "null")
 	case utf8.Valid(v):
-		return jsontext.AppendQuote(line, []byte(v))
+		w.Text(string(v))
+	default:
+		w.Open('{').Key("base64").Text(base64.StdEncoding.EncodeToString(v)).Close('}')
 	}
-	line = base64.StdEncoding.AppendEncode(append(line, `{"base64":"`...), v)
-	return append(line, `"}`...), nil
 }
 
 // insertion is the statement that adds a row.

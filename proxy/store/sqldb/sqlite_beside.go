@@ -88,7 +88,7 @@ func readable(path string) error {
 	}
 	redo := sqliteFile{path: path}
 	if exists(redo.redoPath()) {
-		return refuse(path, "%s is beside it, in which an earlier version keeps runs that the database has not got. Stop that version with SIGTERM first", redo.redoPath())
+		return refuse(path, "%s is beside it, in which an earlier version keeps runs that the database may not have. Stop that version with SIGTERM; where it died, start this one once, which removes the file or says which version takes the runs over", redo.redoPath())
 	}
 	return checkHeader(path, f, info.Size())
 }

@@ -145,7 +145,7 @@ var laws = map[string]law{
 	"proxy/store/listing":       {ours: []string{"mapping", "mapping/rawjson", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/record":        {ours: []string{"mapping", "proxy/store/column", "proxy/store/quota", "proxy/store/scope", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	// A whole database taken out and put back: it knows tables, and none of what is done with them.
-	"proxy/store/archive": {ours: []string{"proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "os", "zombiezen.com/go/sqlite"}},
+	"proxy/store/archive": {ours: []string{"mapping/rawjson", "proxy/store/seal", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "os", "zombiezen.com/go/sqlite"}},
 	"proxy/store/sqldb":   {ours: []string{"mapping", "mapping/failpoint", "mapping/pause", "proxy/store/seal", "proxy/store/sqldb/filelock", "proxy/store/sqldb/line"}, never: []string{"net/http"}},
 	// What connections wait for is told to it: it asks no database.
 	"proxy/store/sqldb/line": {never: []string{"net/http", "database/sql", "go.uber.org/zap", "github.com/jackc/pgx/v5/pgxpool"}},
