@@ -11,10 +11,8 @@ import (
 // 100 a run costs an eighth less, and an open stream takes a quarter more.
 const gcPercent = 50
 
-// setCollector sets how often memory is collected, and returns the memory of the start.
-// The runtime honours GOMEMLIMIT beside it.
+// setCollector sets how often memory is collected. The runtime honours GOMEMLIMIT beside it.
 func (p *program) setCollector() {
-	defer debug.FreeOSMemory()
 	if !slices.ContainsFunc(p.Environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
 		debug.SetGCPercent(gcPercent)
 	}
