@@ -1,6 +1,6 @@
 // Package seal encrypts bodies that are kept in a database, under keys that change. Package sqldb
-// seals and opens with it, and the bridge makes its ring of keys from the configuration. It knows
-// no database and reads no file.
+// seals and opens with it, packages store and archive hand its ring of keys on, and the bridge makes
+// the ring from the configuration. It knows no database and reads no file.
 //
 // A sealed body is the mark, the id of its key, and XAES-256-GCM (C2SP): AES-256-GCM under a key
 // that is derived for each body from 24 random bytes. Bare AES-GCM with random nonces is good for
