@@ -12,6 +12,6 @@
 //	Item                       store item              –
 //
 // Package state folds events to states, package rule has the rules of the table, package rawjson
-// carries JSON. Everything else in the program calls them. All of them are leaves: no I/O, no
-// clocks, no network, no database. Start reading at Event.
+// carries JSON. Everything else in the program calls them. They do no I/O and read no clock but for new ids.
+// Start reading at Event.
 package mapping

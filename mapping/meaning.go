@@ -42,12 +42,16 @@ type Handling struct {
 	Reason string // for people: a sentence
 }
 
-// Exactly, Roughly and Drops say what becomes of a meaning, and why.
+// Exactly returns the handling of a meaning that the agent is told as it was said. The reason is for people.
 func Exactly(reason string) Handling { return Handling{Exact, reason} }
-func Roughly(reason string) Handling { return Handling{Approximated, reason} }
-func Drops(reason string) Handling   { return Handling{Dropped, reason} }
 
-// PassedOn is the handling of what the agent is given as it came.
+// Roughly returns the handling of a meaning that the agent is told only approximately.
+func Roughly(reason string) Handling { return Handling{Approximated, reason} }
+
+// Drops returns the handling of a meaning that the agent is not told.
+func Drops(reason string) Handling { return Handling{Dropped, reason} }
+
+// PassedOn returns the handling of what the agent is given as it came.
 func PassedOn() Handling { return Exactly("It is passed on to the agent.") }
 
 // Capabilities are what agents of a dialect can be told. A meaning that is not named is
@@ -69,17 +73,17 @@ type RequestField struct {
 	Settled Handling // of a field without a Meaning: the agent has no part in it
 }
 
-// Fields are fields of a kind of request with the same meaning.
+// Fields returns fields of a kind of request with the same meaning.
 func Fields(request string, m Meaning, names ...string) []RequestField {
 	return fieldsOf(RequestField{Request: request, Meaning: m}, names)
 }
 
-// BridgedFields are those whose work is done in front of any agent.
+// BridgedFields returns fields that the bridge serves itself, with any agent.
 func BridgedFields(request string, names ...string) []RequestField {
 	return SettledFields(request, Exactly("The bridge does this itself, in front of any agent."), names...)
 }
 
-// SettledFields are those that the same becomes of in front of any agent.
+// SettledFields returns fields with one fixed handling, whatever the agent can be told.
 func SettledFields(request string, h Handling, names ...string) []RequestField {
 	return fieldsOf(RequestField{Request: request, Settled: h}, names)
 }
@@ -92,7 +96,7 @@ func fieldsOf(like RequestField, names []string) []RequestField {
 	return list
 }
 
-// Before is what becomes of the field in front of an agent.
+// Before returns what becomes of the field in front of an agent that can be told so much.
 func (f RequestField) Before(agent Capabilities) Handling {
 	if f.Meaning == "" {
 		return f.Settled

@@ -11,7 +11,7 @@ import (
 )
 
 // StepFolder folds the events of one task, over all its runs, into numbered
-// steps, and says when each may be handed out and which is the last:
+// steps, and decides when each may be handed out and which is the last:
 //
 //	a graph's step         | held until success makes it the last (endDone), or proof of more work
 //	                       | (provesMore), a next step, another end or Release shows that it is not
@@ -40,16 +40,16 @@ type runSteps struct {
 	asked      bool               // it asked a question
 	ended      bool               // its newest step is the last
 	artifacts  []mapping.Artifact // written since the newest step; in mode run: by the whole run
-	additional json.RawMessage    // mode run before a task/step agent: what its newest step said
+	additional json.RawMessage    // mode run in front of a task/step agent: what its newest step said
 	skipped    json.RawMessage    // files that its end could not compare
 }
 
-// NewStepFolder folds for a task in the given stepping mode.
+// NewStepFolder returns a folder for a task in the given stepping mode.
 func NewStepFolder(taskID string, mode mapping.Stepping) *StepFolder {
 	return &StepFolder{taskID: taskID, mode: mode, told: map[string]bool{}}
 }
 
-// Fork is another folder that has taken the same events, and goes on by itself.
+// Fork returns another folder that has taken the same events, and goes on by itself.
 func (f *StepFolder) Fork() *StepFolder {
 	other := *f
 	other.told, other.run.artifacts = maps.Clone(f.told), slices.Clone(f.run.artifacts)
@@ -101,7 +101,7 @@ func provesMore(ev *mapping.Event) bool {
 	return rawjson.Get(ev.Data, "result") == nil && rawjson.Get(ev.Data, "error") == nil && len(asked) == 0
 }
 
-// Held is the step that waits for proof of more work, or nil. It is listed as
+// Held returns the step that waits for proof of more work, or nil. It is listed as
 // running.
 func (f *StepFolder) Held() *mapping.Step {
 	if f.held == nil {
@@ -121,7 +121,7 @@ func (f *StepFolder) Release() *mapping.Step {
 	return nil
 }
 
-// Count is the number of steps released so far.
+// Count returns the number of steps released so far.
 func (f *StepFolder) Count() int { return f.count }
 
 func (f *StepFolder) start(e *state.Entry) []mapping.Step {
@@ -171,8 +171,8 @@ func (f *StepFolder) update(e *state.Entry) []mapping.Step {
 	return f.hold(s)
 }
 
-// agentStep is a step that a task/step agent made itself. The agent says
-// whether it is the last, unless it asks.
+// agentStep is a step that a task/step agent made itself. The agent says whether it is the last. A task/step
+// agent's last step has no question (StepUpdate): the test for one holds only for other backends.
 func (f *StepFolder) agentStep(e *state.Entry) []mapping.Step {
 	asks := len(e.Head.Interrupts) > 0
 	f.run.asked = f.run.asked || asks
@@ -274,7 +274,7 @@ func (f *StepFolder) hold(s mapping.Step) []mapping.Step {
 	return out
 }
 
-// release gives out the held step and, behind it, s.
+// release gives out the held step and, after it, s.
 func (f *StepFolder) release(s *mapping.Step) []mapping.Step {
 	var out []mapping.Step
 	if f.held != nil {

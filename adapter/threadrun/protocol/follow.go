@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// follow emits the events of a thread: what has happened behind since, then what happens, until
+// follow emits the events of a thread: what has happened since, then what happens, until
 // ctx ends or emit fails. The thread is waited for, since clients listen before they make it. idle,
 // which may be nil, is called before each wait. It returns NotFound when the thread is deleted.
 //
@@ -61,8 +61,8 @@ func (s *Server) emitEntry(ctx context.Context, t *translator, thread string, e 
 	return nil
 }
 
-// introduce makes a run known. It is apart from tell for the stack of goroutines that follow a
-// thread: runs are large, and a stack keeps the room of the deepest call.
+// introduce makes a run known. It is a function of its own to save memory where many connections follow
+// threads: a run is large, and its room is given back when introduce returns.
 func (s *Server) introduce(ctx context.Context, t *translator, ref adapter.RunRef) error {
 	run, err := s.Service.Runs.Get(ctx, ref)
 	if err == nil {

@@ -44,7 +44,7 @@ type pump struct {
 }
 
 // ServeSocket answers a request for a WebSocket. Its Origin was judged before. It returns when
-// the connection has ended; an error says that there never was one.
+// the connection has ended, and an error when none was made.
 func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread string, spelling Spelling) error {
 	if !isHandshake(r) {
 		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "This is the route of a WebSocket, and the request is no handshake for one (RFC 6455, version 13). Server-sent events are for a POST.")
@@ -131,8 +131,8 @@ func (k *socket) serveCommand(message io.Reader) error {
 	return aside(func() error { return k.answer(raw) })
 }
 
-// aside does something in a goroutine of its own, and waits for it: starting a run takes a deep
-// stack, which the reader would keep for as long as the connection is open. A panic is the reader's.
+// aside does something in a goroutine of its own, and waits for it: the memory that starting a run takes is
+// given back at once, and not kept by each of many open connections. A panic is the reader's.
 func aside(do func() error) (err error) {
 	done := make(chan any, 1)
 	go func() {
@@ -225,7 +225,7 @@ func (k *socket) failed(err error) *mapping.Error {
 
 // restart sends the events of all subscriptions from where each of them stands. They go out in
 // the order of the log, whichever subscription they are for: SDKs take it that nothing of a run
-// comes behind its end. So a new subscription has what happened sent by the same pump, while the
+// comes after its end. So a new subscription has what happened sent by the same pump, while the
 // others wait for what is new to them. Called while nothing is sent.
 func (k *socket) restart() {
 	if len(k.open) == 0 {
@@ -257,7 +257,7 @@ func (k *socket) halt() {
 	}
 }
 
-// send sends the events behind since that subscriptions want until ctx ends. A connection that takes no more
+// send sends the events after since that subscriptions want until ctx ends. A connection that takes no more
 // is over, which its reader learns of by itself.
 func (k *socket) send(ctx context.Context, since int64) {
 	var lost error
