@@ -35,7 +35,7 @@ func (p CallPart) Cut() bool { return p.Size > int64(p.Kept) }
 
 // CallKeeper is given the calls that are made for a run. Safe for concurrent use.
 type CallKeeper interface {
-	// Begin is called when a call begins. keeps is false where nothing of it is wanted.
+	// Begin is called when a call begins. keeps reports whether anything of it is wanted.
 	Begin() (keeps bool)
 	// Room asks for memory for n bytes of a body, and returns how many there is room for.
 	Room(n int) int
@@ -54,12 +54,12 @@ type EndedCall interface {
 
 type callKeeperKey struct{}
 
-// WithCallKeeper has k told of the calls of agents that are made under ctx.
+// WithCallKeeper returns a context under which the calls of agents are given to k.
 func WithCallKeeper(ctx context.Context, k CallKeeper) context.Context {
 	return context.WithValue(ctx, callKeeperKey{}, k)
 }
 
-// CallKeeperOf is what WithCallKeeper was given; nil: none.
+// CallKeeperOf returns what WithCallKeeper was given; nil: none.
 func CallKeeperOf(ctx context.Context) CallKeeper {
 	k, _ := ctx.Value(callKeeperKey{}).(CallKeeper)
 	return k
@@ -69,7 +69,7 @@ func CallKeeperOf(ctx context.Context) CallKeeper {
 type Calls interface {
 	// Of lists a run's calls, oldest first, without their bodies.
 	Of(ctx context.Context, ref RunRef) (KeptCalls, error)
-	// Get returns one with its bodies. NotFound where it is not kept.
+	// Get returns one with its bodies. One that is not kept is NotFound.
 	Get(ctx context.Context, ref RunRef, n int64) (AgentCall, error)
 }
 
@@ -82,7 +82,7 @@ type KeptCalls struct {
 	Live bool
 }
 
-// NoCall is the error for a call that is not kept.
+// NoCall returns the error for a call that is not kept.
 func NoCall(runID string, n int64) error {
 	return mapping.Errorf(mapping.NotFound, "call_not_found", "Call %d of run %q is not kept.", n, runID)
 }

@@ -32,17 +32,16 @@ type resolved struct {
 	dialect string
 }
 
-// NewAuto makes a backend that asks for dialects in the given order. It does no
+// NewAuto returns a backend that asks for dialects in the given order. It does no
 // I/O.
 func NewAuto(up Upstream, dialects []Dialect) *Auto {
 	return &Auto{up: up, dialects: dialects}
 }
 
-// Resolve returns the backend of the dialect that the agent speaks, asking it
-// if that is not known yet. It fails with upstream_unreachable while no server
-// answers, with upstream_error when a server refuses to say, and with bad_upstream_response when none of the
-// dialects is spoken.
-// Those who come while the agent is being asked share the answer.
+// Resolve returns the backend of the dialect that the agent speaks, asking it if that is not known yet. It
+// fails with upstream_unreachable while no server answers, with upstream_error when a server refuses to say,
+// and with bad_upstream_response when none of the dialects is spoken. Calls that come while the agent is
+// being asked share the answer.
 func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
 	if found := a.found.Load(); found != nil {
 		return found.backend, nil
@@ -62,7 +61,7 @@ func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
 	}
 }
 
-// Dialect is what the agent was found to speak, "" while that is not known.
+// Dialect returns what the agent was found to speak, "" while that is not known.
 func (a *Auto) Dialect() string {
 	if found := a.found.Load(); found != nil {
 		return found.dialect
@@ -142,7 +141,7 @@ func (a *Auto) dial(d Dialect) (Backend, error) {
 	return b, nil
 }
 
-// Run is Backend.Run of the resolved backend.
+// Run implements Backend by the resolved backend.
 func (a *Auto) Run(ctx context.Context, t *Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		b, err := a.Resolve(ctx)

@@ -35,10 +35,10 @@ type Programs struct {
 	Code    []Code `json:"code"`
 }
 
-// Quoted is a text as JSON, JavaScript and Python write it, in ASCII, so that nothing invisible is copied with it.
+// Quoted returns a text as JSON, JavaScript and Python write it, in ASCII, so that nothing invisible is copied with it.
 func Quoted(text string) string { return InASCII(rawjson.Quote(strings.ToValidUTF8(text, "\ufffd"))) }
 
-// InASCII is JSON with all else as \u escapes, which only strings have. What is no JSON is null.
+// InASCII returns JSON with all but ASCII as \u escapes, which only strings have. What is no JSON is null.
 func InASCII(value json.RawMessage) string {
 	value = rawjson.Compact(value)
 	if len(value) == 0 || !utf8.Valid(value) {
@@ -59,7 +59,7 @@ func InASCII(value json.RawMessage) string {
 	return b.String()
 }
 
-// InShell is a word for a POSIX shell, in which nothing stands for anything else.
+// InShell returns a word for a POSIX shell, in which nothing stands for anything else.
 func InShell(text string) string {
 	if text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/") == "" {
 		return text
@@ -67,7 +67,7 @@ func InShell(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// CurlKey is the header with the key as curl is told it, with a space behind it; "" where none is asked for.
+// CurlKey returns the header with the key as curl is told it, with a space after it; "" where none is asked for.
 func (a Asked) CurlKey() string {
 	if !a.Keys {
 		return ""

@@ -24,7 +24,7 @@ import (
 type Dialect struct {
 	Name string
 	// Paths are those that the face owns, each with everything below it; a part in braces
-	// stands for any one part. What a dialect before it in the table owns is not its own.
+	// stands for any one part. What an earlier dialect of the table owns is not its own.
 	Paths []string
 	// Open are exact paths, among those that Paths own, that need no key: they tell nothing but that
 	// the bridge is there.
@@ -69,8 +69,8 @@ type Dialect struct {
 
 	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)
-	// Detect reports whether the server at up speaks this dialect. It does one
-	// or two GETs. An error says that nobody answered, with the code upstream_unreachable, or what a server said that
+	// Detect reports whether the server at up speaks this dialect. It does one or two GETs. An error
+	// says that no server answered, with the code upstream_unreachable, or what a server said that
 	// tells nothing of what it speaks, such as 401.
 	Detect func(ctx context.Context, up Upstream) (bool, error)
 	// Ends are the paths that the URL of an agent may end with instead of at its root:
@@ -88,7 +88,7 @@ type Document struct {
 	Text  []byte // JSON
 }
 
-// Path is where the bridge shows the document.
+// Path returns where the bridge shows the document.
 func (d Document) Path() string { return "/openapi/" + d.Name + ".json" }
 
 // Flavour is a variant of a dialect, in which runs are made.
@@ -128,7 +128,7 @@ func (f Face) CountFailed(e *mapping.Error) {
 	}
 }
 
-// LogFailed writes why a request failed to a log, unless that was said of others a moment ago.
+// LogFailed logs why a request failed, unless that was logged of others a moment ago.
 func (f Face) LogFailed(log *zap.Logger, e *mapping.Error, fields ...zap.Field) {
 	if f.Repeated != nil {
 		times, due := f.Repeated(e)
@@ -301,7 +301,7 @@ type Assignment struct {
 	// After is what this run has logged already, when it is picked up again
 	// or tried again: a started event with an Attempt above 1 begins a new
 	// attempt, and what precedes it is of failed ones, to be left alone.
-	// Done is the number of steps logged for the whole task. Open tells that a
+	// Done is the number of steps logged for the whole task. Open: a
 	// call may have been sent whose result was never logged: ask the agent
 	// before sending it again.
 	After []mapping.Event

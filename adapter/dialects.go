@@ -13,7 +13,7 @@ import (
 // concurrent use.
 type Dialects []Dialect
 
-// Names are what a configuration may name as an agent's dialect.
+// Names returns the names that a configuration may give as an agent's dialect.
 func (l Dialects) Names() []string {
 	names := make([]string, len(l))
 	for i, d := range l {
@@ -22,7 +22,7 @@ func (l Dialects) Names() []string {
 	return names
 }
 
-// Documents are those of every dialect, in a fixed order.
+// Documents returns the documents of every dialect, in a fixed order.
 func (l Dialects) Documents() []Document {
 	var list []Document
 	for _, d := range slices.Backward(l) {
@@ -31,7 +31,7 @@ func (l Dialects) Documents() []Document {
 	return list
 }
 
-// Programs ask for a run as clients of each dialect that is served would.
+// Programs returns, for each dialect that is served, programs that ask for a run as its clients would.
 func (l Dialects) Programs(a Asked) []Programs {
 	list := []Programs{}
 	for _, d := range l {
@@ -42,7 +42,7 @@ func (l Dialects) Programs(a Asked) []Programs {
 	return list
 }
 
-// Ends are those of every dialect.
+// Ends returns the Ends of every dialect.
 func (l Dialects) Ends() []string {
 	var list []string
 	for _, d := range l {
@@ -51,7 +51,7 @@ func (l Dialects) Ends() []string {
 	return list
 }
 
-// Callable are the dialects that agents can be called in, in the order an agent is asked
+// Callable returns the dialects that agents can be called in, in the order an agent is asked
 // for them.
 func (l Dialects) Callable() []Dialect {
 	list := slices.DeleteFunc(slices.Clone(l), func(d Dialect) bool { return d.Dial == nil })
@@ -83,7 +83,7 @@ func (l Dialects) Webhook(run mapping.Run, out mapping.Outcome, values []byte) (
 	return nil, fmt.Errorf("no dialect writes webhooks for runs of flavour %q", run.Flavour)
 }
 
-// ArtifactPath is where clients find the bytes of an artifact of a task: on the face of the first dialect that serves any.
+// ArtifactPath returns where clients find the bytes of an artifact of a task: on the face of the first dialect that serves any.
 // "": there is none.
 func (l Dialects) ArtifactPath(agent, taskID, artifactID string) string {
 	for _, d := range l {
@@ -94,7 +94,7 @@ func (l Dialects) ArtifactPath(agent, taskID, artifactID string) string {
 	return ""
 }
 
-// Strategy is what becomes of a run of the flavour on a busy thread where neither its
+// Strategy returns what becomes of a run of the flavour on a busy thread where neither its
 // request nor its agent says.
 func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {
 	for _, d := range l {

@@ -7,7 +7,7 @@
 // which asks an agent what it speaks, and it knows no dialect by name.
 //
 // A new dialect is a new folder with a Dialect value, and a line in a table (Dialects); see
-// CONTRIBUTING.md. Of two owners of a path the first in the table counts. A member of a request
+// CONTRIBUTING.md. Of two owners of a path the first one in the table counts. A member of a request
 // that no reader asks for is refused where its name is a field's with a slip (mapping.Misspelt),
 // and else named in X-Apbridge-Ignored. The role of a message is refused the same way; one that
 // resembles no other may be an agent's own, and passes.

@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// AddHop says on a call to an agent through which bridges it has come, so that a bridge
-// that is set before itself can tell.
+// AddHop adds to a call of an agent the header with the bridges that it has come through, so that a bridge
+// that is its own agent can tell.
 func AddHop(r *http.Request, own string) {
 	if own != "" {
 		r.Header.Set(mapping.HopsHeader, mapping.HopsTo(r.Context(), own))

@@ -4,7 +4,7 @@ import "iter"
 
 // Lists of a Service that may be long are ranged over. An error is the last that they yield.
 
-// All are the entries of a list that is short.
+// All reads a list that is short into memory. The error is the list's.
 func All[T any](list iter.Seq2[T, error]) (all []T, err error) {
 	for one, err := range list {
 		if err != nil {
@@ -15,7 +15,7 @@ func All[T any](list iter.Seq2[T, error]) (all []T, err error) {
 	return all, nil
 }
 
-// List ranges over entries that are in memory.
+// List returns a list of entries that are in memory.
 func List[T any](entries []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, one := range entries {
@@ -26,7 +26,7 @@ func List[T any](entries []T) iter.Seq2[T, error] {
 	}
 }
 
-// NoList is a list that cannot be read.
+// NoList returns a list that cannot be read.
 func NoList[T any](err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -34,7 +34,7 @@ func NoList[T any](err error) iter.Seq2[T, error] {
 	}
 }
 
-// PageOf is limit entries of a list behind offset; a limit of 0 is all.
+// PageOf returns at most limit entries of a list from offset on; a limit of 0 is all of them.
 func PageOf[T any](list []T, offset, limit int) []T {
 	if offset >= len(list) {
 		return nil

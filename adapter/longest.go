@@ -16,5 +16,5 @@ func (l *Longest) Took(d time.Duration) {
 	}
 }
 
-// Longest is 0 before the first Took.
+// Longest returns the longest time that Took was given, 0 while it was given none.
 func (l *Longest) Longest() time.Duration { return time.Duration(l.ns.Load()) }

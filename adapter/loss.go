@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// LossTable is every documented field of every face's requests before the agents of every
+// LossTable returns every documented field of every face's requests in front of the agents of every
 // dialect, in a fixed order.
 func (l Dialects) LossTable() []mapping.LossRow {
 	var rows []mapping.LossRow
@@ -23,7 +23,7 @@ func (l Dialects) LossTable() []mapping.LossRow {
 	return rows
 }
 
-// Losses are the fields, among those sent to make a run of the flavour, that an agent gets
+// Losses returns the fields, among those sent to make a run of the flavour, that an agent gets
 // only approximately or not at all. An agent whose capabilities are not known yet counts as
 // one of the dialect that it would be asked for first.
 func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
@@ -48,7 +48,7 @@ func (l Dialects) askedFirst() Dialect {
 	return Dialect{}
 }
 
-// LossReason is why an agent got a field of a request of the flavour as it did, by the loss table. "" is of a loss that
+// LossReason returns why an agent got a field of a request of the flavour as it did, by the loss table. "" is of a loss that
 // no dialect's agents have, or that they have for different reasons: none is guessed.
 func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason string) {
 	for _, from := range l {
@@ -66,7 +66,7 @@ func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason st
 	return reason
 }
 
-// fates are what becomes of a lost field before the agents of each dialect that lose it so.
+// fates are what becomes of a lost field in front of the agents of each dialect that lose it so.
 func (l Dialects) fates(from Dialect, request string, loss mapping.Loss) (list []mapping.Handling) {
 	for _, f := range from.Fields {
 		for _, to := range l {

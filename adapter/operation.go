@@ -10,8 +10,8 @@ type Operation struct {
 	Needs []string
 }
 
-// Rights are those that the operation needs.
+// Rights returns the rights that the operation needs.
 func (o Operation) Rights() []string { return o.Needs }
 
-// Anybody is an operation that needs no right.
+// Anybody returns h as an operation that needs no right.
 func Anybody(h http.Handler) Operation { return Operation{Handler: h} }

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Owner is the dialect that a path of the bridge belongs to, in whatever form the path
+// Owner returns the dialect that a path of the bridge belongs to, in whatever form the path
 // came. ok is false for a path of none.
 func (l Dialects) Owner(path string) (d Dialect, ok bool) {
 	i := slices.IndexFunc(l, func(d Dialect) bool { return d.Owns(path) })
@@ -29,7 +29,7 @@ func (l Dialects) InStore(path string) bool {
 	})
 }
 
-// RunIn is the id of the run that a path names, in any form; "": it names none.
+// RunIn returns the id of the run that a path names, in any form; "" where it names none.
 func (l Dialects) RunIn(path string) string {
 	for _, d := range l {
 		if id := RunIn(d.Runs, path); id != "" {
@@ -39,7 +39,7 @@ func (l Dialects) RunIn(path string) string {
 	return ""
 }
 
-// RunIn is the id that stands for the part "{run}" of the first of the patterns by which the path names a run.
+// RunIn returns the id that stands for the part "{run}" of the first of the patterns by which the path names a run.
 func RunIn(patterns []string, path string) string {
 	for _, pattern := range patterns {
 		if id := partOf(pattern, "{run}", path); mapping.IsUUID(id) {

@@ -17,7 +17,7 @@ func WithPermit(ctx context.Context, may Permit) context.Context {
 	return context.WithValue(ctx, permitKey{}, may)
 }
 
-// PermitOf is the permit that the calls made under ctx need; nil: none.
+// PermitOf returns the permit that the calls made under ctx need; nil if they need none.
 func PermitOf(ctx context.Context) Permit {
 	may, _ := ctx.Value(permitKey{}).(Permit)
 	return may

@@ -18,12 +18,12 @@ type Room interface {
 
 type roomKey struct{}
 
-// WithRoom gives the handler of a request the room that it shares.
+// WithRoom returns a context that carries the room that a request shares; see RoomOf.
 func WithRoom(ctx context.Context, r Room) context.Context {
 	return context.WithValue(ctx, roomKey{}, r)
 }
 
-// RoomOf is the room that a request shares; one without limits where none was given.
+// RoomOf returns the room that a request shares; one without limits where none was given.
 func RoomOf(ctx context.Context) Room {
 	if r, ok := ctx.Value(roomKey{}).(Room); ok {
 		return r

@@ -99,7 +99,7 @@ type States interface {
 	// Get returns the state at a checkpoint; "" is the head.
 	Get(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
 	// History ranges over states, newest first, of which it holds few at a time. An error
-	// ends it, also behind the first state.
+	// ends it, also after the first state.
 	History(ctx context.Context, threadID string, q HistoryQuery) iter.Seq2[ThreadState, error]
 	// Update reduces values into a new checkpoint; 409 while a run is active.
 	Update(ctx context.Context, threadID string, u StateUpdate) (mapping.Checkpoint, error)
@@ -116,7 +116,7 @@ type StateUpdate struct {
 	CheckpointID string // "": the head; an older one forks
 }
 
-// All are the values in the order in which they are reduced.
+// All returns the values in the order in which they are reduced.
 func (u StateUpdate) All() []json.RawMessage { return append([]json.RawMessage{u.Values}, u.Then...) }
 
 // HistoryQuery selects checkpoints.
@@ -171,7 +171,7 @@ type ThreadLog interface {
 	// Position checks a cursor, and makes one that is Live stand for what is
 	// logged by now, so that nothing is missed that happens before Events is read.
 	Position(ctx context.Context, threadID string, after Cursor) (Cursor, error)
-	// Opening is where a reader begins who tells what comes after a Position and needs each run from
+	// Opening is where a reader begins that tells what comes after a Position and needs each run from
 	// its start for that. A position from which the log is not kept whole is refused
 	// (cursor_expired); the start is that of what is kept.
 	Opening(ctx context.Context, threadID string, after Cursor) (Opening, error)
@@ -187,7 +187,7 @@ type ThreadLog interface {
 
 // Opening is where a reader of a thread's runs begins.
 type Opening struct {
-	At          Cursor               // for Events: a run that begins behind it, or none, is at work there
+	At          Cursor               // for Events: a run that begins after it, or none, is at work there
 	Checkpoints []mapping.Checkpoint // made up to there, in order
 }
 
@@ -199,11 +199,11 @@ type RunRef struct{ ThreadID, RunID string }
 // K >= 0 (it may hold further frames) and skips the frames up to K itself.
 type Cursor struct {
 	Seq   int64
-	K     int  // -1: the whole event is behind
+	K     int  // -1: the whole event was seen
 	Start bool // from the start of the run, or of the thread
 	Live  bool // only what comes from now on; an ended run ends at once
-	End   bool // only the end event: for those who wait and read nothing else
-	// Checkpoint is a position of a run in place of Seq: behind the event that made it, or the
+	End   bool // only the end event: for callers that wait and read nothing else
+	// Checkpoint is a position of a run in place of Seq: after the event that made it, or the
 	// start of the run where it is none of the run's.
 	Checkpoint string
 }
@@ -277,6 +277,6 @@ type CancelOptions struct {
 // RunIndex lists runs.
 type RunIndex interface {
 	// List ranges over runs, newest first, of which it holds few megabytes at a time: as they
-	// are by then, without those that have gone. An error ends it, also behind the first run.
+	// are by then, without those that have gone. An error ends it, also after the first run.
 	List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error]
 }

@@ -44,10 +44,10 @@ type ItemQuery struct {
 
 // Lost is told, before anything is answered, that a field of a request means less than its
 // document says: an index without embeddings, a query that is answered by words alone. nil:
-// nobody wants to know.
+// not reported.
 type Lost func(mapping.Loss)
 
-// Approximated tells of a field that is followed in part.
+// Approximated reports a field that is followed in part. It does nothing on a nil Lost.
 func (l Lost) Approximated(field string) {
 	if l != nil {
 		l(mapping.Loss{Field: field, Fate: mapping.Approximated})

@@ -12,7 +12,7 @@ type Owners interface {
 	// Held says how much there is, and which agents have copies of it.
 	Held(ctx context.Context, who OwnerRef) (Held, error)
 	// Export writes all of it as a tar archive. What is made or removed meanwhile may be in it, or not. An error
-	// behind the first byte leaves half an archive.
+	// after the first byte leaves half an archive.
 	Export(ctx context.Context, who OwnerRef, to io.Writer) error
 	// Remove ends runs, has agents delete their copies, and deletes. It tells what became of each thing, in
 	// order, and stops where told says so; what is left then the next call removes. A second call at a

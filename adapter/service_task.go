@@ -59,7 +59,7 @@ type StepRequest struct {
 // called once the answer was written to a client that was still there when it was
 // ready. Release must be called in any case when the request is over; before
 // Confirm it takes the hand-out back, and the step is handed out again. Until
-// either is called, nobody else is given a step of the task. The end of the
+// either is called, no other POST gets a step of the task. The end of the
 // request's context does not do it, since many clients close their connection as
 // soon as they have read the answer.
 type Handout struct {

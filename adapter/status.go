@@ -26,7 +26,7 @@ var statuses = map[mapping.Class]int{
 	mapping.Timeout:      http.StatusGatewayTimeout,
 }
 
-// Status is the HTTP status of an error's class; 500 for classes that are not
+// Status returns the HTTP status of an error's class; 500 for classes that are not
 // known. A dialect that calls a class otherwise says so before it asks.
 func Status(c mapping.Class) int {
 	if status, ok := statuses[c]; ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Stopping is the error of a request that the bridge itself gives up because it is
-// being stopped: its client is still there, and reads the answer. nil where the
+// Stopping returns the error of a request that the bridge itself gives up because it is
+// being stopped: its client is still there, and reads the answer. It returns nil where the
 // request goes on, or where the client has left.
 func Stopping(ctx context.Context) error {
 	cause := context.Cause(ctx)

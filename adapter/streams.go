@@ -4,7 +4,7 @@ import "context"
 
 type streamsKey struct{}
 
-// WithStreams gives the handler of a request what counts the streams of its caller: open refuses one
+// WithStreams returns a context in which the streams of a caller are counted: open refuses one
 // too many with an error of class Limited, and done is called when the stream has ended.
 func WithStreams(ctx context.Context, open func() (done func(), err error)) context.Context {
 	return context.WithValue(ctx, streamsKey{}, open)

@@ -25,7 +25,7 @@ type Files struct {
 
 var _ adapter.Files = (*Files)(nil)
 
-// NewFiles holds the given files, path to content, as uploads of a person.
+// NewFiles returns Files that hold the given files, path to content, as uploads of a person.
 func NewFiles(uploads map[string]string) *Files {
 	f := &Files{rows: map[string]mapping.Artifact{}, bytes: map[string][]byte{}}
 	for path, content := range uploads {
@@ -69,7 +69,7 @@ func (f *Files) Save(_ context.Context, path, remoteID string, body io.Reader) (
 	return f.put(path, remoteID, b, true), nil
 }
 
-// Path names a file by its id alone.
+// Path returns a path of the id alone.
 func (*Files) Path(id string) string { return "/files/" + id }
 
 // Content returns the bytes at a path.
@@ -80,7 +80,7 @@ func (f *Files) Content(path string) (string, bool) {
 	return string(f.bytes[a.ID]), ok
 }
 
-// Saves counts the calls of Save that succeeded.
+// Saves returns how many calls of Save succeeded.
 func (f *Files) Saves() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -33,7 +33,7 @@ const (
 	ThreadID = "0190c9a2-0000-7000-8000-000000000003"
 )
 
-// NewTask is a first run with the text "hi"; files may be nil.
+// NewTask returns a first run with the text "hi"; files may be nil.
 func NewTask(files *Files) adapter.Assignment {
 	if files == nil {
 		files = NewFiles(nil)
@@ -59,7 +59,7 @@ func NewTask(files *Files) adapter.Assignment {
 	}
 }
 
-// Upstream is an agent at a URL with the settings a test wants.
+// Upstream returns an agent at a URL with the settings a test wants.
 func Upstream(url string) adapter.Upstream {
 	return adapter.Upstream{
 		Name: "agent",
@@ -104,7 +104,7 @@ func Collect(ctx context.Context, b adapter.Backend, task adapter.Assignment, n 
 	return tr
 }
 
-// Outputs are the update events of a trace.
+// Outputs returns the update events of a trace.
 func (tr Trace) Outputs() []mapping.Event {
 	var list []mapping.Event
 	for _, ev := range tr.Events {
@@ -115,7 +115,7 @@ func (tr Trace) Outputs() []mapping.Event {
 	return list
 }
 
-// End is the outcome of the last event, or nil.
+// End returns the outcome of the last event, or nil.
 func (tr Trace) End() *mapping.Outcome {
 	if len(tr.Events) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func (tr Trace) End() *mapping.Outcome {
 	return tr.Events[len(tr.Events)-1].Head.Outcome
 }
 
-// Code is the code of the error that ended the run, or "".
+// Code returns the code of the error that ended the run, or "".
 func (tr Trace) Code() string {
 	var e *mapping.Error
 	if errors.As(tr.Err, &e) {

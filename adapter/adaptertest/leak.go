@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is for a package's TestMain: it runs the tests and what is to be done after them, and fails
+// Main is for a package's TestMain: it runs the tests and then the functions after them, and fails
 // where a goroutine of theirs is left.
 func Main(m *testing.M, after ...func()) {
 	WaitTogether()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Nowhere is an address at which no server listens, and none will before the test
+// Nowhere returns an address at which no server listens, and none will before the test
 // ends: it is one end of a connection. A port that was merely let go may be the
 // next server's.
 func Nowhere(t testing.TB) string {

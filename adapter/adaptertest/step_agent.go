@@ -26,11 +26,10 @@ const (
 	Evo      Kind = "evo"        // evo.ninja, on the JavaScript SDK: quoted outputs, a new artifact at every write and read
 )
 
-// Kinds are all of them.
+// Kinds are the kinds of servers that a StepAgent can be.
 var Kinds = []Kind{Plain, Python, JS, Forge, AutoGPT, Bee, Old, OldForge, Smol, Evo}
 
-// Family is the server a kind is built on, with whose habits it shares all
-// that is not said of it.
+// Family returns the server that a kind is built on. It has that server's habits, unless said otherwise.
 func (k Kind) Family() Kind {
 	switch k {
 	case OldForge:
@@ -121,7 +120,7 @@ type fileRow struct {
 	byAgent           bool
 }
 
-// NewStepAgent makes an agent that does three steps, the second of which
+// NewStepAgent returns an agent that does three steps, the second of which
 // writes a file.
 func NewStepAgent(kind Kind) *StepAgent {
 	return &StepAgent{Kind: kind, Script: []ScriptStep{
@@ -138,24 +137,24 @@ func (a *StepAgent) Counts() Counts {
 	return a.counts
 }
 
-// Work is the number of steps executed.
+// Work returns the number of steps executed.
 func (a *StepAgent) Work() int { return a.Counts().Steps }
 
-// Inputs are the raw bodies of the step POSTs, "" for none.
+// Inputs returns the raw bodies of the step POSTs, "" for none.
 func (a *StepAgent) Inputs() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]string(nil), a.inputs...)
 }
 
-// Creates are the raw bodies of the task POSTs.
+// Creates returns the raw bodies of the task POSTs.
 func (a *StepAgent) Creates() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]string(nil), a.bodies...)
 }
 
-// Received is the content of a file as the agent has it, in its newest task.
+// Received returns the content of a file as the agent has it, in its newest task.
 func (a *StepAgent) Received(path string) (string, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Talker is an address where each caller is told said once it has begun its request, whatever that asks, and
+// Talker returns an address where each caller is told said once it has begun its request, whatever that asks, and
 // nothing after it.
 func Talker(t testing.TB, said string) string {
 	t.Helper()
 	return accepting(t, func(c net.Conn) { tell(c, said) })
 }
 
-// Silence is an address where callers are let in and told nothing.
+// Silence returns an address that accepts connections and sends nothing.
 func Silence(t testing.TB) string {
 	t.Helper()
 	return accepting(t, func(net.Conn) {})
@@ -40,7 +40,7 @@ func accepting(t testing.TB, meet func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// tell writes behind the beginning of a request, and reads what follows: closed before, the connection would be reset.
+// tell writes after the beginning of a request, and reads what follows: closed before, the connection would be reset.
 func tell(c net.Conn, said string) {
 	_, _ = c.Read(make([]byte, 4096))
 	_, _ = io.WriteString(c, said)

@@ -43,7 +43,7 @@ type Canned struct {
 
 // ThreadAgent is a scripted LangGraph server of one graph, "agent". The nth
 // run on a thread plays the nth play, the last one again and again. Canned
-// answers go before everything and are named "METHOD /route" with {t} and {r}
+// answers come first and are named "METHOD /route" with {t} and {r}
 // for ids. Safe for concurrent use once it serves.
 type ThreadAgent struct {
 	Plays []ThreadPlay
@@ -78,28 +78,28 @@ type scriptedRun struct {
 	stopped    chan struct{}
 }
 
-// Calls is how often a route was called, as in "POST /threads/{t}/runs/stream".
+// Calls returns how often a route was called, as in "POST /threads/{t}/runs/stream".
 func (a *ThreadAgent) Calls(route string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.calls[route]
 }
 
-// Bodies are the request bodies a route has got, in order.
+// Bodies returns the request bodies that a route got, in order.
 func (a *ThreadAgent) Bodies(route string) []json.RawMessage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return append([]json.RawMessage(nil), a.bodies[route]...)
 }
 
-// Work is the number of runs made.
+// Work returns the number of runs made.
 func (a *ThreadAgent) Work() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.made
 }
 
-// Threads is the number of threads there are.
+// Threads returns the number of threads there are.
 func (a *ThreadAgent) Threads() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,7 +120,7 @@ func (a *ThreadAgent) Play(plays ...ThreadPlay) {
 	a.Plays = plays
 }
 
-// Use sets the state of a thread, as another client does that uses the server
+// Use sets the state of a thread, as a client does that uses the server
 // without the bridge.
 func (a *ThreadAgent) Use(thread, state string) {
 	a.mu.Lock()

@@ -86,7 +86,7 @@ func AskPlay() ThreadPlay {
 	}
 }
 
-// NamelessPlay asks as AskPlay, without ids: servers before LangGraph 0.4 give their questions none.
+// NamelessPlay asks like AskPlay, without ids: servers before LangGraph 0.4 give their questions none.
 func NamelessPlay() ThreadPlay {
 	play := AskPlay()
 	nameless := strings.NewReplacer(askingID, "")
@@ -118,7 +118,7 @@ func HangPlay() ThreadPlay {
 	return ThreadPlay{Frames: []string{metadataFrame, `values ` + messages(human)}, State: stateAnswer(messages(human), `["plan"]`, `[]`, "0"), Hang: true}
 }
 
-// StepPlays are three upstream runs of one step each, as interrupt_after "*"
+// StepPlays returns three upstream runs of one step each, as interrupt_after "*"
 // makes them: where the server stops it tells no checkpoint.
 func StepPlays() []ThreadPlay {
 	step := func(n, node, delta, values, next, tasks string) ThreadPlay {

@@ -33,7 +33,7 @@ const (
 
 var sureHTML = newPage("sure", "runs")
 
-// confirmation is what the page says that asks before something is done.
+// confirmation is the page that asks before something is done.
 type confirmation struct {
 	Question string        `json:"question"`
 	Says     []string      `json:"says"`             // sentences
@@ -62,7 +62,7 @@ func form(r *http.Request) (url.Values, error) {
 	return in, nil
 }
 
-// confirm has a person say that something is to be done. Fields are what the second request brings along.
+// confirm asks a person to confirm what is to be done. Fields are what the second request brings along.
 func (d *desk) confirm(w http.ResponseWriter, r *http.Request, c confirmation, fields ...string) error {
 	mapping.NoteVerb(r.Context(), mapping.Read) // nothing is done yet
 	for n := 0; n+1 < len(fields); n += 2 {
@@ -96,16 +96,16 @@ func startedOf(s *adapter.Started) started { return started{s.Run.ID, s.Run.Thre
 type starting struct {
 	*desk
 	runs     starter
-	agents   agentResolver // who is asked for: nobody is asked to confirm what cannot be done
+	agents   agentResolver // asked first: what cannot be done needs no confirmation
 	dialects adapter.Dialects
 }
 
-// agentResolver is of adapter.Agents.
+// agentResolver is part of adapter.Agents.
 type agentResolver interface {
 	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
 }
 
-// starter is of adapter.Runs.
+// starter is part of adapter.Runs.
 type starter interface {
 	Start(ctx context.Context, n adapter.NewRun) (*adapter.Started, error)
 	Again(ctx context.Context, n adapter.NewRun) (*adapter.Started, error)

@@ -49,7 +49,7 @@ type repeating struct {
 	asked Options // of which the programs are made
 }
 
-// runFinder is of adapter.Runs.
+// runFinder is part of adapter.Runs.
 type runFinder interface {
 	Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error)
 }

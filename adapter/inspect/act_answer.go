@@ -26,12 +26,12 @@ type answering struct {
 	runs    *threadRuns
 }
 
-// threadFinder is of adapter.Threads.
+// threadFinder is part of adapter.Threads.
 type threadFinder interface {
 	Get(ctx context.Context, id string) (mapping.Thread, error)
 }
 
-// serve answers an open question of a thread. Of two who answer it at once the second is told who was first.
+// serve answers an open question of a thread. Of two answers at once the second is told who was first.
 func (a *answering) serve(w http.ResponseWriter, r *http.Request) error {
 	in, err := form(r)
 	if err != nil {

@@ -15,7 +15,7 @@ type cancelling struct {
 	runs cancellable
 }
 
-// cancellable is of adapter.Runs.
+// cancellable is part of adapter.Runs.
 type cancellable interface {
 	Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error)
 	Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error

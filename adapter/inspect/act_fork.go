@@ -23,7 +23,7 @@ type forking struct {
 	states stateReader
 }
 
-// stateReader is of adapter.States.
+// stateReader is part of adapter.States.
 type stateReader interface {
 	Get(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error)
 }

@@ -32,7 +32,7 @@ type AgentInfo struct {
 	Asked    time.Time     // how it is
 	Took     time.Duration // that question
 	Settings []Setting     // that clients of it notice
-	Calls    *AgentCalls   // of all who use it; nil: the caller may not know
+	Calls    *AgentCalls   // of all callers; nil: the caller may not know
 }
 
 // Setting is a key of an agent's configuration.
@@ -85,12 +85,12 @@ type agentsPage struct {
 // agentNames are the configured agents that the caller may use.
 type agentNames struct{ agents agentFinder }
 
-// agentFinder is of adapter.Agents.
+// agentFinder is part of adapter.Agents.
 type agentFinder interface {
 	Search(ctx context.Context, q adapter.AgentQuery) (agents []mapping.Assistant, total int, err error)
 }
 
-// all are their names, and that of one which is meant already: it may not be configured any more.
+// all returns their names, and that of one which is meant already: it may not be configured any more.
 func (n *agentNames) all(ctx context.Context, meant string) ([]string, error) {
 	names := []string{}
 	list, _, err := n.agents.Search(ctx, adapter.AgentQuery{SortBy: "name", Asc: true, Configured: true})
@@ -146,5 +146,5 @@ func agentRowOf(name string, a AgentInfo, losses []mapping.LossRow) agentRow {
 	return row
 }
 
-// About tells of agents that the caller may use.
+// About describes agents that the caller may use, by their names.
 type About func(ctx context.Context, names []string) map[string]AgentInfo

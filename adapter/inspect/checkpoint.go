@@ -114,7 +114,7 @@ type changeRow struct {
 	After  conversation.Text `json:"after"`
 }
 
-// serveDifference compares two checkpoints of a thread; without from the one before to.
+// serveDifference compares two checkpoints of a thread; without from the one that precedes to.
 func (p *checkpointPages) serveDifference(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	to, err := p.state(r, q.Get("to"))

@@ -12,7 +12,7 @@ import (
 // treeLine is a line of history, the oldest checkpoint first.
 type treeLine []treeNode
 
-// treeNode is a checkpoint of a line, with the other lines that begin behind it.
+// treeNode is a checkpoint of a line, with the other lines that begin after it.
 type treeNode struct {
 	ID        string     `json:"id"`
 	Parent    string     `json:"parent,omitempty"`
@@ -28,7 +28,7 @@ type treeNode struct {
 // history reads the checkpoints of threads.
 type history struct{ past checkpointLister }
 
-// checkpointLister is of adapter.Past.
+// checkpointLister is part of adapter.Past.
 type checkpointLister interface {
 	Checkpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error)
 }

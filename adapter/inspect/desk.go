@@ -16,7 +16,7 @@ import (
 type desk struct {
 	version string
 	log     *zap.Logger
-	failed  func(code string) // nil: nobody is told
+	failed  func(code string) // nil: not reported
 }
 
 // handler answers by a page. What changes something is taken from the bridge's own pages alone.

@@ -20,7 +20,7 @@ const Root = "/inspect"
 // Owns reports whether a path is of the inspector.
 func Owns(path string) bool { return path == Root || strings.HasPrefix(path, Root+"/") }
 
-// RunIn is the id of the run that a page is about; "": it is about none.
+// RunIn returns the id of the run that a page is about; "": it is about none.
 func RunIn(path string) string { return adapter.RunIn([]string{Root + "/runs/{run}"}, path) }
 
 // Options are what the pages are made from.
@@ -39,7 +39,7 @@ type Options struct {
 	URL func(*http.Request) string
 	// Keys reports whether clients have to bring a key.
 	Keys func() bool
-	// Failed is told the code of each request that is answered with an error; nil: nobody is told.
+	// Failed is told the code of each request that is answered with an error; nil: not reported.
 	Failed func(code string)
 }
 
@@ -82,7 +82,7 @@ var (
 	acting = []string{mapping.RightInspect, mapping.RightRead, mapping.RightRun}
 )
 
-// routes are all of them. Each file of pages has its own.
+// routes returns all routes. Each file of pages has its own.
 func routes() []route {
 	return slices.Concat(assetRoutes, runRoutes, oneRunRoutes, callRoutes, agentRoutes, threadRoutes, checkpointRoutes, actRoutes)
 }
@@ -125,7 +125,7 @@ func newSite(o Options) *site {
 	}
 }
 
-// Effect is what a route does, by its method and the template of its path.
+// Effect returns what a route does, by its method and the template of its path.
 func Effect(method, template string) (adapter.Effect, bool) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -138,7 +138,8 @@ func Effect(method, template string) (adapter.Effect, bool) {
 	return adapter.Effect{}, false
 }
 
-// Tab leads to the inspector from the bridge's other pages, for those who may look.
+// Tab returns the tab by which the bridge's other pages lead to the inspector; nil for callers that may not
+// look.
 func Tab(who mapping.Principal) []page.Tab {
 	if who.Need(looking...) != nil {
 		return nil

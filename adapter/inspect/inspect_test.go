@@ -190,7 +190,7 @@ func TestExcerptsAreShortAndInert(t *testing.T) {
 }
 
 // TestAnExportIsWholeOrBrokenOff: what fails before anything was sent has an error for its answer; what fails later is cut, so that
-// nobody takes it for whole.
+// it is not taken for whole.
 func TestAnExportIsWholeOrBrokenOff(t *testing.T) {
 	t.Parallel()
 	broken := mapping.Errorf(mapping.Conflict, mapping.CodeCursorExpired, "pruned")

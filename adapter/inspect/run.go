@@ -77,13 +77,13 @@ type runPage struct {
 	used      *usages
 }
 
-// runReader is of adapter.Runs.
+// runReader is part of adapter.Runs.
 type runReader interface {
 	runFinder
 	eventReader
 }
 
-// positions is of adapter.ThreadLog.
+// positions is part of adapter.ThreadLog.
 type positions interface {
 	Position(ctx context.Context, threadID string, after adapter.Cursor) (adapter.Cursor, error)
 }

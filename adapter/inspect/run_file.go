@@ -44,7 +44,7 @@ type runFiles struct {
 	artifacts artifactReader
 }
 
-// artifactReader is of adapter.Artifacts.
+// artifactReader is part of adapter.Artifacts.
 type artifactReader interface {
 	Get(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error)
 	Open(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadCloser, error)

@@ -62,7 +62,7 @@ func readFilter(values url.Values) (runFilter, error) {
 	return f, nil
 }
 
-// Any reports whether something is left out of the list.
+// Any reports whether the filter has a condition.
 func (f runFilter) Any() bool { return f != runFilter{before: f.before, limit: f.limit} }
 
 // address is the query that asks for the same from another place of the list on; "" is its beginning.
@@ -80,7 +80,8 @@ func (f runFilter) address(before string) string {
 	return "?" + values.Encode()
 }
 
-// query is the filter as the service wants it. It asks for one run more, which tells whether there is one.
+// query is the filter as the service wants it. It asks for one run more, to know whether there is a next
+// page.
 func (f runFilter) query() (q mapping.RunQuery, err error) {
 	q = mapping.RunQuery{Agent: f.Agent, ThreadID: f.Thread, Owner: f.Owner, Text: f.Text, Limit: f.limit + 1}
 	if f.Status != "" {
@@ -127,10 +128,10 @@ func moment(text string) (time.Time, error) {
 	return time.Time{}, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%q is no time. Write one like 2026-01-02T15:04:05, in UTC.", text)
 }
 
-// SinceField is the time as the form's field takes it: in UTC, without a zone, in whole seconds.
+// SinceField returns the time as the form's field takes it: in UTC, without a zone, in whole seconds.
 func (f runFilter) SinceField() string { return inField(f.Since, 0) }
 
-// UntilField is as SinceField, but a second that has begun is whole.
+// UntilField is like SinceField, but rounds a part of a second up.
 func (f runFilter) UntilField() string { return inField(f.Until, time.Second-1) }
 
 // inField is a time of a filter, a little later, as a field takes it; "" where it takes none.

@@ -74,7 +74,7 @@ func took(r mapping.Run, now time.Time) string {
 	return Span(r.EndedAt.Sub(r.StartedAt))
 }
 
-// Span is a duration for people.
+// Span returns a duration in words, for people.
 func Span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d > 0 && d < time.Millisecond:

@@ -35,7 +35,7 @@ type runsView struct {
 	First    bool                `json:"-"` // it begins with the newest
 }
 
-// Newest is the query of the first page.
+// Newest returns the query of the first page.
 func (l runsView) Newest() string { return l.Filter.address("") }
 
 // statuses are all that a run can have.

@@ -88,7 +88,7 @@ type threadPage struct {
 	told    *toldItems
 }
 
-// threadSearcher is of adapter.ThreadIndex.
+// threadSearcher is part of adapter.ThreadIndex.
 type threadSearcher interface {
 	Search(ctx context.Context, q adapter.ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
 }

@@ -47,7 +47,7 @@ type versionRow struct {
 // threadFiles are the files of threads, with all their versions.
 type threadFiles struct{ past fileReader }
 
-// fileReader is of adapter.Past.
+// fileReader is part of adapter.Past.
 type fileReader interface {
 	Files(ctx context.Context, threadID string) ([]adapter.FileVersion, error)
 	OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadCloser, error)
@@ -87,7 +87,7 @@ func (f *threadFiles) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// keepAsFile has a browser keep what is sent, and nobody show it.
+// keepAsFile has a browser save what is sent, and not show it.
 func keepAsFile(h http.Header, kind, name string) {
 	h.Set("Content-Type", kind)
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -32,12 +32,12 @@ type toldItems struct {
 	items itemReader
 }
 
-// toldLister is of adapter.Past.
+// toldLister is part of adapter.Past.
 type toldLister interface {
 	Told(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error)
 }
 
-// itemReader is of adapter.Items.
+// itemReader is part of adapter.Items.
 type itemReader interface {
 	Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error)
 }

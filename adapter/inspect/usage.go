@@ -29,13 +29,13 @@ const (
 	usageBudget = 150 * time.Millisecond
 )
 
-// usages knows what runs have used that have ended, which does not change any more. Safe for concurrent use.
+// usages knows what ended runs have used, which does not change any more. Safe for concurrent use.
 type usages struct {
 	runs  eventReader
 	known *lru.Cache[string, *usage] // nil: nothing was said
 }
 
-// eventReader is of adapter.Runs.
+// eventReader is part of adapter.Runs.
 type eventReader interface {
 	Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }

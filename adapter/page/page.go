@@ -50,7 +50,7 @@ type Tab struct{ Path, Name string }
 // tabs are in the order in which they are shown; paths are relative to the root of the bridge.
 var tabs = []Tab{{"./", "Agents"}, {"docs", "Documentation"}}
 
-// Inspector is the tab of those who may look into the bridge.
+// Inspector is the tab for callers that may look into the bridge.
 var Inspector = Tab{"inspect", "Inspector"}
 
 // Page is a page whose main part is a template. Safe for concurrent use.
@@ -62,22 +62,22 @@ type Page struct {
 	policy, referrer string
 }
 
-// Assets are what a page has besides the frame's: the text of its styles, which stands in it behind the frame's, and the
+// Assets are what a page has besides the frame's: the text of its styles, which stands in it after the frame's, and the
 // modules that it loads from the bridge, by paths relative to its root.
 type Assets struct {
 	Style   string
 	Modules []string
 }
 
-// New makes a page of its main part, which is executed with the Body of a View. A template that cannot be
+// New returns a page with a main part, which is executed with the Body of a View. A template that cannot be
 // parsed is a fault of the program and panics.
 func New(main string, functions template.FuncMap) *Page {
 	t := template.Must(template.New("frame").Funcs(functions).Parse(frame))
 	return &Page{t: template.Must(t.New("main").Parse(main)), style: style, policy: policy(style), referrer: "no-referrer"}
 }
 
-// With is the page with assets of the bridge's. Its forms tell the bridge where they come from: with no-referrer their
-// Origin would be null (Fetch standard section 3.1), which names no origin.
+// With returns the page with assets of the bridge. Its forms tell the bridge where they come from: with
+// no-referrer their Origin would be null (Fetch standard section 3.1), which names no origin.
 func (p *Page) With(a Assets) *Page {
 	whole := style + a.Style
 	return &Page{p.t, whole, a.Modules, assetPolicy(whole), "same-origin"}
@@ -93,7 +93,7 @@ type View struct {
 	More    []Tab  // that this caller has besides
 }
 
-// RootOf leads from a path of the bridge to its root: "../" for each part but the last.
+// RootOf returns the relative path from a path of the bridge to its root: "../" for each part but the last.
 func RootOf(path string) string { return strings.Repeat("../", max(0, strings.Count(path, "/")-1)) }
 
 // shownView is what the frame is made of.
@@ -104,7 +104,7 @@ type shownView struct {
 	Modules []string
 }
 
-// Link is the way to a path that is relative to the root of the bridge.
+// Link returns a link to a path that is relative to the root of the bridge.
 func (v shownView) Link(path string) string {
 	if path == "./" && v.Root != "" {
 		return v.Root
@@ -112,8 +112,8 @@ func (v shownView) Link(path string) string {
 	return v.Root + path
 }
 
-// Answer sends the page, or 304 to those who have it already (RFC 9110 section 13.1.2). Caches may keep it for
-// the one who asked and ask again each time. It fails before anything is written.
+// Answer sends the page, or 304 to a client that has it already (RFC 9110 section 13.1.2). Caches may keep it
+// for this client alone, and ask again each time. It fails before anything is written.
 func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
 	var b bytes.Buffer
 	err := p.t.ExecuteTemplate(&b, "frame", shownView{v, slices.Concat(tabs, v.More), template.CSS(p.style), p.modules})
@@ -128,8 +128,8 @@ func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
 	return nil
 }
 
-// Send sends what depends on who asks, and may be kept for them alone. The tag is weak (RFC 9110 section
-// 8.8.1), since the answer may be compressed on its way.
+// Send sends a body that depends on the caller, and may be kept for that caller alone. The tag is weak (RFC
+// 9110 section 8.8.1), since the answer may be compressed on its way.
 func Send(w http.ResponseWriter, r *http.Request, body []byte) {
 	sum := sha256.Sum256(body)
 	tag := fmt.Sprintf(`W/"%x"`, sum[:12])

@@ -73,7 +73,7 @@ func TestPolicyAllowsTheStyleAlone(t *testing.T) {
 	}
 }
 
-// TestPageIsSentOnce: who has the page already is told so; another body has another tag.
+// TestPageIsSentOnce: a client that has the page already gets 304; another body has another tag.
 func TestPageIsSentOnce(t *testing.T) {
 	t.Parallel()
 	p := New("{{.}}", nil)

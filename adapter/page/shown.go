@@ -10,12 +10,12 @@ import (
 	"unicode"
 )
 
-// Functions are what templates write texts and times with, by their names there.
+// Functions returns the functions that templates write texts and times with, by their names there.
 func Functions() template.FuncMap {
 	return template.FuncMap{"shown": Shown, "text": Text, "clock": Clock, "instant": Instant}
 }
 
-// Shown is a name or sentence from outside with nothing invisible in it: what would turn, hide or break the text
+// Shown returns a name or sentence from outside with nothing invisible in it: what would turn, hide or break the text
 // around it is written as its number.
 func Shown(text string) string {
 	var b strings.Builder
@@ -29,10 +29,10 @@ func Shown(text string) string {
 	return b.String()
 }
 
-// Clock is a time for people. Without scripts a page cannot say how long ago it was.
+// Clock returns a time as people read it, in UTC. Without scripts a page cannot say how long ago it was.
 func Clock(t time.Time) string { return t.UTC().Format("2 Jan, 15:04:05 UTC") }
 
-// Instant is a time as <time datetime> wants it.
+// Instant returns a time as <time datetime> wants it.
 func Instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // Wanted reports whether a client names HTML among what it takes, as browsers do and programs do not.

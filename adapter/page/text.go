@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Text is as Shown, for texts of several lines: line feeds and tabs stay.
+// Text is Shown for texts of several lines: line feeds and tabs stay.
 func Text(text string) string {
 	var b strings.Builder
 	for _, c := range text {

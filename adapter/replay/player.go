@@ -29,13 +29,13 @@ type Player struct {
 	takes []*take // newest last
 }
 
-// NewPlayer plays a recording.
+// NewPlayer returns a player of a recording.
 func NewPlayer(of *Recording) *Player { return &Player{of: of} }
 
-// Through is for adapter.Upstream.Through: nothing gets to next.
+// Through returns the player, for adapter.Upstream.Through: no call gets to the network.
 func (p *Player) Through(http.RoundTripper) http.RoundTripper { return p }
 
-// RoundTrip answers from the recording.
+// RoundTrip answers a call from the recording.
 func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	now, err := callOf(req)
 	if err != nil {

@@ -29,11 +29,11 @@ type Recorder struct {
 
 	mu  sync.Mutex
 	to  *json.Encoder
-	err error // the first that writing met: nothing is written behind it
+	err error // the first that writing met: nothing is written after it
 }
 
-// NewRecorder writes to w; close it after the last call, and look at Err. The URL of the head loses
-// what it holds of credentials. Secrets are hidden wherever they appear.
+// NewRecorder returns a recorder that writes to w; close w after the last call, and look at Err. The URL of
+// the head loses what it holds of credentials. Secrets are hidden wherever they appear.
 func NewRecorder(w io.Writer, head Head, secrets credential.Set) *Recorder {
 	r := &Recorder{to: json.NewEncoder(w), secrets: secrets}
 	r.to.SetEscapeHTML(false)
@@ -46,13 +46,13 @@ func NewRecorder(w io.Writer, head Head, secrets credential.Set) *Recorder {
 	return r
 }
 
-// Through has the calls that go to next recorded.
+// Through returns a transport that records the calls it passes on to next.
 func (r *Recorder) Through(next http.RoundTripper) http.RoundTripper { return &tap{r, next} }
 
-// Count is how many calls have begun.
+// Count returns the number of calls that have begun.
 func (r *Recorder) Count() int { return int(r.begun.Load()) }
 
-// Err is why the recording is not whole; nil if it is.
+// Err returns why the recording is not whole; nil if it is.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +99,7 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// CloseIdleConnections is as of http.Client.
+// CloseIdleConnections is called by http.Client.
 func (t *tap) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -80,7 +80,7 @@ type Recording struct {
 	Exchanges []Exchange // in the order in which the calls began
 }
 
-// Open reads a recording. The error tells the line that cannot be read.
+// Open reads a recording. The error names the line that cannot be read.
 func Open(file string) (*Recording, error) {
 	f, err := os.Open(file)
 	if err != nil {

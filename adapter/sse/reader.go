@@ -24,7 +24,7 @@ type Reader struct {
 	r       *bufio.Reader
 	max     int
 	line    []byte
-	started bool // the byte order mark is behind
+	started bool // a byte order mark was looked for
 	skipLF  bool // the last line ended in CR: an LF right after belongs to it
 
 	name    string
@@ -50,7 +50,7 @@ func NewReader(r io.Reader, max int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, readBuffer), max: max}
 }
 
-// Retry is the newest reconnection time the stream has told, 0 before.
+// Retry returns the newest reconnection time the stream has told, 0 before.
 func (r *Reader) Retry() time.Duration { return r.retry }
 
 // Next returns the next event. It skips comments and, as the standard says,
@@ -137,7 +137,7 @@ func (r *Reader) setRetry(value []byte) {
 }
 
 // readLine returns the next line without its end, which is LF, CR or CRLF. The
-// slice is valid until the next call. It never waits for the byte behind a CR:
+// slice is valid until the next call. It never waits for the byte after a CR:
 // on a live stream that may be minutes away. On an error the slice holds what
 // was read of the unfinished line.
 func (r *Reader) readLine() ([]byte, error) {

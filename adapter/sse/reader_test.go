@@ -98,7 +98,7 @@ func TestReaderRetry(t *testing.T) {
 	}
 }
 
-// A live stream may pause right behind a CR: the event must not wait for the
+// A live stream may pause right after a CR: the event must not wait for the
 // byte after it.
 func TestReaderDeliversAtOnceAfterCR(t *testing.T) {
 	t.Parallel()

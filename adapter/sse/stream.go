@@ -32,7 +32,7 @@ func NewStream(w http.ResponseWriter, every time.Duration, lost func()) *Stream 
 	return &Stream{w: w, every: every, lost: lost}
 }
 
-// Hold leaves the beginning of the answer to the first frame, for so long at most:
+// Hold delays the beginning of the answer until the first frame, for so long at most:
 // until then the request may still be refused.
 func (s *Stream) Hold(most time.Duration) {
 	s.mu.Lock()
@@ -131,8 +131,8 @@ func (s *Stream) Begun() bool {
 	return s.out != nil
 }
 
-// Withdraw is Close for a request that is to be refused; false: the answer has begun,
-// and goes on.
+// Withdraw is Close for a request that is to be refused. It returns false where the answer has begun, which
+// then goes on.
 func (s *Stream) Withdraw() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Dialect is the task/step dialect, both sides of it.
+// Dialect returns both sides of the task/step dialect.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:      "taskstep",

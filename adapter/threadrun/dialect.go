@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Dialect is the dialect's entry in the table of dialects.
+// Dialect returns both sides of the thread/run dialect.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:      "threadrun",

@@ -28,12 +28,12 @@ type Answer struct {
 
 // Do makes a call and reads its answer, up to three times: again where the agent was not
 // reached; where it has done nothing (Options.Later); and a question also where the answer
-// broke off, or the agent or a gateway before it answered 429, 502, 503 or 504.
+// broke off, or the agent or a gateway in front of it answered 429, 502, 503 or 504.
 func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 	return attempts(ctx, c, &call, c.once)
 }
 
-// Open is Do for an answer that is read by the caller, who closes its body. Reading on
+// Open is Do for an answer whose body the caller reads and closes. Reading on
 // ends with ctx.
 func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
 	return attempts(ctx, c, &call, c.openOnce)
@@ -80,7 +80,7 @@ func (c *Client) once(ctx context.Context, call *Call) (*Answer, error) {
 	return &Answer{Status: res.StatusCode, Header: res.Header, Body: raw}, nil
 }
 
-// OpenOnce is Open without another attempt.
+// OpenOnce is Open with a single attempt.
 func (c *Client) OpenOnce(ctx context.Context, call Call) (*http.Response, error) {
 	return c.openOnce(ctx, &call)
 }
@@ -98,7 +98,7 @@ func (c *Client) openOnce(ctx context.Context, call *Call) (*http.Response, erro
 	return res, nil
 }
 
-// Broken is the Failure of an opened answer whose reading failed.
+// Broken returns the Failure of an opened answer of which err broke the reading.
 func (c *Client) Broken(ctx context.Context, err error) error { return c.broken(ctx, ctx, err) }
 
 // Read takes the rest of an opened answer.
@@ -136,7 +136,7 @@ func (c *Client) refused(ctx, limited context.Context, res *http.Response) error
 
 // readAll reads up to limit bytes, and ErrTooLong if there are more; expect is how many
 // are announced, below 0 for unknown, and not believed beyond a megabyte. An answer of the
-// announced length has no room behind it: what is logged of a run refers to its answers.
+// announced length has no room after it: what is logged of a run refers to its answers.
 func readAll(r io.Reader, limit, expect int64) ([]byte, error) {
 	if expect < 0 {
 		expect = bytes.MinRead

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Cause says why an exchange came to no answer, as what follows "cannot be reached: ", and what
+// Cause returns why an exchange came to no answer, as what follows "cannot be reached: ", and what
 // to look at where that is known. It has neither the URL nor secrets in it; "" where the
 // cause is none of those that have a name.
 func (f *Failure) Cause() string { return CauseOf(f.Err) }

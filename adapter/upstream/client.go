@@ -29,7 +29,7 @@ const (
 
 // Options are what the dialects of agents differ in.
 type Options struct {
-	// Root is the URL that the paths of calls are put behind.
+	// Root is the URL that the paths of calls are appended to.
 	Root string
 	// Limit is the longest answer in bytes.
 	Limit int64
@@ -49,7 +49,7 @@ type Client struct {
 	writes  *resty.Client
 }
 
-// New makes a client. It does no I/O.
+// New returns a client of the agent. It does no I/O.
 func New(up adapter.Upstream, opt Options) *Client {
 	opt.Root = strings.TrimRight(opt.Root, "/")
 	secrets := up.Config.Credentials()
@@ -116,7 +116,7 @@ func setBody(r *http.Request) {
 // Call is what an agent is asked.
 type Call struct {
 	Method    string
-	Path      string // behind Options.Root, with its query
+	Path      string // below Options.Root, with its query
 	Operation string // for the metrics; "": OpRead or OpWrite
 	Asks      bool   // it changes nothing, although its method is not GET
 	Accept    string // "": JSON
@@ -184,5 +184,5 @@ func hit(call *Call, at failpoint.Point) {
 // Redact takes the bridge's own credentials out of a text.
 func (c *Client) Redact(text string) string { return c.secrets.Hide(text) }
 
-// Excerpt is the beginning of what the agent said, for a message or a log (credential.Set.Excerpt).
+// Excerpt returns the beginning of what the agent said, for a message or a log (credential.Set.Excerpt).
 func (c *Client) Excerpt(text string, most int) string { return c.secrets.Excerpt(text, most) }

@@ -276,7 +276,7 @@ func TestNoRedirectAndNoCookie(t *testing.T) {
 	}
 }
 
-// What a call says: its path behind the root, the headers of the agent, its own, and a
+// What a call says: its path below the root, the headers of the agent, its own, and a
 // body of known length.
 func TestWhatACallSays(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
 // Package upstream calls agents over HTTP for the backends of all dialects: transport, limits,
-// retries of what certainly did nothing, what a failed call may have done, the words of a refusal,
+// retries of calls that certainly did nothing, what a failed call may have done, the words of a refusal,
 // secrets, and the metrics of calls. Only backends import it. What a status means for a run is for
 // the backend of its dialect, and it never retries a run.
 //

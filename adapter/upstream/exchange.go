@@ -57,7 +57,7 @@ func permitFor(req *http.Request) (adapter.Permit, error) {
 	return may, err
 }
 
-// CloseIdleConnections is as of http.Client.
+// CloseIdleConnections is called by http.Client.
 func (x *exchanger) CloseIdleConnections() {
 	if c, ok := x.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -5,7 +5,7 @@ import "net/http"
 // NewTransport is the transport below a client.
 var NewTransport = newTransport
 
-// Exchanging is that transport over another one than net/http's with our connections.
+// Exchanging returns that transport over another one than net/http's with our connections.
 func Exchanging(next http.RoundTripper) http.RoundTripper {
 	return &exchanger{agent: "agent", next: next}
 }

@@ -53,7 +53,7 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// RetryAfter is what the header of that name says, in both of its forms (RFC 9110, section
+// RetryAfter returns what the header of that name says, in both of its forms (RFC 9110, section
 // 10.2.3); 0 when there is none.
 func (f *Failure) RetryAfter() time.Duration {
 	return pause.RetryAfter(f.Header.Get("Retry-After"))
@@ -87,7 +87,7 @@ func Unwilling(status int) bool {
 	return status/100 == 3 || status/100 == 5
 }
 
-// Status is the status of a refusal, 0 for anything else.
+// Status returns the status of a refusal, 0 for anything else.
 func Status(err error) int {
 	if f := Of(err); f != nil && f.Kind == Refused {
 		return f.Status
@@ -134,7 +134,7 @@ func (c *Client) hide(err error) error {
 	return &hidden{c.Redact(err.Error()), err}
 }
 
-// Reason is the innermost text of what the network said: the outer ones repeat the
+// Reason returns the innermost text of what the network said: the outer ones repeat the
 // address.
 func (f *Failure) Reason() string {
 	var op *net.OpError

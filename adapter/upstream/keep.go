@@ -36,7 +36,7 @@ func (k *keeper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// CloseIdleConnections is as of http.Client.
+// CloseIdleConnections is called by http.Client.
 func (k *keeper) CloseIdleConnections() {
 	if c, ok := k.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -57,7 +57,7 @@ type openCall struct {
 	ended    sync.Once
 }
 
-// noteRequest notes what is asked. The request that is returned tells of its body while it is read.
+// noteRequest notes what is asked. The request that is returned notes its body while it is sent.
 func (c *openCall) noteRequest(req *http.Request) *http.Request {
 	c.at = time.Now()
 	if !c.keeps {
@@ -132,10 +132,10 @@ type keptCall struct {
 	sentSize, receivedSize int64
 }
 
-// Room is of adapter.EndedCall.
+// Room implements adapter.EndedCall.
 func (c *keptCall) Room() int { return len(c.sentBody) + len(c.receivedBody) }
 
-// Shown is of adapter.EndedCall.
+// Shown implements adapter.EndedCall.
 func (c *keptCall) Shown() adapter.AgentCall {
 	shown := adapter.AgentCall{
 		At: c.at, Took: c.took, Method: c.method, URL: c.secrets.Hide(c.url), Status: c.status,

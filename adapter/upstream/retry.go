@@ -38,7 +38,7 @@ func MayPass(err error) bool {
 	return Is(err, Broken) || Is(err, NotReached)
 }
 
-// Wait is how long to wait before a call is made again that failed for the try-th time:
+// Wait returns how long to wait before a call that failed for the try-th time is made again:
 // what the agent said, up to 5 s, else a little more each time. It is spread by chance.
 func Wait(err error, try int) time.Duration {
 	if f := Of(err); f != nil && f.RetryAfter() > 0 {

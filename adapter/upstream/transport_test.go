@@ -166,7 +166,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A server may close a connection that nobody uses at any time: the next call, once
+// A server may close an unused connection at any time: the next call, once
 // this side has seen it, must not go into it.
 func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 	t.Parallel()
@@ -285,8 +285,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A caller that has left before the call does not make it: no one could tell any more what
-// came of it.
+// A caller that has left before the call does not make it: its outcome could not be told.
 func TestNothingIsSentForWhoHasLeft(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)

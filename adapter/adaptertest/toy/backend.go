@@ -43,7 +43,7 @@ func (b *backend) Traits() adapter.Traits {
 	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingFree, Kind: "a toy", Capabilities: capabilities()}
 }
 
-// Run says the words under the id of the run, so that a run that is picked up is answered
+// Run sends the words under the id of the run, so that a run that is picked up is answered
 // as before, and leaves out the outputs that are logged.
 func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
@@ -63,7 +63,7 @@ type talk struct {
 	yield  func(mapping.Event, error) bool
 	logged int             // outputs of this attempt that are in the log
 	heard  int             // outputs of this attempt
-	held   json.RawMessage // the newest output: the next line says whether it is the last
+	held   json.RawMessage // the newest output: by the next line it is the last one or not
 }
 
 func (s *talk) run(ctx context.Context) error {
@@ -142,7 +142,7 @@ func (b *backend) fail(code, format string, args ...any) *mapping.Error {
 	return mapping.Errorf(mapping.Upstream, code, "The agent %s at %s %s", b.up.Name, b.up.Config.URL, fmt.Sprintf(format, args...))
 }
 
-// failure says what a call that failed means for the run.
+// failure returns what a call that failed means for the run.
 func (b *backend) failure(err error) *mapping.Error {
 	f := upstream.Of(err)
 	if f == nil || f.Kind == upstream.Stopped {

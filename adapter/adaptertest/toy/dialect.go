@@ -7,8 +7,8 @@
 // the header Toy-Talk names the conversation they belong to, none a new one, and Toy-Once the
 // request: one that was made before is answered as before, and nothing is done again. Toy-Hook is
 // a URL that is told the end of the run: its talk, a blank and its status. The answer has the
-// header Toy-Talk and a line for each output as it is made, a JSON string behind "- ", then a line
-// "." or, when it went wrong, a JSON string behind "! ".
+// header Toy-Talk and a line for each output as it is made, a JSON string after "- ", then a line
+// "." or, when it went wrong, a JSON string after "! ".
 package toy
 
 import (
@@ -30,7 +30,7 @@ const (
 	hookHeader = "Toy-Hook"
 )
 
-// Dialect is both sides of the toy.
+// Dialect returns both sides of the toy.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:     "toy",

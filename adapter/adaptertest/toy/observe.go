@@ -16,7 +16,7 @@ func observe(o adapter.Observed) adapter.Observer {
 	return observer{rule.NewStepFolder(o.Run.TaskID, o.Run.Options.Stepping)}
 }
 
-// See is adapter.Observer: a line for each step, as face.say writes it.
+// See implements adapter.Observer: a line for each step, as face.say writes it.
 func (o observer) See(e *state.Entry) (seen []adapter.Sight) {
 	for _, s := range o.steps.Add(e) {
 		if s.Output == nil {
@@ -29,5 +29,5 @@ func (o observer) See(e *state.Entry) (seen []adapter.Sight) {
 	return seen
 }
 
-// Fork is adapter.Observer.
+// Fork implements adapter.Observer.
 func (o observer) Fork() adapter.Observer { return observer{o.steps.Fork()} }

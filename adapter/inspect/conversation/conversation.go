@@ -47,7 +47,7 @@ type Call struct {
 // most is how many bytes of one text a page shows.
 const most = 4000
 
-// Cut is a text as far as a page shows it. It ends with a whole character.
+// Cut returns a text as far as a page shows it. It ends with a whole character.
 func Cut(text string) Text {
 	if len(text) <= most {
 		return Text{Text: text}
@@ -63,11 +63,11 @@ func Cut(text string) Text {
 type Page struct {
 	Turns []Turn `json:"turns"`
 	Total int    `json:"total"`
-	// Earlier is the page before: the index that it ends before; 0: there is none.
+	// Earlier leads to the page before this one: the index that it ends before; 0: there is none.
 	Earlier int `json:"earlier,omitempty"`
 }
 
-// Read is what stands in the messages of a state before an index, at most so many; before 0: to the end.
+// Read returns what stands in the messages of a state before an index, at most so many; before 0: to the end.
 func Read(values json.RawMessage, before, limit int) Page {
 	list := messages(values)
 	p := Page{Total: len(list), Turns: []Turn{}}
@@ -83,7 +83,7 @@ func Read(values json.RawMessage, before, limit int) Page {
 	return p
 }
 
-// Message is one message of a state, as it is; nil: there is none.
+// Message returns one message of a state, as it is; nil: there is none.
 func Message(values json.RawMessage, index int) json.RawMessage {
 	list := messages(values)
 	if index < 0 || index >= len(list) {
@@ -120,7 +120,7 @@ func turn(m json.RawMessage) Turn {
 	return t
 }
 
-// role is who speaks: LangChain's types and OpenAI's roles are the same persons.
+// role is the speaker: LangChain's types and OpenAI's roles name the same ones.
 func role(m json.RawMessage) string {
 	said := rawjson.GetText(m, "role")
 	if said == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// harForm are the members of each object of HTTP Archive 1.2, by the member that it is in. A ? is behind one that may be left out.
+// harForm are the members of each object of HTTP Archive 1.2, by the member that it is in. A ? is after one that may be left out.
 var harForm = map[string]string{
 	"":            "log",
 	"log":         "version creator browser? pages? entries comment?",

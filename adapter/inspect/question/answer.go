@@ -21,7 +21,7 @@ const (
 	InputField    = "field-"
 )
 
-// Answer is what a filled form says: its JSON, if there is any; else its decisions or fields; else its words. An error,
+// Answer returns what a filled form says: its JSON, if there is any; else its decisions or fields; else its words. An error,
 // of class Invalid, says what is missing.
 func (f Form) Answer(in url.Values) (json.RawMessage, error) {
 	if whole := strings.TrimSpace(in.Get(InputJSON)); whole != "" {

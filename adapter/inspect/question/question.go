@@ -39,7 +39,7 @@ type Decision struct {
 // kinds are the decisions that a form offers, in its order.
 var kinds = []string{"approve", "edit", "reject", "respond", "ignore"}
 
-// Of is the form of a question.
+// Of returns the form of a question.
 func Of(q mapping.Interrupt) Form {
 	f := Form{ID: q.ID, Text: rule.QuestionText(q.Value)}
 	switch {

@@ -34,13 +34,13 @@ type Source struct {
 	Agents Agents
 }
 
-// Runs is of adapter.Runs.
+// Runs is part of adapter.Runs.
 type Runs interface {
 	Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error)
 	Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
-// Agents is of adapter.Agents.
+// Agents is part of adapter.Agents.
 type Agents interface {
 	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
 }
@@ -66,7 +66,7 @@ func New(ctx context.Context, from Source, dialects adapter.Dialects, ref adapte
 	return a, nil
 }
 
-// Columns are what the clients of the columns are called, in their order.
+// Columns returns the names of the columns' clients, in their order.
 func (a *Axis) Columns() (clients []string) {
 	for _, c := range a.columns {
 		clients = append(clients, c.clients)
@@ -77,9 +77,9 @@ func (a *Axis) Columns() (clients []string) {
 // Page is some rows of an axis, in order.
 type Page struct {
 	Rows []Row `json:"rows"`
-	// Next is the event behind which the next page begins; 0: there is none yet.
+	// Next is the event after which the next page begins; 0: there is none yet.
 	Next int64 `json:"next,omitempty"`
-	// Last is the newest event of the page, or the one that it was asked to begin behind.
+	// Last is the newest event of the page, or the one that it was asked to begin after.
 	Last int64 `json:"last"`
 	// Whole: the run has ended, and its end is on this page.
 	Whole bool `json:"whole"`
@@ -87,7 +87,7 @@ type Page struct {
 
 // Query says which rows of an axis are wanted.
 type Query struct {
-	After  int64 // those behind this event
+	After  int64 // those after this event
 	Limit  int   // at most as many events
 	Tokens bool  // also those of kind delta
 	Calls  []adapter.AgentCall
@@ -134,7 +134,7 @@ type reading struct {
 	events   int
 }
 
-// take reports whether the page goes on. The event behind it is seen by no observer.
+// take reports whether the page goes on. The event after it is seen by no observer.
 func (r *reading) take(e *state.Entry) (more bool) {
 	shown := e.Seq > r.q.After && (e.Kind != mapping.KindDelta || r.q.Tokens)
 	if shown && r.events == r.q.Limit {
@@ -156,7 +156,8 @@ func (r *reading) take(e *state.Entry) (more bool) {
 	return true
 }
 
-// Find hands an event to f, with what each column's clients saw of it; a run has no such event: NotFound.
+// Find hands an event to f, with what each column's clients saw of it; an event that the run does not have is
+// NotFound.
 func (a *Axis) Find(ctx context.Context, seq int64, f func(e *state.Entry, seen [][]adapter.Sight)) error {
 	found := false
 	err := a.Each(ctx, func(e *state.Entry, seen [][]adapter.Sight) bool {
@@ -171,7 +172,7 @@ func (a *Axis) Find(ctx context.Context, seq int64, f func(e *state.Entry, seen 
 	return err
 }
 
-// Names are the names of the columns' dialects, in their order.
+// Names returns the names of the columns' dialects, in their order.
 func (a *Axis) Names() (names []string) {
 	for _, c := range a.columns {
 		names = append(names, c.name)
@@ -189,7 +190,7 @@ func (a *Axis) Each(ctx context.Context, f func(e *state.Entry, seen [][]adapter
 
 var fromStart = adapter.Cursor{Start: true, K: -1}
 
-// see is what the clients of each column get of the next event.
+// see returns what the clients of each column get of the next event.
 func (a *Axis) see(e *state.Entry) [][]adapter.Sight {
 	seen := make([][]adapter.Sight, len(a.columns))
 	for i, c := range a.columns {
@@ -201,7 +202,7 @@ func (a *Axis) see(e *state.Entry) [][]adapter.Sight {
 // earlierRuns bounds how many runs of a task are read before one of it.
 const earlierRuns = 100
 
-// before has the observers see the runs of the task that came earlier: they number steps from the task's first.
+// before shows the observers the earlier runs of the task: they number steps from the task's first.
 func (a *Axis) before(ctx context.Context) error {
 	if a.Run.TaskID == a.Run.ID {
 		return nil

@@ -113,7 +113,7 @@ func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
 }
 
 // TestALatePageOfALongRunReadsNoMoreThanTheFirst: each page is what it would be by reading from the run's start, also when it
-// is asked for once more, and one that is asked for behind another reads its own events; of a run at work, too.
+// is asked for once more, and one that is asked for after another reads its own events; of a run at work, too.
 func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 	t.Parallel()
 	for n := range 3 {
@@ -167,7 +167,7 @@ func TestAPageBehindAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
 	}
 }
 
-// TestCallsStandWhereTheirAnswersEnded: between the events of a page; those that ended before it or behind it are on others.
+// TestCallsStandWhereTheirAnswersEnded: between the events of a page; those that ended before it or after it are on others.
 func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) time.Time { return time.Unix(s, 0) }

@@ -10,9 +10,9 @@ import (
 // marksKept is at how many places reading can go on. One is as large as the names of the messages before it.
 const marksKept = 64
 
-// Marks are places of runs at which pages ended: the page behind one is read from there, and not from the run's start, also of
-// a run at work, whose page asks each second. They hold what observers know, and no right: a run is found by New before. Safe
-// for concurrent use.
+// Marks are places of runs at which pages ended: the page after one is read from there, and not from the run's start, also of
+// a run at work, whose page asks each second. They hold what observers know, and no right: New has found the
+// run first. Safe for concurrent use.
 type Marks struct{ kept *lru.Cache[place, mark] }
 
 // place is where reading can go on, for observers that were told the same of the run's agent: what is not known of it yet, as
@@ -28,7 +28,7 @@ type mark struct {
 	observers []adapter.Observer
 }
 
-// NewMarks has none yet.
+// NewMarks returns Marks without a place.
 func NewMarks() *Marks {
 	kept, err := lru.New[place, mark](marksKept)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *Axis) keep(seq int64, at time.Time) {
 	a.marks.kept.Add(a.place(seq), m)
 }
 
-// resume has the axis go on behind an event, if its place is known; it has to be fresh.
+// resume has the axis go on after an event, if its place is known; it has to be fresh.
 func (a *Axis) resume(seq int64) (at time.Time, ok bool) {
 	if a.marks == nil || seq == 0 {
 		return at, false

@@ -104,7 +104,7 @@ func rowOfCall(run *mapping.Run, c *adapter.AgentCall) Row {
 	return Row{At: end, Since: end.Sub(run.CreatedAt).Seconds(), Kind: KindCall, Call: CallOf(c)}
 }
 
-// CallOf is a call in a line.
+// CallOf returns a call as a line of the axis shows it.
 func CallOf(c *adapter.AgentCall) *Call {
 	return &Call{N: c.N, Method: c.Method, URL: c.URL, Status: c.Status, Error: c.Error, Seconds: c.Took.Seconds(), Sent: c.Sent.Size, Received: c.Received.Size}
 }

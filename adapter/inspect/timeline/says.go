@@ -175,7 +175,7 @@ func plain(content json.RawMessage) string {
 	return string(content)
 }
 
-// Cut is at most n runes of a text, with a mark behind them where there were more.
+// Cut returns at most n runes of a text, with a mark after them where there were more.
 func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text

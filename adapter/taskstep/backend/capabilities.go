@@ -2,7 +2,7 @@ package backend
 
 import "github.com/apbridge/apbridge/mapping"
 
-// Capabilities are what a task/step agent can be told.
+// Capabilities returns what a task/step agent can be told.
 func Capabilities() mapping.Capabilities {
 	return mapping.Capabilities{
 		mapping.MeansInput: mapping.Exactly("The text of the last human message is the task's input, earlier messages stand in the transcript, " +

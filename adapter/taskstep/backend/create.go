@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// creation makes the agent's task, or finds the one that a process before may have had made.
+// creation makes the agent's task, or finds the one that an earlier process may have had made.
 type creation struct {
 	*job
 	past *history

@@ -139,7 +139,7 @@ func (d *drive) create() (phase, error) {
 	return linking, err
 }
 
-// found is the phase behind those that find the task.
+// found is the phase after those that find the task.
 func (d *drive) found() phase {
 	if !d.past.linked {
 		return linking

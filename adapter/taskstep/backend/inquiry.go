@@ -96,8 +96,7 @@ func (q *inquiry) unlogged() ([]remoteStep, error) {
 	}
 }
 
-// look lists the steps once. running tells that one of the unlogged ones has
-// not come to an end.
+// look lists the steps once. running reports whether one of the unlogged ones has not ended.
 func (q *inquiry) look() (steps []remoteStep, running bool, err error) {
 	elems, whole, err := q.list(q.taskPath("/steps"), "steps")
 	if err == nil && !whole {

@@ -22,7 +22,7 @@ type leg struct {
 	task   func(before []mapping.Event) adapter.Assignment
 }
 
-// walk makes one call after the other, each in a process of its own, and returns the phases of
+// walk makes the calls in turn, each in a process of its own, and returns the phases of
 // the last one.
 func walk(t *testing.T, h http.Handler, legs ...leg) []string {
 	t.Helper()

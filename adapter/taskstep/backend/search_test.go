@@ -14,8 +14,7 @@ import (
 
 var three = []string{`"one"`, `"two"`, `"three"`}
 
-// listing kinds tell what they did. None can tell that it never heard of a step: it may
-// only not have come to listing it.
+// listing kinds list what they did. A step that is not listed may still be under way there.
 var listing = map[adaptertest.Kind]bool{
 	adaptertest.Plain: true, adaptertest.Python: true, adaptertest.Forge: true, adaptertest.AutoGPT: true, adaptertest.Old: true, adaptertest.Bee: true,
 }
@@ -87,8 +86,7 @@ func TestPickUpWithOpenStep(t *testing.T) {
 	}
 }
 
-// TestPickUpBeforeFirstStep: the intent was committed, but nothing was sent; nobody can
-// know that.
+// TestPickUpBeforeFirstStep: the intent was committed, but nothing was sent; that cannot be known.
 func TestPickUpBeforeFirstStep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {

@@ -64,7 +64,7 @@ type address struct {
 	prefixes []string // where to look, likelier first
 }
 
-// Ends are the paths that the URL of an agent may end with, the longest first.
+// Ends returns the paths that the URL of an agent may end with, the longest first.
 func Ends() []string { return []string{prefixV1, "/ap/v1", prefixOld} }
 
 // parseBase normalises an agent's URL, which may end with one of Ends. In
@@ -105,7 +105,7 @@ type sight struct {
 	unwilling error // what the server said where it answered neither no nor yes; nil: no such thing
 }
 
-// probe asks where the task routes are. An error says that there was no answer.
+// probe asks where the task routes are. It fails where there was no answer.
 func (b *backend) probe(ctx context.Context) (best sight, err error) {
 	for _, prefix := range b.base.prefixes {
 		ans, err := b.get(ctx, prefix+"/tasks", "")

@@ -48,7 +48,7 @@ func (u *uploads) all() error {
 	return u.send(list, present)
 }
 
-// replaced tells that a file got other bytes, or was removed, while it was read.
+// replaced reports whether a file got other bytes, or was removed, while it was read.
 // The agent was sent none of it, or not to its end.
 func replaced(err error) bool {
 	var e *mapping.Error

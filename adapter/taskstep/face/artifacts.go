@@ -21,7 +21,7 @@ func (s artifacts) list(w http.ResponseWriter, r *http.Request, ref adapter.Task
 	}, s.layout(ref).artifact)
 }
 
-// ArtifactPath is where an artifact of a task is downloaded, in the name of an agent.
+// ArtifactPath returns where an artifact of a task is downloaded, in the name of an agent.
 func ArtifactPath(agent, taskID, artifactID string) string {
 	return "/agents/" + url.PathEscape(agent) + "/ap/v1/agent/tasks/" + url.PathEscape(taskID) + "/artifacts/" + url.PathEscape(artifactID)
 }

@@ -19,7 +19,7 @@
 //
 // The document knows 404 and 422. Whatever cannot be read or has a wrong type
 // is 422: bad JSON (duplicate names, invalid UTF-8, too deep), a broken
-// multipart body, a page out of range. 405 carries Allow, 409 tells that the
+// multipart body, a page out of range. 405 carries Allow, 409 means that the
 // task's thread is busy, 413 that a limit was passed, 415 that a body has
 // another content type than the one of the document. additional_input: null
 // is taken as absent, since some clients write all their fields. Unknown

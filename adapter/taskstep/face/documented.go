@@ -15,7 +15,7 @@ const (
 	FlavourTopic    mapping.Flavour = "topic" // of a task of a topic
 )
 
-// RequestFields are the request fields of the v1 document (TaskRequestBody,
+// RequestFields returns the request fields of the v1 document (TaskRequestBody,
 // StepRequestBody, ArtifactUpload) and those of topics.
 func RequestFields() []mapping.RequestField {
 	const task, step = RequestForTask, "step"

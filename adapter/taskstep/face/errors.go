@@ -76,7 +76,7 @@ func (s style) status(c mapping.Class) int {
 	return adapter.Status(c)
 }
 
-// Refusal is the error of the Agent Protocol v1, whose SDKs read {"message"}; the code is
+// Refusal returns the error of the Agent Protocol v1, whose SDKs read {"message"}; the code is
 // ours. It is for what is refused before the face.
 func Refusal(e *mapping.Error) any {
 	return struct {

@@ -42,7 +42,7 @@ func (s steps) follow(w http.ResponseWriter, r *http.Request, ref adapter.TaskRe
 	return nil
 }
 
-// stream writes the stream; done tells that the client has the last step.
+// stream writes the stream; done reports whether the client has the last step.
 func (s steps) stream(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef, after int, done bool) {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()

@@ -158,7 +158,7 @@ func (f *form) next() (*multipart.Part, error) {
 	}
 }
 
-// end reads what follows the closing boundary, an epilogue for nobody, up to the
+// end reads what follows the closing boundary, an epilogue that is ignored, up to the
 // request's own end: a message that breaks off is incomplete, whatever of it has
 // come (RFC 9112, section 8).
 func (f *form) end() error {

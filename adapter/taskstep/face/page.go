@@ -81,7 +81,7 @@ func parseCount(s string) (int, bool) {
 // pageCount is the number of pages total items fill.
 func pageCount(total, size int) int { return (total + size - 1) / size }
 
-// list answers a page of what read has; a page behind the last one is empty. A failure behind
+// list answers a page of what read has; a page after the last one is empty. A failure after
 // the first byte cuts the connection, so that what was sent is not taken for the whole.
 func list[T any](s *server, w http.ResponseWriter, r *http.Request, name string, read func(context.Context, adapter.Page) (iter.Seq2[T, error], int, error), write func(*rawjson.Writer, *T)) error {
 	page, err := pageOf(r)

@@ -44,6 +44,8 @@ type endpoint struct {
 	need         string // the right to it
 }
 
+// Mount adds the face's routes to r: those of both versions and of before September 2023, below each of their
+// prefixes. They answer from svc.
 func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	if face.Heartbeat <= 0 {
 		face.Heartbeat = 15 * time.Second

@@ -34,8 +34,7 @@ func (s topics) read(w http.ResponseWriter, r *http.Request) (topicRequest, erro
 	return req, err
 }
 
-// read reads {role, input, additional_input}; without a role it is
-// the user who speaks.
+// read reads {role, input, additional_input}; without a role the user speaks.
 func (s interactions) read(w http.ResponseWriter, r *http.Request) (adapter.NewInteraction, error) {
 	var n adapter.NewInteraction
 	raw, err := s.readBody(w, r)

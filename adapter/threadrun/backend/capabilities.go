@@ -2,7 +2,7 @@ package backend
 
 import "github.com/apbridge/apbridge/mapping"
 
-// Capabilities are what a thread/run agent can be told.
+// Capabilities returns what a thread/run agent can be told.
 func Capabilities() mapping.Capabilities {
 	c := mapping.Capabilities{
 		mapping.MeansMessages:   mapping.Exactly("They become messages of the input."),

@@ -64,7 +64,7 @@ func runOf(h http.Header) string {
 
 // send sends the POST that makes the upstream run. It is sent once; again
 // only when the server has certainly not taken it: it could not be reached, or it
-// refused. A nil response says that an answer was lost and the run was found: it is
+// refused. The response is nil where an answer was lost and the run was found: it is
 // followed from its start.
 func (c *creation) send(body runCreate) (*http.Response, error) {
 	path := threadPath(c.link.Remote) + "/runs/stream"

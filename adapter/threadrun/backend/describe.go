@@ -16,12 +16,11 @@ import (
 // that a server that is deployed anew is soon known.
 const descriptionAge = time.Minute
 
-// descriptions keeps what a server said of its graphs, and that it could not
-// tell: clients ask whenever they show a graph, and a server may work for a
-// quarter of a minute before it answers 500 (version 1.4.6 of the JavaScript
-// one, for schemas). Each question is under way once at a time. It outlasts those
-// who ask, by callTimeout at most, so that a later one is told.
-// Safe for concurrent use.
+// descriptions keeps what a server said of its graphs, and that it could not tell: clients ask
+// whenever they show a graph, and a server may work for a quarter of a minute before it answers 500
+// (version 1.4.6 of the JavaScript one, for schemas). Each question is under way once at a time. A
+// question outlasts its callers, by callTimeout at most, so that a later one gets the answer. Safe
+// for concurrent use.
 type descriptions struct {
 	age    time.Duration
 	asking singleflight.Group

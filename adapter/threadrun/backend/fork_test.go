@@ -25,7 +25,7 @@ func forking(tr adaptertest.Trace) (adapter.Assignment, map[string]*adaptertest.
 	return task, map[string]*adaptertest.Canned{routeHistory: {Status: 200, Type: "application/json", Body: point}}
 }
 
-// TestForkOfADeadProcessIsFound: a process may have died behind the request for a run that
+// TestForkOfADeadProcessIsFound: a process may have died after the request for a run that
 // goes on from a checkpoint on the thread that is there. It is looked for on that thread.
 func TestForkOfADeadProcessIsFound(t *testing.T) {
 	t.Parallel()

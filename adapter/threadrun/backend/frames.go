@@ -278,7 +278,7 @@ func emptyDelta(data json.RawMessage) bool {
 	return text == "null" || text == "{}" || text == "[]"
 }
 
-// errorFrame tells that the run failed. Its data is {error, message}, or a text where the
+// errorFrame handles a frame that says that the run failed. Its data is {error, message}, or a text where the
 // server speaks of the stream itself. Older LangGraph servers send it for an attempt, too,
 // that they try again themselves, so a server that can be asked is asked before it is believed.
 func (tr *translator) errorFrame(data json.RawMessage) error {

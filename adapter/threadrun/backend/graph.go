@@ -105,7 +105,7 @@ func (g *graphs) pickAssistant(list []assistantWire) (target, error) {
 		list[i].Name = cmp.Or(a.Name, a.Graph)
 	}
 	// Assistants that the server made for its graphs come before those that
-	// people made over them.
+	// people made.
 	slices.SortStableFunc(list, func(x, y assistantWire) int { return rank(x) - rank(y) })
 	for _, want := range g.wanted() {
 		for _, a := range list {
@@ -150,7 +150,7 @@ func (g *graphs) noGraph(names []string) error {
 		g.up.Name, g.http.host, g.wanted()[0], have)
 }
 
-// noServer says that what answers has neither assistants nor agents.
+// noServer is the error of a server that has neither assistants nor agents.
 func (g *graphs) noServer(err error) error {
 	e := mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream,
 		"Agent %q at %s does not look like a thread/run agent: neither /assistants/search nor /agents/search is there. %s.", g.up.Name, g.http.host, g.up.URLAdvice())

@@ -32,7 +32,7 @@ const (
 )
 
 // pickUp looks for the upstream run of a request that may have been sent; nil where it was
-// not. Where the process may have died behind that request, nil is no answer: the run is
+// not. Where the process may have died after that request, nil is no answer: the run is
 // found, or its outcome is unknown.
 func (q *inquiry) pickUp() (*runWire, error) {
 	forks, err := q.thread.findFork()
@@ -100,7 +100,7 @@ func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err er
 
 // until looks until something is found or the time for it is over, also across looks
 // that the server does not answer; err is that of the last one then. step_timeout bounds
-// it, and begins anew behind it.
+// it, and begins anew after it.
 func (q *inquiry) until(look func(context.Context) (bool, error)) (found bool, err error) {
 	ctx, d := q.ctx, max(q.b.created.Longest(), q.b.pause.settle)
 	if most := q.b.up.Config.StepTimeout; q.alarm != nil {

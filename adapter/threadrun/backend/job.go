@@ -56,7 +56,7 @@ func (j *job) close() {
 	j.stop(nil)
 }
 
-// alive says that the agent did something: its step_timeout starts again.
+// alive notes that the agent did something: its step_timeout starts again.
 func (j *job) alive() {
 	if j.alarm != nil {
 		j.alarm.Reset(j.b.up.Config.StepTimeout)

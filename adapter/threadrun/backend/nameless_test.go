@@ -55,7 +55,7 @@ func onlyQuestion(t *testing.T, tr adaptertest.Trace) mapping.Interrupt {
 	return list[0]
 }
 
-// ids cuts what stands behind the ids of questions.
+// ids cuts what stands after the ids of questions.
 func ids(asked []string) []string {
 	short := make([]string, len(asked))
 	for i, q := range asked {

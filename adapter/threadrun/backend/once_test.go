@@ -15,13 +15,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// lateGateway stands before an agent. A request for a run is answered before the agent has it, as
+// lateGateway stands in front of an agent. A request for a run is answered before the agent has it, as
 // by a gateway whose connection breaks; the agent gets it later.
 type lateGateway struct {
 	agent  http.Handler
 	starts string // end of the path of a request for a run
 	answer int    // status; 0: the connection breaks
-	after  int    // requests for runs that pass before
+	after  int    // requests for runs that pass first
 
 	mu    sync.Mutex
 	posts int
@@ -104,7 +104,7 @@ func TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 	}
 }
 
-// TestA10RunOfADeadProcessIsNotSentAgain: a process may have died behind its request, of which
+// TestA10RunOfADeadProcessIsNotSentAgain: a process may have died after its request, of which
 // the log says nothing, or that there is a thread for it.
 func TestA10RunOfADeadProcessIsNotSentAgain(t *testing.T) {
 	t.Parallel()

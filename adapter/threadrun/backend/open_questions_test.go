@@ -11,7 +11,7 @@ import (
 )
 
 // TestQuestionsThatWereAnsweredAreNotOpen: as long as others of the same superstep are open, LangGraph has them in
-// the state of a run that answered one, as in those of the runs behind it.
+// the state of a run that answered one, as in those of the runs after it.
 func TestQuestionsThatWereAnsweredAreNotOpen(t *testing.T) {
 	t.Parallel()
 	task := func(node, id string) string {

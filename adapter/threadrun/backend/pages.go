@@ -33,7 +33,7 @@ func pages[T any](page func(offset, limit int) ([]T, error), id func(T) string) 
 }
 
 // nextPage reads one page. Version 1.4.6 of the JavaScript server takes a limit for the
-// end of the page in its list of runs, and so has nothing behind the first 100: an
+// end of the page in its list of runs, and so has nothing after the first 100: an
 // empty page is asked for once more in its way. A server that refuses the larger limit
 // has ended its list.
 func nextPage[T any](offset int, page func(offset, limit int) ([]T, error)) ([]T, error) {

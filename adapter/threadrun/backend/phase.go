@@ -14,7 +14,7 @@ const (
 	starting                // the run's request is sent
 	continuing              // the request for the run's next step is sent
 	reading                 // frames of an open stream
-	rejoining               // the stream is opened again, behind the last frame that was read
+	rejoining               // the stream is opened again, after the last frame that was read
 	asking                  // how the run stands, when its stream has closed
 	searching               // a run is looked for whose request came to no answer
 	waiting                 // for the result of a run

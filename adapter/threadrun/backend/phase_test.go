@@ -54,7 +54,7 @@ func stepwise(before adaptertest.Trace) adapter.Assignment {
 	return task
 }
 
-// again is a run whose process died behind its request.
+// again is a run whose process died after its request.
 func again(before adaptertest.Trace) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.Open, task.After, task.Link = true, before.Events, linkOf(before)
@@ -73,7 +73,7 @@ func follow(agreed bool) func(adaptertest.Trace) adapter.Assignment {
 	}
 }
 
-// forgetful drops the agent's threads behind the first run.
+// forgetful drops the agent's threads after the first run.
 type forgetful struct {
 	*adaptertest.ThreadAgent
 	once sync.Once

@@ -11,7 +11,7 @@ type progress struct {
 	ending      ending
 	checkpoints int  // state events of the root that made a checkpoint
 	step        int  // of the newest of them
-	next        int  // state tasks that come behind it
+	next        int  // state tasks that come after it
 	outputs     int  // root updates that were not empty
 	paused      bool // the graph was stopped before or after a node, as asked
 	asked       []mapping.Interrupt
@@ -25,7 +25,7 @@ type ending int
 const (
 	endUntold ending = iota
 	endTold          // the newest frames are those of an end: nothing comes next, or a question
-	endProven        // moreover the newest state of the root has nothing behind it, and nothing came after it
+	endProven        // moreover the newest state of the root has nothing after it, and nothing came after it
 )
 
 // forget drops what belongs to the upstream run before. Frames of debug may still name
@@ -50,7 +50,7 @@ func (p *progress) checkpoint(step, next int, byGraph bool) {
 // tellEnd notes a frame that comes at the end of a run.
 func (p *progress) tellEnd() { p.ending = max(p.ending, endTold) }
 
-// fail notes an error frame. It tells an end, whatever the newest state has behind it.
+// fail notes an error frame. It tells an end, whatever the newest state has after it.
 func (p *progress) fail(said errorWire) { p.failed, p.ending = &said, endTold }
 
 // wentOn notes a frame that came after an error frame: the server tries the attempt again.
@@ -67,7 +67,7 @@ func (p *progress) goOn() { p.ending = min(p.ending, endTold) }
 func (p *progress) cut() bool { return p.ending == endUntold && p.frames > 0 && p.lastID != "" }
 
 // complete reports whether the frames leave nothing open about the end: the newest state has
-// nothing behind it, and there is no question.
+// nothing after it, and there is no question.
 func (p *progress) complete() bool {
 	return p.ending == endProven && !p.paused && len(p.asked) == 0 && p.failed == nil
 }

@@ -65,7 +65,7 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 // hold keeps an event back until the run has ended. Clients leave at a frame with
 // __interrupt__ (RemoteGraph also at one of a subgraph) and go on at once.
 func (tr *translator) hold(ev mapping.Event) {
-	ev.Head.UpstreamID, ev.WithEnd = "", true // a stream that breaks is gone back to behind what was logged
+	ev.Head.UpstreamID, ev.WithEnd = "", true // a stream that breaks is gone back to after what was logged
 	tr.told.held = append(tr.told.held, ev)
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // retrying is a server that tells the error of an attempt which it then makes again itself, as
-// older LangGraph servers do. Its stream closes behind the error, or goes on.
+// older LangGraph servers do. Its stream closes after the error, or goes on.
 func retrying(closes bool) *adaptertest.ThreadAgent {
 	p := adaptertest.ChatPlay()
 	const failed = 5 // frames, then the error
@@ -62,7 +62,7 @@ func outputs(tr adaptertest.Trace) (list []string) {
 	return list
 }
 
-// TestA13RetriesOfManyRuns: before an agent that is overloaded, or not there, a run makes three
+// TestA13RetriesOfManyRuns: in front of an agent that is overloaded, or not there, a run makes three
 // attempts and no more, so that as many runs as may be under way at once (concurrency)
 // are all that such an agent sees.
 func TestA13RetriesOfManyRuns(t *testing.T) {

@@ -39,7 +39,7 @@ func (th *thread) seedByInput(refused error) error {
 	return nil
 }
 
-// seededInput is input with the state put before it: messages and files are
+// seededInput is input with the state put in front of it: messages and files are
 // joined, other keys are the input's own where it has them.
 func seededInput(values, input json.RawMessage) (json.RawMessage, bool) {
 	all, add := object(values), object(input)

@@ -41,7 +41,7 @@ func (st *stream) watch() *endWatch {
 	return &endWatch{b: st.b, ctx: st.ctx, leave: st.leave}
 }
 
-// noted says that a frame was read; told: it and those before it tell an end.
+// noted notes that a frame was read; told: it and those before it tell an end.
 func (w *endWatch) noted(told bool) {
 	w.frames.Add(1)
 	w.told.Store(told)

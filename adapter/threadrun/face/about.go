@@ -22,7 +22,7 @@ func (s about) info(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// compatibility is what stock clients were seen to do before this version, as a JSON
+// compatibility is what stock clients were seen to do in front of this version, as a JSON
 // list; `make compatibility` writes it beside docs/compatibility.md.
 //
 //go:embed compatibility.json

@@ -19,7 +19,7 @@ const usualAnswer = 1 << 10
 // answer writes a JSON answer that may be long, piece by piece, so that it takes no
 // memory of its own size. What fits into one piece is sent with its length.
 //
-// An error behind the first byte cannot be told any more: see breakOff.
+// An error after the first byte cannot be told any more: see breakOff.
 type answer struct {
 	rawjson.Writer
 	w     http.ResponseWriter

@@ -44,7 +44,7 @@ func (s data) held(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// export sends an archive. What fails behind its first byte breaks the connection.
+// export sends an archive. What fails after its first byte breaks the connection.
 func (s data) export(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	who := ownerOf(q)
@@ -83,7 +83,7 @@ func (b *begun) Write(p []byte) (int, error) {
 }
 
 // remove tells what becomes of each thing on a line of JSON, while it happens. The last line has "end"; an error
-// behind the first line is a line, too, and then there is no such end. Who leaves stops it.
+// after the first line is a line, too, and then there is no such end. It stops when the client leaves.
 func (s data) remove(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	who, how := ownerOf(q), adapter.Removing{LeaveCopies: q.Flag("leave_copies"), KeepFile: q.Flag("keep_file")}
@@ -110,6 +110,6 @@ func (s data) remove(w http.ResponseWriter, r *http.Request) error {
 	}
 	e := mapping.Classify(err)
 	s.log.Error("a removal ended early", zap.Error(err))
-	_ = line(adapter.Removed{Outcome: adapter.IsFailed, Kind: "removal", Why: e.Message}) // who reads may be gone
+	_ = line(adapter.Removed{Outcome: adapter.IsFailed, Kind: "removal", Why: e.Message}) // the client may be gone
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// RequestFields are the request fields of the Agent Protocol's REST document (RunCreate,
+// RequestFields returns the request fields of the Agent Protocol's REST document (RunCreate,
 // ThreadCreate, ThreadPatch, the searches, the store), and those that LangGraph's SDKs add.
 func RequestFields() []mapping.RequestField {
 	return slices.Concat(runRequestFields(), threadRequestFields(), otherRequestFields())

@@ -5,7 +5,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Effect is what a route of this face does, by its method and template. Of one that may make a run
+// Effect returns what a route of this face does, by its method and template. Of one that may make a run
 // or answer a question, and of a command, the request says more (mapping.NoteVerb).
 func Effect(method, template string) (adapter.Effect, bool) {
 	op, ok := effects[method+" "+template]

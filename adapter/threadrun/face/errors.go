@@ -35,7 +35,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	reply(w, status, errorBody(e))
 }
 
-// Refusal is an error's body for what is refused before the face.
+// Refusal returns an error's body for what is refused before the face.
 func Refusal(e *mapping.Error) any { return json.RawMessage(errorBody(e)) }
 
 // errorBody is the Agent Protocol's ErrorResponse, with the detail that LangGraph's

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// explain says why a run waits. An operation of this bridge alone.
+// explain answers why a run waits. An operation of this bridge alone.
 func (s runs) explain(w http.ResponseWriter, r *http.Request) error {
 	ref, err := refOf(r)
 	if err != nil {

@@ -45,7 +45,7 @@ type fake struct {
 	lastQuery any
 	lastCron  adapter.NewCron
 	cancelled chan string
-	breakAt   int // reading events fails behind so many
+	breakAt   int // reading events fails after so many
 	readers   int // how often events were read
 }
 
@@ -439,7 +439,7 @@ func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.
 	}
 }
 
-// from is the index of the first entry behind a cursor.
+// from is the index of the first entry after a cursor.
 func (f fakeRuns) from(fr *fakeRun, after adapter.Cursor, err error) (int, error) {
 	switch {
 	case err != nil:

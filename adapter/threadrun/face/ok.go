@@ -15,7 +15,7 @@ import (
 // okTimeout bounds the asking: a database that does not answer is one that is not there.
 const okTimeout = 2 * time.Second
 
-// ok says that the process is there, and with check_db whether its database is, too. Where it is
+// ok answers that the process is there, and with check_db whether its database is, too. Where it is
 // not, services names it. The status then is the one of LangGraph Server's document, which does
 // not say what services look like.
 func (s about) ok(w http.ResponseWriter, r *http.Request) error {

@@ -300,7 +300,7 @@ func TestCancelOfMoreRunsThanAPage(t *testing.T) {
 	}
 }
 
-// withGone lists a run, before all others, that is gone when it is to be cancelled.
+// withGone lists a run, in front of all others, that is gone when it is to be cancelled.
 type withGone struct{ adapter.RunIndex }
 
 func (x withGone) List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {

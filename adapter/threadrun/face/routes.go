@@ -15,8 +15,8 @@ type endpoint struct {
 	needs        []string // rights
 }
 
-// What operations need. A cron makes runs, so that who may only write must not make one. A command of the
-// streaming protocol asks for what it needs itself.
+// The rights that operations need. A cron makes runs, so the right to write alone is not enough for one. A
+// command of the streaming protocol asks for the right it needs itself.
 var (
 	nothing = []string{}
 	toRead  = []string{mapping.RightRead}
@@ -26,7 +26,7 @@ var (
 	toAdmin = []string{mapping.RightAdmin}
 )
 
-// endpoints are all operations, the hot ones first. Sources: Agent Protocol
+// endpoints are all operations, the busiest ones first. Sources: Agent Protocol
 // 0.1.6, openapi.json; LangGraph SDKs for JavaScript and Python.
 var endpoints = []endpoint{
 	on(toRun, "POST", "/runs/wait", waits.start),

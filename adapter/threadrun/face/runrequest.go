@@ -90,7 +90,7 @@ func (o runBody) read(thread string) *runRequest {
 	return q
 }
 
-// agent tells which agent is meant, and by that the flavour: assistant_id is
+// agent returns which agent is meant, and by that the flavour: assistant_id is
 // LangGraph's, agent_id the Agent Protocol's. Neither means the default agent:
 // on a thread in LangGraph's shape, else in the Agent Protocol's.
 func (o runBody) agent(onThread bool) (string, mapping.Flavour) {

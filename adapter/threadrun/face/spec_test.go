@@ -45,7 +45,7 @@ func loadSpec(t *testing.T) *spec {
 }
 
 // operation finds the operation a request is for, under its template; a fixed
-// path goes before one with variables.
+// path comes before one with variables.
 func (s *spec) operation(method, path string) (template string, op map[string]any) {
 	for tpl, item := range s.doc["paths"].(map[string]any) {
 		o, ok := item.(map[string]any)[strings.ToLower(method)].(map[string]any)

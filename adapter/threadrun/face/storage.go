@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// storage says what a thread takes of the database. An operation of this bridge alone.
+// storage answers what a thread takes of the database. An operation of this bridge alone.
 func (s threads) storage(w http.ResponseWriter, r *http.Request) error {
 	id, err := threadOf(r)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 const (
 	threadRunModes    = "run_modes"    // each run's frames, in the modes it was created with
 	threadLifecycle   = "lifecycle"    // that runs begin and end
-	threadStateUpdate = "state_update" // the state, whenever a run or somebody else has changed it
+	threadStateUpdate = "state_update" // the state, whenever a run or a client has changed it
 )
 
 var threadStreamModes = []string{threadRunModes, threadLifecycle, threadStateUpdate}

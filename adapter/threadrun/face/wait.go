@@ -69,7 +69,7 @@ func (s waits) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) e
 	return s.serve(w, r, run, shape, cancel)
 }
 
-// mayCancel refuses a reader who may not cancel the run that it reads, and asks for that to be done when it leaves.
+// mayCancel refuses a reader that asks to cancel the run when it leaves, and may not cancel it.
 func mayCancel(r *http.Request, cancel bool) error {
 	if !cancel {
 		return nil
@@ -172,7 +172,7 @@ func replyWait(w http.ResponseWriter, run mapping.Run, end *state.Entry, shape w
 	if err == nil {
 		a.end()
 	}
-	return nil // an error says that the client has gone
+	return nil // an error means that the client has gone
 }
 
 func (a *answer) waitResponse(run mapping.Run, end *state.Entry, shape waitShape) error {

@@ -3,7 +3,7 @@ package protocol
 import "slices"
 
 // blocks are the blocks of a message that have not ended. The first is being told. Blocks do not interleave (CDDL,
-// section 8), so the others wait until it ends: a call that comes in pieces when something came behind it and its
+// section 8), so the others wait until it ends: a call that comes in pieces when something came after it and its
 // arguments are whole, at the latest with the message.
 type blocks struct {
 	open   []*block

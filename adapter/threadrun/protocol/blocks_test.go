@@ -89,7 +89,7 @@ func TestBlocksOfAMessageAreWhole(t *testing.T) {
 	}
 }
 
-// Words behind a call are told as they come once its arguments are whole.
+// Words after a call are told as they come once its arguments are whole.
 func TestWordsBehindACallDoNotWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started(), calls1(`{"id":"c1","name":"look","args":"{\"a\":1}","index":0}`), says1("so"))

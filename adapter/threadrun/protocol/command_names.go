@@ -30,7 +30,7 @@ var taken = map[string][]string{
 var ofFilters = []string{"channels", "namespaces", "depth", "since"}
 
 // slip refuses a param whose name is nearly that of one which the command lacks: a run that is started
-// without its input goes on with the thread, as nobody meant, and a stream without its filter tells everything.
+// without its input would go on with the thread, and a stream without its filter would tell everything.
 func (p *params) slip(of string, known []string) (err error) {
 	if p.object == nil || len(known) == 0 {
 		return nil

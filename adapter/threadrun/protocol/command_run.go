@@ -133,8 +133,8 @@ func (c *command) asked() (request, error) {
 }
 
 // asAnswer is an input as the answer to the question that the thread waits with; nil where it
-// waits with none, or with another agent's. A task/step agent is asked in words: spoken says
-// that the messages of the input have them, and come into the state as they are.
+// waits with none, or with another agent's. A task/step agent is answered in words: with spoken, the messages
+// of the input have them, and come into the state as they are.
 func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.RawMessage, spoken bool, err error) {
 	open, err := c.questions()
 	if err != nil || len(open) == 0 {

@@ -18,7 +18,7 @@
 // So a reader with since reads from where the oldest run began that was at work there
 // (ThreadLog.Opening). Of what lies before, it knows only the steps of checkpoints; it leaves out
 // what comes up to since. A since is refused with cursor_expired (over a WebSocket
-// invalid_argument) if its event was deleted, if tokens of its run were, or if a run behind it
+// invalid_argument) if its event was deleted, if tokens of its run were, or if a run after it
 // began on a state that is not kept. One that the thread has not come to is bad_cursor, also on a
 // thread that does not exist yet. Without since a replay begins with the first run that is kept. A
 // reader of a thread that does not exist yet waits for its bell, since clients listen before they

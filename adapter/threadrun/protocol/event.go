@@ -39,7 +39,7 @@ type place struct {
 
 // framesPerEntry is how far apart the numbers of two entries are. JavaScript tells whole numbers up
 // to 2^53 apart, so a thread may have 2^33 entries. An agent's answer of some tens of megabytes can
-// be told as more events than that: those from lastFrame on share a number, and who has seen it is
+// be told as more events than that: those from lastFrame on share a number, and a reader that has seen it is
 // told all of them again.
 const (
 	framesPerEntry = 1 << 20
@@ -49,17 +49,17 @@ const (
 // number is the event's sequence number.
 func (p place) number() int64 { return p.seq*framesPerEntry + int64(min(p.k, lastFrame)) }
 
-// isPast reports whether a reader who has seen the number since may lack the event.
+// isPast reports whether a reader that has seen the number since may lack the event.
 func (p place) isPast(since int64) bool {
 	return p.number() > since || p.k >= lastFrame && p.number() == since
 }
 
-// isBehind reports whether an event comes after another one.
+// isBehind reports whether the event comes after another one.
 func (p place) isBehind(other place) bool {
 	return p.seq > other.seq || p.seq == other.seq && p.k > other.k
 }
 
-// through is a sequence number behind all that an entry has.
+// through is a sequence number after all that an entry has.
 func through(seq int64) int64 {
 	if seq <= 0 {
 		return 0

@@ -96,7 +96,7 @@ func (m *message) part(out *teller, b json.RawMessage, calls bool) {
 	}
 }
 
-// grow adds a text to the last block where that has the key. A text that goes on behind another block is a block of
+// grow adds a text to the last block where that has the key. A text that goes on after another block is a block of
 // its own.
 func (m *message) grow(out *teller, key, kind, text string) {
 	if text == "" {

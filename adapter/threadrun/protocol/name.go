@@ -117,7 +117,7 @@ func (w *writer) raw(name string, value json.RawMessage) *writer {
 	return w
 }
 
-// state writes a state behind its key, which keeps no copy of it joined.
+// state writes a state after its key, which keeps no copy of it joined.
 func (w *writer) state(of *state.Fold) {
 	for piece := range of.Pieces() {
 		w.Bytes = append(w.Bytes, piece...)

@@ -58,7 +58,7 @@ func (p *params) within(object json.RawMessage, read func(*params)) {
 	p.seen = inner.seen
 }
 
-// text is a member that must be a text that is not empty; must says that it may not be absent.
+// text is a member that must be a text that is not empty; with must it may not be absent.
 func (p *params) text(name string, must bool) (string, error) {
 	v := p.get(name)
 	if v == nil && !must {

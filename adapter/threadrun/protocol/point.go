@@ -28,10 +28,9 @@ func (p *points) stepOf(cp *mapping.Checkpoint) int {
 	return cp.Step
 }
 
-// emitPoint tells a checkpoint, which clients pair with the values behind it. brings says
-// that it is the one that brings what a person said. To the SDKs only that one names its
-// parent: they take the newest parent they are told for that of all messages in the values,
-// and fork there when a message is edited.
+// emitPoint tells a checkpoint, which clients pair with the values after it. brings: it is the one that
+// brings what a person said. To the SDKs only that one names its parent: they take the newest parent
+// they are told for that of all messages in the values, and fork there when a message is edited.
 func (p *points) emitPoint(cp *mapping.Checkpoint, brings bool) {
 	p.send(channelCheckpoints, nil, func(w *writer) {
 		w.open().text("id", cp.ID)

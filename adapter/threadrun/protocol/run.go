@@ -140,7 +140,7 @@ func (v *runView) custom(ns []string, name string, data json.RawMessage) {
 }
 
 // state is what a thread/run agent tells of its state. It tells each state twice, as values and
-// at a checkpoint; the second is taken, since clients pair a checkpoint with the values behind
+// at a checkpoint; the second is taken, since clients pair a checkpoint with the values after
 // it. The checkpoint before a run's input is left out, as servers do: its state lacks what the
 // client shows already.
 func (v *runView) state(e *state.Entry) {

@@ -29,12 +29,12 @@ func longThread() *world {
 	return w.play(runOf(99, "graph"), graphRun()[:12]...)
 }
 
-// restarted is a checkpoint of an agent that counts anew: its step is told behind its parent's.
+// restarted is a checkpoint of an agent that counts anew: its step is told after its parent's.
 func restarted(n int) mapping.Event {
 	return stateEvent("", &mapping.Checkpoint{ID: uuid(500 + n), Parent: uuid(500 + n - 1), Source: "update"}, `{"messages":[]}`)
 }
 
-// Wherever a reader begins, it is told what a reader from the start is told behind there: the same
+// Wherever a reader begins, it is told what a reader from the start is told after that: the same
 // ids, steps, namespaces and blocks. It reads the runs that are at work there, and no more.
 func TestALateReaderIsToldTheSame(t *testing.T) {
 	t.Parallel()
@@ -116,7 +116,7 @@ func TestAPositionThatIsNotKeptIsRefused(t *testing.T) {
 	heard(t, listen(t, url, `{"channels":["values"]}`), 1)
 }
 
-// A position that nobody was told is refused, on a thread that is not there yet and on one on
+// A position that was never told is refused, on a thread that is not there yet and on one on
 // which nothing has happened, too: its reader would miss all that comes up to there.
 func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
 	t.Parallel()
@@ -135,7 +135,7 @@ func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
 }
 
 // Ten thousand events of one entry have a number and an id each, the same at every reading, and a
-// reader goes on behind any of them: over a stream with since, over a WebSocket with either.
+// reader goes on after any of them: over a stream with since, over a WebSocket with either.
 func TestALongEntryIsReadOnFromWithin(t *testing.T) {
 	t.Parallel()
 	const events = 10_000
@@ -200,7 +200,7 @@ func TestEventsThatShareANumberAreToldAgain(t *testing.T) {
 	}
 }
 
-// A sequence number names the event behind which a stream goes on; that of a reply names the end of an entry.
+// A sequence number names the event after which a stream goes on; that of a reply names the end of an entry.
 func TestNumbersArePositions(t *testing.T) {
 	t.Parallel()
 	for since, want := range map[int64]adapter.Cursor{

@@ -75,7 +75,7 @@ func TestASocketOfAPage(t *testing.T) {
 	}
 }
 
-// counted is room that tells when a message's memory is given back.
+// counted is room that notes when a message's memory is given back.
 type counted chan struct{}
 
 func (c counted) Count(_ context.Context, r io.Reader) io.ReadCloser { return given{r, c} }
@@ -295,7 +295,7 @@ func TestNothingIsTakenUpAgain(t *testing.T) {
 	c.say(`{"id":1,"method":"subscription.reconnect","params":{"run_id":"` + uuid(101) + `","subscriptions":[]}}`)
 	c.wants(`"result":{"restored":false}`)
 	w.mu.Lock()
-	w.broken = errors.New("the disk is on fire") // of which nothing learns, as nothing reads it
+	w.broken = errors.New("the disk is on fire") // not noticed, as nothing reads it
 	w.mu.Unlock()
 	c.say(`{nope`)
 	c.wants(`"id":null`)

@@ -271,7 +271,7 @@ func TestASubscriptionIsKnownBeforeItsEvents(t *testing.T) {
 	}
 }
 
-// A connection that broke is taken up by the next one, behind the last event that was seen.
+// A connection that broke is taken up by the next one, after the last event that was seen.
 func TestASocketIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)

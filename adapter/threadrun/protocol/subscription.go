@@ -86,7 +86,7 @@ func (k *socket) unsubscribe(c *command) (func(w *writer), error) {
 	return func(*writer) {}, nil
 }
 
-// reconnect takes subscriptions of an earlier connection up again, behind the last event that
+// reconnect takes subscriptions of an earlier connection up again, after the last event that
 // the client has seen.
 func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 	run, err := c.text("run_id", true)

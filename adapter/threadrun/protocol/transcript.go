@@ -71,7 +71,7 @@ func roleOf(m json.RawMessage) string {
 	}
 }
 
-// say tells the messages of an update that were not streamed, each whole. calls says that
+// say tells the messages of an update that were not streamed, each whole. With calls,
 // calls of tools are told, too.
 func (tr *transcript) say(out *teller, ns []string, update json.RawMessage, calls bool) {
 	list := member(update, "messages")

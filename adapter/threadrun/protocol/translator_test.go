@@ -52,7 +52,7 @@ var scripts = map[string]func() *world{
 		return newWorld().play(runOf(1, "graph"), started(), says1("let me "), calls1(`{"id":"c1","name":"look","args":"{\"a\"","index":0}`),
 			says1("look"), calls1(`{"args":":1}","index":0}`), says1(" there"), succeeded())
 	},
-	"words-around-a-call": func() *world { // of a call that is whole nothing more is told once words came behind it
+	"words-around-a-call": func() *world { // of a call that is whole nothing more is told once words came after it
 		call := func(args string) mapping.Event {
 			return piece("m1", "plan:t1", `"content":"","tool_call_chunks":[{"id":"c1","name":"look","args":"`+args+`","index":1}]`)
 		}
@@ -126,7 +126,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A reader that filters, or begins later, sees some of the events that one who sees all does,
+// A reader that filters, or begins later, sees some of the events that a reader of all sees,
 // with the same ids.
 func TestFilteredEventsAreSomeOfAll(t *testing.T) {
 	t.Parallel()

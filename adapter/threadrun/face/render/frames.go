@@ -16,7 +16,7 @@ import (
 // whatever modes a reader asked for. Slots are counted by kind of event, in
 // the order in which frames are sent. They are part of the wire: ids that
 // clients hold must keep their meaning, so slots are added, never renumbered.
-// (Versions before made one frame of a step's message, and had the frames behind
+// (Earlier versions made one frame of a step's message, and had the frames after
 // it at updateEventEnd … updateAskValues: a reader that comes back with such an
 // id gets those frames once more.)
 const (
@@ -47,7 +47,7 @@ const (
 	updateAsk        = 13
 	updateAskValues  = 14
 	updateMoreTuples = 64  // second and further chunks of the messages of one update
-	updateBehind     = 128 // added to the slots behind the messages that the bridge makes itself
+	updateBehind     = 128 // added to the slots after the messages that the bridge makes itself
 
 	askUpdates = 0
 	askValues  = 1
@@ -115,7 +115,7 @@ type View struct {
 	emit    func(frame []byte)
 }
 
-// NewView is a reader of a run who wants the frames of set, of what comes after a position.
+// NewView returns a reader's view of a run: the frames of set, of what comes after a position.
 func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
 	v := &View{content: content{Run: *run}, modes: set, subgraphs: run.Options.Subgraphs, After: after}
 	if set&modeMessages != 0 {
@@ -124,8 +124,8 @@ func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
 	return v
 }
 
-// Within leaves the reader the frames of these namespaces, each without what is nested in it; ""
-// is the root. None leaves all.
+// Within limits the reader to the frames of these namespaces, each without what is nested in it; ""
+// is the root. Without namespaces it gets all frames.
 func (v *View) Within(namespaces []string) {
 	if len(namespaces) == 0 {
 		return
@@ -264,7 +264,7 @@ func (v *View) started() {
 	}
 }
 
-// input: the bridge merged a run's input itself, which it does before
+// input: the bridge merged a run's input itself, which it does in front of
 // task/step agents only.
 func (v *View) input() {
 	v.frame(inputCheckpoint, modeCheckpoints, "checkpoints", v.checkpoint)
@@ -312,7 +312,7 @@ func (v *View) afterUpdate() {
 	v.valuesFrame(v.behind(updateValues))
 }
 
-// askWithin: an update that asks renders its question behind itself.
+// askWithin: an update that asks renders its question after itself.
 func (v *View) askWithin() {
 	if len(v.e.Head.Interrupts) > 0 {
 		v.interrupt(v.behind(updateAsk), v.behind(updateAskValues))
@@ -359,7 +359,7 @@ func (v *View) end() {
 	}
 }
 
-// FaultObject is {error, message}: the data of an error frame, and of
+// FaultObject returns {error, message}: the data of an error frame, and of
 // __error__ in the answer of a wait.
 func FaultObject(f *mapping.Fault) []byte {
 	var e rawjson.Writer

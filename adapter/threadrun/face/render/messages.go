@@ -129,7 +129,7 @@ func (v *View) stateMessages() {
 	}
 }
 
-// newMessages are those behind the common beginning of both states.
+// newMessages are those after the common beginning of both states.
 func newMessages(before, after *state.Fold) []json.RawMessage {
 	old, now := before.Messages(), after.Messages()
 	n := 0

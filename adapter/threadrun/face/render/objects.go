@@ -32,7 +32,7 @@ const (
 // TimeLayout is how the dialect writes times: UTC with milliseconds.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// RunStatus is the status as a flavour knows it: the Agent Protocol has no
+// RunStatus returns the status as a flavour knows it: the Agent Protocol has no
 // "running" (schema RunStatus).
 func RunStatus(st mapping.RunStatus, ap bool) string {
 	if ap && st == mapping.RunRunning {
@@ -41,7 +41,7 @@ func RunStatus(st mapping.RunStatus, ap bool) string {
 	return string(st)
 }
 
-// Run writes a run. ap says that an Agent Protocol route answers.
+// Run writes a run. ap: an Agent Protocol route answers.
 func Run(e *rawjson.Writer, run mapping.Run, ap bool) {
 	e.Open('{')
 	runMembers(e, run, ap)
@@ -204,7 +204,7 @@ func taskOf(i mapping.Interrupt, head string) string {
 	return mapping.StateTaskID(head)
 }
 
-// InterruptObject is {"__interrupt__": [...]}: the data of an interrupt's
+// InterruptObject returns {"__interrupt__": [...]}: the data of an interrupt's
 // frames, and the whole answer of a wait that ended in a question.
 func InterruptObject(list []mapping.Interrupt) []byte {
 	var e rawjson.Writer
@@ -266,7 +266,7 @@ func Agent(e *rawjson.Writer, a mapping.Assistant) {
 	e.Key("capabilities").Literal(`{"ap.io.messages":true,"ap.io.streaming":true}`).Close('}')
 }
 
-// AgentID is what the Agent Protocol calls an agent: configured ones by their name, others by their id.
+// AgentID returns what the Agent Protocol calls an agent: configured ones by their name, others by their id.
 func AgentID(a mapping.Assistant) string {
 	if a.Configured || a.ID == "" {
 		return a.Graph

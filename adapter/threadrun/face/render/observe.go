@@ -20,7 +20,7 @@ type observer struct {
 	asked Modes
 }
 
-// Observe is how a reader of a run's stream sees its events.
+// Observe returns an observer that sees a run's events as a reader of its stream does.
 func Observe(o adapter.Observed) adapter.Observer {
 	asked := ModesOf(o.Run.Options.StreamModes)
 	v := NewView(&o.Run, (asked|observedModes)&^modeMessages, adapter.Cursor{Start: true, K: -1})
@@ -41,7 +41,7 @@ func (o *observer) See(e *state.Entry) (seen []adapter.Sight) {
 	return seen
 }
 
-// Fork is adapter.Observer. What its view knows besides the run is of one event only.
+// Fork implements adapter.Observer. What its view knows besides the run is of one event only.
 func (o *observer) Fork() adapter.Observer {
 	v := *o.v
 	v.e, v.emit, v.outline = nil, nil, nil // they are of one event, and hold the state there

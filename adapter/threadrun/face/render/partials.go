@@ -24,7 +24,7 @@ type partial struct {
 
 func newPartials() *partials { return &partials{byID: map[string]*partial{}} }
 
-// add takes a delta event. first tells that its message begins. The id is
+// add takes a delta event. first reports whether its message begins. The id is
 // empty when the chunk has none: clients drop such chunks. An event that is in
 // already is not added again.
 func (p *partials) add(e *state.Entry) (id string, first bool) {
@@ -83,7 +83,7 @@ func (m *partial) set(f rawjson.Member) {
 }
 
 // joinChunks adds pieces to a list: one with the index of an element goes into
-// that element, others go behind.
+// that element, others are appended.
 func joinChunks(list, more []json.RawMessage) []json.RawMessage {
 	for _, piece := range more {
 		if i := sameIndex(list, piece); i >= 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// WebhookBody is the body of a completion hook: the run, when it ran, and what
+// WebhookBody returns the body of a completion hook: the run, when it ran, and what
 // came of it. Both flavours get the same.
 func WebhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error) {
 	run.Status = out.Status

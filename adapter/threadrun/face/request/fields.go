@@ -13,7 +13,7 @@ import (
 )
 
 // Fields is a JSON object of a request, split into its members. Its getters
-// treat null as absent and note complaints, which err reports together.
+// treat null as absent and note complaints, which Err reports together.
 type Fields struct {
 	path    string // "" at the top, else "config."
 	members []rawjson.Member
@@ -29,13 +29,13 @@ type Complaint struct {
 	Message string `json:"message"`
 }
 
-// TellIn has err tell in the header of an answer of the members that no getter asked for.
+// TellIn has Err name the members that no getter asked for in the header of an answer.
 func (o *Fields) TellIn(answer http.Header) { o.answer, o.wanted = answer, make([]string, 0, 40) }
 
-// Members are the members themselves, as they were sent. This notes none of them as asked for.
+// Members returns the members as they were sent. None of them counts as asked for by that.
 func (o *Fields) Members() []rawjson.Member { return o.members }
 
-// Apart is an object of the same request under a path of its own.
+// Apart returns the members as an object of the same request, under a path of its own.
 func (o *Fields) Apart(path string, members ...rawjson.Member) *Fields {
 	return &Fields{path: path, members: members, errs: o.errs}
 }
@@ -72,6 +72,7 @@ func (o *Fields) Get(name string) json.RawMessage {
 	return v
 }
 
+// Complain notes what is wrong with a member. The format continues the member's name.
 func (o *Fields) Complain(name, format string, args ...any) {
 	field := o.path + name
 	*o.errs = append(*o.errs, Complaint{field, field + " " + fmt.Sprintf(format, args...)})
@@ -80,16 +81,18 @@ func (o *Fields) Complain(name, format string, args ...any) {
 // Blame complains of something that is no member, such as a header.
 func (o *Fields) Blame(field, message string) { *o.errs = append(*o.errs, Complaint{field, message}) }
 
-// ErrSoFar is what was wrong up to now, where more is asked for later.
+// ErrSoFar returns what was wrong so far as an error, or nil; more may be asked for later.
 func (o *Fields) ErrSoFar() error { return Invalid(*o.errs) }
 
-// Err is what was wrong with the object and everything below it, or nil. All members that
+// Err returns what was wrong with the object and everything below it, or nil. All members that
 // mean something have been asked for by then.
 func (o *Fields) Err() error {
 	o.Unasked()
 	return Invalid(*o.errs)
 }
 
+// Invalid returns an error of class Invalid with the complaints as its detail and the first one as its text;
+// nil when there are none.
 func Invalid(list []Complaint) error {
 	if len(list) == 0 {
 		return nil
@@ -117,6 +120,7 @@ func (o *Fields) typed(name string, kind byte, what string) json.RawMessage {
 	return nil
 }
 
+// KindName returns what messages call the kind of a value, such as "an object".
 func KindName(v json.RawMessage) string {
 	switch rawjson.Kind(v) {
 	case '{':
@@ -134,8 +138,11 @@ func KindName(v json.RawMessage) string {
 	}
 }
 
+// Object returns a member that must be an object; nil when absent or null.
 func (o *Fields) Object(name string) json.RawMessage { return o.typed(name, '{', "an object") }
-func (o *Fields) List(name string) json.RawMessage   { return o.typed(name, '[', "a list") }
+
+// List returns a member that must be a list; nil when absent or null.
+func (o *Fields) List(name string) json.RawMessage { return o.typed(name, '[', "a list") }
 
 // Text returns a member that must be a text, see mapping.IsText; "" when absent.
 func (o *Fields) Text(name string) string {
@@ -255,7 +262,7 @@ func (o *Fields) Needed(name string, v json.RawMessage) json.RawMessage {
 	return v
 }
 
-// Name is a text that must not be empty; "" when it is absent.
+// Name returns a member that must be a text that is not empty; "" when it is absent.
 func (o *Fields) Name(Name string) string {
 	s := o.Text(Name)
 	if s == "" && rawjson.Kind(o.Get(Name)) == '"' {
@@ -296,7 +303,7 @@ func (o *Fields) Element(list string, i int, raw json.RawMessage) *Fields {
 	return o.Within(name, raw)
 }
 
-// NoText is the complaint about what names something and is no mapping.IsText.
+// NoText returns the complaint about a field that names something and is no text (mapping.IsText).
 func NoText(field string) Complaint {
 	return Complaint{field, field + " must be UTF-8 without U+0000"}
 }

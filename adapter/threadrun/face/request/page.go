@@ -10,7 +10,7 @@ type numbers interface {
 	Whole(name string, def, min, max int) int
 }
 
-// PageOf reads limit, which is the given one when absent, and offset.
+// PageOf reads the parameters limit, with the given one when absent, and offset.
 func PageOf(o numbers, limit int) Page {
 	return Page{o.Whole("limit", limit, 1, 1000), o.Whole("offset", 0, 0, maxOffset)}
 }

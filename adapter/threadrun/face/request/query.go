@@ -11,25 +11,28 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Query reads the parameters behind the question mark; like fields, it notes
+// Query reads the parameters after the question mark; like fields, it notes
 // complaints. An empty parameter is an absent one.
 type Query struct {
 	values url.Values
 	errs   []Complaint
 }
 
+// Complain notes what is wrong with a parameter. The text continues the parameter's name.
 func (q *Query) Complain(name, text string) {
 	q.errs = append(q.errs, Complaint{name, name + " " + text})
 }
 
+// Err returns what was wrong with the parameters, of class Invalid, or nil.
 func (q *Query) Err() error { return Invalid(q.errs) }
 
 // Has reports whether a parameter was sent, empty or not.
 func (q *Query) Has(name string) bool { return q.values.Has(name) }
 
-// Repeated are the values of a parameter as they were sent.
+// Repeated returns the values of a parameter as they were sent.
 func (q *Query) Repeated(name string) []string { return q.values[name] }
 
+// Text returns the first value of a parameter; "" when it is absent.
 func (q *Query) Text(name string) string { return q.values.Get(name) }
 
 // UUID reads an id; "" when it is absent.
@@ -42,6 +45,7 @@ func (q *Query) UUID(name string) string {
 	return id
 }
 
+// Whole returns a parameter that must be a whole number from min to max; def when it is absent or wrong.
 func (q *Query) Whole(name string, def, min, max int) int {
 	s := q.values.Get(name)
 	if s == "" {
@@ -68,6 +72,7 @@ func (q *Query) Flag(name string) bool {
 	}
 }
 
+// Enum returns a parameter that must be one of the allowed values; "" when it is absent or wrong.
 func (q *Query) Enum(name string, allowed ...string) string {
 	s := q.values.Get(name)
 	if s != "" && !slices.Contains(allowed, s) {
@@ -111,4 +116,5 @@ func (q *Query) jsonTexts(name, v string) []string {
 	return out
 }
 
+// QueryOf returns the parameters of a request.
 func QueryOf(r *http.Request) *Query { return &Query{values: r.URL.Query()} }

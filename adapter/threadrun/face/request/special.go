@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// UnlessEmpty is a member's value, with an empty list or string for nothing.
+// UnlessEmpty returns a member's value; nil for an empty list or string.
 func UnlessEmpty(v json.RawMessage) json.RawMessage {
 	if k := rawjson.Kind(v); (k == '[' || k == '"') && len(bytes.Trim(v, "[]\" \t\r\n")) == 0 {
 		return nil
@@ -16,7 +16,7 @@ func UnlessEmpty(v json.RawMessage) json.RawMessage {
 	return v
 }
 
-// TextPointer is what read, a getter of o, says of a member; nil when it is absent.
+// TextPointer returns a member as read, a getter of o, reads it; nil when it is absent.
 func TextPointer(o *Fields, name string, read func(string) string) *string {
 	if o.Get(name) == nil {
 		return nil

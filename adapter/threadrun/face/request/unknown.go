@@ -8,7 +8,7 @@ import (
 )
 
 // Unasked complains about members whose name is nearly one that a getter asked for in vain, and
-// tells of the others that none asked for in the answer's header: the documents allow further keys
+// names the others that none asked for in the answer's header: the documents allow further keys
 // (RunCreate of the Agent Protocol and its kin do not set additionalProperties).
 func (o *Fields) Unasked() {
 	if o.answer == nil {

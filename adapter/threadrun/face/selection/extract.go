@@ -100,7 +100,7 @@ func (x Extract) WithValues() bool { return x.Within("values") || x.Within("mess
 // Within reports whether a value stands below a member of the thread.
 func (x Extract) Within(member string) bool { return x.steps[0] == member }
 
-// WriteExtracted writes what is wanted of an encoded thread.
+// WriteExtracted writes an object of the wanted values of an encoded thread.
 func WriteExtracted(e *rawjson.Writer, thread []byte, wanted []Extract) {
 	e.Open('{')
 	for _, x := range wanted {

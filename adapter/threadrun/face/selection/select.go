@@ -30,7 +30,7 @@ func Of(names []string, known ...string) (Set, error) {
 	return set, nil
 }
 
-// Pick writes of an object only what is wanted.
+// Pick writes an object with only the members of it that are wanted.
 func (set Set) Pick(e *rawjson.Writer, object []byte) {
 	if set == nil {
 		e.Raw(object, "{}")
@@ -53,6 +53,7 @@ type State struct {
 	keys Set // nil: the values are wanted whole, or not at all
 }
 
+// OfState reads a list of names, which must be known or values.KEY.
 func OfState(names []string, known ...string) (s State, err error) {
 	var whole []string
 	keys := Set{}
