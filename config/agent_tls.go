@@ -15,7 +15,7 @@ type AgentTLS struct {
 	ServerName string `yaml:"server_name"` // that the agent's certificate has to be for; "": the URL's host
 }
 
-// Files are those that it names.
+// Files returns the files that it names.
 func (t AgentTLS) Files() (files []string) {
 	for _, file := range []string{t.CA, t.Cert, t.Key} {
 		if file != "" {
@@ -25,7 +25,7 @@ func (t AgentTLS) Files() (files []string) {
 	return files
 }
 
-// Load reads the files; nil: there is nothing to be said.
+// Load reads the files into a configuration; nil where nothing is set.
 func (t AgentTLS) Load() (*tls.Config, error) {
 	c, _, err := t.load()
 	return c, err

@@ -25,7 +25,7 @@ type Allowance struct {
 	Disk    Bytes `yaml:"disk"` // of files and of items' values
 }
 
-// AllowanceOf is that of a tenant: its own entry of Tenants, or else Tenant.
+// AllowanceOf returns the allowance of a tenant: its own entry of Tenants, or else Tenant.
 func (l Limits) AllowanceOf(tenant string) Allowance {
 	if own, ok := l.Tenants[tenant]; ok {
 		return own
@@ -39,13 +39,13 @@ type Rate string
 // ByteRate is a Rate of bytes, such as 10MiB/s.
 type ByteRate string
 
-// Split is how many may come in which span; zero: any number.
+// Split returns how many may come in which span; zero is any number. The Rate is a valid one.
 func (r Rate) Split() (n int64, span time.Duration) {
 	n, span, _ = splitRate(string(r), wholeNumber)
 	return n, span
 }
 
-// Split is how many bytes may come in which span; zero: any number.
+// Split returns how many bytes may come in which span; zero is any number. The ByteRate is a valid one.
 func (r ByteRate) Split() (n int64, span time.Duration) {
 	n, span, _ = splitRate(string(r), sizeOf)
 	return n, span

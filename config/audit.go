@@ -8,7 +8,7 @@ import (
 // AuditToOutput is the Audit.File that stands for standard output.
 const AuditToOutput = "-"
 
-// On reports whether there is such a log.
+// On reports whether operations are logged.
 func (a Audit) On() bool { return a.File != "" }
 
 func (r *report) checkAudit(a Audit) {

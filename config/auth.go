@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Auth configures who may call. When it is empty every caller may, and only a loopback
+// Auth configures the callers. When it is empty every caller is let in, and only a loopback
 // address may be listened on.
 type Auth struct {
 	Keys         []Key         `yaml:"keys"`
@@ -18,7 +18,8 @@ type Auth struct {
 // On reports whether callers have to show who they are.
 func (a Auth) On() bool { return len(a.Keys)+len(a.JWT)+len(a.Certificates) > 0 }
 
-// Said reports whether callers may have to say a key or a token with a request; a certificate is shown by the connection.
+// Said reports whether callers may have to send a key or a token with a request; a certificate is shown by
+// the connection.
 func (a Auth) Said() bool { return len(a.Keys)+len(a.JWT) > 0 }
 
 // Access is what a principal may do. Keys, tokens and certificates are given it by the same names.
@@ -48,12 +49,12 @@ type Key struct {
 	Limits Allowance `yaml:"limits"`
 }
 
-// Access is what the key may do.
+// Access returns what the key may do.
 func (k Key) Access() Access {
 	return Access{k.Tenant, k.Agents, k.Rights, k.Namespaces, k.Scope == scopeOwn, k.Queue}
 }
 
-// Secrets are the keys that are good for this caller.
+// Secrets returns the keys that are good for this caller.
 func (k Key) Secrets() []Secret {
 	if k.Key == "" {
 		return k.Keys
@@ -61,7 +62,7 @@ func (k Key) Secrets() []Secret {
 	return append([]Secret{k.Key}, k.Keys...)
 }
 
-// Ends is when the key stops being good, zero for never. Of a key that was validated.
+// Ends returns when the key stops being good, zero for never. The key has been validated.
 func (k Key) Ends() time.Time {
 	at, _ := time.Parse(time.RFC3339, k.Expires)
 	return at
@@ -75,7 +76,7 @@ const (
 
 // JWT is an issuer of tokens (RFC 7519), each of which says for whom it is.
 type JWT struct {
-	ID         string        `yaml:"id"`     // stands before the id of a token
+	ID         string        `yaml:"id"`     // begins the id of each token's principal
 	Issuer     string        `yaml:"issuer"` // what iss is
 	JWKS       string        `yaml:"jwks"`   // URL or file of its keys (RFC 7517); "": by OpenID Connect Discovery
 	Audience   []string      `yaml:"audience"`
@@ -92,8 +93,8 @@ type JWT struct {
 	Namespaces []string      `yaml:"namespaces"`
 }
 
-// Claims are where a token tells what a principal may do: the name of a claim, or with a slash before
-// it a JSON pointer (RFC 6901) into the claims. What has no name is as the issuer's own keys say.
+// Claims are where a token tells what a principal may do: the name of a claim, or with a slash in front a
+// JSON pointer (RFC 6901) into the claims. What has no name is as the issuer's own keys say.
 type Claims struct {
 	ID         string `yaml:"id"`
 	Tenant     string `yaml:"tenant"`
@@ -102,12 +103,12 @@ type Claims struct {
 	Namespaces string `yaml:"namespaces"`
 }
 
-// Access is what tokens that say nothing of it may do.
+// Access returns what a token may do that does not say so itself.
 func (j JWT) Access() Access {
 	return Access{j.Tenant, j.Agents, j.Rights, j.Namespaces, j.Scope != scopeTenant, j.Queue}
 }
 
-// Name is the id of the principal that a token is for.
+// Name returns the id of the principal that a token is for.
 func (j JWT) Name(subject string) string { return j.ID + ":" + subject }
 
 // defaultJWT is what an issuer's keys are when the file does not name them.
@@ -132,12 +133,12 @@ type Certificate struct {
 	Namespaces []string `yaml:"namespaces"`
 }
 
-// Access is what the certificate's holder may do.
+// Access returns what the certificate's holder may do.
 func (c Certificate) Access() Access {
 	return Access{c.Tenant, c.Agents, c.Rights, c.Namespaces, c.Scope == scopeOwn, c.Queue}
 }
 
-// Principal is the principal of a caller with this id.
+// Principal returns the principal of a caller with this id.
 func (a Access) Principal(id string) mapping.Principal {
 	return mapping.Principal{
 		ID: id, Tenant: a.Tenant, Agents: allIfEmpty(a.Agents), Rights: allIfEmpty(a.Rights), Own: a.Own, Queue: a.Queue, Namespaces: a.reach(id),
@@ -171,7 +172,7 @@ func label(id string) string {
 	return strings.NewReplacer("%", "%25", ".", "%2E", "/", "%2F").Replace(id)
 }
 
-// Principal is the principal of an id by this configuration, for work in the background. A token's
+// Principal returns the principal of an id by this configuration, for work in the background. A token's
 // claims are not known then, so that it is what its issuer's keys say. known is false for an id that
 // is not configured, for one of another tenant, and for a key that is not good any more at the time.
 func (a Auth) Principal(id, tenant string, now time.Time) (who mapping.Principal, known bool) {

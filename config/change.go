@@ -20,8 +20,8 @@ var atStart = []string{
 	"listen", "admin", "database", "synchronous", "secure_delete", "encryption", "shutdown_grace", "limits.database", "limits.crons", "store", "tls", "audit",
 }
 
-// Take says what a configuration that was read makes of the one in force. The error is Complaints: what
-// is fine for itself may not go with what only a restart would change, as no keys at an address that
+// Take returns what a configuration that was read makes of the one in force. The error is Complaints: what
+// is fine by itself may not go with what only a restart would change, as no keys at an address that
 // can be reached from elsewhere.
 func (c *Config) Take(read *Config, o Options) (Change, error) {
 	next := *read
@@ -52,7 +52,7 @@ func (c *Config) keep(now *Config) {
 	c.Store, c.Audit = now.Store, now.Audit
 }
 
-// differences tells the keys of which two values differ.
+// differences calls tell with the keys in which two values differ.
 func differences(key string, a, b reflect.Value, tell func(key string)) {
 	switch {
 	case reflect.DeepEqual(a.Interface(), b.Interface()):

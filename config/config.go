@@ -182,7 +182,7 @@ type Index struct {
 	Dims           int               `yaml:"dims"`
 	Embed          string            `yaml:"embed"` // provider:model; "": no vectors are made
 	Fields         []string          `yaml:"fields"`
-	URL            string            `yaml:"url"` // that /embeddings is put behind; "": the provider's
+	URL            string            `yaml:"url"` // that /embeddings is appended to; "": the provider's
 	Key            Secret            `yaml:"key"`
 	APIVersion     string            `yaml:"api_version"` // of Azure's deployments; "": not asked so
 	Headers        map[string]Secret `yaml:"headers"`
@@ -196,13 +196,13 @@ type Index struct {
 // On reports whether vectors are made.
 func (i Index) On() bool { return i.Embed != "" }
 
-// Provider is the first half of Embed.
+// Provider returns the first half of Embed.
 func (i Index) Provider() string {
 	provider, _, _ := strings.Cut(i.Embed, ":")
 	return provider
 }
 
-// Model is what the provider calls the model.
+// Model returns what the provider calls the model.
 func (i Index) Model() string {
 	_, model, _ := strings.Cut(i.Embed, ":")
 	return model

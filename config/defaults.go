@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Default is the configuration of a bridge that was told nothing: loopback,
+// Default returns the configuration of a bridge that was told nothing: loopback,
 // SQLite in the working directory, no agents.
 func Default() *Config {
 	return &Config{
@@ -53,7 +53,7 @@ func Default() *Config {
 	}
 }
 
-// DefaultAgent is what an agent of which only the URL is known is set to.
+// DefaultAgent returns what an agent of which only the URL is known is set to.
 func DefaultAgent() Agent {
 	return Agent{
 		Dialect:         "auto",

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Encryption is of what the database holds. Without a key nothing is encrypted; all keys read.
+// Encryption configures the encryption of the database. Without a key nothing is encrypted; all keys read.
 type Encryption struct {
 	Keys  []Secret `yaml:"keys"`
 	Write string   `yaml:"write" choice:"sealed plain"` // under the first key, or as it is
@@ -20,7 +20,7 @@ const keyBytes = 32
 
 var errKey = errors.New("is no key: it has to hold 32 random bytes, as base64 or as 64 hexadecimal digits; make one with: openssl rand -base64 32")
 
-// Bytes are the keys, of 32 bytes each, once they were checked.
+// Bytes returns the keys, of 32 bytes each, or an error where one is none.
 func (e Encryption) Bytes() (keys [][]byte, err error) {
 	for i, text := range e.Keys {
 		key, err := parseKey(text)

@@ -19,10 +19,9 @@ const (
 	fromEnvs        // upper case; a hyphen was written as an underscore
 )
 
-// ignored tells the variables that begin like ours and are not keys:
-// APBRIDGE_CONFIG names the file, APBRIDGE_URL and APBRIDGE_KEY the bridge that
-// commands call; tests have some; and Kubernetes sets
-// APBRIDGE_PORT and APBRIDGE_SERVICE_… for a service called apbridge.
+// ignored reports whether a variable begins like ours and is no key: APBRIDGE_CONFIG names the
+// file, APBRIDGE_URL and APBRIDGE_KEY the bridge that commands call; tests have some; and
+// Kubernetes sets APBRIDGE_PORT and APBRIDGE_SERVICE_… for a service called apbridge.
 func ignored(name string) bool {
 	switch name {
 	case "CONFIG", "URL", "KEY", "SPECS", "PORT", "BENCH", "E2E":

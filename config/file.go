@@ -82,8 +82,8 @@ func irregular(err error) error {
 	return errors.New("it is no regular file")
 }
 
-// laxity says who else may use a file, or "": permissions that a secret should not have.
-// Windows keeps them elsewhere.
+// laxity returns in words what others than its owner may do with a file, or "": permissions that a secret
+// should not have. Windows keeps them elsewhere.
 func laxity(mode fs.FileMode) string {
 	switch {
 	case runtime.GOOS == "windows":

@@ -14,7 +14,7 @@ const (
 // principalPart is what a value could mean to hold of the principal.
 var principalPart = regexp.MustCompile(`\{\s*principal\b[^}]*\}?`)
 
-// HeaderFor is the value of an agent's header in a call that is made for a principal, by the id and the
+// HeaderFor returns the value of an agent's header in a call that is made for a principal, by the id and the
 // tenant of that. ok is false where it names one that the principal does not have: then the header is
 // not sent. Of what is filled in, bytes that are not visible ASCII and % itself become %XX, so that
 // no two principals look the same and no value breaks a header.

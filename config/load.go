@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Options say what a configuration is read from. Every field may be zero.
+// Options are what a configuration is read from. Every field may be zero.
 type Options struct {
 	File    string    // YAML; "": none
 	Environ []string  // NAME=value, as os.Environ gives it

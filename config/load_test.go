@@ -125,8 +125,8 @@ agents:
 	}
 }
 
-// TestFilesThatAreLookedInto: what is told of is what a configuration is to be read again for. Of the listener's own
-// files that is so only where they cannot be used.
+// TestFilesThatAreLookedInto: the files reported are those whose change has the configuration read again. Of
+// the listener's own files that is so only where they cannot be used.
 func TestFilesThatAreLookedInto(t *testing.T) {
 	t.Parallel()
 	const tls = "tls: {cert: /nonexistent/cert.pem, key: /nonexistent/key.pem, client_ca: /nonexistent/ca.pem}\n"

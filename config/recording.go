@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Recording is the file of an agent that is none, but the recording of one (url: replay:FILE).
+// Recording returns the file of an agent that is none, but the recording of one (url: replay:FILE).
 func (a Agent) Recording() (file string, ok bool) { return strings.CutPrefix(a.URL, "replay:") }
 
 // checkRecording refuses what only an agent could do.

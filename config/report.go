@@ -15,14 +15,14 @@ type report struct {
 	read       func(file string, content []byte)
 }
 
-// looked tells of a file as Options.Read says.
+// looked reports a file to Options.Read.
 func (r *report) looked(file string, content []byte) {
 	if r.read != nil {
 		r.read(file, content)
 	}
 }
 
-// lookedAt tells of files that are read to be used by others than the loader.
+// lookedAt reports files that others than the loader read.
 func (r *report) lookedAt(files ...string) {
 	for _, file := range files {
 		raw, _ := ReadFile(file)
@@ -100,7 +100,7 @@ func (r *report) checkText(at, s string) {
 	}
 }
 
-// checkHeaders never says what a header holds.
+// checkHeaders checks names and values of headers. Its complaints never show a value.
 func (r *report) checkHeaders(key string, headers map[string]Secret) {
 	for _, name := range sortedNames(headers) {
 		switch value := headers[name].Reveal(); {

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// checkAuth is about all who may call, one after the other.
+// checkAuth checks the callers, one after the other.
 func (r *report) checkAuth(cfg *Config) {
 	c := keyCheck{report: r, agents: sortedNames(cfg.Agents), ids: map[string]bool{}, secrets: map[Secret]bool{}}
 	for i, k := range cfg.Auth.Keys {
@@ -107,8 +107,8 @@ func (c keyCheck) checkCertificate(at string, one Certificate, t TLS) {
 	c.checkAccess(at, one.Access(), one.Scope, scopeTenant, scopeOwn)
 }
 
-// pinned are the algorithms that tokens may be signed with. Those with a shared secret (HS256) would
-// let anybody sign with a public key, and "none" with nothing.
+// pinned are the algorithms that tokens may be signed with. With a shared secret (HS256) a public key could
+// be used to sign, and "none" needs no signature.
 var pinned = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 // mostLeeway bounds by how much the clock of an issuer may differ from ours.
@@ -138,7 +138,7 @@ func (c keyCheck) checkIssuer(at string, j JWT) {
 	c.checkAccess(at, j.Access(), j.Scope, scopeOwn, scopeTenant)
 }
 
-// checkAddress wants the name of an issuer and, where it is asked for keys, a URL that nobody on the
+// checkAddress wants the name of an issuer and, where it is asked for keys, a URL that no one on the
 // way can answer for it.
 func (c keyCheck) checkAddress(at, text string, asked bool) {
 	c.checkText(at, text)

@@ -11,7 +11,7 @@ const (
 	CancelledUpstream     = "upstream: The agent's server says that the run was cancelled there."
 )
 
-// SupersededBy is the CancelReason of a run whose place a newer one took by its strategy.
+// SupersededBy returns the CancelReason of a run whose place a newer one took by its strategy.
 func SupersededBy(newer Run) string {
 	return "superseded: Run " + newer.ID + " took its place (multitask_strategy " + string(newer.Multitask) + ")."
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Verb is what an operation does, for those who are to know what was done.
+// Verb is what an operation does, for the audit log.
 type Verb string
 
 // What operations do.
@@ -43,7 +43,7 @@ type Deed struct {
 
 type deedKey struct{}
 
-// WithDeed has d told of what is done under ctx.
+// WithDeed returns a context under which what is done is noted in d.
 func WithDeed(ctx context.Context, d *Deed) context.Context {
 	return context.WithValue(ctx, deedKey{}, d)
 }
@@ -53,7 +53,8 @@ func deedOf(ctx context.Context) *Deed {
 	return d
 }
 
-// NoteObject says what something is done to, where the path of the request does not.
+// NoteObject notes what something is done to, where the path of the request does not say it. It does nothing
+// without a Deed.
 func NoteObject(ctx context.Context, kind, id string) {
 	d := deedOf(ctx)
 	if d == nil || d.Background {
@@ -66,7 +67,7 @@ func NoteObject(ctx context.Context, kind, id string) {
 	}
 }
 
-// NoteVerb says what is done, where the route alone does not.
+// NoteVerb notes what is done, where the route alone does not say it.
 func NoteVerb(ctx context.Context, v Verb) {
 	if d := deedOf(ctx); d != nil && !d.Background {
 		d.mu.Lock()
@@ -75,7 +76,7 @@ func NoteVerb(ctx context.Context, v Verb) {
 	}
 }
 
-// NoteKind says what something is done to, where the route alone does not.
+// NoteKind notes what something is done to, where the route alone does not say it.
 func NoteKind(ctx context.Context, kind string) {
 	if d := deedOf(ctx); d != nil && !d.Background {
 		d.mu.Lock()
@@ -95,14 +96,14 @@ func NoteAlso(ctx context.Context, kind string) (_ context.Context, done func(er
 	return within, func(err error) { d.Also(within, one, kind, err) }
 }
 
-// Kind is what NoteKind said; "" where there was no call.
+// Kind returns what NoteKind noted; "" for nothing.
 func (d *Deed) Kind() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.kind
 }
 
-// Said is what was noted; verb is "" where none was noted.
+// Said returns the verb and the objects that were noted; verb is "" where none was.
 func (d *Deed) Said() (verb Verb, objects []Object) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -76,7 +76,7 @@ type Error struct {
 	Detail  any    // further facts, JSON-encodable; nil for none
 	Err     error  // the cause, for the log only
 	// Wait is how long it is no use to try again, for Limited and Unavailable: 0 is a moment, and
-	// NoWait says that time alone does not help.
+	// NoWait means that time alone does not help.
 	Wait time.Duration
 }
 
@@ -97,12 +97,12 @@ func Errorf(class Class, code, format string, args ...any) *Error {
 	return &Error{Class: class, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalidf is an Error of class Invalid.
+// Invalidf returns an Error of class Invalid.
 func Invalidf(format string, args ...any) *Error {
 	return Errorf(Invalid, CodeInvalid, format, args...)
 }
 
-// InvalidAt is an Error of class Invalid about one field of a request.
+// InvalidAt returns an Error of class Invalid about one field of a request.
 func InvalidAt(where string, format string, args ...any) *Error {
 	e := Invalidf("%s: %s", where, fmt.Sprintf(format, args...))
 	e.Detail = map[string]any{"field": where}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Kind says what an event tells.
+// Kind is what an event tells.
 type Kind string
 
 const (
@@ -14,7 +14,7 @@ const (
 	// KindLinked tells what the agent calls the thread, task or run: Head.Link.
 	KindLinked Kind = "linked"
 	// KindInput merges Data, a delta object, into the state with the bridge's
-	// own reducer. Only before a task/step agent: a thread/run agent merges
+	// own reducer. Only in front of a task/step agent: a thread/run agent merges
 	// its input itself and says so with a state event.
 	KindInput Kind = "input"
 	// KindDelta is a token: Data is [message chunk, metadata].
@@ -140,7 +140,7 @@ type Outcome struct {
 	Interrupts []Interrupt `json:"interrupts,omitempty"` // what the run waits for
 }
 
-// Thread says what the thread's status is after a run that ended so.
+// Thread returns the status of the thread after a run that ended so.
 func (o Outcome) Thread() ThreadStatus {
 	switch {
 	case o.Parked:
@@ -154,7 +154,7 @@ func (o Outcome) Thread() ThreadStatus {
 	}
 }
 
-// NewestAttempt is what a run's log holds since the run was last begun: all of
+// NewestAttempt returns what a run's log holds since the run was last begun: all of
 // it, unless a failed run was tried again.
 func NewestAttempt(logged []Event) []Event {
 	for i := len(logged) - 1; i >= 0; i-- {

@@ -24,7 +24,7 @@ func HopsOf(ctx context.Context) string {
 	return hops
 }
 
-// HopsTo is the header of a call made within ctx: the hops so far, and the caller's
+// HopsTo returns the header of a call made within ctx: the hops so far, and the caller's
 // own.
 func HopsTo(ctx context.Context, own string) string {
 	if hops := HopsOf(ctx); hops != "" {

@@ -12,30 +12,30 @@ import (
 // assistants is the namespace in which LangGraph makes assistant ids.
 var assistants = uuid.MustParse("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
 
-// AssistantID is the UUID of the assistant of a configured agent, the same
+// AssistantID returns the UUID of the assistant of a configured agent, the same
 // that LangGraph derives from a graph's name: uuid5(6ba7b821-9dad-11d1-80b4-00c04fd430c8, name).
 func AssistantID(agent string) string {
 	return uuid.NewSHA1(assistants, []byte(agent)).String()
 }
 
-// StepID is uuid5(taskID, n), n in decimal. A task id that is not a UUID is
+// StepID returns uuid5(taskID, n), n in decimal. A task id that is not a UUID is
 // first made one: uuid5(AssistantID's namespace, id).
 func StepID(taskID string, n int) string { return derive(taskID, strconv.Itoa(n)) }
 
-// MessageID is uuid5(base, name) by the same rule; name is "input", "input/1"
+// MessageID returns uuid5(base, name) by the same rule; name is "input", "input/1"
 // or "answer".
 func MessageID(base, name string) string { return derive(base, name) }
 
-// InterruptID is uuid5(runID, ordinal of the question in its run, decimal), written as
+// InterruptID returns uuid5(runID, ordinal of the question in its run, decimal), written as
 // 32 hexadecimal digits: LangGraph takes the keys of a resume map for ids of questions
 // only in that form (langgraph, is_xxh3_128_hexdigest). Questions of a task/step agent
-// take the step's number as their ordinal. Versions before wrote it as a UUID; see
+// take the step's number as their ordinal. Earlier versions wrote it as a UUID; see
 // AnswerAsAsked.
 func InterruptID(runID string, n int) string {
 	return strings.ReplaceAll(derive(runID, strconv.Itoa(n)), "-", "")
 }
 
-// StateTaskID is the id of the one state task of an opaque agent at a checkpoint.
+// StateTaskID returns the id of the one state task of an opaque agent at a checkpoint.
 func StateTaskID(checkpointID string) string { return derive(checkpointID, "step") }
 
 // NewID returns a fresh UUIDv7: ids of threads, runs, tasks, checkpoints,
@@ -60,7 +60,7 @@ type IDMaker struct {
 	space uuid.UUID
 }
 
-// NewIDMaker takes a UUID, or any text.
+// NewIDMaker returns a maker of ids from a base, which is a UUID or any text.
 func NewIDMaker(base string) IDMaker {
 	m := IDMaker{hash: sha1.New()}
 	if IsUUID(base) {
@@ -71,7 +71,7 @@ func NewIDMaker(base string) IDMaker {
 	return m
 }
 
-// Make is the same id for the same base and name.
+// Make returns the id of a name, the same for the same base and name.
 func (m IDMaker) Make(name string) string {
 	return uuid.NewHash(m.hash, m.space, []byte(name), 5).String()
 }

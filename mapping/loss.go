@@ -32,7 +32,7 @@ type LossRow struct {
 	Reason  string `json:"reason"`
 }
 
-// Losses are the fields, among those sent in a kind of request, that the agent gets only
+// Losses returns the fields, among those sent in a kind of request, that the agent gets only
 // approximately or not at all. Fields that no document names are no losses.
 func Losses(documented []RequestField, request string, sent []string, agent Capabilities) []Loss {
 	var out []Loss
@@ -47,7 +47,7 @@ func Losses(documented []RequestField, request string, sent []string, agent Capa
 	return out
 }
 
-// LossHeader renders losses for X-Apbridge-Lossy: "field;approximated, field;dropped".
+// LossHeader returns losses as the value of X-Apbridge-Lossy: "field;approximated, field;dropped".
 func LossHeader(losses []Loss) string {
 	parts := make([]string, len(losses))
 	for i, l := range losses {

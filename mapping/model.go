@@ -130,7 +130,7 @@ type RunOptions struct {
 	Resumes         *Trace          `json:"resumes,omitempty"` // of the run whose question it answers (Run.Place); nil: that is in no trace
 }
 
-// JSON is the options as encoding/json would write them, but for the large values
+// JSON returns the options as encoding/json would write them, but for the large values
 // that a client may send, which are spliced in as they are.
 func (o RunOptions) JSON() (json.RawMessage, error) {
 	var set []rawjson.Member

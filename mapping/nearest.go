@@ -2,16 +2,16 @@ package mapping
 
 import "strings"
 
-// Nearest is the known name that a word was probably meant to be: the same but for capitals and
-// underscores, or at most two slips away and not more than half of them. "": none is near. It is
-// for advice; Misspelt is for refusals.
+// Nearest returns the known name that a word was probably meant to be: the same but for capitals and
+// underscores, or at most two slips away and not more than half of them. It returns "" where none is near. It
+// is for advice; Misspelt is for refusals.
 func Nearest(word string, known []string) string {
 	return nearest(word, known, func(d int, _, k string) bool { return 2*d <= len(k) })
 }
 
-// Misspelt is the known name that a word can only have been meant to be: a request is refused for
+// Misspelt returns the known name that a word can only have been meant to be: a request is refused for
 // it, so that two words which are alike by chance (eventId, agent_id) must not be taken for one
-// another. It allows one slip, in long names two behind an equal beginning, and a lost "_id".
+// another. It allows one slip, in long names two after an equal beginning, and a lost "_id".
 func Misspelt(word string, known []string) string {
 	return nearest(word, known, func(d int, w, k string) bool {
 		w, short := bare(w), bare(k)

@@ -32,7 +32,7 @@ func (p Principal) MayReach(namespace []string) bool {
 	return p.Namespaces == nil || slices.ContainsFunc(p.Namespaces, func(prefix []string) bool { return HasLabels(namespace, prefix) })
 }
 
-// Below are the prefixes that the principal sees of what is below a prefix: none nested in
+// Below returns the prefixes that the principal sees of what is below a prefix: none nested in
 // another. nil: nothing.
 func (p Principal) Below(prefix []string) [][]string {
 	if p.MayReach(prefix) {

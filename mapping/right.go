@@ -2,8 +2,8 @@ package mapping
 
 import "slices"
 
-// Rights that a principal may be given. None includes another: who runs an agent and reads its
-// threads later needs RightRun and RightRead.
+// Rights that a principal may be given. None includes another: to run an agent and read its threads later
+// takes RightRun and RightRead.
 const (
 	RightRun     = "run"     // to make, resume, answer and cancel runs, tasks and steps
 	RightRead    = "read"    // to read, list, search and follow what is there
@@ -16,14 +16,14 @@ const (
 	RightStore = "store"
 )
 
-// Rights are those that keys, tokens and certificates can be given.
+// Rights returns the rights that keys, tokens and certificates can be given.
 func Rights() []string {
 	return []string{RightRun, RightRead, RightWrite, RightAdmin, RightInspect, RightMetrics}
 }
 
 const codeRight = "no_right"
 
-// Has reports whether the principal has a right. One whose rights are not named has all but
+// Has reports whether the principal has a right. A principal with nil Rights has all but
 // RightMetrics, for which there is MayReadMetrics.
 func (p Principal) Has(right string) bool {
 	if p.Rights == nil {
@@ -42,14 +42,14 @@ func (p Principal) Need(rights ...string) error {
 	return nil
 }
 
-// deeds say what a right is to.
+// deeds are what a right allows, in words.
 var deeds = map[string]string{
 	RightRun: "run agents", RightRead: "read", RightWrite: "change what is stored", RightAdmin: "administer",
 	RightInspect: "inspect the bridge", RightMetrics: "read metrics",
 }
 
-// MayReadMetrics reports whether the principal may read counters, which tell of all
-// tenants and agents: one with that right, and one that nothing confines.
+// MayReadMetrics reports whether the principal may read counters, which are of all tenants and agents: it has
+// that right, or nothing confines it.
 func (p Principal) MayReadMetrics() bool {
 	if p.Rights != nil {
 		return slices.Contains(p.Rights, RightMetrics)
@@ -57,8 +57,9 @@ func (p Principal) MayReadMetrics() bool {
 	return p.Tenant == "" && !p.Limited()
 }
 
-// MayPassThrough reports whether the principal may use the way straight to an agent: one with the right to
-// administer, and one that no tenant and no ownership confines. An agent knows neither, and shows what it did for all.
+// MayPassThrough reports whether the principal may use the way straight to an agent: it has the right to
+// administer, and neither a tenant nor ownership confines it. An agent knows neither, and shows what it did
+// for all.
 func (p Principal) MayPassThrough() bool {
 	if p.Rights != nil {
 		return slices.Contains(p.Rights, RightAdmin)

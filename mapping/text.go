@@ -14,7 +14,7 @@ func IsText(s string) bool {
 	return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s)
 }
 
-// ToText is s with U+FFFD in the place of what is no text, for words that are only read.
+// ToText returns s with U+FFFD in the place of what is no text, for words that are only read.
 func ToText(s string) string {
 	if IsText(s) {
 		return s

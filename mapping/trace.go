@@ -24,7 +24,7 @@ type Trace struct {
 	Baggage string `json:"baggage,omitempty"`
 }
 
-// ID is the id of the trace, for logs; "" for none.
+// ID returns the id of the trace, for logs; "" for none.
 func (t Trace) ID() string {
 	if t.Parent == "" {
 		return ""
@@ -35,7 +35,7 @@ func (t Trace) ID() string {
 // baggageMost is how long a baggage is carried at most, in bytes (W3C Baggage, section 3.3.2).
 const baggageMost = 8192
 
-// WithBaggage is the place with what the headers of that name say. What cannot be read is left out.
+// WithBaggage returns the place with the baggage of these headers. What cannot be read is left out.
 func (t Trace) WithBaggage(headers []string) Trace {
 	all := strings.Join(headers, ",")
 	if len(all) <= baggageMost && strings.IndexFunc(all, unprintable) < 0 {
@@ -44,7 +44,7 @@ func (t Trace) WithBaggage(headers []string) Trace {
 	return t
 }
 
-// Tell has set called with each header that says something.
+// Tell calls set with each header that is not empty.
 func (t Trace) Tell(set func(name, value string)) {
 	for _, h := range [...][2]string{{TraceParentHeader, t.Parent}, {TraceStateHeader, t.State}, {BaggageHeader, t.Baggage}} {
 		if h[1] != "" {
@@ -53,7 +53,7 @@ func (t Trace) Tell(set func(name, value string)) {
 	}
 }
 
-// RunSpan is the id that the span of a run has: it follows from the run's, whichever process makes the
+// RunSpan returns the id that the span of a run has: it follows from the run's, whichever process makes the
 // span. "" for what is no id of a run.
 func RunSpan(run string) string {
 	if !IsUUID(run) {
@@ -62,7 +62,7 @@ func RunSpan(run string) string {
 	return strings.ToLower(run[19:23] + run[24:36])
 }
 
-// Place is where a run itself is in the trace of the request that asked for it; the zero value where that
+// Place returns where a run itself is in the trace of the request that asked for it; the zero value where that
 // is in none.
 func (r *Run) Place() Trace {
 	if r.Options.Trace == nil || r.Options.Trace.Parent == "" {
@@ -74,14 +74,14 @@ func (r *Run) Place() Trace {
 }
 
 // traceParent is version, trace, parent and flags (W3C Trace Context, section 3.2.2). A later version
-// may have more behind them.
+// may have more after them.
 var traceParent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]{1,256})?$`)
 
 // traceStateMost is how long a tracestate may be; the document has 512 carried at least.
 const traceStateMost = 1024
 
 // ReadTrace reads the two headers. What is not as the document has it is left out, a state with a
-// parent that is: nobody could use it.
+// parent that is: it would be of no use.
 func ReadTrace(parent, state string) (t Trace) {
 	if !traceParent.MatchString(parent) || strings.HasPrefix(parent, "ff") || len(parent) > 55 && strings.HasPrefix(parent, "00") ||
 		parent[3:35] == strings.Repeat("0", 32) || parent[36:52] == strings.Repeat("0", 16) {

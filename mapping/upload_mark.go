@@ -6,10 +6,10 @@ package mapping
 // while a step was under way would fall before that step's end.
 type Uploaded int64
 
-// Has reports whether the mark stands at or behind the artifact.
+// Has reports whether the mark stands at or after the artifact.
 func (m Uploaded) Has(a Artifact) bool { return a.ModifiedAt.UnixMicro() <= int64(m) }
 
-// With is the mark behind the uploads of a list as well.
+// With returns the mark moved on to the uploads of a list, too.
 func (m Uploaded) With(list ...Artifact) Uploaded {
 	for _, a := range list {
 		if !a.AgentCreated && !m.Has(a) {
@@ -19,7 +19,7 @@ func (m Uploaded) With(list ...Artifact) Uploaded {
 	return m
 }
 
-// Before is the mark that stands before the artifact at the latest.
+// Before returns the mark, moved back to just before the artifact where it stands later.
 func (m Uploaded) Before(a Artifact) Uploaded {
 	return min(m, Uploaded(a.ModifiedAt.UnixMicro()-1))
 }

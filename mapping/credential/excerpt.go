@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Excerpt is the beginning of a text for a message or a log: at most so many characters on one line, without control
+// Excerpt returns the beginning of a text for a message or a log: at most so many characters on one line, without control
 // characters. Credentials are taken out before it is cut, as none is known by its half.
 func (s Set) Excerpt(text string, most int) string {
 	text = s.line(text)

@@ -30,8 +30,8 @@ const (
 	credentialQuery = credentialName + `|token|secret|key|sig|[\w-]*signature`
 )
 
-// The expressions keep what stands before a value ($1) and behind it ($2). The second reads JSON that is a text within JSON,
-// however deep, the fifth the password of a URL.
+// The expressions keep what stands in front of a value ($1) and after it ($2). The second reads JSON that is
+// a text within JSON, however deep, the fifth the password of a URL.
 var credentials = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)("(?:` + credentialName + `|` + credentialExact + `)"\s*:\s*")(?:[^"\\]|\\.)+`),
 	regexp.MustCompile(`(?i)(\\+"(?:` + credentialName + `|` + credentialExact + `)\\+"\s*:\s*\\+")[^"\\]+`),

@@ -29,7 +29,7 @@ func SetOf(credentials ...string) Set {
 	return slices.Compact(s)
 }
 
-// InHeader are the credentials in a field of a request: its value, what follows the scheme, the password of a Basic one
+// InHeader returns the credentials in a field of a request: its value, what follows the scheme, the password of a Basic one
 // (RFC 7617) and the values of cookies.
 func InHeader(name, value string) []string {
 	list := []string{value}
@@ -50,7 +50,7 @@ func InHeader(name, value string) []string {
 	return list
 }
 
-// InURL is the password of a URL; "" if it has none.
+// InURL returns the password of a URL; "" if it has none.
 func InURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s Set) HideBytes(b []byte) []byte {
 	return b
 }
 
-// WithoutHalf is a text that was cut off somewhere, without the beginning of a credential at its end.
+// WithoutHalf returns a text that was cut off somewhere, without the beginning of a credential at its end.
 func (s Set) WithoutHalf(b []byte) []byte {
 	longest := 0
 	for _, c := range s {

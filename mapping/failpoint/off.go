@@ -5,11 +5,11 @@ package failpoint
 // Enabled reports whether this build has fail points.
 const Enabled = false
 
-// Hit is where a point is reached.
+// Hit does nothing in this build.
 func Hit(Point) {}
 
-// Flushed notes nothing.
+// Flushed does nothing in this build.
 func Flushed(int64) {}
 
-// Caller is never asked for in this build.
+// Caller is never called in this build.
 func Caller(...string) string { return "" }

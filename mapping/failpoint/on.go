@@ -37,7 +37,7 @@ func init() {
 	plan.note = os.Getenv("FAILPOINT_FLUSHED")
 }
 
-// Hit is where a point is reached. It does not return when the process is to die
+// Hit notes that a point is reached. It does not return when the process is to die
 // here, and while it dies no other goroutine gets past a point.
 func Hit(p Point) {
 	plan.Lock()
@@ -55,7 +55,7 @@ func Hit(p Point) {
 	}
 }
 
-// Flushed is called with the size of the log of a SQLite database as it was when a flush
+// Flushed notes the size that the log of a SQLite database had when a flush
 // of it began that is over now. The process does not die meanwhile.
 func Flushed(size int64) {
 	plan.Lock()
@@ -69,8 +69,8 @@ func Flushed(size int64) {
 // closure is what Go appends to the name of a function literal.
 var closure = regexp.MustCompile(`(\.func\d+|\.gowrap\d+|\.\d+|-range\d+)+$`)
 
-// Caller is the function that is being run, as in "runs.CreateRun": the
-// nearest caller that is none of those to be passed by, nor of this package.
+// Caller returns the function that is being run, as in "runs.CreateRun": the
+// nearest caller that is not in pass, nor of this package.
 func Caller(pass ...string) string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

@@ -27,9 +27,8 @@ const (
 	HookAnswered  Point = "hook answered"  // it was answered, and that is not noted yet
 )
 
-// Before is the point of a store operation whose statements were run and that is
-// not committed yet; After the one behind the commit, which was not told yet.
+// Before returns the point of a store operation whose statements were run and not committed yet.
 func Before(operation string) Point { return Point("before commit of " + operation) }
 
-// After: see Before.
+// After returns the point of a store operation that was committed and has not returned yet.
 func After(operation string) Point { return Point("after commit of " + operation) }

@@ -29,7 +29,7 @@ type condition struct {
 	inner     *Filter          // of the object that is there; nil: the member's value is compared
 }
 
-// ParseFilter reads a filter; null and nothing pass everything. One that cannot
+// ParseFilter reads a filter; one of null, or none, passes everything. One that cannot
 // be read, or an unknown operator, is an *Error of class Invalid.
 func ParseFilter(filter json.RawMessage) (Filter, error) {
 	if rawjson.IsNull(filter) {

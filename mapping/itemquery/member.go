@@ -23,7 +23,7 @@ const (
 	memberCut   = 64 // bytes of a name, and of a string
 )
 
-// ItemMembers are the entries of a value, each once and in order: of its own members, those that
+// ItemMembers returns the entries of a value, each once and in order: of its own members, those that
 // are no objects and no lists. A value of too many has one empty entry, which every filter may match.
 func ItemMembers(value json.RawMessage) (entries [][]byte) {
 	if rawjson.Kind(value) != '{' {
@@ -41,7 +41,7 @@ func ItemMembers(value json.RawMessage) (entries [][]byte) {
 	return slices.CompactFunc(entries, slices.Equal)
 }
 
-// Kinds of values, and what is behind all that begin with one.
+// Kinds of values, and what is after all that begin with one.
 const (
 	memberConst  = 'c'
 	memberNumber = 'n'
@@ -78,8 +78,9 @@ func sortable(n float64) uint64 {
 // MemberRange is a stretch of entries, both ends with it.
 type MemberRange struct{ From, To []byte }
 
-// Members are what an index may be asked for: of each list, every value that the filter passes has
-// an entry in one of the ranges, or the empty entry. There is no list for what cannot be asked.
+// Members returns lists of ranges that an index can be asked for. Every value that the filter passes has an
+// entry in one of the ranges of each list, or the empty entry. Conditions that an index cannot answer have no
+// list.
 func (f Filter) Members() (all [][]MemberRange) {
 	for i := range f.wanted {
 		if ranges := f.wanted[i].members(); ranges != nil {

@@ -34,7 +34,8 @@ var (
 	errPathSelected = errors.New("has something else than names parted by dots between its braces")
 )
 
-// ParseItemPath reads a path. The error is for the person who wrote it, and follows its name.
+// ParseItemPath reads a path. The error is for the person who wrote it, and is worded to follow the path's
+// name.
 func ParseItemPath(text string) (p ItemPath, err error) {
 	if len(text) > pathMostSize {
 		return ItemPath{}, errPathLong

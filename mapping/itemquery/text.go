@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// ItemTexts are the texts of an item's value that a text search looks at: of
+// ItemTexts returns the texts of an item's value that a text search looks at: of
 // all strings and numbers in it, or where index is a list of paths (ItemPath), of those
 // below the paths; none where index is false. They are read one by one: a value of many
 // tiny elements takes no more memory than any other.

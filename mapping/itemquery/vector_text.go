@@ -19,7 +19,7 @@ const (
 // takes many times its length.
 const sortedMost = 1 << 20
 
-// VectorTexts are the texts of an item's value that vectors are made of, in order: one for
+// VectorTexts returns the texts of an item's value that vectors are made of, in order: one for
 // each value that the index's paths name (ItemPath), or where the index is absent or null
 // those of fields. A string is its own text, a number or boolean as JSON writes it, a list
 // or object is JSON with sorted keys; null and what is blank is none.
@@ -55,7 +55,7 @@ func vectorText(at json.RawMessage) string {
 	return string(rawjson.Trim(at))
 }
 
-// VectorTextCut is the beginning of a text that a vector is made of, without what is no UTF-8.
+// VectorTextCut returns the beginning of a text that a vector is made of, without what is no UTF-8.
 func VectorTextCut(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), vectorTextMostSize)], "")
 }

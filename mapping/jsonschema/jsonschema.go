@@ -22,10 +22,10 @@ const (
 // place is what the schema is called while it is used; nothing is read from there.
 const place = "apbridge://schema/response"
 
-// Complaint says in words why a value is none that the schema wants; "" where it is one. A
-// schema that cannot be judged by says nothing: one that is no schema, is larger than 256 KiB,
-// or refers to another document, since nothing is loaded for it from files or the network. Nor
-// are numbers judged that have an exponent of more than three digits. The texts have no part of the value but names of its members. Safe for concurrent use.
+// Complaint returns in words why a value does not fit the schema; "" where it does. A schema that cannot be
+// used refuses nothing: one that is no schema, is larger than 256 KiB, or refers to another document, since
+// nothing is loaded for it from files or the network. Nor are numbers judged that have an exponent of more
+// than three digits. The texts have no part of the value but names of its members. Safe for concurrent use.
 func Complaint(schema, value json.RawMessage) string {
 	compiled := compile(schema)
 	v, ok := read(value)

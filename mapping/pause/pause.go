@@ -11,7 +11,8 @@ import (
 // For returns after d, with nil, or as soon as ctx ends, with its cause.
 func For(ctx context.Context, d time.Duration) error { return Until(ctx, d, nil) }
 
-// Until is For that also returns, with nil, when something comes from rung or it is closed. A nil channel never rings.
+// Until is For that also returns, with nil, when something comes from rung, or rung is closed. A nil channel
+// never rings.
 func Until(ctx context.Context, d time.Duration, rung <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

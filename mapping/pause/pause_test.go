@@ -46,7 +46,7 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestForRingsNever: For hears of no bell.
+// TestForRingsNever: no bell ends For.
 func TestForRingsNever(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

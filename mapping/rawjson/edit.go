@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// WithMember is an object with a member set, in the place of one of that name or
-// behind the others; null counts as an empty object. An error says that b is not one
+// WithMember returns an object with a member set, in the place of one of that name or
+// after the others; null counts as an empty object. It fails where b is not one
 // object.
 func WithMember(b json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
 	return WithMembers(b, Member{Name: name, Value: value})
@@ -67,7 +67,7 @@ func (e *memberEdit) apply() (Pieces, error) {
 }
 
 // atMost is how many pieces there are unless the object has several members of one name: two for each
-// member that is set, what stays before, between and behind them with a comma each, and two braces.
+// member that is set, what stays before, between and after them with a comma each, and two braces.
 func (e *memberEdit) atMost() int {
 	n := 2*len(e.set) + 2
 	if e.inner != nil {
@@ -81,7 +81,7 @@ func (e *memberEdit) atMost() int {
 
 // member keeps one of the object's own, or puts the new one in its place.
 func (e *memberEdit) member(b []byte, i int, name Quoted) (int, bool) {
-	start := SkipSpace(b, SkipSpace(b, e.behind)+1) // of the name, behind a brace or comma
+	start := SkipSpace(b, SkipSpace(b, e.behind)+1) // of the name, after a brace or comma
 	end, ok := Scan(b, i)
 	e.behind = end
 	at := slices.IndexFunc(e.set, func(m Member) bool { return name.Is(m.Name) })
@@ -123,7 +123,7 @@ func (e *memberEdit) put(i int) {
 	e.out.Raw(e.set[i].Value)
 }
 
-// named is what stands before the value of a new member.
+// named is what stands in front of the value of a new member.
 func (e *memberEdit) named(m *Member) []byte {
 	name := m.spelled()
 	b := append(make([]byte, 0, len(name)+2), e.separator()...)
@@ -137,7 +137,7 @@ var (
 	comma      = []byte(",")
 )
 
-// separator is what stands before the next member.
+// separator is what stands in front of the next member.
 func (e *memberEdit) separator() []byte {
 	if e.some {
 		return comma
@@ -146,7 +146,7 @@ func (e *memberEdit) separator() []byte {
 	return openBrace
 }
 
-// Without is an object without the members of some names; null counts as an empty one.
+// Without returns an object without the named members; null counts as an empty one.
 // Errors are those of EachMember.
 func Without(b json.RawMessage, names ...string) (json.RawMessage, error) {
 	w := Writer{Bytes: make([]byte, 0, len(b))}
@@ -154,7 +154,7 @@ func Without(b json.RawMessage, names ...string) (json.RawMessage, error) {
 	return w.Close('}').Bytes, err
 }
 
-// Without writes the members of an object but those of some names; null has none. Errors
+// Without writes the members of an object but the named ones; null has none. Errors
 // are those of EachMember.
 func (w *Writer) Without(b json.RawMessage, names ...string) error {
 	if IsNull(b) {
@@ -167,7 +167,7 @@ func (w *Writer) Without(b json.RawMessage, names ...string) error {
 	})
 }
 
-// WithoutNulls is an object without the members that are null: the same text where it has
+// WithoutNulls returns an object without the members that are null: the same text where it has
 // none. null counts as an empty object. Errors are those of EachMember.
 func WithoutNulls(b json.RawMessage) (json.RawMessage, error) {
 	if IsNull(b) {

@@ -25,7 +25,7 @@ const ManyKeys = 16
 // firstSlots is the size of the smallest table.
 const firstSlots = 64
 
-// NewIndex has room for n keys, and grows.
+// NewIndex returns an empty Index with room for n keys, which grows.
 func NewIndex(n int) *Index {
 	size := firstSlots
 	for size < 2*n {
@@ -49,8 +49,8 @@ func (x *Index) find(hash uint32, is func(at int) bool) int {
 	return int(x.slot(hash, is).next) - 1
 }
 
-// Put notes the position of a key, which may have had another one; is as for Find. Nothing
-// says that it had none.
+// Put notes the position of a key, which may have had another one; is as for Find. The function Nothing
+// stands for a key that had none.
 func (x *Index) Put(key []byte, at int, is func(at int) bool) {
 	x.put(uint32(maphash.Bytes(x.seed, key)), at, is)
 }
@@ -71,7 +71,7 @@ func (x *Index) put(hash uint32, at int, is func(at int) bool) {
 	*s = slot{hash, int32(at) + 1}
 }
 
-// Nothing is no key: for one that is known not to be there.
+// Nothing is a function for Find and Put of a key that is known not to be there.
 func Nothing(int) bool { return false }
 
 // slot is the one that holds a key, else the free one for it.

@@ -14,10 +14,10 @@ type Object struct {
 	size  int    // bytes of names, values and colons
 }
 
-// usualMembers is what there is room for in an object whose size nobody has named.
+// usualMembers is the room in an object whose size is not known.
 const usualMembers = 4
 
-// NewObject has room for n members, and grows.
+// NewObject returns an empty Object with room for n members, which grows.
 func NewObject(n int) *Object {
 	o := new(Object)
 	o.grow(n)
@@ -40,7 +40,7 @@ func ParseObject(b json.RawMessage) (Object, error) {
 	return o, err
 }
 
-// RoomFor is how many members to make room for before an object is read: all that a long
+// RoomFor returns how many members to make room for before an object is read: all that a long
 // one has, a few for a short one and for what is none.
 func RoomFor(b json.RawMessage) int {
 	const few = 8
@@ -58,17 +58,17 @@ func (o *Object) put(name Quoted, value json.RawMessage) {
 	o.Put(Member{Name: name.Text(), Quoted: name, Value: value})
 }
 
-// Len is how many members there are.
+// Len returns the number of members.
 func (o *Object) Len() int { return len(o.list) }
 
-// Size is the length of the object's text in bytes.
+// Size returns the length of the object's text in bytes.
 func (o *Object) Size() int { return 2 + o.size + max(0, len(o.list)-1) }
 
-// Members are those of the object, in order. They must not be changed, and are valid until
+// Members returns the members of the object, in order. They must not be changed, and are valid until
 // the object is.
 func (o *Object) Members() []Member { return o.list }
 
-// Find is the position of a member; -1 where there is none.
+// Find returns the position of a member; -1 where there is none.
 func (o *Object) Find(name string) int {
 	if o.index != nil {
 		return o.index.FindText(name, func(at int) bool { return o.list[at].Name == name })
@@ -95,7 +95,7 @@ func (o *Object) find(name Quoted) int {
 	return -1
 }
 
-// Get is the value of a member; nil where there is none.
+// Get returns the value of a member; nil where there is none.
 func (o *Object) Get(name string) json.RawMessage {
 	if i := o.Find(name); i >= 0 {
 		return o.list[i].Value
@@ -161,12 +161,12 @@ func (o *Object) Keep(wanted func(i int) bool) {
 	}
 }
 
-// Clone is a copy that may be changed.
+// Clone returns a copy that may be changed.
 func (o *Object) Clone() *Object {
 	return &Object{list: append(make([]Member, 0, len(o.list)+1), o.list...), size: o.size, index: o.index.clone()}
 }
 
-// JSON is the text of the object.
+// JSON returns the text of the object.
 func (o *Object) JSON() json.RawMessage {
 	w := Writer{Bytes: make([]byte, 0, o.Size())}
 	return w.Object(o.list).Bytes

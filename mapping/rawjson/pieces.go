@@ -48,10 +48,10 @@ func (p *Pieces) Pieces(of Pieces) *Pieces {
 	return p
 }
 
-// Len is the length of the text in bytes.
+// Len returns the length of the text in bytes.
 func (p *Pieces) Len() int64 { return p.size }
 
-// Join is the text in one piece.
+// Join returns the text in one piece.
 func (p *Pieces) Join() json.RawMessage {
 	b := make([]byte, 0, p.size)
 	for i := range p.list {
@@ -64,7 +64,7 @@ func (p *Pieces) Join() json.RawMessage {
 	return b
 }
 
-// Reader reads the text from its beginning. Each reader stands for itself.
+// Reader reads the text from its beginning. Readers are independent of each other.
 func (p *Pieces) Reader() io.Reader { return &pieceReader{rest: p.list} }
 
 // pieceReader reads pieces one after the other.

@@ -33,7 +33,7 @@ type nameCheck struct {
 	found bool
 }
 
-// value returns the index behind the value at i; false: give up.
+// value returns the index after the value at i; false: give up.
 func (c *nameCheck) value(i, depth int) (int, bool) {
 	switch {
 	case i >= len(c.b) || depth > maxDepth:

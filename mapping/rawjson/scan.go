@@ -6,15 +6,15 @@ package rawjson
 // maxDepth bounds recursion; faces refuse much less (limits.depth).
 const maxDepth = 10_000
 
-// Scan returns the index behind the value that starts at i, false where there is none.
+// Scan returns the index after the value that starts at i, false where there is none.
 func Scan(b []byte, i int) (end int, ok bool) { return scanValue(b, i, 1) }
 
-// A MemberFunc is called at the start of a member's value. It returns the index behind
+// A MemberFunc is called at the start of a member's value. It returns the index after
 // the value, and false to give up.
 type MemberFunc func(b []byte, i int, name Quoted) (end int, ok bool)
 
 // ScanObject calls value for each member of the object whose brace is at i, and returns
-// the index behind the closing brace.
+// the index after the closing brace.
 func ScanObject(b []byte, i int, value MemberFunc) (end int, ok bool) {
 	i, done := enter(b, i, '}')
 	for !done {
@@ -33,12 +33,12 @@ func ScanObject(b []byte, i int, value MemberFunc) (end int, ok bool) {
 	return i, true
 }
 
-// An ElementFunc is called at the start of an element. It returns the index behind the
+// An ElementFunc is called at the start of an element. It returns the index after the
 // element, and false to give up.
 type ElementFunc func(b []byte, i int) (end int, ok bool)
 
 // ScanArray calls value for each element of the array whose bracket is at i, and returns
-// the index behind the closing bracket.
+// the index after the closing bracket.
 func ScanArray(b []byte, i int, value ElementFunc) (end int, ok bool) {
 	i, done := enter(b, i, ']')
 	for !done {
@@ -118,7 +118,7 @@ func scanArray(b []byte, i, depth int) (int, bool) {
 	return i, true
 }
 
-// enter goes from an opening bracket to what follows, or behind the closing one: done.
+// enter goes from an opening bracket to what follows, or after the closing one: done.
 func enter(b []byte, i int, closing byte) (at int, done bool) {
 	if i = SkipSpace(b, i+1); i < len(b) && b[i] == closing {
 		return i + 1, true
@@ -126,7 +126,7 @@ func enter(b []byte, i int, closing byte) (at int, done bool) {
 	return i, false
 }
 
-// scanName returns the index behind the name at i, and that of its value.
+// scanName returns the index after the name at i, and that of its value.
 func scanName(b []byte, i int) (behind, value int, ok bool) {
 	if behind, ok = scanString(b, i); !ok {
 		return behind, i, false
@@ -137,7 +137,7 @@ func scanName(b []byte, i int) (behind, value int, ok bool) {
 	return behind, SkipSpace(b, i+1), true
 }
 
-// next goes from behind an element or member to the next one, or behind the closing
+// next goes from after an element or member to the next one, or after the closing
 // bracket: done.
 func next(b []byte, i int, closing byte) (at int, done, ok bool) {
 	if i = SkipSpace(b, i); i >= len(b) {

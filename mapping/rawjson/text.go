@@ -8,18 +8,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Quote is s as a JSON string. Invalid UTF-8 becomes U+FFFD.
+// Quote returns s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func Quote(s string) json.RawMessage {
 	return appendQuote(make([]byte, 0, QuotedSize(s)), s)
 }
 
 // appendQuote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendQuote(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s) // the error only says that something became U+FFFD
+	dst, _ = jsontext.AppendQuote(dst, s) // the error only means that something became U+FFFD
 	return dst
 }
 
-// QuotedSize is about the length of s as a JSON string, so that a long one is not
+// QuotedSize returns approximately the length of s as a JSON string, so that a long one is not
 // copied while it is written.
 func QuotedSize(s string) int {
 	n := len(s) + 2

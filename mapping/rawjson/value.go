@@ -23,7 +23,7 @@ func Trim(b json.RawMessage) json.RawMessage {
 	return b[i:j:j]
 }
 
-// Kind tells by its first byte what a value is: one of { [ " t f n, and '0' for any number,
+// Kind returns what a value is, by its first byte: one of { [ " t f n, and '0' for any number,
 // as jsontext.Kind has it; 0 for none.
 func Kind(b json.RawMessage) byte {
 	i := SkipSpace(b, 0)
@@ -37,13 +37,13 @@ func Kind(b json.RawMessage) byte {
 	}
 }
 
-// IsNull reports whether there is no value: nothing, or null.
+// IsNull reports whether b is empty or null.
 func IsNull(b json.RawMessage) bool {
 	b = Trim(b)
 	return len(b) == 0 || string(b) == "null"
 }
 
-// ScalarText is a string or number as text, "" for anything else.
+// ScalarText returns a string or number as text, "" for anything else.
 func ScalarText(b json.RawMessage) string {
 	if text, ok := Text(b); ok {
 		return text
@@ -54,7 +54,7 @@ func ScalarText(b json.RawMessage) string {
 	return ""
 }
 
-// OrEmpty is an object, which is empty where nothing or null was said.
+// OrEmpty returns b, or an empty object in place of nothing or null.
 func OrEmpty(b json.RawMessage) json.RawMessage {
 	if len(b) == 0 || string(b) == "null" {
 		return json.RawMessage(`{}`)
@@ -92,7 +92,7 @@ func TextOf(b json.RawMessage) string {
 	return Unquote(b)
 }
 
-// CompactText is the text of a value that is JSON, without white space between its
+// CompactText returns the text of a value that is JSON, without white space between its
 // tokens. Numbers and strings stay as written.
 func CompactText(b json.RawMessage) string {
 	var out strings.Builder

@@ -109,18 +109,18 @@ func CountMembers(b json.RawMessage) (n int) {
 	return n
 }
 
-// Get is the value of a member of an object, null included; nil where there is none, and
+// Get returns the value of a member of an object, null included; nil where there is none, and
 // of what is no object.
 func Get(b json.RawMessage, name string) json.RawMessage {
 	value, _ := find(b, name)
 	return value
 }
 
-// GetText is the text of a member of an object; "" where there is none, or it is no string.
+// GetText returns the text of a member of an object; "" where there is none, or it is no string.
 func GetText(b json.RawMessage, name string) string { return TextOf(Get(b, name)) }
 
-// Lookup is the value of a member of an object; nil where there is none or it is null, and
-// where b is null. An error says that b is something else.
+// Lookup returns the value of a member of an object; nil where there is none or it is null, and
+// where b is null. It fails where b is something else.
 func Lookup(b json.RawMessage, name string) (json.RawMessage, error) {
 	if IsNull(b) {
 		return nil, nil

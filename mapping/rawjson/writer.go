@@ -19,7 +19,7 @@ type Writer struct {
 	Err      error // the first of Encode
 }
 
-// Separate puts a comma where one belongs: not at the beginning, and not behind an opening
+// Separate puts a comma where one belongs: not at the beginning, and not after an opening
 // bracket, a colon or a comma. The other methods do it by themselves.
 func (w *Writer) Separate() {
 	if n := len(w.Bytes); n > 0 {
@@ -135,7 +135,7 @@ func (w *Writer) Encode(v any) *Writer {
 	return w.Raw(b, "null")
 }
 
-// Encode is v as encoding/json writes it, without escapes for HTML.
+// Encode returns the JSON of v as encoding/json writes it, without escapes for HTML.
 func Encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -181,13 +181,13 @@ func (w *Writer) Member(m *Member) *Writer {
 	return w.Raw(m.Value, "null")
 }
 
-// Array is an array of values.
+// Array returns an array of values.
 func Array(list ...json.RawMessage) json.RawMessage {
 	w := Writer{Bytes: make([]byte, 0, ArraySize(list))}
 	return w.Array(list).Bytes
 }
 
-// ArraySize is at least the length of an array of values.
+// ArraySize returns a length that an array of the values does not exceed.
 func ArraySize(list []json.RawMessage) int {
 	n := 2
 	for _, e := range list {

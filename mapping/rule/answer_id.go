@@ -46,13 +46,13 @@ func inOrder(named, open []mapping.Interrupt) error {
 	return invalidAnswer(open, "The agent gives its questions no ids of its own, so that they are answered one at a time, in the order that they were asked. Answer %s first.", open[first].ID)
 }
 
-// WhichQuestion refuses an answer that names none of several open questions.
+// WhichQuestion returns the refusal of an answer that names none of several open questions.
 func WhichQuestion(open []mapping.Interrupt) *mapping.Error {
 	return invalidAnswer(open, "%d questions are open: %s. Say which is answered: {id: value}.", len(open), listed(open))
 }
 
 // OtherAskers refuses an answer that names questions of another run than the one that it
-// goes to. open are all that are.
+// goes to. open are all open questions.
 func OtherAskers(others, open []mapping.Interrupt) *mapping.Error {
 	return invalidAnswer(open, "%s was asked by another run or another agent. Answer the questions of each run by themselves, and name its agent. Open: %s.",
 		listed(others), listed(open))
@@ -77,7 +77,7 @@ func UnansweredByParent(threadID string, open []mapping.Interrupt) *mapping.Erro
 		threadID, listed(open))
 }
 
-// Named are the open questions that an answer names by their ids.
+// Named returns the open questions that an answer names by their ids.
 func Named(resume json.RawMessage, open []mapping.Interrupt) (named []mapping.Interrupt) {
 	list, err := rawjson.Members(resume)
 	if err != nil {
@@ -101,7 +101,7 @@ func AnswersNothing(resume json.RawMessage) bool {
 	return err == nil && !slices.ContainsFunc(list, func(m rawjson.Member) bool { return !rawjson.IsNull(m.Value) })
 }
 
-// AnswerAsAsked is an answer that names open questions by their ids as they were asked
+// AnswerAsAsked returns an answer that names open questions by their ids as they were asked
 // with: an id of 32 hexadecimal digits may also be named as a UUID, and the other way
 // round.
 func AnswerAsAsked(resume json.RawMessage, open []mapping.Interrupt) json.RawMessage {

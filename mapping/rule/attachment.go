@@ -41,7 +41,7 @@ const (
 	asPercent          // a data URL without base64 (RFC 2397)
 )
 
-// Attachments are the files in a message's content, in their order.
+// Attachments returns the files in a message's content, in their order.
 func Attachments(message json.RawMessage) (list []Attachment) {
 	eachPart(message, func(p part) {
 		if f, ok := p.file(); ok {
@@ -62,7 +62,7 @@ func Attachments(message json.RawMessage) (list []Attachment) {
 func (a Attachment) Held() bool { return a.Link == "" }
 
 // Open reads the bytes of a held attachment. They are decoded as they are read, out of the
-// message itself. An error says what they are not.
+// message itself. Reading fails where the data is not what the message says it is.
 func (a Attachment) Open() io.Reader {
 	text := rawjson.Quoted(rawjson.Trim(a.written)).Bytes()
 	text = text[min(a.skip, len(text)):]
@@ -109,8 +109,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// Words are what the input's last human message says: its text, or, without a word, the files in
-// it by their names. "": it says nothing.
+// Words returns the words of the input's last human message: its text, or, without a word, the files in
+// it by their names. "" where it says nothing.
 func (in *Input) Words() string {
 	if strings.TrimSpace(in.Text) != "" {
 		return in.Text
@@ -222,8 +222,8 @@ func (in *Input) Unsaid() (names, metadata bool) {
 	return names, metadata
 }
 
-// Say is what a message's content says, with the files in it named behind the text. name
-// tells where the agent has a held file; "": it was not given it.
+// Say returns the text of a message's content, followed by the names of the files in it. name
+// returns the agent's name of a held file, "" where the agent was not given it.
 func Say(message json.RawMessage, name func(Attachment) string) string {
 	return sayAs(MessageText(message), message, name)
 }
@@ -258,7 +258,7 @@ func attachedLine(at, name string) string {
 	return "[Attached file: " + at + "]"
 }
 
-// WithContent is the message with a text for its content.
+// WithContent returns the message with a text for its content.
 func WithContent(message json.RawMessage, text string) json.RawMessage {
 	said, err := rawjson.WithMember(message, "content", rawjson.Quote(text))
 	if err != nil {
@@ -267,7 +267,7 @@ func WithContent(message json.RawMessage, text string) json.RawMessage {
 	return said
 }
 
-// HeldSums are the SHA-256 sums, in hexadecimal digits, of the files that messages hold.
+// HeldSums returns the SHA-256 sums, in hexadecimal digits, of the files that messages hold.
 func HeldSums(messages []json.RawMessage) map[string]bool {
 	sums := map[string]bool{}
 	for _, m := range messages {

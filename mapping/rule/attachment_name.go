@@ -52,7 +52,7 @@ func extensionOf(mediaType string) string {
 	return ".bin"
 }
 
-// Numbered is the name of the nth of several files that are called the same: "a.png",
+// Numbered returns the name of the nth of several files that are called the same: "a.png",
 // "a-2.png", "a-3.png".
 func (a Attachment) Numbered(n int) string {
 	if n < 2 {

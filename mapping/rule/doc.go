@@ -38,7 +38,7 @@
 //
 // An input of messages is told to a task/step agent as one conversation. The state, with the input
 // merged into it by id, is parted into the request (the input's last human message) and all others,
-// which are the transcript (PartConversation). Commands stand in it as [Called …] behind what the
+// which are the transcript (PartConversation). Commands stand in it as [Called …] after what the
 // agent said, and their results as lines of Tool. Files in messages become artifacts with the
 // input's event; the engine finds them again by name and bytes.
 //
@@ -62,8 +62,8 @@
 //
 // Questions of a graph pass as they are. Answers to them are checked for their ids and against
 // response_schema: LangGraph's servers drop an unknown id without a word, and the graph fails on a
-// wrong value. command.goto: "__end__" is the one goto before a task/step agent: it drops the
+// wrong value. command.goto: "__end__" is the one goto in front of a task/step agent: it drops the
 // question in a run without a step, and input beside it is refused. A run without any input goes on
-// behind a stop that its client asked for itself (interrupt_before), as in LangGraph. Any other
+// after a stop that its client asked for itself (interrupt_before), as in LangGraph. Any other
 // goto is the graph's business; LangGraph in JavaScript takes __end__ at a question and asks again.
 package rule

@@ -12,8 +12,8 @@ import (
 // the message that says so, and of a v1 step's additional_output.
 const keyFault = "error"
 
-// FaultUpdate is the message by which the state of a task/step agent's thread says that a run
-// failed: pages that show nothing but messages would show nothing else. It is no step, and is
+// FaultUpdate returns the update with the message that a run failed, for the state of a task/step agent's
+// thread: pages that show nothing but messages would show nothing else. It is no step, and is
 // written with the end of the run. The agent is not told it later on, see SaysFault.
 func FaultUpdate(runID string, fault mapping.Fault) mapping.Event {
 	w := new(rawjson.Writer).Open('{').Key(keyFault).Open('{')
@@ -39,7 +39,7 @@ func SaysFault(message json.RawMessage) bool {
 	return run != "" && state.IDOfMessage(message) == faultID(run)
 }
 
-// FaultOf is why a run failed, of a FaultUpdate; "" of any other event.
+// FaultOf returns why a run failed, from a FaultUpdate; "" for any other event.
 func FaultOf(ev *mapping.Event) string {
 	if !isEndUpdate(ev) {
 		return ""

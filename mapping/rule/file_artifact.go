@@ -38,7 +38,7 @@ const (
 // fileTime is how times are written in a file object: UTC, in milliseconds.
 const fileTime = "2006-01-02T15:04:05.000Z"
 
-// EncodeFile is the value of values.files["/"+path]: by style object
+// EncodeFile returns the value of values.files["/"+path]: by style object
 // {content, encoding: utf-8|base64, mimeType, created_at, modified_at}, by
 // style string the text alone. Content that is no text is an object in either
 // style.
@@ -59,7 +59,7 @@ func EncodeFile(a mapping.Artifact, content []byte, style FileStyle) json.RawMes
 	return w.Close('}').Bytes
 }
 
-// EncodeReference is the value for a file whose bytes stay out of the state and are
+// EncodeReference returns the value for a file whose bytes stay out of the state and are
 // found at url, "" for nowhere: {artifact_id, url, size, mimeType, created_at, modified_at}.
 func EncodeReference(a mapping.Artifact, url string) json.RawMessage {
 	var w rawjson.Writer
@@ -75,7 +75,7 @@ func EncodeReference(a mapping.Artifact, url string) json.RawMessage {
 // octets is what clients call a file whose type they do not know.
 const octets = "application/octet-stream"
 
-// writeFileFacts calls text a text even where nobody knew its type: agents that
+// writeFileFacts calls text a text even where its type was not known: agents that
 // go by it would not show its content to their model.
 func writeFileFacts(w *rawjson.Writer, a mapping.Artifact, text bool) {
 	switch {
@@ -116,7 +116,7 @@ func DecodeFiles(files json.RawMessage) (list []File, bad []string) {
 	return list, bad
 }
 
-// FilesAt is the file that a state has under a canonical path, as DecodeFiles reads it: one
+// FilesAt returns the file that a state has under a canonical path, as DecodeFiles reads it: one
 // entry or none.
 func FilesAt(f *state.Fold, path string) []File {
 	files := filesOf(f)
@@ -129,7 +129,7 @@ func FilesAt(f *state.Fold, path string) []File {
 	return nil
 }
 
-// ChangedFiles are the files that are new or different in after, and as
+// ChangedFiles returns the files that are new or different in after, and as
 // Deleted those that it does not have any more. Either fold may be nil. Entries
 // that cannot be read are named in bad, as by DecodeFiles.
 func ChangedFiles(before, after *state.Fold) (list []File, bad []string) {

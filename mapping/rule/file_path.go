@@ -44,7 +44,7 @@ func CleanPath(p string) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// badPart says what is wrong with one part of a path.
+// badPart returns what is wrong with one part of a path.
 func badPart(part string) string {
 	// Windows drops dots and spaces at the end of a name: it would be another file's.
 	bare := strings.TrimRight(part, ". ")
@@ -69,7 +69,7 @@ func isDrive(part string) bool {
 }
 
 // isDevice reports whether Windows would open a device under this name, whatever
-// stands behind the first dot or colon.
+// stands after the first dot or colon.
 func isDevice(part string) bool {
 	if i := strings.IndexAny(part, ".:"); i >= 0 {
 		part = part[:i]
@@ -92,7 +92,7 @@ func badPath(p, why string) *mapping.Error {
 	return e
 }
 
-// ArtifactPath is the canonical path of an artifact with a file_name and
+// ArtifactPath returns the canonical path of an artifact with a file_name and
 // relative_path: relative_path itself when its last part is file_name, else
 // folder and name. The v1 document leaves open which of the two relative_path
 // is, and agents do both; a trailing "/" makes it a folder, "" and "." are the

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// StateTasks are the state tasks at a checkpoint, as LangGraph's thread state has them: [] where
+// StateTasks returns the state tasks at a checkpoint, as LangGraph's thread state has them: [] where
 // nothing comes next, one for each state task of a graph that asks, else the one task of an
 // opaque agent's one node, with the fault that ended its run and the questions it asks. fault
 // and open may be nil.
@@ -69,7 +69,7 @@ func IsEnd(to json.RawMessage) bool {
 	return node == "__end__"
 }
 
-// InterruptList is open questions as clients see them: [{id, value, …}, …], [] for
+// InterruptList returns open questions as clients see them: [{id, value, …}, …], [] for
 // none. It is also the value of "__interrupt__".
 func InterruptList(open []mapping.Interrupt) json.RawMessage {
 	var w rawjson.Writer

@@ -108,8 +108,8 @@ func parseMessageObject(b json.RawMessage, at place) (message, error) {
 }
 
 // checkRole refuses, in a request, a role that is a misspelt one of LangGraph's
-// (langchain_core/messages/utils.py, _create_message_from_message_type): the message would be
-// taken for nobody's. Others may be an agent's own. A removal must name what it takes away.
+// (langchain_core/messages/utils.py, _create_message_from_message_type): the message would be taken for
+// one without a speaker. Others may be an agent's own. A removal must name what it takes away.
 func checkRole(m message, at place) error {
 	if m.kind == typeRemove && m.id == "" {
 		return mapping.InvalidAt(at.String(), "a removal needs the id of the message that it takes away")
@@ -229,7 +229,7 @@ func (m message) json() json.RawMessage {
 	return w.Bytes
 }
 
-// normalSize is about what the normal form adds to a message.
+// normalSize is roughly what the normal form adds to a message.
 const normalSize = 160
 
 func (m message) writeTo(w *rawjson.Writer) {
@@ -287,7 +287,7 @@ func (m message) standard(key string) bool {
 	}
 }
 
-// NormalValues is a state update or PATCH of values with its messages in the
+// NormalValues returns a state update or PATCH of values with its messages in the
 // form a state holds them: type, content and id, whatever spelling was sent.
 // Ids are given as ParseInput gives them. The error is an *Error of class
 // Invalid.
@@ -316,7 +316,7 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 	return rawjson.WithMember(values, state.KeyMessages, messages)
 }
 
-// AgentProtocolMessages are messages as WriteAgentProtocolMessage writes them, without
+// AgentProtocolMessages returns messages as WriteAgentProtocolMessage writes them, without
 // what is no message.
 func AgentProtocolMessages(messages []json.RawMessage) []json.RawMessage {
 	out := make([]json.RawMessage, 0, len(messages))
@@ -352,7 +352,7 @@ func WriteAgentProtocolMessage(w *rawjson.Writer, b json.RawMessage) {
 	w.Close('}')
 }
 
-// MessageText is the text of a message's content: a string as it is, content
+// MessageText returns the text of a message's content: a string as it is, content
 // parts joined, "" for none.
 func MessageText(message json.RawMessage) string {
 	return contentText(rawjson.Get(message, "content"))

@@ -83,7 +83,7 @@ type deltaWriter struct {
 	list []json.RawMessage
 }
 
-// newDelta has room for messages of so many bytes.
+// newDelta returns a writer with room for messages of so many bytes.
 func newDelta(size int) deltaWriter {
 	const frame = `{"messages":[]}`
 	d := deltaWriter{w: rawjson.Writer{Bytes: make([]byte, 0, size+len(frame))}}

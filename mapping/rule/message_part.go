@@ -143,7 +143,7 @@ func isDataURL(quoted json.RawMessage) bool {
 	return len(quoted) > len(dataScheme) && strings.EqualFold(string(quoted[1:1+len(dataScheme)]), dataScheme)
 }
 
-// holding is the attachment with the bytes written so; source says whether they are text.
+// holding is the attachment with the bytes written so; source is "text" where they are text.
 func (a Attachment) holding(written json.RawMessage, source string) Attachment {
 	a.written = written
 	if source == "text" {

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// ArtifactID is the id of the artifact under a canonical path of a thread:
+// ArtifactID returns the id of the artifact under a canonical path of a thread:
 // writing a path again keeps its id.
 func ArtifactID(threadID, path string) string { return mapping.MessageID(threadID, "artifact:"+path) }
 
@@ -43,7 +43,7 @@ func NodeDeltas(node string, data json.RawMessage) []NodeDelta {
 	return list
 }
 
-// FilesOfDelta is the files object of an update's data: those of all its
+// FilesOfDelta returns the files object of an update's data: those of all its
 // nodes, the later one's where two wrote the same. nil when there are none.
 func FilesOfDelta(data json.RawMessage, node string) json.RawMessage {
 	if !bytes.Contains(data, []byte(state.KeyFiles)) && !bytes.Contains(data, []byte(`\u`)) { // the name may be escaped

@@ -85,7 +85,7 @@ func (q request) decisions() (list []string) {
 	return list
 }
 
-// requestIn reads back what stepQuestion wrote. Versions before wrote a list of one
+// requestIn reads back what stepQuestion wrote. Earlier versions wrote a list of one
 // HumanInterrupt, which a database may still hold.
 func requestIn(value json.RawMessage) (q request, ok bool) {
 	cards := humanInterrupts(value)
@@ -132,7 +132,7 @@ func rawObject(key string, val json.RawMessage) json.RawMessage {
 	return w.Open('{').Key(key).Raw(val, "null").Close('}').Bytes
 }
 
-// QuestionText is the text of a question to a person: a string as it is, a
+// QuestionText returns the text of a question to a person: a string as it is, a
 // HumanInterrupt's question or description, an object's question, message,
 // text, prompt or description, else compact JSON. Several questions in one
 // payload are parted by a blank line.

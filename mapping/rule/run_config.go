@@ -8,19 +8,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// MergeConfig is base, the config of an assistant, with what a request for a run
-// says over it: member by member, those of configurable one by one; null says
-// nothing. Either may be nil or null; the result is nil when both are.
+// MergeConfig returns base, the config of an assistant, with that of a request for a run laid over it: member
+// by member, those of configurable one by one; null says nothing. Either may be nil or null; the result is
+// nil when both are.
 func MergeConfig(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "configurable")
 }
 
-// MergeContext is the same for context, which has no parts of its own.
+// MergeContext does the same for context, which has no parts of its own.
 func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "")
 }
 
-// MergeMetadata is base with the top-level members of patch set in it: how
+// MergeMetadata returns base with the top-level members of patch set in it: how
 // metadata of threads, assistants and requests come together. Either may be
 // nil or null; the result is an object, never nil. A patch that is no object
 // is an *Error of class Invalid.
@@ -32,17 +32,17 @@ func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
 	return merged, nil
 }
 
-// MadeFor is the metadata of what is made for an agent: clients search threads and runs by it.
+// MadeFor returns the metadata of what is made for an agent: clients search threads and runs by it.
 func MadeFor(agent, assistantID string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("graph_id").Text(agent).Key("assistant_id").Text(assistantID).Close('}').Bytes
 }
 
-// MadeForAssistant is the part of it that names the assistant.
+// MadeForAssistant returns the part of that metadata which names the assistant.
 func MadeForAssistant(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("assistant_id").Text(id).Close('}').Bytes
 }
 
-// StepLimit is how many steps a config allows a run (recursion_limit); 0 where it does not say.
+// StepLimit returns how many steps a config allows a run (recursion_limit); 0 where it does not say.
 func StepLimit(config json.RawMessage) int {
 	var limit int
 	if json.Unmarshal(rawjson.Get(config, "recursion_limit"), &limit) != nil {

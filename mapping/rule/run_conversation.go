@@ -11,7 +11,7 @@ import (
 
 // PartConversation parts the messages of a state into which the input was merged by id:
 // into the request, which is the last human message of the input (nil where it has none),
-// and all others that an opaque agent is told. What the input has behind the request is
+// and all others that an opaque agent is told. What the input has after the request is
 // told with those before it.
 func (in *Input) PartConversation(merged []json.RawMessage) (earlier []json.RawMessage, request json.RawMessage) {
 	id := state.IDOfMessage(in.request())
@@ -28,7 +28,7 @@ func (in *Input) PartConversation(merged []json.RawMessage) (earlier []json.RawM
 	return Conversational(earlier), merged[at]
 }
 
-// New are the input's messages that a state does not have.
+// New returns the input's messages that a state does not have.
 func (in *Input) New(before *state.Fold) []json.RawMessage {
 	has := before.HasMessage()
 	if has == nil {
@@ -57,7 +57,7 @@ func (in *Input) request() json.RawMessage {
 // by themselves, so that no tool call stays without an answer (ensure-tool-responses.ts).
 const placeholder = "do-not-render-"
 
-// Conversational are the messages without those that are no words of anyone: placeholders, removals of other
+// Conversational returns the messages without those that have no speaker: placeholders, removals of other
 // messages, and what tells people that a run failed.
 func Conversational(messages []json.RawMessage) []json.RawMessage {
 	if !slices.ContainsFunc(messages, isUnsaid) {
@@ -74,7 +74,7 @@ func isPlaceholder(message json.RawMessage) bool {
 	return messageKind(message) == typeTool && strings.HasPrefix(state.IDOfMessage(message), placeholder)
 }
 
-// BesideAnswer are those of the messages beside an answer that are told with it: all but results of
+// BesideAnswer returns those of the messages beside an answer that are told with it: all but results of
 // the call that is open. That is the question, which the answer answers; pages mark it as cancelled
 // for themselves when a person types instead (assistant-ui).
 func BesideAnswer(messages []json.RawMessage, open string) []json.RawMessage {
@@ -107,8 +107,8 @@ func messageLine(message json.RawMessage, text string) string {
 	}
 }
 
-// WithCalls is what a message says whose content says text: the tool calls of an ai message stand
-// behind it, a line each.
+// WithCalls returns the words of a message with the text as its content: the tool calls of an ai message
+// stand after it, a line each.
 func WithCalls(message json.RawMessage, text string) string {
 	if messageKind(message) != typeAI {
 		return text
@@ -116,7 +116,7 @@ func WithCalls(message json.RawMessage, text string) string {
 	return withLines(text, toolCalls(message)...)
 }
 
-// withLines is a text with lines behind it.
+// withLines is a text with lines after it.
 func withLines(text string, lines ...string) string {
 	if text != "" {
 		lines = slices.Insert(lines, 0, text)

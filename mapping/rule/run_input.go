@@ -67,7 +67,7 @@ func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
 	return TextInput(text, idBase), nil
 }
 
-// TextInput is the Input of a plain text: one human message. An empty text is
+// TextInput returns the Input of a plain text: one human message. An empty text is
 // an Input with nothing to say.
 func TextInput(text, idBase string) Input {
 	if text == "" {
@@ -202,7 +202,7 @@ func (in *Input) takeRest(p inputParts, said string) {
 	}
 }
 
-// withMessages is an input object with all messages in normal form behind its
+// withMessages is an input object with all messages in normal form after its
 // other members.
 func withMessages(object json.RawMessage, messages []json.RawMessage) json.RawMessage {
 	w := rawjson.Writer{Bytes: make([]byte, 0, len(object)+rawjson.ArraySize(messages)+16)}
@@ -220,7 +220,7 @@ func inputText(input json.RawMessage) (string, error) {
 	return rawjson.CompactText(input), nil
 }
 
-// Delta is the input as an update of the state of an opaque agent:
+// Delta returns the input as an update of the state of an opaque agent:
 // {messages, files}; never nil.
 func (in *Input) Delta() json.RawMessage {
 	if in.delta != nil && len(in.Files) == 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Transcript says how much of the conversation a task/step agent is told.
+// Transcript is how much of the conversation a task/step agent is told.
 type Transcript string
 
 const (
@@ -16,7 +16,7 @@ const (
 	TranscriptNone Transcript = "none"
 )
 
-// Of are those of the earlier messages that the agent is told.
+// Of returns the earlier messages that the agent is told.
 func (m Transcript) Of(earlier []json.RawMessage) []json.RawMessage {
 	switch m {
 	case TranscriptNone:
@@ -27,7 +27,7 @@ func (m Transcript) Of(earlier []json.RawMessage) []json.RawMessage {
 	return earlier
 }
 
-// Newest are the last messages that fit into a budget in bytes (0: PromptBudget); dropped
+// Newest returns the last messages that fit into a budget in bytes (0: PromptBudget); dropped
 // reports whether others were left out.
 func Newest(messages []json.RawMessage, budget int) (kept []json.RawMessage, dropped bool) {
 	if budget <= 0 {
@@ -62,7 +62,7 @@ type Telling struct {
 
 // Prompt writes the input of a new task: the first turn verbatim, later ones
 // exactly "Conversation so far:\n\nUser: …\nAssistant: …\n\nCurrent request:\n…",
-// with the notes before the conversation. In the budget (0: PromptBudget) the current text
+// with the notes in front of the conversation. In the budget (0: PromptBudget) the current text
 // comes first, which is kept whole, then the conversation's last message, which the current
 // text may answer, then the notes, the first ones first, then earlier messages, the newest first.
 func (t Telling) Prompt(budget int) (text string, cut Cut) {
@@ -87,7 +87,7 @@ func (t Telling) Prompt(budget int) (text string, cut Cut) {
 	return writePrompt(lines, t.Current, notes, size), cut
 }
 
-// Cut says what did not fit into a prompt's budget.
+// Cut reports what did not fit into a prompt's budget.
 type Cut struct{ Messages, Notes bool }
 
 func linesSize(lines []string) (size int) {

@@ -11,7 +11,7 @@ import (
 // kwargs; that of a task's run has the task's additional_input besides. Only the rules of this file read or write them:
 // the machine carries the object as it is.
 
-// RequestOf is the kept request of a run that is given nothing but an input; nil: not even that.
+// RequestOf returns the kept request of a run that is given nothing but an input, which may be nil.
 func RequestOf(input json.RawMessage) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	if input != nil {
@@ -20,13 +20,13 @@ func RequestOf(input json.RawMessage) json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// RequestOfAnswer is that of a run that is given the answer to a question.
+// RequestOfAnswer returns the kept request of a run that is given the answer to a question.
 func RequestOfAnswer(said json.RawMessage) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("command").Open('{').Key("resume").Raw(said, "null").Close('}').Close('}').Bytes
 }
 
-// RequestAgain is a kept request with another input, for a new run: without what only the first one had, such as its ids.
-// config and context are those of it.
+// RequestAgain returns a kept request with another input, for a new run: without what only the first one had, such as its ids.
+// config and context are those of the request.
 func RequestAgain(kept, input json.RawMessage) (request, config, context json.RawMessage) {
 	request, _ = rawjson.Without(kept, "input", "messages", "command", "checkpoint", "checkpoint_id", "config")
 	config = rawjson.Get(kept, "config")
@@ -44,7 +44,8 @@ func RequestAgain(kept, input json.RawMessage) (request, config, context json.Ra
 	return request, config, rawjson.Get(kept, "context")
 }
 
-// RequestOfTask is that of the run that begins a task. What the run is given stands in its options.
+// RequestOfTask returns the kept request of the run that begins a task. What the run is given stands in its
+// options.
 func RequestOfTask(t *mapping.Task, extra TaskExtra) json.RawMessage {
 	out := new(rawjson.Pieces).Literal(`{"additional_input":`).Raw(rawjson.OrEmpty(t.AdditionalInput))
 	if len(extra.Config) > 0 {
@@ -59,7 +60,8 @@ func RequestOfTask(t *mapping.Task, extra TaskExtra) json.RawMessage {
 	return out.Literal("}").Join()
 }
 
-// RequestOfStep is that of a run which a later step of a task makes; nil for a step that says nothing besides.
+// RequestOfStep returns the kept request of a run which a later step of a task makes; nil for a step that
+// says nothing besides.
 func RequestOfStep(additional json.RawMessage) json.RawMessage {
 	if additional == nil {
 		return nil
@@ -67,8 +69,8 @@ func RequestOfStep(additional json.RawMessage) json.RawMessage {
 	return new(rawjson.Pieces).Literal(`{"additional_input":`).Raw(additional).Literal("}").Join()
 }
 
-// WithRun is a request with the ids of its run in config.configurable, where graphs look for them. One that is no object,
-// or whose config or configurable is none, is an *Error of class Invalid.
+// WithRun returns the request with the ids of its run in config.configurable, where graphs look for them. One
+// that is no object, or whose config or configurable is none, is an *Error of class Invalid.
 func WithRun(request json.RawMessage, r *mapping.Run) (json.RawMessage, error) {
 	config, err := rawjson.Lookup(request, "config")
 	if err != nil {
@@ -94,7 +96,7 @@ func WithRun(request json.RawMessage, r *mapping.Run) (json.RawMessage, error) {
 	return all.Join(), err
 }
 
-// GivenInput are the input of a kept request and its messages; nil for what it has not.
+// GivenInput returns the input of a kept request and its messages; nil for what it has not.
 func GivenInput(request json.RawMessage) (input, messages json.RawMessage, err error) {
 	if input, err = rawjson.Lookup(request, "input"); err != nil {
 		return nil, nil, err
@@ -103,7 +105,7 @@ func GivenInput(request json.RawMessage) (input, messages json.RawMessage, err e
 	return input, messages, err
 }
 
-// GivenConfigurable is what a kept request says of its user and the like: config.configurable, and what only its context
+// GivenConfigurable returns what a kept request says of its user and the like: config.configurable, and what only its context
 // has, which LangGraph's clients send in the place of that.
 func GivenConfigurable(request json.RawMessage) json.RawMessage {
 	configurable := rawjson.Get(rawjson.Get(request, "config"), "configurable")
@@ -116,7 +118,7 @@ func GivenConfigurable(request json.RawMessage) json.RawMessage {
 // agentMember is the member of metadata that names an agent.
 const agentMember = "graph_id"
 
-// AgentNamed is the agent that the metadata of a thread names, which is how LangGraph's SDKs say whose it is; "" for none.
+// AgentNamed returns the agent that the metadata of a thread names, which is how LangGraph's SDKs say whose it is; "" for none.
 func AgentNamed(metadata json.RawMessage) string {
 	name, _ := rawjson.Text(rawjson.Get(metadata, agentMember)) // the metadata is the client's: it may be anything there
 	return name
@@ -129,7 +131,8 @@ type TaskExtra struct {
 	Strategy               json.RawMessage // see TaskStrategy
 }
 
-// ReadTaskExtra finds it. An additional_input that is no object has nothing.
+// ReadTaskExtra reads what an additional_input says in these terms. An additional_input that is no object has
+// nothing.
 func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
 	_ = rawjson.EachMember(additional, func(name rawjson.Quoted, value json.RawMessage) {
 		switch name.Text() {

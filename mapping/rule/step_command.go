@@ -85,7 +85,7 @@ func withoutProposal(text, name string) string {
 	return text
 }
 
-// commandResult is what became of the command before, as additional_output.last_action tells.
+// commandResult is what became of the previous command, by additional_output.last_action.
 type commandResult struct {
 	name, text string
 	failed     bool
@@ -136,7 +136,7 @@ func (r commandResult) message(stepID, call string) json.RawMessage {
 	return m.json()
 }
 
-// OpenCall is the id of the tool call that still waits for its result behind an event of a task,
+// OpenCall returns the id of the tool call that still waits for its result after an event of a task,
 // given the one that did before the event; "" for none.
 func OpenCall(before string, ev *mapping.Event) string {
 	if ev.Head.Step == nil {
@@ -146,7 +146,7 @@ func OpenCall(before string, ev *mapping.Event) string {
 	return openCall(before, list)
 }
 
-// OpenCallIn is the id of the tool call that still waits for its result behind messages; "" for none.
+// OpenCallIn returns the id of the tool call that still waits for its result after messages; "" for none.
 func OpenCallIn(messages []json.RawMessage) string { return openCall("", messages) }
 
 func openCall(before string, list []json.RawMessage) string {

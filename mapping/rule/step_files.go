@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// FilesUpdate is the logged form of what became of a task/step agent's files when no step
+// FilesUpdate returns the logged form of what became of a task/step agent's files when no step
 // tells of it: after the newest step of a run that ended without a last one. files is the
 // object of changed files or nil; skipped is told in a message without words. It is
 // written with the end of the run.
@@ -25,7 +25,7 @@ func FilesUpdate(runID string, files json.RawMessage, skipped []mapping.SkippedF
 	return mapping.Event{RunID: runID, Kind: mapping.KindUpdate, Head: mapping.Head{Node: StepNode, Reduce: true}, Data: delta.Close('}').Bytes, WithEnd: true}
 }
 
-// isEndUpdate tells a FilesUpdate and a FaultUpdate from a step and from a graph's node.
+// isEndUpdate reports whether an event is a FilesUpdate or a FaultUpdate, and not a step or a graph's node.
 func isEndUpdate(ev *mapping.Event) bool {
 	return ev.Kind == mapping.KindUpdate && ev.Head.Reduce && ev.Head.Step == nil
 }

@@ -17,7 +17,7 @@ import (
 const StepNode = "step"
 
 // StepUpdate makes the logged form of step n of a task: the delta {messages?,
-// files?} with the ai message StepID(taskID, n), before it the result of the
+// files?} with the ai message StepID(taskID, n), in front of it the result of the
 // last command as a tool message where s.OpenCall waits for it, and, when the
 // step asks, its Interrupts. files is the object of changed files or nil.
 //
@@ -74,7 +74,7 @@ func stepMessages(id string, s *mapping.StepInfo) (list []json.RawMessage) {
 	return append(list, said.json())
 }
 
-// StepSaid is the output of a task/step agent's step and its additional
+// StepSaid returns the output of a task/step agent's step and its additional
 // output, as the agent gave them; nil for what it did not give. The additional
 // output names the files that were skipped, see SkippedFile.
 func StepSaid(ev *mapping.Event) (output, additional json.RawMessage) {
@@ -83,7 +83,7 @@ func StepSaid(ev *mapping.Event) (output, additional json.RawMessage) {
 	}
 	output, additional = ev.Head.Step.Output, ev.Head.Step.Additional
 	list, _ := state.MessagesIn(rawjson.Get(ev.Data, state.KeyMessages))
-	if len(list) == 0 || messageKind(list[len(list)-1]) != typeAI { // a result stands before it
+	if len(list) == 0 || messageKind(list[len(list)-1]) != typeAI { // a result stands in front of it
 		return output, additional
 	}
 	message := list[len(list)-1]
@@ -130,7 +130,7 @@ func stepName(s mapping.StepInfo) string {
 	return s.Name
 }
 
-// AnswerDelta is the human message that an answer in text leaves in the state,
+// AnswerDelta returns the human message that an answer in text leaves in the state,
 // or nil for an answer that only says "go on".
 func AnswerDelta(runID string, a Answer) json.RawMessage {
 	if a.Continue {

@@ -26,7 +26,7 @@ type Topic struct {
 // additional_input.
 var topicKeys = [...]string{"name", "graph_id", "assistant_id", "apbridge"}
 
-// TopicMetadata is the metadata of a topic's thread: its name, and the keys of
+// TopicMetadata returns the metadata of a topic's thread: its name, and the keys of
 // additional_input (an object or nil) as they are. An additional_input that
 // has a key the bridge keeps for itself (name, graph_id, assistant_id,
 // apbridge) is an *Error of class Invalid.
@@ -48,7 +48,7 @@ func TopicMetadata(name *string, additional json.RawMessage) (json.RawMessage, e
 	return o.JSON(), nil
 }
 
-// TopicOf is the thread as a topic, without Memory and Artifacts.
+// TopicOf returns the thread as a topic, without Memory and Artifacts.
 func TopicOf(t mapping.Thread) Topic {
 	topic := Topic{ID: t.ID, Status: t.Status, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt}
 	if name, ok := rawjson.Text(rawjson.Get(t.Metadata, "name")); ok {
@@ -73,10 +73,10 @@ func OwnTopic(metadata json.RawMessage, agent string) bool {
 	return rawjson.IsNull(rawjson.Get(metadata, agentMember)) || AgentNamed(metadata) == agent
 }
 
-// TopicNamespace is where the long-term store keeps what belongs to a topic.
+// TopicNamespace returns where the long-term store keeps what belongs to a topic.
 func TopicNamespace(topicID string) []string { return []string{"topics", topicID} }
 
-// TopicMemory is a topic's memory, to be read: the values of its state other
+// TopicMemory returns a topic's memory, to be read: the values of its state other
 // than messages and files, and the items of its namespace under their keys
 // (items of a namespace below it: labels and key joined by "/"). Where both
 // have a key, the state's value stands.
@@ -97,7 +97,7 @@ func TopicMemory(values json.RawMessage, topicID string, items []mapping.Item) j
 	return o.JSON()
 }
 
-// TopicMessage is an interaction that only adds to a topic's state, as a
+// TopicMessage returns an interaction that only adds to a topic's state, as a
 // message of the form that a state holds. id must not be empty.
 func TopicMessage(id string, role Role, text string, additional json.RawMessage) json.RawMessage {
 	m := message{kind: typeHuman, id: id, content: rawjson.Quote(text)}
@@ -113,7 +113,7 @@ func TopicMessage(id string, role Role, text string, additional json.RawMessage)
 	return m.json()
 }
 
-// MessageTime is when a message with an id of ours (see NewID) was made, to the
+// MessageTime returns when a message with an id of ours (see NewID) was made, to the
 // millisecond; zero for any other id.
 func MessageTime(id string) time.Time {
 	u, err := uuid.Parse(id)

@@ -145,7 +145,7 @@ func aiSays(id, text string) string {
 	return `{"type":"ai","id":"` + id + `","content":"` + text + `"}`
 }
 
-// line is an interaction in short: id, task, who and what.
+// line is an interaction in short: id, task, speaker and words.
 func line(i Interaction) string {
 	text := i.Output
 	if i.Role != RoleAgent {

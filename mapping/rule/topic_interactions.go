@@ -43,7 +43,7 @@ type Conversation struct {
 	Told     [][]*state.Entry
 }
 
-// Interactions are the messages of people and systems, the questions, the last
+// Interactions returns the messages of people and systems, the questions, the last
 // message of the agent in each run, and the ends of runs that said nothing, in
 // the order of the conversation. What a task waits to be told stands at the
 // end. Messages of a part of the history that was forked away from, and runs
@@ -67,7 +67,7 @@ func (c Conversation) Interactions() []Interaction {
 	return append(out, d.waiting()...)
 }
 
-// InteractionOf is the user's interaction that the task was derived from.
+// InteractionOf returns the user's interaction that the task was derived from.
 func InteractionOf(t mapping.Task) Interaction {
 	return Interaction{
 		ID: mapping.MessageID(t.ID, "input"), TopicID: t.ThreadID, TaskID: t.ID, Role: RoleUser,

@@ -19,7 +19,7 @@ import (
 //	 "merge": {"k": {"del": ["m"], "set": {"m": value}}}}  object: one level deep
 //
 // A key set to null and a key that is gone are different things. Keys that
-// stay keep their place, new ones come behind in the order they are given in;
+// stay keep their place, new ones come after them in the order they are given in;
 // the same holds for the members of merged objects.
 
 // DiffTo returns the encoded difference from f to the full state, and the fold
@@ -56,7 +56,7 @@ func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
 }
 
 // inOrderOf is an object with the members that another has too in that one's order,
-// before all others.
+// in front of all others.
 func inOrderOf(o, other *rawjson.Object) *rawjson.Object {
 	ordered := rawjson.NewObject(o.Len())
 	for _, m := range other.Members() {
@@ -199,12 +199,12 @@ func (c *changes) note(at int, old value) {
 
 func (c *changes) none() bool { return len(c.set)+len(c.lists)+len(c.merge)+len(c.join) == 0 }
 
-// added are the elements behind those that stay.
+// added are the elements after those that stay.
 func (c *changes) added(l listChange) []json.RawMessage {
 	return c.fields[l.at].val.list.elems[l.keep:]
 }
 
-// size is about the length of the difference, without the names of what is gone.
+// size is approximately the length of the difference, without the names of what is gone.
 func (c *changes) size() int {
 	const frame = 64 // of a part, and of a list
 	n := frame

@@ -50,7 +50,7 @@ func NewFold(values json.RawMessage) (*Fold, error) {
 
 // Apply returns the fold after ev. Input events, and updates with Reduce, are
 // merged by Reduce; state events by their Diff; a started event closes the
-// open question; interrupts open one. An end says which question stays open:
+// open question; interrupts open one. An end decides which question stays open:
 // that of a run that waits. Others change nothing and return f.
 //
 // So the open question of a fold is the newest run's. What other runs of a thread wait
@@ -258,7 +258,7 @@ func sameFile(obj *rawjson.Object, m rawjson.Member) (string, rawjson.Quoted) {
 	return m.Name, m.Quoted
 }
 
-// JSON is the state as an object; the same bytes on every call. Callers must
+// JSON returns the state as an object; the same bytes on every call. Callers must
 // not change them.
 func (f *Fold) JSON() json.RawMessage {
 	if f.text.Load() == nil {
@@ -336,7 +336,7 @@ func (f *Fold) Messages() []json.RawMessage {
 	return slices.Clip(l.elems)
 }
 
-// HasMessage is a function that reports whether values.messages has one with an id. It
+// HasMessage returns a function that reports whether values.messages has one with an id. It
 // keeps the messages alone, not the rest of the state; nil when there are none.
 func (f *Fold) HasMessage() func(id string) bool {
 	l := f.value(KeyMessages).list
@@ -346,7 +346,7 @@ func (f *Fold) HasMessage() func(id string) bool {
 	return func(id string) bool { return l.find(id) >= 0 }
 }
 
-// Object is the value of key as an object that callers must not change; nil when it is
+// Object returns the value of key as an object that callers must not change; nil when it is
 // none, or f is nil.
 func (f *Fold) Object(key string) *rawjson.Object {
 	if f == nil {
@@ -355,10 +355,10 @@ func (f *Fold) Object(key string) *rawjson.Object {
 	return f.value(key).object()
 }
 
-// Interrupts is the open question, nil when there is none.
+// Interrupts returns the open question, nil when there is none.
 func (f *Fold) Interrupts() []mapping.Interrupt { return f.asks }
 
-// Size is the length of JSON() in bytes, cheaply.
+// Size returns the length of JSON() in bytes, cheaply.
 func (f *Fold) Size() int { return f.size }
 
 func stateError(err error) *mapping.Error {

@@ -109,7 +109,7 @@ func (v value) pieces(yield func([]byte) bool) bool {
 	return yield([]byte("]"))
 }
 
-// readValue reads the value at i and returns the index behind it. Where it is
+// readValue reads the value at i and returns the index after it. Where it is
 // the same as old, or begins as old does, bytes are compared instead of
 // scanned, and memory of old is shared.
 func readValue(b []byte, i int, old value) (value, int, bool) {
@@ -135,7 +135,7 @@ func scanOrMatch(b []byte, i int, old json.RawMessage) (int, bool) {
 }
 
 // matches reports whether the value at i is old, which is known to be a value.
-// A number goes on where a string or object cannot, hence the look behind it.
+// A number goes on where a string or object cannot, hence the look after it.
 func matches(b []byte, i int, old json.RawMessage) bool {
 	end := i + len(old)
 	if len(old) == 0 || end >= len(b) || string(b[i:end]) != string(old) {
@@ -175,7 +175,7 @@ func readList(b []byte, i int, old value) (value, int, bool) {
 	}
 }
 
-// readObject keeps the order that old has; new members come behind. It returns
+// readObject keeps the order that old has; new members come last. It returns
 // old itself when nothing changed, so that the new text can be forgotten.
 func readObject(b []byte, i int, old value) (value, int, bool) {
 	if old.obj == nil {

@@ -15,7 +15,7 @@ import (
 //	{"join": {"k": {"set": {"m": value}, "del": ["m", …]}}}         object: one level deep
 //
 // Elements of an array that have an id replace the one with the same id, others
-// come behind. A key that is no array (object) by then counts as an empty one.
+// come after them. A key that is no array (object) by then counts as an empty one.
 
 // JoinTo is DiffTo for a run that others may run beside: the difference can be
 // applied to any state, and keeps what others did to it. Where both changed the

@@ -36,7 +36,7 @@ func newList(elems []json.RawMessage) *list {
 // length is that of the array's text.
 func (l *list) length() int { return 2 + l.size + max(0, len(l.elems)-1) }
 
-// append returns the list with add behind it.
+// append returns the list with add after it.
 func (l *list) append(add []json.RawMessage) *list {
 	if len(add) == 0 {
 		return l
@@ -57,7 +57,7 @@ func (l *list) append(add []json.RawMessage) *list {
 	return next
 }
 
-// cut returns the first n elements with add behind them.
+// cut returns the first n elements with add after them.
 func (l *list) cut(n int, add []json.RawMessage) *list {
 	if n == len(l.elems) {
 		return l.append(add)
@@ -174,8 +174,7 @@ func (f *freshMessages) note(at int) {
 	}
 }
 
-// replace returns the list with another element at i; own says that nobody
-// else has seen this list yet.
+// replace returns the list with another element at i; with own, this list has no other user yet.
 func (l *list) replace(i int, m json.RawMessage, own bool) *list {
 	if string(l.elems[i]) == string(m) {
 		return l
@@ -188,7 +187,7 @@ func (l *list) replace(i int, m json.RawMessage, own bool) *list {
 	return l
 }
 
-// IDOfMessage is the id of a message element, "" for none.
+// IDOfMessage returns the id of a message element, "" for none.
 func IDOfMessage(message json.RawMessage) string { return string(idBytes(message)) }
 
 func hasID(message json.RawMessage, id string) bool { return string(idBytes(message)) == id }

@@ -40,7 +40,7 @@ func (l *list) reduce(messages []json.RawMessage) *list {
 	return l.merge(stay).without(gone)
 }
 
-// partRemovals parts messages from the ids of those that are removed. A message behind its own
+// partRemovals parts messages from the ids of those that are removed. A message after its own
 // removal stands.
 func partRemovals(messages []json.RawMessage) (stay []json.RawMessage, gone map[string]bool) {
 	gone = map[string]bool{}

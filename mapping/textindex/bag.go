@@ -19,7 +19,7 @@ const (
 // in order of the tokens. It is nil where there are none.
 type Bag []byte
 
-// NewBag makes the bag of texts.
+// NewBag returns the bag of texts.
 func NewBag(texts iter.Seq[string]) Bag {
 	counts, room := map[string]int{}, bagMostBytes
 	for text := range texts {
@@ -39,7 +39,7 @@ func NewBag(texts iter.Seq[string]) Bag {
 	return b
 }
 
-// Counts are the tokens and how often each is there. What is no bag has none.
+// Counts ranges over the tokens, with how often each is there. Bytes that are no bag have none.
 func (b Bag) Counts() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for line := range bytes.Lines(b) {
@@ -51,7 +51,7 @@ func (b Bag) Counts() iter.Seq2[string, int] {
 	}
 }
 
-// Words is how many tokens there are, each as often as it is there.
+// Words returns the number of tokens, each counted as often as it is there.
 func (b Bag) Words() (n int) {
 	for _, count := range b.Counts() {
 		n += count

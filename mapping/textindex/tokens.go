@@ -19,7 +19,7 @@ var unspaced = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
 
-// Tokens are those of a text that is to be found: its runs of letters, marks and digits,
+// Tokens returns the tokens of a text that is to be found: its runs of letters, marks and digits,
 // in the compatibility form of Unicode (NFKC) and with case folded. All else only parts
 // them. Of scripts that are written without spaces each letter is a token, and so is each
 // pair of neighbours.
@@ -33,7 +33,7 @@ func Tokens(text string) iter.Seq[string] {
 	}
 }
 
-// Query are the tokens that a query looks for, each once, and the first ones of a long query. Of a run of letters without
+// Query returns the tokens that a query looks for, each once, and the first ones of a long query. Of a run of letters without
 // spaces they are the pairs, and the letter where it is alone.
 func Query(text string) (tokens []string) {
 	seen := map[string]bool{}

@@ -1,7 +1,7 @@
 package vectorindex
 
 // smooth is k of the reciprocal rank fusion: the larger, the less the first ranks count before
-// the later ones (Cormack, Clarke and Büttcher, SIGIR 2009, who found 60).
+// the later ones (60 is from Cormack, Clarke and Büttcher, SIGIR 2009).
 const smooth = 60
 
 // Fuse makes one score of several rankings, each of ids with the best first: the sum of

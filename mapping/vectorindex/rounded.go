@@ -14,7 +14,7 @@ const roundingMost = math.MaxInt8
 // largestRounded bounds the length of what is rounded: beyond, a product of singles may be infinite.
 const largestRounded = 1e15
 
-// AppendRounded adds a vector in a quarter of its room.
+// AppendRounded appends a vector, a byte for each number, and returns what the bytes stand for.
 func AppendRounded(to []int8, v []float32) ([]int8, Rounding) {
 	largest, length := extent(v)
 	r := Rounding{Unit: float32(largest / roundingMost)}
@@ -64,7 +64,7 @@ type Bounds struct {
 // small that no sum of products is too large.
 const queryMost = 1 << 23
 
-// NewBounds makes the bounds of a query, whose numbers are finite and not all 0.
+// NewBounds returns the bounds of a query, whose numbers are finite and not all 0.
 func NewBounds(query []float32) Bounds {
 	b := Bounds{query: make([]int32, len(query))}
 	largest, length := extent(query)
@@ -75,7 +75,7 @@ func NewBounds(query []float32) Bounds {
 	return b
 }
 
-// AtMost is a bound of Near of the query and the vector that was rounded: no product of both is larger, in
+// AtMost returns a bound of Near of the query and the vector that was rounded: no product of both is larger, in
 // whatever order it is summed up. By the inequality of Cauchy and Schwarz what was left out of the
 // vector adds no more than its length times that of the query.
 func (b Bounds) AtMost(v []int8, r Rounding) float32 {

@@ -11,7 +11,7 @@ import (
 const Size = 4
 
 // Unit scales a vector to the length 1, so that the nearness of two (the cosine of the angle
-// between them) is their product. It reports false, and leaves the vector, where that cannot
+// between them) is their product. It returns false, and leaves the vector, where that cannot
 // be: all is 0, or something is no number or infinite.
 func Unit(v []float32) bool {
 	sum := 0.0
@@ -28,12 +28,12 @@ func Unit(v []float32) bool {
 	return true
 }
 
-// Near is how near two vectors of the length 1 and of equally many numbers are: from -1 to 1.
+// Near returns how near two vectors of the length 1 and of equally many numbers are, from -1 to 1.
 func Near(a, b []float32) float32 {
 	return gonum.Implementation{}.Sdot(len(a), a, 1, b, 1)
 }
 
-// AppendBytes adds a vector as it is kept: IEEE 754 singles, the lowest byte first.
+// AppendBytes appends a vector as it is kept: IEEE 754 singles, the lowest byte first.
 func AppendBytes(to []byte, v []float32) []byte {
 	for _, x := range v {
 		to = binary.LittleEndian.AppendUint32(to, math.Float32bits(x))
@@ -41,7 +41,7 @@ func AppendBytes(to []byte, v []float32) []byte {
 	return to
 }
 
-// AppendVector adds the numbers that AppendBytes has written. Bytes that are not a whole
+// AppendVector appends the numbers that AppendBytes has written. Bytes that are not a whole
 // number are left out.
 func AppendVector(to []float32, kept []byte) []float32 {
 	for ; len(kept) >= Size; kept = kept[Size:] {
