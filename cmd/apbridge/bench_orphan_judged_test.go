@@ -13,7 +13,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// clinging is a program of an agent that heeds no signal that can be ignored, says that it runs, and never ends.
+// clinging is a program of an agent that heeds no signal that can be ignored, prints that it runs, and never
+// ends.
 const clinging = `import os, signal, socket
 for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(s, signal.SIG_IGN)

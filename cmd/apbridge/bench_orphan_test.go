@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// cling is what an agent does that does not want to end: it heeds no signal that can be ignored,
+// cling is what an agent does that resists its end: it heeds no signal that can be ignored,
 // has a child that does as it does, and both hold a connection to a test for as long as they live.
 func cling(t *testing.T) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

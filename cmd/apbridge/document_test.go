@@ -53,7 +53,8 @@ func tooLong(document string) (list []string) {
 	return list
 }
 
-// breakable reports whether a line has a place to break within the width: a space behind its mark that is in no code span.
+// breakable reports whether a line has a place to break within the width: a space, after its mark, that is in
+// no code span.
 func breakable(line string) bool {
 	text := strings.TrimLeft(line, " -*>0123456789.")
 	span := false

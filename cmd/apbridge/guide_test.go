@@ -40,7 +40,7 @@ func guideFiles() (files []string) {
 	return files
 }
 
-// TestGuides does what documents show, with their configuration before their agent: each line
+// TestGuides does what documents show, with their configuration in front of their agent: each line
 // that begins with # stands in what the command before it prints.
 func TestGuides(t *testing.T) {
 	t.Parallel()
@@ -104,7 +104,7 @@ func keeps(t *testing.T, promises []string, printed string, least int) {
 	}
 }
 
-// guideScript is what the sh blocks of a document do, with a mark behind each answer that
+// guideScript is what the sh blocks of a document do, with a mark after each answer that
 // something is promised of.
 func guideScript(document string) (script string, promises []string) {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(document, -1) {

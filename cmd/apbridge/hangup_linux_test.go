@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestAClosedTerminalStopsTheBridge: its SIGHUP has nothing reloaded, since the process would stay where nobody
-// could end it.
+// TestAClosedTerminalStopsTheBridge: its SIGHUP has nothing reloaded, since the process would stay where
+// nothing could end it.
 func TestAClosedTerminalStopsTheBridge(t *testing.T) {
 	t.Parallel()
 	tty, screen := rig.OpenPair(t)

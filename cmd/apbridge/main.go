@@ -52,7 +52,7 @@ func awaitStop(signals <-chan os.Signal, stop func()) os.Signal {
 	return nil
 }
 
-// stopAtOnce says what a second signal leaves behind; the result is the exit code.
+// stopAtOnce prints what a second signal leaves behind; the result is the exit code.
 func stopAtOnce(s os.Signal, w io.Writer) int {
 	fmt.Fprintln(w, "apbridge: stopped at once. Runs under way are taken up by the next apbridge serve over the same database.")
 	if s == os.Interrupt {

@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// TestReadmeUse does what the README shows below "Use it": a block that serves is started before an example agent, and
-// one that calls a bridge calls the one that was started last.
+// TestReadmeUse does what the README shows below "Use it": a block that serves is started in front of an
+// example agent, and one that calls a bridge calls the one that was started last.
 func TestReadmeUse(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "sed"} {
@@ -67,7 +67,7 @@ func servedAs(t *testing.T, line string) string {
 	return p.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
 }
 
-// runBy says for each document with commands (blocks of sh) which test runs them all, or why none can.
+// runBy has for each document with commands (blocks of sh) the test that runs them all, or why none can.
 var runBy = map[string]string{
 	"README.md":                    "TestReadmeUse, TestReadmeCommands",
 	"docs/access.md":               "TestGuides",

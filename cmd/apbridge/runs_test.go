@@ -22,7 +22,7 @@ import (
 
 const testKey = "0123456789abcdef"
 
-// served is a bridge with a key before both example agents, and how commands are told of it.
+// served is a bridge with a key in front of both example agents, and how commands are told of it.
 type served struct {
 	t       *testing.T
 	url     string

@@ -55,7 +55,7 @@ func (t *task) keep(fact string) []object {
 	return list
 }
 
-// Handler serves a new agent.
+// Handler returns the handler of a new agent.
 func Handler() http.Handler {
 	var mu sync.Mutex
 	tasks, mux := map[string]*task{}, http.NewServeMux()

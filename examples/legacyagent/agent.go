@@ -69,7 +69,7 @@ func (t *task) next(input string) object {
 	return s
 }
 
-// Handler serves a new agent, with no tasks yet. Steps are instant: one lock
+// Handler returns the handler of a new agent, with no tasks yet. Steps are instant: one lock
 // around everything is enough.
 func Handler() http.Handler {
 	var mu sync.Mutex

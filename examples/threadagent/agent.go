@@ -113,7 +113,7 @@ func (t *thread) view() object {
 		"checkpoint": object{"checkpoint_id": t.checkpoint, "checkpoint_ns": ""}}
 }
 
-// Handler serves a new agent, with no threads yet. Runs are instant: one lock
+// Handler returns the handler of a new agent, with no threads yet. Runs are instant: one lock
 // around everything is enough.
 func Handler() http.Handler {
 	var mu sync.Mutex

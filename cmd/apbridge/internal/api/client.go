@@ -18,7 +18,7 @@ type Client struct {
 	http *http.Client
 }
 
-// New is a client of the bridge at an address, http://host:port with or without a path before the
+// New returns a client of the bridge at an address, http://host:port with or without a path in front of the
 // routes. key may be "", for a bridge without keys.
 func New(address, key string) (*Client, error) {
 	u, err := url.Parse(address)
@@ -31,7 +31,7 @@ func New(address, key string) (*Client, error) {
 	return &Client{base: strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), key: key, http: &http.Client{}}, nil
 }
 
-// URL is where the bridge is, without a slash at its end.
+// URL returns where the bridge is, without a slash at its end.
 func (c *Client) URL() string { return c.base }
 
 // WithKey reports whether requests carry a key.

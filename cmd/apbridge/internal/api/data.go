@@ -44,7 +44,7 @@ type Held struct {
 	Whole json.RawMessage `json:"-"`
 }
 
-// Held asks what there is.
+// Held reads what the bridge keeps of an owner.
 func (c *Client) Held(ctx context.Context, who Owner) (h Held, err error) {
 	if _, err = c.call(ctx, http.MethodGet, "/data?"+who.query().Encode(), nil, &h.Whole); err != nil {
 		return h, err
@@ -55,12 +55,12 @@ func (c *Client) Held(ctx context.Context, who Owner) (h Held, err error) {
 	return h, nil
 }
 
-// ExportData writes all of it, a tar archive.
+// ExportData writes all that the bridge keeps of an owner, as a tar archive.
 func (c *Client) ExportData(ctx context.Context, who Owner, to io.Writer) error {
 	return c.Download(ctx, "/data/export?"+who.query().Encode(), to)
 }
 
-// Removal says how it is removed: see DELETE /data in the bridge's documents.
+// Removal is how data is removed: see DELETE /data in the bridge's documents.
 type Removal struct{ LeaveCopies, KeepFile bool }
 
 // Removed is what became of something.
@@ -74,10 +74,11 @@ type Removed struct {
 	Why     string `json:"why,omitempty"`
 }
 
-// ErrEndedEarly is of a removal that did not come to its end.
+// ErrEndedEarly is the error of a removal that did not come to its end.
 var ErrEndedEarly = errors.New("the removal has ended early. What is removed is removed; the same command goes on")
 
-// RemoveData has it removed, and tells what becomes of each thing while it happens. A cancellation stops it.
+// RemoveData has an owner's data removed, and calls told with what becomes of each thing while it happens. A
+// cancellation stops it.
 func (c *Client) RemoveData(ctx context.Context, who Owner, how Removal, told func(Removed)) error {
 	q := who.query()
 	q.Set("leave_copies", strconv.FormatBool(how.LeaveCopies))

@@ -14,7 +14,7 @@ import (
 	"os"
 )
 
-// Refused is what the bridge answers to a request that it does not do.
+// Refused is the bridge's answer to a request that it refuses.
 type Refused struct {
 	Status  int
 	Code    string
@@ -23,7 +23,7 @@ type Refused struct {
 
 func (r *Refused) Error() string { return r.Message }
 
-// NotFound reports whether an error says that there is no such thing.
+// NotFound reports whether an error is the bridge's answer that there is no such thing.
 func NotFound(err error) bool {
 	var r *Refused
 	return errors.As(err, &r) && r.Status == http.StatusNotFound
@@ -47,7 +47,7 @@ func (c *Client) refused(res *http.Response) error {
 	return r
 }
 
-// strange says what is wrong with an answer that no bridge gives. A listener that speaks TLS answers
+// strange is the error of an answer that no bridge gives. A listener that speaks TLS answers
 // http:// with words of its own.
 func (c *Client) strange(res *http.Response, raw []byte) string {
 	if res.StatusCode == http.StatusBadRequest && (bytes.Contains(raw, []byte("TLS")) || bytes.Contains(raw, []byte("HTTPS"))) {
@@ -56,7 +56,7 @@ func (c *Client) strange(res *http.Response, raw []byte) string {
 	return fmt.Sprintf("%s answers %s and not as a bridge does. Name the bridge", c.base, res.Status)
 }
 
-// unreached says why no answer came, without the address a second time.
+// unreached is the error of a request that got no answer, without the address a second time.
 func (c *Client) unreached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

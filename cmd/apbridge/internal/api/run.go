@@ -27,7 +27,7 @@ type Run struct {
 	Whole json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON keeps the text beside the members.
+// UnmarshalJSON implements json.Unmarshaler. It keeps the text beside the members.
 func (r *Run) UnmarshalJSON(raw []byte) error {
 	type members Run
 	var m members
@@ -39,7 +39,7 @@ func (r *Run) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// RunFilter says which runs are listed; the zero value means all.
+// RunFilter selects the runs that are listed; the zero value means all.
 type RunFilter struct {
 	Thread string `json:"thread_id,omitempty"`
 	Agent  string `json:"agent_id,omitempty"`
@@ -48,20 +48,20 @@ type RunFilter struct {
 	Offset int    `json:"offset,omitempty"`
 }
 
-// Runs are runs of all threads, the newest first. Their statuses are those of RunFilter: Explain
-// tells which of the pending ones run.
+// Runs lists runs of all threads, the newest first. Their statuses are those of RunFilter: by Explain it is
+// known which of the pending ones run.
 func (c *Client) Runs(ctx context.Context, f RunFilter) (list []Run, err error) {
 	_, err = c.call(ctx, http.MethodPost, "/runs/search", f, &list)
 	return list, err
 }
 
-// Run is one run.
+// Run reads one run.
 func (c *Client) Run(ctx context.Context, id string) (r Run, err error) {
 	_, err = c.call(ctx, http.MethodGet, "/runs/"+url.PathEscape(id), nil, &r)
 	return r, err
 }
 
-// Explanation says why a run is where it is. Whole is all of it.
+// Explanation is why a run is where it is. Whole is all of it.
 type Explanation struct {
 	Run      string `json:"run_id"`
 	Thread   string `json:"thread_id"`
@@ -82,7 +82,7 @@ type Question struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// Questions are those that the run waits for an answer to; open is false when it waits for none.
+// Questions returns the questions that the run waits for an answer to; open is false when it waits for none.
 // A run that was stopped before or after a node is open and has no questions.
 func (e Explanation) Questions() (list []Question, open bool) {
 	if e.Question == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 )
 
-// TestFollowGoesOn: a stream that breaks off is gone on with behind the last event that was seen.
+// TestFollowGoesOn: a stream that breaks off is gone on with after the last event that was seen.
 func TestFollowGoesOn(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 8)

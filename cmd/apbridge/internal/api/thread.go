@@ -42,7 +42,7 @@ func (t *Thread) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Agent is the name of the agent that worked on the thread first; "" before that.
+// Agent returns the name of the agent that worked on the thread first; "" before that.
 func (t Thread) Agent() string {
 	var m struct {
 		Graph string `json:"graph_id"`
@@ -51,7 +51,7 @@ func (t Thread) Agent() string {
 	return m.Graph
 }
 
-// ThreadFilter says which threads are listed; the zero value means all.
+// ThreadFilter selects the threads that are listed; the zero value means all.
 type ThreadFilter struct {
 	Status string   `json:"status,omitempty"`
 	Limit  int      `json:"limit"` // 1 to 1000
@@ -60,14 +60,14 @@ type ThreadFilter struct {
 	Select []string `json:"select,omitempty"`
 }
 
-// Threads are threads without their states, the one that changed last first.
+// Threads lists threads without their states, the one that changed last first.
 func (c *Client) Threads(ctx context.Context, f ThreadFilter) (list []Thread, err error) {
 	f.Sort, f.Select = "updated_at", []string{"thread_id", "status", "created_at", "updated_at", "metadata"}
 	_, err = c.call(ctx, http.MethodPost, "/threads/search", f, &list)
 	return list, err
 }
 
-// Thread is one thread with its state.
+// Thread reads one thread with its state.
 func (c *Client) Thread(ctx context.Context, id string) (t Thread, err error) {
 	_, err = c.call(ctx, http.MethodGet, "/threads/"+url.PathEscape(id), nil, &t)
 	return t, err
@@ -97,7 +97,7 @@ func (c *Client) DeleteThread(ctx context.Context, id string) error {
 	return err
 }
 
-// History are all states of a thread, the newest first.
+// History reads all states of a thread, the newest first.
 func (c *Client) History(ctx context.Context, thread string) (all []json.RawMessage, err error) {
 	const page = 100
 	body := map[string]any{"limit": page}
@@ -141,7 +141,7 @@ func (a *Agent) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Agents are all agents and assistants that the key may use.
+// Agents lists all agents and assistants that the key may use.
 func (c *Client) Agents(ctx context.Context) (all []Agent, err error) {
 	const page = 1000
 	for {

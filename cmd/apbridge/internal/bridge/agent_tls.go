@@ -23,7 +23,7 @@ func sealsOf(cfg *config.Config) seals {
 	return s
 }
 
-// sealOf takes a file that cannot be read for an empty one: the reader that needs it will say so.
+// sealOf takes a file that cannot be read for an empty one: the reader that needs it will fail.
 func sealOf(files []string) string {
 	sum := sha256.New()
 	for _, file := range files {

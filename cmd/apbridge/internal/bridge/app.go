@@ -63,7 +63,7 @@ type App struct {
 	checkups   *front.Checkups
 }
 
-// Option is what New puts into a bridge besides.
+// Option adds something to the bridge that New makes.
 type Option func(*App)
 
 // New opens the database and the listener; nothing is served or run yet. The program
@@ -106,7 +106,7 @@ func (a *App) open(ctx context.Context) error {
 	return a.openServer()
 }
 
-// openStore opens the database, and before it what is told of its operations.
+// openStore opens the database, and first what its operations are reported to.
 func (a *App) openStore(ctx context.Context, index *item.Index) (keys *seal.Ring, err error) {
 	if a.audit, err = audit.Open(a.cfg.Audit, a.metrics, a.log.Named("audit")); err != nil {
 		return nil, err
@@ -246,8 +246,8 @@ func (a *App) face(dialect string, cfg *config.Config) adapter.Face {
 	}
 }
 
-// repeated has the log say once a minute, with a count, what the database fails requests by. What each
-// was answered stands in its own line.
+// repeated has the log say once a minute, with a count, by which errors of the database requests fail. What
+// each was answered stands in its own line.
 func (a *App) repeated(e *mapping.Error) (times int, due bool) {
 	if e.Code != store.CodeUnavailable && e.Code != store.CodeStorageFull {
 		return 1, true
@@ -255,13 +255,13 @@ func (a *App) repeated(e *mapping.Error) (times int, due bool) {
 	return a.troubles.Due(e.Code)
 }
 
-// Administer adds a path to the admin listener. Before Run.
+// Administer adds a path to the admin listener. It must be called before Run.
 func (a *App) Administer(path string, h http.Handler) { a.server.Administer(path, h) }
 
-// OnServing has f called once requests are answered. Before Run.
+// OnServing has Run call f once requests are answered. It must be called before Run.
 func (a *App) OnServing(f func()) { a.serving = f }
 
-// URL is where the bridge is found.
+// URL returns the address of the bridge.
 func (a *App) URL() string { return a.server.URL() }
 
 // Run picks up what an earlier process left, then serves until ctx ends and

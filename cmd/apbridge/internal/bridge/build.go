@@ -5,7 +5,8 @@ import "runtime/debug"
 // version is what a package was made as: -ldflags "-X …/internal/bridge.version=1.2.3".
 var version string
 
-// Version is what the linker was told, else the module's version as the go command stamped it, or "devel".
+// Version returns the version that the linker was given, else the module's version as the go command stamped
+// it, or "devel".
 func Version() string {
 	if version != "" {
 		return version
@@ -17,7 +18,7 @@ func Version() string {
 	return info.Main.Version
 }
 
-// BuildSetting is a setting that the go command noted of the build; "" for none.
+// BuildSetting returns a setting of the build that the go command noted, such as vcs.revision; "" for none.
 func BuildSetting(key string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Dialects is every dialect the program speaks. Those below a prefix come first, which
+// Dialects returns every dialect the program speaks. Those below a prefix come first, which
 // cost the routes of the others one comparison. The one that carries most comes last, and
 // so is asked for first: another apbridge speaks all.
 func Dialects() adapter.Dialects {
@@ -22,7 +22,7 @@ func Dialects() adapter.Dialects {
 	}
 }
 
-// mount adds the routes of every dialect, each behind the paths it owns.
+// mount adds the routes of every dialect, each on the paths it owns.
 func mount(r *mux.Router, dialects adapter.Dialects, svc adapter.Service, face func(dialect string) adapter.Face) {
 	for _, d := range dialects {
 		if d.Mount != nil {

@@ -57,7 +57,7 @@ func TestPathsOfOtherFacesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestRunIn: which run the logs say that a path is about.
+// TestRunIn: which run a path is about, for the logs.
 func TestRunIn(t *testing.T) {
 	t.Parallel()
 	const run = "0190e1f2-0000-7000-8000-000000000001"
@@ -74,7 +74,8 @@ func TestRunIn(t *testing.T) {
 	}
 }
 
-// TestWhatEndsWorkSaysSo: such a request is taken while memory is short, and no other that may begin something.
+// TestWhatEndsWorkSaysSo: a request that ends work is taken while memory is short, and no other that may
+// begin something.
 func TestWhatEndsWorkSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, d := range Dialects() {

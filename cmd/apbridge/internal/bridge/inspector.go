@@ -42,7 +42,7 @@ func (a *App) inspectorOptions() inspect.Options {
 	}
 }
 
-// inspectorTab leads those to the inspector who may look where clients are served.
+// inspectorTab is the tab to the inspector for callers that may look at it where clients are served.
 func (a *App) inspectorTab(who mapping.Principal) []page.Tab {
 	if a.engine.Config().Inspector.Mode != inspectorAuto {
 		return nil

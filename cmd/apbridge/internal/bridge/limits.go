@@ -26,7 +26,7 @@ func (l ledger) RateLeft(ctx context.Context, name string, span time.Duration) (
 // Shared reports whether there can be other bridges.
 func (l ledger) Shared() bool { return l.app.store.Shared() }
 
-// relimit has other limits hold. What they count is counted anew, as it was not while none held.
+// relimit puts other limits in force. What they count is counted anew, as it was not while none held.
 func (a *App) relimit(cfg *config.Config) {
 	a.limits.Reconfigure(cfg)
 	a.countAnew()
@@ -52,7 +52,7 @@ func sameForAgents(a, b config.Limits) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Limits tell callers what bounds them: an adapter.Limits.
+// Limits returns the limits of the caller: it implements adapter.Limits.
 func (a *App) Limits(ctx context.Context) ([]adapter.Limit, error) {
 	return a.limits.Report(ctx, mapping.PrincipalOf(ctx), a.store)
 }

@@ -45,7 +45,7 @@ func (a *App) backlog(ctx context.Context) (metrics.Backlog, error) {
 	return told, err
 }
 
-// meter tells the metrics, which know no types of ours, what the engine does.
+// meter reports what the engine does to the metrics, which know no types of ours.
 type meter struct{ *metrics.Metrics }
 
 func (m meter) RunEnded(agent string, status mapping.RunStatus, code string) {

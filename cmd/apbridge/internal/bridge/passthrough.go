@@ -41,7 +41,8 @@ func mountThrough(r *mux.Router, ways map[string]http.Handler) {
 	}
 }
 
-// allowedOnly hides an agent from callers who may not use it, and refuses those who would see what is not theirs.
+// allowedOnly hides an agent from callers that may not use it, and refuses those that would see what is not
+// theirs.
 func (a *App) allowedOnly(name string, way http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := mapping.PrincipalOf(r.Context())

@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// Record has the calls of one agent recorded.
+// Record returns an Option that has the calls of one agent recorded.
 func Record(agent string, to *replay.Recorder) Option {
 	return func(a *App) { a.recorded, a.recorder = agent, to }
 }
@@ -19,9 +19,9 @@ func (a *App) record(up adapter.Upstream) adapter.Upstream {
 	return up
 }
 
-// Replayed is an upstream as it is, or, where its URL names a recording (replay:FILE), as the recorded
-// agent was reached, with answers from the recording. One that cannot be read is a config.Complaints, as every value is
-// that is of no use.
+// Replayed returns an upstream as it is, or, where its URL names a recording (replay:FILE), as the recorded
+// agent was reached, with answers from the recording. A recording that cannot be read is a config.Complaints,
+// as every value is that is of no use.
 func Replayed(up adapter.Upstream) (adapter.Upstream, error) {
 	file, ok := up.Config.Recording()
 	if !ok {

@@ -68,7 +68,7 @@ func (a *App) use(cfg *config.Config, next seals) error {
 	return nil
 }
 
-// redialled are the agents of a configuration. One of which nothing has changed is the same.
+// redialled are the agents of a configuration. One of which nothing has changed stays.
 func (a *App) redialled(cfg *config.Config, next seals) (map[string]*engine.Agent, error) {
 	agents, now := a.engine.Agents(), a.engine.Config()
 	for name := range agents {

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// logConfiguration says what is in force: files, environment and flags have been merged by now, and
+// logConfiguration logs what is in force: files, environment and flags have been merged by now, and
 // an operator asks first what of them counts. It names no secret.
 func (a *App) logConfiguration() {
 	c := a.cfg

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Traced has the bridge make spans, as the environment says; nil: it makes none.
+// Traced returns an Option that has the bridge make spans, as the environment says; none where s is nil.
 func Traced(s *trace.Settings) Option { return func(a *App) { a.traced(s) } }
 
 func (a *App) traced(s *trace.Settings) {
@@ -35,7 +35,7 @@ func (a *App) callTracer() adapter.Tracer {
 // leastFlush is how long the last spans may take where the grace is over.
 const leastFlush = time.Second
 
-// flushed gives the last spans what is left of the grace that begins with the end of ctx. The result is to be
+// flushed gives the last spans what is left of the grace that begins with the end of ctx. The result must be
 // called when the bridge has drained.
 func (a *App) flushed(ctx context.Context) (flush func()) {
 	var ended atomic.Pointer[time.Time]

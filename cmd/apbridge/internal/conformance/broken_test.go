@@ -25,7 +25,7 @@ import (
 
 // fault is a rule that a server breaks: what it does otherwise to the requests of a form.
 type fault struct {
-	check string // the one that is to see it
+	check string // the check that is to see it
 	on    string // regular expression for "METHOD /path?query BODY"
 	do    func(*http.Response)
 }
@@ -79,7 +79,7 @@ func lines(from io.ReadCloser, change func(string) string) io.ReadCloser {
 	return r
 }
 
-// breaking is a proxy before a server that breaks one rule.
+// breaking is a proxy in front of a server that breaks one rule.
 func breaking(t *testing.T, server string, f fault) string {
 	t.Helper()
 	target, err := url.Parse(server)

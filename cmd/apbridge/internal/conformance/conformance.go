@@ -16,12 +16,12 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/topics"
 )
 
-// Suites are the dialects with checks.
+// Suites returns the suites of all dialects that there are checks of.
 func Suites() []check.Suite {
 	return []check.Suite{taskstep.Suite(), topics.Suite(), agentprotocol.Suite(), langgraph.Suite(), streaming.Suite()}
 }
 
-// Options say what is checked.
+// Options are what is checked.
 type Options struct {
 	Server *check.Server
 	Suites []check.Suite
@@ -31,7 +31,8 @@ type Options struct {
 	Watch    func(check.Result) // called after each check
 }
 
-// Spoken are the dialects that a server speaks, as far as it can be asked without making anything.
+// Spoken returns the suites of the dialects that a server speaks, as far as it can be asked without making
+// anything.
 func Spoken(ctx context.Context, server *check.Server) (list []check.Suite) {
 	for _, s := range Suites() {
 		if s.Asked(ctx, server) {

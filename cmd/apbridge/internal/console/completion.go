@@ -7,7 +7,8 @@ func CompleteWords(cmd *cobra.Command, name string, offered ...string) {
 	Must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(offered, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// Must is for errors that the program's text alone can have: a flag that there is not.
+// Must panics on an error. It is for errors that only the program's own text can cause, such as an unknown
+// flag.
 func Must(err error) {
 	if err != nil {
 		panic(err)

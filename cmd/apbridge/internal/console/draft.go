@@ -23,7 +23,7 @@ func lockBeside(file string) string {
 	return ""
 }
 
-// Draft begins a file that a database is written to. It is not to be a database itself, or a part of
+// Draft begins a file that a database is written to. The file must not be a database itself, or a part of
 // one: even --force does not write over those.
 func Draft(file string, over bool) (*outfile.Draft, error) {
 	if lock := lockBeside(file); lock != "" {

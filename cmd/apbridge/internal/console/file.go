@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// TemporaryFolder makes a folder in the system's place for such.
+// TemporaryFolder makes a folder in the system's folder for temporary files.
 func TemporaryFolder(pattern string) (string, error) {
 	folder, err := os.MkdirTemp("", pattern)
 	if err != nil {
@@ -15,7 +15,7 @@ func TemporaryFolder(pattern string) (string, error) {
 	return folder, nil
 }
 
-// ReasonOf is an error of a file without the path and the system call.
+// ReasonOf returns an error of a file without the path and the system call.
 func ReasonOf(err error) error {
 	if p := (*os.PathError)(nil); errors.As(err, &p) {
 		return p.Err

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// LogFlags go before the configuration; "" leaves it what it says.
+// LogFlags override the configuration; "" leaves what it says.
 type LogFlags struct{ Level, Format string }
 
 // What a log can be set to.
@@ -33,18 +33,18 @@ func (f *LogFlags) Complete(cmd *cobra.Command) {
 	CompleteWords(cmd, "log-format", LogFormats...)
 }
 
-// Over lays the flags over what the configuration says.
+// Over returns the configuration with the flags laid over it.
 func (f *LogFlags) Over(c config.Log) config.Log {
 	return config.Log{Level: cmp.Or(f.Level, c.Level), Format: cmp.Or(f.Format, c.Format)}
 }
 
-// Check is the error of flags that name what there is not.
+// Check returns an error where the flags name a level or a format that does not exist.
 func (f *LogFlags) Check() error {
 	_, err := NewLog(io.Discard, f.Over(config.Default().Log))
 	return err
 }
 
-// Open makes the log of flags alone.
+// Open makes a log that writes to w as the flags alone say.
 func (f *LogFlags) Open(w io.Writer) (*zap.Logger, error) {
 	s, err := NewLog(w, f.Over(config.Default().Log))
 	if err != nil {

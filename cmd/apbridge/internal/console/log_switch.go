@@ -21,7 +21,7 @@ type Log struct {
 	out        zapcore.WriteSyncer
 }
 
-// NewLog makes a log that writes to w. A level or a format that there is not is a Misuse.
+// NewLog makes a log that writes to w. A level or a format that does not exist is a Misuse.
 func NewLog(w io.Writer, c config.Log) (*Log, error) {
 	s := &Log{level: zap.NewAtomicLevel(), out: zapcore.Lock(zapcore.AddSync(plainText{w}))}
 	_, s.onTerminal = w.(terminal)
@@ -34,18 +34,18 @@ func NewLog(w io.Writer, c config.Log) (*Log, error) {
 	return s, s.Set(c)
 }
 
-// Set takes what NewLog has checked.
+// Set changes level and format from the next line on.
 func (s *Log) Set(c config.Log) error {
 	s.format.Store(&c.Format)
 	return s.level.UnmarshalText([]byte(c.Level))
 }
 
-// Setting is what is set now.
+// Setting returns the level and format in force.
 func (s *Log) Setting() config.Log {
 	return config.Log{Level: s.level.String(), Format: *s.format.Load()}
 }
 
-// Logger writes to the log, as it is set when a line is written.
+// Logger returns a logger that writes to the log, as it is set when a line is written.
 func (s *Log) Logger() *zap.Logger {
 	core := &switchedCore{s: s, formats: map[string]zapcore.Core{}}
 	for _, format := range LogFormats {

@@ -8,13 +8,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Misuse is a command line that names what there is not.
+// Misuse is the error of a command line that names something that does not exist.
 type Misuse string
 
 func (m Misuse) Error() string { return string(m) }
 
-// Strict has a command and those below it say what there is where arguments or
-// flags are wrong.
+// Strict has a command and those below it answer wrong arguments or flags with what there is.
 func Strict(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return Misuse(fmt.Sprintf("%v; %s has %s.%s", err, cmd.CommandPath(), flagsOf(cmd), seeHelp(cmd)))
@@ -32,7 +31,7 @@ func Strict(cmd *cobra.Command) {
 	}
 }
 
-// WrongArguments is the Misuse of arguments that a command does not take.
+// WrongArguments returns the Misuse of arguments that a command does not take.
 func WrongArguments(cmd *cobra.Command, args []string) error {
 	switch {
 	case cmd.HasAvailableSubCommands():

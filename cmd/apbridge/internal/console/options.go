@@ -32,7 +32,7 @@ func (f *ConfigFlags) Add(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.origins, "cors-origin", nil, "a web page that may call, like http://localhost:3000, or loopback for all of this machine;\nmay be repeated, and wins over cors.origins")
 }
 
-// Filled is a flag that says something: an empty one would be taken for one that is not there.
+// Filled is a flag that must not be empty: an empty one would be taken for one that is not there.
 type Filled string
 
 func (f *Filled) String() string { return string(*f) }
@@ -51,7 +51,7 @@ func (f *ConfigFlags) Load(environ []string, warn func(config.Complaint)) (*conf
 	return f.LoadFrom(environ, warn, nil)
 }
 
-// LoadFrom also tells which files were read, and what they held.
+// LoadFrom is Load that also calls read with each file that was read, and what it held.
 func (f *ConfigFlags) LoadFrom(environ []string, warn func(config.Complaint), read func(file string, content []byte)) (*config.Config, error) {
 	o, err := f.Options(environ)
 	if err != nil {
@@ -61,7 +61,8 @@ func (f *ConfigFlags) LoadFrom(environ []string, warn func(config.Complaint), re
 	return config.Load(o)
 }
 
-// Options are where the configuration comes from. A flag that cannot be meant as it is written is a Misuse.
+// Options returns what the configuration is read from. A flag that cannot be meant as it is written is a
+// Misuse.
 func (f *ConfigFlags) Options(environ []string) (config.Options, error) {
 	settings, err := f.settings()
 	return config.Options{File: f.Path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Path: checkItemPath}, err
@@ -83,7 +84,7 @@ func checkItemPath(text string) error {
 	return err
 }
 
-// Path is the configuration file that flags or environment name; "" where neither does.
+// Path returns the configuration file that flags or environment name; "" where neither does.
 func (f *ConfigFlags) Path(environ []string) string {
 	if f.File != "" {
 		return f.File

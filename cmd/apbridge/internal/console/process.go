@@ -30,7 +30,7 @@ const ExitMisuse = 2
 // ExitInterrupted is the exit code of what Ctrl-C stopped, as shells have it: 128 and SIGINT.
 const ExitInterrupted = 130
 
-// ExitCode is the exit code of an error.
+// ExitCode returns the exit code of an error.
 func ExitCode(err error) int {
 	if errors.As(err, new(Misuse)) || errors.As(err, new(config.Complaints)) {
 		return ExitMisuse
@@ -43,7 +43,7 @@ type Ended int
 
 func (e Ended) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// Complain says it on one line, or of a configuration on a line for each complaint.
+// Complain prints an error on one line, or that of a configuration on a line for each complaint.
 func (p *Process) Complain(err error) {
 	var faults config.Complaints
 	switch {
@@ -59,7 +59,7 @@ func (p *Process) Complain(err error) {
 	}
 }
 
-// Unreached is the error of a server that is not there, unless Ctrl-C ended the waiting for it.
+// Unreached returns the error of a server that is not there, unless Ctrl-C ended the waiting for it.
 func Unreached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return Ended(ExitInterrupted)
@@ -67,7 +67,7 @@ func Unreached(ctx context.Context, err error) error {
 	return Misuse(err.Error())
 }
 
-// Variable is a variable of an environment; "" where there is none.
+// Variable returns a variable of an environment; "" where there is none.
 func Variable(environ []string, name string) string {
 	for _, e := range environ {
 		if value, ok := strings.CutPrefix(e, name+"="); ok {

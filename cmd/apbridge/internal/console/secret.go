@@ -12,7 +12,7 @@ import (
 var (
 	// secretName finds flags, variables and query members that are named like secrets.
 	secretName = regexp.MustCompile(`(?i)(api[-_]?key|secret|password|passwd|credential|bearer)s?$|token$|(^|[^a-z0-9])(key|pwd|pass|auth|authorization)s?$`)
-	// secretForm finds what has the form of providers' keys, and what a header has behind Bearer.
+	// secretForm finds what has the form of providers' keys, and what a header has after Bearer.
 	secretForm = regexp.MustCompile(`(?i)\b((sk|pk|lsv2|ghp|gho|glpat|xox[abp]|hf)[-_][a-z0-9_-]{12,}|bearer\s+\S+)`)
 	assignment = regexp.MustCompile(`[\w.-]+=[^\s"'&#]+`)
 	flagValue  = regexp.MustCompile(`-[\w.-]+\s+[^\s"'-][^\s"']*`)
@@ -23,8 +23,8 @@ var (
 
 const hidden = credential.HiddenText
 
-// WithoutSecrets is a command line for reports, which are shown around: the values of flags,
-// variables and query members that are named like secrets are hidden, who logs in by a URL, and
+// WithoutSecrets returns a command line for reports, which are shown around: the values of flags,
+// variables and query members that are named like secrets are hidden, and so are the logins in URLs and
 // what has the form of a key. Secrets of other names are not known for such; they belong in the
 // environment.
 func WithoutSecrets(words []string) string {
@@ -43,7 +43,7 @@ func WithoutSecrets(words []string) string {
 	return strings.Join(shown, " ")
 }
 
-// WithoutParts hides the secrets within a word, which may be a whole script of a shell.
+// WithoutParts returns a word without the secrets within it, which may be a whole script of a shell.
 func WithoutParts(word string) string {
 	word = address.ReplaceAllStringFunc(word, withoutLogin)
 	for _, form := range []*regexp.Regexp{assignment, flagValue} {
@@ -53,7 +53,7 @@ func WithoutParts(word string) string {
 	return secretForm.ReplaceAllString(word, hidden)
 }
 
-// withoutValue hides what stands behind a name that is one of a secret; end is where the sign between them is.
+// withoutValue hides what stands after a name that is one of a secret; end is where the sign between them is.
 func withoutValue(part string, end int) string {
 	if !secretName.MatchString(strings.TrimRight(part[:end], ` \"'`)) {
 		return part

@@ -11,9 +11,8 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// Of is where the program writes to. Agents and clients have a say in much of that,
-// and a terminal does what escape sequences tell it: so nothing but text reaches one. A
-// file or a pipe gets every byte as it is.
+// Of returns a writer to f. Much of what is written comes from agents and clients, and a terminal obeys
+// escape sequences: so nothing but text reaches one. A file or a pipe gets every byte as it is.
 func Of(f *os.File) io.Writer {
 	if isatty.IsTerminal(f.Fd()) {
 		return TerminalOf(f)
@@ -24,8 +23,8 @@ func Of(f *os.File) io.Writer {
 // terminal is a console that a person looks at.
 type terminal struct{ io.Writer }
 
-// Rewritable is where sequences that rewrite lines are written to, for a console of this process; false where
-// no person looks at it, or where its terminal only writes lines (terminfo calls that one dumb).
+// Rewritable returns the writer for sequences that rewrite lines, of a console of this process; false where
+// it is no terminal, or a terminal that only writes lines (terminfo calls that one dumb).
 func Rewritable(console io.Writer, environ []string) (raw io.Writer, ok bool) {
 	t, ok := console.(terminal)
 	if !ok || Variable(environ, "TERM") == "dumb" {
@@ -34,7 +33,7 @@ func Rewritable(console io.Writer, environ []string) (raw io.Writer, ok bool) {
 	return t.Writer.(plainText).w, true
 }
 
-// TerminalOf is a terminal that writes to w.
+// TerminalOf returns a terminal that writes to w.
 func TerminalOf(w io.Writer) io.Writer { return terminal{plainText{w}} }
 
 // plainText writes text in which control characters are escaped as JSON does it, but for
@@ -49,7 +48,7 @@ func (p plainText) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Visible is text with what acts on a terminal escaped. What is plain already is not copied.
+// Visible returns text with what acts on a terminal escaped. What is plain already is not copied.
 func Visible(b []byte) []byte {
 	if isPlain(b) {
 		return b

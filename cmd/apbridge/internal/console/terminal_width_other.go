@@ -4,5 +4,5 @@ package console
 
 import "io"
 
-// WidthOf is the number of columns of a terminal; 0 where it does not say.
+// WidthOf returns the number of columns of a terminal; 0 where it does not say.
 func WidthOf(io.Writer) int { return 0 }

@@ -20,7 +20,7 @@ type listed struct {
 	Answered time.Time
 }
 
-// Mark is the class of style for how the agent is.
+// Mark returns the class of style for the agent's health.
 func (l listed) Mark() string {
 	switch l.Health.State {
 	case Answers:
@@ -32,8 +32,8 @@ func (l listed) Mark() string {
 	}
 }
 
-// agents are those that the caller may use, the default one first. It asks them how they are. When others than
-// the caller had an agent answer is told to those alone who may read the metrics.
+// agents are those that the caller may use, the default one first. It asks them how they are. When an agent
+// answered other callers is told only to callers that may read the metrics.
 func (f *front) agents(r *http.Request) (list []listed) {
 	who, cfg := mapping.PrincipalOf(r.Context()), f.Config()
 	agents := map[string]Agent{}

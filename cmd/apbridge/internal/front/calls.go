@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// Calls is a meter that notes how the newest calls of each agent went, and tells the next meter. Safe for
-// concurrent use.
+// Calls is a meter that notes how the newest calls of each agent went, and passes each on to the next meter.
+// Safe for concurrent use.
 type Calls struct {
 	next adapter.Meter
 	of   sync.Map // of *agentCalls by the agent's name
@@ -27,7 +27,7 @@ type agentCalls struct {
 	n      int // calls so far
 }
 
-// NewCalls stands before a meter.
+// NewCalls returns a meter that stands in front of another one.
 func NewCalls(next adapter.Meter) *Calls { return &Calls{next: next} }
 
 // UpstreamCall implements adapter.Meter.
@@ -52,7 +52,7 @@ func (a *agentCalls) note(ok bool, took time.Duration) {
 	a.n++
 }
 
-// Answered is when an agent answered last; the zero time: not since the start.
+// Answered returns when an agent answered last; the zero time where it has not since the start.
 func (c *Calls) Answered(agent string) time.Time { return c.Newest(agent).Answered }
 
 // CallSummary is how the newest calls of an agent went.
@@ -64,7 +64,7 @@ type CallSummary struct {
 	Slow     time.Duration // one in twenty took longer
 }
 
-// Newest is how the newest calls of an agent went. Times are of those that were answered.
+// Newest returns how the newest calls of an agent went. Times are of those that were answered.
 func (c *Calls) Newest(agent string) (s CallSummary) {
 	at, _ := c.of.Load(agent)
 	a, ok := at.(*agentCalls)

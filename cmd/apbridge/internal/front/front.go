@@ -30,7 +30,7 @@ type Options struct {
 	Config func() *config.Config
 	// Agent is a configured agent, nil where it has just been taken away.
 	Agent func(name string) Agent
-	// Health asks the agents how they are; nil: one of the pages' own.
+	// Health asks the agents for their health; nil: one of the pages' own.
 	Health *Checkups
 	// Answered is when an agent answered a call last; the zero time: not since the start. nil: not known.
 	Answered func(name string) time.Time
@@ -62,7 +62,7 @@ var (
 	docsText string
 )
 
-// Pages are the handlers of both pages, by their paths.
+// Pages returns the handlers of both pages, by their paths.
 func Pages(o Options) (map[string]http.Handler, error) {
 	if o.Health == nil {
 		o.Health = NewCheckups()

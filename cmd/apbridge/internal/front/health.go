@@ -38,8 +38,8 @@ type Health struct {
 	Took    time.Duration
 }
 
-// Checkups asks agents how they are, each at most once in fresh, however many want to know and
-// however many: visitors cost agents nothing. Safe for concurrent use.
+// Checkups asks agents for their health, each at most once in fresh, however many visitors want to know:
+// visitors cost agents nothing. Safe for concurrent use.
 type Checkups struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -53,13 +53,13 @@ type checkup struct {
 	found Health
 }
 
-// NewCheckups has asked no agent yet.
+// NewCheckups returns Checkups that have asked no agent yet.
 func NewCheckups() *Checkups { return &Checkups{now: time.Now, known: map[string]*checkup{}} }
 
-// Of is how agents are. It waits for those that have to be asked, at most for patience; one that another visitor has
-// just asked for is shown as it was.
+// Of returns the health of agents, by their names. It waits for those that have to be asked, at most for
+// patience; one that another visitor has just asked for is shown as it was.
 func (h *Checkups) Of(ctx context.Context, agents map[string]Agent) map[string]Health {
-	// A visitor who leaves has asked all the same.
+	// A visitor that leaves has asked all the same.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer stop()
 	var asking errgroup.Group
@@ -130,7 +130,7 @@ func ask(ctx context.Context, agent Agent) Health {
 	return Health{State: Answers, Message: about.Profile()}
 }
 
-// silent words the failure for those who may use the agent.
+// silent words the failure for callers that may use the agent.
 func silent(ctx context.Context, err error) Health {
 	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
 		return Health{State: Silent, Message: "It did not answer within " + patience.String() + "."}

@@ -48,7 +48,7 @@ const agentPart = "{agent}"
 // below is the path below which the routes are found for an agent; "": they are in one place alone.
 func (d document) below(agent string) string { return strings.ReplaceAll(d.perAgent, agentPart, agent) }
 
-// PerAgent is the path for any agent, for people.
+// PerAgent returns the path for any agent, with NAME for its name.
 func (d document) PerAgent() string { return d.below("NAME") }
 
 func readRoutes(d adapter.Document) (document, error) {

@@ -33,7 +33,7 @@ func (f *front) snippets(a adapter.Asked) (list []adapter.Code) {
 	return list
 }
 
-// first is the program that is shown before all others; nil where there is none.
+// first is the program that is shown first; nil where there is none.
 func (f *front) first(a adapter.Asked) *adapter.Code {
 	if all := f.snippets(a); len(all) > 0 {
 		return &all[0]

@@ -18,7 +18,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 )
 
-// Options say what is run against whom.
+// Options are what is run against which agent.
 type Options struct {
 	Agent *agent.Client
 	// Challenges are run in this order, as challenge.Order makes it.
@@ -30,18 +30,17 @@ type Options struct {
 	Keep       string        // folder that is there, for the agent's files; "" keeps none
 	Python     *verdict.Python
 	Model      verdict.Model // judges challenges of type llm; nil is none
-	// Bridge says that Agent is a bridge: its threads tell what each task took.
+	// Bridge: Agent is a bridge, whose threads tell what each task took.
 	Bridge bool
 	// Threads is the address under which people find a task's thread by its id; "" for none.
 	Threads string
-	// Gone says why an agent whose call or run failed is gone, if it is; else nil. A nil func
-	// knows nothing.
+	// Gone returns why an agent whose call or run failed is gone; nil if it is not. It may be nil itself.
 	Gone func() error
 	// Watch is told what happens, by one goroutine at a time.
 	Watch func(report.Event)
 }
 
-// Run takes the challenges and reports how each went; an agent that fails is in the report. When
+// Run runs the challenges and reports how each went; an agent that fails is in the report. When
 // ctx ends, what is under way is judged by what is there, and what is left is skipped.
 func Run(ctx context.Context, o Options) report.Report {
 	r := &run{Options: o, results: make([]report.Result, len(o.Challenges)), state: map[string]state{}, events: make(chan report.Event)}

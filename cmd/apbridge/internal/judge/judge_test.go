@@ -421,7 +421,7 @@ func TestParallel(t *testing.T) {
 	meets := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/steps") {
 			inside <- struct{}{}
-			<-both // nobody passes before two are here
+			<-both // none passes before two are here
 		}
 		a.ServeHTTP(w, r)
 	})
@@ -486,7 +486,7 @@ func TestStopped(t *testing.T) {
 			h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if strings.HasSuffix(r.URL.Path, "/steps") {
 					if steps++; steps == 2 {
-						_, _ = io.Copy(io.Discard, r.Body) // before that nobody notices that the client has left
+						_, _ = io.Copy(io.Discard, r.Body) // before that it is not noticed that the client has left
 						a.mu.Lock()
 						a.files = map[string]string{"a.txt": there}
 						a.mu.Unlock()

@@ -36,7 +36,7 @@ type Why struct {
 	Text    string `xml:",chardata"`
 }
 
-// Seconds are written with three digits behind the point.
+// Seconds are written with three digits after the point.
 type Seconds float64
 
 // MarshalText implements encoding.TextMarshaler.

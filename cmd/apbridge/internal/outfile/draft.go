@@ -18,9 +18,9 @@ type Draft struct {
 // ErrThere is why a file is not written over.
 var ErrThere = errors.New("it is there already")
 
-// NewDraft makes an empty file for what is to become the file of a name, readable by its owner alone. A file of
+// NewDraft begins the file of a name, as an empty file that only its owner may read. A file of
 // that name is refused unless over is set: then it stays until Keep. Keep or Drop must follow; a process that
-// dies before leaves NAME.*.partial behind.
+// dies first leaves NAME.*.partial behind.
 func NewDraft(name string, over bool) (*Draft, error) {
 	if err := writable(name, over); err != nil {
 		return nil, err

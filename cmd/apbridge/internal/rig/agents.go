@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// FilePlay is a run of a graph that thinks and then writes the files.
+// FilePlay returns a run of a graph that thinks and then writes the files.
 func FilePlay(messages []json.RawMessage, made, state any) adaptertest.ThreadPlay {
 	text := func(v any) string { b, _ := json.Marshal(v); return string(b) }
 	thought := `{"id":"run-1","type":"ai","content":"I think."}`
@@ -25,12 +25,12 @@ func FilePlay(messages []json.RawMessage, made, state any) adaptertest.ThreadPla
 	}
 }
 
-// Chats is a graph that answers each message.
+// Chats returns a graph that answers each message.
 func Chats() adaptertest.Peer {
 	return &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
 }
 
-// FaultyStep is a task/step agent whose second step has the fault.
+// FaultyStep returns a task/step agent whose second step has the fault.
 func FaultyStep(kind adaptertest.Kind, f adaptertest.Fault) func() adaptertest.Peer {
 	return func() adaptertest.Peer {
 		a := adaptertest.NewStepAgent(kind)
@@ -45,12 +45,12 @@ func AsThreads(a *config.Agent) { a.Dialect = "threadrun" }
 // StartRoute is where an agent is asked for a run with a stream.
 const StartRoute = "POST /threads/{t}/runs/stream"
 
-// AgentsAt is one task/step agent at url, by its name.
+// AgentsAt returns one task/step agent at url, by its name.
 func AgentsAt(url string) map[string]config.Agent {
 	return map[string]config.Agent{"agent": AgentAt(url, func(a *config.Agent) { a.Dialect = "taskstep" })}
 }
 
-// EitherKind is an agent of each kind, by a name for subtests.
+// EitherKind returns an agent of each kind, by a name for subtests.
 func EitherKind() map[string]func() adaptertest.Peer {
 	return map[string]func() adaptertest.Peer{
 		"step agent": func() adaptertest.Peer { return adaptertest.NewStepAgent(adaptertest.Plain) },

@@ -115,7 +115,7 @@ func (a Answer) Is(status int) Answer {
 	return a
 }
 
-// Want reports an answer that has another status or does not hold all texts.
+// Want fails the test, and goes on, for an answer that has another status or does not hold all texts.
 func (a Answer) Want(t *testing.T, status int, texts ...string) Answer {
 	t.Helper()
 	for _, text := range texts {
@@ -146,7 +146,7 @@ func (a Answer) Member(path string) string {
 	return string(b)
 }
 
-// At is what stands at a path like "messages.0.content"; nil for nothing.
+// At returns the value at a path like "messages.0.content"; nil for nothing.
 func (a Answer) At(path string) any {
 	a.T.Helper()
 	var v any
@@ -173,7 +173,7 @@ func (a Answer) List(path string) []any {
 	return list
 }
 
-// Dig is what stands at a path in a decoded JSON value; nil for nothing.
+// Dig returns the value at a path in a decoded JSON value; nil for nothing.
 func Dig(v any, path string) any {
 	if path == "" {
 		return v
@@ -195,7 +195,7 @@ func Dig(v any, path string) any {
 	return v
 }
 
-// Pluck is one field of every element of a list.
+// Pluck returns one field of every element of a list.
 func Pluck(list []any, path string) []any {
 	out := make([]any, 0, len(list))
 	for _, v := range list {
@@ -207,6 +207,7 @@ func Pluck(list []any, path string) []any {
 // Frame is one frame of an event stream.
 type Frame struct{ ID, Event, Data string }
 
+// At returns the value at a path in the frame's data; nil for nothing.
 func (f Frame) At(path string) any {
 	var v any
 	_ = json.Unmarshal([]byte(f.Data), &v)
@@ -252,6 +253,7 @@ type lineReader struct {
 // NewLineReader reads a stream line by line as its pieces come.
 func NewLineReader(r io.Reader) *lineReader { return &lineReader{r: r} }
 
+// Next returns the next line, or the error that ended the stream.
 func (l *lineReader) Next() (string, error) {
 	for {
 		if line, rest, ok := bytes.Cut(l.buf, []byte("\n")); ok {
@@ -277,7 +279,7 @@ func (b *Bridge) Stream(method, path, body string, n int, headers ...string) (An
 	return a, frames
 }
 
-// TryStream is Stream, and returns an error when the stream broke.
+// TryStream is Stream, but returns an error when the stream broke.
 func (b *Bridge) TryStream(method, path, body string, n int, headers ...string) (Answer, []Frame, error) {
 	b.T.Helper()
 	ctx, leave := context.WithTimeout(context.Background(), time.Minute)
@@ -300,7 +302,7 @@ func (b *Bridge) TryStream(method, path, body string, n int, headers ...string) 
 	return a, frames, err
 }
 
-// LastFrame is the newest frame of a kind.
+// LastFrame returns the newest frame of a kind.
 func LastFrame(t *testing.T, frames []Frame, event string) Frame {
 	t.Helper()
 	for i := len(frames) - 1; i >= 0; i-- {
@@ -312,7 +314,7 @@ func LastFrame(t *testing.T, frames []Frame, event string) Frame {
 	return Frame{}
 }
 
-// EventNames are the events of the frames, in a line.
+// EventNames returns the names of the frames' events, in a line.
 func EventNames(frames []Frame) string {
 	var names []string
 	for _, f := range frames {

@@ -14,11 +14,11 @@ import (
 
 const program = "github.com/apbridge/apbridge/cmd/apbridge"
 
-// Binary is the program, built once for all tests of this process. The package's TestMain is
+// Binary returns the program, built once for all tests of this process. The package's TestMain is
 // Main.
 func Binary(t *testing.T) string { return built(t, plainBinary) }
 
-// Release is the program as it is released: static and stripped. It is built once for all tests
+// Release returns the program as it is released: static and stripped. It is built once for all tests
 // of this process.
 func Release(t *testing.T) string { return built(t, releaseBinary) }
 

@@ -39,7 +39,7 @@ type Bridge struct {
 	traces *trace.Settings
 }
 
-// AgentAt is an agent named "agent" at url, with settings that keep tests
+// AgentAt returns an agent named "agent" at url, with settings that keep tests
 // short.
 func AgentAt(url string, change ...func(*config.Agent)) config.Agent {
 	a := config.DefaultAgent()
@@ -50,7 +50,7 @@ func AgentAt(url string, change ...func(*config.Agent)) config.Agent {
 	return a
 }
 
-// InFront starts a bridge before one agent, called "agent", which is also the
+// InFront starts a bridge in front of one agent, called "agent", which is also the
 // default one.
 func InFront(t *testing.T, agent http.Handler, change ...func(*config.Agent)) *Bridge {
 	t.Helper()
@@ -63,7 +63,7 @@ func InFrontOf(t *testing.T, url string, change ...func(*config.Agent)) *Bridge 
 	return StartBridge(t, ConfigFor(t, map[string]config.Agent{"agent": AgentAt(url, change...)}))
 }
 
-// ConfigFor is a configuration as users have it, with a database of its own and a short grace.
+// ConfigFor returns a configuration as users have it, with a database of its own and a short grace.
 func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	t.Helper()
 	cfg := config.Default()
@@ -137,7 +137,7 @@ func (b *Bridge) Kill() {
 	})
 }
 
-// Again starts the program on the file of one that was ended or killed.
+// Again starts the program on the file of a bridge that was ended or killed.
 func (b *Bridge) Again() *Bridge {
 	b.T.Helper()
 	return start(b.T, b.Cfg, bridge.Dialects(), b.traces, zap.NewNop())
@@ -148,7 +148,7 @@ func Lockstep(a *config.Agent) { a.Stepping.Mode = "lockstep" }
 func Free(a *config.Agent)     { a.Stepping.Mode = "free" }
 func Whole(a *config.Agent)    { a.Stepping.Mode = "run" }
 
-// Root is the repository's folder.
+// Root returns the path of the repository's folder.
 func Root(t testing.TB) string {
 	t.Helper()
 	at, err := os.Getwd()
@@ -172,7 +172,7 @@ func Eventually(t *testing.T, what string, holds func() bool) {
 	Within(t, adaptertest.Patience, what, holds)
 }
 
-// Within is Eventually with a patience of its own.
+// Within is Eventually with another patience.
 func Within(t *testing.T, patience time.Duration, what string, holds func() bool) {
 	t.Helper()
 	tick, late := time.NewTicker(5*time.Millisecond), time.After(patience)

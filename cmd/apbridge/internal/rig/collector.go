@@ -36,7 +36,7 @@ type Span struct {
 	Has map[string]string
 }
 
-// NewCollector serves one until the test ends.
+// NewCollector starts a Collector that serves until the test ends.
 func NewCollector(t *testing.T) *Collector {
 	t.Helper()
 	c := &Collector{}
@@ -97,7 +97,7 @@ func texts(list []*commonpb.KeyValue) map[string]string {
 	return all
 }
 
-// Spans are those that came so far, and that are wanted; nil: all.
+// Spans returns the wanted ones of the spans that came so far; all with nil.
 func (c *Collector) Spans(wanted func(Span) bool) (list []Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,14 +109,15 @@ func (c *Collector) Spans(wanted func(Span) bool) (list []Span) {
 	return list
 }
 
-// Of is what the newest batch was said to be of, and the header it came with.
+// Of returns the resource of the newest batch, and the header it came with.
 func (c *Collector) Of() (resource map[string]string, header http.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.resource, c.header
 }
 
-// Await is the first span of that name that comes. About is a value that one of its attributes has; "": any.
+// Await waits for the first span of that name and returns it. About is a value that one of its attributes
+// has; "": any.
 func (c *Collector) Await(t *testing.T, name, about string) (found Span) {
 	t.Helper()
 	Eventually(t, "a span "+name+" of "+about, func() bool {
@@ -143,7 +144,7 @@ func (s Span) Trace() string  { return hex.EncodeToString(s.GetTraceId()) }
 func (s Span) ID() string     { return hex.EncodeToString(s.GetSpanId()) }
 func (s Span) Parent() string { return hex.EncodeToString(s.GetParentSpanId()) }
 
-// TraceParent is the header of a call that is made below the span.
+// TraceParent returns the header of a call that is made below the span.
 func (s Span) TraceParent() string { return "00-" + s.Trace() + "-" + s.ID() + "-01" }
 
 // Happened reports whether an event of that name is in the span.
@@ -151,7 +152,7 @@ func (s Span) Happened(name string) bool {
 	return slices.ContainsFunc(s.GetEvents(), func(e *tracepb.Span_Event) bool { return e.GetName() == name })
 }
 
-// Links are the traces and spans that the span has links to.
+// Links returns the traces and spans that the span has links to.
 func (s Span) Links() (list []string) {
 	for _, l := range s.GetLinks() {
 		list = append(list, hex.EncodeToString(l.GetTraceId())+"-"+hex.EncodeToString(l.GetSpanId()))
@@ -159,7 +160,7 @@ func (s Span) Links() (list []string) {
 	return list
 }
 
-// StartTraced is StartBridge of one that sends its spans to the collector, as soon as it has some. more are
+// StartTraced starts a bridge that sends its spans to the collector, as soon as it has some. more are
 // further variables of its environment.
 func StartTraced(t *testing.T, cfg *config.Config, c *Collector, log *zap.Logger, more ...string) *Bridge {
 	t.Helper()

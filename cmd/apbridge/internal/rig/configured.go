@@ -50,14 +50,14 @@ func Configured(t *testing.T, text string, agents map[string]http.Handler, envir
 	return b
 }
 
-// Wait does a run of the default agent and returns its answer.
+// Wait makes a run of the default agent and returns the answer of its end.
 func (b *Bridge) Wait(input string, headers ...string) Answer {
 	b.T.Helper()
 	body, _ := json.Marshal(map[string]string{"input": input})
 	return b.Do("POST", "/runs/wait", string(body), headers...)
 }
 
-// On does a run of the default agent on the thread at a path.
+// On makes a run of the default agent on the thread at a path, and waits for its end.
 func (b *Bridge) On(at, body string) Answer {
 	b.T.Helper()
 	return b.Post(at+"/runs/wait", body)
@@ -75,7 +75,7 @@ func (b *Bridge) Steps(at string, n int) (all []Answer) {
 	return all
 }
 
-// FreeAddress is an address that was free a moment ago.
+// FreeAddress returns a loopback address that was free a moment ago.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,7 +86,7 @@ func FreeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TextBetween is what stands in s between the first from and the to after it.
+// TextBetween returns the part of s between the first from and the next to.
 func TextBetween(s, from, to string) string {
 	_, rest, _ := strings.Cut(s, from)
 	found, _, ok := strings.Cut(rest, to)

@@ -27,7 +27,7 @@ type Console struct {
 	changed chan struct{}
 }
 
-// NewConsole is an empty console.
+// NewConsole returns an empty console.
 func NewConsole() *Console { return &Console{changed: make(chan struct{}, 1)} }
 
 func (c *Console) Write(b []byte) (int, error) {

@@ -25,7 +25,8 @@ func MeasureUntil(fits func(Cost) bool, what func()) (c Cost) {
 	return c
 }
 
-// Measure is not for parallel tests: the counts are those of the whole process.
+// Measure calls a function and returns what that cost. It is not for parallel tests: the counts are those of
+// the whole process.
 func Measure(what func()) Cost {
 	runtime.GC()
 	var before, after runtime.MemStats

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// Gate stands before an agent and holds up the nth of the requests it watches until it is
+// Gate stands in front of an agent and holds up the nth of the requests it watches until it is
 // opened, or until the client has left. The request is then done all the same.
 type Gate struct {
 	Agent   http.Handler
@@ -26,23 +26,23 @@ type Gate struct {
 	Passage chan struct{}
 }
 
-// StepPosts watches requests for a step.
+// StepPosts reports whether a request asks for a step; it is for NewGate.
 func StepPosts(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/steps")
 }
 
-// RunPosts watches requests for a run.
+// RunPosts reports whether a request asks for a run; it is for NewGate.
 func RunPosts(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/runs/stream")
 }
 
-// NewGate lets an agent's requests pass until the nth of those watched, which waits
+// NewGate returns a gate that lets an agent's requests pass until the nth of those watched, which waits
 // until the gate is opened.
 func NewGate(agent http.Handler, watches func(*http.Request) bool, nth int) *Gate {
 	return &Gate{Agent: agent, Watches: watches, Nth: nth, Reached: make(chan struct{}), Passage: make(chan struct{})}
 }
 
-// Open lets pass what waits and what comes later.
+// Open lets pass the request that waits and those that come later.
 func (g *Gate) Open() { close(g.Passage) }
 
 // Await waits until the watched request is held up.
@@ -73,8 +73,8 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.Agent.ServeHTTP(w, r)
 }
 
-// Gone is closed when the client has left. A server sees that only after it has read the
-// body. Uploads are left unread: they are sent as they are taken.
+// Gone returns a channel that is closed when the client has left. A server sees that only after it has read
+// the body. Uploads are left unread: they are sent as they are taken.
 func Gone(r *http.Request) <-chan struct{} {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		body, _ := io.ReadAll(r.Body)

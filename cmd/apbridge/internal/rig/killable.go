@@ -55,8 +55,8 @@ type Life struct {
 	URL  string        // once it serves
 }
 
-// NewKillable starts no process before its first request. point is where its process dies,
-// as NAME#N.
+// NewKillable returns a Killable whose process dies at point (NAME#N). No process is started before the first
+// request.
 func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, environ ...string) *Killable {
 	t.Helper()
 	d := &Killable{T: t, Dsn: dsn, agent: adaptertest.Serve(t, agent).URL, environ: environ, Point: point, said: NewConsole()}
@@ -107,7 +107,7 @@ func (d *Killable) begin(doom bool) *Life {
 	return l
 }
 
-// Serving is a process that answers, the next one where the last is over.
+// Serving returns a process that answers, and starts the next one where the last is over.
 func (d *Killable) Serving() *Life {
 	d.Mu.Lock()
 	defer d.Mu.Unlock()
@@ -283,7 +283,7 @@ func (d *Killable) Sure(method, path, body string, headers ...string) Answer {
 	}
 }
 
-// Get is Sure for a path that has to be there.
+// Get is Sure with GET, for a path that has to be there.
 func (d *Killable) Get(path string) Answer { d.T.Helper(); return d.Sure("GET", path, "").OK() }
 
 // Keyed makes something once: every request for it has the same Idempotency-Key.

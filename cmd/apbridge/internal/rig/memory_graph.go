@@ -39,7 +39,7 @@ type Utterance struct {
 	Content string `json:"content"`
 }
 
-// NewMemoryGraph is a graph without threads.
+// NewMemoryGraph returns a graph without threads.
 func NewMemoryGraph() *MemoryGraph {
 	g := &MemoryGraph{heads: map[string][]Utterance{}, said: map[string]int{}, runs: map[string]runBeginning{}}
 	g.ThreadAgent = &adaptertest.ThreadAgent{Choose: func(body []byte) adaptertest.ThreadPlay {
@@ -145,7 +145,7 @@ next:
 
 var memoryWords = [...]string{"one", "two", "three"}
 
-// next is what comes behind so many words.
+// next is what comes after so many words.
 func next(said int) string {
 	if said == len(memoryWords) {
 		return `[]`

@@ -30,7 +30,7 @@ func (g *MemoryGraph) history(w http.ResponseWriter, thread string, body []byte)
 	_, _ = io.WriteString(w, list)
 }
 
-// has reports whether the run made a checkpoint behind so many words.
+// has reports whether the run made a checkpoint after so many words.
 func (b runBeginning) has(said int) bool { return b.Said <= said && said <= len(memoryWords) }
 
 // begun is how a run of the thread began, by the graph's own id of it.

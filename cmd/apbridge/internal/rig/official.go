@@ -87,7 +87,7 @@ type Judge struct {
 	Seen map[string]bool // as in "GET /ap/v1/agent/tasks 200"
 }
 
-// NewJudge judges nothing where the documents are missing.
+// NewJudge returns a judge, which judges nothing where the documents are missing.
 func NewJudge(t *testing.T) *Judge {
 	t.Helper()
 	docs, err := official()
@@ -191,7 +191,7 @@ func named(rest, first string) string {
 	return strings.Join(parts, "/")
 }
 
-// Escaped is a token of a JSON pointer (RFC 6901).
+// Escaped returns a name as a token of a JSON pointer (RFC 6901).
 func Escaped(token string) string {
 	token = strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 	return strings.NewReplacer("{", "%7B", "}", "%7D").Replace(token)

@@ -30,7 +30,7 @@ func (w Behind) file() string {
 	return "/out/result.txt"
 }
 
-// AgentsBehind are agents of every kind.
+// AgentsBehind returns agents of every kind.
 func AgentsBehind() []Behind {
 	var list []Behind
 	for _, kind := range adaptertest.Kinds {
@@ -57,14 +57,14 @@ const InputAndSteps = 1 + 3
 // scriptedSteps are those of the scripted server.
 const scriptedSteps = 5
 
-// ToyBehind is an agent of the toy dialect.
+// ToyBehind returns an agent of the toy dialect.
 func ToyBehind() Behind {
 	texts := []string{"one", "two\nlines", "three"}
 	return Behind{"toy", func() adaptertest.Peer { return &toy.Agent{Says: texts} }, texts, false, false, InputAndSteps}
 }
 
-// SecondPlay is a second turn of the conversation that ChatPlay begins: the
-// same outputs under new ids, behind the messages of the first.
+// SecondPlay returns a second turn of the conversation that ChatPlay begins: the
+// same outputs under new ids, after the messages of the first.
 func SecondPlay() adaptertest.ThreadPlay {
 	play := adaptertest.ChatPlay()
 	_, said, _ := strings.Cut(play.State, `"messages":[`)
@@ -92,7 +92,7 @@ func PullAll(t *testing.T, b *Bridge, at, body string) []Answer {
 	return PullAtMost(t, b, at, body, 12)
 }
 
-// PullAtMost is PullAll that fails after so many steps.
+// PullAtMost is PullAll, but fails after so many steps.
 func PullAtMost(t *testing.T, b *Bridge, at, body string, most int) []Answer {
 	t.Helper()
 	var steps []Answer
@@ -172,7 +172,7 @@ func CheckFrames(t *testing.T, frames []Frame, who Behind) {
 	}
 }
 
-// Anys are the strings as they come out of JSON.
+// Anys returns the strings as a decoder of JSON into any would.
 func Anys(list []string) []any {
 	out := make([]any, len(list))
 	for i, s := range list {

@@ -48,7 +48,7 @@ func StartProcess(t *testing.T, binary, folder, text string) *Process {
 	return p
 }
 
-// PlainEnvironment is ours without what would be read as configuration.
+// PlainEnvironment returns the environment of this process without what would be read as configuration.
 func PlainEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "APBRIDGE_") })
 }
@@ -81,7 +81,7 @@ func awaitReady(url string, deadline time.Time) error {
 	return errors.New("no 200 from /readyz in time")
 }
 
-// CPU is what the process has used so far; 0 where /proc does not tell.
+// CPU returns the processor time that the process has used so far; 0 where /proc does not tell.
 func (b *Process) CPU() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.cmd.Process.Pid))
 	if err != nil {
@@ -95,14 +95,14 @@ func (b *Process) CPU() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// RSS is the memory the process holds now, in MB; 0 where /proc does not tell.
+// RSS returns the memory the process holds now, in MB; 0 where /proc does not tell.
 func (b *Process) RSS() float64 { return b.Memory("VmRSS:") }
 
-// Peak is the most memory the process has held, in MB; 0 where /proc does not
+// Peak returns the most memory the process has held, in MB; 0 where /proc does not
 // tell.
 func (b *Process) Peak() float64 { return b.Memory("VmHWM:") }
 
-// Memory is a field of /proc/PID/status in MB; 0 where that does not tell.
+// Memory returns a field of /proc/PID/status in MB; 0 where that does not tell.
 func (b *Process) Memory(field string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.cmd.Process.Pid))
 	if err != nil {

@@ -13,7 +13,7 @@ const UnknownQuestion = "0123456789abcdef0123456789abcdef"
 
 const asksColour = `{"use_tool":{"name":"ask_user","arguments":{"question":"Which colour?"}}}`
 
-// Curious is an AutoGPT that asks in its second step, as often as told.
+// Curious returns an AutoGPT that asks in its second step, so many times.
 func Curious(times int) *adaptertest.StepAgent {
 	asks := adaptertest.ScriptStep{Output: `"I need to know more."`, Additional: asksColour}
 	script := []adaptertest.ScriptStep{{Output: `"one"`}}
@@ -23,7 +23,7 @@ func Curious(times int) *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: append(script, adaptertest.ScriptStep{Output: `"blue it is"`, Last: true})}
 }
 
-// Asking is a graph that asks and then does the plays.
+// Asking returns a graph that asks and then does the plays.
 func Asking(plays ...adaptertest.ThreadPlay) *adaptertest.ThreadAgent {
 	return &adaptertest.ThreadAgent{Plays: append([]adaptertest.ThreadPlay{adaptertest.AskPlay()}, plays...)}
 }
@@ -39,7 +39,7 @@ func CheckAnswered(t *testing.T, agent *adaptertest.StepAgent, inputs []string) 
 	}
 }
 
-// ModesWithSteps are the ways of stepping with several steps a run.
+// ModesWithSteps returns the ways of stepping with several steps a run.
 func ModesWithSteps() map[string]func(*config.Agent) {
 	return map[string]func(*config.Agent){"lockstep": Lockstep, "free": Free}
 }

@@ -6,7 +6,7 @@ func (b *Bridge) Task(body string) string {
 	return "/ap/v1/agent/tasks/" + b.Post("/ap/v1/agent/tasks", body).OK().Text("task_id")
 }
 
-// ThreadOfTask is the path of a task's thread.
+// ThreadOfTask returns the path of a task's thread.
 func ThreadOfTask(at string) string { return "/threads/" + at[len("/ap/v1/agent/tasks/"):] }
 
 // CancelTask cancels the task at a path.

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenTerminal is a terminal, and what it shows once it is closed.
+// OpenTerminal opens a terminal. shows closes it and returns what was written to it.
 func OpenTerminal(t *testing.T) (tty *os.File, shows func() string) {
 	t.Helper()
 	return OpenTyped(t, "")
 }
 
-// OpenTyped is a terminal on which a text was typed.
+// OpenTyped is OpenTerminal for a terminal on which a text was typed.
 func OpenTyped(t *testing.T, typed string) (tty *os.File, shows func() string) {
 	t.Helper()
 	tty, screen := OpenPair(t)
@@ -24,7 +24,7 @@ func OpenTyped(t *testing.T, typed string) (tty *os.File, shows func() string) {
 	}
 	text := make(chan string, 1)
 	go func() {
-		b, _ := io.ReadAll(screen) // ends with EIO when nobody writes any more
+		b, _ := io.ReadAll(screen) // ends with EIO when no writer is left
 		text <- string(b)
 	}()
 	return tty, func() string {
@@ -34,7 +34,7 @@ func OpenTyped(t *testing.T, typed string) (tty *os.File, shows func() string) {
 	}
 }
 
-// OpenPair is a terminal, and the screen and keyboard of it.
+// OpenPair opens a terminal, and returns it with its screen and keyboard.
 func OpenPair(t *testing.T) (tty, screen *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

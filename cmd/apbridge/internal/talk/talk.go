@@ -78,7 +78,7 @@ func (t *Printer) update(data []byte) error {
 	return nil
 }
 
-// Questions are what an agent asks, in words.
+// Questions returns the questions of an agent, in words.
 func Questions(list []api.Question) string {
 	texts := make([]string, len(list))
 	for i, q := range list {
@@ -87,7 +87,7 @@ func Questions(list []api.Question) string {
 	return "the agent asks: " + strings.Join(texts, " ")
 }
 
-// said is the text of a delta's messages, else the delta itself, and the name of who said it, ""
+// said is the text of a delta's messages, else the delta itself, and the name of the speaker, ""
 // for none. Why the run failed is not told here, but at its end.
 func said(delta json.RawMessage) (name, text string) {
 	var d struct{ Messages []json.RawMessage }
@@ -115,7 +115,7 @@ func wordsOf(message json.RawMessage) (name, text string) {
 	return m.Name, text
 }
 
-// Spoken is a message of a thread: who says it, and the text.
+// Spoken returns the speaker and the text of a message of a thread.
 func Spoken(message json.RawMessage) (who, text string) {
 	var m struct{ Type, Role string }
 	_ = json.Unmarshal(message, &m)
@@ -123,5 +123,5 @@ func Spoken(message json.RawMessage) (who, text string) {
 	return cmp.Or(name, m.Type, m.Role, "?"), text
 }
 
-// Paths are the names of a state's files, in order.
+// Paths returns the names of a state's files, in order.
 func Paths(files map[string]json.RawMessage) []string { return slices.Sorted(maps.Keys(files)) }

@@ -31,7 +31,7 @@ const (
 	seenAfter = time.Second
 )
 
-// reachCommand starts an agent, waits until it answers, and puts a bridge before it.
+// reachCommand starts an agent, waits until it answers, and puts a bridge in front of it.
 func (f *targetFlags) reachCommand(ctx context.Context, p *program, call benchCall, client *agent.Client, command []string) (*target, error) {
 	port, cfg, err := f.place(ctx, p.Environ)
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *child) await(ctx context.Context, patience time.Duration, ask func(cont
 	}
 }
 
-// gone says how the agent ended, if it is about to; nil while it works.
+// gone is the error of an agent that has ended or is about to; nil while it works.
 func (c *child) gone() error {
 	select {
 	case <-c.ended:

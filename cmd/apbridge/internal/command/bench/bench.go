@@ -25,7 +25,7 @@ import (
 // program is the process around these commands.
 type program struct{ *console.Process }
 
-// Command is apbridge bench.
+// Command returns the command apbridge bench.
 func Command(process *console.Process) *cobra.Command {
 	p := &program{process}
 	var f benchFlags

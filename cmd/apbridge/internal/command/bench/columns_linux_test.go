@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A terminal's own width goes before what the environment says.
+// A terminal's own width wins over the environment's.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	tty, screen := rig.OpenTerminal(t)

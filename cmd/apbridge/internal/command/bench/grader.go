@@ -19,7 +19,7 @@ import (
 // machine may read a command line.
 const graderKey = "GRADER_KEY"
 
-// graderFlags say which model judges challenges of type llm.
+// graderFlags name the model that judges challenges of type llm.
 type graderFlags struct {
 	url, model string
 	patience   time.Duration

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// targetFlags say whom bench judges.
+// targetFlags name the agent that bench judges.
 type targetFlags struct {
 	config, agent string
 	commandURL    string
@@ -38,7 +38,7 @@ func (f *targetFlags) add(set *pflag.FlagSet) {
 // benchCall is what else the command line says of a target.
 type benchCall struct {
 	args     []string
-	dash     int // how many args stand before --; -1 without one
+	dash     int // how many args stand in front of --; -1 without one
 	patience time.Duration
 	keep     string
 }
@@ -134,7 +134,7 @@ func unnamed(ctx context.Context, client *agent.Client, err error) error {
 	return fmt.Errorf("the bridge at %s has no default agent: put /agents/NAME behind its address%s", client.Base, there)
 }
 
-// refusedBy says what a server is that does not list tasks as version 1 has it; nil when it is
+// refusedBy is the error of a server that does not list tasks as version 1 has it; nil when it is
 // one of version 1 all the same.
 func refusedBy(ctx context.Context, base string, err error) error {
 	var refused *agent.Refused
@@ -153,7 +153,7 @@ func refusedBy(ctx context.Context, base string, err error) error {
 		"(with the name of a graph for agent, where the server has several)", base, dialect, base)
 }
 
-// reachAgent puts a bridge before an agent of the configuration.
+// reachAgent puts a bridge in front of an agent of the configuration.
 func (f *targetFlags) reachAgent(ctx context.Context, p *program, call benchCall, client *agent.Client) (*target, error) {
 	name, _, added := strings.Cut(f.agent, "=")
 	from := console.ConfigFlags{File: f.config}

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Command is apbridge conformance.
+// Command returns the command apbridge conformance.
 func Command(p *console.Process) *cobra.Command {
 	var f conformanceFlags
 	cmd := &cobra.Command{
@@ -240,7 +240,7 @@ func thatAreSpoken(ctx context.Context, server *check.Server, chosen []check.Sui
 	return nil, stranger(ctx, server.Base, errors.New("it speaks none of "+strings.Join(suiteNames(), ", ")))
 }
 
-// stranger says in the words of doctor what answers at a URL, if anything does.
+// stranger returns in the words of doctor what answers at a URL, if anything does.
 func stranger(ctx context.Context, base string, err error) error {
 	agent := config.Agent{URL: base, Dialect: "auto"}
 	_, found := doctor.Detected(ctx, doctor.Upstream("agent", agent, config.Limits{}))

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Backup is apbridge backup.
+// Backup returns the command apbridge backup.
 func Backup(process *console.Process) *cobra.Command {
 	p := &program{process}
 	var from databaseFlags
@@ -68,7 +68,7 @@ func (p *program) keepWhole(file string, over bool, write func(path string) (*ar
 	return nil
 }
 
-// Restore is apbridge restore.
+// Restore returns the command apbridge restore.
 func Restore(process *console.Process) *cobra.Command {
 	p := &program{process}
 	var to databaseFlags

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Export is apbridge export.
+// Export returns the command apbridge export.
 func Export(process *console.Process) *cobra.Command {
 	p := &program{process}
 	var from databaseFlags
@@ -73,7 +73,7 @@ func (p *program) exportTo(ctx context.Context, cfg *config.Config, w io.Writer)
 	return archive.Export(ctx, cfg.Database, keys, w, said)
 }
 
-// Import is apbridge import.
+// Import returns the command apbridge import.
 func Import(process *console.Process) *cobra.Command {
 	p := &program{process}
 	var to databaseFlags

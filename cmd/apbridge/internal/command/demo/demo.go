@@ -23,7 +23,7 @@ import (
 // program is the process around these commands.
 type program struct{ *console.Process }
 
-// Command is apbridge demo.
+// Command returns the command apbridge demo.
 func Command(process *console.Process) *cobra.Command {
 	p := &program{process}
 	listen := ""

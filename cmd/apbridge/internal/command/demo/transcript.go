@@ -39,7 +39,7 @@ func (t *transcript) answered(from, to string, status int, body []byte) {
 	t.say("%s%s ← %s  %d\n%s", indent(from), from, to, status, lines(from, body))
 }
 
-// indent sets what the bridge and the agents say to each other apart.
+// indent sets apart what the bridge and the agents say to each other.
 func indent(from string) string {
 	if from == "bridge" {
 		return "        "
@@ -106,7 +106,7 @@ func (t *tee) Write(b []byte) (int, error) {
 	return t.ResponseWriter.Write(b)
 }
 
-// Flush lets an agent stream.
+// Flush implements http.Flusher, so that an agent can stream.
 func (t *tee) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
 
 // Unwrap is for http.ResponseController.

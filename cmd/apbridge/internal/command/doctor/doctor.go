@@ -1,4 +1,4 @@
-// Package doctor is the command that asks agents what they are, and says why one cannot be used.
+// Package doctor is the command that asks agents what they are, and tells why one cannot be used.
 // Package main adds it; bench and conformance use its way of calling. It only asks: no run and no
 // task is made.
 package doctor
@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command is apbridge doctor.
+// Command returns the command apbridge doctor.
 func Command(p *console.Process) *cobra.Command {
 	var from console.ConfigFlags
 	var losses bool

@@ -87,7 +87,7 @@ func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Con
 	return f
 }
 
-// ofRecording says what a recorded agent speaks, and what it cannot be told. It calls no agent.
+// ofRecording finds out what a recorded agent speaks, and what it cannot be told. It calls no agent.
 func (f *Finding) ofRecording(ctx context.Context, up adapter.Upstream) {
 	if up, f.Err = bridge.Replayed(up); f.Err != nil {
 		return
@@ -154,7 +154,7 @@ func (f *Finding) askVersion(ctx context.Context) {
 	}
 }
 
-// Upstream is an agent as backends are told of it, with a log of nothing.
+// Upstream returns an agent as backends are given it, with a log that drops everything.
 func Upstream(name string, c config.Agent, limits config.Limits) adapter.Upstream {
 	secure, _ := c.TLS.Load() // it was found to be right when the configuration was read
 	return adapter.Upstream{Name: name, Config: c, Limits: limits, TLS: secure, Log: zap.NewNop(), Agent: "apbridge/" + bridge.Version()}

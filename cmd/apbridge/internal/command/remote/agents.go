@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Agents is apbridge agents.
+// Agents returns the command apbridge agents.
 func Agents(p *console.Process) *cobra.Command {
 	r := &remote{p: p}
 	cmd := &cobra.Command{

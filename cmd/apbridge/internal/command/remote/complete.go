@@ -16,11 +16,11 @@ const (
 	completionMost     = 100
 )
 
-// words are what a shell offers, each with its meaning behind a tab.
+// words are what a shell offers, each with its meaning after a tab.
 type words func(ctx context.Context, c *api.Client) ([]string, error)
 
-// completed offers words of the bridge for the arguments of a command, most of them. A bridge that
-// cannot be asked offers none: there is no place to say why.
+// completed offers words of the bridge for the arguments of a command, most of them. For a bridge that cannot
+// be asked it offers none: there is no place to say why.
 func (r *remote) completed(most int, list words) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		c, err := r.client()

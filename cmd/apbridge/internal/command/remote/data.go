@@ -19,7 +19,7 @@ type personal struct {
 	owner, tenant string
 }
 
-// Data is apbridge data.
+// Data returns the command apbridge data.
 func Data(p *console.Process) *cobra.Command {
 	d := &personal{remote: remote{p: p}}
 	cmd := &cobra.Command{

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exitKept says that all is removed which the bridge can remove, and that something is kept elsewhere.
+// exitKept: all that the bridge can remove is removed, and something is kept elsewhere.
 const exitKept = 3
 
-// How the bridge says what became of something.
+// The bridge's words for what became of something.
 const (
 	wasKept   = "kept"
 	wasFailed = "failed"

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Health is apbridge health.
+// Health returns the command apbridge health.
 func Health(p *console.Process) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{

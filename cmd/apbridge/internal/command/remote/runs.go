@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Runs is apbridge runs.
+// Runs returns the command apbridge runs.
 func Runs(p *console.Process) *cobra.Command {
 	r := &remote{p: p}
 	cmd := &cobra.Command{
@@ -90,7 +90,7 @@ run has ended. A run that has ended already is left as it is.`,
 	return cmd
 }
 
-// cancelled says what is left of the run.
+// cancelled prints what is left of the run.
 func (r *remote) cancelled(ctx context.Context, c *api.Client, id string, rollback bool) error {
 	run, err := c.Run(ctx, id)
 	if api.NotFound(err) && rollback {

@@ -38,7 +38,7 @@ func (r *remote) follow(ctx context.Context, c *api.Client, id string) error {
 	return err
 }
 
-// followed says what has become of a run whose stream is over.
+// followed prints what has become of a run whose stream is over.
 func (r *remote) followed(ctx context.Context, c *api.Client, id string) error {
 	e, err := c.Explain(ctx, id)
 	switch {

@@ -49,7 +49,7 @@ type found struct {
 	state string
 }
 
-// MarshalJSON is the run as the bridge shows it, with its state.
+// MarshalJSON returns the run as the bridge shows it, with its state.
 func (f found) MarshalJSON() ([]byte, error) {
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(f.Whole, &members); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Threads is apbridge threads.
+// Threads returns the command apbridge threads.
 func Threads(p *console.Process) *cobra.Command {
 	r := &remote{p: p}
 	cmd := &cobra.Command{

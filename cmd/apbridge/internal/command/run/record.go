@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// draftOf begins the file of a recording, which an earlier one is not lost for before it is whole.
+// draftOf begins the file of a recording, for which an earlier one is not lost before it is whole.
 func draftOf(e errand) (*outfile.Draft, error) {
 	draft, err := outfile.NewDraft(e.record, e.force)
 	switch {

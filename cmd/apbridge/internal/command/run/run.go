@@ -24,7 +24,7 @@ import (
 // program is the process around these commands.
 type program struct{ *console.Process }
 
-// Command is apbridge run.
+// Command returns the command apbridge run.
 func Command(process *console.Process) *cobra.Command {
 	p := &program{process}
 	var from console.ConfigFlags
@@ -185,7 +185,7 @@ func (p *program) converse(ctx context.Context, c *api.Client, thread string, e 
 // interruptedMost is how long an interrupted run may take to end.
 const interruptedMost = 15 * time.Second
 
-// interrupted cancels the run and says what is left of it.
+// interrupted cancels the run and prints what is left of it.
 func (p *program) interrupted(ctx context.Context, c *api.Client, run string, e errand) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptedMost)
 	defer stop()

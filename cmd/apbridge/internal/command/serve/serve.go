@@ -17,7 +17,7 @@ import (
 // program is the process around these commands.
 type program struct{ *console.Process }
 
-// Command is apbridge serve.
+// Command returns the command apbridge serve.
 func Command(process *console.Process) *cobra.Command {
 	p := &program{process}
 	var from console.ConfigFlags

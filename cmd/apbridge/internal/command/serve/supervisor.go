@@ -30,7 +30,7 @@ func newSupervisor(environ []string) (s supervisor) {
 	return s
 }
 
-// tell is lost where no supervisor listens, which is no reason not to serve.
+// tell sends the supervisor a state. It is lost where none listens, which is no reason not to serve.
 func (s supervisor) tell(state ...string) {
 	if s.socket == "" {
 		return
@@ -46,7 +46,7 @@ func (s supervisor) tell(state ...string) {
 func (s supervisor) ready()    { s.tell("READY=1") }
 func (s supervisor) stopping() { s.tell("STOPPING=1") }
 
-// reloading says that a reload begins, and the returned done that it is over, whichever way.
+// reloading tells the supervisor that a reload begins, and the returned done that it is over, whichever way.
 func (s supervisor) reloading() (done func()) {
 	s.tell("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonic().Microseconds(), 10))
 	return s.ready

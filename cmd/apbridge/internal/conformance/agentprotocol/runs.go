@@ -172,7 +172,7 @@ func (s *suite) streamChecks() []check.Check {
 	}
 }
 
-// streams reports whether an agent says that it streams; one that says nothing may.
+// streams reports whether an agent may stream: it says so, or says nothing of it.
 func streams(agent map[string]any) bool {
 	capabilities, _ := agent["capabilities"].(map[string]any)
 	said, known := capabilities["ap.io.streaming"]

@@ -15,7 +15,7 @@ const (
 	prompt   = "Write the word Washington to a file with the ending .txt"
 )
 
-// Suite is the checks of the Agent Protocol.
+// Suite returns the checks of the Agent Protocol.
 func Suite() check.Suite {
 	return check.Suite{Name: "agentprotocol", Title: "LangChain Agent Protocol 0.1.6", Speaks: speaks, Begin: begin}
 }

@@ -17,7 +17,7 @@ type Answer struct {
 	shown  exchange
 }
 
-// In is the answer for another talk than the one that it came in: what is found wrong with it is wrong there.
+// In returns the answer for another talk than its own: what is found wrong with it ends that talk.
 func (a Answer) In(t *Talk) Answer {
 	a.talk = t
 	if !t.Over() {
@@ -26,7 +26,7 @@ func (a Answer) In(t *Talk) Answer {
 	return a
 }
 
-// Is wants one of the statuses.
+// Is fails the check unless the answer has one of the statuses.
 func (a Answer) Is(status ...int) Answer {
 	if a.talk.Over() {
 		return a
@@ -42,7 +42,7 @@ func (a Answer) Is(status ...int) Answer {
 	return a
 }
 
-// Refused wants a status of 400 to 499.
+// Refused fails the check unless the status is 400 to 499.
 func (a Answer) Refused() Answer {
 	if !a.talk.Over() && a.Status/100 != 4 {
 		a.talk.Fail("the status is %d, not one of 400 to 499", a.Status)
@@ -50,7 +50,7 @@ func (a Answer) Refused() Answer {
 	return a
 }
 
-// Typed wants a media type.
+// Typed fails the check unless the answer has the media type.
 func (a Answer) Typed(media string) Answer {
 	if a.talk.Over() {
 		return a
@@ -61,7 +61,7 @@ func (a Answer) Typed(media string) Answer {
 	return a
 }
 
-// Fits wants JSON of a shape.
+// Fits fails the check unless the answer is JSON of the shape.
 func (a Answer) Fits(s Shape) Answer {
 	v := a.Value()
 	if a.talk.Over() {
@@ -73,7 +73,7 @@ func (a Answer) Fits(s Shape) Answer {
 	return a
 }
 
-// Value is the JSON of the answer; one that is none ends the check.
+// Value returns the JSON of the answer; one that is none ends the check.
 func (a Answer) Value() (v any) {
 	if a.talk.Over() {
 		return nil
@@ -84,7 +84,7 @@ func (a Answer) Value() (v any) {
 	return v
 }
 
-// page says of HTML that it is some: a proxy or a web page stands there.
+// page returns a remark on an answer in HTML: a proxy or a web page stands there.
 func (a Answer) page() string {
 	if kind := a.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") {
 		return " but a page of HTML"
@@ -92,16 +92,16 @@ func (a Answer) page() string {
 	return ""
 }
 
-// At is a member of the answer, by names with points between them; nil where there is none.
+// At returns a member of the answer, by names with points between them; nil where there is none.
 func (a Answer) At(path string) any { return At(a.Value(), path) }
 
-// Text is At of a text; "" where there is none.
+// Text is At for a text; "" where there is none.
 func (a Answer) Text(path string) string {
 	s, _ := a.At(path).(string)
 	return s
 }
 
-// ID is Text that must not be empty.
+// ID is Text for one that must not be empty.
 func (a Answer) ID(path string) string {
 	s := a.Text(path)
 	if s == "" && !a.talk.Over() {
@@ -110,13 +110,13 @@ func (a Answer) ID(path string) string {
 	return s
 }
 
-// List is At of a list; "" is the whole answer.
+// List is At for a list; "" is the whole answer.
 func (a Answer) List(path string) []any {
 	list, _ := a.At(path).([]any)
 	return list
 }
 
-// At is a member of a value, by names with points between them; "" is the value itself.
+// At returns a member of a value, by names with points between them; "" is the value itself.
 func At(v any, path string) any {
 	if path == "" {
 		return v

@@ -121,7 +121,8 @@ type Once[T any] struct {
 	verdict *verdict
 }
 
-// Own is for the check whose rule it is that this can be made: it fails where that fails.
+// Own returns the value to the check whose rule is that it can be made: that check fails where making it
+// fails.
 func (o *Once[T]) Own(t *Talk, make func(*Talk) T) T {
 	if t.Over() {
 		return o.value
@@ -135,7 +136,8 @@ func (o *Once[T]) Own(t *Talk, make func(*Talk) T) T {
 	return o.value
 }
 
-// Need is for other checks: where it cannot be made, they are skipped with what was seen then.
+// Need returns the value to any other check, which is skipped, with what was seen then, where it cannot be
+// made.
 func (o *Once[T]) Need(t *Talk, what string, make func(*Talk) T) T {
 	if t.Over() {
 		return o.value
@@ -147,7 +149,7 @@ func (o *Once[T]) Need(t *Talk, what string, make func(*Talk) T) T {
 	return v
 }
 
-// Asked reports whether the server speaks the suite's dialect.
+// Asked asks the server, and reports whether it speaks the suite's dialect.
 func (s Suite) Asked(ctx context.Context, server *Server) bool {
 	t := server.Talk(ctx)
 	defer t.end()

@@ -30,7 +30,7 @@ type Server struct {
 	remains []remains
 }
 
-// Denied reports whether the server has refused a request for want of rights.
+// Denied reports whether the server has refused any request for want of rights.
 func (s *Server) Denied() bool { return s.denied }
 
 // Reach makes sure that a server answers, whatever it answers.
@@ -53,7 +53,7 @@ type remains struct {
 	remove Request
 }
 
-// Talk begins the requests of one check.
+// Talk returns a Talk for the requests of one check.
 func (s *Server) Talk(ctx context.Context) *Talk {
 	if s.client == nil {
 		s.client = &http.Client{

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Shape says what is wrong with a JSON value at a path; "" for nothing. The documents' schemas are
+// Shape returns what is wrong with a JSON value at a path; "" for nothing. The documents' schemas are
 // written as such.
 type Shape func(v any, at string) string
 
 // Members are an object's members with their shapes.
 type Members map[string]Shape
 
-// Object has the required members and may have the optional ones; of others nothing is said.
+// Object returns the shape of an object that has the required members and may have the optional ones and any
+// others.
 func Object(required, optional Members) Shape {
 	return func(v any, at string) string {
 		o, ok := v.(map[string]any)
@@ -58,7 +59,7 @@ func inside(at, name string) string {
 	return at + "." + name
 }
 
-// List is of values of a shape.
+// List returns the shape of a list of values of a shape.
 func List(of Shape) Shape {
 	return func(v any, at string) string {
 		list, ok := v.([]any)
@@ -74,7 +75,7 @@ func List(of Shape) Shape {
 	}
 }
 
-// OrNull takes null, too.
+// OrNull returns a shape that takes null, too.
 func OrNull(s Shape) Shape {
 	return func(v any, at string) string {
 		if v == nil {
@@ -84,7 +85,7 @@ func OrNull(s Shape) Shape {
 	}
 }
 
-// Either takes what one of two shapes takes; the second says what is wrong.
+// Either returns a shape that takes what one of two shapes takes; the second one words what is wrong.
 func Either(one, other Shape) Shape {
 	return func(v any, at string) string {
 		if one(v, at) == "" {
@@ -94,10 +95,10 @@ func Either(one, other Shape) Shape {
 	}
 }
 
-// Any takes everything.
+// Any is a shape that takes everything.
 func Any(any, string) string { return "" }
 
-// Text takes a string.
+// Text is a shape that takes a string.
 func Text(v any, at string) string {
 	if _, ok := v.(string); !ok {
 		return wants(at, "a text", v)
@@ -105,7 +106,7 @@ func Text(v any, at string) string {
 	return ""
 }
 
-// Flag takes true and false.
+// Flag is a shape that takes true and false.
 func Flag(v any, at string) string {
 	if _, ok := v.(bool); !ok {
 		return wants(at, "true or false", v)
@@ -113,7 +114,7 @@ func Flag(v any, at string) string {
 	return ""
 }
 
-// Integer takes a number without a fraction.
+// Integer is a shape that takes a number without a fraction.
 func Integer(v any, at string) string {
 	if n, ok := v.(float64); !ok || n != float64(int64(n)) {
 		return wants(at, "an integer", v)
@@ -123,7 +124,7 @@ func Integer(v any, at string) string {
 
 var uuidForm = regexp.MustCompile(`^(?i)[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
 
-// UUID takes one in its usual form.
+// UUID is a shape that takes a UUID in its usual form.
 func UUID(v any, at string) string {
 	if s, ok := v.(string); !ok || !uuidForm.MatchString(s) {
 		return wants(at, "a UUID", v)
@@ -131,7 +132,7 @@ func UUID(v any, at string) string {
 	return ""
 }
 
-// Time takes a date-time of RFC 3339.
+// Time is a shape that takes a date-time of RFC 3339.
 func Time(v any, at string) string {
 	s, _ := v.(string)
 	if _, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s)); err != nil {
@@ -140,7 +141,7 @@ func Time(v any, at string) string {
 	return ""
 }
 
-// OneOf takes some texts.
+// OneOf returns a shape that takes these texts alone.
 func OneOf(words ...string) Shape {
 	return func(v any, at string) string {
 		if s, ok := v.(string); !ok || !slices.Contains(words, s) {

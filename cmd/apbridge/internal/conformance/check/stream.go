@@ -113,7 +113,7 @@ func (s *seen) Read(p []byte) (int, error) {
 
 func (s *seen) tail() []byte { return s.last }
 
-// Names are the names of the events in their order.
+// Names returns the names of the events in their order.
 func (s Stream) Names() (names []string) {
 	for _, e := range s.Events {
 		names = append(names, e.Name)
@@ -121,7 +121,7 @@ func (s Stream) Names() (names []string) {
 	return names
 }
 
-// First is the first event of a name; false where there is none.
+// First returns the first event of a name; false where there is none.
 func (s Stream) First(name string) (Event, bool) {
 	for _, e := range s.Events {
 		if e.Name == name {

@@ -54,10 +54,10 @@ type Talk struct {
 // exchange is a request and its answer, as results show them.
 type exchange struct{ sent, came string }
 
-// Agent is the agent that the command line names; "" for none.
+// Agent returns the agent that the command line names; "" for none.
 func (t *Talk) Agent() string { return t.server.Agent }
 
-// Over reports whether the verdict stands.
+// Over reports whether the check has its verdict, as after Fail and Skip: nothing more is sent then.
 func (t *Talk) Over() bool { return t.verdict != nil }
 
 // Fail ends the check: the rule is not kept. The last request and its answer show it.
@@ -74,7 +74,7 @@ func (t *Talk) Skip(format string, args ...any) {
 	}
 }
 
-// Remove has something removed when all checks are made.
+// Remove has Server.Clean send a request that removes something, when all checks are made.
 func (t *Talk) Remove(what string, r Request) {
 	if !t.Over() {
 		t.server.remains = append(t.server.remains, remains{what, r})
@@ -141,7 +141,7 @@ func (t *Talk) open(r Request) *http.Response {
 	return res
 }
 
-// why says of an error what a reader needs: the time limit by its length.
+// why returns of an error what a reader needs: of the time limit its length.
 func (t *Talk) why(err error) string {
 	if errors.Is(context.Cause(t.ctx), errLate) {
 		return fmt.Sprintf("the time limit of %v for one check has passed", t.server.Timeout)

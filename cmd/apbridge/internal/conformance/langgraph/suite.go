@@ -17,7 +17,7 @@ const (
 	prompt   = "Write the word Washington to a file with the ending .txt"
 )
 
-// Suite is the checks of what LangGraph's SDKs call.
+// Suite returns the checks of what LangGraph's SDKs call.
 func Suite() check.Suite {
 	return check.Suite{Name: "langgraph", Title: "LangGraph server, as its SDKs call it", Speaks: speaks, Begin: begin}
 }

@@ -13,7 +13,7 @@ import (
 // badge is what a badge says.
 type badge struct{ label, text, colour string }
 
-// badge tells the musts of all dialects that were checked. Its colour is that of the worst.
+// badge counts the musts of all dialects that were checked. Its colour is that of the worst.
 func (r Report) badge() badge {
 	var names []string
 	for _, d := range r.Dialects {

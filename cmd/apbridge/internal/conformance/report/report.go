@@ -28,7 +28,7 @@ type Dialect struct {
 	Results []check.Result `json:"checks"`
 }
 
-// Count is how many checks have a status, at any of the levels; without levels at every one.
+// Count returns how many checks have the status, at one of the levels; without levels at any.
 func (d Dialect) Count(status check.Status, levels ...check.Level) (n int) {
 	for _, r := range d.Results {
 		for _, level := range orAll(levels) {
@@ -47,7 +47,7 @@ func orAll(levels []check.Level) []check.Level {
 	return levels
 }
 
-// Count is that of all dialects.
+// Count returns the sum of the counts of all dialects.
 func (r Report) Count(status check.Status, levels ...check.Level) (n int) {
 	for _, d := range r.Dialects {
 		n += d.Count(status, levels...)
@@ -55,7 +55,7 @@ func (r Report) Count(status check.Status, levels ...check.Level) (n int) {
 	return n
 }
 
-// Conforms reports whether a check passed and none of a must failed.
+// Conforms reports whether a check passed and no check of a must failed.
 func (r Report) Conforms() bool {
 	return r.Count(check.Failed, check.Must) == 0 && r.Count(check.Passed) > 0
 }

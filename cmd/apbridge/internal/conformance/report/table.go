@@ -63,7 +63,8 @@ func (d Dialect) skips(w *strings.Builder) {
 	}
 }
 
-// Share is how many of the checks of a level passed of those that were not skipped; "-" where there are none.
+// Share returns in words how many of the checks of a level passed of those that were not skipped; "-" where
+// there are none.
 func (d Dialect) Share(level check.Level) string {
 	passed, failed := d.Count(check.Passed, level), d.Count(check.Failed, level)
 	if passed+failed == 0 {

@@ -19,13 +19,13 @@ const (
 	prompt   = "Write the word Washington to a file with the ending .txt"
 )
 
-// Suite is the checks of the streaming protocol.
+// Suite returns the checks of the streaming protocol.
 func Suite() check.Suite {
 	return check.Suite{Name: "streaming", Title: "Agent Streaming Protocol 0.0.13", Speaks: speaks, Begin: begin}
 }
 
-// speaks asks for the tree of a thread that nobody has: an answer in the protocol's envelope, also an
-// error, tells it from a server that has no such path.
+// speaks asks for the tree of a thread that does not exist: a server that speaks the protocol answers in its
+// envelope, also with an error, and one that has no such path does not.
 func speaks(t *check.Talk) bool {
 	a := t.Post("/threads/"+uuid.NewString()+"/commands", map[string]any{"id": 1, "method": "agent.getTree", "params": map[string]any{}})
 	kind := a.Text("type")

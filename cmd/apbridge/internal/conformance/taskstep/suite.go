@@ -18,7 +18,7 @@ const (
 	nobody = "00000000-0000-4000-8000-00000000c0de"
 )
 
-// Suite is the checks of version 1.
+// Suite returns the checks of version 1.
 func Suite() check.Suite {
 	return check.Suite{Name: "v1", Title: "Agent Protocol v1", Speaks: speaks, Begin: begin}
 }

@@ -16,7 +16,7 @@ const (
 	said     = "My name is Ada."
 )
 
-// Suite is the checks of the RFC.
+// Suite returns the checks of the RFC.
 func Suite() check.Suite {
 	return check.Suite{Name: "topics", Title: "Topic RFC of the Agent Protocol", Speaks: speaks, Begin: begin}
 }

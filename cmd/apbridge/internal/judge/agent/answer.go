@@ -97,7 +97,7 @@ type Artifact struct {
 	Folder   *string `json:"relative_path"` // of some servers the whole path
 }
 
-// Path is where the file belongs, as the agent says: it may lead anywhere.
+// Path returns the path of the file, as the agent says: it may lead anywhere.
 func (a Artifact) Path() string {
 	if a.Folder == nil {
 		return a.FileName

@@ -92,7 +92,7 @@ func (c *Client) page(ctx context.Context, address string) (list []Artifact, pag
 	return page.Artifacts, page.Pagination.Pages, err
 }
 
-// Download copies a file into w, at most limit bytes of it; a larger one is an error.
+// Download copies a file into w, at most limit bytes of it; a larger file is an error.
 func (c *Client) Download(ctx context.Context, task, id string, w io.Writer, limit int64) (n int64, err error) {
 	err = c.send(ctx, request{http.MethodGet, c.task(task) + "/artifacts/" + url.PathEscape(id), "application/json", nil}, func(body io.Reader) error {
 		if n, err = io.Copy(w, io.LimitReader(body, limit+1)); err == nil && n > limit {

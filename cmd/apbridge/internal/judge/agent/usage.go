@@ -14,7 +14,7 @@ type Usage struct {
 	Cost   *float64 `json:"cost,omitempty"`   // in dollars, as AutoGPT counts
 }
 
-// Add takes what a step says: AutoGPT's task_total_cost, or task_cumulative_cost, is that of the
+// Add adds what a step says: AutoGPT's task_total_cost, or task_cumulative_cost, is that of the
 // task so far; usage_metadata (LangChain, UsageMetadata) is that of one message.
 func (u *Usage) Add(additional json.RawMessage) {
 	var said struct {
@@ -73,7 +73,7 @@ func tokensOf(usage map[string]any) (int64, bool) {
 	return int64(n), n > 0
 }
 
-// Root is the server without the path to one of a bridge's agents.
+// Root returns the server's URL without the path to one of a bridge's agents.
 func (c *Client) Root() string {
 	root, _, _ := strings.Cut(c.Base, "/agents/")
 	return root
@@ -88,7 +88,7 @@ func (c *Client) Probe(ctx context.Context) error {
 	return c.call(ctx, http.MethodGet, c.tasks(), nil, &list)
 }
 
-// IsBridge reports whether a server of version 1 has threads, too: GET /info tells of them.
+// IsBridge reports whether a server of version 1 has threads, too, by GET /info.
 func (c *Client) IsBridge(ctx context.Context) bool {
 	var info struct {
 		Flags struct {

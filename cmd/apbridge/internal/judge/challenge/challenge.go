@@ -47,8 +47,8 @@ type Ground struct {
 const (
 	ByText   = "file"   // the text of a file is looked at
 	ByOutput = "python" // a file is run, and what it prints is looked at
-	ByPytest = "pytest" // pytest says
-	ByModel  = "llm"    // a model says
+	ByPytest = "pytest" // pytest decides
+	ByModel  = "llm"    // a model decides
 )
 
 // Eval is how files are judged.
@@ -91,7 +91,7 @@ type File struct {
 //go:embed builtin
 var builtin embed.FS
 
-// Builtin are the challenges that come with the program.
+// Builtin returns the challenges that come with the program.
 func Builtin() ([]Challenge, []Fault, error) {
 	below, err := fs.Sub(builtin, "builtin")
 	if err != nil {
@@ -100,7 +100,7 @@ func Builtin() ([]Challenge, []Fault, error) {
 	return Load(below)
 }
 
-// Limit is how long an agent may work on it: the cutoff, or a minute as agbenchmark has it.
+// Limit returns how long an agent may work on the challenge: the cutoff, or a minute as agbenchmark has it.
 func (c Challenge) Limit() time.Duration {
 	if c.Cutoff == 0 {
 		return time.Minute
@@ -108,6 +108,6 @@ func (c Challenge) Limit() time.Duration {
 	return time.Duration(c.Cutoff) * time.Second
 }
 
-// Canonical is what names are compared by: dependencies and command lines may spell a challenge
-// with the "Test" that agbenchmark puts before its name.
+// Canonical returns a name in the form that names are compared in: dependencies and command lines may spell a
+// challenge with the "Test" that agbenchmark puts in front of its name.
 func Canonical(name string) string { return strings.TrimPrefix(strings.TrimSpace(name), "Test") }

@@ -26,7 +26,7 @@ func (f *Fault) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// faultOf says where an error of a file lies.
+// faultOf is the fault of a file, with the place of its error.
 func faultOf(file string, err error) Fault {
 	var known *Fault
 	var kind *json.UnmarshalTypeError
@@ -81,7 +81,7 @@ func (c Challenge) check() error {
 	return nil
 }
 
-// oneOf says what a field may be that is something else.
+// oneOf returns what a field may be that is something else.
 func oneOf(is string, known []string) string {
 	if is == "" {
 		return "is missing; it is one of " + strings.Join(known, ", ")

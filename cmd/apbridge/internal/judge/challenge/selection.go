@@ -10,7 +10,7 @@ import (
 type Selection struct {
 	Categories []string // those with one of them
 	Only       []string // names
-	Skip       []string // names; goes before the others
+	Skip       []string // names; wins over the others
 	// Alone leaves out what the chosen ones depend on.
 	Alone bool
 }

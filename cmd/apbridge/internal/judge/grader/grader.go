@@ -19,7 +19,7 @@ import (
 
 // Config is the endpoint, and how it is asked.
 type Config struct {
-	URL     string // as https://api.openai.com/v1: "/chat/completions" is put behind its path
+	URL     string // as https://api.openai.com/v1: "/chat/completions" is appended to its path
 	Model   string
 	Key     string        // sent as a bearer token, to this URL alone; "" sends none
 	Timeout time.Duration // of one request with its answer, above 0
@@ -34,7 +34,7 @@ type Grader struct {
 	wait    func(context.Context, time.Duration) error // until the next try, or the context's error
 }
 
-// New checks the configuration; nothing is asked yet.
+// New checks the configuration and returns a Grader. It asks nothing yet.
 func New(cfg Config) (*Grader, error) {
 	base, err := url.Parse(cfg.URL)
 	switch {
@@ -59,8 +59,8 @@ func (g *Grader) Probe(ctx context.Context) error {
 	return f
 }
 
-// Grade has the model score a text that an agent made of a challenge of type llm. The error says
-// why there is no score; the tokens that were used are told all the same.
+// Grade has the model score a text that an agent made of a challenge of type llm. With an error there is no
+// score, but the tokens that were used are told all the same.
 func (g *Grader) Grade(ctx context.Context, c challenge.Challenge, text string) (verdict.Grade, error) {
 	body, err := question(g.cfg.Model, c, text)
 	if err != nil {

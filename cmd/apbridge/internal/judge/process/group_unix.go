@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Group has a command, which is not started yet, run in a process group of its own: Ctrl-C on the
+// Group has a command that is not started yet run in a process group of its own: Ctrl-C on the
 // terminal does not reach it.
 func Group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 

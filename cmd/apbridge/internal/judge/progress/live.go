@@ -14,10 +14,10 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Live shows a line for each try that is under way, with what it is at, and leaves a line for
-// each that ended. It writes ANSI sequences (ECMA-48: CUU, ED), so w must be a terminal as it is;
-// plain makes a text harmless, and width tells the number of columns at any time. A line says how long it has
-// said the same; after the event of the end nothing is written any more.
+// Live returns a function that shows a line for each try that is under way, with what it is at, and leaves a
+// line for each that ended. It writes ANSI sequences (ECMA-48: CUU, ED), so w must be a terminal as it is;
+// plain makes a text harmless, and width returns the number of columns at any time. A line shows how long it
+// has not changed; after the event of the end nothing is written any more.
 func Live(w io.Writer, plain func(string) string, width func() int) func(report.Event) {
 	l := &live{w: w, plain: plain, width: width, now: time.Now}
 	ended := make(chan struct{})
@@ -140,7 +140,7 @@ func (l *live) draw(lasting string) {
 	_, _ = io.WriteString(l.w, b.String()) // what cannot be shown is in the report
 }
 
-// waited is for how long a row has said the same, from a second on.
+// waited is for how long a row has not changed, from a second on.
 func (l *live) waited(r row) string {
 	if d := l.now().Sub(r.since).Truncate(time.Second); d > 0 {
 		return " (" + d.String() + ")"

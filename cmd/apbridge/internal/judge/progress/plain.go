@@ -11,7 +11,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 )
 
-// Plain writes one line for each event. What cannot be written is lost: the report is not.
+// Plain returns a function that writes one line for each event. What cannot be written is lost: the report is
+// not.
 func Plain(w io.Writer) func(report.Event) {
 	began := time.Now()
 	return func(e report.Event) {
@@ -21,7 +22,7 @@ func Plain(w io.Writer) func(report.Event) {
 	}
 }
 
-// Lines writes each event as a line of JSON.
+// Lines returns a function that writes each event as a line of JSON.
 func Lines(w io.Writer) func(report.Event) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -149,7 +149,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05+00:0
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// runTime is a number of seconds as Python prints it, rounded to digits behind the point.
+// runTime is a number of seconds as Python prints it, rounded to digits after the point.
 func runTime(s float64, digits int) string {
 	scale := math.Pow10(digits)
 	text := strconv.FormatFloat(math.Round(s*scale)/scale, 'f', -1, 64)

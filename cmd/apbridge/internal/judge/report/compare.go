@@ -23,7 +23,7 @@ const (
 	Gone    Change = "gone"
 )
 
-// Changes are all of them, in the order they are told.
+// Changes returns all kinds of changes, in the order they are told.
 func Changes() []Change {
 	return []Change{Broken, Fixed, Flakier, Unknown, Slower, Dearer, Added, Gone}
 }
@@ -44,7 +44,7 @@ type Tolerance struct {
 // leastSlower is how many seconds more are at least slower: short tries vary.
 const leastSlower = 1.0
 
-// Compare tells what changed from one report to the next, by change and then by name.
+// Compare returns what changed from one report to the next, by change and then by name.
 func Compare(before, after Report, t Tolerance) (list []Difference) {
 	old := map[string]Result{}
 	for _, r := range before.Results {
@@ -113,7 +113,7 @@ func dearer(name string, o, n Result, t Tolerance) (list []Difference) {
 	return nil
 }
 
-// WriteDifferences writes them for people, with the pass rates.
+// WriteDifferences writes differences for people, with the pass rates.
 func WriteDifferences(w io.Writer, before, after Report, list []Difference) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, d := range list {

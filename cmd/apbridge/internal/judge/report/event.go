@@ -55,7 +55,7 @@ type Summary struct {
 	Interrupted bool     `json:"interrupted,omitempty"`
 }
 
-// Summary is the report in numbers.
+// Summary returns the report in numbers.
 func (r Report) Summary() Summary {
 	low, high := r.Rate().Interval()
 	u := r.Usage()

@@ -56,7 +56,7 @@ func dropAll(files []*Target) (err error) {
 // agbenchmark (update_regression_tests).
 const lasting = 3
 
-// Regressions are the challenges of r that passed in it and in the runs before it, three in all.
+// Regressions returns the challenges of r that passed in it and in the runs before it, three in all.
 func (h *History) Regressions(r Report) map[string]bool {
 	runs, err := runsIn(h.folder)
 	passed := map[string]int{}

@@ -8,7 +8,7 @@ import (
 // Rate is how many of some tries passed.
 type Rate struct{ Passed, Of int }
 
-// Share is the rate as a number from 0 to 1; 0 of none.
+// Share returns the rate as a number from 0 to 1; 0 where there are no tries.
 func (r Rate) Share() float64 {
 	if r.Of == 0 {
 		return 0
@@ -20,7 +20,7 @@ func (r Rate) always() bool { return r.Of > 0 && r.Passed == r.Of }
 
 func (r Rate) never() bool { return r.Of > 0 && r.Passed == 0 }
 
-// Interval is where the true rate lies with a confidence of 95 %, by E. B. Wilson's score interval
+// Interval returns the bounds of the true rate with a confidence of 95 %, by E. B. Wilson's score interval
 // (Journal of the American Statistical Association 22, 1927). Of no tries it is 0 to 1.
 func (r Rate) Interval() (low, high float64) {
 	if r.Of == 0 {

@@ -73,7 +73,7 @@ type Report struct {
 	Regressions map[string]bool
 }
 
-// Count is the number of tries with a status.
+// Count returns the number of tries with a status.
 func (r Report) Count(s Status) (n int) {
 	for _, each := range r.Results {
 		n += each.Count(s)
@@ -81,7 +81,7 @@ func (r Report) Count(s Status) (n int) {
 	return n
 }
 
-// Count is the number of tries with a status.
+// Count returns the number of tries with a status.
 func (r Result) Count(s Status) (n int) {
 	for _, a := range r.Attempts {
 		if a.Status == s {
@@ -91,15 +91,15 @@ func (r Result) Count(s Status) (n int) {
 	return n
 }
 
-// Rate is how many of the judged tries passed.
+// Rate returns how many of the judged tries passed.
 func (r Result) Rate() Rate { return Rate{r.Count(Passed), r.Count(Passed) + r.Count(Failed)} }
 
-// Rate is how many of all judged tries passed.
+// Rate returns how many of all judged tries passed.
 func (r Report) Rate() Rate {
 	return Rate{r.Count(Passed), r.Count(Passed) + r.Count(Failed)}
 }
 
-// Flaky are the challenges of which some tries passed and others failed.
+// Flaky returns the names of challenges of which some tries passed and others failed.
 func (r Report) Flaky() (names []string) {
 	for _, each := range r.Results {
 		if rate := each.Rate(); rate.Passed > 0 && rate.Passed < rate.Of {
@@ -109,7 +109,7 @@ func (r Report) Flaky() (names []string) {
 	return names
 }
 
-// Usage is what all tries took, as far as the agent says.
+// Usage returns what all tries took together, as far as the agent says.
 func (r Report) Usage() (sum agent.Usage) {
 	for _, each := range r.Results {
 		for _, a := range each.Attempts {
@@ -119,7 +119,7 @@ func (r Report) Usage() (sum agent.Usage) {
 	return sum
 }
 
-// GraderTokens are those of the model that judged all tries; nil is unknown.
+// GraderTokens returns the tokens that the judging model took for all tries; nil is unknown.
 func (r Report) GraderTokens() (sum *int64) {
 	for _, each := range r.Results {
 		for _, a := range each.Attempts {
@@ -145,8 +145,8 @@ func orOther[N any](a, b *N) *N {
 	return a
 }
 
-// Whole reports whether the run came to its end, no try failed, and every file was a challenge,
-// which is what an exit code of 0 says. Skipped tries do not count.
+// Whole reports whether the run came to its end, no try failed, and every file was a challenge: the exit code
+// is 0 then. Skipped tries do not count.
 func (r Report) Whole() bool {
 	return r.Count(Failed) == 0 && !r.Interrupted && len(r.Faults) == 0
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// heedLocks leaves the calling test out where folders are locked for nobody.
+// heedLocks skips the calling test where its user is root, which opens any folder.
 func heedLocks(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() == 0 {

@@ -11,7 +11,7 @@ import (
 
 // Model grades texts.
 type Model interface {
-	// Grade says how well a text does what a challenge of type llm wants. The error says in a
+	// Grade grades how well a text does what a challenge of type llm wants. The error says in a
 	// sentence why there is no grade. Safe for concurrent use.
 	Grade(ctx context.Context, c challenge.Challenge, text string) (Grade, error)
 }

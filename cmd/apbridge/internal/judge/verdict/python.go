@@ -41,8 +41,8 @@ type Python struct {
 	shell  string // that sets the limit of memory; "" is none
 }
 
-// NewPython finds the interpreter. One that was named must be there; without python3 what needs
-// it is skipped.
+// NewPython finds the interpreter. One that was named must be there; without python3 the challenges that need
+// it are skipped.
 func NewPython(named string, limits Limits) (*Python, error) {
 	p := &Python{limits: limits}
 	if limits.Memory > 0 {
@@ -62,7 +62,7 @@ func NewPython(named string, limits Limits) (*Python, error) {
 	return p, nil
 }
 
-// Missing is why challenges of a type cannot be judged here; "" for nothing.
+// Missing returns why challenges of a type cannot be judged here; "" if they can.
 func (p *Python) Missing(ctx context.Context, evalType string) string {
 	switch {
 	case evalType != challenge.ByOutput && evalType != challenge.ByPytest:

@@ -31,7 +31,7 @@ type Verdict struct {
 
 func failed(reason string) Verdict { return Verdict{Status: report.Failed, Reason: reason} }
 
-// Judge looks at a workspace, for a challenge of any type but llm. It adds the challenge's
+// Judge judges a workspace, for a challenge of any type but llm. It adds the challenge's
 // custom_python to it.
 func (p *Python) Judge(ctx context.Context, c challenge.Challenge, w *Workspace) Verdict {
 	outputs, err := p.outputs(ctx, c, w)

@@ -89,7 +89,7 @@ func (w *Workspace) Write(at string, fill func(io.Writer) error) error {
 	return errors.Join(fill(f), f.Close())
 }
 
-// notKept names a file once and not at any length, which the errors of package os do.
+// notKept names a file once and at a bounded length, which the errors of package os do.
 func notKept(at string, err error) error {
 	if known := new(fs.PathError); errors.As(err, &known) {
 		err = known.Err
@@ -135,7 +135,7 @@ func (w *Workspace) matching(entry string) ([]string, error) {
 // mostListed is how many files a reason names.
 const mostListed = 10
 
-// inventory says which files there are.
+// inventory lists the files in words.
 func (w *Workspace) inventory() string {
 	var names []string
 	_ = fs.WalkDir(w.root.FS(), ".", func(at string, d fs.DirEntry, err error) error {

@@ -37,7 +37,7 @@ agents:
   tokens: {url: %q, dialect: threadrun, concurrency: 4096}
 `
 
-// serve starts a bridge before all agents and stops it with the test.
+// serve starts a bridge in front of all agents and stops it with the test.
 func (b *bench) serve(t *testing.T, binary string, s benchSetup) *rig.Process {
 	t.Helper()
 	if s.database == "" {

@@ -16,7 +16,7 @@ const (
 
 // bursts has 64 clients start background runs and go away: how long each waits
 // until its run is accepted, and how soon all of them are done, the first POST
-// included, beside clients who drive as many tasks themselves.
+// included, beside clients that drive as many tasks themselves.
 func (b *bench) bursts(t *testing.T) {
 	accepted, drained := samples{}, samples{}
 	for range burstRounds {

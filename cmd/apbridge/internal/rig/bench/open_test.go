@@ -65,7 +65,7 @@ type opened struct {
 	cores  float64         // the bridge's
 }
 
-// listener has a run made by the bridge at base, and tells how late each of its events came.
+// listener has a run made by the bridge at base, and returns how late each of its events came.
 type listener func(ctx context.Context, c *http.Client, base string) ([]seenTick, error)
 
 // streamOf streams a run of an agent in one mode.
@@ -169,7 +169,7 @@ func (s *ticks) late(when func(time.Time) bool) (list []time.Duration) {
 	return list
 }
 
-// readTicks streams a run and tells how late each of its events came.
+// readTicks streams a run and returns how late each of its events came.
 func readTicks(ctx context.Context, c *http.Client, url, body string) (seen []seenTick, err error) {
 	res, err := benchOpen(ctx, c, url, body)
 	if err != nil {

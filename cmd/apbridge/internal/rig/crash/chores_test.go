@@ -194,7 +194,7 @@ func playFiles(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.End()
 }
 
-// playStops: a run hangs, one behind it is cancelled, and a third has the first
+// playStops: a run hangs, one after it is cancelled, and a third has the first
 // rolled back. Where it is unknown whether the first was begun, there is nothing to stop.
 func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()

@@ -93,7 +93,7 @@ func TestA5_CrashAtOnce(t *testing.T) {
 	}
 }
 
-// TestA5_PowerCut is a few power cuts, right behind what a client was told: the id of a
+// TestA5_PowerCut is a few power cuts, right after what a client was told: the id of a
 // thread and of a run, a frame of a run that is followed, a step that was handed out.
 func TestA5_PowerCut(t *testing.T) {
 	t.Parallel()

@@ -131,7 +131,7 @@ func (h *tokenHolder) token(t *testing.T) string {
 	return h.held[0]
 }
 
-// playTokens: the token that an agent was told opens the store as long as its run is at work, also behind a death; where
+// playTokens: the token that an agent was told opens the store as long as its run is at work, also after a death; where
 // it does not, the run has ended.
 func playTokens(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	holder := peer.(*tokenHolder)

@@ -70,7 +70,7 @@ func playKeys(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.End()
 }
 
-// writtenAs reports whether a database says that all its bodies are written so.
+// writtenAs reports whether all bodies of a database are written so, by its own note.
 func writtenAs(t *testing.T, dsn, as string) (yes bool) {
 	t.Helper()
 	err := sqldb.Look(context.Background(), dsn, nil, func(x *sqldb.Tx) error {

@@ -33,7 +33,7 @@ type process struct {
 	url string
 }
 
-// replicas starts bridges over one database, before one agent.
+// replicas starts bridges over one database, in front of one agent.
 func replicas(t *testing.T, n int, agent http.Handler, environ ...string) []*process {
 	t.Helper()
 	binary := rig.Binary(t)
@@ -210,7 +210,7 @@ func TestC4RunsOfADeadProcessAreTakenOver(t *testing.T) {
 	}
 }
 
-// C4: the same before a graph: another process goes back to its stream, after the
+// C4: the same in front of a graph: another process goes back to its stream, after the
 // last frame that was logged, and its run is not made again.
 func TestC4GraphRunOfADeadProcessIsRejoined(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 
 // checkRecord looks at what is durable after everything: numbers of events without
 // gap (only where the scene deletes some are those skipped), every run ended once
-// and by its last event, no thread busy, no tail of a run behind its end.
+// and by its last event, no thread busy, no tail of a run after its end.
 func checkRecord(t *testing.T, dsn string, deletes bool) {
 	t.Helper()
 	st := openRecord(t, dsn)

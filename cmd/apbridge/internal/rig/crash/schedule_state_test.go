@@ -54,7 +54,7 @@ func (s *schedule) compare(r *rapid.T) {
 	}
 }
 
-// sort finds out who left which messages; where runs go on beside each other that
+// sort finds out which run or update left which messages; where runs go on beside each other that
 // cannot be momentary, but how much there is.
 func (s *schedule) sort(r *rapid.T, messages []rig.Utterance) map[string][]string {
 	left, at, count := map[string][]string{}, "", map[string]int{}

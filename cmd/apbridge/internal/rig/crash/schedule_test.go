@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scheduleChecks is the variable that says how many schedules are tried.
+// scheduleChecks is the variable with the number of schedules to try.
 const scheduleChecks = "APBRIDGE_TEST_SCHEDULES"
 
 // TestSchedules has random clients, an agent with whims and restarts at any moment
@@ -25,7 +25,7 @@ const scheduleChecks = "APBRIDGE_TEST_SCHEDULES"
 func TestSchedules(t *testing.T) {
 	// Without the variable the few schedules are the same each time: what a test run
 	// finds is then about the change under test. With it they are new ones, unless
-	// -rapid.seed says which.
+	// -rapid.seed names some.
 	settings := map[string]string{"rapid.checks": os.Getenv(scheduleChecks), "rapid.nofailfile": "true", "rapid.steps": "24", "rapid.shrinktime": "60s"}
 	if settings["rapid.checks"] == "" {
 		settings["rapid.checks"], settings["rapid.seed"] = "12", "1"

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// tally is a task/step agent of three steps that counts what it does for which
-// words. What it is asked for it does, even when the caller has left.
+// tally is a task/step agent of three steps that counts what it does, by the words of the run. It does what
+// it is asked for, even when the caller has left.
 type tally struct {
 	mu    sync.Mutex
 	tasks []*tallyTask

@@ -119,7 +119,7 @@ func (c *soakClient) stream(ctx context.Context, r *soakRun, after string) ([]ri
 	return resumable(frames), err == nil
 }
 
-// resumable leaves out a frame without an id, which cannot be resumed behind.
+// resumable leaves out a frame without an id, which cannot be resumed after.
 func resumable(list []rig.Frame) []rig.Frame {
 	kept := list[:0]
 	for _, f := range list {

@@ -36,7 +36,7 @@ type soakTask struct {
 	id, words string
 	given     []string // ids of steps, as they were handed out
 	over      bool     // the last one came
-	failed    bool     // the last one says that the run failed
+	failed    bool     // by the last one the run failed
 	listed    []string // at the end
 	there     bool     // at the end
 }
@@ -87,7 +87,7 @@ func (h *history) summary() string {
 	return fmt.Sprintf("%d runs (%v), %d tasks (%d failed), %d refusals", len(h.runs), ends, len(h.tasks), failed, len(h.refusals))
 }
 
-// worker tells what an agent did for some words; see tally.of.
+// worker returns what an agent did for some words; see tally.of.
 type worker interface {
 	of(words string) (tasks, steps, extra int)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// soakTime is the variable that says how long the soak lasts, as a Go duration.
+// soakTime is the variable with the length of the soak, as a Go duration.
 const soakTime = "APBRIDGE_TEST_SOAK"
 
 // soakSeed is the variable that repeats the faults of an earlier soak.

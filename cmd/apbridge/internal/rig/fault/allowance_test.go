@@ -201,8 +201,8 @@ func TestE24RunsThatWereMadeBefore(t *testing.T) {
 	}
 }
 
-// TestE24StrangersUseNothingUp: who shows no key, or a wrong one, takes nothing of what callers without a tenant may use:
-// neither by pages that are open to all nor by what is refused.
+// TestE24StrangersUseNothingUp: a caller without a key, or with a wrong one, takes nothing of what callers
+// without a tenant may use: neither by pages that are open to all nor by what is refused.
 func TestE24StrangersUseNothingUp(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{}, func(c *config.Config) {

@@ -61,7 +61,7 @@ func readAudit(t *testing.T, pattern string) (list []auditLine) {
 }
 
 // TestAuditOfEachRoute: each route of each dialect, asked with ids of nothing, leaves exactly one line,
-// which says what the route does. A route of which its dialect does not say that fails here.
+// which says what the route does. A route whose effect its dialect does not say fails here.
 func TestAuditOfEachRoute(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// Canaries: what must never be seen where it does not belong.
+// Canaries: marks that must never be seen where they do not belong.
 const (
 	canaryHeader  = "canary-header-5ef1"  // a credential for the agent
 	canaryPrompt  = "canary-prompt-0c9d"  // what a person said
@@ -30,7 +30,7 @@ var canaries = []string{
 	canaryHeader, canaryPrompt, canaryAnswer, canaryBroken, canaryItem, canaryFile, canaryQuery, canaryHook, canaryCookie, canaryWrong, canaryPrivate,
 }
 
-// credentials must not even be seen by those they belong to.
+// credentials must not even be seen by their owners.
 var credentials = []string{canaryHeader, canaryHook, canaryPrivate, canaryWrong, canaryCookie}
 
 // blabbing fails every call and repeats all it was told.

@@ -71,7 +71,7 @@ func TestD1_FullDisk(t *testing.T) {
 	}
 }
 
-// full checks that readiness and metrics say whether there is room.
+// full checks that readiness and metrics report whether there is room.
 func full(b *rig.Bridge, want bool) {
 	b.T.Helper()
 	gauge, status := "apbridge_database_full 0\n", http.StatusOK

@@ -13,11 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lateAgent stands before an agent and has the nth request for work done and answered
-// only when it is told to, whether or not who asked is there still.
+// lateAgent stands in front of an agent and has the nth request for work done and answered only when it is
+// told to, whether or not the caller is still there.
 type lateAgent struct {
 	*rig.Gate
-	left chan struct{} // closed when who asked has left
+	left chan struct{} // closed when the caller has left
 	done chan struct{} // closed when the answer is given
 }
 

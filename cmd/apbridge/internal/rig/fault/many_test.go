@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// heldAgent is an agent that holds its steps back at first, and tells how many it was
+// heldAgent is an agent that holds its steps back at first, and counts how many it was
 // asked for at once.
 type heldAgent struct {
 	http.Handler

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestRemovalReachesOnesTenantAlone: who sees a part of a tenant, and who is of another, is refused; one without a
-// tenant who has the right by name is not.
+// TestRemovalReachesOnesTenantAlone: a key that sees a part of a tenant, and one of another tenant, is
+// refused; one without a tenant that has the right by name is not.
 func TestRemovalReachesOnesTenantAlone(t *testing.T) {
 	t.Parallel()
 	p := newPersonal(t, asking(), chats())
@@ -89,8 +89,8 @@ func TestRemovalGoesOn(t *testing.T) {
 	}
 }
 
-// TestRemovalTakesWhatIsMadeMeanwhile: what its owner makes behind a part of a removal that is over goes with the next
-// look at all.
+// TestRemovalTakesWhatIsMadeMeanwhile: what its owner makes after its part of a removal is over goes with the
+// next look at everything.
 func TestRemovalTakesWhatIsMadeMeanwhile(t *testing.T) {
 	t.Parallel()
 	gate := rig.NewGate(chats(), func(r *http.Request) bool { return r.Method == "DELETE" }, 1)

@@ -34,7 +34,7 @@ const (
 	keyOfOwn   = "own---0123456789abcdef"
 )
 
-// personal is a bridge of two owners before an agent of each kind.
+// personal is a bridge of two owners in front of an agent of each kind.
 type personal struct {
 	*rig.Bridge
 	graph  *adaptertest.ThreadAgent

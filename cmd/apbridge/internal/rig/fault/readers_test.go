@@ -69,7 +69,7 @@ func inUse() float64 {
 }
 
 // TestB5ReadersThatNeverRead, and B6 and B4 on the way: many streams wait for an agent and
-// take little (APBRIDGE_TEST_READERS says how many, 10,000 for instance); when it goes on,
+// take little (APBRIDGE_TEST_READERS is their number, 10,000 for instance); when it goes on,
 // no client reads, and the run ends as ever; a new client is served meanwhile; one of the
 // readers then reads a bit, leaves, and gets the rest by its cursor. Not parallel: memory
 // is the process's.

@@ -22,7 +22,7 @@ const (
 	keyOfErin  = "erin--0123456789abcdef" // of A's tenant, and expired
 )
 
-// everybody are keys of each kind that there is: for each right one that has all others, and for
+// everybody are keys of each kind: for each right one that has all others, and for
 // each set of rights that a route needs one with those alone.
 func everybody(needs map[rig.Route][]string) string {
 	var b strings.Builder
@@ -80,9 +80,10 @@ func (e *guarded) dump() string {
 	return b.String()
 }
 
-// TestEveryOperationAsksWho asks every operation of every dialect and of the inspector as nobody, with a wrong key and an expired one, as
-// a key of another tenant, as another owner, as one who may use another agent only, and with every right but the
-// one that it needs: it is refused, and the database is what it was. Then those ask who have that right alone.
+// TestEveryOperationAsksWho asks every operation of every dialect and of the inspector without a key, with a
+// wrong key and an expired one, as a key of another tenant, as another owner, as one who may use another
+// agent only, and with every right but the one that it needs: it is refused, and the database is what it was.
+// Then keys with that right alone ask.
 func TestEveryOperationAsksWho(t *testing.T) {
 	t.Parallel()
 	needs := rig.Needs(t)
@@ -118,7 +119,7 @@ func TestEveryOperationAsksWho(t *testing.T) {
 	}
 }
 
-// unchanged: every row is what it was, and those who may make something of their own made nothing else.
+// unchanged: every row is what it was, and keys that may make something of their own made nothing else.
 func (e *guarded) unchanged(t *testing.T, by, before string, makes bool) {
 	t.Helper()
 	after := e.dump()
@@ -154,7 +155,7 @@ func difference(before, after string) string {
 // isFrame reports whether a line of an export is about the export itself.
 func isFrame(line string) bool { return !strings.HasPrefix(line, `{"table"`) }
 
-// open are the routes that are there for everybody.
+// open are the routes that are there for every caller.
 func open(m rig.Route) bool { return m.Path == "/ok" }
 
 // refused asks from another address each time, or the bridge would not look at the keys any more.
@@ -188,7 +189,7 @@ func (e *belongings) lacking(t *testing.T, m rig.Route, needs []string) {
 	}
 }
 
-// isRefused: routes that are refused to everybody by name.
+// isRefused: routes that are refused to every caller by name.
 func isRefused(m rig.Route) bool {
 	return m.Method == "PATCH" && strings.HasSuffix(m.Path, "/state") || strings.HasPrefix(m.Path, "/ui/")
 }

@@ -36,7 +36,7 @@ func TestKeysNeverMeetOtherAgents(t *testing.T) {
 	}
 }
 
-// naming are the belongings as a caller sees it who uses b, and names this agent in paths.
+// naming are the belongings as a caller sees them that uses b and names this agent in paths.
 func (e *belongings) naming(agent string) *belongings {
 	ids := maps.Clone(e.ids)
 	ids["agent"], ids["agent_id"], ids["mine"] = agent, agent, "b"

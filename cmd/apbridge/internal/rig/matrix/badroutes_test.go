@@ -28,7 +28,7 @@ func ours(m rig.Route) (invalid int, ok bool) {
 }
 
 // TestBadInputOnEveryRoute asks every route of v1 and v2, under every prefix,
-// in every wrong way that fits it, before agents of both kinds. Each is refused
+// in every wrong way that fits it, in front of agents of both kinds. Each is refused
 // as stated; afterwards nothing was written and no agent was asked.
 func TestBadInputOnEveryRoute(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBenchmark: the built-in challenges give the same verdicts before able and unable agents of
+// TestBenchmark: the built-in challenges give the same verdicts on able and unable agents of
 // both kinds through the bridge, in every mode of stepping.
 func TestBenchmark(t *testing.T) {
 	t.Parallel()

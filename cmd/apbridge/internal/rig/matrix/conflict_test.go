@@ -33,7 +33,7 @@ type conflict struct {
 	check func(t *testing.T, b *rig.Bridge, f flavour)
 }
 
-// TestConflicts: one server for both, each row for each flavour and before
+// TestConflicts: one server for both, each row for each flavour and in front of
 // agents of both kinds.
 func TestConflicts(t *testing.T) {
 	t.Parallel()

@@ -163,7 +163,7 @@ func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
 	}
 }
 
-// TestOpenAPIDocuments: they are there for everybody, key or not.
+// TestOpenAPIDocuments: they are there for every caller, key or not.
 func TestOpenAPIDocuments(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)

@@ -39,7 +39,7 @@ func hostile() http.Handler {
 // newestRun is what the inspector's list has first.
 func newestRun(b *rig.Bridge) string { return b.Get("/inspect").OK().Text("runs.0.run_id") }
 
-// TestInspectorShowsARun: on one axis, with a column for each dialect, before either kind of agent.
+// TestInspectorShowsARun: on one axis, with a column for each dialect, in front of either kind of agent.
 func TestInspectorShowsARun(t *testing.T) {
 	t.Parallel()
 	for kind, agent := range map[string]http.Handler{"taskstep": legacyagent.Handler(), "threadrun": threadagent.Handler()} {
@@ -227,7 +227,7 @@ func dugList(v any, path string) []any {
 	return list
 }
 
-// TestInspectorPreviewsFiles: as plain text that runs nothing, whatever the agent says that they are.
+// TestInspectorPreviewsFiles: as plain text that runs nothing, whatever the agent calls them.
 func TestInspectorPreviewsFiles(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

@@ -223,8 +223,8 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: looks, key:
 	}
 }
 
-// TestInspectorSendsAMessageOnce: the page that asks says what goes to which agent, and calls nobody; its button makes one
-// run, however often it is pressed and by how many at once, and leads to it.
+// TestInspectorSendsAMessageOnce: the page that asks says what goes to which agent, and calls none; its
+// button makes one run, however often it is pressed and by how many at once, and leads to it.
 func TestInspectorSendsAMessageOnce(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, oneAgent, legacy())

@@ -173,8 +173,8 @@ var (
 
 const asked = "74462228383d847ecfda1c079720e8fc"
 
-// TestInspectorAnswers: a form answers a question once a person has said so, the log has who did it, and of two who
-// answer at once the second is told who was first.
+// TestInspectorAnswers: a form answers a question once a person has confirmed it, the log names the key, and
+// of two answers at once the second is told who was first.
 func TestInspectorAnswers(t *testing.T) {
 	t.Parallel()
 	b, agent, at, log := answering(t)
@@ -251,7 +251,7 @@ func TestInspectorRunsAgain(t *testing.T) {
 	}
 	filled(t, b, again, url.Values{"input": {"{"}}).Want(t, 422)
 	filled(t, b, again, url.Values{"where": {"elsewhere"}}).Want(t, 422)
-	filled(t, b, again, url.Values{"agent": {"nobody"}}).Want(t, 404, "There is no agent") // before anybody is asked
+	filled(t, b, again, url.Values{"agent": {"nobody"}}).Want(t, 404, "There is no agent") // before a person is asked to confirm it
 	filled(t, b, "/inspect"+at+"/fork", url.Values{"agent": {"nobody"}, "says": {"x"}}).Want(t, 404, "There is no agent")
 	filled(t, b, "/inspect/runs/"+run+"/cancel", asksFirst(t, b, "/inspect/runs/"+run+"/cancel", nil)).Want(t, 409)
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}} {
@@ -352,7 +352,8 @@ func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 	}
 }
 
-// TestInspectorAnswersOnce: of many who answer a question at the same moment one is taken, and each other is told so.
+// TestInspectorAnswersOnce: of many answers to a question at the same moment one is taken, and the others are
+// told so.
 func TestInspectorAnswersOnce(t *testing.T) {
 	t.Parallel()
 	b, _, at, _ := answering(t)
@@ -411,7 +412,7 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1
 }
 
 // TestInspectorActsAreInTheLog: whatever is done of the page of a run or a thread leaves a line with the key that did it, and what
-// was only asked one that says that nothing was done.
+// was only asked leaves one by which nothing was done.
 func TestInspectorActsAreInTheLog(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "audit.log")

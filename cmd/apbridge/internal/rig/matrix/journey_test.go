@@ -50,7 +50,7 @@ func journeys() map[string][]journeyStep {
 	}
 }
 
-// TestJourneys takes them before agents of both kinds.
+// TestJourneys takes them in front of agents of both kinds.
 func TestJourneys(t *testing.T) {
 	t.Parallel()
 	for kind, peer := range rig.EitherKind() {

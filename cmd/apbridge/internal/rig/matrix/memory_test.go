@@ -28,7 +28,7 @@ func (k keeper) item(namespace, key, value string) {
 	k.Do("PUT", "/store/items", `{"namespace":`+string(labels)+`,"key":"`+key+`","value":`+value+`}`).Want(k.T, 204)
 }
 
-// remembering is a bridge before a task/step agent, "a", with settings of memory.
+// remembering is a bridge in front of a task/step agent, "a", with settings of memory.
 func remembering(t *testing.T, memory string) (keeper, *adaptertest.StepAgent) {
 	t.Helper()
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"Done"`, Last: true}}}
@@ -272,7 +272,7 @@ agents: {a: {url: $A, dialect: threadrun, assistant: agent, memory: {namespaces:
 	}
 	ask(r, "POST", "/store/items/search", `{}`).Want(t, 200)
 	ask(r, "PUT", "/store/items", `{"namespace":["users"],"key":"k","value":{}}`).Want(t, 403, "memory.writes")
-	r.Do("POST", "/store/items/search", `{}`, "Authorization", "Bearer "+c.token()[:len(c.token())-4]+"AAAA").Want(t, 200) // without keys everybody may
+	r.Do("POST", "/store/items/search", `{}`, "Authorization", "Bearer "+c.token()[:len(c.token())-4]+"AAAA").Want(t, 200) // without keys every caller may
 	r.Kill()
 	r = r.Again()
 	ask(r, "POST", "/store/items/search", `{}`).Want(t, 200)

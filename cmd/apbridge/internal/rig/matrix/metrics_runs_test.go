@@ -23,7 +23,7 @@ func expectMetric(b *rig.Bridge, lines ...string) {
 	})
 }
 
-// TestMetricsTellHowRunsWent: before either kind of agent each step is timed and each event is
+// TestMetricsTellHowRunsWent: in front of either kind of agent each step is timed and each event is
 // counted, and how a run waited and ended.
 func TestMetricsTellHowRunsWent(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestMetricsTellHowRunsWent(t *testing.T) {
 }
 
 // TestMetricsTellWhyThingsFailed: a failed run is counted by its code, and so is a refused
-// request, whether a face or a guard before it has refused it.
+// request, whether a face or a guard in front of it has refused it.
 func TestMetricsTellWhyThingsFailed(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, rig.FaultyStep(adaptertest.Plain, adaptertest.BadJSON)())

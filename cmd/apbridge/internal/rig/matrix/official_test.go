@@ -21,7 +21,7 @@ var unused = map[string]bool{
 }
 
 // TestOfficialDocuments provokes every answer that the two documents name
-// before every kind of agent, and holds each against its schema.
+// in front of every kind of agent, and holds each against its schema.
 func TestOfficialDocuments(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("APBRIDGE_SPECS") == "" {

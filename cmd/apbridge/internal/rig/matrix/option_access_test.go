@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// accessProofs are about who may call, besides those with one key: guardProofs.
+// accessProofs are about callers, as guardProofs are.
 var accessProofs = map[string]func(*testing.T){
 	"auth.keys[].keys":               rig.ProvenBy("proxy/auth", "TestKeysAreChangedWithoutABreak"),
 	"auth.keys[].expires":            rig.ProvenBy("proxy/auth", "TestKeysExpire"),
@@ -43,7 +43,7 @@ var accessProofs = map[string]func(*testing.T){
 	"auth.certificates[].namespaces": rig.ProvenBy("proxy", "TestCertificates"),
 }
 
-// guardProofs are about who may call.
+// guardProofs are about callers, each with a bridge of its own.
 var guardProofs = map[string]func(*testing.T){
 	"auth.keys[].id": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// told is a peer that notes whom its calls say that they are made for.
+// told is a peer that notes the principals that its calls name.
 type told struct {
 	http.Handler
 	mu   sync.Mutex

@@ -51,7 +51,7 @@ var conversations = []conversation{
 }
 
 // TestReplayed sends the requests of clients that cannot be installed here, one conversation
-// each, before agents of both kinds, and compares all answers with what was written down.
+// each, in front of agents of both kinds, and compares all answers with what was written down.
 func TestReplayed(t *testing.T) {
 	t.Parallel()
 	for _, c := range conversations {

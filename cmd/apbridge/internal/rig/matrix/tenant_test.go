@@ -142,7 +142,7 @@ var asks = map[string]ask{
 	"GET /info": {own: true},
 }
 
-// isForm says that a body is what a browser sends of a form.
+// isForm is the header of a body that a browser sends of a form.
 var isForm = []string{"Content-Type", "application/x-www-form-urlencoded"}
 
 // looked finds the ids that the routes of the inspector have besides, of the run that wrote a file.
@@ -240,7 +240,7 @@ func (e *belongings) asB(t *testing.T, m rig.Route) {
 	e.unseen(t, keyB, m)
 }
 
-// unseen: who has this key is shown nothing of A's by a route.
+// unseen: a caller with this key is shown nothing of A's by a route.
 func (e *belongings) unseen(t *testing.T, key string, m rig.Route) {
 	t.Helper()
 	path, a := e.fill(t, m)
@@ -297,7 +297,7 @@ func (e *belongings) asA(t *testing.T, m rig.Route) {
 	e.seen(t, keyA, m)
 }
 
-// seen: who has this key, and sees what is A's, is answered.
+// seen: a caller with this key, which sees what is A's, is answered.
 func (e *belongings) seen(t *testing.T, key string, m rig.Route) {
 	t.Helper()
 	path, a := e.fill(t, m)

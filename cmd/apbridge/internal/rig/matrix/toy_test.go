@@ -20,7 +20,7 @@ import (
 
 func withToy() adapter.Dialects { return append(bridge.Dialects(), toy.Dialect()) }
 
-// inFrontSpeaking starts a bridge of the dialects before one agent, which is asked what it
+// inFrontSpeaking starts a bridge of the dialects in front of one agent, which is asked what it
 // speaks.
 func inFrontSpeaking(t *testing.T, dialects adapter.Dialects, peer adaptertest.Peer) *rig.Bridge {
 	t.Helper()

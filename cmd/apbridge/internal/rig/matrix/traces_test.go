@@ -255,7 +255,7 @@ func TestLogsNameTheTrace(t *testing.T) {
 	}
 }
 
-// TestASilentCollectorHoldsNobodyUp: runs end, and the bridge does, where nobody takes its spans.
+// TestASilentCollectorHoldsNobodyUp: runs end, and so does the bridge, where its spans are not taken.
 func TestASilentCollectorHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

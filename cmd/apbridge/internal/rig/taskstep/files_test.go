@@ -142,7 +142,7 @@ func TestFilesOfAGraphAreArtifacts(t *testing.T) {
 	}
 }
 
-// filesAt lists a task's files as harnesses see them: name, place, whose, bytes.
+// filesAt lists a task's files as harnesses see them: name, place, owner, bytes.
 func filesAt(b *rig.Bridge, at string) (list []string) {
 	b.T.Helper()
 	for _, a := range b.Get(at + "/artifacts?page_size=50").OK().List("artifacts") {

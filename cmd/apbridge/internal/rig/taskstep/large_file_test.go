@@ -123,7 +123,7 @@ func upload(ctx context.Context, c *http.Client, task string, body io.Reader, le
 	}
 	req.ContentLength = length
 	req.Header.Set("Content-Type", "multipart/form-data; boundary="+rig.LargeBoundary)
-	req.Header.Set("Expect", "100-continue") // who announces too much hears so instead of a broken pipe
+	req.Header.Set("Expect", "100-continue") // a client that announces too much hears so, instead of a broken pipe
 	res, err := c.Do(req)
 	if err != nil {
 		return 0

@@ -19,7 +19,7 @@ func say(b *rig.Bridge, at, words string) rig.Answer {
 	return b.Post(at+"/steps", `{"input":"`+words+`"}`).OK()
 }
 
-// TestLockstepModes: what each way of stepping hands out before either kind of
+// TestLockstepModes: what each way of stepping hands out in front of either kind of
 // agent, and how far the agent is ahead of its client.
 func TestLockstepModes(t *testing.T) {
 	t.Parallel()

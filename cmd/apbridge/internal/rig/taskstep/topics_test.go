@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// topicBridge is the program before an agent of each kind, asked by a client of
+// topicBridge is the program in front of an agent of each kind, asked by a client of
 // topics. Every answer is judged by the document where that is at hand.
 type topicBridge struct {
 	t   *testing.T

@@ -25,7 +25,7 @@ type way struct {
 	work    int                      // of the agent, for all of them
 }
 
-// ways are all modes before both kinds of agents.
+// ways are all modes in front of both kinds of agents.
 func ways() []way {
 	graph := func(plays ...adaptertest.ThreadPlay) func() adaptertest.Peer {
 		return func() adaptertest.Peer { return &adaptertest.ThreadAgent{Plays: plays} }
@@ -54,7 +54,7 @@ func eachWay(t *testing.T, test func(t *testing.T, w way)) {
 }
 
 // TestStepStream: the stream has the steps as they are read, numbered from 1,
-// goes on behind any of them, and starts nothing.
+// goes on after any of them, and starts nothing.
 func TestStepStream(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		peer := w.peer()

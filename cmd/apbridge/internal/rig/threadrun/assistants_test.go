@@ -17,7 +17,7 @@ import (
 const oneAssistant = `{"graph_id":"agent","name":"Ada","description":"counts","metadata":{"team":"a"},
  "config":{"tags":["t"],"recursion_limit":7,"configurable":{"model":"small","user":"ada"}},"context":{"tone":"dry","lang":"en"}}`
 
-// threadAgent is a bridge before a scripted thread/run agent, and that.
+// threadAgent is a bridge in front of a scripted thread/run agent, and that agent.
 func threadAgent(t *testing.T) (*rig.Bridge, *adaptertest.ThreadAgent) {
 	t.Helper()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}

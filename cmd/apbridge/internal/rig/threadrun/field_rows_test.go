@@ -17,7 +17,7 @@ type row struct {
 	check func(t *testing.T, op string, f field)
 }
 
-// fieldWorld is a bridge before an agent of either kind, with something of
+// fieldWorld is a bridge in front of an agent of either kind, with something of
 // everything.
 type fieldWorld struct {
 	*rig.Bridge
@@ -57,7 +57,7 @@ func over(base, more string) string {
 	return string(raw)
 }
 
-// hint: a value is taken, and the reason says why it changes nothing.
+// hint: a value is taken, and the reason is why it changes nothing.
 func (w *fieldWorld) hint(value, reason string) row {
 	return row{func(t *testing.T, op string, f field) {
 		if len(reason) < 20 {

@@ -84,7 +84,7 @@ func TestARunGoesOnFromTheMiddleOfAnother(t *testing.T) {
 // otherState is a checkpoint that a server shows whatever it is asked for.
 const otherState = `[{"values":{"messages":[]},"next":["two"],"metadata":{"run_id":"01a1fc7d-bb54-710b-addd-000000000001","step":1,"source":"loop"},"checkpoint":{"checkpoint_id":"other"}}]`
 
-// pointBefore is the checkpoint behind which a node comes next.
+// pointBefore is the checkpoint after which a node comes next.
 func pointBefore(t *testing.T, b *rig.Bridge, at, node string) string {
 	t.Helper()
 	for _, point := range b.Get(at + "/history").OK().List("") {

@@ -82,7 +82,7 @@ func TestHistoryIsNotHeldWhole(t *testing.T) {
 	}
 }
 
-// TestHistoryThatBreaksOff: what fails behind the first states cannot be told any more;
+// TestHistoryThatBreaksOff: what fails after the first states cannot be told any more;
 // the connection is cut, so that no client takes a part for the whole.
 func TestHistoryThatBreaksOff(t *testing.T) {
 	t.Parallel()

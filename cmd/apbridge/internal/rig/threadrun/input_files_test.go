@@ -44,7 +44,7 @@ func TestBadFilesOfMessages(t *testing.T) {
 	}
 }
 
-// TestGraphsGetMessagesAsTheyCame: what only an agent with files needs is not done before one
+// TestGraphsGetMessagesAsTheyCame: what only an agent with files needs is not done in front of one
 // with messages.
 func TestGraphsGetMessagesAsTheyCame(t *testing.T) {
 	t.Parallel()

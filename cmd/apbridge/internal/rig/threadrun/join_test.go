@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A page that shows the state of a checkpoint joins a run behind it (SDK 1.15, checkpointId).
+// A page that shows the state of a checkpoint joins a run after it (SDK 1.15, checkpointId).
 func TestJoinBehindACheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, agent := range rig.EitherKind() {
@@ -77,7 +77,7 @@ func TestSomeNamespacesOfARun(t *testing.T) {
 }
 
 // TestIdsOfTheVersionBefore: a client that holds the id of an update in the older numbering gets
-// the frames of that event behind its message once more, and all that follows once
+// the frames of that event after its message once more, and all that follows once
 // (docs/deployment.md, "Upgrading").
 func TestIdsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()

@@ -119,7 +119,7 @@ func checkOpen(b *rig.Bridge, at, id string) {
 	}
 }
 
-// TestAnOldQuestionIsAnswered: however many runs lie behind it, the agent that asked is found.
+// TestAnOldQuestionIsAnswered: however many runs follow it, the agent that asked is found.
 func TestAnOldQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, answer := range answersOf {

@@ -27,7 +27,7 @@ type sent struct {
 	seeded bool // the thread was made with a state
 }
 
-// wire stands before a real LangGraph server and notes the runs it is sent.
+// wire stands in front of a real LangGraph server and notes the runs it is sent.
 type wire struct {
 	http.Handler
 	url string
@@ -89,7 +89,7 @@ func (w *wire) last(t *testing.T) sent {
 	return w.runs[len(w.runs)-1]
 }
 
-// owned is a thread before real graphs, on which one run has ended.
+// owned is a thread in front of real graphs, on which one run has ended.
 type owned struct {
 	*rig.Bridge
 	wire   *wire

@@ -184,7 +184,7 @@ func TestMessagesBesideAConsent(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone are refused, name the question, reach nobody, and leave it open.
+// TestAnswersThatAreNone are refused, name the question, reach no agent, and leave it open.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
 	agent := rig.Curious(1)
@@ -320,8 +320,8 @@ func asksMessages(how string) func(*config.Agent) {
 	return func(a *config.Agent) { a.AnswerByMessage = how }
 }
 
-// TestMessagesThatAnswerNothing: an approval is never given in passing, and who set so wants
-// no message to be an answer.
+// TestMessagesThatAnswerNothing: an approval is never given in passing, and a configuration may have no
+// message be an answer.
 func TestMessagesThatAnswerNothing(t *testing.T) {
 	t.Parallel()
 	tool := `{"use_tool":{"name":"write_file","arguments":{"filename":"a"}}}`

@@ -50,7 +50,7 @@ func TestARolledBackRunIsGoneAtItsAgentToo(t *testing.T) {
 	}
 }
 
-// TestARunThatNeverBeganUndoesNothing: behind a run that failed the next one goes on in its agent's thread,
+// TestARunThatNeverBeganUndoesNothing: after a run that failed the next one goes on in its agent's thread,
 // also when one was deleted that was still to start.
 func TestARunThatNeverBeganUndoesNothing(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestARunThatNeverBeganUndoesNothing(t *testing.T) {
 	}
 }
 
-// TestRealRollback: before a LangGraph server, as TestARolledBackRunIsGoneAtItsAgentToo.
+// TestRealRollback: in front of a LangGraph server, as TestARolledBackRunIsGoneAtItsAgentToo.
 func TestRealRollback(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t, newWire(t))

@@ -93,7 +93,7 @@ func (d *busyThread) runs(want string) {
 	rig.Eventually(d.T, "runs that are "+want, func() bool { return d.statuses() == want })
 }
 
-// outcomes say what becomes of the second request under each strategy.
+// outcomes check what becomes of the second request under each strategy.
 var outcomes = map[string]func(*busyThread){
 	"reject": func(d *busyThread) {
 		if a := <-d.second; a.Status != http.StatusConflict || !strings.Contains(string(a.Body), "busy") {

@@ -70,7 +70,7 @@ var officialAsks = []struct{ op, query, body string }{
 }
 
 // TestEverySuccessFollowsTheOfficialDocument asks every operation of the document
-// that is served, before an agent of either kind, and holds what it answers against
+// that is served, in front of an agent of either kind, and holds what it answers against
 // its schema.
 func TestEverySuccessFollowsTheOfficialDocument(t *testing.T) {
 	t.Parallel()
