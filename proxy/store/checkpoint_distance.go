@@ -6,10 +6,10 @@ package store
 // due.
 type Distance struct{ Rows, Bytes int }
 
-// Distance is that of a state which was read whole (not of one that Continues another).
+// Distance returns the distance of a state that was read whole (not of one that Continues another).
 func (s *State) Distance() Distance { return Distance{Rows: len(s.Events), Bytes: s.DiffBytes} }
 
-// Plus is the distance after one more event, with data of so many bytes.
+// Plus returns the distance after one more event, with data of so many bytes.
 func (d Distance) Plus(bytes int) Distance { return Distance{Rows: d.Rows + 1, Bytes: d.Bytes + bytes} }
 
 // SnapshotDue reports whether a checkpoint at this distance is to be kept whole, where
@@ -25,9 +25,8 @@ func (d Distance) SnapshotDue(stateSize int) bool {
 // however small the state is.
 const shortDiffs = 4095
 
-// RowsBetween is how many differences may follow a snapshot before there is to
-// be another one, for a state of so many bytes. Reading a difference costs about
-// as much as reading 2 KiB of a state, on both databases: so no checkpoint takes
-// much longer to read than its state alone, and a snapshot costs each of the
-// checkpoints before it less than a sixteenth of a state.
+// RowsBetween returns how many differences may follow a snapshot before there is to be another one, for a
+// state of so many bytes. Reading a difference costs about as much as reading 2 KiB of a state, on both
+// databases: so no checkpoint takes much longer to read than its state alone, and a snapshot costs each of
+// the checkpoints before it less than a sixteenth of a state.
 func RowsBetween(stateSize int) int { return 16 + stateSize/4096 }

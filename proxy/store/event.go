@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// events are appended by runs and read by everybody.
+// events are appended by runs and read by any caller.
 type events struct{ *base }
 
 // The parts of a thread's events that are read.
@@ -108,7 +108,7 @@ func (s *events) TaskEvents(ctx context.Context, taskID string, after int64, lim
 	return events, err
 }
 
-// LastSeq is the newest number given on a thread; 0 when none was.
+// LastSeq returns the newest number given on a thread; 0 when none was.
 func (s *events) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)

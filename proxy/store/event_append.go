@@ -26,7 +26,7 @@ type Append struct {
 	Artifacts       []string             // ids of staged artifacts that become visible (see SaveArtifact)
 	Files           []artifact.FileWrite // small files of the state, written as artifacts
 	DropFiles       []string             // paths that are gone
-	Relaxed         bool                 // nobody was told yet: Flush or a later commit brings it to the disk
+	Relaxed         bool                 // no reader was told yet: Flush or a later commit brings it to the disk
 	End             *End
 }
 
@@ -80,9 +80,10 @@ func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 	return s.appended(t, at, batch, from, a, overlapped)
 }
 
-// Logged returns the events of a running run with Seq > after, for who does not know what became
-// of an append to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more,
-// also because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
+// Logged returns the events of a running run with Seq > after, for a caller that does not know what became of
+// an append to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held
+// any more, also because that append ended it. The fence is what it is allowed by: the tenant is not looked
+// at.
 func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		at, err := s.runKey(t, runID)
@@ -245,9 +246,8 @@ func (s *events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error 
 	return err
 }
 
-// EndInactive ends a run nobody executes (pending or parked) with the end
-// event; ErrFenced when it is running by now, or has ended. One that never began
-// leaves the state that its thread has now.
+// EndInactive ends a run that no process executes (pending or parked) with the end event; ErrFenced when it
+// is running by now, or has ended. One that never began leaves the state that its thread has now.
 func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)

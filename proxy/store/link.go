@@ -50,8 +50,7 @@ func undo(t *sqldb.Tx, row runRow) error {
 	return putLinks(t, row.thread, []mapping.Link{l})
 }
 
-// Link reads what an agent calls a thread (taskID "") or task; zero when there
-// is none.
+// Link returns what an agent calls a thread (taskID "") or task; zero when there is none.
 func (s *links) Link(ctx context.Context, threadID, agent, taskID string) (l mapping.Link, err error) {
 	list, err := s.readLinks(ctx, threadID, ` AND l.agent = $3 AND l.task_id = $4`, agent, taskID)
 	if len(list) == 1 {
@@ -60,7 +59,7 @@ func (s *links) Link(ctx context.Context, threadID, agent, taskID string) (l map
 	return l, err
 }
 
-// Links reads all links of a thread.
+// Links returns all links of a thread.
 func (s *links) Links(ctx context.Context, threadID string) ([]mapping.Link, error) {
 	return s.readLinks(ctx, threadID, ``)
 }

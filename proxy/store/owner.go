@@ -26,38 +26,42 @@ func (s *owners) Holdings(ctx context.Context, owner string) ([]owned.Holding, e
 	return owned.Holdings(ctx, s.DB, ownerOf(ctx, owner))
 }
 
-// OwnedRows gives the rows of an owner to a function: see owned.Rows.
+// OwnedRows calls a function with the rows of an owner: see owned.Rows.
 func (s *owners) OwnedRows(ctx context.Context, owner string, to func(table string, n int, lines []byte) error) error {
 	return owned.Rows(ctx, s.DB, ownerOf(ctx, owner), to)
 }
 
-// OwnedFiles are files of an owner's threads behind one of them, and FileBytes gives the bytes of one to a function.
+// OwnedFiles returns some files of an owner's threads after one of them: see owned.Files.
 func (s *owners) OwnedFiles(ctx context.Context, owner string, behind owned.File) ([]owned.File, error) {
 	return owned.Files(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
+// FileBytes calls a function with the bytes of a file, piece by piece.
 func (s *owners) FileBytes(ctx context.Context, f owned.File, to func([]byte) error) error {
 	return owned.Bytes(ctx, s.DB, f, to)
 }
 
-// OwnedThreads, OwnedCrons and OwnedAssistants are ids of what an owner made, some behind one of them.
+// OwnedThreads returns ids of threads of an owner after one of them: see owned.Threads.
 func (s *owners) OwnedThreads(ctx context.Context, owner, behind string) ([]string, error) {
 	return owned.Threads(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
+// OwnedCrons returns ids of crons of an owner after one of them.
 func (s *owners) OwnedCrons(ctx context.Context, owner, behind string) ([]string, error) {
 	return owned.Crons(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
+// OwnedAssistants returns ids of assistants of an owner after one of them.
 func (s *owners) OwnedAssistants(ctx context.Context, owner, behind string) ([]string, error) {
 	return owned.Assistants(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
-// GuestRuns and GuestTasks are those that an owner made on threads of others, some behind one of them.
+// GuestRuns returns runs that an owner made on threads of others, after one of them.
 func (s *owners) GuestRuns(ctx context.Context, owner, behind string) ([]owned.Guest, error) {
 	return owned.Runs(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
 
+// GuestTasks returns tasks that an owner made on threads of others, after one of them.
 func (s *owners) GuestTasks(ctx context.Context, owner, behind string) ([]owned.Guest, error) {
 	return owned.Tasks(ctx, s.DB, ownerOf(ctx, owner), behind)
 }
@@ -86,15 +90,16 @@ func (s *owners) EraseCounts(ctx context.Context, key string) error {
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return owned.Counts(t, key) })
 }
 
-// Overwriting and Rewrite are as of sqldb.DB.
+// Overwriting is sqldb.DB.Overwriting.
 func (s *owners) Overwriting(ctx context.Context, do func() error) error {
 	return s.DB.Overwriting(ctx, do)
 }
 
+// Rewrite is sqldb.DB.Rewrite.
 func (s *owners) Rewrite(ctx context.Context) (done bool, err error) { return s.DB.Rewrite(ctx) }
 
-// Copies are what agents have of a thread: the threads and tasks that its log, and its links, name. An agent that
-// was given a new one keeps the old. Each is there once, with its newest link.
+// Copies returns what agents have of a thread: the threads and tasks that its log, and its links, name. An
+// agent that was given a new one keeps the old. Each is there once, with its newest link.
 func (s *owners) Copies(ctx context.Context, threadID string) (list []mapping.Link, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, scope.ScopeOf(ctx), threadID)

@@ -101,8 +101,8 @@ func openQuestions(t *sqldb.Tx, thread int64) (open []mapping.Interrupt, err err
 	return open, column.Decode(body, &open)
 }
 
-// joinQuestions says in an end who asks, and adds what others of the thread have asked: a
-// run that ends does not answer their questions.
+// joinQuestions notes in an end the run that asks, and adds what others of the thread have asked: a run that
+// ends does not answer their questions.
 func joinQuestions(t *sqldb.Tx, at record.RunKey, runID string, e *End) error {
 	open, err := openQuestions(t, at.Thread)
 	if err != nil {
@@ -124,7 +124,7 @@ func joinQuestions(t *sqldb.Tx, at record.RunKey, runID string, e *End) error {
 	return nil
 }
 
-// withdrawQuestions drops what a run asked that goes: nobody could be given the answer.
+// withdrawQuestions drops what a run asked that goes: no run could be given the answer.
 func withdrawQuestions(t *sqldb.Tx, row runRow) error {
 	open, err := openQuestions(t, row.thread)
 	left := slices.DeleteFunc(slices.Clone(open), func(q mapping.Interrupt) bool { return q.Run == row.ID })

@@ -100,7 +100,7 @@ func TestQuestionsThatStayOpen(t *testing.T) {
 	}
 }
 
-// TestAQuestionGoesWithItsRun: who asked could not be given the answer any more.
+// TestAQuestionGoesWithItsRun: the run that asked could not be given the answer any more.
 func TestAQuestionGoesWithItsRun(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

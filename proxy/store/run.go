@@ -63,7 +63,7 @@ func (r *runRow) scan(scan func(...any) error) error {
 	return column.Decode(fault, r.Fault)
 }
 
-// Run finds a run; threadID may be "".
+// Run returns a run; threadID may be "".
 func (s *runs) Run(ctx context.Context, threadID, runID string) (r mapping.Run, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
@@ -80,8 +80,8 @@ type RunState struct {
 	Base   string // see mapping.Run
 }
 
-// RunState finds how a run stands, without the request that it was made by, which may be
-// long; threadID may be "".
+// RunState returns how a run stands, without the request that it was made by, which may be long; threadID may
+// be "".
 func (s *runs) RunState(ctx context.Context, threadID, runID string) (r RunState, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)

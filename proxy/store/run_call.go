@@ -25,10 +25,10 @@ type RunCall struct {
 // runCallsKept is how many calls of a run are kept: the newest.
 const runCallsKept = 256
 
-// KeepCalls adds calls to those of a run that this process holds, behind those that are there: N
-// counts from there. It keeps the newest 256 of a run. Nobody was told of them: Flush or a later commit brings them to the
-// disk. ErrFenced when the run is not held any more. The fence is what it is allowed by: the tenant is
-// not looked at.
+// KeepCalls adds calls to those of a run that this process holds, after those that are there: N counts from
+// there. It keeps the newest 256 of a run. It does not flush: Flush or a later commit brings them to the
+// disk. ErrFenced when the run is not held any more. The fence is what it is allowed by: the tenant is not
+// looked at.
 func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, calls []RunCall) error {
 	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var run, last int64
@@ -53,7 +53,7 @@ func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, cal
 	})
 }
 
-// Calls are those of a run, oldest first, without their bodies; threadID may be "".
+// Calls returns those of a run, oldest first, without their bodies; threadID may be "".
 func (s *runCalls) Calls(ctx context.Context, threadID, runID string) (calls []RunCall, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		calls = nil
@@ -71,7 +71,7 @@ func (s *runCalls) Calls(ctx context.Context, threadID, runID string) (calls []R
 	return calls, err
 }
 
-// Call is one of a run's, with its bodies; sql.ErrNoRows where it is not kept.
+// Call returns one of a run's, with its bodies; sql.ErrNoRows where it is not kept.
 func (s *runCalls) Call(ctx context.Context, threadID, runID string, n int64) (c RunCall, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)

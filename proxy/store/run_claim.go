@@ -36,7 +36,7 @@ type Claimed struct {
 // lease has ended. All tenants. ok is false when there is none; next is when
 // the earliest delayed run is due (zero: none).
 func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bool, next time.Time, err error) {
-	// Looking costs nobody the writer; what was seen is looked at again there.
+	// Looking does not take the writer's time; what was seen is looked at again there.
 	var due int64
 	seen := false
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
@@ -103,7 +103,7 @@ func ifAny(err error) error {
 }
 
 const (
-	// orphaned: it runs, and nobody runs it.
+	// orphaned: it is running, and no process holds it.
 	orphaned = `status = 'running' AND parked = 0 AND holder = ''`
 	// startable: it waits for nothing but a slot, at $2.
 	startable = `r.status = 'pending' AND r.run_after_us <= $2 AND NOT EXISTS (
@@ -256,8 +256,7 @@ func (s *base) noteStop(t *sqldb.Tx, row runRow, action, reason string) error {
 	return t.Put(`UPDATE runs SET stop = $2, cancel_reason = $3 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action, reason)
 }
 
-// Held is run id → fence of the runs that this process holds: those it executes,
-// or should. All tenants.
+// Held returns run id → fence of the runs that this process holds: those it executes, or should. All tenants.
 func (s *claims) Held(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
 	err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -278,7 +277,7 @@ type StopRequest struct {
 	Reason string // mapping.Run.CancelReason
 }
 
-// StopRequests are those on the runs held by this process, by run id. All tenants.
+// StopRequests returns those on the runs held by this process, by run id. All tenants.
 func (s *claims) StopRequests(ctx context.Context) (map[string]StopRequest, error) {
 	found := make(map[string]StopRequest)
 	err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {

@@ -63,8 +63,7 @@ func withdraw(t *sqldb.Tx, row runRow) (taken bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// Made also where nothing changes now: it tells that the run is out, when what hid
-	// its doing goes, too.
+	// Made also where nothing changes now: it records that the run is out, when what hid its doing goes, too.
 	made := mapping.Checkpoint{ID: mapping.NewID(), Source: withdrawn, RunID: row.ID, CreatedAt: column.TimeOf(t.Now)}
 	batch := eventBatch{thread: row.thread, events: []mapping.Event{{Kind: mapping.KindState, Data: diff, Head: mapping.Head{Checkpoint: &made}}}}
 	from, _, err := batch.takeNumbers(t, advanceFree)
@@ -135,7 +134,7 @@ func takenOut(events []mapping.Event) map[string]bool {
 	out := map[string]bool{}
 	for _, e := range events {
 		if c := e.Head.Checkpoint; e.RunID == "" && c != nil && c.RunID != "" && c.Source == withdrawn {
-			out[c.RunID], out[""] = true, true // what such a run logged between its checkpoints is nobody's
+			out[c.RunID], out[""] = true, true // what such a run logged between its checkpoints counts for no run
 		}
 	}
 	return out

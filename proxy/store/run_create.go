@@ -211,10 +211,9 @@ func (x *createRunTx) answers() error {
 	return rule.NothingToResume(x.thread.ID, left)
 }
 
-// follows refuses a run of a task that has moved on since its maker looked: two
-// processes that each see a task without a run make one run, not two. A follow-up
-// run begins to count with the first step that nobody was given; while another
-// process writes a step, which it may have to take back, that is not known.
+// follows refuses a run of a task that has moved on since its maker looked: two processes that each see a
+// task without a run make one run, not two. A follow-up run begins to count with the first step that no
+// client was given; while another process writes a step, which it may have to take back, that is not known.
 func (x *createRunTx) follows() error {
 	if x.n.Newest == nil {
 		return nil

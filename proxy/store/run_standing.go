@@ -31,7 +31,7 @@ type Standing struct {
 // standingBefore bounds the runs that are named.
 const standingBefore = 10
 
-// Standing reads how a run stands; threadID may be "".
+// Standing returns how a run stands; threadID may be "".
 func (s *runs) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)

@@ -171,8 +171,8 @@ func TestAMissingKeyIsNamed(t *testing.T) {
 	})
 }
 
-// A body that was changed, or put into another row, is told as what it is, and hidden from nobody who looks
-// after the database.
+// A body that was changed, or put into another row, is reported as what it is, also to those that look after
+// the database.
 func TestAChangedBodyDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

@@ -49,5 +49,5 @@ func (s *sealing) Resealed(ctx context.Context) (forgotten []string, err error) 
 // ErrOthers: another bridge of the database writes its bodies otherwise.
 var ErrOthers = sqldb.ErrOthers
 
-// WritesAs is the id of the key that this process seals under, "plain" where it seals nothing.
+// WritesAs returns the id of the key that this process seals under, "plain" where it seals nothing.
 func (s *sealing) WritesAs() string { return s.DB.WritesAs() }

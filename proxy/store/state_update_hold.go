@@ -117,8 +117,8 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 	return freed, err
 }
 
-// leftUpdates are the tokens of holds that nobody has. An update is noted before it
-// holds its thread, so that one which is seen held and not noted is over.
+// leftUpdates are the tokens of holds that no update has. An update is noted before it holds its thread, so
+// that one which is seen held and not noted is over.
 func (s *states) leftUpdates(ctx context.Context) (tokens []string, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		tokens = nil
@@ -202,7 +202,7 @@ func errUpdating(threadID string) error {
 	return mapping.Errorf(mapping.Conflict, CodeUpdating, "The state of thread %q is being changed. Try again in a moment.", threadID)
 }
 
-// HeadMoved is the Conflict CodeHeadMoved.
+// HeadMoved returns the Conflict CodeHeadMoved.
 func HeadMoved() error {
 	return mapping.Errorf(mapping.Conflict, record.CodeHeadMoved, "The thread's state changed meanwhile. Try again.")
 }

@@ -191,15 +191,15 @@ func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
 	return err
 }
 
-// Owner is the id of this process in leases.
+// Owner returns the id of this process in leases.
 func (s *Store) Owner() string { return s.base.Owner }
 
 // Shared reports whether other processes may use the database at the same time,
 // so that leases end and Notices come.
 func (s *Store) Shared() bool { return s.base.DB.Shared() }
 
-// Notices is where notices of other processes come. It has one listener, and is
-// nil where there are no other processes.
+// Notices returns the channel on which notices of other processes come. It has one listener, and is nil where
+// there are no other processes.
 func (s *Store) Notices() <-chan record.Notice { return s.base.DB.Notices() }
 
 // Ping reports whether the database answers, whether it could be written to when
@@ -216,11 +216,11 @@ func (s *Store) Ping(ctx context.Context) error {
 
 var errNotRecovered error = mapping.Errorf(mapping.Unavailable, sqldb.CodeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
 
-// LogSize is how large SQLite's write-ahead log is; ok is false where there is none
-// of ours, on PostgreSQL.
+// LogSize returns how many bytes SQLite's write-ahead log has; ok is false where there is none of ours, on
+// PostgreSQL.
 func (s *Store) LogSize() (bytes int64, ok bool) { return s.base.DB.LogSize() }
 
-// Size is how large the SQLite file is; ok is false for PostgreSQL.
+// Size returns how many bytes the SQLite file has; ok is false for PostgreSQL.
 func (s *Store) Size() (bytes int64, ok bool) { return s.base.DB.Size() }
 
 // Full reports whether the newest write was refused for want of room.

@@ -62,7 +62,7 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 	return key, k, err
 }
 
-// Task reads a task, without Artifacts.
+// Task returns a task, without Artifacts.
 func (s *tasks) Task(ctx context.Context, id string) (k mapping.Task, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scope.ScopeOf(ctx), id)
@@ -188,7 +188,7 @@ type TaskTip struct {
 	Newest   string // run, "" for none
 }
 
-// TaskTip reads how far a task has come.
+// TaskTip returns how far a task has come.
 func (s *tasks) TaskTip(ctx context.Context, id string) (tip TaskTip, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return record.NoTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
@@ -211,8 +211,8 @@ type StepRequest struct {
 	Key             idempotency.Key // remembered with the step's number, not read back
 }
 
-// Requests reads back what the handed out steps of a task were fetched with, by n:
-// those whose request said something.
+// Requests returns what the handed out steps of a task were fetched with, by n: those whose request said
+// something.
 func (s *tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
 	err := s.DB.Read(ctx, func(t *sqldb.Tx) error {

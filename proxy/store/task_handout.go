@@ -47,8 +47,8 @@ type Reservation struct {
 	Newest string
 }
 
-// last reports whether no run was made behind the newest one. None is before the
-// operation is over: the thread is locked.
+// last reports whether no run was made after the newest one. None is before the operation is over: the thread
+// is locked.
 func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 	if r.Newest == "" {
 		return true, nil
@@ -81,7 +81,7 @@ func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, 
 	return key, err == nil, err
 }
 
-// HandedOut tells that step n was written to its client.
+// HandedOut notes that step n was written to its client.
 func (s *tasks) HandedOut(ctx context.Context, taskID string, n int) error {
 	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, scope.TenantOf(ctx), taskID, n)

@@ -152,7 +152,7 @@ func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thre
 	return th
 }
 
-// Thread reads a thread, without Values.
+// Thread returns a thread, without Values.
 func (s *threads) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
 	sc := scope.ScopeOf(ctx)
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {

@@ -35,10 +35,9 @@ type Expiry struct {
 	Before time.Time // for older ones; not after Now
 }
 
-// OverdueThreads lists expired threads that no run is active on, the longest
-// expired first, and tells when the next one expires (zero: none will). One that is to
-// keep its newest state waits for the answer to an open question, too, since
-// going on may need the state that its run began with. All tenants.
+// OverdueThreads lists expired threads that no run is active on, the longest expired first, and returns when
+// the next one expires (zero: none will). One that is to keep its newest state waits for the answer to an
+// open question, too, since going on may need the state that its run began with. All tenants.
 func (s *retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
@@ -68,9 +67,8 @@ func (e Expiry) isDue(due, created time.Time) bool {
 	return !due.After(e.Before) || !e.Since.IsZero() && !created.Before(e.Since) && !due.After(e.Now)
 }
 
-// unused says of thread h that nothing is to come of it: no run is active on it, no
-// update of its state is under way, no cron of it ticks or may be enabled again, and
-// nobody is waited for.
+// unused says of thread h that nothing is to come of it: no run is active on it, no update of its state is
+// under way, no cron of it ticks or may be enabled again, and no answer is waited for.
 const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
  AND NOT EXISTS (SELECT 1 FROM updates u WHERE u.thread = h.id)
  AND NOT EXISTS (SELECT 1 FROM crons c WHERE c.thread = h.id AND c.thread > 0 AND (c.next_us > 0 OR c.enabled = 0))
@@ -126,7 +124,7 @@ func (s *retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []G
 func (s *retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err error) {
 	at := map[int64]int{}
 	var keys column.In
-	// In one order, so that nobody waits in a circle.
+	// In one order, so that no two operations wait for each other.
 	list = slices.SortedFunc(slices.Values(list), func(a, b Overdue) int { return cmp.Compare(a.key, b.key) })
 	for _, o := range list {
 		var same bool
@@ -206,5 +204,5 @@ func (s *retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[in
 	})
 }
 
-// Expiries rings when a thread was given a time to go. It has one listener.
+// Expiries returns the channel that rings when a thread was given a time to go. It has one listener.
 func (s *retention) Expiries() <-chan struct{} { return s.Bells.ExpiryBell }

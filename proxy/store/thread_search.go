@@ -23,7 +23,7 @@ const idsMost = 1000
 // between pages, when no connection is held: they may read the store.
 const pageOfThreads = 1024
 
-// Threads searches. total is the number of all that match, whatever the limit.
+// Threads returns the threads that match. total is the number of all that do, whatever the limit.
 func (s *threads) Threads(ctx context.Context, q mapping.ThreadQuery) (found []mapping.Thread, total int, err error) {
 	list, total, err := s.find(ctx, q, nil, listing.Whole)
 	return list.Rows, total, err
@@ -137,7 +137,7 @@ func (s *threads) taggedThreads(ctx context.Context, q mapping.ThreadQuery, room
 	return found, total, err
 }
 
-// threadPage reads some of the rows, few megabytes at most; more: there are others behind them.
+// threadPage reads some of the rows, few megabytes at most; more: there are others after them.
 func (s *threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where string, args column.In, offset int) (rows []threadRow, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err

@@ -182,7 +182,7 @@ func TestImportOfWhatHasNoEnd(t *testing.T) {
 	}
 }
 
-// An import needs an empty database. What a bridge writes by itself is in nobody's way.
+// An import needs an empty database. Rows that a bridge writes by itself are allowed.
 func TestImportNeedsAnEmptyDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

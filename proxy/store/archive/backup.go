@@ -6,9 +6,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Backup copies the SQLite database at path into a file that is empty or not there, while a
-// bridge uses it or not, and says what the copy holds. The copy is whole and on the disk when
-// Backup returns; after an error the file is of no use.
+// Backup copies the SQLite database at path into a file that is empty or not there, while a bridge uses it or
+// not, and returns what the copy holds. The copy is whole and on the disk when Backup returns; after an error
+// the file is of no use.
 func Backup(ctx context.Context, path, file string, said sqldb.Progress) (*Contents, error) {
 	if err := sqldb.CopySQLite(ctx, path, file, said); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func Restore(ctx context.Context, file, path string, said sqldb.Progress) (*Cont
 	return look(ctx, path)
 }
 
-// Check looks through a backup, and says what it holds.
+// Check checks a backup, and returns what it holds.
 func Check(ctx context.Context, file string) (*Contents, error) {
 	if err := sqldb.CheckSQLite(ctx, file); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ type Contents struct {
 	Changed              time.Time // when a thread was changed last; zero without threads
 }
 
-// String says it in words.
+// String returns the contents in words.
 func (c *Contents) String() string {
 	text := fmt.Sprintf("%s, %s, %s (schema %d", counted(c.Threads, "thread"), counted(c.Runs, "run"), counted(c.Items, "item"), c.Schema)
 	if !c.Changed.IsZero() {

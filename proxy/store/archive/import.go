@@ -178,7 +178,7 @@ func (in *importer) add(t *table, args []any, size int) error {
 	return err
 }
 
-// end compares the number of rows, and has what follows numbered behind them.
+// end compares the number of rows, and has later rows numbered after them.
 func (in *importer) end(said map[string]rawValue) error {
 	if want := string(said["rows"]); want != fmt.Sprint(in.rows) {
 		return fmt.Errorf("the end says that there are %s rows before it, and there are %d: the export is not whole", want, in.rows)

@@ -36,7 +36,7 @@ func (l *lines) first() ([]byte, error) {
 
 func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 1<<16)} }
 
-// next is the next line, until the call after it; io.EOF behind the last.
+// next is the next line, until the call after it; io.EOF after the last.
 func (l *lines) next() ([]byte, error) {
 	l.number++
 	l.line = l.line[:0]

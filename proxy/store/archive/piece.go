@@ -18,8 +18,8 @@ type Piece struct {
 	after []any // the key of the last row that was read; nil before the first
 }
 
-// NewPiece reads the rows r of a table that a condition selects, whose parameters are args. The table is one of an
-// export: another is a mistake of the program, and panics.
+// NewPiece returns a Piece of the rows r of a table that a condition selects, whose parameters are args. The
+// table is one of an export: another is a mistake of the program, and panics.
 func NewPiece(table, where string, args ...any) *Piece {
 	t := tableOf(table)
 	if t == nil {
@@ -28,7 +28,7 @@ func NewPiece(table, where string, args ...any) *Piece {
 	return &Piece{of: t, where: where, args: args}
 }
 
-// Tables are the names of the tables of an export.
+// Tables returns the names of the tables of an export.
 func Tables() []string { return names() }
 
 // A call of Next reads no more rows than pieceRows, and no more after pieceBytes.
@@ -38,8 +38,7 @@ const (
 )
 
 // Next appends the next rows to lines, one JSON object on each. JSON in a column stands there as it is, and
-// bodies are opened. more is false
-// when there are none left.
+// bodies are opened. more is false when there are none left.
 func (p *Piece) Next(t *sqldb.Tx, lines []byte) (_ []byte, more bool, err error) {
 	row, places := make([]sqldb.Buffer, len(p.of.columns)), make([]any, len(p.of.columns))
 	for i := range row {

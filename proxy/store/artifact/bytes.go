@@ -140,9 +140,9 @@ func (s *Table) finish(ctx context.Context, blob int64, a mapping.Artifact, stag
 	return made, err
 }
 
-// afterOthers is a time behind that of every file of the thread: at, unless two
-// came at once, a clock was set back, or an upload that began later was done
-// earlier. Uploads are told apart by their times, see mapping.Uploaded.
+// afterOthers is a time after that of every file of the thread: at, unless two came at once, a clock was set
+// back, or an upload that began later was done earlier. Uploads are told apart by their times, see
+// mapping.Uploaded.
 func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 	var newest int64
 	err := t.Get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, column.In{thread}, column.Out{&newest})
@@ -196,9 +196,8 @@ func (s *Table) OpenArtifact(ctx context.Context, threadID, id string) (mapping.
 	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
 }
 
-// chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of
-// its keys may be those of somebody else's file by then, but the sum of its bytes is
-// not.
+// chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of its keys may be those of
+// another file by then, but the sum of its bytes is not.
 type chunks struct {
 	ctx  context.Context
 	db   *sqldb.DB

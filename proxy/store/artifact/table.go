@@ -20,7 +20,7 @@ type Table struct {
 	quotas *quota.Keeper
 }
 
-// New has the files of a database, which quotas count.
+// New returns the files of a database, which quotas count.
 func New(db *sqldb.DB, quotas *quota.Keeper) *Table { return &Table{db, quotas} }
 
 const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run
@@ -49,7 +49,7 @@ func readArtifact(t *sqldb.Tx, where string, args ...any) (row artifactRow, err 
 	return row, err
 }
 
-// Artifact reads a visible artifact, or one of a line that the thread has left.
+// Artifact returns a visible artifact, or one of a line that the thread has left.
 func (s *Table) Artifact(ctx context.Context, threadID, id string) (mapping.Artifact, error) {
 	row, err := s.visible(ctx, threadID, id)
 	return row.Artifact, err

@@ -11,7 +11,7 @@ import (
 type version struct {
 	key, blob  int64
 	path       string
-	run, until int64 // who wrote it, and who took it out of sight; 0: no run
+	run, until int64 // the run that wrote it, and the one that took it out of sight; 0: none
 	visible    bool
 	gone       bool // nothing can bring it back: it is to be deleted
 }
@@ -108,7 +108,7 @@ func replay(list []version, without int64) {
 	}
 }
 
-// deed is what somebody did to a path: put a version there, or removed it (nil).
+// deed is one change of a path: a version was put there, or what was there was removed (nil).
 type deed struct {
 	run int64
 	put *version

@@ -20,7 +20,7 @@ import (
 // Table is the assistants that clients make.
 type Table struct{ db *sqldb.DB }
 
-// New has the assistants of a database.
+// New returns the assistants of a database.
 func New(db *sqldb.DB) *Table { return &Table{db} }
 
 // An assistant's versions are kept whole; the row of the assistant repeats the
@@ -227,7 +227,7 @@ func (s *Table) AssistantVersions(ctx context.Context, id string, metadata json.
 	return list, err
 }
 
-// Assistants are all that the principal sees, oldest first.
+// Assistants returns all that the principal sees, oldest first.
 func (s *Table) Assistants(ctx context.Context) (list []mapping.Assistant, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)

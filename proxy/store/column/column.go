@@ -1,5 +1,5 @@
-// Package column says how values of the model stand in columns and in the texts of statements, and
-// reads them back. Package store and its scope call it. It runs no statement.
+// Package column says how values of the model stand in columns and in the texts of statements, and reads them
+// back. Package store and the packages below it call it. It runs no statement.
 package column
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Micros is a time as a column holds it: microseconds UTC, 0 for the zero time.
+// Micros returns a time as a column holds it: microseconds UTC, 0 for the zero time.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -21,9 +21,10 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// TimeOf returns the time that Micros has written: the zero time for 0.
 func TimeOf(us int64) time.Time { return sqldb.TimeOf(us) }
 
-// Object is JSON as a parameter of a column that holds an object.
+// Object returns JSON as a parameter of a column that holds an object: {} for none.
 func Object(raw json.RawMessage) []byte {
 	if len(raw) == 0 || string(raw) == "null" {
 		return []byte("{}")
@@ -31,7 +32,7 @@ func Object(raw json.RawMessage) []byte {
 	return raw
 }
 
-// KeyOrNull is a surrogate key as a parameter; 0 is NULL.
+// KeyOrNull returns a surrogate key as a parameter; 0 is NULL.
 func KeyOrNull(key int64) any {
 	if key == 0 {
 		return nil
@@ -39,7 +40,7 @@ func KeyOrNull(key int64) any {
 	return key
 }
 
-// NotNull is bytes as a parameter of a column that is never NULL.
+// NotNull returns bytes as a parameter of a column that is never NULL.
 func NotNull(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -47,6 +48,7 @@ func NotNull(b []byte) []byte {
 	return b
 }
 
+// Number returns a truth value as a column holds it: 1 for true, 0 for false.
 func Number(b bool) int64 {
 	if b {
 		return 1
@@ -54,14 +56,13 @@ func Number(b bool) int64 {
 	return 0
 }
 
-// Encode is v as JSON without HTML escapes: what agents and clients wrote keeps
-// its letters.
+// Encode returns v as JSON without HTML escapes: what agents and clients wrote keeps its letters.
 func Encode(v any) ([]byte, error) { return rawjson.Encode(v) }
 
 // usualHead is what the heads of most events fit into, in bytes.
 const usualHead = 384
 
-// EncodeHead is nil for a head that says nothing, as that of a token does.
+// EncodeHead returns a head as JSON, nil for one that says nothing, as that of a token does.
 func EncodeHead(h *mapping.Head) ([]byte, error) {
 	b, err := h.AppendJSON(make([]byte, 0, usualHead))
 	if len(b) == 2 {
@@ -70,7 +71,7 @@ func EncodeHead(h *mapping.Head) ([]byte, error) {
 	return b, err
 }
 
-// EncodeInterrupts is nil for none.
+// EncodeInterrupts returns questions as JSON, nil for none.
 func EncodeInterrupts(list []mapping.Interrupt) ([]byte, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -78,6 +79,7 @@ func EncodeInterrupts(list []mapping.Interrupt) ([]byte, error) {
 	return Encode(list)
 }
 
+// EncodeFault returns a failure as JSON, nil for none.
 func EncodeFault(f *mapping.Fault) ([]byte, error) {
 	if f == nil {
 		return nil, nil
@@ -93,8 +95,8 @@ func Decode(b []byte, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// FillKeys adds those keys of extra that base lacks; base keeps its bytes. A key that
-// extra has twice is added twice, so that its later value counts, as everywhere.
+// FillKeys returns base with those keys of extra that it lacks; base keeps its bytes. A key that extra has
+// twice is added twice, so that its later value counts, as everywhere.
 func FillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
 	if len(extra) == 0 {
 		return Object(base), nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Tuples writes rows × width parameters as "($1,$2),($3,$4)".
+// Tuples returns rows × width parameters as "($1,$2),($3,$4)".
 func Tuples(rows, width int) string {
 	var b strings.Builder
 	for r := range rows {
@@ -18,7 +18,7 @@ func Tuples(rows, width int) string {
 	return b.String()
 }
 
-// List writes n parameters from $from on as "$3,$4".
+// List returns n parameters from $from on as "$3,$4".
 func List(from, n int) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -30,8 +30,8 @@ func List(from, n int) string {
 // filledMost keeps a filled list below the number of parameters that databases take.
 const filledMost = 1 << 14
 
-// FilledUp repeats the last of values until their number is a power of two. IN does not
-// mind, and lists of any length make few texts: connections keep each one prepared.
+// FilledUp returns values with the last repeated until their number is a power of two. IN does not mind, and
+// lists of any length make few texts: connections keep each one prepared.
 func FilledUp(values []string) []string {
 	if len(values) == 0 {
 		return nil
@@ -43,12 +43,12 @@ func FilledUp(values []string) []string {
 	return full
 }
 
-// Page writes LIMIT and OFFSET with the parameters $at and $at+1.
+// Page returns LIMIT and OFFSET with the parameters $at and $at+1.
 func Page(at int) string {
 	return "LIMIT CAST($" + strconv.Itoa(at) + " AS BIGINT) OFFSET CAST($" + strconv.Itoa(at+1) + " AS BIGINT)"
 }
 
-// LimitOf is a LIMIT parameter; 0 is none.
+// LimitOf returns the parameter of a LIMIT; 0 is none.
 //
 // Statements write LIMIT CAST($1 AS BIGINT): SQLite looks at a bare bound LIMIT
 // while it plans, and for that plans anew at every execution.

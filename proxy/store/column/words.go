@@ -2,7 +2,7 @@ package column
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// Said is text as the parameter of a column of bodies (sqldb.Tx.Sealed).
+// Said returns text as the parameter of a column of bodies (sqldb.Tx.Sealed).
 func Said(t *sqldb.Tx, text, column string, row ...any) any {
 	if t.Sealing() {
 		return t.Sealed([]byte(text), column, row...)
@@ -14,5 +14,5 @@ func Said(t *sqldb.Tx, text, column string, row ...any) any {
 // long text on SQLite, which keeps the same bytes.
 type words string
 
-// BytesValue is the argument for PostgreSQL (pgtype.BytesValuer).
+// BytesValue returns the argument for PostgreSQL (pgtype.BytesValuer).
 func (w words) BytesValue() ([]byte, error) { return []byte(w), nil }

@@ -28,7 +28,7 @@ type Table struct {
 	most int // of a tenant; 0: any number
 }
 
-// New has the crons of a database, up to most of each tenant (0: any number).
+// New returns the crons of a database, up to most of each tenant (0: any number).
 func New(b *record.Base, most int) *Table { return &Table{b, most} }
 
 const cronColumns = `c.id, c.tenant, c.cron_id, c.owner, coalesce(h.thread_id, ''), c.agent, c.assistant_id, c.schedule, c.timezone, c.enabled, c.keep,
@@ -149,7 +149,7 @@ type Query struct {
 	Limit, Offset              int // Limit 0: all
 }
 
-// Crons lists crons, and says how many there are on all pages.
+// Crons lists crons, and returns how many there are on all pages.
 func (s *Table) Crons(ctx context.Context, q Query) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
 	keep := listing.Containing(q.Metadata)
@@ -198,8 +198,8 @@ func (q Query) order(a, b mapping.Cron) (n int) {
 	return n
 }
 
-// DueCrons lists crons whose tick is now or was missed, the longest due first,
-// and tells when the next one is (zero: none). All tenants.
+// DueCrons lists crons whose tick is now or was missed, the longest due first, and returns when the next one
+// is (zero: none). All tenants.
 func (s *Table) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
@@ -229,7 +229,7 @@ func (s *Table) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, 
 	})
 }
 
-// CronsChanged rings when a cron was made or changed. It has one listener.
+// CronsChanged returns the channel that rings when a cron was made or changed. It has one listener.
 func (s *Table) CronsChanged() <-chan struct{} { return s.base.Bells.CronBell }
 
 // roomForCron refuses one cron too many of a tenant: each makes runs for ever.

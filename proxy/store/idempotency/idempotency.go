@@ -1,6 +1,6 @@
-// Package idempotency remembers what requests with an Idempotency-Key have made. Package store and
-// those of nouns below it ask in the operation that makes something, so that of two requests one
-// makes it; the service makes the keys. It makes nothing itself.
+// Package idempotency remembers what requests with an Idempotency-Key have made. Package store and those of
+// nouns below it ask in the operation that makes something, so that of two requests one makes it; the service
+// and package stepping make the keys. It makes nothing itself.
 package idempotency
 
 import (
@@ -22,7 +22,7 @@ import (
 // Table is the requests with an Idempotency-Key.
 type Table struct{ db *sqldb.DB }
 
-// New has the requests of a database.
+// New returns the requests of a database.
 func New(db *sqldb.DB) *Table { return &Table{db} }
 
 // kept is how long the outcome of a request with an Idempotency-Key
@@ -36,9 +36,9 @@ type Key struct {
 	Sum         []byte
 }
 
-// NewKey binds a client's key to what is made where and to the request; without a text it is
-// zero. The route is a matter of what is made: a run that was asked for with wait is
-// found again by a request that streams.
+// NewKey returns a client's key, bound to what is made where and to the request; without a text it is zero.
+// The route is a matter of what is made: a run that was asked for with wait is found again by a request that
+// streams.
 func NewKey(text, route string, request any) Key {
 	if text == "" {
 		return Key{}
@@ -51,8 +51,9 @@ func NewKey(text, route string, request any) Key {
 	return Key{Text: text, Route: route, Sum: sum[:]}
 }
 
-// Of is the key as that of a principal. One that sees nothing of others' things has keys of its own, since it
-// would be told of theirs, or be refused for them. No name is kept: the key may outlive what else is known of its owner.
+// Of returns the key as that of a principal. One that sees nothing of others' things has keys of its own,
+// since it would be told of theirs, or be refused for them. No name is kept: the key may outlive what else is
+// known of its owner.
 func (k Key) Of(p mapping.Principal) Key {
 	if k.Text != "" && p.Own {
 		sum := sha256.Sum256([]byte(p.ID))
@@ -65,8 +66,8 @@ func (k Key) Of(p mapping.Principal) Key {
 var ErrKeyReused error = mapping.Errorf(mapping.Invalid, mapping.CodeKeyReused,
 	"This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
 
-// Remembered tells what an earlier request with the key made. Another request
-// under the same key is Invalid.
+// Remembered returns what an earlier request with the key made; ok is false where there was none. Another
+// request under the same key is Invalid.
 func (s *Table) Remembered(ctx context.Context, k Key) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil

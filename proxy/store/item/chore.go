@@ -22,8 +22,8 @@ const (
 	bytesTogether = itemsAtOnce
 )
 
-// SweepItems removes items that have expired, which nobody is shown any more. more reports
-// whether there may be others.
+// SweepItems removes items that have expired, which no reader is shown any more. more reports whether there
+// may be others.
 func (s *Chores) SweepItems(ctx context.Context) (more bool, err error) {
 	var due bool
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {

@@ -42,13 +42,12 @@
 // lives. Vectors of another model are removed before the first new one is made, so a search never
 // compares vectors of two models.
 //
-// An item says whether its vectors are of its present value (vectors_us). So a PUT waits for
-// nothing, and a version that knows nothing of vectors leaves none that pass for current. A process
-// keeps the vectors of the tenants that searched last and reads at each search what the counter
-// "version" says is new. What was deleted stays in its memory, so each find is looked up before it
-// gets a rank. Where a filter has no index, the nearest items are read by their names until enough
-// have passed; beside a list of words, where ranks count, the whole list is read. Where too few
-// pass, the filter is asked of all items below the prefix.
+// An item records whether its vectors are of its present value (vectors_us). So a PUT waits for nothing, and
+// a version that knows nothing of vectors leaves none that pass for current. A process keeps the vectors of
+// the tenants that searched last and reads at each search what the counter "version" says is new. What was
+// deleted stays in its memory, so each find is looked up before it gets a rank. Where a filter has no index,
+// the nearest items are read by their names until enough have passed; beside a list of words, where ranks
+// count, the whole list is read. Where too few pass, the filter is asked of all items below the prefix.
 //
 // # Rounded vectors
 //

@@ -137,5 +137,6 @@ func (n itemName) removeVectors(t *sqldb.Tx) error {
 	return t.Put(`DELETE FROM item_vectors WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args()...)
 }
 
-// UnseenItems rings when this process has written items whose vectors are to be made.
+// UnseenItems returns the channel that rings when this process has written items whose vectors are to be
+// made.
 func (s *Chores) UnseenItems() <-chan struct{} { return s.bell }

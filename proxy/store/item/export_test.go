@@ -6,19 +6,19 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// TokenRows is how many rows of tokens there are.
+// TokenRows returns how many rows of tokens there are.
 func (s *Table) TokenRows(ctx context.Context) (n int, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_tokens`, nil, out{&n}) })
 	return n, err
 }
 
-// VectorRows is how many items have a row for their vectors.
+// VectorRows returns how many items have a row for their vectors.
 func (s *Table) VectorRows(ctx context.Context) (n int, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_vectors`, nil, out{&n}) })
 	return n, err
 }
 
-// VectorBytes is how many bytes of vectors are kept in memory.
+// VectorBytes returns how many bytes of vectors are kept in memory.
 func (s *Table) VectorBytes() int64 {
 	s.vectors.mu.Lock()
 	defer s.vectors.mu.Unlock()

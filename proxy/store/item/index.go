@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Embedder makes vectors of texts; embedding.Client does. All have the length 1 and equally
-// many numbers. Safe for concurrent use.
+// Embedder makes vectors of texts; embedding.Client implements it. All have the length 1 and equally many
+// numbers. Safe for concurrent use.
 type Embedder interface {
 	// Query makes the vector of a search's words. A search waits for it.
 	Query(ctx context.Context, text string) ([]float32, error)

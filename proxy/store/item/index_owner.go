@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// hold makes this process the one that makes vectors, unless one that lives is, and tells
-// what is there. An operation that goes on is the only one until it is committed.
+// hold makes this process the one that makes vectors, unless one that lives is, and returns what is there. An
+// operation that goes on is the only one until it is committed.
 func (s *Chores) hold(t *sqldb.Tx) (state indexState, held bool, err error) {
 	n, err := t.Exec(`UPDATE item_index SET owner = $1 WHERE id = 1 AND (owner = $1 OR `+sqldb.NoLease("item_index.owner")+`)`, s.db.Owner())
 	if err != nil || n == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// memberList are the entries that an item has in item_members (itemquery.ItemMembers), each behind its length.
+// memberList are the entries that an item has in item_members (itemquery.ItemMembers), each after its length.
 type memberList []byte
 
 func newMemberList(entries [][]byte) (l memberList) {

@@ -25,7 +25,8 @@ type Table struct {
 	unseen  chan struct{} // rings when there are items whose vectors are to be made
 }
 
-// New is the items of a database; ix says how they become vectors, nil: they do not.
+// New returns the items of a database, for callers and for chores. ix says how they become vectors, nil: they
+// do not.
 func New(db *sqldb.DB, ix *Index, quotas *quota.Keeper) (*Table, *Chores) {
 	unseen := make(chan struct{}, 1)
 	table := &Table{db: db, quotas: quotas, unseen: unseen}
@@ -149,8 +150,8 @@ func (r *itemRow) scan(scan func(...any) error) error {
 	return err
 }
 
-// Item reads an item; Forbidden when its namespace is out of reach, NotFound when there is none or it has expired. refreshTTL
-// starts its time to live anew.
+// Item returns an item; Forbidden when its namespace is out of reach, NotFound when there is none or it has
+// expired. refreshTTL starts its time to live anew.
 func (s *Table) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
 	if err := reachOf(ctx).check(namespace); err != nil {
 		return it, err

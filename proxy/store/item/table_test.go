@@ -126,7 +126,7 @@ func TestItemsExpire(t *testing.T) {
 	})
 }
 
-// An expired item that nobody has removed yet is gone for a writer of its key, too.
+// An expired item that was not removed yet is gone for a writer of its key, too.
 func TestAnExpiredItemIsWrittenAnew(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -48,7 +48,7 @@ func (p *vectorPiece) size() int64 {
 	return int64(cap(p.exact)*vectorindex.Size + cap(p.rounded) + cap(p.roundings)*roundingSize)
 }
 
-// add puts an item's vectors, of dims numbers each, behind the others.
+// add puts an item's vectors, of dims numbers each, after the others.
 func (p *vectorPiece) add(id string, numbers []float32, dims int) {
 	from := (len(p.exact) + len(p.rounded)) / dims
 	p.entries = append(p.entries, vectorEntry{id, int32(from), int32(len(numbers) / dims)})

@@ -67,7 +67,7 @@ func (x *meaningSearch) exact(ctx context.Context, w *wanted, list looked) (hits
 			if err := x.read(ctx, t, w, some, &hits); err != nil {
 				return err
 			}
-			bound := some[len(some)-1].score // nothing behind is nearer
+			bound := some[len(some)-1].score // nothing after it is nearer
 			if len(hits) == w.most && bound < hits[0].score {
 				certain = true
 				break

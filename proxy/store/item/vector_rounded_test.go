@@ -151,7 +151,7 @@ func (b *bench) changeRounded() {
 	b.embed()
 }
 
-// wantRounded tells by its size whether memory has rounded vectors.
+// wantRounded checks by its size whether memory has rounded vectors.
 func (b *bench) wantRounded(want bool) {
 	b.t.Helper()
 	size := b.VectorBytes()

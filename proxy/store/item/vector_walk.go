@@ -16,8 +16,8 @@ const (
 	walkedTimes    = 4
 )
 
-// alone reports whether the list of what is near is the whole answer, the best first, so that
-// nothing behind the page counts. Beside a list of what has the words, its ranks count.
+// alone reports whether the list of what is near is the whole answer, the best first, so that nothing after
+// the page counts. Beside a list of what has the words, its ranks count.
 func (x *meaningSearch) alone() bool { return len(x.text) == 0 && x.q.bestFirst() }
 
 // walk goes down the nearest items until the filter has let as many pass as the page needs. done is

@@ -111,7 +111,7 @@ func (b *bench) fillWalk() {
 	b.scores(item.Query{Query: "query", Limit: 1})
 }
 
-// wantWalk tells by how often the filter is asked whether it is asked of the nearest items alone.
+// wantWalk checks by how often the filter is asked whether it is asked of the nearest items alone.
 func (b *bench) wantWalk(want bool) {
 	b.t.Helper()
 	asked := 0

@@ -9,6 +9,7 @@ import (
 // Picker applies offset and limit to what passed a filter.
 type Picker struct{ Limit, Offset, seen, taken int }
 
+// Take counts a row that passed the filter, and reports whether it is on the page.
 func (p *Picker) Take() bool {
 	p.seen++
 	if p.seen <= p.Offset || p.Full() {
@@ -18,9 +19,10 @@ func (p *Picker) Take() bool {
 	return true
 }
 
+// Full reports whether the page has as many rows as Limit.
 func (p *Picker) Full() bool { return p.Limit > 0 && p.taken >= p.Limit }
 
-// Containing makes the filter of a metadata search: nil when all pass.
+// Containing returns the filter of a metadata search: nil when all pass.
 func Containing(want json.RawMessage) func(json.RawMessage) bool {
 	if len(want) == 0 || string(want) == "{}" || string(want) == "null" {
 		return nil

@@ -1,5 +1,5 @@
-// Package listing has lists of rows that may be many and long, read a few at a time, and the
-// filters of searches. Package store calls it. It knows no table.
+// Package listing has lists of rows that may be many and long, read a few at a time, and the filters of
+// searches. Package store and the packages below it call it. It knows no table.
 package listing
 
 import (
@@ -21,9 +21,9 @@ const (
 	Whole = math.MaxInt
 )
 
-// Long is a list of rows that may be many and long. Which rows it has is decided at once.
-// As many of them as there is room for are kept as they were read; of those behind only the
-// ids are, by which they are read again when the list comes to them.
+// Long is a list of rows that may be many and long. Which rows it has is decided at once. As many of them as
+// there is room for are kept as they were read; of those after them only the ids are, by which they are read
+// again when the list comes to them.
 type Long[R any] struct {
 	Room int // bytes that may still be kept
 	Rows []R // of the first ids
@@ -94,7 +94,7 @@ func FirstColumns(scan func(...any) error, width int, dest ...any) error {
 	return scan(append(dest, make([]any, width-len(dest))...)...)
 }
 
-// Failed is a list that cannot be read.
+// Failed returns a list that cannot be read: it yields err and nothing else.
 func Failed[R any](err error) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		var none R

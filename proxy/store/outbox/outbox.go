@@ -17,7 +17,7 @@ import (
 // Table is the completion hooks that are to be delivered.
 type Table struct{ base *record.Base }
 
-// New is the outbox of a database.
+// New returns the outbox of a database.
 func New(b *record.Base) *Table { return &Table{b} }
 
 // Webhook is a row to be written to the outbox.
@@ -56,7 +56,7 @@ func Add(b *record.Base, t *sqldb.Tx, at record.RunKey, runID string, w *Webhook
 	return err
 }
 
-// Outbox rings when there may be something new to deliver. It has one listener.
+// Outbox returns the channel that rings when there may be something new to deliver. It has one listener.
 func (s *Table) Outbox() <-chan struct{} { return s.base.Bells.WebhookBell }
 
 // ClaimDeliveries takes up to limit due deliveries that accept (nil: all) wants,
@@ -119,7 +119,7 @@ func (d *Delivery) scan(scan func(...any) error) error {
 	return err
 }
 
-// Delivered notes a success. The body goes: nobody needs it again.
+// Delivered notes a success. The body is deleted: it is not needed again.
 func (s *Table) Delivered(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now(), []byte{})
 }

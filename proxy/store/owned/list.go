@@ -9,17 +9,17 @@ import (
 // listed is how many ids a list has at the most.
 const listed = 256
 
-// Threads are the ids of threads of the owner's, the oldest first, that come behind one of them.
+// Threads returns ids of the owner's threads, the oldest first, that come after one of them.
 func Threads(ctx context.Context, db *sqldb.DB, o Owner, behind string) ([]string, error) {
 	return idsOf(ctx, db, `SELECT r.thread_id FROM threads r WHERE r.tenant = $1 AND r.owner = $2 AND r.thread_id > $3 ORDER BY r.thread_id LIMIT $4`, o, behind)
 }
 
-// Crons are the ids of crons that the owner made, in the same way.
+// Crons returns ids of crons that the owner made, in the same way.
 func Crons(ctx context.Context, db *sqldb.DB, o Owner, behind string) ([]string, error) {
 	return idsOf(ctx, db, `SELECT r.cron_id FROM crons r WHERE r.tenant = $1 AND r.owner = $2 AND r.cron_id > $3 ORDER BY r.cron_id LIMIT $4`, o, behind)
 }
 
-// Assistants are the ids of assistants that the owner made, in the same way.
+// Assistants returns ids of assistants that the owner made, in the same way.
 func Assistants(ctx context.Context, db *sqldb.DB, o Owner, behind string) ([]string, error) {
 	return idsOf(ctx, db, `SELECT r.assistant_id FROM assistants r WHERE r.tenant = $1 AND r.owner = $2 AND r.assistant_id > $3 ORDER BY r.assistant_id LIMIT $4`, o, behind)
 }
@@ -40,13 +40,13 @@ func idsOf(ctx context.Context, db *sqldb.DB, text string, o Owner, behind strin
 // Guest is a run, or a task that has none, that the owner made on a thread of another's.
 type Guest struct{ ThreadID, ID string }
 
-// Runs are runs of the owner's on threads of others, behind one of them.
+// Runs returns runs of the owner's on threads of others, after one of them.
 func Runs(ctx context.Context, db *sqldb.DB, o Owner, behind string) ([]Guest, error) {
 	return guests(ctx, db, `SELECT h.thread_id, r.run_id FROM runs r JOIN threads h ON h.id = r.thread
  WHERE r.tenant = $1 AND r.owner = $2 AND h.owner <> $2 AND r.run_id > $3 ORDER BY r.run_id LIMIT $4`, o, behind)
 }
 
-// Tasks are tasks of the owner's on threads of others, behind one of them.
+// Tasks returns tasks of the owner's on threads of others, after one of them.
 func Tasks(ctx context.Context, db *sqldb.DB, o Owner, behind string) ([]Guest, error) {
 	return guests(ctx, db, `SELECT h.thread_id, r.task_id FROM tasks r JOIN threads h ON h.id = r.thread
  WHERE r.tenant = $1 AND r.owner = $2 AND h.owner <> $2 AND r.task_id > $3 ORDER BY r.task_id LIMIT $4`, o, behind)

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// What is counted.
+// The limits of what is kept.
 const (
 	Threads = "threads"
 	Crons   = "crons"
@@ -16,7 +16,7 @@ const (
 	Disk    = "disk" // bytes of files, with those that runs replaced, and of the values of items
 )
 
-// Whose quotas are.
+// The values of Quota.Of.
 const (
 	OfKey    = "key"
 	OfTenant = "tenant"
@@ -31,7 +31,7 @@ type Quota struct {
 
 func (q Quota) row(limit string) string { return q.Of + "/" + limit + "/" + q.Name }
 
-// Allowed are the quotas that hold of something for what belongs to a key of a tenant.
+// Allowed returns the quotas of a limit for what belongs to a key of a tenant.
 type Allowed func(limit, tenant, owner string) []Quota
 
 // Keeper counts. Safe for concurrent use.
@@ -41,8 +41,8 @@ type Keeper struct {
 	full    *fullness
 }
 
-// New makes a Keeper. allowed may be nil: then nothing is counted. refused, which may be nil, is told
-// of what is refused.
+// New returns a Keeper. allowed may be nil: then nothing is counted. refused, which may be nil, is called at
+// each refusal.
 func New(allowed Allowed, refused func(limit, of string)) *Keeper {
 	if allowed == nil {
 		allowed = func(string, string, string) []Quota { return nil }
@@ -68,7 +68,7 @@ func (k *Keeper) Added(t *sqldb.Tx, limit, tenant, owner string, n int64) error 
 	return nil
 }
 
-// Noted counts what is not refused, as nobody could be told.
+// Noted counts n more of a key's, and refuses none: it is for what is done already.
 func (k *Keeper) Noted(t *sqldb.Tx, limit, tenant, owner string, n int64) error {
 	for _, q := range k.allowed(limit, tenant, owner) {
 		if err := t.Put(`UPDATE quota_counts SET n = n + CAST($2 AS BIGINT) WHERE name = $1`, q.row(limit), n); err != nil {

@@ -10,10 +10,10 @@ import (
 // Counts is what quotas count, asked apart from what adds to it.
 type Counts struct{ db *sqldb.DB }
 
-// CountsOf has the counts of a database.
+// CountsOf returns the counts of a database.
 func CountsOf(db *sqldb.DB) *Counts { return &Counts{db} }
 
-// Usage is how much there is of what a quota counts, of the principal's key or of its tenant.
+// Usage returns how much there is of what a quota counts, of the principal's key or of its tenant.
 func (s *Counts) Usage(ctx context.Context, limit, of string, who mapping.Principal) (n int64, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		n, err = counted(t, limit, of, who.Tenant, who.ID, 1<<62)

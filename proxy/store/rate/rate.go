@@ -16,7 +16,7 @@ import (
 // Table is the rates that are shared by the bridges of one database: see limit.Ledger. They belong to no tenant.
 type Table struct{ db *sqldb.DB }
 
-// New has the rates of a database.
+// New returns the rates of a database.
 func New(db *sqldb.DB) *Table { return &Table{db} }
 
 // setBack is by how many microseconds a line is used up beyond the present where the clock was set back. Operations
@@ -59,7 +59,7 @@ func (s *Table) TakeRate(ctx context.Context, name string, cost, span time.Durat
 	return wait, err
 }
 
-// RateLeft is how long a line is.
+// RateLeft returns how long a line is, span at most.
 func (s *Table) RateLeft(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		used := t.Now - span.Microseconds()

@@ -33,7 +33,7 @@ type RunKey struct {
 // keysKept bounds the cache of keys: about 2 MB when full.
 const keysKept = 8192
 
-// NewBase has an empty cache of keys, and bells that have not rung.
+// NewBase returns a Base with an empty cache of keys, and with bells that have not rung.
 func NewBase(db *sqldb.DB, quotas *quota.Keeper) *Base {
 	keys, err := lru.New[string, RunKey](keysKept)
 	if err != nil {

@@ -28,6 +28,7 @@ const (
 	CodeUnavailable = sqldb.CodeUnavailable
 )
 
+// CodeThreadThere refuses a new thread whose id is taken.
 const CodeThreadThere = "thread_exists"
 
 // CodeHeadMoved refuses an update of a state that is not the thread's newest any more.
@@ -36,7 +37,7 @@ const CodeHeadMoved = "head_moved"
 // CodeTaskMoved refuses a run whose maker does not know the newest run of its task.
 const CodeTaskMoved = "task_moved"
 
-// Missing turns the absence of a row into the error that names what is missing.
+// Missing returns the NotFound that names what is missing where err is sql.ErrNoRows, else err.
 func Missing(err error, code, noun, id string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return mapping.Errorf(mapping.NotFound, code, "There is no %s %q.", noun, id)
@@ -44,14 +45,17 @@ func Missing(err error, code, noun, id string) error {
 	return err
 }
 
+// NoThread is Missing of a thread.
 func NoThread(err error, id string) error {
 	return Missing(err, mapping.CodeThreadNotFound, "thread", id)
 }
 
+// NoRun is Missing of a run.
 func NoRun(err error, id string) error {
 	return Missing(err, mapping.CodeRunNotFound, "run", id)
 }
 
+// NoTask is Missing of a task.
 func NoTask(err error, id string) error {
 	return Missing(err, mapping.CodeTaskNotFound, "task", id)
 }

@@ -1,8 +1,7 @@
-// Package scope says which rows the caller of an operation sees, as conditions of statements: the
-// tenant of the principal, the agents that it may use, and whether it sees only its own rows.
-// Package store calls it in every operation that finds a row by an id from outside, so that neither
-// a face nor the service can forget it. It runs no statement. A row out of sight is not found
-// (404).
+// Package scope says which rows the caller of an operation sees, as conditions of statements: the tenant of
+// the principal, the agents that it may use, and whether it sees only its own rows. Package store and the
+// packages below it call it in every operation that finds a row by an id from outside, so that neither a face
+// nor the service can forget it. It runs no statement. A row out of sight is not found (404).
 //
 //   - A thread belongs to each agent that a run or a task of it was made for, and to the one that
 //     its metadata named as graph_id when it was made (threads.agents). These stay when the runs

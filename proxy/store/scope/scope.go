@@ -8,11 +8,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/column"
 )
 
-// Scope is what the caller of an operation sees: the rows of its tenant and, with
-// agents, of these the threads whose agents are all among them, with everything that
-// hangs on such a thread. A thread that no agent has worked on is seen by the key that
-// made it. One that sees its own sees of all that what it made itself. Whatever finds a row by an id from outside asks under a scope, so that what
-// may not be seen is not found.
+// Scope is what the caller of an operation sees: the rows of its tenant and, with agents, of these the
+// threads whose agents are all among them, with everything that hangs on such a thread. A thread that no
+// agent has worked on is seen by the key that made it. A principal that sees its own sees of all that what it
+// made itself. Every operation that finds a row by an id from outside asks under a scope, so that what may
+// not be seen is not found.
 type Scope struct {
 	Tenant string
 	owner  string   // the id of the key
@@ -20,9 +20,10 @@ type Scope struct {
 	own    bool     // only what owner made
 }
 
-// ScopeOf is the scope of the principal in ctx.
+// ScopeOf returns the scope of the principal in ctx.
 func ScopeOf(ctx context.Context) Scope { return ScopeFor(mapping.PrincipalOf(ctx)) }
 
+// ScopeFor returns the scope of a principal.
 func ScopeFor(p mapping.Principal) Scope {
 	return Scope{Tenant: p.Tenant, owner: p.ID, agents: p.Agents, own: p.Own}
 }
@@ -30,8 +31,8 @@ func ScopeFor(p mapping.Principal) Scope {
 // Whole reports whether every thread of the tenant is seen.
 func (s Scope) Whole() bool { return s.agents == nil && !s.own }
 
-// Narrow adds to a condition on threads h, which names the tenant, what of the
-// tenant's threads is seen.
+// Narrow returns a condition on threads h, which names the tenant, with what of the tenant's threads is seen
+// added to it.
 func (s Scope) Narrow(where string, args ...any) (string, column.In) {
 	if s.Whole() {
 		return where, args
@@ -66,8 +67,8 @@ func (s Scope) worked(args column.In) (string, column.In) {
 	return `(` + rest + ` = '' AND (h.agents <> '' OR h.owner = ` + column.List(len(args), 1) + `))`, args
 }
 
-// Crons is the condition on crons c with their threads h: the agent may be used, and
-// the thread, if there is one, is seen.
+// Crons returns a condition on crons c with their threads h, and adds to it that the agent may be used, and
+// that the thread, if there is one, is seen.
 func (s Scope) Crons(where string, args ...any) (string, column.In) {
 	if s.Whole() {
 		return where, args
@@ -86,7 +87,8 @@ func (s Scope) Crons(where string, args ...any) (string, column.In) {
 	return where + ` AND (c.thread = 0 OR ` + seen + `)`, args
 }
 
-// Assistants is the condition on assistants a, which belong to their tenant but for those who see their own.
+// Assistants returns a condition on assistants a, and adds to it, for a caller that sees only its own, that
+// it made them.
 func (s Scope) Assistants(where string, args ...any) (string, column.In) {
 	if s.own {
 		args = append(args, s.owner)
@@ -99,7 +101,7 @@ func (s Scope) Assistants(where string, args ...any) (string, column.In) {
 // slash.
 func agentMark(name string) string { return "/" + name + "/" }
 
-// WithAgent is the column agents with one more agent; "" is none.
+// WithAgent returns the column agents with one more agent; "" is none.
 func WithAgent(agents, name string) string {
 	if name == "" || strings.Contains(agents, agentMark(name)) {
 		return agents
@@ -107,5 +109,5 @@ func WithAgent(agents, name string) string {
 	return agents + agentMark(name)
 }
 
-// TenantOf is the tenant of the principal in ctx.
+// TenantOf returns the tenant of the principal in ctx.
 func TenantOf(ctx context.Context) string { return mapping.PrincipalOf(ctx).Tenant }

@@ -12,10 +12,10 @@ const KeyBytes = 32
 // key's.
 type KeyID [8]byte
 
-// String is the id as people read it.
+// String returns the id in hexadecimal.
 func (id KeyID) String() string { return hex.EncodeToString(id[:]) }
 
-// IDOf is the id of a key.
+// IDOf returns the id of a key.
 func IDOf(key []byte) (id KeyID) {
 	sum := sha256.Sum256(append([]byte("apbridge: the id of a key\x00"), key...))
 	copy(id[:], sum[:])

@@ -24,7 +24,7 @@ type Ring struct {
 	ids    []KeyID
 }
 
-// New is a ring of keys of KeyBytes each. All of them read. The first seals what is written, or with
+// New returns a ring of keys of KeyBytes each. All of them read. The first seals what is written, or with
 // plain none does.
 func New(keys [][]byte, plain bool) (*Ring, error) {
 	r := &Ring{keys: map[KeyID]*xaes{}}
@@ -48,10 +48,10 @@ func New(keys [][]byte, plain bool) (*Ring, error) {
 	return r, nil
 }
 
-// Seals reports whether bodies are sealed that are written.
+// Seals reports whether the ring seals bodies that it writes.
 func (r *Ring) Seals() bool { return r != nil && r.writes != nil }
 
-// Keys are the ids of the keys, the first one first.
+// Keys returns the ids of the keys, the first one first.
 func (r *Ring) Keys() []KeyID {
 	if r == nil {
 		return nil
@@ -62,8 +62,7 @@ func (r *Ring) Keys() []KeyID {
 // Has reports whether the ring has a key.
 func (r *Ring) Has(id KeyID) bool { return r != nil && r.keys[id] != nil }
 
-// Wanted is how every body begins that the ring has written itself: nil where bodies stay as they
-// are.
+// Wanted returns how every body begins that the ring has written itself: nil where bodies stay as they are.
 func (r *Ring) Wanted() []byte {
 	if !r.Seals() {
 		return nil
@@ -71,15 +70,15 @@ func (r *Ring) Wanted() []byte {
 	return headOf(*r.writes)
 }
 
-// Mark is how every body begins that is sealed under any key.
+// Mark returns how every body begins that is sealed under any key.
 func Mark() []byte { return bytes.Clone(mark) }
 
-// Literally is how a body begins that is not sealed, and only looks so.
+// Literally returns how a body begins that is not sealed, and only looks so.
 func Literally() []byte { return headOf(KeyID{}) }
 
 func headOf(id KeyID) []byte { return append(bytes.Clone(mark), id[:]...) }
 
-// Sealed tells the key of a body, and false for one that stands as it is.
+// Sealed returns the id of the key of a body, and false for one that stands as it is.
 func Sealed(body []byte) (id KeyID, ok bool) {
 	if len(body) < headSize || !bytes.HasPrefix(body, mark) {
 		return id, false
@@ -88,8 +87,9 @@ func Sealed(body []byte) (id KeyID, ok bool) {
 	return id, id != KeyID{}
 }
 
-// Seal is a body as it is written, bound to a place. Nothing stays nothing. What a ring without a key writes
-// is the body itself, but for one that looks as if it were sealed: that gets a head that says that it is not.
+// Seal returns a body as it is written, bound to a place. Nothing stays nothing. What a ring without a key
+// writes is the body itself, but for one that looks as if it were sealed: that gets a head that says that it
+// is not.
 func (r *Ring) Seal(body, place []byte) []byte {
 	switch {
 	case len(body) == 0:
@@ -114,7 +114,7 @@ var (
 	ErrBroken = errors.New("it is not what was written there")
 )
 
-// Open is the body that Seal was given, in the memory of what it is read from. Errors wrap ErrNoKey or
+// Open returns the body that Seal was given, in the memory of what it is read from. Errors wrap ErrNoKey or
 // ErrBroken.
 func (r *Ring) Open(body, place []byte) ([]byte, error) {
 	if !bytes.HasPrefix(body, mark) {

@@ -15,7 +15,7 @@ import (
 // Table is the secrets of a database, which are those of all bridges over it.
 type Table struct{ db *sqldb.DB }
 
-// New has the secrets of a database.
+// New returns the secrets of a database.
 func New(db *sqldb.DB) *Table { return &Table{db} }
 
 // secretBytes is the size of a secret, that of a key of HMAC-SHA256.

@@ -111,8 +111,8 @@ type Options struct {
 	Owner    string
 	Holdings Holdings         // nil: processes hold nothing
 	Now      func() time.Time // nil: time.Now; PostgreSQL: the time of the database
-	// Committed is told of every transaction that was committed: the operations in it, and the time
-	// from its start to when it was as durable as it was to be. nil: nobody is told.
+	// Committed is told of every transaction that was committed: the operations in it, and the time from its
+	// start to when it was as durable as it was to be. nil: it is not reported.
 	Committed func(operations int, took time.Duration)
 }
 
@@ -152,18 +152,17 @@ func (d *DB) ReadBlob(ctx context.Context, do func(*Tx) error) error {
 // checkpoints. Nor does it with PostgreSQL, where every commit is flushed, or none is.
 func (d *DB) Flush() error { return d.on.classify(d.on.flush()) }
 
-// Now is the present by the clock of the database, in microseconds.
+// Now returns the present by the clock of the database, in microseconds.
 func (d *DB) Now() int64 { return d.on.clock() }
 
-// Owner is the id of this process in leases.
+// Owner returns the id of this process in leases.
 func (d *DB) Owner() string { return d.owner }
 
 // Shared reports whether other processes may use the database at the same time.
 func (d *DB) Shared() bool { return d.on.notices() != nil }
 
-// Recover is called once before operations are run: what processes that are gone have
-// held is free. On a full disk of a SQLite file it is mapping.StorageFull, and may be
-// called again.
+// Recover frees what processes that are gone have held. It is called once before operations are run. On a
+// full disk of a SQLite file it is mapping.StorageFull, and may be called again.
 func (d *DB) Recover(ctx context.Context) error { return d.on.classify(d.on.recoverOrphans(ctx)) }
 
 // RenewLease renews this process's lease until ttl from now, by the clock of the
@@ -188,15 +187,15 @@ func (d *DB) Ping(ctx context.Context) error {
 	return err
 }
 
-// LogSize is how large SQLite's write-ahead log is; ok is false where there is none
-// of ours, on PostgreSQL.
+// LogSize returns how many bytes SQLite's write-ahead log has; ok is false where there is none of ours, on
+// PostgreSQL.
 func (d *DB) LogSize() (bytes int64, ok bool) { return d.on.logSize() }
 
-// Size is how large the SQLite file is; ok is false for PostgreSQL.
+// Size returns how many bytes the SQLite file has; ok is false for PostgreSQL.
 func (d *DB) Size() (bytes int64, ok bool) { return d.on.size() }
 
-// Notices is where notices of other processes come. It has one listener, and is
-// nil where there are no other processes.
+// Notices returns the channel on which notices of other processes come. It has one listener, and is nil where
+// there are no other processes.
 func (d *DB) Notices() <-chan Notice {
 	if n := d.on.notices(); n != nil {
 		return n.incoming

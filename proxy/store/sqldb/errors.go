@@ -50,8 +50,8 @@ func Duplicate(err error) bool {
 	return code == sqliteDuplicate || code == sqliteSameKey || stateOf(err) == pgDuplicate
 }
 
-// ofStorage tells errors of the disk, the files, and of other programs that use them,
-// from those of an operation itself.
+// ofStorage reports whether an error is one of the disk, of the files, or of other programs that use them,
+// and not of an operation itself.
 func ofStorage(err error) bool {
 	switch codeOf(err) & 0xff {
 	case sqliteFull, sqliteBusy, sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:

@@ -18,13 +18,12 @@ type Holdings interface {
 	FreeLapsed(t *Tx) (freed int64, err error)
 }
 
-// NoLease is the condition that the owner in a column has no lease.
+// NoLease returns the condition that the owner in a column has no lease.
 func NoLease(column string) string {
 	return `NOT EXISTS (SELECT 1 FROM processes p WHERE p.owner = ` + column + `)`
 }
 
-// LeaseEnd is when the lease of a process ends, in microseconds; ok is false when it has
-// none.
+// LeaseEnd returns when the lease of a process ends, in microseconds; ok is false when it has none.
 func LeaseEnd(t *Tx, owner string) (until int64, ok bool, err error) {
 	err = t.Get(`SELECT until_us FROM processes WHERE owner = $1`, []any{owner}, []any{&until})
 	if errors.Is(err, sql.ErrNoRows) {

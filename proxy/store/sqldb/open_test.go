@@ -180,7 +180,7 @@ func TestPingNoticesThatTheFileIsGone(t *testing.T) {
 	ok(t, putItem(b, "k", []byte("v")))
 }
 
-// What people told their agents is nobody else's to read.
+// What people told their agents is not for other users to read.
 func TestANewDatabaseIsItsUsersOwn(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -8,11 +8,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// A transaction's number, written by the transaction into the table commits, is the one
-// trace that tells whether it was committed after its answer got lost: it is there exactly
-// if everything else is, on this server after a crash and on a standby that took over.
-// pg_xact_status cannot tell: a server that crashes gives the numbers it had assigned and not
-// flushed to other transactions, which commit.
+// A transaction's number, written by the transaction into the table commits, is the one trace that shows
+// whether it was committed after its answer got lost: it is there exactly if everything else is, on this
+// server after a crash and on a standby that took over. pg_xact_status cannot tell: a server that crashes
+// gives the numbers it had assigned and not flushed to other transactions, which commit.
 //
 // Transactions that go one after the other share a slot and overwrite each other's number,
 // so that the row stays in its page and no index changes. Numbers of a slot are even; an odd one says
@@ -95,7 +94,7 @@ func (p *postgres) settle(ctx context.Context, r receipt) (done, known bool) {
 	return false, false
 }
 
-// forgetCommits removes what nobody asks for any more.
+// forgetCommits removes numbers that are not asked for any more.
 func forgetCommits(t *Tx) error {
 	return t.Put(`DELETE FROM commits WHERE at_us < `+present+` - $1`, commitsKept.Microseconds())
 }

@@ -110,8 +110,8 @@ func count(t *testing.T, dsn, query string) (n int) {
 	return n
 }
 
-// Every connection of the pool breaks in the middle of a commit. What became of the commits is
-// asked for at once: nobody waits for a connection that the others hold.
+// Every connection of the pool breaks in the middle of a commit. What became of the commits is asked for at
+// once: no operation waits for a connection that the others hold.
 func TestAllConnectionsBreakInACommit(t *testing.T) {
 	t.Parallel()
 	const pool = 4

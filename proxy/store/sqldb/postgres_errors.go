@@ -51,7 +51,7 @@ func passing(err error) bool {
 	}
 }
 
-// unreachable: nobody answered.
+// unreachable reports whether the server did not answer.
 func unreachable(err error) bool {
 	var dial *pgconn.ConnectError
 	var network net.Error

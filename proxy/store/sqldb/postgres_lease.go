@@ -73,7 +73,7 @@ func (p *postgres) reap(t *Tx) (freed int64, err error) {
 	return p.holdings.FreeLapsed(t)
 }
 
-// leave ends the lease at once, so that nobody has to wait for its end.
+// leave ends the lease at once, so that no other process has to wait for its end.
 func (p *postgres) leave(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
 	defer stop()
@@ -94,9 +94,9 @@ func (p *postgres) ping(ctx context.Context) error {
 	return err
 }
 
-// clock is the time of the database as this process knows it without asking:
-// what it was at the last renewal, and what has passed here since. It does not
-// follow when somebody sets the clock of this machine. Safe for concurrent use.
+// clock is the time of the database as this process knows it without asking: what it was at the last renewal,
+// and what has passed here since. It does not follow when the clock of this machine is set. Safe for
+// concurrent use.
 type clock struct {
 	fixed func() time.Time // of tests
 

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Schema is the version of the tables that this program makes: the number of its newest
-// migration.
+// Schema returns the version of the tables that this program makes: the number of its newest migration.
 func Schema() int64 {
 	files, err := fs.ReadDir(migrationFiles, "migrations")
 	if err != nil || len(files) == 0 {
@@ -21,7 +20,7 @@ func Schema() int64 {
 	return n
 }
 
-// SchemaOf is the version of the tables that are there.
+// SchemaOf returns the version of the tables that are there.
 func SchemaOf(t *Tx) (version int64, err error) {
 	err = t.Get(`SELECT coalesce(max(version_id), 0) FROM goose_db_version`, nil, []any{&version})
 	return version, err
@@ -39,8 +38,8 @@ func newer(path string, have, want int64) error {
 	return refuse(path, "it was written by a newer apbridge (schema %d, this one knows %d). Use that version, or restore a backup made before the upgrade", have, want)
 }
 
-// KeysGiven has the keys of a table (its column id) go on behind those that were given by
-// hand. SQLite looks for itself.
+// KeysGiven has the keys of a table (its column id) go on after those that were given by hand. SQLite looks
+// for itself.
 func (t *Tx) KeysGiven(table string) error {
 	if !t.Shared() {
 		return nil

@@ -30,13 +30,13 @@ func (k keys) given(do func(*Tx) error) func(*Tx) error {
 	}
 }
 
-// Sealing reports whether the bodies are sealed that are written.
+// Sealing reports whether bodies that are written are sealed.
 func (k keys) Sealing() bool { return k.ring.Seals() }
 
 // Keyed reports whether there may be sealed bodies in the database.
 func (k keys) Keyed() bool { return len(k.ring.Keys()) > 0 }
 
-// Opened is the body that Sealed was given, from what stands in the column, of whose memory it is made.
+// Opened returns the body that Sealed was given, from what stands in the column, of whose memory it is made.
 func (k keys) Opened(raw []byte, column string, row ...any) ([]byte, error) {
 	if !bytes.HasPrefix(raw, mark) {
 		return raw, nil
@@ -48,7 +48,7 @@ func (k keys) Opened(raw []byte, column string, row ...any) ([]byte, error) {
 	return plain, nil
 }
 
-// Sealed is a body as the parameter of a column that sealedColumns has, in the row with a key. Without
+// Sealed returns a body as the parameter of a column that SealedColumns has, in the row with a key. Without
 // keys it is the body itself. nil is NULL.
 func (t *Tx) Sealed(body []byte, column string, row ...any) any {
 	if body == nil {
@@ -60,7 +60,7 @@ func (t *Tx) Sealed(body []byte, column string, row ...any) any {
 	return t.ring.Seal(body, place(column, row))
 }
 
-// Blinded is a word as an index has it that it is found by without being read: a keyed digest. The key
+// Blinded returns a word as an index has it that it is found by without being read: a keyed digest. The key
 // is the database's own, and outlives those that bodies are sealed under.
 func (t *Tx) Blinded(word string) string {
 	h := hmac.New(sha256.New, t.blind)
@@ -71,8 +71,8 @@ func (t *Tx) Blinded(word string) string {
 // blindSize is how much of a digest stands in an index, in bytes: enough for words not to meet.
 const blindSize = 12
 
-// Unsealed is the place of a column that Sealed has written: a *[]byte or a *Buffer. The key of the row is
-// that of Sealed, or pointers to where columns of the same row are read into.
+// Unsealed returns the place of a column that Sealed has written: a *[]byte or a *Buffer. The key of the row
+// is that of Sealed, or pointers to where columns of the same row are read into.
 func Unsealed(to any, column string, row ...any) *Body {
 	return &Body{to: to, column: column, row: row}
 }

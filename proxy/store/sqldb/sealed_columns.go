@@ -9,16 +9,16 @@ type SealedColumn struct {
 	Row         []columnName
 }
 
-// columnName is that of a column, with # before it if that holds numbers, and * if bytes.
+// columnName is that of a column, with # in front of it if that holds numbers, and * if bytes.
 type columnName string
 
-// Name is the name alone.
+// Name returns the name alone.
 func (c columnName) Name() string { return strings.TrimLeft(string(c), "#*") }
 
-// String is the column as Tx.Sealed and Unsealed have it.
+// String returns the column as Tx.Sealed and Unsealed have it.
 func (c SealedColumn) String() string { return c.Table + "." + c.Name }
 
-// SealedColumns are all there are. What reads and writes a column gives its row in this order.
+// SealedColumns returns all there are. What reads and writes a column gives its row in this order.
 func SealedColumns() (list []SealedColumn) {
 	for line := range strings.Lines(strings.TrimSpace(sealedColumns)) {
 		words := strings.Fields(line)

@@ -39,7 +39,7 @@ func writesAs(ring *seal.Ring) string {
 	return plainly
 }
 
-// WritesAs is the id of the key that this process seals under, "plain" where it seals nothing.
+// WritesAs returns the id of the key that this process seals under, "plain" where it seals nothing.
 func (d *DB) WritesAs() string { return writesAs(d.ring) }
 
 // keyRows are the ids of the keys that a database needs.

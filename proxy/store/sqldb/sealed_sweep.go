@@ -11,7 +11,7 @@ import (
 )
 
 // sweepRows is how many rows a sweep looks at in one statement, sweepWrites how many it writes in one
-// operation, which others wait for, but for those behind sweepBytes.
+// operation, which others wait for, but for those after sweepBytes.
 const (
 	sweepRows   = 128
 	sweepWrites = 32

@@ -241,7 +241,8 @@ func (d *sqlite) use(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Con
 	return err
 }
 
-// flush is as of flushes. What could not be flushed may be lost with all that follows it.
+// flush is flushes.flush of all commits that may have been seen. What could not be flushed may be lost with
+// all that follows it.
 func (d *sqlite) flush() error {
 	if err := d.disk.flush(d.disk.seen()); err != nil {
 		return d.writer.notice(err)
@@ -249,10 +250,9 @@ func (d *sqlite) flush() error {
 	return nil
 }
 
-// broken: after a failed write or flush nobody can say what the disk holds, and
-// what was written on top of a damaged page is lost with it, so no further write is
-// acknowledged until somebody has looked and started again. A full disk is not
-// that: it may have room again.
+// broken: after a failed write or flush it is not known what the disk holds, and what was written on top of a
+// damaged page is lost with it, so no further write is acknowledged until an operator has looked and started
+// the bridge again. A full disk is not that: it may have room again.
 func (d *sqlite) broken(err error) bool {
 	switch codeOf(err) & 0xff {
 	case sqliteIOErr, sqliteCorrupt, sqliteNotADB:

@@ -24,9 +24,8 @@ func lookSQLite(ctx context.Context, path string, do func(*Tx) error) error {
 	})
 }
 
-// besideSQLite has do use a connection that changes nothing, in one transaction, beside
-// whatever process uses the database. The lock of that process is not asked for: it keeps
-// away those who write.
+// besideSQLite has do use a connection that changes nothing, in one transaction, beside whatever process uses
+// the database. The lock of that process is not asked for: it keeps away writers.
 func besideSQLite(ctx context.Context, path string, do func(*sqlite3.Conn) error) (err error) {
 	if path, err = realPath(path); err != nil {
 		return err

@@ -45,7 +45,7 @@ func put(t *testing.T, s *DB, i int) {
 	}
 }
 
-// harms are what may befall the pages that nobody has read yet.
+// harms are what may befall the pages that were not read yet.
 var harms = map[string]func(path string) error{
 	"overwritten": func(path string) error {
 		info, err := os.Stat(path)

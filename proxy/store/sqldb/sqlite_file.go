@@ -140,11 +140,10 @@ func (f *sqliteFile) size() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// logSize is the size of the write-ahead log. It is written anew from its beginning
-// when a checkpoint has seen all of it, which needs that nobody reads what is older: our own
-// readers are brief, but another program may hold it up for as long as it likes.
-// Nothing waits for that; the log grows meanwhile, and is cut to
-// journal_size_limit when it can be.
+// logSize is the size of the write-ahead log. It is written anew from its beginning when a checkpoint has
+// seen all of it, which needs that no reader stands on what is older: our own readers are brief, but another
+// program may hold it up for as long as it likes. Nothing waits for that; the log grows meanwhile, and is cut
+// to journal_size_limit when it can be.
 func (f *sqliteFile) logSize() (bytes int64, ok bool) {
 	info, err := os.Stat(f.path + "-wal")
 	if err != nil {
@@ -153,8 +152,8 @@ func (f *sqliteFile) logSize() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// build makes a complete, empty database, which is durable when it returns. Nobody knows the draft before that:
-// it is flushed once, at its end.
+// build makes a complete, empty database, which is durable when it returns. No other program knows the draft
+// before that: it is flushed once, at its end.
 func build(ctx context.Context, draft string) error {
 	if err := fill(ctx, draft); err != nil {
 		return err

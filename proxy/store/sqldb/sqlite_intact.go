@@ -26,10 +26,9 @@ func (f *sqliteFile) present() error {
 	return refuse(f.path, "the file was moved or deleted while in use; stop the bridge, put the file back and start again")
 }
 
-// intact looks, at the start of a transaction that writes, whether somebody has cut
-// the file short or taken the log away. Nobody else can change the database
-// meanwhile, so that what VACUUM of another program has freed is told from what is
-// lost. lasting: no further write may be trusted.
+// intact looks, at the start of a transaction that writes, whether the file was cut short or the log taken
+// away. No other program can change the database meanwhile, so that what VACUUM of another program has freed
+// is told from what is lost. lasting: no further write may be trusted.
 func (f *sqliteFile) intact(conn *sqlite3.Conn) (lasting bool, err error) {
 	known := f.seen.size.Load()
 	info, err := os.Stat(f.path)

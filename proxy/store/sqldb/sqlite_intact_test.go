@@ -12,8 +12,8 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// D3: a file that is cut short while it is in use is noticed at the next write, and at
-// the next question for readiness where nobody writes, though no lost page is read.
+// D3: a file that is cut short while it is in use is noticed at the next write, and at the next question for
+// readiness where nothing is written, though no lost page is read.
 func TestD3FileCutShortInUse(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -129,7 +129,7 @@ func TestFileThatAnotherProgramMakesSmaller(t *testing.T) {
 	put(t, s, 1000)
 }
 
-// Readiness is asked for by everybody, so it reads.
+// Any client may ask for readiness, so it only reads.
 func TestReadinessOnlyReads(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// renewLease notes that this process lives. Nobody else could take what it holds.
+// renewLease notes that this process lives. No other process could take what it holds.
 func (d *sqlite) renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error) {
 	return false, d.write(ctx, true, func(t *Tx) error {
 		_, err := t.Exec(`INSERT INTO processes (owner, until_us) VALUES ($1, $2) ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us`,

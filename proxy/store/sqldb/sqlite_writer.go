@@ -32,8 +32,8 @@ type op struct {
 // engine is what the writer needs of a database: how transactions begin and end.
 type engine interface {
 	begin(conn *sqlite3.Conn) error
-	// committing is called right before a commit, and committed behind it: it returns when
-	// the commit is on the disk, unless that is not waited for.
+	// committing is called right before a commit, and committed after it: it returns when the commit is on
+	// the disk, unless that is not waited for.
 	committing(conn *sqlite3.Conn) error
 	committed(relaxed bool) error
 	exec(conn *sqlite3.Conn, text string) error
@@ -143,8 +143,8 @@ func (w *writer) work() {
 	}
 }
 
-// gather is the first operation and those that wait behind it, but for the withdrawn, up to one
-// that is to be alone.
+// gather is the first operation and those that wait after it, but for the withdrawn, up to one that is to be
+// alone.
 func (w *writer) gather(first *op) (group []*op, alone *op) {
 	for o, more := first, true; more; {
 		if o.alone != nil {
@@ -183,8 +183,8 @@ func (w *writer) serveAlone(o *op) {
 	o.err = w.notice(o.alone(w.conn))
 }
 
-// serve commits a group and answers it. A panic between operations is nobody's own:
-// nothing more is written then.
+// serve commits a group and answers it. A panic between operations belongs to none of them: nothing more is
+// written then.
 func (w *writer) serve(group []*op) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -329,8 +329,8 @@ func (f *flaky) exec(conn *sqlite3.Conn, text string) error {
 	return f.sqlite.exec(conn, text)
 }
 
-// D2: after a commit that the disk failed nobody knows what the file holds, so nothing
-// more is acknowledged, though the next commit might come through; reading goes on.
+// D2: after a commit that the disk failed it is not known what the file holds, so nothing more is
+// acknowledged, though the next commit might come through; reading goes on.
 func TestD2FailedFlushEndsWriting(t *testing.T) {
 	t.Parallel()
 	for code, last := range map[sqlite3.ResultCode]bool{

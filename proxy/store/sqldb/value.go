@@ -2,8 +2,8 @@ package sqldb
 
 import "time"
 
-// Blob is bytes as a parameter: nil is NULL. A driver may make no difference
-// between nil and empty bytes by itself.
+// Blob returns bytes as a parameter: nil is NULL. A driver may make no difference between nil and empty bytes
+// by itself.
 func Blob(b []byte) any {
 	if b == nil {
 		return nil
@@ -11,7 +11,7 @@ func Blob(b []byte) any {
 	return b
 }
 
-// TimeOf is the time of a column of microseconds UTC; 0 is the zero time.
+// TimeOf returns the time of a column of microseconds UTC; 0 is the zero time.
 func TimeOf(us int64) time.Time {
 	if us == 0 {
 		return time.Time{}

@@ -216,7 +216,7 @@ func (c *Cluster) Kill() {
 	group := c.processes(pid)
 	c.sigkill(pid)
 	c.await("the server's processes end", func() bool { return !slices.ContainsFunc(append(group, pid), alive) })
-	// The next start would take the dead process for a live one where nobody has asked for its end yet.
+	// The next start would take the dead process for a live one whose parent has not asked for its end yet.
 	for _, lock := range []string{filepath.Join(c.data(), "postmaster.pid"), filepath.Join(c.dir, fmt.Sprintf(".s.PGSQL.%d.lock", c.port))} {
 		if err := os.Remove(lock); err != nil {
 			c.t.Fatal(err)
@@ -235,16 +235,16 @@ func (c *Cluster) sigkill(pid int) {
 	}
 }
 
-// KillBackend ends the process that serves one connection by SIGKILL, as a machine
-// does that runs out of memory. The server then throws everybody out and
-// recovers, without being started anew. It returns when that is done.
+// KillBackend ends the process that serves one connection by SIGKILL, as a machine does that runs out of
+// memory. The server then ends all connections and recovers, without being started anew. It returns when that
+// is done.
 func (c *Cluster) KillBackend(pid uint32) {
 	c.t.Helper()
 	c.sigkill(int(pid))
 	c.await("the server recovers", func() bool { return !alive(int(pid)) && c.execute("SELECT 1") == nil })
 }
 
-// Backend is the process that serves some connection to the database test.
+// Backend returns the process that serves some connection to the database test.
 func (c *Cluster) Backend() (pid uint32) {
 	c.t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
@@ -316,7 +316,7 @@ func (c *Cluster) await(what string, done func() bool) {
 	}
 }
 
-// URL is the URL of the server's database test, as its superuser.
+// URL returns the URL of the server's database test, as its superuser.
 func (c *Cluster) URL() string {
 	u := url.URL{Scheme: "postgres", User: url.User("test"), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)),
 		Path: "/test", RawQuery: "sslmode=disable"}

@@ -58,12 +58,12 @@ const Everywhere = "APBRIDGE_TEST_DATABASE"
 // default, full: normal.
 const Flushing = "APBRIDGE_TEST_SYNCHRONOUS"
 
-// Synchronous is the setting of synchronous to test with.
+// Synchronous returns the setting of synchronous to test with.
 func Synchronous() string { return cmp.Or(os.Getenv(Flushing), "full") }
 
-// DSN is a new database of the kind that tests run over: SQLite, or what
-// Everywhere says. The test's log notes the question: over PostgreSQL .ci/suite runs the tests of
-// bridges that asked, and those that were left out for want of a server.
+// DSN returns a new database of the kind that tests run over: SQLite, or what Everywhere says. The test's log
+// notes the question: over PostgreSQL .ci/suite runs the tests of bridges that asked, and those that were
+// left out for want of a server.
 func DSN(t testing.TB) string {
 	t.Helper()
 	return Chosen(t, path, Schema)
@@ -79,8 +79,7 @@ func Chosen(t testing.TB, file, server func(testing.TB) string) string {
 	return file(t)
 }
 
-// File says that the test is about the file of SQLite: it is left out where
-// tests run over PostgreSQL.
+// File skips the test, which is about the file of SQLite, where tests run over PostgreSQL.
 func File(t testing.TB) {
 	t.Helper()
 	if os.Getenv(Everywhere) == "postgres" {

@@ -11,8 +11,8 @@ import (
 // connected to it. Safe for concurrent use.
 type Template struct{ server, name string }
 
-// NewTemplate makes a database and has it written by fill, which leaves no connection to it. The
-// user of the server may make databases.
+// NewTemplate returns a new database, written by fill, which leaves no connection to it. The user of the
+// server may make databases.
 func NewTemplate(fill func(dsn string) error) (*Template, error) {
 	m := &Template{server: os.Getenv(Variable), name: newName()}
 	if err := execute(m.server, "CREATE DATABASE "+m.name); err != nil {

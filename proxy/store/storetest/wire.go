@@ -150,7 +150,7 @@ func (w *Wire) ask(c *line, b []byte) bool {
 	c.said = bytes.Clone(b)
 	if at := bytes.Index(b, []byte("\x00COMMIT\x00")); at >= 0 {
 		name := b[:at]
-		w.commit = bytes.Clone(name[bytes.LastIndexByte(name, 0)+2:]) // behind the type and the length of the message
+		w.commit = bytes.Clone(name[bytes.LastIndexByte(name, 0)+2:]) // after the type and the length of the message
 		w.commit = w.commit[max(0, bytes.Index(w.commit, []byte("stmtcache_"))):]
 		return true
 	}
@@ -194,14 +194,14 @@ func (w *Wire) CutAnswer() {
 	w.answer = true
 }
 
-// Cuts is how many answers were cut.
+// Cuts returns how many answers were cut.
 func (w *Wire) Cuts() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cuts
 }
 
-// Connections is how many connections were made.
+// Connections returns how many connections were made.
 func (w *Wire) Connections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

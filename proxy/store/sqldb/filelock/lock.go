@@ -77,7 +77,7 @@ func (l *Lock) Hold() error {
 	return lockWhole(f)
 }
 
-// File reads the database's file as Hold has opened it, from where the last read ended.
+// File returns the database's file as Hold has opened it, to be read from where the last read ended.
 func (l *Lock) File() io.Reader { return l.file }
 
 // Marked reports whether the database has existed.

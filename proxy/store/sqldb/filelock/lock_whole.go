@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockAt is the byte that stands for a whole database: far behind those that SQLite
-// locks (at 1 GiB), and behind every file's end.
+// lockAt is the byte that stands for a whole database: far after those that SQLite locks (at 1 GiB), and
+// after every file's end.
 const lockAt = 1<<62 - 1
 
 // lockWhole locks a database for the life of its descriptor, by a lock of the open
@@ -29,7 +29,7 @@ func lockWhole(f *os.File) error {
 	return nil
 }
 
-// unlockWhole is as unlock.
+// unlockWhole is unlock for the lock of lockWhole.
 func unlockWhole(f *os.File) {
 	_ = unix.FcntlFlock(f.Fd(), setLock, &unix.Flock_t{Type: unix.F_UNLCK, Whence: io.SeekStart, Start: lockAt, Len: 1})
 }

@@ -16,7 +16,7 @@ type line struct {
 	net.Conn
 	of       *Lines
 	pid      atomic.Uint32 // of the process that serves it; 0: not known yet
-	since    atomic.Int64  // when the wait began, in nanoseconds of the clock of Lines; 0: nobody waits
+	since    atomic.Int64  // when the wait began, in nanoseconds of the clock of Lines; 0: it is not waited for
 	suspects int64         // since, where the server said that it does nothing; of the goroutine that looks
 }
 
@@ -54,12 +54,12 @@ type Lines struct {
 	open map[*line]struct{}
 }
 
-// New has no lines yet.
+// New returns Lines without a connection.
 func New() *Lines { return &Lines{start: time.Now(), open: map[*line]struct{}{}} }
 
 func (s *Lines) now() int64 { return int64(time.Since(s.start)) }
 
-// Over has a way to dial make lines.
+// Over returns a way to dial whose connections are lines.
 func (s *Lines) Over(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
@@ -74,8 +74,8 @@ func (s *Lines) Over(dial pgconn.DialFunc) pgconn.DialFunc {
 	}
 }
 
-// Serves says which process of the server is behind a connection. Before that is known, and where the
-// connection runs over no line, nobody asks for how long it is waited for.
+// Serves notes which process of the server is behind a connection. Waited leaves out a line of which that is
+// not known. It does nothing where the connection runs over no line.
 func Serves(conn *pgx.Conn, pid uint32) {
 	c := conn.PgConn().Conn()
 	if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
@@ -89,7 +89,7 @@ func Serves(conn *pgx.Conn, pid uint32) {
 // Waiting are lines that are waited for, and since when.
 type Waiting map[*line]int64
 
-// Waited are the lines that have been waited for longer than most.
+// Waited returns the lines that have been waited for longer than most.
 func (s *Lines) Waited(most time.Duration) Waiting {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,7 +28,7 @@ func DSN(t testing.TB) string {
 	return storetest.Chosen(t, File, server)
 }
 
-// File is the path of such a file of SQLite.
+// File returns the path of a SQLite file that has its tables.
 func File(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bridge.db")
