@@ -34,14 +34,13 @@ type Crons struct {
 	zap     *zap.Logger
 }
 
-// NewCrons makes Crons over st for the callers that are configured at the time. tick makes the run of a
-// cron's tick, under the principal of ctx; it must make it once however often it is called
-// for one tick.
+// NewCrons returns Crons over st for the callers that are configured at the time. tick makes the run of a
+// cron's tick, under the principal of ctx; it must make it once however often it is called for one tick.
 func NewCrons(st *store.Store, callers func() config.Auth, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
 	return &Crons{st: st, callers: callers, tick: tick, zap: logger.Named("crons")}
 }
 
-// NextTick is when a cron ticks after a time; zero when it is off or over.
+// NextTick returns the first tick of a cron after a time; zero when it is off or over.
 func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
 	s, err := ParseSchedule(c.Schedule, c.Timezone)
 	if err != nil || !c.Enabled {
@@ -136,9 +135,9 @@ func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) boo
 	return true
 }
 
-// ownerOf is for whom a cron's runs are made: the key that made it, with the agents it may use
-// now. The agents of a key that is not configured any more, or has expired, are unknown, so that its cron
-// has its own agent alone. Without keys no caller is confined.
+// ownerOf is the principal that a cron's runs are made for: the key that made it, with the agents it may use
+// now. The agents of a key that is not configured any more, or has expired, are unknown, so that its cron has
+// its own agent alone. Without keys no caller is confined.
 func (w *Crons) ownerOf(c mapping.Cron) mapping.Principal {
 	p, callers := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}, w.callers()
 	if who, known := callers.Principal(c.Owner, c.Tenant, time.Now()); known {

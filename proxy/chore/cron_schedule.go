@@ -48,7 +48,7 @@ func badSchedule(text string) error {
 		text[:min(len(text), 200)])
 }
 
-// After is the first tick after a time; zero when there is none.
+// After returns the first tick after a time; zero when there is none.
 func (s Schedule) After(at time.Time) time.Time {
 	next := s.ticks.Next(at)
 	if next.IsZero() {

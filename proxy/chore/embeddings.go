@@ -15,7 +15,7 @@ const (
 	embedEvery = 2 * time.Second
 	// embedAfter is how long nothing is asked of an endpoint that has failed.
 	embedAfter = 5 * time.Second
-	// embedTold is how many items a pass has when the log tells of it.
+	// embedTold is how many items a pass has that the log reports.
 	embedTold = 1000
 )
 
@@ -28,7 +28,7 @@ type Embeddings struct {
 	said  complaint.Complaint
 }
 
-// NewEmbeddings makes Embeddings over st.
+// NewEmbeddings returns Embeddings over st.
 func NewEmbeddings(st *store.Store, logger *zap.Logger) *Embeddings {
 	return &Embeddings{st: st, zap: logger.Named("embeddings"), after: embedAfter}
 }

@@ -2,5 +2,5 @@ package chore
 
 import "time"
 
-// RestFor is how long nothing is asked of an endpoint that has failed.
+// RestFor sets how long nothing is asked of an endpoint that has failed.
 func (w *Embeddings) RestFor(d time.Duration) { w.after = d }

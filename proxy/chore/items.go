@@ -21,7 +21,7 @@ type Items struct {
 	zap *zap.Logger
 }
 
-// NewItems makes Items over st.
+// NewItems returns Items over st.
 func NewItems(st *store.Store, logger *zap.Logger) *Items {
 	return &Items{st: st, zap: logger.Named("items")}
 }

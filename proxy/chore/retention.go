@@ -27,15 +27,15 @@ const (
 	deletedAtOnce = 4096
 )
 
-// Readers knows which threads are being read; eventlog.Log does.
+// Readers knows which threads are being read; eventlog.Log implements it.
 type Readers interface {
 	// Reading reports whether a run of the thread is followed in this process.
 	Reading(threadID string) bool
 }
 
-// Holders hold data of threads and runs beside the store; engine.Engine is told for all.
+// Holders hold data of threads and runs beside the store; engine.Engine implements it for all of them.
 type Holders interface {
-	// ThreadsDeleted returns without waiting for those that are told from outside.
+	// ThreadsDeleted reports deleted threads to the holders. It does not wait for agents.
 	ThreadsDeleted(gone []store.Gone)
 }
 
@@ -53,7 +53,7 @@ type Retention struct {
 	said  complaint.Complaint
 }
 
-// NewRetention makes a Retention over st that goes by what keep says at the time.
+// NewRetention returns a Retention over st that goes by what keep says at the time.
 func NewRetention(st *store.Store, readers Readers, holders Holders, keep func() config.Retention, logger *zap.Logger) *Retention {
 	return &Retention{st: st, readers: readers, holders: holders, keep: keep, zap: logger.Named("retention"), clock: newJumpGuard()}
 }

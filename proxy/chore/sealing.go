@@ -33,7 +33,7 @@ type Sealing struct {
 	wait complaint.Complaint // of other bridges
 }
 
-// NewSealing makes Sealing over st.
+// NewSealing returns Sealing over st.
 func NewSealing(st *store.Store, logger *zap.Logger) *Sealing {
 	return &Sealing{st: st, zap: logger.Named("encryption")}
 }

@@ -32,7 +32,7 @@ type resolver interface {
 	Resolve(ctx context.Context) (adapter.Backend, error)
 }
 
-// NewAgent makes an Agent of a dialled backend.
+// NewAgent returns an Agent of a dialled backend.
 func NewAgent(name string, cfg config.Agent, b adapter.Backend) *Agent {
 	a := &Agent{Name: name, Config: cfg, dialled: b, slots: slot.New(cfg.Concurrency)}
 	if _, asks := b.(resolver); !asks {
@@ -56,7 +56,7 @@ func (a *Agent) Known() (adapter.Traits, bool) {
 	return adapter.Traits{}, false
 }
 
-// Dialect is what the agent speaks, "" while that has to be asked.
+// Dialect returns the dialect that the agent speaks; "" while that has to be asked.
 func (a *Agent) Dialect() string {
 	if auto, asks := a.dialled.(interface{ Dialect() string }); asks {
 		return auto.Dialect()
@@ -79,7 +79,7 @@ func (a *Agent) Backend(ctx context.Context) (adapter.Backend, adapter.Traits, e
 	return f.backend, f.traits, nil
 }
 
-// Stepping is the mode in which v1 clients pull this agent's steps.
+// Stepping returns the mode in which v1 clients pull this agent's steps.
 func (a *Agent) Stepping(t adapter.Traits) mapping.Stepping {
 	if m := a.Config.Stepping.Mode; m != "" && m != "auto" {
 		return mapping.Stepping(m)
@@ -91,5 +91,5 @@ func (a *Agent) tryAcquire() bool { return a.slots.TryAcquire() }
 
 func (a *Agent) release() { a.slots.Release() }
 
-// Slots is how many runs of the agent this process executes, and how many it may.
+// Slots returns how many runs of the agent this process executes, and how many it may.
 func (a *Agent) Slots() (used, all int) { return a.slots.State() }

@@ -38,7 +38,7 @@ type piece struct {
 	files     []artifact.FileWrite
 	drop      []string
 	artifacts []string
-	point     statePoint // where the recorder stands behind it
+	point     statePoint // where the recorder stands after it
 	late      bool       // is written with the end
 	again     bool       // says all that one like it said that is queued right before
 }
@@ -57,7 +57,7 @@ type appender struct {
 	closing bool        // the rest is written by close
 	all     bool        // also a question whose run has not ended is written
 	err     error
-	durable statePoint // where the recorder stood behind the last piece written
+	durable statePoint // where the recorder stood after the last piece written
 	logged  int64      // number of that piece's event, or of the newest one found in the log
 	unknown bool       // whether the first pieces of the queue were written is not known
 	idle    sync.Cond  // signalled when writing ends, or the queue shrinks
@@ -182,10 +182,9 @@ func (a *appender) write() {
 	a.idle.Broadcast()
 }
 
-// ready is how many pieces may be written. A question, with the links behind it, waits
-// for the end of its run and is written with that: a client that is shown a question may answer at
-// once, and finds the run ended. What else follows a question shows that the run goes on. The
-// lock must be held.
+// ready is how many pieces may be written. A question, with the links after it, waits for the end of its run
+// and is written with that: a client that is shown a question may answer at once, and finds the run ended.
+// What else follows a question shows that the run goes on. The lock must be held.
 func (a *appender) ready() int {
 	n := len(a.queue)
 	if a.all || n >= maxQueued {

@@ -33,8 +33,8 @@ func (x *execution) attached(ctx context.Context, fold *state.Fold) *attached {
 	}}
 }
 
-// Attached are the files that messages bring to a thread by an update of its state, which is after
-// then. list are the thread's artifacts; it is asked only where messages hold files.
+// Attached returns the files that messages bring to a thread by an update of its state, which is after then.
+// list returns the thread's artifacts; it is called only where messages hold files.
 func Attached(thread string, messages []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) (writes []artifact.FileWrite, err error) {
 	files, err := (&attached{fold: after, list: list}).newFiles(messages)
 	for _, f := range files {
@@ -141,7 +141,7 @@ func (x *execution) attach(ctx context.Context, ev *mapping.Event) (err error) {
 	return err
 }
 
-// ChangedMessages are those of a delta that the state does not have with the same content.
+// ChangedMessages returns the messages of a delta that the state does not have with the same content.
 func ChangedMessages(before *state.Fold, delta json.RawMessage) (list []json.RawMessage) {
 	has := before.HasMessage()
 	for _, m := range messagesOf(delta) {

@@ -3,8 +3,8 @@
 // exactly one state. The service and package stepping call it, and the bridge makes it. It knows no
 // dialect and no HTTP, and answers no client.
 //
-// Start reading at Engine.Begin (a run is made), then execution.work (a run is executed) and
-// recorder (an event is recorded). CONCURRENCY.md has the locks.
+// Start reading at Engine.Begin (a run is made; it is a method of the embedded starter), then execution.work
+// (a run is executed) and recorder (an event is recorded). CONCURRENCY.md has the locks.
 //
 // # Files
 //

@@ -21,15 +21,15 @@ import (
 // started here are not told.
 type Meter interface {
 	RunStarted(agent string)
-	// RunWaited is told of a run that is executed for the first time: how long it could have been.
+	// RunWaited notes how long a run waited that is executed for the first time.
 	RunWaited(agent string, d time.Duration)
 	StepTaken(agent string, took time.Duration)
-	// EventsLogged is told of events that were committed, with the bytes of their data.
+	// EventsLogged counts events that were committed, with the bytes of their data.
 	EventsLogged(agent string, events int, bytes int64)
 	RunEnded(agent string, status mapping.RunStatus, code string)
 }
 
-// Statuses are those that a Meter may be told a run ended with.
+// Statuses returns the statuses that a Meter may be told a run ended with.
 func Statuses() []mapping.RunStatus {
 	return []mapping.RunStatus{mapping.RunSuccess, mapping.RunError, mapping.RunTimeout, mapping.RunInterrupted, statusParked, statusHandedOver}
 }
@@ -58,6 +58,7 @@ type Engine struct {
 	tracer  *trace.Tracer // may be nil
 	allow   func(ctx context.Context, n int) (giveBack func(n int), err error)
 
+	// The parts of an engine: their exported methods, and those of configured, are the engine's.
 	starter
 	canceller
 	copies // of threads, with agents
@@ -73,15 +74,15 @@ type Engine struct {
 	unrenewed complaint.Complaint // of beats, which are one after the other
 }
 
-// Dialects says what only a dialect knows; adapter.Dialects does.
+// Dialects has what only a dialect knows; adapter.Dialects implements it.
 type Dialects interface {
 	// Webhook writes the body of a run's completion hook.
 	Webhook(run mapping.Run, out mapping.Outcome, values []byte) ([]byte, error)
-	// ArtifactPath is where clients find the bytes of an artifact; "": nowhere.
+	// ArtifactPath returns the path of an artifact's bytes for clients; "": there is none.
 	ArtifactPath(agent, taskID, artifactID string) string
 }
 
-// New makes an Engine; nothing runs before Start.
+// New returns an Engine; nothing runs before Start.
 func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[string]*Agent, meter Meter,
 	dialects Dialects, logger *zap.Logger) *Engine {
 	root, stop := context.WithCancelCause(context.Background())
@@ -98,7 +99,8 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	return e
 }
 
-// ArtifactPath is where clients find the bytes of an artifact of a task, in the name of an agent; "" where no face serves any.
+// ArtifactPath returns the path of the bytes of a task's artifact for clients of an agent; "" where no face
+// serves it.
 func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
 	return e.dialects.ArtifactPath(agent, taskID, artifactID)
 }
@@ -162,22 +164,22 @@ func (e *Engine) await(ctx context.Context) {
 	}
 }
 
-// OnRemoved has f called for every run that the engine removes. Before Start.
+// OnRemoved has f called for every run that the engine removes. It must be called before Start.
 func (e *Engine) OnRemoved(f func(mapping.Run)) { e.removed = f }
 
-// Trace has spans made of runs. Before Start; a nil tracer makes none.
+// Trace has spans made of runs; a nil tracer makes none. It must be called before Start.
 func (e *Engine) Trace(t *trace.Tracer) { e.tracer = t }
 
-// Tracer is what Trace was given.
+// Tracer returns what Trace was given.
 func (e *Engine) Tracer() *trace.Tracer { return e.tracer }
 
-// LimitRuns has allow asked before runs are made for the principal of ctx, and giveBack told how many of
-// them were not. Before Start.
+// LimitRuns has allow asked before runs are made for the principal of ctx, and giveBack told how many of them
+// were not. It must be called before Start.
 func (e *Engine) LimitRuns(allow func(ctx context.Context, n int) (giveBack func(n int), err error)) {
 	e.allow = allow
 }
 
-// Witness has d told of what is done in the background. Before Start.
+// Witness has d told of what is done in the background. It must be called before Start.
 func (e *Engine) Witness(d *mapping.Deed) { e.root = mapping.WithDeed(e.root, d) }
 
 // Beside has a chore done from Start on. It must be called before Start.
@@ -191,7 +193,7 @@ func (e *Engine) forgotten(r mapping.Run) {
 	}
 }
 
-// Live is how many runs this process is executing.
+// Live returns how many runs this process is executing.
 func (e *Engine) Live() int { return e.running.count() }
 
 // scope is the context of work done for a run outside of any request.

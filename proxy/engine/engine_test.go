@@ -456,8 +456,7 @@ func TestAnAnswerInTextIsPartOfTheConversation(t *testing.T) {
 	}
 }
 
-// TestInheritedQueue: a run that waits behind one of an earlier process starts
-// when that one ends.
+// TestInheritedQueue: a run that waits for one of an earlier process starts when that one ends.
 func TestInheritedQueue(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 2)

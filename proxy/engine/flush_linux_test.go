@@ -43,7 +43,7 @@ func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 		"read": func(b *bench, t *testing.T, r mapping.Run, said int) {
 			eventually(t, "all that the agent said", func() bool {
 				list, err := b.log.Read(t.Context(), r, 0)
-				return err == nil && len(list) == said+1 // behind the start
+				return err == nil && len(list) == said+1 // after the start
 			})
 		},
 	} {

@@ -58,9 +58,9 @@ func (g *grants) sign(ctx context.Context, text string) ([]byte, error) {
 	return mac.Sum(nil), nil
 }
 
-// Granted is the principal that a token of a run stands for: it may use the store alone, in
-// the namespaces of the agent's memory. ok is false for what is no such token, or one that
-// was not signed here. The error is of class Unauthorized when the run has ended.
+// Granted returns the principal that a token of a run stands for: it may use the store alone, in the
+// namespaces of the agent's memory. ok is false for any other text, and for a token that was not signed here.
+// The error is of class Unauthorized when the run has ended.
 func (e *Engine) Granted(ctx context.Context, token string) (who mapping.Principal, ok bool, err error) {
 	of, ok, err := e.grants.read(ctx, token)
 	if err == nil && ok {

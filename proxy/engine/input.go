@@ -39,8 +39,8 @@ func inputOnce(r *mapping.Run, read *rule.Input) (rule.Input, error) {
 	return InputOf(r)
 }
 
-// InputBase is what ids of the run's input messages are made from: the task
-// for the run that starts one, the run itself for a follow-up or an answer.
+// InputBase returns the id that ids of the run's input messages are made from: the task for the run that
+// starts one, the run itself for a follow-up or an answer.
 func InputBase(r *mapping.Run) string {
 	if r.Options.FollowUp || r.Options.ByMessage {
 		return r.ID

@@ -43,7 +43,7 @@ func (e *Engine) newKeptCalls() *keptCalls {
 	return &keptCalls{keeps: e.Capture() != captureOff, all: &e.callsMemory}
 }
 
-// Begin is of adapter.CallKeeper.
+// Begin implements adapter.CallKeeper.
 func (k *keptCalls) Begin() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -53,8 +53,8 @@ func (k *keptCalls) Begin() bool {
 	return k.keeps && !k.over
 }
 
-// Room is of adapter.CallKeeper. What is given is of this run until its calls are forgotten, or the call is
-// that it is given for.
+// Room implements adapter.CallKeeper. The memory that it gives counts for this run until its calls, or the
+// call that it is given for, are forgotten.
 func (k *keptCalls) Room(n int) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -73,7 +73,7 @@ func (k *keptCalls) Room(n int) int {
 	return n
 }
 
-// End is of adapter.CallKeeper.
+// End implements adapter.CallKeeper.
 func (k *keptCalls) End(c adapter.EndedCall) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -183,8 +183,8 @@ func (e *Engine) logCalls(r *mapping.Run, err error) {
 	e.zap.Warn("the calls of a run could not be kept for the inspector", errField(err), runField(r.ID), agentField(r.Agent))
 }
 
-// Calls are those that a run at work in this process has made of its agent, as far as they are kept in memory;
-// false: no such run is.
+// Calls returns the calls that a run at work in this process has made of its agent, as far as they are kept
+// in memory; false: there is no such run.
 func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 	x := e.running.of(runID)
 	if x == nil {
@@ -193,5 +193,5 @@ func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 	return x.calls.list(), true
 }
 
-// Capture is inspector.capture in force.
+// Capture returns inspector.capture in force.
 func (e *Engine) Capture() string { return e.Config().Inspector.Capture }

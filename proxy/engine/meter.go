@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// account tells of an execution to those who do not take part in it: the log, metrics and traces.
+// account reports an execution to the log, metrics and traces.
 type account struct{ x *execution }
 
 // countBegin counts that this process executes the run from now on.

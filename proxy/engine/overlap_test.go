@@ -212,7 +212,7 @@ func TestGraphsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 	}
 }
 
-// The state of a thread that nobody has to himself is kept in snapshots, too.
+// The state of a thread that several runs share is kept in snapshots, too.
 func TestSnapshotsBesideOthersAreTheThreads(t *testing.T) {
 	t.Parallel()
 	b := newTable(t, true)
@@ -293,7 +293,7 @@ func TestAllRunsBesideEachOtherAreDisplaced(t *testing.T) {
 	}
 }
 
-// Who asks is not answered by the end of another.
+// A run that asks is not answered by the end of another.
 func TestAQuestionBesideOthersStaysOpen(t *testing.T) {
 	t.Parallel()
 	b := newTable(t, true)

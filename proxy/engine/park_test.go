@@ -205,7 +205,7 @@ func TestCancelMeetsTheParking(t *testing.T) {
 	}
 }
 
-// A cancellation that nobody waits for meets a step that is done: the run is ended and not parked.
+// A cancellation that is not waited for meets a step that is done: the run is ended and not parked.
 func TestCancelSoonMeetsTheParking(t *testing.T) {
 	t.Parallel()
 	running := make(chan func(), 1)

@@ -36,7 +36,7 @@ func (r RecalledItem) line() string {
 	return strings.Join(r.Namespace, "/") + "/" + r.Key + ": " + string(r.Value)
 }
 
-// Lines is what was recalled as a prompt has it.
+// Lines returns what was recalled as a prompt has it.
 func (r Recalled) Lines() []string {
 	lines := make([]string, len(r.Items))
 	for i, it := range r.Items {
@@ -80,8 +80,8 @@ func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata 
 
 func inWords(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
 
-// recall takes what fits into the budget of what a query finds, up to the first that does not.
-// One that no budget would have room for keeps none behind it from being told.
+// recall takes what fits into the budget of what a query finds, up to the first that does not. One that no
+// budget would have room for does not keep those after it from being told.
 func (e *Engine) recall(ctx context.Context, q item.Query, cfg config.Memory) (got Recalled, err error) {
 	budget := cmp.Or(int(cfg.Budget), rule.PromptBudget)
 	room := budget
@@ -104,8 +104,8 @@ func (e *Engine) recall(ctx context.Context, q item.Query, cfg config.Memory) (g
 	return got, nil
 }
 
-// memoryOf is who an agent is to the long-term store in a run: it reaches the namespaces of
-// its memory, as far as the key that made the run does.
+// memoryOf is the principal of an agent at the long-term store in a run: it reaches the namespaces of its
+// memory, as far as the key that made the run does.
 func (e *Engine) memoryOf(a *Agent, r *mapping.Run, metadata json.RawMessage) mapping.Principal {
 	who := mapping.Principal{ID: r.Owner, Tenant: r.Tenant, Namespaces: [][]string{}, ReadOnly: !a.Config.Memory.Writes}
 	if len(a.Config.Memory.Namespaces) == 0 {
@@ -120,8 +120,8 @@ func (e *Engine) memoryOf(a *Agent, r *mapping.Run, metadata json.RawMessage) ma
 	return who
 }
 
-// maker is the key that made a run, as it is configured now. One that is not there any more
-// reaches nothing; without keys nobody is confined.
+// maker is the key that made a run, as it is configured now. One that is not there any more reaches nothing;
+// without keys no caller is confined.
 func (e *Engine) maker(r *mapping.Run) mapping.Principal {
 	callers := e.Config().Auth
 	switch who, known := callers.Principal(r.Owner, r.Tenant, time.Now()); {

@@ -22,8 +22,8 @@ type recorder struct {
 
 	statePoint                // after everything queued
 	updates    int            // of this execution
-	steps      int            // steps of an opaque agent logged so far, by earlier executions too
-	asked      int            // questions so far
+	steps      int            // steps of an opaque agent that earlier executions have logged
+	asked      int            // steps and questions so far: what mapping.InterruptID counts
 	measured   bool           // distance is known
 	distance   store.Distance // of the newest state from its snapshot
 	link       mapping.Link   // newest link, merged

@@ -28,7 +28,7 @@ type runFiles struct {
 	held   map[string]bool   // sums of the files within the state's messages; nil: not read yet
 }
 
-// List returns what an agent that starts a new task should be given.
+// List returns the artifacts that an agent which starts a new task should be given.
 func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	if f.none {
 		return nil, nil
@@ -120,7 +120,7 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	return f.x.e.st.SaveArtifact(ctx, a, body, f.limit, true)
 }
 
-// Path is where clients find the bytes of an artifact, in the name of the run's agent.
+// Path returns the path of an artifact's bytes for clients of the run's agent.
 func (f *runFiles) Path(artifactID string) string {
 	return f.x.e.ArtifactPath(f.x.agent.Name, f.x.run.TaskID, artifactID)
 }

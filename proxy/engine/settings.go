@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine/slot"
 )
 
-// settings are what may change while the engine works. They are replaced as a whole: what is done
-// by several of them takes them once.
+// settings are what may change while the engine works. They are replaced as a whole: work that goes by
+// several of them takes them once.
 type settings struct {
 	cfg    *config.Config
 	agents map[string]*Agent
@@ -35,11 +35,11 @@ func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string
 	return s
 }
 
-// Config is the configuration in force. It is not changed, but may be replaced by another: what is
-// done by several of its keys takes it once.
+// Config returns the configuration in force. It is not changed, but may be replaced by another: work that
+// goes by several of its keys takes it once.
 func (c *configured) Config() *config.Config { return c.settings.Load().cfg }
 
-// Agent returns a configured agent.
+// Agent returns a configured agent; false: there is none of that name.
 func (c *configured) Agent(name string) (*Agent, bool) {
 	a, ok := c.settings.Load().agents[name]
 	return a, ok

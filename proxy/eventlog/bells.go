@@ -97,7 +97,7 @@ func (one *bell) ring(runID string) {
 	}
 }
 
-// WakeThread is Wake for readers that wait for something to happen on a thread.
+// WakeThread wakes readers that wait for something to happen on a thread.
 func (l *Log) WakeThread(threadID string) { l.bells.ring(threadID, "") }
 
 // Watch hears of a thread what happens in this process: entries of its runs, updates, ends. Of what
@@ -112,7 +112,7 @@ type Watch struct {
 // Watch begins to hear of a thread.
 func (l *Log) Watch(threadID string) Watch { return Watch{l, threadID, l.bells.enter(threadID)} }
 
-// Next is closed when something happens. Take it before looking at the thread.
+// Next returns a channel that is closed when something happens. Call it before looking at the thread.
 func (w Watch) Next() <-chan struct{} { return w.log.bells.next(w.bell) }
 
 // Wait returns, with nil, when rung is closed or the thread should be looked at without that, and

@@ -1,7 +1,6 @@
 package eventlog
 
-// Live tells how many buffers are in use, and Kept how many bytes are kept of
-// those without users.
+// Live returns how many buffers are in use, and Kept how many bytes are kept of those without users.
 func (l *Log) Live() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -14,7 +13,7 @@ func (l *Log) Kept() int {
 	return l.kept.held
 }
 
-// Folds tells how many bytes of states are kept.
+// Folds returns how many bytes of states are kept.
 func (l *Log) Folds() int {
 	l.folds.mu.Lock()
 	defer l.folds.mu.Unlock()

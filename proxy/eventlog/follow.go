@@ -154,7 +154,7 @@ func (l *Log) lost(run *mapping.Run, err error) error {
 	return errDeleted(run.ID)
 }
 
-// Fold makes entries of events, starting from the state before them.
+// Fold returns the entries of events, folded on from the state before them.
 func Fold(before *state.Fold, evs []mapping.Event) ([]*state.Entry, error) {
 	entries := make([]*state.Entry, 0, len(evs))
 	for _, ev := range evs {

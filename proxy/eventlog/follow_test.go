@@ -328,8 +328,8 @@ func TestC5ReaderThatNobodyRingsFor(t *testing.T) {
 	}
 }
 
-// Who waits for the end reads the run from before it waits: neither the run nor what
-// is in memory of it goes meanwhile.
+// A caller that waits for the end reads the run from before it waits: neither the run nor what is in memory
+// of it goes meanwhile.
 func TestWhoWaitsForTheEndReads(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -19,10 +19,10 @@ type Listing struct {
 	room int // bytes that may still be kept
 }
 
-// Listing begins one.
+// Listing returns a Listing for one list of threads.
 func (l *Log) Listing() *Listing { return &Listing{log: l, room: listingKeeps} }
 
-// Base is Log.Base.
+// Base is Log.Base with the memory of a Listing.
 func (x *Listing) Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error) {
 	if checkpointID == "" {
 		return state.NewFold(nil)

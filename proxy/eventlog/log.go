@@ -34,9 +34,9 @@ type Log struct {
 	live map[string]*RunBuffer // buffers that are read or written to
 }
 
-// Measure has f told how long after its publication an entry, or the oldest of several, was
-// delivered to a reader that had waited for it. f is called before the next wait, behind idle of
-// Follow. To be called before the first reader comes.
+// Measure has f told how long after its publication an entry, or the oldest of several, was delivered to a
+// reader that had waited for it. f is called before the next wait, after idle of Follow. Measure must be
+// called before the first reader comes.
 func (l *Log) Measure(f func(lag time.Duration)) { l.lag = f }
 
 // keptState is a checkpoint's state, and how far it is from a snapshot.
@@ -45,7 +45,7 @@ type keptState struct {
 	distance store.Distance
 }
 
-// New makes a Log over st.
+// New returns a Log over st.
 func New(st *store.Store) (*Log, error) {
 	folds, err := newCache[keptState](keptFolds, keptFoldBytes)
 	if err != nil {
@@ -67,15 +67,15 @@ func (l *Log) Acquire(run mapping.Run) *RunBuffer {
 	return t
 }
 
-// Hold keeps what is in memory of a run's log there until release is called, so that what
-// follows a position that was read need not come from the store.
+// Hold keeps in memory what is there of a run's log until release is called, so that what follows a position
+// that was read need not come from the store.
 func (l *Log) Hold(run mapping.Run) (release func()) {
 	t := l.use(&run)
 	return func() { l.leave(t) }
 }
 
-// Release is called when the execution has left the run: ended, parked, handed
-// over, or fenced.
+// Release gives back the buffer of Acquire. It is called when the execution has left the run: ended, parked,
+// handed over, or fenced.
 func (l *Log) Release(t *RunBuffer) {
 	t.own(-1)
 	l.leave(t)
@@ -127,8 +127,8 @@ func (l *Log) Removed(runID string) {
 	}
 }
 
-// Wake is the doorbell: something was logged for the run outside of this
-// process's executions, or its standing changed. Readers look again.
+// Wake has readers of a run look again: something was logged for it outside of this process's executions, or
+// its standing changed.
 func (l *Log) Wake(runID string) {
 	l.mu.Lock()
 	t := l.live[runID]
@@ -174,8 +174,8 @@ func (l *Log) State(ctx context.Context, threadID, checkpointID string) (*state.
 	return f, c, err
 }
 
-// Distance is State that also says how far the state is from a snapshot. A state
-// that is in memory costs a look at its checkpoint.
+// Distance is State that also returns how far the state is from a snapshot. A state that is in memory costs a
+// look at its checkpoint.
 func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, store.Distance, error) {
 	c, err := l.st.CheckpointAt(ctx, threadID, checkpointID)
 	if err != nil {

@@ -130,7 +130,7 @@ func (w *writer) end() {
 	}
 }
 
-// publish shows readers events behind a position that are not logged.
+// publish shows readers events after a position that are not logged.
 func (w *writer) publish(after int64, evs ...mapping.Event) {
 	for i := range evs {
 		evs[i].Seq, evs[i].RunID = after+int64(i)+1, w.run.ID

@@ -126,7 +126,7 @@ func (r *reader) told(some bool) {
 	r.woken = time.Time{}
 }
 
-// rest tells that a wait begins.
+// rest reports to idle that a wait begins.
 func (r *reader) rest() {
 	if r.idle != nil {
 		r.idle()

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// bufferEntries and bufferBytes bound what a buffer holds; readers further behind
-// read the store until they reach it. The newest entry is always held.
+// bufferEntries and bufferBytes bound what a buffer holds; readers that lag further read the store until they
+// reach it. The newest entry is always held.
 const (
 	bufferEntries = 2048
 	bufferBytes   = 16 << 20
@@ -43,9 +43,8 @@ func newRunBuffer(run *mapping.Run) *RunBuffer {
 	return &RunBuffer{run: *run, changed: newRing(), settled: make(chan struct{})}
 }
 
-// Begin says what there is before an execution publishes anything: the state
-// before the run's first event and, when the run is picked up again, the
-// entries already logged.
+// Begin notes what there is before an execution publishes anything: the state before the run's first event
+// and, when the run is picked up again, the entries already logged.
 func (b *RunBuffer) Begin(base *state.Fold, logged []*state.Entry) {
 	b.setBase(base)
 	b.Publish(logged)
@@ -83,8 +82,8 @@ func (b *RunBuffer) publish(entries []*state.Entry) {
 	}
 }
 
-// Stall tells readers why the end of the run, which its execution goes on trying to write, does not come: they get
-// what there is, and then err. It is over with what is published next, or when the execution leaves.
+// Stall has readers told why the end of the run, which its execution goes on trying to write, does not come:
+// they get what there is, and then err. It is over with what is published next, or when the execution leaves.
 func (b *RunBuffer) Stall(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,7 +142,7 @@ func (b *RunBuffer) wake() {
 // ring is one waking of readers.
 type ring struct {
 	done chan struct{} // closed when it is rung
-	at   time.Time     // when that was; to be read behind done
+	at   time.Time     // when that was; to be read after done
 }
 
 func newRing() *ring { return &ring{done: make(chan struct{})} }

@@ -108,8 +108,8 @@ func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, e
 	return true, r.through(ctx, rd, yield)
 }
 
-// reading begins to read a run; nil where it was deleted, with its events. It is apart from what
-// then waits for the run's events, on whose stack a run would be most of what stands there.
+// reading begins to read a run; nil where it was deleted, with its events. It is a function of its own so
+// that advance, which waits for the run's events, does not hold a copy of the whole run for each open stream.
 func (r *threadReader) reading(ctx context.Context, runID string) (*reader, error) {
 	run, err := r.st.Run(ctx, r.thread, runID)
 	if mapping.Classify(err).Class == mapping.NotFound {
@@ -147,10 +147,10 @@ func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 	return err
 }
 
-// pollOthers yields what was logged behind the position by others than the run that is
-// followed, when the bell rang for them or long after the last look (pollOf), and returns the
-// channel that their next ring closes. It stops before an event of the run itself: that is about
-// to be published, and what follows it has its turn afterwards.
+// pollOthers yields what was logged after the position by others than the run that is followed, when the bell
+// rang for them or long after the last look (pollOf), and returns the channel that their next ring closes. It
+// stops before an event of the run itself: that is about to be published, and what follows it has its turn
+// afterwards.
 func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
 	rung := r.bells.beside(r.bell, runID)
 	if rung == r.heard && time.Since(r.looked) < r.threadPoll {

@@ -59,8 +59,8 @@ func TestFollowersOfAThreadAreIdleBehindWhatComesBetween(t *testing.T) {
 	})
 }
 
-// A token for many readers costs the store nothing: nobody else has written on the thread, so
-// nobody looks.
+// A token for many readers costs the store nothing: no other process has written on the thread, so no reader
+// looks.
 func TestFollowersOfAThreadAskTheStoreOnlyForOthers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -139,8 +139,8 @@ func TestFollowersOfAQuietThreadAskTheStoreNothing(t *testing.T) {
 	}
 }
 
-// Who waits for a thread hears of it with its first run, not at the next look. Time passes
-// only where all wait.
+// A caller that waits for a thread hears of it with its first run, not at the next look. Time passes only
+// where all wait.
 func TestAThreadIsAwaited(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

@@ -12,7 +12,7 @@ import (
 )
 
 // calls are what is kept of the calls that runs made of their agents: those of the database and, of a run at
-// work in this process, those of its memory behind them.
+// work in this process, those of its memory after them.
 type calls struct{ *core }
 
 func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
@@ -63,7 +63,7 @@ func lastOf(list []adapter.AgentCall) int64 {
 	return 0
 }
 
-// numbered are calls whose numbers go on behind those before.
+// numbered are calls whose numbers go on after those before.
 func numbered(list []adapter.AgentCall, before int64) []adapter.AgentCall {
 	for i := range list {
 		list[i].N += before

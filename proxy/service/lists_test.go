@@ -138,8 +138,7 @@ func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 	wg.Wait()
 }
 
-// C9: who reads a thread while another replica rolls its runs back sees it as it was or
-// as it is.
+// C9: a client that reads a thread while another replica rolls its runs back sees it as it was or as it is.
 func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)

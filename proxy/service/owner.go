@@ -20,8 +20,8 @@ func newOwners(c *core) *owners { return &owners{c, make(chan struct{}, 1)} }
 
 const codeOutOfReach = "owner_out_of_reach"
 
-// reach returns a context in which all of an owner's tenant is seen. Who asks has to see all of that itself;
-// another tenant is for those alone who were given the right to administer by name, and belong to none.
+// reach returns a context in which all of an owner's tenant is seen. The caller has to see all of it; another
+// tenant may be named only by callers without a tenant that were given the right to administer by name.
 func (s *owners) reach(ctx context.Context, who adapter.OwnerRef) (context.Context, string, error) {
 	p := mapping.PrincipalOf(ctx)
 	tenant := p.Tenant
@@ -72,7 +72,7 @@ func known(at time.Time) *time.Time {
 	return &at
 }
 
-// eachThread is told of the threads of an owner one by one; one that goes meanwhile may be told of.
+// eachThread calls do for the threads of an owner one by one; a thread that goes meanwhile may be among them.
 func (s *owners) eachThread(ctx context.Context, owner string, do func(id string) error) error {
 	return each(func(behind string) ([]string, error) { return s.st.OwnedThreads(ctx, owner, behind) }, do)
 }

@@ -100,7 +100,7 @@ func (r *removal) rewrite() error {
 	return r.told(done)
 }
 
-// reason is an error in words for who administers. What is internal is for the log.
+// reason is an error in words for administrators. What is internal is for the log.
 func (r *removal) reason(err error) string {
 	if e := mapping.Classify(err); e.Class != mapping.Internal {
 		return e.Message

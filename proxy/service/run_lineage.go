@@ -86,7 +86,8 @@ func (b runLineage) awaited(ctx context.Context, last mapping.Run, own []mapping
 	case slices.ContainsFunc(own, func(q mapping.Interrupt) bool { return q.Run == last.ID }):
 		return nil
 	case len(own) > 0:
-		// Nobody noted whose the question is: another agent's, maybe, which has worked on the thread since.
+		// It is not noted whose the question is: another agent's, maybe, which has worked on the thread
+		// since.
 		if asked, err := b.endQuestions(ctx, last); err != nil || len(asked) == 0 || anyOf(own, asked) {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// startRequest turns a request for a run into a run to be made, or says what is
-// wrong with it. Nothing is written. n is empty behind it, see startRequestFor.
+// startRequest turns a request for a run into a run to be made, or says what is wrong with it. Nothing is
+// written. n is empty afterwards, see startRequestFor.
 func (c *core) startRequest(ctx context.Context, n *adapter.NewRun) (*engine.StartRequest, []mapping.Loss, error) {
 	agent, assistant, err := c.Assistant(ctx, n.Agent)
 	if err != nil {

@@ -188,8 +188,7 @@ func (b runTelling) merged(fold *state.Fold) ([]json.RawMessage, error) {
 	return earlier, nil
 }
 
-// sayLong says a message with its files under their own names: a number behind one is no
-// matter here.
+// sayLong says a message with its files under their own names: a number after one does not matter here.
 func sayLong(message json.RawMessage) string {
 	return rule.Say(message, func(a rule.Attachment) string { return a.Name })
 }

@@ -321,7 +321,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 	}
 }
 
-// P B17: where to go on is the agent's affair, before one that has nodes.
+// P B17: where to go on is the affair of an agent that has nodes.
 func TestGotoIsPassedToAGraph(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

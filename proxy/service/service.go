@@ -27,14 +27,13 @@ type core struct {
 	stepper *stepping.Stepper
 }
 
-// Dialects says what the flavour that a run is made in decides; adapter.Dialects does.
+// Dialects has what the flavour of a run decides; adapter.Dialects implements it.
 type Dialects interface {
 	Strategy(f mapping.Flavour) mapping.Strategy
 	Losses(f mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss
 }
 
-// New makes the service, and has the engine serve crons. The engine must not have been
-// started yet.
+// New returns the service, and has the engine serve crons. The engine must not have been started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects, logger *zap.Logger) (adapter.Service, error) {
 	c := &core{st: st, log: log, engine: e, dialects: dialects, zap: logger.Named("service"), Directory: directory.New(st, e)}
 	var err error

@@ -9,10 +9,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// spokenAnswer makes an answer of an input that is sent while an opaque agent waits for one:
-// with most pages the chat box is a person's only field. Words answer what the agent asks its
-// user (agents.NAME.answer_by_message), and whatever is open where the caller says that they
-// do; a file without words is told by its name. No input at all goes on behind a stop that the client asked for itself, as in LangGraph.
+// spokenAnswer makes an answer of an input that is sent while an opaque agent waits for one: with most pages
+// the chat box is a person's only field. Words answer what the agent asks its user
+// (agents.NAME.answer_by_message), and whatever is open where the caller says that they do; a file without
+// words is told by its name. No input at all goes on after a stop that the client asked for itself, as in
+// LangGraph.
 func (b runLineage) spokenAnswer(ctx context.Context) error {
 	if !b.mayAnswer() {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// storage says what threads take.
+// storage reads how many bytes threads take.
 type storage struct{ *core }
 
 func (s *storage) OfThread(ctx context.Context, id string) (adapter.ThreadStorage, error) {

@@ -36,7 +36,7 @@ func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cur
 	return c, s.isThere(ctx, threadID, c.Seq)
 }
 
-// misses reports whether a reader behind a position would come upon runs that cannot be read.
+// misses reports whether a reader after a position would come upon runs that cannot be read.
 func misses(r store.Replay, c adapter.Cursor) bool {
 	if c.Start {
 		return r.Floor > 0

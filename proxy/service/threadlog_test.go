@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// Who follows a thread on which nothing happens hears at once of a run, of an
-// update and of the end: the clock stands still meanwhile.
+// A client that follows a thread on which nothing happens hears at once of a run, of an update and of the
+// end: the clock stands still meanwhile.
 func TestThreadIsFollowedAtOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
@@ -100,7 +100,7 @@ func longThread(t *testing.T, b *bench) (thread string, ends []int64) {
 	return thread, ends
 }
 
-// present reads what a thread has behind a cursor by now.
+// present reads what a thread has after a cursor by now.
 func present(t *testing.T, b *bench, thread string, from adapter.Cursor) (seqs []int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -120,8 +120,8 @@ func present(t *testing.T, b *bench, thread string, from adapter.Cursor) (seqs [
 	return seqs
 }
 
-// A reader that begins late on a thread of thousands of events reads the run that was at work
-// there and what comes behind, and knows the checkpoints before it.
+// A reader that begins late on a thread of thousands of events reads the run that was at work there and what
+// comes after it, and knows the checkpoints before it.
 func TestALateReaderOpensAThreadAtARun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

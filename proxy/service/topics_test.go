@@ -41,7 +41,7 @@ func (slowAsker) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mappi
 	}
 }
 
-// Who has got a question can read it and answer it at once, wherever.
+// A client that has got a question can read it and answer it at once, wherever.
 func TestQuestionIsThereWhenItsStepIs(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, slowAsker{})

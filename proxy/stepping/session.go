@@ -17,7 +17,7 @@ type session struct {
 	key   sessionKey
 	users int // callers that hold it; guarded by sessions.mu
 	agent *engine.Agent
-	turn  chan struct{} // one caller at a time, first come first served
+	turn  chan struct{} // full while a caller has its Turn; first come, first served
 
 	mu       sync.Mutex
 	task     mapping.Task
@@ -90,14 +90,14 @@ func modeOf(ctx context.Context, agent *engine.Agent, runs []mapping.Run) (mappi
 	return agent.Stepping(traits), nil
 }
 
-// State is how the task stands.
+// State returns how the task stands.
 func (s *session) State() taskState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
-// Task is the session's task as it stands.
+// Task returns the session's task as it stands.
 func (s *session) Task() mapping.Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -147,8 +147,8 @@ func (s *Stepper) upToDate(ctx context.Context, ses *session) error {
 	}
 }
 
-// findMore looks for runs behind the last one, once that has ended: before then, no step
-// is told to be the last.
+// findMore looks for runs after the last one, once that has ended: before then, no step is told to be the
+// last.
 func (s *Stepper) findMore(ctx context.Context, ses *session) (found bool, err error) {
 	state := ses.State()
 	if state.active() || !s.st.Shared() && state != taskAsked {

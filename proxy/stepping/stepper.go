@@ -45,7 +45,7 @@ type Stepper struct {
 	sessions *sessions
 }
 
-// New makes a Stepper over a store, its log and the engine that runs what planner lays out.
+// New returns a Stepper over a store, its log and the engine that runs what planner lays out.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, planner Planner, logger *zap.Logger) (*Stepper, error) {
 	sessions, err := newSessions()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// Turn is a caller that no other one of its task goes beside. Used by one goroutine.
+// Turn is the right to one POST for a step of a task; POSTs of one task take turns. Used by one goroutine.
 type Turn struct {
 	stepper *Stepper
 	ses     *session
@@ -19,8 +19,8 @@ type Turn struct {
 	leave   func()
 }
 
-// Enter waits for the callers that came before. Leave must follow. It fails when ctx ends.
-// Runs that are made have the flavour.
+// Enter returns the caller's Turn, after those of the callers that came before. Leave must follow. It fails
+// when ctx ends. Runs that are made have the flavour.
 func (s *Stepper) Enter(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) (*Turn, error) {
 	ses, err := s.session(ctx, task, agent)
 	if err != nil {

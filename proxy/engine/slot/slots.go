@@ -19,17 +19,17 @@ type Slots struct {
 
 	mu        sync.Mutex
 	used, all int
-	over      int // taken beyond the bound: as many go back to nobody
+	over      int // taken beyond the bound: as many that are released do not become free
 }
 
-// New has n slots, one at the least.
+// New returns Slots with n slots, at least one.
 func New(n int) *Slots {
 	s := &Slots{free: semaphore.NewWeighted(math.MaxInt64), all: max(1, n)}
 	s.free.TryAcquire(math.MaxInt64 - int64(s.all))
 	return s
 }
 
-// TryAcquire takes a slot if one is free.
+// TryAcquire takes a slot if one is free, and reports whether it did.
 func (s *Slots) TryAcquire() bool {
 	ok := s.free.TryAcquire(1)
 	if ok {
@@ -38,7 +38,7 @@ func (s *Slots) TryAcquire() bool {
 	return ok
 }
 
-// Acquire waits for its turn. The error is that of ctx.
+// Acquire takes a slot, and waits for its turn until ctx ends. The error is that of ctx.
 func (s *Slots) Acquire(ctx context.Context) error {
 	err := s.free.Acquire(ctx, 1)
 	if err == nil {
@@ -47,7 +47,7 @@ func (s *Slots) Acquire(ctx context.Context) error {
 	return err
 }
 
-// Take is for what cannot wait: it may pass the bound.
+// Take takes a slot without waiting, beyond the bound where none is free.
 func (s *Slots) Take() {
 	if s.TryAcquire() {
 		return
@@ -81,7 +81,7 @@ func (s *Slots) giveBack() {
 	s.free.Release(1)
 }
 
-// Resize changes the bound. Runs that hold more than that go on.
+// Resize changes the bound to n, at least one. Runs that hold more slots than that go on.
 func (s *Slots) Resize(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *Slots) Resize(n int) {
 	}
 }
 
-// State is how many are used, and how many there are.
+// State returns how many slots are taken, and the bound.
 func (s *Slots) State() (used, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ type Agents struct {
 	asked asked
 }
 
-// NewAgents describes what a directory finds.
+// NewAgents returns Agents that describe what a directory finds.
 func NewAgents(d *Directory) *Agents { return &Agents{Directory: d} }
 
 // Agent finds a configured agent by name or assistant id; "" is the default
@@ -59,8 +59,8 @@ func (dir *Directory) names(ctx context.Context) string {
 	return strings.Join(list, ", ")
 }
 
-// Assistant finds what a request for a run names: a configured agent, as
-// dir.agent does, or an assistant that was made over one.
+// Assistant finds what a request for a run names: a configured agent, as Agent does, or an assistant that was
+// made over one.
 func (dir *Directory) Assistant(ctx context.Context, idOrName string) (*engine.Agent, mapping.Assistant, error) {
 	if made, ok, err := dir.made(ctx, idOrName); ok || err != nil {
 		if err != nil {
@@ -76,7 +76,7 @@ func (dir *Directory) Assistant(ctx context.Context, idOrName string) (*engine.A
 	return a, dir.Itself(a), nil
 }
 
-// Itself is the assistant that a configured agent is, but for its times.
+// Itself returns the assistant that a configured agent is, without its times.
 func (dir *Directory) Itself(a *engine.Agent) mapping.Assistant {
 	return dir.traits(mapping.Assistant{
 		ID: mapping.AssistantID(a.Name), Graph: a.Name, Name: a.Name, Version: 1, Configured: true,
@@ -98,8 +98,8 @@ func (dir *Directory) made(ctx context.Context, id string) (a mapping.Assistant,
 	return dir.traits(a), err == nil, err
 }
 
-// Named tells what a filter by agent means, as the two columns have it: a
-// configured agent under its own id, or an assistant over whichever agent.
+// Named returns what a filter by agent means, as the two columns have it: a configured agent under its own
+// id, or an assistant over whichever agent.
 func (dir *Directory) Named(idOrName string) (agent, assistant string) {
 	id := strings.ToLower(idOrName)
 	if name, ok := dir.byID()[id]; ok {
@@ -120,6 +120,8 @@ func (dir *Directory) traits(a mapping.Assistant) mapping.Assistant {
 	return a
 }
 
+// Resolve returns the assistant of that id, or the one that a configured agent is, with the time when this
+// database first saw it. NotFound: there is none, or its agent is one that the principal may not use.
 func (s *Agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error) {
 	if made, ok, err := s.made(ctx, idOrName); ok || err != nil {
 		return made, err
@@ -138,6 +140,8 @@ func (dir *Directory) describe(ctx context.Context, a *engine.Agent) (mapping.As
 	return d, err
 }
 
+// Search returns a page of the assistants and configured agents that q wants and the principal may use, and
+// how many there are on all pages.
 func (s *Agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	all, err := s.all(ctx)
 	if err != nil {

@@ -16,11 +16,14 @@ type Assistants struct {
 	deleteThread func(ctx context.Context, id string) error
 }
 
-// NewAssistants has deleteThread remove the threads that go with an assistant.
+// NewAssistants returns the Assistants of a directory. deleteThread removes a thread that goes with an
+// assistant.
 func NewAssistants(d *Directory, deleteThread func(ctx context.Context, id string) error) *Assistants {
 	return &Assistants{d, deleteThread}
 }
 
+// Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.IfExists is
+// "do_nothing": then it returns the one that is there.
 func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
 	agent, err := s.Agent(ctx, n.Graph)
 	if err != nil {
@@ -74,6 +77,7 @@ func (s *Assistants) mine(ctx context.Context, id, doing string) (mapping.Assist
 		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Make an assistant over it with POST /assistants.", id, agent.Name, doing)
 }
 
+// Update changes an assistant, and returns it. One that is a configured agent cannot be changed: Invalid.
 func (s *Assistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
 	a, err := s.mine(ctx, id, "changing")
 	if err != nil {
@@ -113,6 +117,8 @@ func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string
 	return err
 }
 
+// Delete removes an assistant and, where threads is true, the threads that it was used on. One that is a
+// configured agent cannot be deleted: Invalid.
 func (s *Assistants) Delete(ctx context.Context, id string, threads bool) error {
 	a, err := s.mine(ctx, id, "deleting")
 	if err != nil {
@@ -135,7 +141,8 @@ func (s *Assistants) deleteThreads(ctx context.Context, id string) error {
 	return err
 }
 
-// Versions: a configured agent has the one version that it is configured in.
+// Versions returns a page of an assistant's versions. A configured agent has the one version that it is
+// configured in.
 func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
 	made, ok, err := s.made(ctx, idOrName)
 	if err != nil {
@@ -151,6 +158,7 @@ func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.Ve
 	return adapter.PageOf([]mapping.Assistant{a}, q.Offset, q.Limit), nil
 }
 
+// SetLatest puts a version of an assistant in force. A configured agent has version 1 only.
 func (s *Assistants) SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error) {
 	made, ok, err := s.made(ctx, idOrName)
 	if err != nil {

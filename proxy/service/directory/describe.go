@@ -15,10 +15,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// What a stateful agent says of itself is asked for once by each process and
-// kept in the database, from where it is told while the agent is away. An agent
-// that cannot say is described as what the bridge is before an opaque agent:
-// a graph of one node. So is one that takes long to say, until it has.
+// What a stateful agent says of itself is asked for once by each process and kept in the database, from where
+// it is told while the agent is away. An agent that cannot say is described as what the bridge is in front of
+// an opaque agent: a graph of one node. So is one that takes long to say, until it has.
 
 // factPatience is how long a client waits for what an agent says of itself: chat pages
 // show nothing before.
@@ -56,6 +55,8 @@ func (a *asked) set(agent *engine.Agent, what string) {
 	a.byName[agent.Name].done[what] = true
 }
 
+// Schemas returns the schemas of an agent's graph, or those of a graph of one node where the agent has not
+// said any.
 func (s *Agents) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
 	body, err := s.fact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		schemas, err := d.Schemas(ctx)
@@ -70,6 +71,7 @@ func (s *Agents) Schemas(ctx context.Context, idOrName string) (out mapping.Sche
 	return out, nil
 }
 
+// Graph returns an agent's graph, or a graph of one node where the agent has not said any.
 func (s *Agents) Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
 	body, err := s.fact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Graph(ctx, xray)
@@ -80,6 +82,7 @@ func (s *Agents) Graph(ctx context.Context, idOrName, xray string) (json.RawMess
 	return body, err
 }
 
+// Subgraphs returns the subgraphs of an agent's graph, or {} where the agent has not said any.
 func (s *Agents) Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
 	what := "subgraphs/" + url.PathEscape(namespace)
 	if recurse {
@@ -155,8 +158,7 @@ const (
 		`"edges":[{"source":"__start__","target":"step"},{"source":"step","target":"step","conditional":true},{"source":"step","target":"__end__","conditional":true}]}`
 )
 
-// bridgeSchemas describes the one-node graph that the bridge is before an
-// opaque agent.
+// bridgeSchemas describes the one-node graph that the bridge is in front of an opaque agent.
 func bridgeSchemas() mapping.Schemas {
 	state, empty := json.RawMessage(bridgeState), json.RawMessage(bridgeEmpty)
 	return mapping.Schemas{Input: state, Output: state, State: state, Config: empty, Context: empty}

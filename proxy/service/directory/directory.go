@@ -16,7 +16,7 @@ type Directory struct {
 	called atomic.Pointer[naming]
 }
 
-// New finds agents among those of an engine, and assistants in the store.
+// New returns a Directory of the agents of an engine and the assistants in the store.
 func New(st *store.Store, e *engine.Engine) *Directory { return &Directory{st: st, engine: e} }
 
 // naming is what the agents of a configuration are called as assistants.

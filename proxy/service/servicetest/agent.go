@@ -26,7 +26,7 @@ type Agent struct {
 	run func(ctx context.Context, t adapter.Assignment, yield Yielder)
 }
 
-// Traits are what the agent is said to be.
+// Traits returns what the agent is said to be.
 func (a *Agent) Traits() adapter.Traits { return a.Kind }
 
 // Does has the agent do something else from the next run on.
@@ -45,17 +45,17 @@ func (a *Agent) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mappin
 	return func(yield func(mapping.Event, error) bool) { run(ctx, *t, yield) }
 }
 
-// Linked says what the agent calls its thread or task.
+// Linked returns the event that says what the agent calls its thread or task.
 func Linked() mapping.Event {
 	return mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &mapping.Link{Remote: "up"}}}
 }
 
-// End says how the run ended.
+// End returns the event that says how the run ended.
 func End(o mapping.Outcome) mapping.Event {
 	return mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}
 }
 
-// Lockstep does one step a call of a task of n steps.
+// Lockstep returns what an agent does that makes one step a call of a task of n steps.
 func Lockstep(n int) func(context.Context, adapter.Assignment, Yielder) {
 	return func(_ context.Context, t adapter.Assignment, yield Yielder) {
 		done := 0
@@ -86,7 +86,7 @@ func Lockstep(n int) func(context.Context, adapter.Assignment, Yielder) {
 	}
 }
 
-// Nodes runs a graph of the named nodes: each adds a message.
+// Nodes returns what a graph of the named nodes does: each adds a message.
 func Nodes(names ...string) func(context.Context, adapter.Assignment, Yielder) {
 	return func(_ context.Context, t adapter.Assignment, yield Yielder) {
 		if !yield(Linked(), nil) {
@@ -120,7 +120,7 @@ func Asking(_ context.Context, t adapter.Assignment, yield Yielder) {
 		yield(End(mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: ask}), nil)
 }
 
-// Held runs until goOn is closed, then does as rest says.
+// Held returns what an agent does that waits until goOn is closed, then does as rest says.
 func Held(started chan<- struct{}, goOn <-chan struct{}, rest func(context.Context, adapter.Assignment, Yielder)) func(context.Context, adapter.Assignment, Yielder) {
 	return func(ctx context.Context, t adapter.Assignment, yield Yielder) {
 		started <- struct{}{}

@@ -43,8 +43,8 @@ func New(t *testing.T, change ...func(*config.Config)) *Bench {
 	return b
 }
 
-// Replicas are benches over one PostgreSQL database, before the same agents. It skips the
-// test where there is no server.
+// Replicas returns n benches over one PostgreSQL database, in front of the same agents. It skips the test
+// where there is no server.
 func Replicas(t *testing.T, n int, change ...func(*config.Config)) []*Bench {
 	t.Helper()
 	list := []*Bench{laid(storetest.Schema(t), change)}
@@ -116,7 +116,7 @@ func (b *Bench) Open(t *testing.T) {
 	})
 }
 
-// Again is the bridge after a restart.
+// Again restarts the bridge.
 func (b *Bench) Again(t *testing.T) {
 	t.Helper()
 	b.Close()
@@ -167,7 +167,7 @@ func (b *Bench) Task(t *testing.T, ctx context.Context, agent, input string) (ma
 	return task, adapter.TaskRef{Agent: agent, ID: task.ID}
 }
 
-// Step fetches a step and says that it was written.
+// Step fetches a step and confirms that it was written.
 func (b *Bench) Step(t *testing.T, ctx context.Context, ref adapter.TaskRef, words *string) mapping.Step {
 	t.Helper()
 	h := b.Handout(t, ctx, ref, adapter.StepRequest{Input: words})
@@ -175,7 +175,7 @@ func (b *Bench) Step(t *testing.T, ctx context.Context, ref adapter.TaskRef, wor
 	return h.Step
 }
 
-// Handout fetches a step; whether it was written is for the test to say.
+// Handout fetches a step; the test has to confirm or release it.
 func (b *Bench) Handout(t *testing.T, ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) adapter.Handout {
 	t.Helper()
 	ctx, stop := context.WithTimeout(ctx, time.Minute)

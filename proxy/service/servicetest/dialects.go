@@ -5,7 +5,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Dialects are those that the runs of these tests are made in.
+// Dialects returns those that the runs of these tests are made in.
 func Dialects() adapter.Dialects {
 	return adapter.Dialects{
 		{
