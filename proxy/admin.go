@@ -56,5 +56,5 @@ func (s *Server) newAdmin() *http.Server {
 	}
 }
 
-// Administer adds a path to the admin listener. Before Run.
+// Administer adds a path to the admin listener. It must be called before Run.
 func (s *Server) Administer(path string, h http.Handler) { s.inside[path] = h }

@@ -25,8 +25,8 @@
 //     elsewhere, and treated as none. HTTP Basic is taken below /inspect alone, since a browser has
 //     no other header for a key there; as a browser sends it unasked, forms are taken from the
 //     bridge's own origin only.
-//   - Hops: a call of an agent names in CDN-Loop (RFC 8586) the bridges it came through, so that a
-//     bridge that is set before itself refuses the request.
+//   - Hops: a call of an agent names in CDN-Loop (RFC 8586) the bridges it came through, so that a bridge
+//     that is set in front of itself refuses the request.
 //   - Admission: it counts requests inside. At shutdown new ones get 503 and Retry-After while the
 //     listener stays open, so that /readyz can tell. Running ones and the engine get
 //     shutdown_grace; then contexts end with ErrShutdown and streams stop without an end frame,

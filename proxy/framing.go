@@ -147,7 +147,7 @@ type heads struct {
 	tail  byte   // the last byte of that line so far
 	begun bool   // a request line was read, and the end of its head was not
 	head  framing
-	body  int64 // bytes of the body behind the head that are still to come
+	body  int64 // bytes of the body after the head that are still to come
 	read  int   // complete heads
 	asked int   // requests that handlers have asked about
 	over  bool  // the last head was not plain: nothing more is looked at

@@ -49,9 +49,8 @@ func (g *rig) answers(t *testing.T, text string, piece, want int) (statuses []in
 	return statuses, closed
 }
 
-// E8: what could be read in two ways is refused, wherever it comes on a connection and
-// however its bytes arrive, and nothing behind it is taken for a request. The last
-// request is one that must not be answered.
+// E8: what could be read in two ways is refused, wherever it comes on a connection and however its bytes
+// arrive, and nothing after it is taken for a request. The last request is one that must not be answered.
 func TestE8TwoFramings(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)

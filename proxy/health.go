@@ -52,7 +52,7 @@ func (s *standing) readOnly(next http.Handler) http.Handler {
 	})
 }
 
-// standing tells how the bridge stands.
+// standing knows whether the bridge is alive and ready.
 type standing struct {
 	refuser
 	ready    func(context.Context) error // as in Options
@@ -64,12 +64,12 @@ type health struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// healthz says that the process is alive; nothing else can make it fail.
+// healthz answers that the process is alive; nothing else can make it fail.
 func (s *standing) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, health{Status: "ok"})
 }
 
-// readyz says whether requests should be sent here.
+// readyz answers whether requests should be sent here.
 func (s *standing) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() {
 		writeJSON(w, http.StatusServiceUnavailable, health{"not ready", "the bridge is shutting down"})

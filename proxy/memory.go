@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// smallBody is not counted: what asks for little, such as a cancellation, need not
-	// wait behind what asks for much.
+	// smallBody is not counted: what asks for little, such as a cancellation, need not wait for requests that
+	// ask for much.
 	smallBody = 4 << 10
 	// bodyPiece is what a body may bring before it is counted.
 	bodyPiece = 64 << 10

@@ -111,8 +111,8 @@ func TestD5MessagesTogetherWithBodies(t *testing.T) {
 	}
 }
 
-// D5: a body that was announced and does not come takes no room: clients that send
-// nothing, or little, keep nobody out.
+// D5: a body that was announced and does not come takes no room: clients that send nothing, or little, keep
+// no other client out.
 func TestD5AnnouncedBodiesTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 16)
@@ -122,7 +122,7 @@ func TestD5AnnouncedBodiesTakeNoRoom(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 		}).Methods("POST")
 	})
-	g.times.room = time.Minute // nobody waits for that
+	g.times.room = time.Minute // no request waits that long
 	g.run(t)
 	for _, framing := range []string{"Content-Length: 65536\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"} {
 		for range 8 {
@@ -153,7 +153,7 @@ func TestD5BodiesOfUnknownLength(t *testing.T) {
 	held := newHolding()
 	defer close(held.may)
 	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.Bodies = 64<<10, 128<<10 }, held.mount)
-	g.times.room = time.Minute // nobody waits for that
+	g.times.room = time.Minute // no request waits that long
 	g.run(t)
 	chunked := func(body io.Reader) *http.Request {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/held", io.MultiReader(body)) // of a type whose length net/http does not know

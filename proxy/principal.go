@@ -18,8 +18,8 @@ var probes = map[string]bool{"/healthz": true, "/readyz": true}
 // pathMetrics tells of all tenants and agents.
 const pathMetrics = "/metrics"
 
-// principalGuard finds out who the request is made for. The identity comes from
-// our own keys only, never from a header that a proxy could have set.
+// principalGuard finds the principal that the request is made for. The identity comes from our own keys only,
+// never from a header that a proxy could have set.
 type principalGuard struct {
 	refuser
 	witness
@@ -51,7 +51,7 @@ func (g principalGuard) guard(next http.Handler) http.Handler {
 }
 
 // known is the request with its principal, until that is not good any more; done ends the look at it. A
-// request of nobody is refused.
+// request without a known caller is refused.
 func (g principalGuard) known(w http.ResponseWriter, r *http.Request) (on *http.Request, done func(), ok bool) {
 	g.fromBrowser(w, r)
 	pass, err := g.gate.Authenticate(r, g.trusted.client(r))
@@ -90,7 +90,7 @@ func (g principalGuard) unknown(w http.ResponseWriter, r *http.Request, err erro
 	g.refuse(w, r, err)
 }
 
-// failed counts a request that is refused for its key, and has it told of.
+// failed counts a request that is refused for its key, and writes its line in the audit log.
 func (g principalGuard) failed(r *http.Request, who mapping.Principal, reason string, err error) {
 	g.metrics.AuthFailed(reason)
 	e := mapping.Classify(err)

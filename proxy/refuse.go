@@ -23,7 +23,7 @@ type Face struct {
 // plain words what no dialect owns.
 var plain = Face{Name: "none", Body: PlainBody}
 
-// PlainBody is the body of a refusal in no dialect's words.
+// PlainBody returns the body of a refusal in no dialect's words.
 func PlainBody(e *mapping.Error) any {
 	return struct {
 		Code    string `json:"code"`

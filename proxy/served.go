@@ -49,10 +49,10 @@ func (s *Server) memoryFor(cfg *config.Config) *memory {
 	return newMemory(int64(cfg.Limits.Bodies))
 }
 
-// Reconfigure makes what answers by another configuration, with the routes that mount adds. From use on
-// it answers new requests; those under way end at once where their key is not good any more. Where the
-// server listens, its certificate and the times of its shutdown stay what they are. A configuration by which
-// nobody could call any more is refused.
+// Reconfigure prepares for another configuration, with the routes that mount adds. From use on that answers
+// new requests; those under way end at once where their key is no longer good. Where the server listens, its
+// certificate and the times of its shutdown stay what they are. A configuration that leaves no caller is
+// refused.
 func (s *Server) Reconfigure(cfg *config.Config, mount func(*mux.Router)) (use func(), err error) {
 	next, err := s.serve(cfg, mount)
 	if err != nil {

@@ -30,8 +30,8 @@ type Options struct {
 	Mount func(r *mux.Router)
 	// Faces are the dialects whose words requests are refused with.
 	Faces []Face
-	// Ready tells why the bridge cannot serve; nil: it always can. The text of
-	// an *mapping.Error is shown, other errors are only logged.
+	// Ready returns why the bridge cannot serve; nil: it always can. The text of an *mapping.Error is shown,
+	// other errors are only logged.
 	Ready func(ctx context.Context) error
 	// Drain lets running work end until ctx is over and hands the rest over;
 	// nil: there is nothing to wait for.
@@ -48,7 +48,7 @@ type Options struct {
 	// its template and by the path of the request; ok is false for what is no operation.
 	Audit *audit.Log
 	Does  func(method, route, path string) (op adapter.Effect, ok bool)
-	// RunIn is the id of the run that a path names, "" for none; nil: no path names one.
+	// RunIn returns the id of the run that a path names, "" for none; nil: no path names one.
 	RunIn func(path string) string
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
@@ -113,7 +113,7 @@ const maxHeader = 64 << 10
 // ErrShutdown is the cause of request contexts that end because the bridge does.
 var ErrShutdown = errors.New("the bridge is shutting down")
 
-// New makes a Server; it does not listen yet.
+// New returns a Server; it does not listen yet.
 func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	f := refuser{o.Faces, log, o.Metrics}
 	ops := newOperations(f, o)
@@ -224,10 +224,10 @@ func listenAdvice(key string, err error) string {
 	return "Set " + key + " to another address, or free this one"
 }
 
-// Addr is where the server listens, after Listen.
+// Addr returns the address where the server listens. Listen must have been called.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// URL is what clients call the server by, after Listen.
+// URL returns the URL that clients call the server by. Listen must have been called.
 func (s *Server) URL() string {
 	if s.certificate != nil {
 		return "https://" + s.Addr()

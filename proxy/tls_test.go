@@ -119,7 +119,7 @@ func TestPlainHTTPOnATLSPort(t *testing.T) {
 	}
 }
 
-// A client that never shakes hands keeps nobody waiting, and its connection counts.
+// A client that never shakes hands keeps no other client waiting, and its connection counts.
 func TestE17HandshakeThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)

@@ -18,7 +18,7 @@ type Visit struct {
 	// URL is where the caller found the bridge, with no slash at its end. It is made of letters, digits and
 	// - . _ ~ : [ ] / alone, whatever the request's headers hold.
 	URL string
-	// Fault is why the request is made for nobody, who may use no agent: its key is missing, wrong or for
+	// Fault is why the request has no known caller and may use no agent: its key is missing, wrong or for
 	// something else. nil: its key is good, or none is needed.
 	Fault error
 }

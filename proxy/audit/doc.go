@@ -4,10 +4,10 @@
 // operations that need a line are refused.
 //
 // An operation is known by the router's template, of which the dialect says its effect
-// (adapter.Dialect.Effect), and by the notes of the service: ids that no path has, and whether a
-// run answers a question (mapping.NoteObject, NoteVerb). The line is written when the answer
-// begins. Commands of a WebSocket and work in the background have lines of their own
-// (mapping.NoteAlso). Requests that a guard refuses for their key or a limit have lines that are
-// bounded in rate (Log.Refuse), since anybody can send those. The access log cannot serve as this
-// one: it is no record of objects, and its lines may be dropped.
+// (adapter.Dialect.Effect), and by the notes of the service: ids that no path has, and whether a run answers
+// a question (mapping.NoteObject, NoteVerb). The line is written when the answer begins. Commands of a
+// WebSocket and work in the background have lines of their own (mapping.NoteAlso). Requests that a guard
+// refuses for their key or a limit have lines that are bounded in rate (Log.Refuse), since any client can
+// send those. The access log cannot serve as this one: it is no record of objects, and its lines may be
+// dropped.
 package audit

@@ -11,7 +11,7 @@ type Entry struct {
 	Time      time.Time        `json:"time"`
 	Operation mapping.Verb     `json:"operation"`
 	Kind      string           `json:"kind"`
-	Objects   []mapping.Object `json:"objects"` // what it was done to, with what that belongs to
+	Objects   []mapping.Object `json:"objects"` // that it was done to, and those that they belong to
 	Outcome   string           `json:"outcome"` // done, refused or failed
 	Status    int              `json:"status,omitempty"`
 	Code      string           `json:"code,omitempty"` // of an error, where no status tells it, and of what was refused at the door
@@ -24,14 +24,15 @@ type Entry struct {
 	LeftOut   int64            `json:"left_out,omitempty"` // lines that would stand before this one: see Log.Refuse
 }
 
-// What became of an operation.
+// The outcomes of an operation.
 const (
 	Done    = "done"
 	Refused = "refused" // for what was asked
 	Failed  = "failed"  // for what the bridge or an agent could not do
 )
 
-// OutcomeOf is what a status says. 0 is that of a client that left before it was answered.
+// OutcomeOf returns the outcome that an HTTP status stands for. 0 stands for a client that left before it was
+// answered.
 func OutcomeOf(status int) string {
 	switch {
 	case status == 0 || status >= 500:

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	waiting   = 4096            // lines that wait to be written; what is more waits itself
+	waiting   = 4096            // lines that wait to be written; a writer of one more waits
 	patience  = 5 * time.Second // for a line's place among them, and for the last at the end
 	retry     = time.Second     // between two tries to write a line
 	megabytes = 1 << 20
@@ -48,7 +48,7 @@ type Log struct {
 	once    sync.Once
 }
 
-// Open begins the log that is configured; nil where there is none. The file is made, so that one which
+// Open opens the log that is configured, and returns nil where none is. It makes the file, so that one which
 // cannot be made is an error at the start.
 func Open(cfg config.Audit, m Meter, log *zap.Logger) (*Log, error) {
 	if !cfg.On() {
@@ -91,11 +91,11 @@ func destination(cfg config.Audit) (io.WriteCloser, error) {
 	return &timberjack.Logger{Filename: cfg.File, MaxSize: size, MaxBackups: cfg.Keep, FileMode: 0o600}, nil
 }
 
-// Wants reports whether a line is written of what does this.
+// Wants reports whether an operation with this effect gets a line.
 func (l *Log) Wants(v mapping.Verb) bool { return l != nil && (l.reads || v != mapping.Read) }
 
-// Ready is an error of class Unavailable while lines cannot be written: nothing is to be begun then
-// that one would have to tell of.
+// Ready returns an error of class Unavailable while lines cannot be written: no operation that needs a line
+// may begin then.
 func (l *Log) Ready() error {
 	if l == nil || !l.failing.Load() {
 		return nil
@@ -104,8 +104,8 @@ func (l *Log) Ready() error {
 		"The audit log of the bridge cannot be written, and nothing is done without it (audit.file). The bridge's own log has the reason.")
 }
 
-// Write takes an entry, which is written soon. It waits where too many do, and counts the entry as lost
-// when that takes too long.
+// Write queues an entry, which is written soon. It waits while the queue is full, and counts the entry as
+// lost when that takes too long.
 func (l *Log) Write(e Entry) {
 	if !l.Wants(e.Operation) {
 		return
@@ -139,7 +139,7 @@ func lineOf(e Entry) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// lose says what the line would have, in the bridge's own log.
+// lose writes to the bridge's own log what the line would have said.
 func (l *Log) lose(e Entry, why error) {
 	l.meter.AuditLost()
 	l.log.Error("a line of the audit log is lost", zap.Any("line", e), zap.Error(why))
@@ -190,7 +190,7 @@ func (l *Log) write(line []byte, said *complaint.Complaint) {
 	}
 }
 
-// Close writes what waits, and closes the file. It may be called again.
+// Close writes the lines that wait, and closes the file. It may be called again.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil

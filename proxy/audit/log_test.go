@@ -101,7 +101,7 @@ func TestAuditIsWrittenToItsEnd(t *testing.T) {
 	}
 }
 
-// TestNoAudit: without a file there is none, and one that cannot be made is told of.
+// TestNoAudit: without a file there is no log, and a file that cannot be made is an error.
 func TestNoAudit(t *testing.T) {
 	t.Parallel()
 	l, err := Open(config.Audit{}, nil, nil)

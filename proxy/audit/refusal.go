@@ -30,8 +30,8 @@ func newRefusals() *refusals {
 	return &refusals{all: rate.NewLimiter(rate.Every(refusalsInterval), refusalsBurst), from: map[string]*rate.Limiter{}}
 }
 
-// Refuse writes the line of a request that was refused before it came to an operation. It never waits, and tells
-// nobody where it writes none: the next one that is written says how many were left out.
+// Refuse writes the line of a request that was refused before it came to an operation. It never waits. Where
+// it writes none, it reports no error: the next line that is written says how many were left out.
 func (l *Log) Refuse(e Entry) {
 	if l == nil {
 		return
@@ -55,7 +55,7 @@ func (l *Log) Refuse(e Entry) {
 func (r *refusals) allow(from string) bool {
 	one := r.from[from]
 	if one == nil {
-		if len(r.from) >= keptAddresses { // who is forgotten begins anew, within what is written of all
+		if len(r.from) >= keptAddresses { // a forgotten address begins anew, within the bound for all
 			clear(r.from)
 		}
 		one = rate.NewLimiter(rate.Every(addressInterval), addressBurst)

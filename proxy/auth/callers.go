@@ -9,17 +9,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// Callers are all who may call by a configuration: those with keys, tokens and certificates. Safe for
+// Callers are all callers that a configuration allows: those with keys, tokens and certificates. Safe for
 // concurrent use.
 type Callers struct {
 	keys         *Keys
-	issuers      map[string]*issuer // by what iss is
+	issuers      map[string]*issuer // by iss
 	certificates []*certificate
 	required     bool
-	anyone       life // of callers who show nothing, where nothing is required
+	anyone       life // of callers without credentials, where none are required
 }
 
-// NewCallers reads a configuration that was validated. It asks no issuer yet.
+// NewCallers returns the callers of a validated configuration. It asks no issuer yet.
 func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 	keys, err := NewKeys(cfg.Keys)
 	if err != nil {
@@ -38,8 +38,8 @@ func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 // Required reports whether callers have to show who they are.
 func (c *Callers) Required() bool { return c.required }
 
-// Succeed has what is the same in an earlier configuration live on, and ends what goes on for
-// the rest of that one. Before c is used.
+// Succeed takes over what is the same in an earlier configuration, with its requests under way, and ends the
+// requests of the rest. It must be called before c is used.
 func (c *Callers) Succeed(before *Callers) {
 	c.keys.succeed(before.keys)
 	for name, was := range before.issuers {
@@ -104,7 +104,7 @@ func (c *Callers) usable() bool {
 	return known
 }
 
-// present returns who a credential stands for: a key or a token.
+// present returns the Pass of a credential: a key or a token.
 func (c *Callers) present(ctx context.Context, text string) (Pass, error) {
 	pass, ok, err := c.keys.Verify(text)
 	if ok || err != nil {
@@ -117,7 +117,7 @@ func (c *Callers) present(ctx context.Context, text string) (Pass, error) {
 		"The API key is not known here. Check it against auth.keys of the bridge.")
 }
 
-// signed returns who a token stands for, where it is good. Keys are not looked at.
+// signed returns the Pass of a token; false where it is not good. Keys are not looked at.
 func (c *Callers) signed(ctx context.Context, text string) (Pass, bool) {
 	if len(c.issuers) == 0 || !isToken(text) {
 		return Pass{}, false

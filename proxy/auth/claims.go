@@ -52,8 +52,8 @@ func (c claims) list(name string) (list []string, there bool) {
 // maxName bounds an id and a tenant that come from a token, in bytes: they stand in every row.
 const maxName = 256
 
-// principal is the principal of a token by its claims. What is to be found in a claim and is not there is
-// nothing, never everything.
+// principal is the principal of a token by its claims. A configured claim that is missing gives nothing,
+// never everything.
 func (i *issuer) principal(c claims) (mapping.Principal, error) {
 	a, from := i.cfg.Access(), i.cfg.Claims
 	subject := c.text(from.ID)

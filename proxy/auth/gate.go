@@ -13,8 +13,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What an address may get wrong: so many keys at once, and one more each interval. A
-// client with a wrong key in its configuration notices it long before.
+// How many wrong keys an address may send: so many at once, and one more each interval. A client with a wrong
+// key in its configuration notices it long before.
 const (
 	wrongBurst    = 20
 	wrongInterval = 6 * time.Second
@@ -38,8 +38,8 @@ type Gate struct {
 
 // Granter knows the tokens that agents get for the time of a run. Safe for concurrent use.
 type Granter interface {
-	// Granted is the principal of a token; ok is false for what is no such token. The error
-	// is of class Unauthorized when the token is good no more.
+	// Granted returns the principal of a token; ok is false for any other text. The error is of class
+	// Unauthorized when the token is no longer good.
 	Granted(ctx context.Context, token string) (who mapping.Principal, ok bool, err error)
 }
 
@@ -49,7 +49,7 @@ type visit struct {
 	key  digest
 }
 
-// NewGate stands before callers and tokens of runs; runs may be nil.
+// NewGate returns a Gate in front of callers and of tokens of runs; runs may be nil.
 func NewGate(callers *Callers, runs Granter) (*Gate, error) {
 	wrong, err := lru.New[string, *rate.Limiter](keptAddresses)
 	if err != nil {
@@ -59,12 +59,11 @@ func NewGate(callers *Callers, runs Granter) (*Gate, error) {
 	return &Gate{callers: callers, runs: runs, wrong: wrong, right: right}, err
 }
 
-// Authenticate returns who a request that comes from an address is made for: by x-api-key
-// or else Authorization: Bearer (RFC 6750 section 2.1), which hold a key or a token, or by the certificate of
-// its connection, where it has neither. Where nothing is configured that is the
-// zero principal, whatever the request holds but the token of a run. The error never tells the key: it is of class
-// Unauthorized, or a *Slowed, of class Limited, when the address has to wait, or Unavailable while the keys of a
-// token's issuer cannot be had.
+// Authenticate returns the Pass of a request that comes from an address: by x-api-key or else Authorization:
+// Bearer (RFC 6750 section 2.1), which hold a key or a token, or by the certificate of its connection, where
+// it has neither. Where nothing is configured the principal is the zero one, unless the request holds the
+// token of a run. The error never tells the key: it is of class Unauthorized, or a *Slowed, of class Limited,
+// when the address has to wait, or Unavailable while the keys of a token's issuer cannot be had.
 func (g *Gate) Authenticate(r *http.Request, from string) (Pass, error) {
 	text, err := presented(r.Header)
 	if err == nil && g.runs != nil {
@@ -86,7 +85,7 @@ func (g *Gate) Authenticate(r *http.Request, from string) (Pass, error) {
 	return g.tried(r.Context(), text, network(from))
 }
 
-// tried returns who a credential stands for, unless its address has tried too many.
+// tried returns the Pass of a credential, unless its address has sent too many wrong ones.
 func (g *Gate) tried(ctx context.Context, text, from string) (Pass, error) {
 	v := visit{from, digestOf(text)}
 	if wait := g.wait(from); wait > 0 && !g.right.Contains(v) {
@@ -148,17 +147,17 @@ type Slowed struct{ wait time.Duration }
 
 func (e *Slowed) Error() string { return "too many wrong API keys" }
 
-// Unwrap gives the error as callers see it.
+// Unwrap returns the error as callers see it.
 func (e *Slowed) Unwrap() error {
 	return mapping.Errorf(mapping.Limited, "too_many_wrong_keys",
 		"Too many wrong API keys came from this address. Check the key, and try again in %d seconds.", e.Seconds())
 }
 
-// Seconds is how long to wait, at least one.
+// Seconds returns how long to wait, at least one.
 func (e *Slowed) Seconds() int { return max(1, int(math.Ceil(e.wait.Seconds()))) }
 
-// Reason names why Authenticate refused a request, for counters: missing, twice, wrong,
-// slowed, expired, or issuer.
+// Reason returns why Authenticate refused a request, for counters: missing, twice, wrong, slowed, expired, or
+// issuer.
 func Reason(err error) string {
 	switch slowed := (*Slowed)(nil); {
 	case errors.As(err, &slowed):

@@ -81,8 +81,8 @@ func TestE18WrongKeysAreSlowed(t *testing.T) {
 	})
 }
 
-// E18: a client with a wrong key locks nobody out who shares its address and renews a token. A token that is
-// wrong is refused like a wrong key.
+// E18: a client with a wrong key does not lock out a client that shares its address and renews a token. A
+// token that is wrong is refused like a wrong key.
 func TestE18TokensAreRenewedBesideAGuesser(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

@@ -109,7 +109,7 @@ func (s *keySet) refresh(ctx context.Context) error {
 	return s.failed
 }
 
-// start asks for the keys in the background, where nobody does and nobody did just now. The channel is
+// start asks for the keys in the background, unless that is under way or was done just now. The channel is
 // closed when the answer is there; nil: there is nothing to wait for.
 func (s *keySet) start() <-chan struct{} {
 	s.mu.Lock()

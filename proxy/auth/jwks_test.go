@@ -18,7 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// E19: what an issuer answers is bounded in size, keys and time, and led nowhere else by. A token of an issuer
+// E19: what an issuer answers is bounded in size, keys and time, and leads nowhere else. A token of an issuer
 // whose keys cannot be had is refused as long as that is so.
 func TestE19_IssuersThatMisbehave(t *testing.T) {
 	t.Parallel()
@@ -136,7 +136,7 @@ func TestE19_KeysOfTheIssuer(t *testing.T) {
 	later(keysFresh)
 	ask(fresh, "")
 	<-quiet(keys)
-	asked(2) // discovery failed, so that nobody asked for the keys themselves
+	asked(2) // discovery failed, so that the keys themselves were not asked for
 	later(24*time.Hour - keysFresh - time.Minute)
 	ask(fresh, "")
 	<-quiet(keys)

@@ -35,7 +35,7 @@ type known struct {
 
 func (k *known) pass() Pass { return Pass{k.who, k.life, k.until} }
 
-// NewKeys reads the keys of a configuration that was validated.
+// NewKeys returns the keys of a validated configuration.
 func NewKeys(keys []config.Key) (*Keys, error) {
 	verified, err := lru.New[digest, *known](keptVerified)
 	if err != nil {
@@ -68,8 +68,8 @@ func sumOf(key string) (digest, error) {
 
 func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
 
-// Verify returns who a key stands for; ok is false for a key that is not known. It takes the same time for
-// every key that was not seen lately: all known ones are compared, and as digests. The error is of class
+// Verify returns the Pass of a key; ok is false for a key that is not known. It takes the same time for every
+// key that was not seen lately: all known ones are compared, and as digests. The error is of class
 // Unauthorized when the key was good once.
 func (k *Keys) Verify(key string) (pass Pass, ok bool, err error) {
 	one := k.find(digestOf(key))

@@ -24,13 +24,13 @@ func newLife() life {
 }
 
 // Succeed has a gate go on with what an earlier one knows of addresses, and with its callers as
-// Callers.Succeed says. Before g is used.
+// Callers.Succeed says. It must be called before g is used.
 func (g *Gate) Succeed(before *Gate) {
 	g.wrong, g.right = before.wrong, before.right
 	g.callers.Succeed(before.callers)
 }
 
-// Replaceable is as of Callers.
+// Replaceable is Callers.Replaceable of the gates' callers.
 func (g *Gate) Replaceable(ctx context.Context, next *Gate) error {
 	return g.callers.Replaceable(ctx, next.callers)
 }

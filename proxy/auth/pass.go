@@ -24,7 +24,8 @@ const codeExpired = "expired"
 // that was set, or a machine that slept.
 const look = 5 * time.Second
 
-// Within is ctx until the pass is not good any more. done must be called when the request has ended.
+// Within returns a context that ends with ctx, or when the pass is no longer good. done must be called when
+// the request has ended.
 func (p Pass) Within(ctx context.Context) (_ context.Context, done func()) {
 	if p.life == nil && p.until.IsZero() {
 		return ctx, func() {}

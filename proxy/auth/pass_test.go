@@ -110,7 +110,7 @@ func TestTokensEndWithTheirIssuer(t *testing.T) {
 	}
 }
 
-// TestNobodyIsLockedOut: a configuration is not put in force by which nobody could call any more.
+// TestNobodyIsLockedOut: a configuration that leaves no caller is not put in force.
 func TestNobodyIsLockedOut(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

@@ -18,7 +18,7 @@ var (
 	errTwice error = mapping.Errorf(mapping.Unauthorized, codeUnauthorized, "The request holds its credentials twice. Send one.")
 )
 
-// Strip removes the bridge's own credentials, so that nothing behind gets them.
+// Strip removes the bridge's own credentials, so that no handler and no agent gets them.
 func Strip(h http.Header) {
 	h.Del("X-Api-Key")
 	h.Del("Authorization")

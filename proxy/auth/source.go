@@ -111,7 +111,7 @@ func (s *source) discovered(ctx context.Context) ([]byte, error) {
 }
 
 // leading is the client for an address that the issuer gave. On another host than the issuer's, that has to
-// be https, and on no private network: nobody configured it.
+// be https, and on no private network: that host is not configured.
 func (s *source) leading(to string) (*http.Client, error) {
 	own, err := url.Parse(s.cfg.Issuer)
 	if err != nil {

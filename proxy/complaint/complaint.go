@@ -1,5 +1,5 @@
-// Package complaint keeps the log readable where something fails again and again. Background work
-// calls it. It writes no line itself: it says when one is due.
+// Package complaint keeps the log readable where something fails again and again. Work in the background
+// calls it, and work for requests of clients. It writes no line itself: it says when one is due.
 package complaint
 
 import (
@@ -32,10 +32,10 @@ func (c *Complaint) Due() bool {
 	return true
 }
 
-// Times is the field for how many failures the complaint that is due stands for, the newest included.
+// Times returns the field for how many failures the complaint that is due stands for, the newest included.
 func (c *Complaint) Times() zap.Field { return zap.Int("times", c.times) }
 
-// Over has the next failure said at once: something worked.
+// Over resets the complaint after a success: the next failure is said at once.
 func (c *Complaint) Over() { *c = Complaint{} }
 
 // Kinds are complaints about failures of a few kinds that come from everywhere. The zero value is ready. Safe

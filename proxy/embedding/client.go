@@ -50,7 +50,8 @@ type Client struct {
 	said  complaint.Complaint
 }
 
-// New makes a client for what cfg, which is On, says; agent is its User-Agent. It does no I/O.
+// New returns a client for an endpoint that cfg, which must be On, names; agent is its User-Agent. It does no
+// I/O.
 func New(cfg config.Index, agent string, log *zap.Logger) *Client {
 	queries, err := lru.New[string, []float32](queriesKept)
 	if err != nil {
@@ -94,9 +95,8 @@ func targetOf(cfg config.Index) string {
 // CloseIdle closes the connections that no request is using.
 func (c *Client) CloseIdle() { c.rc.GetClient().CloseIdleConnections() }
 
-// Query makes the vector of a search's words. After a failure that is not one of these words it
-// fails at once for a few seconds, and the log says that searches go without. Callers do not
-// change the vector.
+// Query returns the vector of a search's words. After a failure that is not one of these words it fails at
+// once for a few seconds, and the log says that searches go without. Callers do not change the vector.
 func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
 	if v, ok := c.queries.Get(text); ok {
 		return v, nil
@@ -141,9 +141,9 @@ func (c *Client) note(err error) {
 	}
 }
 
-// Documents makes the vectors of texts, in their order. nil stands for a text that the
-// endpoint does not take, be it as short as a line, while it takes others. None of the
-// texts may be blank. On an error nothing of the answers is to be used.
+// Documents returns the vectors of texts, in their order. nil stands for a text that the endpoint does not
+// take, be it as short as a line, while it takes others. None of the texts may be blank. On an error nothing
+// of the answers is to be used.
 func (c *Client) Documents(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, 0, len(texts))
 	for len(texts) > 0 {

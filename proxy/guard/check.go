@@ -13,9 +13,8 @@ type Refuser interface {
 	Refuse(w http.ResponseWriter, r *http.Request, err error)
 }
 
-// InOrder is a guard made of checks, which look at a request one after the other. None of them is on the
-// stack of the request any more when it goes on: a stream's is kept for as long as the stream is open,
-// and a guard for each check would double it.
+// InOrder returns a guard made of checks, which look at a request one after the other. They have returned
+// when the request goes on: with a nested handler for each, every open stream would take more memory.
 func InOrder(list ...Check) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

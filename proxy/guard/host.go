@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// CodeHost is of refusals of a host.
+// CodeHost is the code of refusals of a host.
 const CodeHost = "host_not_allowed"
 
 // Hosts are the names the bridge answers to. On a loopback listener others are
@@ -21,7 +21,7 @@ type Hosts struct {
 	names   map[string]bool
 }
 
-// NewHosts are the names that a configuration allows.
+// NewHosts returns the names that a configuration allows.
 func NewHosts(cfg *config.Config) Hosts {
 	h := Hosts{Guarded: config.Loopback(cfg.Listen), names: map[string]bool{"localhost": true}}
 	for _, name := range cfg.Hosts {
@@ -30,7 +30,7 @@ func NewHosts(cfg *config.Config) Hosts {
 	return h
 }
 
-// Allow judges a Host header. No Host at all (HTTP/1.0) comes from no browser.
+// Allow reports whether a Host header is allowed. No Host at all (HTTP/1.0) comes from no browser, and is.
 func (h Hosts) Allow(host string) bool {
 	if !h.Guarded || host == "" {
 		return true
@@ -52,7 +52,7 @@ type hostGuard struct {
 	hosts   Hosts
 }
 
-// Host refuses requests for names that are not the bridge's own.
+// Host returns a check that refuses requests for names that are not the bridge's own.
 func Host(f Refuser, h Hosts) Check { return hostGuard{f, h} }
 
 func (g hostGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {

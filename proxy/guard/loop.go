@@ -22,7 +22,7 @@ type loopGuard struct {
 	own     string // what this process calls itself; "": it does not look
 }
 
-// Loop refuses what has come through the bridge that calls itself own.
+// Loop returns a check that refuses a request which has come through the bridge that calls itself own.
 func Loop(f Refuser, own string) Check { return loopGuard{f, own} }
 
 func (g loopGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {

@@ -75,7 +75,7 @@ type originGuard struct {
 	strangers *Strangers
 }
 
-// Origin refuses pages that are not allowed, and tells strangers of them.
+// Origin returns a check that refuses pages that are not allowed, and notes them in met.
 func Origin(f Refuser, allowed []string, met *Strangers) Check {
 	return originGuard{f, newOrigins(allowed), met}
 }
@@ -111,7 +111,8 @@ func (g originGuard) allowed(r *http.Request, origin string) bool {
 	return !g.origins.foreign(r)
 }
 
-// SameOrigin compares the host only: TLS may end before the bridge.
+// SameOrigin reports whether an origin has the host. The scheme is not compared: TLS may end in front of the
+// bridge.
 func SameOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)

@@ -19,7 +19,7 @@ type Strangers struct {
 	log  *zap.Logger
 }
 
-// NewStrangers remembers those that were refused, to log each once.
+// NewStrangers returns Strangers that log to log.
 func NewStrangers(log *zap.Logger) (*Strangers, error) {
 	seen, err := lru.New[string, struct{}](strangersKept)
 	return &Strangers{seen: seen, log: log}, err

@@ -18,8 +18,8 @@ type bucket interface {
 }
 
 // local is a bucket of one process. It counts in time, as a Ledger does. What is refused takes nothing, and
-// what is given back is what was taken and no more, whatever others took meanwhile: who is refused often, or
-// has what it took given back often, has neither less nor more for that.
+// what is given back is what was taken and no more, whatever others took meanwhile: a caller that is refused
+// often, or has what it took given back often, has neither less nor more for that.
 type local struct {
 	rate
 	mu   sync.Mutex
@@ -69,7 +69,7 @@ type Ledger interface {
 	// TakeRate takes cost off the line called name. wait, where it is not zero, is how long it will
 	// be too short; then nothing was taken. A cost below zero gives back.
 	TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error)
-	// RateLeft is how long the line is.
+	// RateLeft returns how long the line is.
 	RateLeft(ctx context.Context, name string, span time.Duration) (time.Duration, error)
 	// Shared reports whether there can be other bridges. Without them nothing is asked of the ledger.
 	Shared() bool

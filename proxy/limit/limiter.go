@@ -31,7 +31,8 @@ type kept struct {
 	bucket
 }
 
-// New makes a Limiter of what the configuration allows. ledger may be nil. refused, which may be nil, is called at each refusal.
+// New returns a Limiter of what the configuration allows. ledger may be nil. refused, which may be nil, is
+// called at each refusal.
 func New(cfg *config.Config, ledger Ledger, refused func(limit, of string)) (*Limiter, error) {
 	buckets, err := lru.New[string, kept](keptBuckets)
 	if err != nil {
@@ -57,7 +58,7 @@ func (l *Limiter) Reconfigure(cfg *config.Config) {
 	l.limits, l.keys = cfg.Limits, keys
 }
 
-// subjects are whom a principal's use is counted for: its key, if that has limits, and its tenant.
+// subjects are what a principal's use is counted for: its key, if that has limits, and its tenant.
 func (l *Limiter) subjects(who mapping.Principal) (list []subject) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,8 +71,8 @@ func (l *Limiter) subjects(who mapping.Principal) (list []subject) {
 	return list
 }
 
-// Take takes n of a rate, or refuses with an error of class Limited. giveBack gives back as many of them as
-// were not needed, and is never nil.
+// Take takes n of the principal's rate of a limit, or refuses with an error of class Limited. giveBack gives
+// back as many of them as were not needed, and is never nil.
 func (l *Limiter) Take(ctx context.Context, who mapping.Principal, limit string, n int64) (giveBack func(n int64), err error) {
 	var taken []bucket
 	giveBack = func(n int64) {
@@ -164,7 +165,8 @@ func (l *Limiter) Request(ctx context.Context, who mapping.Principal) error {
 	return err
 }
 
-// Runs counts n runs that are to be made. giveBack is told how many of them were not, and is never nil.
+// Runs counts n runs that are to be made. giveBack is to be called with how many of them were not, and is
+// never nil.
 func (l *Limiter) Runs(ctx context.Context, n int) (giveBack func(n int), err error) {
 	back, err := l.Take(ctx, mapping.PrincipalOf(ctx), Runs, int64(n))
 	return func(n int) { back(int64(n)) }, err

@@ -112,8 +112,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestRatesOfManyAtOnce: of a hundred that ask again and again, as many get through as the rate allows, and who is
-// refused often has no less later. What is given back while others ask makes no more of it.
+// TestRatesOfManyAtOnce: of a hundred that ask again and again, as many get through as the rate allows, and a
+// caller that is refused often has no less later. What is given back while others ask makes no more of it.
 func TestRatesOfManyAtOnce(t *testing.T) {
 	t.Parallel()
 	for kind, ledger := range kinds() {

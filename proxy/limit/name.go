@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/quota"
 )
 
-// What is bounded besides what package quota counts, as the configuration calls it.
+// The limits besides those that package quota counts, as the configuration calls them.
 const (
 	Requests = "requests"
 	Runs     = "runs"
@@ -18,7 +18,7 @@ const (
 	Upload   = "upload"
 )
 
-// Names are all of them.
+// Names returns the names of all limits, those of package quota included.
 func Names() []string {
 	return []string{Requests, Runs, Streams, Upload, quota.Threads, quota.Crons, quota.Items, quota.Files, quota.Disk}
 }
@@ -29,7 +29,7 @@ type subject struct {
 	config.Allowance
 }
 
-// String is how refusals call it.
+// String returns the subject as refusals name it.
 func (s subject) String() string {
 	if s.of == quota.OfTenant && s.name == "" {
 		return "The tenant without a name"
@@ -121,5 +121,5 @@ type Refused struct {
 
 func (r *Refused) Error() string { return r.err.Error() }
 
-// Unwrap is the *mapping.Error.
+// Unwrap returns the *mapping.Error.
 func (r *Refused) Unwrap() error { return r.err }

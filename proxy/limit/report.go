@@ -7,13 +7,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Counter tells how much is there of what quotas bound.
+// Counter counts what quotas bound.
 type Counter interface {
-	// Usage counts what a limit counts for a key, or for a whole tenant.
+	// Usage returns how much a key, or a whole tenant, has of what a limit counts.
 	Usage(ctx context.Context, limit, of string, who mapping.Principal) (int64, error)
 }
 
-// Report is what bounds the principal, key first.
+// Report returns the limits of the principal with what is used of them, those of its key first.
 func (l *Limiter) Report(ctx context.Context, who mapping.Principal, count Counter) ([]adapter.Limit, error) {
 	list := []adapter.Limit{}
 	for _, s := range l.subjects(who) {

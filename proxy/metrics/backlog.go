@@ -16,7 +16,7 @@ const (
 	backlogRest = 20
 )
 
-// Backlog is what the database holds that has not ended.
+// Backlog counts the runs and webhooks in the database that have not ended.
 type Backlog struct {
 	Runs     []RunCount
 	Webhooks int // that are to be delivered
@@ -54,10 +54,10 @@ func (m *Metrics) Backlog(agents func() []string, count func(context.Context) (B
 			"Processes that share a database each show all of them.", nil, nil)})
 }
 
-// Describe is as of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (b *backlog) Describe(to chan<- *prometheus.Desc) { to <- b.runs; to <- b.webhooks }
 
-// Collect is as of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	found, err := b.look()
 	if err != nil {

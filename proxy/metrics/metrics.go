@@ -1,5 +1,5 @@
-// Package metrics counts the bridge's work, for Prometheus. It is a leaf: the guards, the engine's
-// meter and the sender of webhooks call it, and it knows none of them. It decides nothing.
+// Package metrics counts the bridge's work, for Prometheus. It is a leaf: the guards, the engine's meter,
+// package passthrough and the sender of webhooks call it, and it knows none of them. It decides nothing.
 //
 // No label ever holds the id of a thread, run, task or user: their number has no bound, and they
 // are private.
@@ -35,7 +35,7 @@ var (
 	moments = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 )
 
-// New makes Metrics that also report on the process and the Go runtime.
+// New returns Metrics that also report on the process and the Go runtime.
 func New() *Metrics {
 	m := &Metrics{
 		registry:        prometheus.NewRegistry(),
@@ -88,7 +88,7 @@ func (m *Metrics) asked(name, help string, value func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, value))
 }
 
-// Handler serves the metrics in Prometheus' text format.
+// Handler returns a handler that serves the metrics in Prometheus' text format.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }

@@ -104,8 +104,7 @@ func (m *Metrics) Panicked() {
 	}
 }
 
-// AuthFailed counts a request that was refused for its API key, by reason: missing,
-// twice, wrong, slowed or right.
+// AuthFailed counts a request that was refused for its API key, by reason: those of auth.Reason, or right.
 func (m *Metrics) AuthFailed(reason string) {
 	if m != nil {
 		m.refused.WithLabelValues(reason).Inc()

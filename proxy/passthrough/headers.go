@@ -20,11 +20,10 @@ func folded(name string) string {
 	}, name)
 }
 
-// notForwarded are folded names. The caller's credentials are for the bridge, or for
-// nobody; where a page sent the request from is between it and the bridge. Upgrades are
-// not carried: the deadlines of our connections would cut them. The rest names the
-// caller, its address, or another path or method than the bridge has judged: an agent
-// that believes the proxy before it would believe a caller who writes them himself.
+// notForwarded are folded names. The caller's credentials are for the bridge alone; where a page sent the
+// request from is between it and the bridge. Upgrades are not carried: the deadlines of our connections would
+// cut them. The rest names the caller, its address, or another path or method than the bridge has judged: an
+// agent that believes the proxy in front of it would believe a caller that writes them itself.
 var notForwarded = []string{
 	"x-api-key", "authorization", "proxy-authorization", "cookie", "origin", "referer", "connection", "upgrade",
 	"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "x-cluster-client-ip",

@@ -39,7 +39,7 @@ type Proxy struct {
 	reverse *httputil.ReverseProxy
 }
 
-// Prefix is the path below which an agent is found.
+// Prefix returns the path below which an agent is found.
 func Prefix(agent string) string { return "/agents/" + agent + "/upstream" }
 
 // Owns reports whether a path is that of an agent's way, or below it, whether or not the
@@ -50,9 +50,9 @@ func Owns(path string) bool {
 	return below && named && (rest == "upstream" || strings.HasPrefix(rest, "upstream/"))
 }
 
-// New makes the way to a configured agent, without a call. The agent sees the
-// headers of its configuration in the place of every credential of the caller. ends are
-// what its configured URL may end with and its root does not.
+// New returns a Proxy of a configured agent, without a call. The agent sees the headers of its configuration
+// in the place of every credential of the caller. ends are what its configured URL may end with and its root
+// does not.
 func New(agent string, c config.Agent, ends []string, m *metrics.Metrics, refuse Refuse) (*Proxy, error) {
 	target, err := base(c.URL, ends)
 	if err != nil {
@@ -77,11 +77,11 @@ func New(agent string, c config.Agent, ends []string, m *metrics.Metrics, refuse
 	return p, nil
 }
 
-// Trace has spans made of the calls; nil: none. Before the first one.
+// Trace has spans made of the calls; nil: none. It must be called before the first request.
 func (p *Proxy) Trace(t *trace.Tracer) { p.tracer = t }
 
-// CountStreams has open asked before a stream begins: the error is for the caller, done is called at the stream's end.
-// Before the first call.
+// CountStreams has open asked before a stream begins: the error is for the caller, done is called at the
+// stream's end. CountStreams must be called before the first request.
 func (p *Proxy) CountStreams(open func(context.Context) (done func(), err error)) { p.open = open }
 
 func uncounted(context.Context) (func(), error) { return func() {}, nil }

@@ -78,7 +78,7 @@ func hostOnly(target string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// Tell names the place of ctx in the header of a call; a nil Tracer tells none.
+// Tell writes the place of ctx into the header of a call; a nil Tracer writes none.
 func (t *Tracer) Tell(ctx context.Context, h http.Header) {
 	if at := mapping.TraceOf(ctx); t != nil {
 		at.Tell(h.Set)

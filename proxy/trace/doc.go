@@ -1,7 +1,7 @@
-// Package trace makes OpenTelemetry spans of requests, runs and calls, and sends them to a
-// collector by OTLP over HTTP, where the environment names one (docs/tracing.md). Package proxy,
-// the engine, passthrough and webhook make spans with it. Elsewhere the tracer is nil and costs
-// nothing. No span names what was said: no body, no header, no query.
+// Package trace makes OpenTelemetry spans of requests, runs and calls, and sends them to a collector by OTLP
+// over HTTP, where the environment names one (docs/tracing.md). Package proxy, the service, the engine,
+// passthrough and webhook make spans with it. Elsewhere the tracer is nil and costs nothing. No span names
+// what was said: no body, no header, no query.
 //
 // The place of a span is told by mapping.Trace, the headers of W3C Trace Context, and by nothing
 // else. The span of a request takes the client's place in the context, so RunOptions.Trace of a run

@@ -10,8 +10,8 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// contextOf is a place as the library has it; the zero value for none. What a later version of
-// traceparent has behind the flags means nothing (W3C Trace Context, section 4.3).
+// contextOf is a place as the library has it; the zero value for none. What a later version of traceparent
+// has after the flags means nothing (W3C Trace Context, section 4.3).
 func contextOf(at mapping.Trace) otel.SpanContext {
 	if at.Parent == "" {
 		return otel.SpanContext{}
@@ -45,7 +45,7 @@ func withID(ctx context.Context, id otel.SpanID) context.Context {
 	return context.WithValue(ctx, idKey{}, id)
 }
 
-// NewSpanID is of sdk.IDGenerator.
+// NewSpanID implements sdk.IDGenerator.
 func (ids) NewSpanID(ctx context.Context, _ otel.TraceID) (id otel.SpanID) {
 	if wanted, ok := ctx.Value(idKey{}).(otel.SpanID); ok {
 		return wanted
@@ -56,7 +56,7 @@ func (ids) NewSpanID(ctx context.Context, _ otel.TraceID) (id otel.SpanID) {
 	return id
 }
 
-// NewIDs is of sdk.IDGenerator.
+// NewIDs implements sdk.IDGenerator.
 func (g ids) NewIDs(ctx context.Context) (id otel.TraceID, span otel.SpanID) {
 	for !id.IsValid() {
 		binary.NativeEndian.PutUint64(id[:8], rand.Uint64())

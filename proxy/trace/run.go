@@ -56,7 +56,8 @@ func spanOf(run string) otel.SpanID {
 	return id
 }
 
-// Event tells of a moment of the run. details are names and values by turns; an empty value is left out.
+// Event adds a moment of the run to the span. details are names and values by turns; an empty value is left
+// out.
 func (s *Run) Event(name string, details ...string) {
 	if s == nil {
 		return
@@ -73,8 +74,8 @@ type Ended struct {
 	Attempts int
 }
 
-// End ends the span. One that is not ended is not told of: of a run that is handed over, the process
-// that takes it up tells the whole.
+// End ends the span. One that is not ended is not sent: of a run that is handed over, the process that takes
+// it up sends the whole.
 func (s *Run) End(e Ended) {
 	if s == nil {
 		return
@@ -87,7 +88,7 @@ func (s *Run) End(e Ended) {
 	s.span.End()
 }
 
-// Unexecuted tells of a run that has ended without having been executed.
+// Unexecuted makes the span of a run that has ended without having been executed.
 func (t *Tracer) Unexecuted(ctx context.Context, r *mapping.Run, e Ended) {
 	if t == nil || r.Parked { // what was executed of a parked run has been told
 		return

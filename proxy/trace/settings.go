@@ -26,11 +26,11 @@ type Settings struct {
 	unread []string
 }
 
-// Unread are the variables of OpenTelemetry that are set and that the bridge has no use for, such as
+// Unread returns the variables of OpenTelemetry that are set and that the bridge has no use for, such as
 // those of metrics and logs.
 func (s *Settings) Unread() []string { return s.unread }
 
-// Endpoint is where spans are sent, without what may be a secret.
+// Endpoint returns the URL that spans are sent to, without what may be a secret.
 func (s *Settings) Endpoint() string {
 	return s.endpoint.Scheme + "://" + s.endpoint.Host + s.endpoint.Path
 }

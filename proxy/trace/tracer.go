@@ -24,7 +24,7 @@ type Tracer struct {
 	baggage  bool
 }
 
-// New makes a Tracer, nil for nil settings. It calls no collector yet. Close must follow.
+// New returns a Tracer, nil for nil settings. It calls no collector yet. Close must follow.
 func New(s *Settings, version string, log *zap.Logger) *Tracer {
 	if s == nil {
 		return nil

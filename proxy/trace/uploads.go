@@ -63,10 +63,10 @@ func newUploads(s *Settings, version string, log *zap.Logger) *uploads {
 	return u
 }
 
-// Start is of otlptrace.Client.
+// Start implements otlptrace.Client.
 func (*uploads) Start(context.Context) error { return nil }
 
-// Stop is of otlptrace.Client.
+// Stop implements otlptrace.Client.
 func (u *uploads) Stop(context.Context) error {
 	u.client.CloseIdleConnections()
 	return nil
@@ -78,8 +78,8 @@ func (u *uploads) last() (failing bool) {
 	return u.failing.Load()
 }
 
-// UploadTraces sends a batch, again where that may help, until the timeout. It returns no error: there
-// is nobody who could do something about one.
+// UploadTraces sends a batch, again where that may help, until the timeout. It returns no error: no caller
+// could do anything about one.
 func (u *uploads) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, stop := context.WithTimeout(ctx, u.settings.timeout)
 	defer stop()

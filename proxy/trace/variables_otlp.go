@@ -36,7 +36,7 @@ func (v *variables) exporter(s *Settings) {
 	name, value = v.otlp("COMPRESSION")
 	s.gzip = v.oneOf(name, value, "none", "gzip") == "gzip"
 	s.headers = map[string]string{}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} { // those of traces go before
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} { // those of traces take precedence
 		v.pairs(name, v.get(name), func(key, value string) {
 			if !httpguts.ValidHeaderFieldName(key) || !httpguts.ValidHeaderFieldValue(value) {
 				v.complain(name, "%q cannot be the name of a header, or its value that of one", key)

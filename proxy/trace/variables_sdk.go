@@ -10,7 +10,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// identity is what the spans are said to be of. The service's own variable goes before the attribute.
+// identity is what the spans are said to be of. The service's own variable takes precedence over the
+// attribute.
 func (v *variables) identity(s *Settings) {
 	v.pairs("OTEL_RESOURCE_ATTRIBUTES", v.get("OTEL_RESOURCE_ATTRIBUTES"), func(key, value string) {
 		s.resource = append(s.resource, attribute.String(key, value))
@@ -71,7 +72,7 @@ func (v *variables) batches(s *Settings) {
 	}
 }
 
-// spanLimits bound a span; those of spans go before those of everything.
+// spanLimits bound a span; those of spans take precedence over those of everything.
 func (v *variables) spanLimits(s *Settings) {
 	limit := func(usual int, names ...string) int {
 		for _, name := range names {

@@ -54,7 +54,7 @@ type Sender struct {
 	freed chan struct{} // rung when an attempt is over
 }
 
-// New makes a Sender; nothing is sent before Run. agent is its User-Agent.
+// New returns a Sender; nothing is sent before Run. agent is its User-Agent.
 func New(st *store.Store, cfg config.Webhooks, agent string, m *metrics.Metrics, log *zap.Logger) *Sender {
 	s := &Sender{st: st, metrics: m, log: log, backoff: backoff, hosts: map[string]int{}, freed: make(chan struct{}, 1)}
 	s.cfg.Store(&cfg)
@@ -75,7 +75,7 @@ func backoff(attempts int) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }
 
-// Trace has spans made of attempts; nil: none. Before Run.
+// Trace has spans made of attempts; nil: none. It must be called before Run.
 func (s *Sender) Trace(t *trace.Tracer) { s.tracer = t }
 
 // Run delivers until ctx ends. Attempts under way are then given back and made

@@ -10,11 +10,11 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// Sign is the value of X-Apbridge-Signature: "t=SECONDS,v1=HEX,v2=HEX", and v1 and v2 again
-// for each further secret; "" without any. v1 is the HMAC-SHA256 under the secret of SECONDS, a dot and
-// the body, v2 that of SECONDS, a dot, the delivery, a dot and the body. A receiver computes the same,
-// and refuses times long past, so that it cannot be sent again later; with v2, nor under the name of
-// another delivery before that.
+// Sign returns the value of X-Apbridge-Signature: "t=SECONDS,v1=HEX,v2=HEX", and v1 and v2 again for each
+// further secret; "" without any. v1 is the HMAC-SHA256 under the secret of SECONDS, a dot and the body, v2
+// that of SECONDS, a dot, the delivery, a dot and the body. A receiver computes the same, and refuses times
+// long past, so that it cannot be sent again later; with v2, nor under the name of another delivery before
+// that.
 func Sign(secrets []string, at time.Time, delivery string, body []byte) string {
 	if len(secrets) == 0 {
 		return ""

@@ -25,8 +25,8 @@ var meanings = [][]string{
 	{"rain", "storm", "weather"},
 }
 
-// Vector is what a text means, in so many numbers: a share for each meaning, and one by chance
-// for each other word.
+// Vector returns what a text means in dims numbers: a share for each meaning, and one by chance for each
+// other word.
 func Vector(text string, dims int) []float32 {
 	v := make([]float32, dims)
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -86,14 +86,14 @@ func (e *Endpoint) Refuse(f func(w http.ResponseWriter) bool) {
 	e.refuse = f
 }
 
-// Asked are the requests that were answered.
+// Asked returns the requests that were answered.
 func (e *Endpoint) Asked() []Request {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.asked)
 }
 
-// Count is of how many texts vectors were made.
+// Count returns how many texts vectors were made of.
 func (e *Endpoint) Count() (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
