@@ -42,12 +42,13 @@ func (l Dialects) Programs(a Asked) []Programs {
 	return list
 }
 
-// Ends returns the Ends of every dialect.
+// Ends returns the Ends of every dialect, the longest first.
 func (l Dialects) Ends() []string {
 	var list []string
 	for _, d := range l {
 		list = append(list, d.Ends...)
 	}
+	slices.SortStableFunc(list, func(a, b string) int { return len(b) - len(a) })
 	return list
 }
 

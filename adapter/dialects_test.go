@@ -108,3 +108,11 @@ func TestArtifactPathIsOfTheFirstFaceThatServesAny(t *testing.T) {
 		}
 	}
 }
+
+func TestEndsOfAllDialectsHaveTheLongestFirst(t *testing.T) {
+	t.Parallel()
+	got := adapter.Dialects{{Ends: []string{"/a/b", "/a"}}, {Ends: []string{"/x/a/b", "/b"}}}.Ends()
+	if diff := cmp.Diff([]string{"/x/a/b", "/a/b", "/a", "/b"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

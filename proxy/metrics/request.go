@@ -28,7 +28,7 @@ func newRequestMetrics() requestMetrics {
 		lag:       histogram("event_lag_seconds", "Time from the commit of an event of a run to when a reader of the stream was told of it, for readers that waited for it.", moments),
 		errors:    counters("errors_total", "Requests refused or failed, by the code that the client was told.", "dialect", "code"),
 		codes:     newFew(),
-		refused:   counters("auth_failures_total", "Requests refused for their API key: missing, twice, wrong, slowed (too many wrong ones came from the address) or right (the key has no right to it).", "reason"),
+		refused:   counters("auth_failures_total", "Requests refused for their API key: missing, twice, wrong, slowed (too many wrong ones came from the address), right (the key has no right to it), expired, or issuer (the keys of a token cannot be read).", "reason"),
 		panics:    counter("panics_total", "Requests that ended in a bug."),
 	}
 	for _, transport := range []string{StreamSSE, StreamWebSocket} {

@@ -2,6 +2,7 @@ package face
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/body"
@@ -30,5 +31,23 @@ func TestIgnoredFieldsAreTold(t *testing.T) {
 		if err := o.Err(); err != nil || told.Get(body.IgnoredHeader) != want {
 			t.Errorf("%s: told of %q, %v; want %q", text, told.Get(body.IgnoredHeader), err, want)
 		}
+	}
+}
+
+// TestASlipAfterManyFieldsIsRefused: however many members a request has, none is left out of the look for slips.
+func TestASlipAfterManyFieldsIsRefused(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	for i := range 70 {
+		many.WriteString(`"x` + strings.Repeat("y", 20+i) + `":1,`)
+	}
+	o, err := request.Parse([]byte(`{`+many.String()+`"assistant_id":"a","inptu":{}}`), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.TellIn(http.Header{})
+	runBody{o}.read("")
+	if err := o.Err(); err == nil || !strings.Contains(err.Error(), "Did you mean input?") {
+		t.Errorf("%v", err)
 	}
 }

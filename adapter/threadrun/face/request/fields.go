@@ -18,7 +18,7 @@ type Fields struct {
 	path    string // "" at the top, else "config."
 	members []rawjson.Member
 	wanted  []string    // the names that getters asked for, where answer is not nil
-	asked   uint64      // a bit for each of the first 64 members that were there then
+	asked   []bool      // by member; as long as the last one that was asked for
 	answer  http.Header // nil: nothing is told of the other members, see unasked
 	errs    *[]Complaint
 }
@@ -42,7 +42,7 @@ func (o *Fields) Apart(path string, members ...rawjson.Member) *Fields {
 
 // Remove takes members out. What was asked for before is forgotten, since the members change places.
 func (o *Fields) Remove(which func(rawjson.Member) bool) {
-	o.asked = 0
+	o.asked = nil
 	o.members = slices.DeleteFunc(o.members, which)
 }
 
@@ -56,11 +56,19 @@ func (o *Fields) Sent(name string) json.RawMessage {
 	}
 	for i := range o.members {
 		if o.members[i].Name == name {
-			o.asked |= 1 << i
+			o.ask(i)
 			return o.members[i].Value
 		}
 	}
 	return nil
+}
+
+// ask notes that a member was asked for.
+func (o *Fields) ask(i int) {
+	if i >= len(o.asked) {
+		o.asked = append(o.asked, make([]bool, len(o.members)-len(o.asked))...)
+	}
+	o.asked[i] = true
 }
 
 // Get returns a member; nil when it is absent or null.

@@ -14,11 +14,11 @@ func (o *Fields) Unasked() {
 	if o.answer == nil {
 		return
 	}
-	for i := range o.members[:min(len(o.members), 64)] {
-		if o.asked&(1<<i) != 0 {
+	for i := range o.members {
+		if i < len(o.asked) && o.asked[i] {
 			continue
 		}
-		o.asked |= 1 << i
+		o.ask(i)
 		o.unknown(o.members[i].Name)
 	}
 }
