@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWhoAnIDStandsFor: work in the background may do what its owner may by the configuration, and nothing
+// TestPrincipalOfAnID: work in the background may do what its owner may by the configuration, and nothing
 // that only a token at hand would say.
-func TestWhoAnIDStandsFor(t *testing.T) {
+func TestPrincipalOfAnID(t *testing.T) {
 	t.Parallel()
 	auth := Auth{
 		Keys: []Key{

@@ -28,9 +28,9 @@ func (h hesitant) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestUploadsAreNotTimedWhileNobodyReads: of an upload whose client has used up nearly all of its time, the rest does
+// TestUploadsAreNotTimedWhileTheyAreNotRead: of an upload whose client has used up nearly all of its time, the rest does
 // not run out while the bridge itself waits, such as for a rate.
-func TestUploadsAreNotTimedWhileNobodyReads(t *testing.T) {
+func TestUploadsAreNotTimedWhileTheyAreNotRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := &deadlines{ResponseWriter: httptest.NewRecorder()}

@@ -46,9 +46,9 @@ func TestScriptsAreFewAndInert(t *testing.T) {
 	}
 }
 
-// TestEveryRouteAsksWhoAndSaysWhat: each route needs the right to inspect, those that show what is stored need to read,
+// TestEveryRouteAsksForTheCallerAndSaysItsEffect: each route needs the right to inspect, those that show what is stored need to read,
 // those that make an agent work to run; what each does is said for the audit log.
-func TestEveryRouteAsksWhoAndSaysWhat(t *testing.T) {
+func TestEveryRouteAsksForTheCallerAndSaysItsEffect(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter()
 	Mount(r, Options{Service: adapter.Service{}, Log: zap.NewNop()})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNobodyWaitsForAStreamWithoutABody: what HEAD asks of a stream is said at once, and its connection is free again.
-func TestNobodyWaitsForAStreamWithoutABody(t *testing.T) {
+// TestAStreamWithoutABodyIsNotWaitedFor: what HEAD asks of a stream is said at once, and its connection is free again.
+func TestAStreamWithoutABodyIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -234,7 +234,7 @@ func TestBrokenConnections(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestNoServerThere(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -286,7 +286,7 @@ func TestCancelled(t *testing.T) {
 }
 
 // A caller that has left before the call does not make it: its outcome could not be told.
-func TestNothingIsSentForWhoHasLeft(t *testing.T) {
+func TestNothingIsSentForAClientThatLeft(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
 	var seen atomic.Int64

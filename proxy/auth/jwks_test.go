@@ -148,7 +148,7 @@ func TestE19_KeysOfTheIssuer(t *testing.T) {
 }
 
 // E19: a discovery that calls itself by another name than the configuration's may not name the keys.
-func TestE19_DiscoveryOfSomebodyElse(t *testing.T) {
+func TestE19_DiscoveryOfAnotherIssuer(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	name := "https://other.example"

@@ -110,7 +110,7 @@ func TestE4KeysAreStripped(t *testing.T) {
 	}
 }
 
-func TestNoKeysLetEverybodyIn(t *testing.T) {
+func TestNoKeysLetEveryCallerIn(t *testing.T) {
 	t.Parallel()
 	k := callers(t, config.Auth{})
 	r := httptest.NewRequest("GET", "/", nil)

@@ -110,8 +110,8 @@ func TestTokensEndWithTheirIssuer(t *testing.T) {
 	}
 }
 
-// TestNobodyIsLockedOut: a configuration that leaves no caller is not put in force.
-func TestNobodyIsLockedOut(t *testing.T) {
+// TestNoCallerIsLockedOut: a configuration that leaves no caller is not put in force.
+func TestNoCallerIsLockedOut(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
 	key := func(expires string, rights ...string) config.Auth {

@@ -40,7 +40,7 @@ func (b *bench) settled(t *testing.T, r mapping.Run) mapping.RunStatus {
 	return b.status(t, r)
 }
 
-func TestFreeRunThatNobodyPullsAfterARestartIsCancelled(t *testing.T) {
+func TestFreeRunWithoutAClientAfterARestartIsCancelled(t *testing.T) {
 	t.Parallel()
 	idle := func(a *config.Agent) { a.Stepping.Idle, a.RunTimeout = 10*time.Minute, 0 }
 	for name, c := range map[string]struct {

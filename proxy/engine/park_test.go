@@ -140,7 +140,7 @@ func TestAParkedRunIsCancelled(t *testing.T) {
 	}
 }
 
-func TestAParkedRunThatNobodyAsksForIsCancelled(t *testing.T) {
+func TestAParkedRunThatIsNotAskedForIsCancelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = 20 * time.Millisecond })
 	if out := b.end(t, b.begin(t, lockstepOrder())); !out.Cancelled {
@@ -160,7 +160,7 @@ func TestARunParkedByAnEarlierProcessIsWatched(t *testing.T) {
 	}
 }
 
-func TestAFreeRunThatNobodyPullsIsCancelled(t *testing.T) {
+func TestAFreeRunWithoutAClientIsCancelled(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)
 	b := setup(t, &script{opaque: true, run: waiting(started)}, func(a *config.Agent) { a.Stepping.Idle = 30 * time.Millisecond })

@@ -30,9 +30,9 @@ func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 	eventually(t, "the run's success", func() bool { return b.status(t, c.Run) == mapping.RunSuccess })
 }
 
-// TestClaimUnderWayIsNotTakenForANobodys: the answer to a claim takes longer than several
+// TestClaimUnderWayIsNotTakenForOrphaned: the answer to a claim takes longer than several
 // looks. The run is not handed back meanwhile: it would be executed twice.
-func TestClaimUnderWayIsNotTakenForANobodys(t *testing.T) {
+func TestClaimUnderWayIsNotTakenForOrphaned(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*bench, *testing.T, *engine.StartRequest) mapping.Run{
 		"one":   (*bench).begin,
@@ -69,8 +69,8 @@ func TestClaimUnderWayIsNotTakenForANobodys(t *testing.T) {
 	}
 }
 
-// TestStepUnderWayIsNotTakenForANobodys is the same for the claim of a parked run's next step.
-func TestStepUnderWayIsNotTakenForANobodys(t *testing.T) {
+// TestStepUnderWayIsNotTakenForOrphaned is the same for the claim of a parked run's next step.
+func TestStepUnderWayIsNotTakenForOrphaned(t *testing.T) {
 	t.Parallel()
 	w, dsn := storetest.Through(t, storetest.Schema(t))
 	b := open(t, dsn, lockstep(20))
@@ -126,9 +126,9 @@ func (b *bench) beginBatch(t *testing.T, o *engine.StartRequest) mapping.Run {
 	return c[0].Run
 }
 
-// TestRunBehindAnUpdateThatIsOver: the thread that a state update held could not be freed
+// TestRunAfterAnUpdateThatIsOver: the thread that a state update held could not be freed
 // when it was over. The run that waits for that starts all the same.
-func TestRunBehindAnUpdateThatIsOver(t *testing.T) {
+func TestRunAfterAnUpdateThatIsOver(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		b := open(t, fresh(t), &script{opaque: true, run: twoSteps})

@@ -42,7 +42,7 @@ func TestLiveLateAndColdReadersSeeTheSame(t *testing.T) {
 	}
 }
 
-func TestReadersBehindWhatABufferHolds(t *testing.T) {
+func TestReadersOlderThanWhatABufferHolds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
@@ -166,7 +166,7 @@ func TestARunOfAnotherProcessIsPolled(t *testing.T) {
 	}
 }
 
-func TestALateReaderSeesAtOnceWhatNobodyRangFor(t *testing.T) {
+func TestALateReaderSeesAtOnceWhatNoBellRangFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
@@ -224,7 +224,7 @@ func TestARunDeletedWhileItIsRead(t *testing.T) {
 	}
 }
 
-func TestFollowEndsWithItsContextAndReturnsNothingBehindTheEnd(t *testing.T) {
+func TestFollowEndsWithItsContextAndReturnsNothingAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
@@ -314,7 +314,7 @@ func TestStatesAreReadFromMemoryAndFromTheStoreAlike(t *testing.T) {
 
 // C5: no bell rings for a run that another process executes: its reader looks at
 // the store by itself, later but completely.
-func TestC5ReaderThatNobodyRingsFor(t *testing.T) {
+func TestC5ReaderThatNoBellRingsFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
@@ -330,7 +330,7 @@ func TestC5ReaderThatNobodyRingsFor(t *testing.T) {
 
 // A caller that waits for the end reads the run from before it waits: neither the run nor what is in memory
 // of it goes meanwhile.
-func TestWhoWaitsForTheEndReads(t *testing.T) {
+func TestAWaitForTheEndReads(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)

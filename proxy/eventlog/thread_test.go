@@ -15,7 +15,7 @@ import (
 
 // What comes between the entries of a run, of one beside it, is told before its
 // reader waits on: a client would have it late else. Time passes only where all wait.
-func TestFollowersOfAThreadAreIdleBehindWhatComesBetween(t *testing.T) {
+func TestFollowersOfAThreadAreIdleAfterWhatComesBetween(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	synctest.Test(t, func(t *testing.T) {

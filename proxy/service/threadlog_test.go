@@ -157,7 +157,7 @@ func TestALateReaderOpensAThreadAtARun(t *testing.T) {
 
 // Where tokens, or the states that runs began on, are gone, positions before them are refused, and
 // the start is that of what is kept.
-func TestAPositionBehindWhichSomethingIsGoneIsRefused(t *testing.T) {
+func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread, ends := longThread(t, b)

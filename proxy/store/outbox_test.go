@@ -86,7 +86,7 @@ func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
 	})
 }
 
-func TestDeliveriesThatNobodyWantsNowDoNotHoldUpOthers(t *testing.T) {
+func TestDeliveriesToASlowReceiverDoNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b, _ := clocked(t, open)

@@ -295,7 +295,7 @@ func TestA23LastErrorIsVisibleBetweenAttempts(t *testing.T) {
 	}
 }
 
-func TestA23SlowReceiverHoldsUpNobodyElse(t *testing.T) {
+func TestA23SlowReceiverHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	release := make(chan struct{})

@@ -138,8 +138,8 @@ func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 	}
 }
 
-// TestAPageBehindAPlaceThatWasPruned: a place is kept of events that are there no more; the page has what is left, as without it.
-func TestAPageBehindAPlaceThatWasPruned(t *testing.T) {
+// TestAPageAfterAPlaceThatWasPruned: a place is kept of events that are there no more; the page has what is left, as without it.
+func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
 	t.Parallel()
 	l, marks := &longLog{}, NewMarks()
 	first, _ := l.page(t, marks, Query{Limit: 10})
@@ -151,8 +151,8 @@ func TestAPageBehindAPlaceThatWasPruned(t *testing.T) {
 	}
 }
 
-// TestAPageBehindAPlaceThatWasKeptOfAnUnknownAgent: what is known of the agent meanwhile holds for the next page, as without a place.
-func TestAPageBehindAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
+// TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent: what is known of the agent meanwhile holds for the next page, as without a place.
+func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
 	t.Parallel()
 	l, marks := &longLog{}, NewMarks()
 	first, _ := l.page(t, marks, Query{Limit: 10})

@@ -301,10 +301,10 @@ func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 	}
 }
 
-// TestPickUpBehindMoreThanOneStep: one call at the most is open, so where the log lacks
+// TestPickUpAfterMoreThanOneStep: one call at the most is open, so where the log lacks
 // two steps the machine has failed and taken commits with it, and a third may be under
 // way. The two are taken, and nothing is asked for.
-func TestPickUpBehindMoreThanOneStep(t *testing.T) {
+func TestPickUpAfterMoreThanOneStep(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Python)
 	url := adaptertest.Serve(t, agent).URL

@@ -114,7 +114,7 @@ func TestBadCheckpoints(t *testing.T) {
 	}
 }
 
-func TestStopsAtNodesAreShownToThoseWhoAsked(t *testing.T) {
+func TestStopsAtNodesAreShownWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	tr := framesIn(t, sse.Event{Name: "updates", Data: []byte(`{"__interrupt__":[]}`)}, sse.Event{Name: "values", Data: []byte(`{"__interrupt__":[]}`)})
 	want := []headed{{"chunk", mapping.Head{Name: "updates"}, `{"__interrupt__":[]}`}, {"chunk", mapping.Head{Name: "values"}, `{"__interrupt__":[]}`}}

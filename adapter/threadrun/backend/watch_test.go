@@ -15,9 +15,9 @@ func lingering(p adaptertest.ThreadPlay) adaptertest.ThreadPlay {
 	return p
 }
 
-// TestStreamThatStaysOpenBehindTheEnd: a run has ended when its frames and its server say so, not
+// TestStreamThatStaysOpenAfterTheEnd: a run has ended when its frames and its server say so, not
 // when its stream closes, and nothing that was sent before is lost.
-func TestStreamThatStaysOpenBehindTheEnd(t *testing.T) {
+func TestStreamThatStaysOpenAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	trailing := lingering(adaptertest.ChatPlay())
 	for range 50 {

@@ -90,7 +90,7 @@ func TestBlocksOfAMessageAreWhole(t *testing.T) {
 }
 
 // Words after a call are told as they come once its arguments are whole.
-func TestWordsBehindACallDoNotWait(t *testing.T) {
+func TestWordsAfterACallDoNotWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started(), calls1(`{"id":"c1","name":"look","args":"{\"a\":1}","index":0}`), says1("so"))
 	if got := told(t, w, all(), Snake); !bytes.Contains(got, []byte(`"text":"so"`)) {

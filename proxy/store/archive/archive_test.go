@@ -108,7 +108,7 @@ func TestRoundTripIsExact(t *testing.T) {
 }
 
 // A bridge that starts over what was imported gives new rows keys of their own.
-func TestKeysGoOnBehindTheImported(t *testing.T) {
+func TestKeysGoOnAfterTheImported(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		dsn := fresh(t)

@@ -27,7 +27,7 @@ const (
  UNION SELECT assistant_id FROM assistants WHERE tenant = $1 AND owner = $2`
 )
 
-// parts are all that a database keeps of an owner. TestEveryTableIsSomebodysOrNobodys holds them to the migrations.
+// parts are all that a database keeps of an owner. TestEveryTableHasAnOwnerOrNone holds them to the migrations.
 var parts = []part{
 	{"threads", "threads", itself, `length(r.metadata) + length(r.config) + coalesce(length(r.interrupts), 0)`, "created_us", "updated_us"},
 	{"", "thread_seq", files, "", "", ""},

@@ -13,7 +13,7 @@ import (
 )
 
 // Every table of the database has a part of an owner's, hangs on one, or is known to hold nothing of a principal's.
-func TestEveryTableIsSomebodysOrNobodys(t *testing.T) {
+func TestEveryTableHasAnOwnerOrNone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	d, err := sqldb.Open(t.Context(), path, sqldb.Options{}, zap.NewNop())

@@ -38,9 +38,9 @@ func TestAFailedFlushIsTheLast(t *testing.T) {
 	}
 }
 
-// TestNothingIsFlushedBehindClose: the log is removed with the last connection, and the
+// TestNothingIsFlushedAfterClose: the log is removed with the last connection, and the
 // next one at its place is another process's.
-func TestNothingIsFlushedBehindClose(t *testing.T) {
+func TestNothingIsFlushedAfterClose(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: "full"}, zap.NewNop())
 	if err != nil {

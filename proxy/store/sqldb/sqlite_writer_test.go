@@ -394,7 +394,7 @@ type panicking struct{ *sqlite }
 
 func (panicking) begin(*sqlite3.Conn) error { panic("ouch") }
 
-func TestPanicOfTheWriterLeavesNobodyWaiting(t *testing.T) {
+func TestPanicOfTheWriterLeavesNoCallerWaiting(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	w := s.on.(*sqlite).writer

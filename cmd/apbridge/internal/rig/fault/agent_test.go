@@ -265,9 +265,9 @@ func (f agentFault) checkWork(t *testing.T, peer adaptertest.Peer) {
 	}
 }
 
-// TestA9_NobodyThere: in either dialect, and before the agent's dialect is
+// TestA9_NoServerThere: in either dialect, and before the agent's dialect is
 // known, the message names the agent and where it should be.
-func TestA9_NobodyThere(t *testing.T) {
+func TestA9_NoServerThere(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"auto", "taskstep", "threadrun"} {
 		t.Run(dialect, func(t *testing.T) {

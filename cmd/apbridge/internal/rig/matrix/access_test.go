@@ -80,11 +80,11 @@ func (e *guarded) dump() string {
 	return b.String()
 }
 
-// TestEveryOperationAsksWho asks every operation of every dialect and of the inspector without a key, with a
+// TestEveryOperationAsksForTheCaller asks every operation of every dialect and of the inspector without a key, with a
 // wrong key and an expired one, as a key of another tenant, as another owner, as one who may use another
 // agent only, and with every right but the one that it needs: it is refused, and the database is what it was.
 // Then keys with that right alone ask.
-func TestEveryOperationAsksWho(t *testing.T) {
+func TestEveryOperationAsksForTheCaller(t *testing.T) {
 	t.Parallel()
 	needs := rig.Needs(t)
 	e := newGuarded(t, needs)

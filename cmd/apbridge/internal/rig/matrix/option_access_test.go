@@ -12,7 +12,7 @@ import (
 var accessProofs = map[string]func(*testing.T){
 	"auth.keys[].keys":               rig.ProvenBy("proxy/auth", "TestKeysAreChangedWithoutABreak"),
 	"auth.keys[].expires":            rig.ProvenBy("proxy/auth", "TestKeysExpire"),
-	"auth.keys[].scope":              rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksWho"),
+	"auth.keys[].scope":              rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksForTheCaller"),
 	"auth.jwt[].id":                  rig.ProvenBy("proxy/auth", "TestE19_Tokens"),
 	"auth.jwt[].issuer":              rig.ProvenBy("proxy/auth", "TestE19_Tokens"),
 	"auth.jwt[].jwks":                rig.ProvenBy("proxy/auth", "TestKeysOfAFile"),
@@ -64,7 +64,7 @@ var guardProofs = map[string]func(*testing.T){
 		r.Do("GET", "/info", "", "Authorization", "Bearer "+keyA).Want(t, 200)
 	},
 	"auth.keys[].queue":  rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
-	"auth.keys[].rights": rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksWho"),
+	"auth.keys[].rights": rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksForTheCaller"),
 	"auth.keys[].tenant": rig.ProvenBy("cmd/apbridge", "TestE20_TenantsNeverMeet"),
 	"auth.keys[].agents": func(t *testing.T) {
 		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", ", agents: [a, b], rights: [run, read, write, admin]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", legacy(), keyEnviron...)

@@ -255,8 +255,8 @@ func TestLogsNameTheTrace(t *testing.T) {
 	}
 }
 
-// TestASilentCollectorHoldsNobodyUp: runs end, and so does the bridge, where its spans are not taken.
-func TestASilentCollectorHoldsNobodyUp(t *testing.T) {
+// TestASilentCollectorHoldsNoRunUp: runs end, and so does the bridge, where its spans are not taken.
+func TestASilentCollectorHoldsNoRunUp(t *testing.T) {
 	t.Parallel()
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

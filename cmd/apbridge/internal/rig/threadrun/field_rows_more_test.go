@@ -186,7 +186,7 @@ func (w *fieldWorld) otherRows() map[string]row {
 	const items, spaces, search, create, patch = "POST /store/items/search ", "POST /store/namespaces ", "POST /assistants/search ", "POST /assistants ", "PATCH /assistants/{assistant_id} "
 	const probed = `"metadata":{"second":"yes"},"sort_by":"name"`
 	rows := map[string]row{
-		"ANY checkpoint_id": proven(here, "TestJoinBehindACheckpoint"), "ANY check_db": proven("adapter/threadrun/face", "TestOKNamesWhatIsAway"),
+		"ANY checkpoint_id": proven(here, "TestJoinAfterACheckpoint"), "ANY check_db": proven("adapter/threadrun/face", "TestOKNamesWhatIsAway"),
 		"GET /threads/{thread_id}/state/{checkpoint_id} select": proven(here, "TestOneKeyOfAState"), "POST /threads/{thread_id}/state/checkpoint select": proven(here, "TestOneKeyOfAState"),
 		"GET /threads/{thread_id}/history select": proven(here, "TestOneKeyOfAState"), "POST /threads/{thread_id}/history select": proven(here, "TestOneKeyOfAState"),
 		"ANY cancel_on_disconnect": proven("cmd/apbridge", "TestB10_ReaderThatLeaves"),

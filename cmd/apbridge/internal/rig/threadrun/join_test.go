@@ -10,7 +10,7 @@ import (
 )
 
 // A page that shows the state of a checkpoint joins a run after it (SDK 1.15, checkpointId).
-func TestJoinBehindACheckpoint(t *testing.T) {
+func TestJoinAfterACheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, agent := range rig.EitherKind() {
 		t.Run(name, func(t *testing.T) {

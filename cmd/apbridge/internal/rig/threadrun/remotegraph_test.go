@@ -134,8 +134,8 @@ func TestRemoteGraphAsANode(t *testing.T) {
 	}
 }
 
-// TestRemoteGraphAsANodeBeforeAGraph: a graph reads the parent's answers by itself.
-func TestRemoteGraphAsANodeBeforeAGraph(t *testing.T) {
+// TestRemoteGraphAsANodeWithAGraph: a graph reads the parent's answers by itself.
+func TestRemoteGraphAsANodeWithAGraph(t *testing.T) {
 	t.Parallel()
 	agent := rig.Asking(adaptertest.ChatPlay())
 	b := rig.InFront(t, agent)
