@@ -26,7 +26,7 @@ func TestStateUpdatesHearThatTheOneBeforeIsOver(t *testing.T) {
 			asked, goOn := make(chan struct{}, 8), make(chan struct{})
 			k := &keeper{asked: func(context.Context) error { asked <- struct{}{}; <-goOn; return refusal }}
 			thread := b.keeps(t, k)
-			ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			var wg sync.WaitGroup
 			for range cap(asked) {
@@ -38,6 +38,7 @@ func TestStateUpdatesHearThatTheOneBeforeIsOver(t *testing.T) {
 			}
 			<-asked
 			b.othersAreRefused(t, thread)
+			defer time.AfterFunc(30*time.Second, stop).Stop()
 			close(goOn)
 			wg.Wait()
 			if n := 1 + len(asked); n != cap(asked) {

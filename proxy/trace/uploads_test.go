@@ -70,21 +70,21 @@ func TestBrokenCollectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = gone.Close()
-	for name, c := range map[string]struct{ url, says string }{
-		"dead":     {"http://" + gone.Addr().String(), "refused"},
-		"silent":   {serve(t, silent), "deadline"},
-		"refusing": {serve(t, status(400, "", "")), "400 Bad Request"},
+	for name, c := range map[string]struct{ url, says, timeout string }{
+		"dead":     {"http://" + gone.Addr().String(), "refused", "10000"},
+		"silent":   {serve(t, silent), "deadline", "50"},
+		"refusing": {serve(t, status(400, "", "")), "400 Bad Request", "10000"},
 		"leading elsewhere": {serve(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-		}), "307"},
-		"a page":       {serve(t, status(200, "text/html; charset=utf-8", "<html>secret")), `"text/html"`},
-		"no OTLP":      {serve(t, status(200, "application/x-protobuf", "<html>secret")), "not of OTLP"},
-		"always later": {serve(t, status(503, "", "")), "503"},
-		"endless":      {serve(t, pour), `"application/octet-stream"`},
+		}), "307", "10000"},
+		"a page":       {serve(t, status(200, "text/html; charset=utf-8", "<html>secret")), `"text/html"`, "10000"},
+		"no OTLP":      {serve(t, status(200, "application/x-protobuf", "<html>secret")), "not of OTLP", "10000"},
+		"always later": {serve(t, status(503, "", "")), "503", "1000"},
+		"endless":      {serve(t, pour), `"application/octet-stream"`, "10000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr, logs := collecting(t, c.url, "OTEL_EXPORTER_OTLP_TIMEOUT=50", "OTEL_BSP_MAX_QUEUE_SIZE=8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=4")
+			tr, logs := collecting(t, c.url, "OTEL_EXPORTER_OTLP_TIMEOUT="+c.timeout, "OTEL_BSP_MAX_QUEUE_SIZE=8", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=4")
 			for range 1000 {
 				tick(tr)
 			}
