@@ -140,6 +140,19 @@ func (a *StepAgent) Counts() Counts {
 // Work returns the number of steps executed.
 func (a *StepAgent) Work() int { return a.Counts().Steps }
 
+// Done returns what it did, as far as it remembers: each task by its id, each step by its task's id and its own, with a slash.
+func (a *StepAgent) Done() (list []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.tasks {
+		list = append(list, t.id)
+		for _, s := range t.steps[:t.done()] {
+			list = append(list, t.id+"/"+s.id)
+		}
+	}
+	return list
+}
+
 // Inputs returns the raw bodies of the step POSTs, "" for none.
 func (a *StepAgent) Inputs() []string {
 	a.mu.Lock()

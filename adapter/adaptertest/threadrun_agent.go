@@ -99,6 +99,18 @@ func (a *ThreadAgent) Work() int {
 	return a.made
 }
 
+// Done returns what it did, as far as it remembers: the ids of its runs, in no order.
+func (a *ThreadAgent) Done() (list []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range a.threads {
+		for _, r := range t.runs {
+			list = append(list, r.id)
+		}
+	}
+	return list
+}
+
 // Threads returns the number of threads there are.
 func (a *ThreadAgent) Threads() int {
 	a.mu.Lock()

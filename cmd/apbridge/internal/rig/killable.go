@@ -5,17 +5,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/jackc/pgx/v5"
 )
@@ -31,13 +33,14 @@ type Killable struct {
 	T       *testing.T
 	Dsn     string
 	agent   string
+	calls   *atomic.Int64 // connections that the agent has
 	environ []string
 	Point   string // NAME#N; "" for none
 	Spared  int    // lives before the one that is to die
 	Trace   string // file that points are noted in, "" for none
 	Files   int    // that a process may have open; 0: as many as the system lets it
 	As      Setting
-	Found   func(dsn string) // looks at the record as the death has left it, before a power cut; nil: nothing
+	Found   func(dsn string) // looks at the record as the death has left it, before a power cut; the agent is called no more. nil: nothing
 	said    *Console
 
 	Mu    sync.Mutex
@@ -59,7 +62,8 @@ type Life struct {
 // request.
 func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, environ ...string) *Killable {
 	t.Helper()
-	d := &Killable{T: t, Dsn: dsn, agent: adaptertest.Serve(t, agent).URL, environ: environ, Point: point, said: NewConsole()}
+	d := &Killable{T: t, Dsn: dsn, environ: environ, Point: point, said: NewConsole()}
+	d.agent, d.calls = serveCounted(t, agent)
 	t.Cleanup(func() {
 		d.End()
 		if t.Failed() {
@@ -67,6 +71,23 @@ func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, env
 		}
 	})
 	return d
+}
+
+// serveCounted starts an agent, and keeps how many connections it has. Those of a dead process are closed when all that
+// came over them was read and done.
+func serveCounted(t *testing.T, agent http.Handler) (url string, open *atomic.Int64) {
+	srv, open := httptest.NewUnstartedServer(agent), new(atomic.Int64)
+	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return srv.URL, open
 }
 
 // Configure gives further variables to all processes that are started from now on.
@@ -171,10 +192,11 @@ func (l *Life) killed() bool {
 // bury does what a death at the point calls for, wherever it came. The lock is held.
 func (d *Killable) bury() {
 	d.Died, d.Now = true, nil
-	d.Lapse()
 	if d.Found != nil {
+		Within(d.T, CrashPatience, "the agent is done with what it was told", func() bool { return d.calls.Load() == 0 })
 		d.Found(d.Dsn)
 	}
+	d.Lapse()
 	if d.As.Cut {
 		d.cutPower()
 	}

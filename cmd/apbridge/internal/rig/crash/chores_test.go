@@ -18,11 +18,11 @@ func choreScenes() []scene {
 	plain := func() adaptertest.Peer { return adaptertest.NewStepAgent(adaptertest.Python) }
 	return []scene{
 		{name: "items, threads and crons", peer: plain, play: playRecords},
-		{name: "topics and files", peer: plain, environ: []string{"APBRIDGE_LIMITS__ARTIFACT=4KiB"}, play: playFiles},
-		{name: "state updates before a graph", peer: rig.Chats, play: playUpdates},
+		{name: "topics and files", peer: plain, environ: []string{"APBRIDGE_LIMITS__ARTIFACT=4KiB"}, play: playFiles, counts: true},
+		{name: "state updates before a graph", peer: rig.Chats, play: playUpdates, counts: true},
 		{name: "assistants", peer: rig.Chats, play: playAssistants},
 		{name: "runs that are stopped", peer: hangsOnce, deletes: true, play: playStops},
-		{name: "runs that are handed over", peer: hangsInAStep, environ: []string{"APBRIDGE_SHUTDOWN_GRACE=50ms"}, play: playHandover},
+		{name: "runs that are handed over", peer: hangsInAStep, environ: []string{"APBRIDGE_SHUTDOWN_GRACE=50ms"}, play: playHandover, counts: true},
 		{name: "what time does", peer: rig.Chats, spared: 1, deletes: true, environ: []string{"APBRIDGE_RETENTION__EVENTS=1ms", "APBRIDGE_RETENTION__CHECKPOINTS=1ms"}, play: playTime},
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
@@ -31,7 +30,7 @@ func TestA5_Crash(t *testing.T) {
 	}
 	deaths := newDeaths()
 	t.Run("at", func(t *testing.T) {
-		for _, s := range slices.Concat(scenes(), choreScenes(), memoryScenes(), ownerScenes()) {
+		for _, s := range allScenes() {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
 				order, times := s.rehearse(t)
@@ -76,16 +75,15 @@ const crashTime = 20 * time.Minute
 func TestA5_CrashAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.File(t) // the others take the same code
-	all := scenes()
-	for scene, points := range map[int][]string{
-		0: {"after commit of runs.CreateRun#1", "agent asked#2", "before commit of events.AppendRun#3"},
-		3: {"step written#1", "before commit of tasks.HandOut#2"},
-		7: {"agent asked#3"},
+	for name, points := range map[string][]string{
+		"threads before steps that are listed": {"after commit of runs.CreateRun#1", "agent asked#2", "before commit of events.AppendRun#3"},
+		"tasks in lockstep, with keys":         {"step written#1", "before commit of tasks.HandOut#2"},
+		"threads before slow steps":            {"agent asked#3"},
 	} {
 		for _, p := range points {
-			t.Run(all[scene].name+"/"+p, func(t *testing.T) {
+			t.Run(name+"/"+p, func(t *testing.T) {
 				t.Parallel()
-				if !all[scene].die(t, p, rig.Setting{}) {
+				if !sceneOf(t, name).die(t, p, rig.Setting{}) {
 					t.Error("the point was not reached")
 				}
 			})
@@ -98,18 +96,34 @@ func TestA5_CrashAtOnce(t *testing.T) {
 func TestA5_PowerCut(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
-	all := scenes()
-	for _, c := range []struct {
-		scene int
-		point string
-	}{{0, "reply written#1"}, {0, "reply written#2"}, {0, "agent answered#4"}, {7, "agent answered#3"}, {4, "reply written#2"}, {4, "reply written#3"}} {
-		t.Run(all[c.scene].name+"/"+c.point, func(t *testing.T) {
-			t.Parallel()
-			if !all[c.scene].die(t, c.point, powerCut) {
-				t.Error("the point was not reached")
-			}
-		})
+	for name, points := range map[string][]string{
+		"threads before steps that are listed": {"reply written#1", "reply written#2", "agent answered#4"},
+		"threads before slow steps":            {"agent answered#3"},
+		"tasks in lockstep, without keys":      {"reply written#2", "reply written#3"},
+	} {
+		for _, p := range points {
+			t.Run(name+"/"+p, func(t *testing.T) {
+				t.Parallel()
+				if !sceneOf(t, name).die(t, p, powerCut) {
+					t.Error("the point was not reached")
+				}
+			})
+		}
 	}
+}
+
+func allScenes() []scene {
+	return slices.Concat(scenes(), choreScenes(), memoryScenes(), ownerScenes())
+}
+
+func sceneOf(t *testing.T, name string) scene {
+	t.Helper()
+	all := allScenes()
+	i := slices.IndexFunc(all, func(s scene) bool { return s.name == name })
+	if i < 0 {
+		t.Fatalf("there is no scene %q", name)
+	}
+	return all[i]
 }
 
 // hits are the times a point is tried at: the first two and the last.
@@ -125,6 +139,9 @@ func (s scene) rehearse(t *testing.T) (order []string, times map[string]int) {
 	d.Trace, d.Spared = filepath.Join(t.TempDir(), "points"), s.spared
 	s.play(t, d, peer)
 	checkRecord(t, d.Dsn, s.deletes)
+	if s.counts {
+		checkOpen(t, d.Dsn, peer.(accountant), 0)
+	}
 	return points(t, d.Trace)
 }
 
@@ -134,8 +151,8 @@ func (s scene) die(t *testing.T, point string, as rig.Setting) bool {
 	peer := s.peer()
 	d := rig.NewKillable(t, blank.DSN(t), s.paced(peer), point, s.environ...)
 	d.Spared, d.As = s.spared, as
-	if a, ok := peer.(*adaptertest.StepAgent); ok && s.counts {
-		d.Found = func(dsn string) { checkOpen(t, dsn, a.Counts()) }
+	if s.counts {
+		d.Found = func(dsn string) { checkOpen(t, dsn, peer.(accountant), 1) }
 	}
 	s.play(t, d, peer)
 	checkRecord(t, d.Dsn, s.deletes)

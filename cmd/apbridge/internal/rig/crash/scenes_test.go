@@ -21,7 +21,7 @@ type scene struct {
 	spared  int
 	deletes bool          // events, by rolling runs back or by retention
 	pace    time.Duration // how long a step of the agent takes; 0: no time at all
-	counts  bool          // one run after the other, so that what is open can be counted
+	counts  bool          // one run after the other and nothing deleted, so that what is open can be counted: checkOpen
 	play    func(t *testing.T, d *rig.Killable, peer adaptertest.Peer)
 }
 
@@ -36,11 +36,11 @@ func scenes() []scene {
 	return []scene{
 		{name: "threads before steps that are listed", peer: steps(adaptertest.Python), play: threadScene{}.play, counts: true},
 		{name: "threads before steps that are not", peer: steps(adaptertest.JS), play: threadScene{}.play, counts: true},
-		{name: "threads before a graph", peer: graph, play: threadScene{}.play},
+		{name: "threads before a graph", peer: graph, play: threadScene{}.play, counts: true},
 		{name: "tasks in lockstep, with keys", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{keys: true}.play, counts: true},
 		{name: "tasks in lockstep, without keys", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{}.play, counts: true},
 		{name: "tasks before steps that are not listed", peer: steps(adaptertest.JS), environ: pulled("lockstep"), play: taskScene{keys: true}.play, counts: true},
-		{name: "tasks before a graph", peer: graph, play: taskScene{keys: true}.play},
+		{name: "tasks before a graph", peer: graph, play: taskScene{keys: true}.play, counts: true},
 		{name: "threads before slow steps", peer: steps(adaptertest.Python), play: threadScene{}.play, counts: true, pace: 60 * time.Millisecond},
 	}
 }
