@@ -58,6 +58,16 @@ type Life struct {
 	URL  string        // once it serves
 }
 
+// Stopping reports whether the process has begun to stop, or is over.
+func (l *Life) Stopping() bool {
+	select {
+	case <-l.Gone:
+		return true
+	default:
+		return Says(l.Said.String(), `"msg":"stopping`)
+	}
+}
+
 // NewKillable returns a Killable whose process dies at point (NAME#N). No process is started before the first
 // request.
 func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, environ ...string) *Killable {
@@ -235,13 +245,17 @@ func (d *Killable) over(l *Life) {
 
 // End stops what runs with SIGTERM, so that the record can be read. What dies at
 // the point meanwhile is dead too.
-func (d *Killable) End() {
+func (d *Killable) End() { d.EndAfter(func(*Life) {}) }
+
+// EndAfter is End with something to be done when the process has been told, and before it is waited for.
+func (d *Killable) EndAfter(do func(*Life)) {
 	d.Mu.Lock()
 	defer d.Mu.Unlock()
 	if d.Now == nil {
 		return
 	}
 	_ = d.Now.Cmd.Process.Signal(syscall.SIGTERM)
+	do(d.Now)
 	select {
 	case <-d.Now.Gone:
 	case <-time.After(CrashPatience):

@@ -23,6 +23,7 @@ func choreScenes() []scene {
 		{name: "assistants", peer: rig.Chats, play: playAssistants},
 		{name: "runs that are stopped", peer: hangsOnce, deletes: true, play: playStops},
 		{name: "runs that are handed over", peer: hangsInAStep, environ: []string{"APBRIDGE_SHUTDOWN_GRACE=50ms"}, play: playHandover, counts: true},
+		{name: "runs that go on in a stop", peer: heldInAStep, play: playStop, counts: true},
 		{name: "what time does", peer: rig.Chats, spared: 1, deletes: true, environ: []string{"APBRIDGE_RETENTION__EVENTS=1ms", "APBRIDGE_RETENTION__CHECKPOINTS=1ms"}, play: playTime},
 	}
 }

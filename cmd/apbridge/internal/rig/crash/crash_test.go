@@ -71,7 +71,7 @@ func TestA5_Crash(t *testing.T) {
 // of its own, on a small machine.
 const crashTime = 20 * time.Minute
 
-// TestA5_CrashAtOnce is a few of these deaths.
+// TestA5_CrashAtOnce is a few of these deaths, some of them while the process stops.
 func TestA5_CrashAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.File(t) // the others take the same code
@@ -79,6 +79,9 @@ func TestA5_CrashAtOnce(t *testing.T) {
 		"threads before steps that are listed": {"after commit of runs.CreateRun#1", "agent asked#2", "before commit of events.AppendRun#3"},
 		"tasks in lockstep, with keys":         {"step written#1", "before commit of tasks.HandOut#2"},
 		"threads before slow steps":            {"agent asked#3"},
+		"tasks before slow steps":              {"agent asked#3"},
+		"tasks before a slow graph":            {"event taken#2"},
+		"runs that go on in a stop":            {"agent answered#3", "agent asked#4"},
 	} {
 		for _, p := range points {
 			t.Run(name+"/"+p, func(t *testing.T) {

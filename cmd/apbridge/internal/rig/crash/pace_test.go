@@ -7,15 +7,33 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// paced is the agent whose steps take the scene's time.
+// paced is the agent whose steps take the scene's time, or whose runs take it behind their first frame. It is a time
+// and no signal, since nothing happens when it is over: it is longer than a result waits to be written with others.
 func (s scene) paced(agent http.Handler) http.Handler {
 	if s.pace == 0 {
 		return agent
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if rig.StepPosts(r) {
+		switch {
+		case rig.StepPosts(r):
 			<-time.After(s.pace)
+		case rig.RunPosts(r):
+			w = &slowWriter{ResponseWriter: w, pace: s.pace}
 		}
 		agent.ServeHTTP(w, r)
 	})
+}
+
+// slowWriter waits behind the first frame of a stream, which is its second piece: the first one is its headers.
+type slowWriter struct {
+	http.ResponseWriter
+	pace    time.Duration
+	flushed int
+}
+
+func (w *slowWriter) Flush() {
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
+	if w.flushed++; w.flushed == 2 {
+		<-time.After(w.pace)
+	}
 }

@@ -20,7 +20,7 @@ type scene struct {
 	environ []string
 	spared  int
 	deletes bool          // events, by rolling runs back or by retention
-	pace    time.Duration // how long a step of the agent takes; 0: no time at all
+	pace    time.Duration // how long a step or a run of the agent takes; 0: no time at all
 	counts  bool          // one run after the other and nothing deleted, so that what is open can be counted: checkOpen
 	play    func(t *testing.T, d *rig.Killable, peer adaptertest.Peer)
 }
@@ -41,9 +41,16 @@ func scenes() []scene {
 		{name: "tasks in lockstep, without keys", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{}.play, counts: true},
 		{name: "tasks before steps that are not listed", peer: steps(adaptertest.JS), environ: pulled("lockstep"), play: taskScene{keys: true}.play, counts: true},
 		{name: "tasks before a graph", peer: graph, play: taskScene{keys: true}.play, counts: true},
-		{name: "threads before slow steps", peer: steps(adaptertest.Python), play: threadScene{}.play, counts: true, pace: 60 * time.Millisecond},
+		{name: "threads before slow steps", peer: steps(adaptertest.Python), play: threadScene{}.play, counts: true, pace: aWhile},
+		{name: "tasks before slow steps", peer: steps(adaptertest.Python), environ: pulled("lockstep"), play: taskScene{keys: true}.play, counts: true, pace: aWhile},
+		{name: "tasks before a slow graph", peer: graph, play: taskScene{keys: true}.play, counts: true, pace: aLongWhile},
 	}
 }
+
+const (
+	aWhile     = 60 * time.Millisecond  // longer than an event waits to be written with others
+	aLongWhile = 150 * time.Millisecond // longer than the id of a graph's run waits
+)
 
 // threadScene is a client of threads and runs: two runs one after the other, the
 // first of which is followed, and two more to see that the thread is free.
