@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // choreScenes are all writes other than those of runs and steps.
@@ -254,9 +255,9 @@ func playHandover(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 // playTime: work that is due by the clock happens right at the start of the second life.
 func playTime(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
-	short := "/threads/" + d.Sure("POST", "/threads", `{"ttl":{"ttl":0.0001,"strategy":"delete"}}`).OK().Text("thread_id")
+	short := "/threads/" + d.Sure("POST", "/threads", `{"ttl":{"ttl":60,"strategy":"delete"}}`).OK().Text("thread_id")
 	const latest = "/threads/11111111-2222-4333-8444-777777777777" // keeps its newest state only
-	d.Sure("POST", "/threads", `{"thread_id":"`+latest[9:]+`","if_exists":"do_nothing","ttl":{"ttl":0.0001,"strategy":"keep_latest"}}`).OK()
+	d.Sure("POST", "/threads", `{"thread_id":"`+latest[9:]+`","if_exists":"do_nothing","ttl":{"ttl":60,"strategy":"keep_latest"}}`).OK()
 	for _, key := range []string{"one", "two"} {
 		d.Keyed(rig.CrashThread+"/runs/wait", `{"assistant_id":"agent","stream_mode":["messages-tuple","values"],`+rig.SaysHi+`}`, key)
 	}
@@ -267,16 +268,7 @@ func playTime(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	oldest := rig.Dig(history[len(history)-1], "checkpoint.checkpoint_id").(string)
 	d.End()
 	d.Lapse()
-	st := openRecord(t, d.Dsn)
-	c, err := st.Cron(t.Context(), cron)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Next = time.Now().Add(-time.Second)
-	if _, err := st.UpdateCron(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	_ = st.Close()
+	makeDue(t, d.Dsn, cron, map[string]bool{short[9:]: false, latest[9:]: true})
 	runs := func() []any { return d.Get(ticked + "/runs").List("") }
 	rig.Eventually(t, "the cron's run is made", func() bool { return len(runs()) == 1 })
 	lost := 0
@@ -295,4 +287,25 @@ func playTime(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	checkWork(t, peer, 3, lost)
 	expect(d, "runs of the cron", len(runs()), 1)
 	d.End()
+}
+
+// makeDue has the next tick of a cron be due, and the end of threads; true: their newest state stays.
+func makeDue(t *testing.T, dsn, cron string, threads map[string]bool) {
+	t.Helper()
+	st := openRecord(t, dsn)
+	defer st.Close()
+	past := time.Now().Add(-time.Second)
+	c, err := st.Cron(t.Context(), cron)
+	if err == nil {
+		c.Next = past
+		_, err = st.UpdateCron(t.Context(), c)
+	}
+	for id, keepLatest := range threads {
+		if err == nil {
+			_, err = st.PatchThread(t.Context(), id, nil, &store.Expire{At: past, After: time.Hour, KeepLatest: keepLatest})
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
