@@ -100,6 +100,7 @@ var faults = map[string]struct {
 	"starts, and says so":     {kind: upstream.Refused, status: 503, outcome: "error", asked: 3, told: 1, due: 3, script: saying("503 Soon", "Retry-After: 1\r\n", "")},
 	"is behind a gateway":     {kind: upstream.Refused, status: 502, outcome: "error", asked: 3, told: 1, due: 1, script: saying("502 Gateway", "", "")},
 	"is far behind one":       {kind: upstream.Refused, status: 504, outcome: "error", asked: 3, told: 1, due: 1, script: saying("504 Gateway", "", "")},
+	"is behind Cloudflare":    {kind: upstream.Refused, status: 524, outcome: "error", asked: 3, told: 1, due: 1, script: saying("524 Timeout", "", "")},
 	"refuses at great length": {kind: upstream.Refused, status: 400, outcome: "refused", asked: 1, told: 1, due: 1, script: saying("400 No", "", strings.Repeat("x", 1<<20))},
 }
 

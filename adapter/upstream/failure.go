@@ -102,6 +102,29 @@ func Untouched(err error) bool {
 	return f != nil && (f.Kind == NotReached || f.later())
 }
 
+// MayHaveActed reports whether the agent may have acted on a call that came to no answer of its own. What became of
+// such a call is asked, and it is not made again: its exchange broke or was stopped, or a gateway that has passed it
+// on, or may have, answered in the agent's place (unanswered). Every other status is the agent's word, as HTTP has it:
+// the call failed (500), is not taken now (503; RFC 9110, section 15.6.4), or did not come whole (408; section 15.5.9).
+// A gateway that says 503 of an agent which it had reached is believed: its answer cannot be told from that of an agent
+// that is overloaded.
+func MayHaveActed(err error) bool {
+	return Is(err, Broken) || Is(err, Stopped) || unanswered(Status(err))
+}
+
+// unanswered reports whether a status is that of a gateway which may have passed the call on and had no answer from the
+// agent, or none that it understood: 502 and 504 (RFC 9110, sections 15.6.3 and 15.6.5), and Cloudflare's 520 (an
+// answer that it does not understand), 522 (the agent did not confirm the call) and 524 (no answer in time). With 521,
+// 523, 525 and 526 Cloudflare says that it had no connection to the agent. 499 stands in a gateway's log, for a client
+// that has left.
+func unanswered(status int) bool {
+	switch status {
+	case http.StatusBadGateway, http.StatusGatewayTimeout, 520, 522, 524:
+		return true
+	}
+	return false
+}
+
 // broken classifies an exchange that came to no answer, or to half of one. ctx is the
 // caller's, limited the one of the attempt.
 func (c *Client) broken(ctx, limited context.Context, err error) error {

@@ -31,11 +31,12 @@ func (c *Client) again(call *Call, err error) bool {
 
 // MayPass reports whether a question that failed may be answered another time.
 func MayPass(err error) bool {
-	switch Status(err) {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	switch status := Status(err); status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return true
+	default:
+		return unanswered(status) || Is(err, Broken) || Is(err, NotReached)
 	}
-	return Is(err, Broken) || Is(err, NotReached)
 }
 
 // Wait returns how long to wait before a call that failed for the try-th time is made again:

@@ -83,7 +83,7 @@ func (p *plain) makeThread() error {
 		return err
 	}
 	_, err := p.b.patchPlain(p.ctx, p.link, p.t.Values)
-	if upstream.Status(err) == 0 || lostAnswer(err) {
+	if upstream.Status(err) == 0 || upstream.MayHaveActed(err) {
 		return err
 	}
 	return p.thread.seedByInput(err)
@@ -113,7 +113,7 @@ func (p *plain) start() (phase, error) {
 	switch code := upstream.Status(err); {
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed:
 		return p.startAndWait(body)
-	case lostAnswer(err) && p.ctx.Err() == nil:
+	case upstream.MayHaveActed(err) && p.ctx.Err() == nil:
 		p.broke = err
 		return searching, nil
 	case err != nil:
@@ -152,7 +152,7 @@ func (p *plain) startAndWait(body plainCreate) (phase, error) {
 	call := upstream.Call{Method: http.MethodPost, Path: "/runs/wait", Operation: upstream.OpRun}
 	err := p.b.http.waitJSON(p.ctx, call, body, &res)
 	switch {
-	case lostAnswer(err) && p.ctx.Err() == nil:
+	case upstream.MayHaveActed(err) && p.ctx.Err() == nil:
 		p.broke = err
 		return searching, nil
 	case err != nil:

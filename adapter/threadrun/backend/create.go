@@ -105,7 +105,7 @@ func (c *creation) afterRefusal(err error) (found bool, final error) {
 		return false, nil
 	case busy(err), upstream.Status(err) == http.StatusNotFound:
 		return false, c.whyRefused(err)
-	case lostAnswer(err):
+	case upstream.MayHaveActed(err):
 		return true, c.inquiry.lookUp(err)
 	}
 	return false, err

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter/upstream"
@@ -23,13 +22,6 @@ var errBadAnswer = errors.New("unreadable answer")
 
 // answered reports whether err is something the server said.
 func answered(err error) bool { return upstream.Status(err) != 0 || errors.Is(err, errBadAnswer) }
-
-// lostAnswer reports whether the server may have acted on a call that came to no answer
-// of its own: the exchange broke, or a gateway says that it got none.
-func lostAnswer(err error) bool {
-	status := upstream.Status(err)
-	return upstream.Is(err, upstream.Broken) || status == http.StatusBadGateway || status == http.StatusGatewayTimeout
-}
 
 // failed words what became of a call: err is an upstream.Failure.
 func (c *client) failed(call upstream.Call, err error) error {

@@ -93,6 +93,7 @@ func TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 		"the connection breaks":               {0, adaptertest.NewTask(nil)},
 		"a gateway says 502":                  {502, adaptertest.NewTask(nil)},
 		"a gateway says 504":                  {504, adaptertest.NewTask(nil)},
+		"Cloudflare says 524":                 {524, adaptertest.NewTask(nil)},
 		"on a thread that was made before it": {0, seeded},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,6 +214,19 @@ func TestA10PlainRunIsNotSentAgain(t *testing.T) {
 			}
 			wantOnce(t, tr, p, func() int { return a.runs }, 1)
 		})
+	}
+}
+
+// TestA10ThreadIsMadeAgain: the id of a thread is ours, so that its creation may be sent again when its answer is lost.
+func TestA10ThreadIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]adaptertest.Canned{"the connection breaks": {Times: 1}, "a gateway says 504": {Status: 504, Times: 1}} {
+		a := playing(adaptertest.ChatPlay())
+		a.NoCreate, a.Canned = true, map[string]*adaptertest.Canned{routeThread: &lost}
+		tr := adaptertest.Collect(within(t), before(t, a), adaptertest.NewTask(nil), 0)
+		if tr.Err != nil || a.Work() != 1 || a.Threads() != 1 || a.Calls(routeThread) != 2 {
+			t.Errorf("%s: error %v, %d runs, %d threads, %d requests for one", name, tr.Err, a.Work(), a.Threads(), a.Calls(routeThread))
+		}
 	}
 }
 

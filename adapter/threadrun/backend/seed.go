@@ -21,7 +21,7 @@ func (th *thread) seed() error {
 	path := threadPath(th.link.Remote) + "/state"
 	update := stateUpdate{Values: th.t.Values, AsNode: th.b.graphs.entry(th.ctx, th.target)}
 	err := th.b.http.writeJSON(th.ctx, http.MethodPost, path, update, nil)
-	if upstream.Status(err) == 0 || lostAnswer(err) {
+	if upstream.Status(err) == 0 || upstream.MayHaveActed(err) {
 		return err // it may have taken the state: by the input it would be there twice
 	}
 	return th.seedByInput(err)

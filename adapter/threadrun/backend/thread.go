@@ -106,10 +106,10 @@ func (th *thread) mayComeWithRun() bool {
 	return true
 }
 
-// create may be sent again after a broken connection: the id is ours.
+// create may be sent again where the thread may have been made: the id is ours.
 func (th *thread) create(body threadCreate, made *threadWire) error {
 	err := th.b.http.writeJSON(th.ctx, http.MethodPost, "/threads", body, made)
-	if err != nil && upstream.Is(err, upstream.Broken) && th.ctx.Err() == nil {
+	if upstream.MayHaveActed(err) && th.ctx.Err() == nil {
 		return th.b.http.writeJSON(th.ctx, http.MethodPost, "/threads", body, made)
 	}
 	return err
