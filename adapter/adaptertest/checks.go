@@ -187,6 +187,29 @@ func (s Suite) testRefused(t *testing.T) {
 	}
 }
 
+// testGateway has a gateway answer 504 to each write of a run in turn, when the agent has carried it out. What the
+// agent did is found, or the run says that it is unknown, and nothing is done twice.
+func (s Suite) testGateway(t *testing.T) {
+	whole := s.Works()
+	want := Collect(bounded(t), s.dial(t, Serve(t, whole).URL), NewTask(nil), 0)
+	for nth := 1; ; nth++ {
+		peer := s.Works()
+		g := &Gateway{Agent: peer, Nth: nth, Status: http.StatusGatewayTimeout}
+		tr := Collect(bounded(t), s.dial(t, Serve(t, g).URL), NewTask(nil), 0)
+		checkShape(t, tr)
+		switch worked, answered := g.Answered(); {
+		case !answered:
+			return // the run has fewer writes
+		case peer.Work() > whole.Work():
+			t.Errorf("write %d: %d pieces of work, want %d", nth, peer.Work(), whole.Work())
+		case tr.Err == nil && len(tr.Outputs()) != len(want.Outputs()):
+			t.Errorf("write %d: %d outputs, want %d", nth, len(tr.Outputs()), len(want.Outputs()))
+		case tr.Err != nil && worked && tr.Code() != mapping.CodeOutcomeUnknown:
+			t.Errorf("write %d: error %v, want %s", nth, tr.Err, mapping.CodeOutcomeUnknown)
+		}
+	}
+}
+
 func (s Suite) testFails(t *testing.T) {
 	for _, f := range s.Fails {
 		t.Run(f.Name, func(t *testing.T) {

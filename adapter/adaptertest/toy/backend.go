@@ -149,10 +149,12 @@ func (b *backend) failure(err error) *mapping.Error {
 		return mapping.Classify(err) // ours, or the reason why nothing more is wanted
 	}
 	e := b.fail(mapping.CodeUpstreamError, "answered %d.", f.Status)
-	switch f.Kind {
-	case upstream.NotReached:
+	switch {
+	case upstream.MayHaveActed(err):
+		e = b.fail(mapping.CodeOutcomeUnknown, "was told, and gave no whole answer. Look what it has done, then start a new run.")
+	case f.Kind == upstream.NotReached:
 		e = b.fail(mapping.CodeUpstreamUnreachable, "cannot be reached.")
-	case upstream.Broken, upstream.BadAnswer:
+	case f.Kind == upstream.BadAnswer:
 		e = b.fail(mapping.CodeBadUpstream, "gave no whole answer.")
 	}
 	e.Err = f.Err

@@ -15,16 +15,15 @@ type creation struct {
 	past *history
 }
 
-// create makes the agent's task (Agent Protocol v1, POST /ap/v1/agent/tasks). What is empty
-// is left out: forge refuses nulls. A call that came to no answer is an upstream.Failure of
-// the kind Broken.
+// create makes the agent's task (Agent Protocol v1, POST /ap/v1/agent/tasks). What is empty is left out: forge refuses
+// nulls. An error of which upstream.MayHaveActed holds leaves open whether there is a task.
 func (c *creation) create() error {
 	for moved := false; ; {
 		if err := c.openTopic(); err != nil {
 			return err
 		}
 		begun := time.Now()
-		ans, err := c.post(c.ctx, upstream.OpCreate, c.root()+"/tasks", c.createBody())
+		ans, err := c.act(c.ctx, upstream.OpCreate, c.root()+"/tasks", c.createBody())
 		switch {
 		case errors.Is(err, errTooLarge):
 			return c.tooLarge()

@@ -132,7 +132,7 @@ func (d *drive) findRoutes() (next phase, err error) {
 
 func (d *drive) create() (phase, error) {
 	err := d.creation.create()
-	if upstream.Is(err, upstream.Broken) {
+	if upstream.MayHaveActed(err) {
 		d.broke = err
 		return tracing, nil
 	}
@@ -215,7 +215,7 @@ func (d *drive) mayGoOn() error {
 // step has one step executed.
 func (d *drive) step() (phase, error) {
 	step, err := d.call.send()
-	if upstream.Is(err, upstream.Broken) {
+	if upstream.MayHaveActed(err) {
 		d.broke = err
 		return searching, nil
 	}

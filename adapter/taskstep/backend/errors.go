@@ -75,8 +75,11 @@ func (b *backend) lost(task string) *mapping.Error {
 // that died, and what became of it cannot be known. asked says what asking came to.
 func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
 	told := "was told to " + what + ", but the connection broke before it answered"
-	if broke == nil {
+	switch status := upstream.Status(broke); {
+	case broke == nil:
 		told = "may have been told to " + what + " by a process of the bridge that was stopped meanwhile"
+	case status != 0:
+		told = fmt.Sprintf("was told to %s, but a gateway answered %d in its place", what, status)
 	}
 	e := b.fail(mapping.CodeOutcomeUnknown, "%s, and %s. It was not told again, so that nothing happens twice. "+
 		"Look what the agent has done, then start a new run.", told, asked)

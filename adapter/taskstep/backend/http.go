@@ -56,19 +56,29 @@ func (b *backend) open(ctx context.Context, path string) (*upstream.Answer, io.R
 	return ans, nil, b.unreachable(ctx, err)
 }
 
-// post has the agent do something exactly once: it is sent again only when the
-// connection was never made. What was sent and came to no answer is an
-// upstream.Failure of the kind Broken.
-func (b *backend) post(ctx context.Context, operation, path string, body *rawjson.Pieces) (*upstream.Answer, error) {
-	return b.change(ctx, upstream.Call{Operation: operation, Path: path, Type: jsonType, Body: body})
+// act has the agent do what must not be done twice: make a task, do a step. An error of which upstream.MayHaveActed
+// holds leaves open whether it did.
+func (b *backend) act(ctx context.Context, operation, path string, body *rawjson.Pieces) (*upstream.Answer, error) {
+	ans, err := b.post(ctx, upstream.Call{Operation: operation, Path: path, Type: jsonType, Body: body})
+	if upstream.MayHaveActed(err) {
+		return nil, err
+	}
+	return answered(ans, err)
 }
 
+// change is act for what does no harm when it is there twice, so that a gateway's word is a refusal like the agent's.
+// What was sent and came to no answer is an upstream.Failure of the kind Broken.
 func (b *backend) change(ctx context.Context, call upstream.Call) (*upstream.Answer, error) {
+	return answered(b.post(ctx, call))
+}
+
+// post sends a POST. It is sent again only when the connection was never made.
+func (b *backend) post(ctx context.Context, call upstream.Call) (*upstream.Answer, error) {
 	call.Method, call.Time = http.MethodPost, b.stepTimeout()
-	ans, err := answered(b.to.Do(ctx, call))
+	ans, err := b.to.Do(ctx, call)
 	f := upstream.Of(err)
 	switch {
-	case f == nil || errors.Is(err, errTooLarge):
+	case f == nil || f.Kind == upstream.Refused || f.Kind == upstream.BadAnswer:
 		return ans, err
 	case ctx.Err() != nil:
 		return nil, stopReason(ctx)

@@ -16,8 +16,8 @@ type stepCall struct {
 	past *history
 }
 
-// send makes the call, and notes how long it took. One that came to no answer is an
-// upstream.Failure of the kind Broken.
+// send makes the call, and notes how long it took, or a gateway waited for its answer. An error of which
+// upstream.MayHaveActed holds leaves open whether the step was done.
 func (c *stepCall) send() (*remoteStep, error) {
 	begun, words := time.Now(), c.words()
 	ans, err := c.execute(words)
@@ -51,7 +51,7 @@ func (c *stepCall) execute(words *string) (*upstream.Answer, error) {
 	if words != nil {
 		body = new(rawjson.Pieces).Literal(`{"input":`).Text(*words).Literal("}")
 	}
-	ans, err := c.post(c.ctx, upstream.OpStep, c.taskPath("/steps"), body)
+	ans, err := c.act(c.ctx, upstream.OpStep, c.taskPath("/steps"), body)
 	if errors.Is(err, errTooLarge) {
 		return nil, c.tooLarge()
 	}

@@ -3,6 +3,7 @@ package backend
 import (
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/mapping"
 )
@@ -12,7 +13,7 @@ func TestBackend(t *testing.T) {
 	for _, kind := range adaptertest.Kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			suite := adaptertest.Suite{
-				Dial:  Dial,
+				Dial:  func(up adapter.Upstream) (adapter.Backend, error) { return backendWith(t, up), nil },
 				Works: func() adaptertest.Peer { return adaptertest.NewStepAgent(kind) },
 				Asks:  func() adaptertest.Peer { return asking(kind) },
 				Hangs: func() adaptertest.Peer { return faulty(kind, adaptertest.Hang) },
