@@ -25,6 +25,9 @@ var hopeless = []string{
 	mapping.CodeInvalid, mapping.CodeAgentNotFound,
 }
 
+// perhapsDone are codes of failures whose call the agent may have carried out, or be at still.
+var perhapsDone = []string{mapping.CodeOutcomeUnknown, mapping.CodeStepTimeout}
+
 // again reports whether a failed attempt is followed by another. Only failures of
 // the agent are worth one; a failure of the bridge or its store is not, and
 // whatever ended the context (a cancellation, run_timeout) stands.
@@ -36,8 +39,8 @@ func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) 
 	switch {
 	case code == "" || slices.Contains(hopeless, code):
 		return false
-	case code == mapping.CodeOutcomeUnknown && !x.run.Options.RetryUnknown:
-		return false // it may have been done: only a client that asked for it wants it twice
+	case slices.Contains(perhapsDone, code) && !x.run.Options.RetryUnknown:
+		return false // only a client that asked for it wants it twice
 	case x.run.Options.Resuming && code == mapping.CodeUpstreamLost:
 		return false // the question is gone with the task
 	}
