@@ -17,6 +17,7 @@ type StartRequest struct {
 	New    *store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in; nil: the run is there
 	Input  *rule.Input        // InputOf(New.Run), so that it is read once; nil: it is read again
 	Memory *Recalled          // Recall for New.Run, so that it is read once; nil: it is read again
+	Task   *mapping.Task      // of New.Run, where there was one before; nil: New.Task, or one that says nothing
 	Say    *string
 
 	further *Next // it is a further step of a parked run
@@ -198,6 +199,9 @@ func (s *starter) begun(agent *Agent, o *StartRequest, c *store.Created) {
 func taskOf(o *StartRequest) mapping.Task {
 	if o.New.Task != nil {
 		return *o.New.Task
+	}
+	if o.Task != nil {
+		return *o.Task
 	}
 	return mapping.Task{ID: o.New.Run.TaskID, ThreadID: o.New.Run.ThreadID, Agent: o.New.Run.Agent}
 }
