@@ -80,6 +80,35 @@ func TestWhatAFlavourDecides(t *testing.T) {
 	}
 }
 
+// TestWhatIsMeantIsLostInTheDialectsWords: a dialect that has no field for it loses it under the meaning's name.
+func TestWhatIsMeantIsLostInTheDialectsWords(t *testing.T) {
+	t.Parallel()
+	meant := []mapping.Meaning{mapping.MeansContext, mapping.MeansTranscript, mapping.MeansTaskExtra}
+	list := table()
+	list[0].Fields[0].Name, list[2].Capabilities[mapping.MeansTranscript] = "background", mapping.Roughly("The end of it.")
+	for _, c := range []struct {
+		flavour mapping.Flavour
+		agent   mapping.Capabilities
+		want    string
+	}{
+		{"loud", mapping.Capabilities{}, "background;dropped, transcript;dropped, additional_task;dropped"},
+		{"loud", nil, "transcript;approximated, additional_task;dropped"}, // counts as one that speaks both
+		{"unknown", mapping.Capabilities{}, "context;dropped, transcript;dropped, additional_task;dropped"},
+	} {
+		if got := mapping.LossHeader(list.Lost(c.flavour, meant, c.agent)); got != c.want {
+			t.Errorf("%s before %v: %q, want %q", c.flavour, c.agent, got, c.want)
+		}
+	}
+	for loss, want := range map[mapping.Loss]string{
+		{Field: "transcript", Fate: mapping.Approximated}: "The end of it.", {Field: "items", Fate: mapping.Dropped}: "The agent's protocol has no word for it.",
+		{Field: "items", Fate: mapping.Approximated}: "", {Field: "unheard", Fate: mapping.Dropped}: "",
+	} {
+		if got := list.LossReason("loud", loss); got != want {
+			t.Errorf("%v is lost since %q, want %q", loss, got, want)
+		}
+	}
+}
+
 func TestLossTableHasEveryWay(t *testing.T) {
 	t.Parallel()
 	want := []mapping.LossRow{
@@ -87,6 +116,11 @@ func TestLossTableHasEveryWay(t *testing.T) {
 		{Request: "ask", Field: "context", From: "face", To: "both", Fate: mapping.Exact, Reason: "It is passed on to the agent."},
 		{Request: "ask", Field: "id", From: "face", To: "deaf", Fate: mapping.Exact, Reason: "The bridge does this itself, in front of any agent."},
 		{Request: "ask", Field: "id", From: "face", To: "both", Fate: mapping.Exact, Reason: "The bridge does this itself, in front of any agent."},
+	}
+	for _, m := range mapping.Found() { // which the dialect documents no field for
+		for _, to := range []string{"deaf", "both"} {
+			want = append(want, mapping.LossRow{Request: "ask", Field: string(m), From: "face", To: to, Fate: mapping.Dropped, Reason: "The agent's protocol has no word for it."})
+		}
 	}
 	if diff := cmp.Diff(want, table().LossTable()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

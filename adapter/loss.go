@@ -11,7 +11,7 @@ import (
 func (l Dialects) LossTable() []mapping.LossRow {
 	var rows []mapping.LossRow
 	for _, from := range slices.Backward(l) {
-		for _, f := range from.Fields {
+		for _, f := range from.fields() {
 			for _, to := range l {
 				if to.Dial != nil {
 					h := f.Before(to.Capabilities)
@@ -27,15 +27,47 @@ func (l Dialects) LossTable() []mapping.LossRow {
 // only approximately or not at all. An agent whose capabilities are not known yet counts as
 // one of the dialect that it would be asked for first.
 func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
-	if agent == nil {
-		agent = l.askedFirst().Capabilities
-	}
 	for _, d := range l {
 		if f, ok := d.flavour(name); ok {
-			return mapping.Losses(d.Fields, f.Request, sent, agent)
+			return mapping.Losses(d.Fields, f.Request, sent, l.capabilities(agent))
 		}
 	}
 	return nil
+}
+
+// Lost is Losses for what was meant, whatever the fields of the flavour's dialect are called. What has no field there is
+// lost under the name of the meaning.
+func (l Dialects) Lost(name mapping.Flavour, meant []mapping.Meaning, agent mapping.Capabilities) []mapping.Loss {
+	var fields []mapping.RequestField
+	var request string
+	for _, d := range l {
+		if f, ok := d.flavour(name); ok {
+			fields, request = d.Fields, f.Request
+			break
+		}
+	}
+	return mapping.Lost(fields, request, meant, l.capabilities(agent))
+}
+
+// capabilities are those of an agent, or of one of the dialect that it would be asked for first.
+func (l Dialects) capabilities(agent mapping.Capabilities) mapping.Capabilities {
+	if agent == nil {
+		return l.askedFirst().Capabilities
+	}
+	return agent
+}
+
+// fields are the documented ones, and those under whose names Lost tells of what the bridge itself finds lost.
+func (d Dialect) fields() []mapping.RequestField {
+	list := slices.Clone(d.Fields)
+	for _, flavour := range d.Flavours {
+		for _, m := range mapping.Found() {
+			if f := mapping.FieldFor(list, flavour.Request, m); !slices.Contains(list, f) {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
 }
 
 // askedFirst is the first of Callable, or none.
@@ -68,7 +100,7 @@ func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason st
 
 // fates are what becomes of a lost field in front of the agents of each dialect that lose it so.
 func (l Dialects) fates(from Dialect, request string, loss mapping.Loss) (list []mapping.Handling) {
-	for _, f := range from.Fields {
+	for _, f := range from.fields() {
 		for _, to := range l {
 			if f.Request != request || f.Name != loss.Field || to.Dial == nil {
 				continue

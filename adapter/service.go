@@ -251,6 +251,8 @@ type NewRun struct {
 	// Fields are the names of all documented fields the client sent, for the
 	// loss header.
 	Fields []string
+	// Means is what else the client sent, where the caller knows no names of fields.
+	Means []mapping.Meaning `json:",omitempty"`
 }
 
 // Command is LangGraph's command object.

@@ -5,22 +5,14 @@ import (
 	"strings"
 )
 
-// LossTranscript is the loss of a run whose conversation was too long for the
-// prompt of an opaque agent: the oldest messages were left out.
-const LossTranscript = "transcript"
+// Found are the meanings whose losses the bridge finds itself, in whichever dialect a run is asked for: a conversation
+// or items that are too long for what an agent is told, and what messages hold that it is not told.
+func Found() []Meaning { return append([]Meaning{MeansTranscript, MeansItems}, FoundInMessages()...) }
 
-// Losses of what messages of an input hold. An opaque agent is told the address of a file
-// that a message only links to; what is neither text nor a file it is not told, nor the name that
-// a person goes by, nor what a message says of itself.
-const (
-	LossLinks    = "messages.links"
-	LossParts    = "messages.parts"
-	LossName     = "messages.name"
-	LossMetadata = "messages.metadata"
-)
-
-// LossItems is the loss of a run whose agent is not told all items of its namespaces.
-const LossItems = "memory.items"
+// FoundInMessages are those of Found that messages of an input hold.
+func FoundInMessages() []Meaning {
+	return []Meaning{MeansLinks, MeansParts, MeansSpeaker, MeansRemarks}
+}
 
 // LossRow is what becomes of one documented request field in one direction.
 type LossRow struct {
@@ -40,6 +32,19 @@ func Losses(documented []RequestField, request string, sent []string, agent Capa
 		if f.Request != request || !slices.Contains(sent, f.Name) {
 			continue
 		}
+		if h := f.Before(agent); h.Fate != Exact {
+			out = append(out, Loss{f.Name, h.Fate})
+		}
+	}
+	return out
+}
+
+// Lost are the losses of what was meant by a kind of request, whatever its fields are called. Each has the name of the
+// field that FieldFor finds.
+func Lost(documented []RequestField, request string, meant []Meaning, agent Capabilities) []Loss {
+	var out []Loss
+	for _, m := range meant {
+		f := FieldFor(documented, request, m)
 		if h := f.Before(agent); h.Fate != Exact {
 			out = append(out, Loss{f.Name, h.Fate})
 		}

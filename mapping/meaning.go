@@ -1,5 +1,7 @@
 package mapping
 
+import "strings"
+
 // Meaning is what a field of a request tells an agent, in the terms of the model. A face
 // gives each of its fields one; a backend says how it carries each.
 type Meaning string
@@ -94,6 +96,17 @@ func fieldsOf(like RequestField, names []string) []RequestField {
 		list[i], list[i].Name = like, name
 	}
 	return list
+}
+
+// FieldFor is the first documented field of a kind of request with a meaning. Where no document names one, it is a field
+// with the name of the meaning itself, so that no loss stays without a name.
+func FieldFor(documented []RequestField, request string, m Meaning) RequestField {
+	for _, f := range documented {
+		if f.Request == request && f.Meaning == m {
+			return f
+		}
+	}
+	return RequestField{Request: request, Name: strings.ReplaceAll(string(m), " ", "_"), Meaning: m}
 }
 
 // Before returns what becomes of the field in front of an agent that can be told so much.

@@ -23,6 +23,7 @@ func (b runOptions) read(ctx context.Context) error {
 		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
 		Losses: b.dialects.Losses(n.Flavour, n.Fields, b.traits.Capabilities), MayOverlap: b.agent.Config.AllowConcurrent,
 	}
+	runTelling{b.runBuilder}.lose(n.Means...)
 	for _, check := range []func(context.Context) error{b.hook, b.command, b.supervision, b.checkpoint, b.parallel} {
 		if err := check(ctx); err != nil {
 			return err

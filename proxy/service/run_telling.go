@@ -13,37 +13,60 @@ import (
 // runTelling is what the agent will be told of a run, and what it will not be told.
 type runTelling struct{ *runBuilder }
 
-// losses notes what of the input an opaque agent will not be told as it was sent, beside
-// what its protocol has no word for.
+// losses notes what of the input an agent will not be told as it was sent, beside the fields
+// that its protocol has no word for.
 func (b runTelling) losses(ctx context.Context) error {
 	o := b.out.Run.Options
-	if !b.traits.Opaque || o.Resuming && !o.ByMessage {
+	if o.Resuming && !o.ByMessage {
 		return nil
 	}
-	links, parts := b.in.Untold(b.agent.Config.Artifacts.Exclude)
-	if links {
-		b.lose(mapping.LossLinks)
-	}
-	if parts {
-		b.lose(mapping.LossParts)
-	}
-	names, remarks := b.in.Unsaid()
-	if names {
-		b.lose(mapping.LossName)
-	}
-	if remarks {
-		b.lose(mapping.LossMetadata)
+	b.inMessages()
+	if !b.traits.Opaque {
+		return nil // it has the conversation itself
 	}
 	cut, err := b.cuts(ctx)
 	if cut {
-		b.lose(mapping.LossTranscript)
+		b.lose(mapping.MeansTranscript)
 	}
 	return err
 }
 
-func (b runTelling) lose(field string) {
+// inMessages notes what the messages of the input hold beside words and files. They are not
+// looked through for an agent that is told all of it.
+func (b runTelling) inMessages() {
+	if len(b.lost(mapping.FoundInMessages()...)) == 0 || b.handedOn() {
+		return
+	}
+	links, parts := b.in.Untold(b.agent.Config.Artifacts.Exclude)
+	if links {
+		b.lose(mapping.MeansLinks)
+	}
+	if parts {
+		b.lose(mapping.MeansParts)
+	}
+	names, remarks := b.in.Unsaid()
+	if names {
+		b.lose(mapping.MeansSpeaker)
+	}
+	if remarks {
+		b.lose(mapping.MeansRemarks)
+	}
+}
+
+// handedOn reports whether the agent has the messages as they were sent, too: in the additional_input of a task. Where
+// other members stand beside them, the agent is given those in their place.
+func (b runTelling) handedOn() bool {
+	return b.task != nil && b.in.Other == nil && len(b.lost(mapping.MeansTaskExtra)) == 0
+}
+
+// lose notes what the agent is not told, or not as it was meant, in the words of the client's dialect.
+func (b runTelling) lose(meant ...mapping.Meaning) {
 	o := &b.out.Run.Options
-	o.Losses = append(o.Losses, b.dialects.Losses(b.n.Flavour, []string{field}, b.traits.Capabilities)...)
+	o.Losses = append(o.Losses, b.lost(meant...)...)
+}
+
+func (b runTelling) lost(meant ...mapping.Meaning) []mapping.Loss {
+	return b.dialects.Lost(b.n.Flavour, meant, b.traits.Capabilities)
 }
 
 // cuts reports whether the messages beside the request do not fit into what the agent is told,
@@ -85,7 +108,7 @@ func (b runTelling) overBudget(ctx context.Context, t rule.Telling) (bool, error
 		_, cut := t.Prompt(int(cfg.Budget))
 		if cut.Notes && cfg.Deliver == "prompt" && !b.forgets {
 			b.forgets = true
-			b.lose(mapping.LossItems)
+			b.lose(mapping.MeansItems)
 		}
 		if cut.Messages || cfg.Deliver == "prompt" {
 			return cut.Messages, nil
@@ -136,7 +159,7 @@ func (b runTelling) memory(ctx context.Context) error {
 	}
 	memory, err := b.recalled(ctx)
 	if b.forgets = err == nil && (memory.Cut || b.crowded(memory)); b.forgets {
-		b.lose(mapping.LossItems)
+		b.lose(mapping.MeansItems)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -168,6 +169,37 @@ func TestIdempotentRuns(t *testing.T) {
 	}
 	if foreign, err := b.Runs.Start(as(t.Context(), "b"), keyed(thread, "hi")); err != nil || foreign.Run.ID == first.Run.ID {
 		t.Errorf("another tenant's key: %v, %v", foreign.Run.ID, err)
+	}
+}
+
+// TestLossesHaveTheNamesOfTheClientsDialect: that of its field, or where it has none that of the meaning.
+func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for flavour, want := range map[mapping.Flavour]string{
+		"steps": "additional_input;approximated", "jobs": "extra;approximated", "bare": "additional_task;approximated",
+	} {
+		task, err := b.Tasks.Create(t.Context(), adapter.NewTask{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"a":1}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := b.Handout(t, t.Context(), adapter.TaskRef{Agent: "graph", ID: task.ID, Flavour: flavour}, adapter.StepRequest{})
+		h.Confirm()
+		if got := mapping.LossHeader(h.Losses); got != want {
+			t.Errorf("a task of %s: losses %q, want %q", flavour, got, want)
+		}
+	}
+	n := servicetest.NewRun(mapping.NewID(), "graph", "hi")
+	n.Flavour = "bare"
+	n.Input = json.RawMessage(`{"messages":[{"type":"human","name":"ann","metadata":{"a":1},"content":[{"type":"image_url","image_url":{"url":"https://x.example/b.png"}}]}]}`)
+	n.Kwargs = rule.RequestOf(n.Input)
+	started, err := b.Runs.Start(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Wait(t, t.Context(), started.Run)
+	if got := mapping.LossHeader(started.Losses); got != "links;approximated, remarks;dropped" {
+		t.Errorf("messages for a graph that takes names and no metadata: losses %q", got)
 	}
 }
 

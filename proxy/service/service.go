@@ -31,6 +31,7 @@ type core struct {
 type Dialects interface {
 	Strategy(f mapping.Flavour) mapping.Strategy
 	Losses(f mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss
+	Lost(f mapping.Flavour, meant []mapping.Meaning, agent mapping.Capabilities) []mapping.Loss
 }
 
 // New returns the service, and has the engine serve crons. The engine must not have been started yet.

@@ -40,10 +40,10 @@ func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) 
 	}
 	n.Kwargs = rule.RequestOfTask(&p.ses.task, extra)
 	if p.ses.task.HasInput {
-		n.Fields = append(n.Fields, "input")
+		n.Means = append(n.Means, mapping.MeansTask)
 	}
 	if len(p.ses.task.AdditionalInput) > len("{}") {
-		n.Fields = append(n.Fields, "additional_input")
+		n.Means = append(n.Means, mapping.MeansTaskExtra)
 	}
 	return n
 }

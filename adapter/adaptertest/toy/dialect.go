@@ -56,11 +56,16 @@ func webhook(run mapping.Run, out mapping.Outcome, _ json.RawMessage) ([]byte, e
 	return json.Marshal(run.ThreadID + " " + string(out.Status))
 }
 
-// capabilities: the toy takes words. What it is not told of is dropped.
+// capabilities: the toy takes words, among which the bridge writes what else it tells an opaque agent. What is not named
+// is dropped.
 func capabilities() mapping.Capabilities {
 	return mapping.Capabilities{
 		mapping.MeansWords: mapping.PassedOn(),
 		mapping.MeansTask:  mapping.PassedOn(),
 		mapping.MeansInput: mapping.Roughly("A toy takes the text of the last human message."),
+
+		mapping.MeansTranscript: mapping.Roughly("A conversation longer than memory.budget loses its oldest messages."),
+		mapping.MeansItems:      mapping.Roughly("Items of the store beyond memory.budget are left out."),
+		mapping.MeansLinks:      mapping.Roughly("A file that a message only links to is told by its address."),
 	}
 }

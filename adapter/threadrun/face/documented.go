@@ -10,7 +10,7 @@ import (
 // RequestFields returns the request fields of the Agent Protocol's REST document (RunCreate,
 // ThreadCreate, ThreadPatch, the searches, the store), and those that LangGraph's SDKs add.
 func RequestFields() []mapping.RequestField {
-	return slices.Concat(runRequestFields(), threadRequestFields(), otherRequestFields())
+	return slices.Concat(runRequestFields(), foundLost(), threadRequestFields(), otherRequestFields())
 }
 
 // RequestForRun is the kind of request that makes a run.
@@ -38,12 +38,19 @@ func runRequestFields() []mapping.RequestField {
 		mapping.Fields(run, mapping.MeansBreakpoints, "interrupt_before", "interrupt_after"),
 		mapping.Fields(run, mapping.MeansFork, "checkpoint", "checkpoint_id"),
 		mapping.SettledFields(run, noHint, "durability", "checkpoint_during", "feedback_keys", "langsmith_tracer"),
-		mapping.Fields(run, mapping.MeansTranscript, mapping.LossTranscript),
-		mapping.Fields(run, mapping.MeansItems, mapping.LossItems),
-		mapping.Fields(run, mapping.MeansLinks, mapping.LossLinks),
-		mapping.Fields(run, mapping.MeansParts, mapping.LossParts),
-		mapping.Fields(run, mapping.MeansSpeaker, mapping.LossName),
-		mapping.Fields(run, mapping.MeansRemarks, mapping.LossMetadata),
+	)
+}
+
+// foundLost name what is found lost of a run, in the words of its clients. No body has such members.
+func foundLost() []mapping.RequestField {
+	const run = RequestForRun
+	return slices.Concat(
+		mapping.Fields(run, mapping.MeansTranscript, "transcript"),
+		mapping.Fields(run, mapping.MeansItems, "memory.items"),
+		mapping.Fields(run, mapping.MeansLinks, "messages.links"),
+		mapping.Fields(run, mapping.MeansParts, "messages.parts"),
+		mapping.Fields(run, mapping.MeansSpeaker, "messages.name"),
+		mapping.Fields(run, mapping.MeansRemarks, "messages.metadata"),
 	)
 }
 
@@ -81,7 +88,7 @@ var runFields = membersOf(runRequestFields())
 func membersOf(list []mapping.RequestField) []string {
 	var names []string
 	for _, f := range list {
-		if f.Name != mapping.LossTranscript && !strings.Contains(f.Name, ".") {
+		if !strings.Contains(f.Name, ".") {
 			names = append(names, f.Name)
 		}
 	}

@@ -13,6 +13,13 @@ func Dialects() adapter.Dialects {
 			Fields:   mapping.Fields("task", mapping.MeansTaskExtra, "additional_input"),
 		},
 		{
+			Flavours: []adapter.Flavour{{Name: "jobs", Request: "job", Strategy: mapping.StrategyReject}},
+			Fields:   mapping.Fields("job", mapping.MeansTaskExtra, "extra"),
+		},
+		{
+			Flavours: []adapter.Flavour{{Name: "bare", Request: "ask", Strategy: mapping.StrategyReject}},
+		},
+		{
 			Flavours: []adapter.Flavour{
 				{Name: "langgraph", Request: "run", Strategy: mapping.StrategyEnqueue},
 				{Name: "agentprotocol", Request: "run", Strategy: mapping.StrategyReject},
@@ -22,4 +29,10 @@ func Dialects() adapter.Dialects {
 }
 
 // graphTells is what the tests' graph can be told.
-var graphTells = mapping.Capabilities{mapping.MeansTaskExtra: mapping.Roughly("The graph takes a part of it.")}
+var graphTells = mapping.Capabilities{
+	mapping.MeansTask:      mapping.PassedOn(),
+	mapping.MeansTaskExtra: mapping.Roughly("The graph takes a part of it."),
+	mapping.MeansLinks:     mapping.Roughly("The graph is told their addresses."),
+	mapping.MeansParts:     mapping.PassedOn(),
+	mapping.MeansSpeaker:   mapping.PassedOn(),
+}

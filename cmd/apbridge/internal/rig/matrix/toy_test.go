@@ -49,6 +49,42 @@ func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	b.Post("/threads/"+b.Post("/threads", `{}`).OK().Text("thread_id")+"/runs/wait", goes).Want(t, 422, "not supported before a toy")
 }
 
+// TestFurtherDialectHearsOfLosses: what the bridge finds lost is told to the toy's clients under the names of meanings, as to
+// others under those of their fields, whichever dialect the agent speaks.
+func TestFurtherDialectHearsOfLosses(t *testing.T) {
+	t.Parallel()
+	for dialect, peer := range map[string]adaptertest.Peer{
+		"taskstep": &adaptertest.StepAgent{Kind: adaptertest.JS, Choose: func(string, map[string]string) []adaptertest.ScriptStep {
+			return []adaptertest.ScriptStep{{Output: `"Tea."`, Last: true}}
+		}},
+		"toy": &toy.Agent{Says: []string{"Tea."}},
+	} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			short := func(a *config.Agent) { a.Memory.Budget, a.Memory.Namespaces = 300, []string{"shared"} }
+			agents := map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, peer).URL, short)}
+			b := rig.StartSpeaking(t, rig.ConfigFor(t, agents), withToy())
+			long := strings.Repeat("x", 250)
+			first := b.Do("POST", "/toy/say", long)
+			if lossy := first.Want(t, 200, ".\n").Header.Get("X-Apbridge-Lossy"); lossy != "" {
+				t.Errorf("nothing is lost, and X-Apbridge-Lossy is %q", lossy)
+			}
+			talk := first.Header.Get("Toy-Talk")
+			if lossy := b.Do("POST", "/toy/say", "more", "Toy-Talk", talk).Want(t, 200, ".\n").Header.Get("X-Apbridge-Lossy"); lossy != "transcript;approximated" {
+				t.Errorf("of a conversation that is too long X-Apbridge-Lossy is %q", lossy)
+			}
+			b.Do("PUT", "/store/items", `{"namespace":["shared"],"key":"k","value":{"text":"`+long+`"}}`).Want(t, 204)
+			if lossy := b.Do("POST", "/toy/say", long).Want(t, 200, ".\n").Header.Get("X-Apbridge-Lossy"); lossy != "items;approximated" {
+				t.Errorf("of items that do not fit X-Apbridge-Lossy is %q", lossy)
+			}
+			run := `{"assistant_id":"agent",` + rig.SaysHi + `}`
+			if lossy := b.Post("/threads/"+talk+"/runs/wait", run).OK().Header.Get("X-Apbridge-Lossy"); !strings.HasSuffix(lossy, "memory.items;approximated, transcript;approximated") {
+				t.Errorf("of a run on the same thread X-Apbridge-Lossy is %q", lossy)
+			}
+		})
+	}
+}
+
 // TestFurtherDialectWritesItsWebhooks: a run of the toy tells its end in the toy's words.
 func TestFurtherDialectWritesItsWebhooks(t *testing.T) {
 	t.Parallel()
@@ -76,6 +112,7 @@ func TestFurtherDialectWritesItsWebhooks(t *testing.T) {
 func TestFurtherDialectAddsRows(t *testing.T) {
 	t.Parallel()
 	var others []mapping.LossRow
+	var told mapping.LossRow
 	got := map[string]int{}
 	for _, row := range withToy().LossTable() {
 		if row.From == "toy" || row.To == "toy" {
@@ -83,9 +120,15 @@ func TestFurtherDialectAddsRows(t *testing.T) {
 		} else {
 			others = append(others, row)
 		}
+		if row.From == "toy" && row.To == "taskstep" && row.Field == "transcript" {
+			told = row
+		}
 		if row.To == "toy" && row.Field == "context" && row.Request == "run" && (row.Fate != mapping.Dropped || !strings.Contains(row.Reason, "no word")) {
 			t.Errorf("what the toy does not name is %s: %s", row.Fate, row.Reason)
 		}
+	}
+	if told.Request != "say" || told.Fate != mapping.Approximated || !strings.Contains(told.Reason, "memory.budget") {
+		t.Errorf("what becomes of a toy's conversation is %+v", told)
 	}
 	if diff := cmp.Diff(bridge.Dialects().LossTable(), others); diff != "" {
 		t.Errorf("rows without the toy (-before +after):\n%s", diff)

@@ -2,6 +2,7 @@ package taskstep
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
@@ -35,5 +36,32 @@ func TestAdditionalInputIsPassedOn(t *testing.T) {
 	delete(told.Additional, "apbridge")
 	if diff := cmp.Diff(map[string]any{"a": []any{1.0, map[string]any{"b": nil}}, "c": "d"}, told.Additional); diff != "" || told.Input != "hello" {
 		t.Errorf("told %q with (-want +got):\n%s", told.Input, diff)
+	}
+}
+
+// TestMessagesOfATaskThatAreNotTold: messages in additional_input.input are told to an agent of version 1 as words. It is
+// given them as they were sent, too, unless other members stand beside them, which it is given in their place.
+func TestMessagesOfATaskThatAreNotTold(t *testing.T) {
+	t.Parallel()
+	const message = `{"role":"user","name":"ann","metadata":{"a":1},"content":[{"type":"text","text":"look"},` +
+		`{"type":"image_url","image_url":{"url":"https://x.example/b.png"}},{"type":"reasoning","reasoning":"hm"}]}`
+	const lost = "messages.links;approximated, messages.parts;dropped, messages.name;dropped, messages.metadata;dropped"
+	for name, c := range map[string]struct{ input, lossy string }{
+		"messages alone":          {`{"messages":[` + message + `]}`, ""},
+		"messages beside another": {`{"depth":2,"messages":[` + message + `]}`, lost},
+		"words beside another":    {`{"depth":2,"messages":[{"role":"user","content":"look"}]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent := seer()
+			b := rig.InFront(t, agent)
+			at := b.Task(`{"additional_input":{"input":` + c.input + `}}`)
+			if lossy := b.Post(at+"/steps", "").OK().Header.Get("X-Apbridge-Lossy"); lossy != c.lossy {
+				t.Errorf("X-Apbridge-Lossy is %q, want %q", lossy, c.lossy)
+			}
+			if told := agent.Creates()[0]; strings.Contains(c.input, "ann") && strings.Contains(told, `"reasoning":"hm"`) != (c.lossy == "") {
+				t.Errorf("it is told %s, and X-Apbridge-Lossy is to be %q", told, c.lossy)
+			}
+		})
 	}
 }
