@@ -9,18 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 )
 
-const (
-	codeTooLarge = "body_too_large"
-	codeTooSlow  = "body_too_slow"
-)
-
-// multipartOverhead is allowed for the form around an upload, whose own size
-// is the face's to judge.
-const multipartOverhead = 1 << 20
+const codeTooSlow = "body_too_slow"
 
 // bodyGuard bounds a request's body in size and time.
 type bodyGuard struct {
@@ -33,16 +27,15 @@ func (g bodyGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, 
 	if r.Body == nil || r.Body == http.NoBody {
 		return r, true
 	}
-	limit, upload := g.bodyLimit(r)
+	limit, complaint := g.bodyLimit(r)
 	if r.ContentLength > limit {
 		w.Header().Set("Connection", "close")
-		g.refuse(w, r, mapping.Errorf(mapping.TooLarge, codeTooLarge,
-			"The request's body has %d bytes, and limits.body of this bridge allows %d.", r.ContentLength, limit))
+		g.refuse(w, r, complaint)
 		linger(w, r.Body)
 		return nil, false
 	}
-	g.paceBody(w, r, upload)
-	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	g.paceBody(w, r)
+	r.Body = body.Bounded(w, r.Body, limit, complaint)
 	return r, true
 }
 
@@ -55,19 +48,23 @@ const (
 // linger lets a client that is still sending learn why its body is refused: a connection that is closed
 // with unread bytes in it is reset, and takes the answer with it (RFC 9112 section 9.6). net/http does
 // the same, unless the client itself has asked for the connection to be closed.
-func linger(w http.ResponseWriter, body io.Reader) {
+func linger(w http.ResponseWriter, from io.Reader) {
 	control := http.NewResponseController(w)
 	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(lingering)) != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, body, lingered) // the client may be gone, or slow
+	_, _ = io.CopyN(io.Discard, from, lingered) // the client may be gone, or slow
 }
 
-func (g bodyGuard) bodyLimit(r *http.Request) (limit int64, upload bool) {
+// bodyLimit is how long a body may be, and what is said of a longer one. Of a form that is not too long, the size of its
+// file is the face's to judge.
+func (g bodyGuard) bodyLimit(r *http.Request) (int64, *mapping.Error) {
 	if streamed(r) {
-		return int64(g.limits.Artifact) + multipartOverhead, true
+		most := int64(g.limits.Artifact)
+		return most + body.FormOverhead, body.UploadTooLarge(most)
 	}
-	return int64(g.limits.Body), false
+	most := int64(g.limits.Body)
+	return most, body.TooLarge(most)
 }
 
 // streamed reports whether the body is an upload, which is written to the database as
@@ -79,9 +76,9 @@ func streamed(r *http.Request) bool {
 
 // paceBody bounds how long the bridge waits for the body. The first deadline is set
 // before the body is read: if no handler reads it, net/http does, to keep the connection.
-func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request, upload bool) {
+func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request) {
 	p := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: g.times.read, left: g.times.read}
-	if upload {
+	if streamed(r) {
 		p.rate = int64(g.limits.UploadRate)
 	} else {
 		p.latest = time.Now().Add(g.times.body)

@@ -164,7 +164,7 @@ func TestRefusedBodyIsAnswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := read(t, res); got.status != http.StatusRequestEntityTooLarge || got.code(t) != codeTooLarge {
+		if got := read(t, res); got.status != http.StatusRequestEntityTooLarge || got.code(t) != "body_too_large" {
 			t.Errorf("answered %d %s", got.status, got.body)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/config"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
@@ -113,7 +114,7 @@ func TestE15BodyLimit(t *testing.T) {
 		t.Errorf("at the limit: %d", got.status)
 	}
 	got := g.do(t, "POST", "/threads", big)
-	if got.status != http.StatusRequestEntityTooLarge || got.code(t) != codeTooLarge {
+	if got.status != http.StatusRequestEntityTooLarge || got.code(t) != "body_too_large" || !strings.Contains(got.body, body.TooLarge(1000).Message) {
 		t.Errorf("over the limit: %d %s", got.status, got.body)
 	}
 	if got := g.do(t, "POST", "/ap/v1/agent/tasks", big); got.status != 413 || !strings.HasPrefix(got.body, `{"message":`) {
@@ -128,8 +129,8 @@ func TestE15BodyLimit(t *testing.T) {
 		t.Errorf("an upload: %d %s", got.status, got.body)
 	}
 	form := "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 3000000\r\n\r\n"
-	if got := g.raw(t, form); got.status != 413 {
-		t.Errorf("an upload over all limits: %d", got.status)
+	if got := g.raw(t, form); got.status != 413 || !strings.Contains(got.body, body.UploadTooLarge(1<<20).Message) {
+		t.Errorf("an upload over all limits: %d %s", got.status, got.body)
 	}
 	announced := "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n"
 	if got := g.raw(t, announced); got.status != 413 || !got.closes {

@@ -52,8 +52,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// FuzzObject: what is taken is an object that encoding/json reads the same, and the values
-// are parts of the body.
+// FuzzObject: what is taken is an object that encoding/json reads the same, and the values are parts of the body.
 func FuzzObject(f *testing.F) {
 	for _, s := range []string{`{"a":1,"b":[{}]}`, `{"a":{"b":"\u0000"}} `, `{"\u0061":1,"a":2}`, `[]`, `{}{}`} {
 		f.Add([]byte(s))
@@ -82,10 +81,10 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-func TestRead(t *testing.T) {
+func TestJSON(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		raw, err := body.Read(w, r, 100_000)
+		raw, err := body.JSON(w, r, 100_000, body.TypeJSON, "")
 		fmt.Fprintf(w, "%d %v", len(raw), err)
 	}))
 	t.Cleanup(server.Close)

@@ -12,11 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Object takes a JSON object apart: take gets the name and the value of each member, the
-// value as a part of raw. Anything but one JSON object is refused, and so are invalid
-// UTF-8, names that occur twice in one object, at any depth (RFC 7493, I-JSON), and
-// nesting deeper than depth (0: any). An error of take ends the reading and is returned.
-// Any other error is a *mapping.Error of class Invalid and repeats nothing of the body.
+// Object takes a JSON object apart: take gets the name and the value of each member, the value as a part of raw.
+// Anything but one JSON object is refused, and so are invalid UTF-8, names that occur twice in one object, at any depth
+// (RFC 7493, I-JSON), and nesting deeper than depth (0: any). An error of take ends the reading and is returned. Any
+// other error is a *mapping.Error of class Invalid and repeats nothing of the body.
 func Object(raw []byte, depth int, take func(name string, value json.RawMessage) error) error {
 	if err := checkMark(raw); err != nil {
 		return err
@@ -104,8 +103,8 @@ func invalid(format string, args ...any) *mapping.Error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, format, args...)
 }
 
-// tooDeep counts brackets outside of strings; it is meant to run before a parser recurses
-// into them. Of bytes that are not JSON it may report either.
+// tooDeep counts brackets outside of strings; it is meant to run before a parser recurses into them. Of bytes that are
+// not JSON it may report either.
 func tooDeep(raw []byte, most int) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(raw); i++ {

@@ -1,63 +1,60 @@
 package body
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
-
-	"github.com/apbridge/apbridge/mapping"
 )
 
-// Read reads the body of a request to its end. limit is its greatest length in bytes; 0 is
-// any length. An error is a *mapping.Error: of class TooLarge, of class Malformed when the
+// JSON reads the body of a request, which is not parsed; nil: there is none but white space. takes are the media types
+// that count as JSON (see checkKind); they only matter where there is a body. limit is its greatest length in bytes; 0
+// is any length. An error is a *mapping.Error: of class Unsupported, of class TooLarge, of class Malformed when the
 // request breaks off, or the reader's own.
-func Read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	if limit > 0 {
-		if r.ContentLength > limit {
-			return nil, tooLarge(limit)
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, limit)
-	}
-	raw, err := read(r.Body, r.ContentLength)
-	if err != nil {
-		return nil, readError(err)
+func JSON(w http.ResponseWriter, r *http.Request, limit int64, takes ...string) ([]byte, error) {
+	raw, err := read(w, r, limit, takes...)
+	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
+		return nil, err
 	}
 	return raw, nil
 }
 
-// tooLarge is the complaint about a body over limits.body.
-func tooLarge(limit int64) *mapping.Error {
-	return mapping.Errorf(mapping.TooLarge, "body_too_large", "The request body is longer than %d bytes, the limit of limits.body.", limit)
-}
-
-func readError(err error) error {
-	var known *mapping.Error
-	var long *http.MaxBytesError
-	switch {
-	case errors.As(err, &known):
-		return known
-	case errors.As(err, &long):
-		return tooLarge(long.Limit)
-	}
-	return &mapping.Error{Class: mapping.Malformed, Code: mapping.CodeInvalid, Message: "The request body could not be read to its end.", Err: err}
-}
-
-// Empty reports whether a request has no body. It reads one byte at most: a body of a
-// type that is not taken may be as long as an upload.
-func Empty(r *http.Request) bool {
+func read(w http.ResponseWriter, r *http.Request, limit int64, takes ...string) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
-		return true
+		return nil, nil
 	}
-	n, err := io.ReadFull(r.Body, make([]byte, 1))
+	if _, err := checkKind(r.Header, takes...); err != nil {
+		if empty(r.Body) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	if limit > 0 {
+		if r.ContentLength > limit {
+			return nil, TooLarge(limit)
+		}
+		r.Body = Bounded(w, r.Body, limit, TooLarge(limit))
+	}
+	raw, err := readAll(r.Body, r.ContentLength)
+	if err != nil {
+		return nil, Unread(err)
+	}
+	return raw, nil
+}
+
+// empty reports whether a body of unknown length has nothing in it. It reads one byte at most: a body of a type that is
+// not taken may be as long as an upload.
+func empty(of io.Reader) bool {
+	n, err := io.ReadFull(of, make([]byte, 1))
 	return n == 0 && errors.Is(err, io.EOF)
 }
 
 // firstPiece is the memory that a body takes before any of it has arrived.
 const firstPiece = 64 << 10
 
-// read takes memory for the bytes that have arrived: a client that announces much and sends
-// nothing costs nothing. announced is negative for an unknown length.
-func read(r io.Reader, announced int64) ([]byte, error) {
+// readAll takes memory for the bytes that have arrived: a client that announces much and sends nothing costs nothing.
+// announced is negative for an unknown length.
+func readAll(r io.Reader, announced int64) ([]byte, error) {
 	if announced < 0 {
 		return io.ReadAll(r)
 	}

@@ -15,14 +15,14 @@ func TestReadBody(t *testing.T) {
 		sent := bytes.Repeat([]byte("x"), size)
 		for _, announced := range []int{-1, 0, size / 2, size, 2 * size} {
 			for name, r := range map[string]io.Reader{"at once": bytes.NewReader(sent), "in halves": iotest.HalfReader(bytes.NewReader(sent)), "end with the data": iotest.DataErrReader(bytes.NewReader(sent))} {
-				if got, err := read(r, int64(announced)); err != nil || !bytes.Equal(got, sent) {
+				if got, err := readAll(r, int64(announced)); err != nil || !bytes.Equal(got, sent) {
 					t.Errorf("%d bytes, %d announced, %s: %d, %v", size, announced, name, len(got), err)
 				}
 			}
 		}
 	}
 	broken := io.MultiReader(strings.NewReader("x"), iotest.ErrReader(io.ErrUnexpectedEOF))
-	if _, err := read(broken, 2); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := readAll(broken, 2); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("one that breaks off: %v", err)
 	}
 }
@@ -35,7 +35,7 @@ func TestReadBodyTakesMemoryForWhatComes(t *testing.T) {
 		most = max(most, len(b))
 		return 0, io.EOF
 	})
-	if _, err := read(sees, 1<<30); err != nil || most > 64<<10 {
+	if _, err := readAll(sees, 1<<30); err != nil || most > 64<<10 {
 		t.Errorf("room for %d bytes at once, %v", most, err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/page"
@@ -46,20 +45,6 @@ type confirmation struct {
 type hiddenField struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-}
-
-// form is what a page sent, with the line ends that people typed.
-func form(r *http.Request) (url.Values, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "The form cannot be read.")
-	}
-	in := url.Values{}
-	for name, values := range r.PostForm {
-		for _, v := range values {
-			in.Add(name, strings.ReplaceAll(v, "\r\n", "\n")) // as HTML sends a line's end
-		}
-	}
-	return in, nil
 }
 
 // confirm asks a person to confirm what is to be done. Fields are what the second request brings along.

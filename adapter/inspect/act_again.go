@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/adapter/inspect/conversation"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -113,7 +114,7 @@ func inputGiven(r mapping.Run) json.RawMessage {
 
 // serve makes a run once more: the same, with another input, of another agent. Its completion hook is not called again.
 func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
-	in, err := form(r)
+	in, err := body.Values(w, r, 0)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/adapter/inspect/conversation"
 	"github.com/apbridge/apbridge/adapter/inspect/question"
 	"github.com/apbridge/apbridge/mapping"
@@ -33,7 +34,7 @@ type threadFinder interface {
 
 // serve answers an open question of a thread. Of two answers at once the second is told who was first.
 func (a *answering) serve(w http.ResponseWriter, r *http.Request) error {
-	in, err := form(r)
+	in, err := body.Values(w, r, 0)
 	if err != nil {
 		return err
 	}

@@ -64,3 +64,20 @@ func TestAnAnswerThatComesTooLateSaysWhoWasFirst(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
+
+// TestOnlyFormsAreTaken: a body that is no form of a page is refused, where it had been an empty one.
+func TestOnlyFormsAreTaken(t *testing.T) {
+	t.Parallel()
+	l := &late{open: true}
+	r := mux.NewRouter()
+	Mount(r, Options{Service: adapter.Service{Threads: l, Runs: lateRuns{of: l}, RunIndex: l}, Log: zap.NewNop()})
+	for _, contentType := range []string{"", "text/plain", "application/json", "application/x-www-form-urlencoded; charset=latin1"} {
+		req := httptest.NewRequestWithContext(t.Context(), "POST", "/inspect/runs/asks/cancel", strings.NewReader("sure=yes"))
+		req.Header.Set("Content-Type", contentType)
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, req)
+		if w.Code != 415 || !strings.Contains(w.Body.String(), `"unsupported_content_type"`) {
+			t.Errorf("%q: %d %s", contentType, w.Code, w.Body)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -22,7 +23,7 @@ type cancellable interface {
 }
 
 func (c *cancelling) serve(w http.ResponseWriter, r *http.Request) error {
-	in, err := form(r)
+	in, err := body.Values(w, r, 0)
 	if err != nil {
 		return err
 	}

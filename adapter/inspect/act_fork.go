@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/adapter/inspect/conversation"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -29,7 +30,7 @@ type stateReader interface {
 }
 
 func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
-	in, err := form(r)
+	in, err := body.Values(w, r, 0)
 	if err != nil {
 		return err
 	}

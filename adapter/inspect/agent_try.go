@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/adapter/inspect/conversation"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -21,7 +22,7 @@ type trying struct{ *starting }
 
 // serve sends one message to an agent on a thread of its own, and leads to the run, which can be watched.
 func (t *trying) serve(w http.ResponseWriter, r *http.Request) error {
-	in, err := form(r)
+	in, err := body.Values(w, r, 0)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"net/url"
 	"path"
 	"strings"
 	"unicode"
@@ -17,7 +16,7 @@ const maxPath = 1024
 // refuses, with an *Error of class Invalid, what could leave a folder or name
 // a device: "..", drives, backslashes, NUL and control characters, invalid
 // UTF-8, empty names, names that end with a dot or a space, reserved device
-// names, more than 1024 bytes. Percent-encoding is not decoded: see DecodeName.
+// names, more than 1024 bytes. Percent-encoding is not decoded.
 func CleanPath(p string) (string, error) {
 	if len(p) > maxPath {
 		return "", badPath(p[:64]+"…", "it is longer than 1024 bytes")
@@ -106,20 +105,6 @@ func ArtifactPath(fileName, relativePath string) (string, error) {
 	default:
 		return CleanPath(strings.TrimSuffix(relativePath, "/") + "/" + fileName)
 	}
-}
-
-// DecodeName decodes a file name of a multipart upload that is valid
-// percent-encoded UTF-8, as some clients send it; any other name comes back
-// as it is. The result is not yet clean: see CleanPath.
-func DecodeName(name string) string {
-	if !strings.Contains(name, "%") {
-		return name
-	}
-	decoded, err := url.PathUnescape(name)
-	if err != nil || !utf8.ValidString(decoded) {
-		return name
-	}
-	return decoded
 }
 
 // statePath is the key of a file in values.files: "/" and its path. What is no

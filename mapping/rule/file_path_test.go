@@ -43,17 +43,6 @@ func TestArtifactPath(t *testing.T) {
 	}
 }
 
-func TestDecodeName(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"hello%20w%C3%B6rld.txt": "hello wörld.txt", "a+b": "a+b", "50%": "50%", "100%25": "100%", "%zz": "%zz", "%ff": "%ff", "%2e%2e%2fx": "../x", "plain": "plain",
-	} {
-		if got := DecodeName(in); got != want {
-			t.Errorf("DecodeName(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func FuzzCleanPath(f *testing.F) {
 	for _, s := range []string{"a/b", "../x", "/./a", "C:/x", "con .txt", "a\\b", " . /x"} {
 		f.Add(s)

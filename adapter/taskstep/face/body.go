@@ -3,12 +3,9 @@ package face
 import (
 	"bytes"
 	"encoding/json"
-	"mime"
 	"net/http"
-	"strings"
 
 	"github.com/apbridge/apbridge/adapter/body"
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
@@ -67,37 +64,8 @@ func takeObject(name string, v json.RawMessage, into *json.RawMessage) error {
 	return invalid("body", name, "an object")
 }
 
-// readBody returns the JSON bytes of a body, nil for none, within limits.body.
-// The content type only counts when there is a body.
+// readBody returns the JSON bytes of a body, nil for none, within limits.body. A missing content type counts as JSON:
+// simple clients leave it out, and nothing else is taken here.
 func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
-		return nil, nil
-	}
-	if !plainJSON(r.Header) {
-		if body.Empty(r) {
-			return nil, nil
-		}
-		return nil, mapping.Errorf(mapping.Unsupported, mapping.CodeInvalid,
-			"The body must be JSON in UTF-8, not compressed. Send Content-Type: application/json.")
-	}
-	raw, err := body.Read(w, r, int64(s.face.Limits.Body))
-	if err != nil {
-		return nil, err
-	}
-	return bytes.TrimLeft(raw, " \t\r\n"), nil
-}
-
-// plainJSON reports whether a body is to be read as JSON. A missing content type
-// counts as JSON: simple clients leave it out, and nothing else is taken here.
-func plainJSON(h http.Header) bool {
-	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return false
-	}
-	header := h.Get("Content-Type")
-	if header == "" || header == "application/json" {
-		return true
-	}
-	media, params, err := mime.ParseMediaType(header)
-	charset := params["charset"]
-	return err == nil && media == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
+	return body.JSON(w, r, int64(s.face.Limits.Body), body.TypeJSON, "")
 }

@@ -51,15 +51,12 @@ func (s *server) logFailure(w http.ResponseWriter, r *http.Request, e *mapping.E
 		zap.String("request_id", w.Header().Get("X-Request-Id")), zap.Error(e))
 }
 
-// classify adds the errors of net/http to those of the bridge.
+// classify adds the end of a context to the errors of the bridge.
 func classify(err error) *mapping.Error {
-	var large *http.MaxBytesError
 	var known *mapping.Error
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &large):
-		return tooLarge(large.Limit)
 	case errors.Is(err, context.DeadlineExceeded):
 		return &mapping.Error{Class: mapping.Timeout, Code: mapping.CodeStepTimeout,
 			Message: "The answer did not come in time.", Err: err}
@@ -123,8 +120,4 @@ func invalid(where, field, what string) *mapping.Error {
 
 func malformed(format string, args ...any) *mapping.Error {
 	return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, format, args...)
-}
-
-func tooLarge(limit int64) *mapping.Error {
-	return mapping.Errorf(mapping.TooLarge, mapping.CodeInvalid, "The body is larger than the limit of %d bytes.", limit)
 }

@@ -120,7 +120,7 @@ func TestCompressedBodyIsRefused(t *testing.T) {
 	}
 	req.Header.Set("Content-Type", plain)
 	req.Header.Set("Content-Encoding", "gzip")
-	if a := s.send(req); a.status != 415 || s.written() != 0 {
+	if a := s.send(req); a.status != 415 || s.written() != 0 || !strings.Contains(a.body, `"unsupported_content_encoding"`) {
 		t.Errorf("got %d %s", a.status, a.body)
 	}
 }

@@ -7,9 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -23,7 +20,7 @@ func TestUploadThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	known := fieldPart("relative_path", "src") + filePart(`filename="a.txt"`, strings.Repeat("x", 9<<10)) + closing
 	after := filePart(`filename="a.txt"`, strings.Repeat("x", 9<<10)) + fieldPart("relative_path", "src") + closing
-	large := filePart(`filename="a.txt"`, strings.Repeat("x", maxHeld+1)) + closing
+	large := filePart(`filename="a.txt"`, strings.Repeat("x", inMemory+1)) + closing
 	for what, form := range map[string]string{"path first": known, "path last": after, "through a temporary file": large} {
 		for _, c := range []struct {
 			what    string
@@ -124,47 +121,5 @@ func TestUploadThatIsTooSlow(t *testing.T) {
 			t.Errorf("%s: got %d %s", what, w.Code, w.Body)
 		}
 		checkRefused(t, s, gotten{status: w.Code, header: w.Header(), body: w.Body.String()}, before)
-	}
-}
-
-// watched calls look before its bytes end.
-type watched struct {
-	io.Reader
-	look func()
-}
-
-func (w watched) Read(p []byte) (int, error) {
-	n, err := w.Reader.Read(p)
-	if err != nil {
-		w.look()
-	}
-	return n, err
-}
-
-// TestTemporaryFileHasNoName: what goes through a temporary file is not left behind by
-// a process that is killed.
-func TestTemporaryFileHasNoName(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("an open file keeps its name there; the next start sweeps it")
-	}
-	tmp := t.TempDir()
-	t.Setenv("TMPDIR", tmp)
-	looked := false
-	body := watched{strings.NewReader(filePart(`filename="a.txt"`, strings.Repeat("x", 2*maxHeld)) + closing), func() {
-		looked = true
-		if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) != 0 {
-			t.Errorf("while the form is read there is %v", left)
-		}
-	}}
-	up, err := newForm(body, boundary).file(4 * maxHeld)
-	if err != nil || !looked {
-		t.Fatal(looked, err)
-	}
-	defer up.Close()
-	if _, through := up.Reader.(*os.File); !through {
-		t.Errorf("the upload is held in a %T", up.Reader)
-	}
-	if n, err := io.Copy(io.Discard, up); n != 2*maxHeld || err != nil {
-		t.Errorf("%d bytes, %v", n, err)
 	}
 }

@@ -248,6 +248,8 @@ func TestContentTypes(t *testing.T) {
 		{"application/x-www-form-urlencoded", "", 415},
 		{"multipart/form-data; boundary=x", "", 415},
 		{"text/html", "", 415},
+		{"application/json; charset=latin1", "", 415},
+		{"text/plain; charset=utf-16", "", 415},
 		{"application/json", "gzip", 415},
 	} {
 		srv := newFake().serve(t)

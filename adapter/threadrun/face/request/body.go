@@ -1,47 +1,18 @@
 package request
 
 import (
-	"bytes"
 	"encoding/json"
-	"mime"
 	"net/http"
-	"strings"
 
 	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Read reads a request body of JSON of most bytes, nil when there is none. Content types
-// other than JSON are refused, except text/plain and none at all, which real
-// clients send; the guard of Origin keeps browsers from using them across sites.
+// Read reads a request body of JSON of most bytes, nil when there is none. Beside types of JSON it takes text/plain and
+// none at all, which real clients send; the guard of Origin keeps browsers from using them across sites.
 func Read(w http.ResponseWriter, r *http.Request, most int64) (json.RawMessage, error) {
-	if err := checkContentType(r.Header); err != nil {
-		if body.Empty(r) {
-			err = nil
-		}
-		return nil, err
-	}
-	raw, err := body.Read(w, r, most)
-	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
-		return nil, err
-	}
-	return raw, nil
-}
-
-func checkContentType(h http.Header) error {
-	if ce := h.Get("Content-Encoding"); ce != "" && !strings.EqualFold(ce, "identity") {
-		return mapping.Errorf(mapping.Unsupported, "unsupported_content_encoding", "Compressed request bodies are not read; send the JSON as it is.")
-	}
-	ct := h.Get("Content-Type")
-	if ct == "" {
-		return nil
-	}
-	media, _, err := mime.ParseMediaType(ct)
-	if err == nil && (media == "application/json" || media == "text/plain" || strings.HasSuffix(media, "+json")) {
-		return nil
-	}
-	return mapping.Errorf(mapping.Unsupported, "unsupported_content_type", "The content type must be application/json.")
+	return body.JSON(w, r, most, body.TypeJSON, "+json", "text/plain", "")
 }
 
 // Parse splits a request body. It refuses what is not one JSON object,

@@ -34,7 +34,7 @@ var laws = map[string]law{
 	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/body":            {ours: []string{"mapping", "mapping/rawjson"}},
 	// A face without a backend: it answers from the service, and knows neither a dialect nor the machine.
-	"adapter/inspect":              {ours: []string{"adapter", "adapter/inspect/conversation", "adapter/inspect/difference", "adapter/inspect/export", "adapter/inspect/question", "adapter/inspect/timeline", "adapter/page", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
+	"adapter/inspect":              {ours: []string{"adapter", "adapter/body", "adapter/inspect/conversation", "adapter/inspect/difference", "adapter/inspect/export", "adapter/inspect/question", "adapter/inspect/timeline", "adapter/page", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/egress":               {},
 	"adapter/inspect/conversation": {ours: []string{"mapping/rawjson", "mapping/rule", "mapping/state"}, never: []string{"net/http"}},
 	"adapter/inspect/difference":   {ours: []string{"mapping/rawjson"}, never: []string{"net/http"}},
@@ -121,7 +121,7 @@ var laws = map[string]law{
 	"mapping/rule":              {ours: []string{"mapping", "mapping/jsonschema", "mapping/rawjson", "mapping/state"}, never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"mapping/state":             {ours: []string{"mapping", "mapping/rawjson"}, never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"mapping/rawjson":           {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
-	"proxy":                     {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "proxy/audit", "proxy/auth", "proxy/guard", "proxy/metrics", "proxy/trace"}},
+	"proxy":                     {ours: []string{"adapter", "adapter/body", "config", "mapping", "mapping/failpoint", "proxy/audit", "proxy/auth", "proxy/guard", "proxy/metrics", "proxy/trace"}},
 	"proxy/guard":               {ours: []string{"config", "mapping"}},
 	"proxy/auth":                {ours: []string{"config", "mapping"}},
 	"proxy/audit":               {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint"}, never: []string{"net/http"}},

@@ -1,0 +1,141 @@
+package body
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// maxHeld is how much of a file is kept in memory while the field is not known yet; what is larger goes through a
+// temporary file.
+const maxHeld = 1 << 20
+
+// TemporaryUploads is the pattern of the names of temporary files that uploads go through, in the system's folder for
+// them (os.CreateTemp). One that no process has open was left behind.
+const TemporaryUploads = "apbridge-upload-*"
+
+// File is the file of a form, ready to be read once. It reports the end of the file only when the rest of the form was
+// read and found right.
+type File struct {
+	Name string // as the client meant it, folders included; it is not clean
+	Type string // as the client said it; may be empty
+	io.Reader
+	close func()
+}
+
+// Close lets go of what the file was set aside in.
+func (u *File) Close() {
+	if u.close != nil {
+		u.close()
+	}
+}
+
+// setAside reads the file, and with it the rest of the form, into memory or a temporary file.
+func (u *File) setAside() error {
+	src, held := u.Reader, new(bytes.Buffer)
+	switch _, err := io.CopyN(held, src, maxHeld+1); {
+	case errors.Is(err, io.EOF):
+		u.Reader = held
+		return nil
+	case err != nil:
+		return err
+	}
+	tmp, err := os.CreateTemp("", TemporaryUploads)
+	if err != nil {
+		return storageError(err)
+	}
+	// Without a name the file goes with the process, however that ends. Where an open file keeps its name (Windows), it
+	// is removed when it is closed.
+	_ = os.Remove(tmp.Name())
+	u.close = func() { _, _ = tmp.Close(), os.Remove(tmp.Name()) }
+	return u.spool(tmp, io.MultiReader(held, src))
+}
+
+// spool moves src through the temporary file.
+func (u *File) spool(tmp *os.File, src io.Reader) error {
+	_, err := io.Copy(tmp, src)
+	if err == nil {
+		_, err = tmp.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return storageError(err)
+	}
+	u.Reader = tmp
+	return nil
+}
+
+func storageError(err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return &mapping.Error{Class: mapping.StorageFull, Code: "storage_full",
+			Message: "There is no room for the upload.", Err: err}
+	}
+	return err
+}
+
+// formFile reads the file's part, then the rest of its form.
+type formFile struct {
+	form *Form
+	part *multipart.Part
+	left int64 // bytes that the file may still have
+	done bool
+}
+
+func (r *formFile) Read(p []byte) (int, error) {
+	if r.form.err != nil {
+		return 0, r.form.err
+	}
+	if r.done {
+		return 0, io.EOF
+	}
+	n, err := r.part.Read(p)
+	if r.left -= int64(n); r.left < 0 {
+		return 0, r.form.fail(UploadTooLarge(r.form.of.Most))
+	}
+	switch {
+	case err == io.EOF: //nolint:errorlint // the part's own end, never wrapped
+		r.done = true
+		if err := r.form.rest(); err != nil {
+			return n, err
+		}
+		return n, io.EOF
+	case err != nil:
+		return n, r.form.fail(formError(err))
+	}
+	return n, nil
+}
+
+// fileName is the file's name as the client meant it, folders included. Some clients percent-encode it, which RFC 7578
+// section 2 allows; the extended form filename* is decoded already.
+func fileName(part *multipart.Part) string {
+	disposition := part.Header.Get("Content-Disposition")
+	_, params, err := mime.ParseMediaType(disposition)
+	if err != nil {
+		return ""
+	}
+	name := params["filename"]
+	if strings.Contains(strings.ToLower(disposition), "filename*") {
+		return name
+	}
+	return decodedName(name)
+}
+
+// decodedName decodes a name that is valid percent-encoded UTF-8; any other name comes back as it is.
+func decodedName(name string) string {
+	if !strings.Contains(name, "%") {
+		return name
+	}
+	decoded, err := url.PathUnescape(name)
+	if err != nil || !utf8.ValidString(decoded) {
+		return name
+	}
+	return decoded
+}

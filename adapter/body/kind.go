@@ -1,0 +1,66 @@
+package body
+
+import (
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Media types of bodies.
+const (
+	TypeJSON    = "application/json"
+	typeForm    = "multipart/form-data"
+	typeEncoded = "application/x-www-form-urlencoded"
+)
+
+// checkKind reads what a request says of its body and returns the parameters of its media type. takes are the types
+// that a dialect reads, in lower case, the usual one first: "" is for bodies without a type, and one that begins with +
+// for all types of that suffix (RFC 6838, section 4.2.8). A charset other than UTF-8 is refused, and so is compression.
+func checkKind(h http.Header, takes ...string) (map[string]string, error) {
+	if compressed(h) {
+		return nil, mapping.Errorf(mapping.Unsupported, "unsupported_content_encoding",
+			"Compressed request bodies are not read. Send it as it is, without Content-Encoding.")
+	}
+	said := h.Get("Content-Type")
+	if said == "" && slices.Contains(takes, "") {
+		return nil, nil
+	}
+	media, params, err := mime.ParseMediaType(said)
+	if err != nil || !taken(media, takes) {
+		return nil, unsupported("The request body must be %s, and its Content-Type has to say so.", takes[0])
+	}
+	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return nil, unsupported("The request body must be in UTF-8, and is in another charset by its Content-Type. Send %s.", takes[0])
+	}
+	return params, nil
+}
+
+// compressed reports whether any coding but none is named, in whichever of the header's lines.
+func compressed(h http.Header) bool {
+	for coding := range strings.SplitSeq(strings.Join(h.Values("Content-Encoding"), ","), ",") {
+		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
+			return true
+		}
+	}
+	return false
+}
+
+func taken(media string, takes []string) bool {
+	return slices.ContainsFunc(takes, func(t string) bool {
+		if strings.HasPrefix(t, "+") {
+			return strings.Contains(media, "/") && strings.HasSuffix(media, t)
+		}
+		return t == media
+	})
+}
+
+func unsupported(format string, args ...any) error {
+	return mapping.Errorf(mapping.Unsupported, "unsupported_content_type", format, args...)
+}
+
+func malformed(format string, args ...any) *mapping.Error {
+	return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, format, args...)
+}

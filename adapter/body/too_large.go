@@ -1,0 +1,46 @@
+package body
+
+import (
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TooLarge is the complaint about a body over limits.body.
+func TooLarge(limit int64) *mapping.Error {
+	return mapping.Errorf(mapping.TooLarge, "body_too_large", "The request body is longer than %d bytes, the limit of limits.body.", limit)
+}
+
+// UploadTooLarge is the complaint about a form whose file is over limits.artifact, or that is too long for any file.
+func UploadTooLarge(limit int64) *mapping.Error {
+	return mapping.Errorf(mapping.TooLarge, "artifact_too_large", "The upload is larger than %d bytes, the limit of limits.artifact.", limit)
+}
+
+// Bounded is the body of a request that fails with the complaint where it is longer than limit.
+func Bounded(w http.ResponseWriter, of io.ReadCloser, limit int64, complaint *mapping.Error) io.ReadCloser {
+	return bounded{http.MaxBytesReader(w, of, limit), complaint}
+}
+
+type bounded struct {
+	io.ReadCloser
+	complaint *mapping.Error
+}
+
+func (b bounded) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
+		err = b.complaint
+	}
+	return n, err
+}
+
+// Unread is why a body could not be read: what the bridge says of it, such as that it is too large or too slow, else
+// that the request breaks off.
+func Unread(err error) *mapping.Error {
+	if known, ok := errors.AsType[*mapping.Error](err); ok {
+		return known
+	}
+	return &mapping.Error{Class: mapping.Malformed, Code: mapping.CodeInvalid, Message: "The request body could not be read to its end.", Err: err}
+}
