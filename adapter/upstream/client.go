@@ -11,7 +11,6 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/egress"
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/credential"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -43,6 +42,8 @@ type Options struct {
 type Client struct {
 	opt     Options
 	agent   string
+	hop     string
+	headers map[string]config.Secret
 	tracer  adapter.Tracer // may be nil
 	secrets credential.Set
 	reads   *resty.Client
@@ -54,39 +55,29 @@ func New(up adapter.Upstream, opt Options) *Client {
 	opt.Root = strings.TrimRight(opt.Root, "/")
 	secrets := up.Config.Credentials()
 	return &Client{
-		opt: opt, agent: up.Name, tracer: up.Tracer, secrets: secrets,
+		opt: opt, agent: up.Name, hop: up.Hop, headers: up.Config.Headers, tracer: up.Tracer, secrets: secrets,
 		reads: newResty(up, secrets, readIdle), writes: newResty(up, secrets, writeIdle),
 	}
 }
 
 func newResty(up adapter.Upstream, secrets credential.Set, idle time.Duration) *resty.Client {
 	c := egress.New(newTransport(up, secrets, idle), cmp.Or(up.Agent, "apbridge"))
+	personal := map[string]config.Secret{}
+	for name, secret := range up.Config.Headers {
+		if secret.IsOfPrincipal() {
+			personal[name] = secret
+		} else {
+			c.SetHeader(name, secret.Reveal())
+		}
+	}
 	c.SetPreRequestHook(func(_ *resty.Client, r *http.Request) error {
 		adapter.AddHop(r, up.Hop)
-		setPrincipal(r, up.Config.Headers)
+		setHeaders(r, personal)
 		adapter.AddOrigin(r)
 		setBody(r)
 		return nil
 	})
-	for name, secret := range up.Config.Headers {
-		if !secret.IsOfPrincipal() {
-			c.SetHeader(name, secret.Reveal())
-		}
-	}
 	return c
-}
-
-// setPrincipal sets the configured headers that differ by the principal that a call is made for.
-func setPrincipal(r *http.Request, headers map[string]config.Secret) {
-	who := mapping.PrincipalOf(r.Context())
-	for name, secret := range headers {
-		if !secret.IsOfPrincipal() {
-			continue
-		}
-		if value, ok := secret.HeaderFor(who.ID, who.Tenant); ok {
-			r.Header.Set(name, value)
-		}
-	}
 }
 
 // CloseIdle closes the connections that no call is using.
@@ -144,14 +135,18 @@ func (c *Call) operation() string {
 	return OpWrite
 }
 
+// pool has the connections that a call may use.
+func (c *Client) pool(call *Call) *resty.Client {
+	if call.asks() {
+		return c.reads
+	}
+	return c.writes
+}
+
 // send makes one exchange. The answer may be of any status.
 func (c *Client) send(ctx context.Context, call *Call) (*http.Response, error) {
 	ctx = context.WithValue(ctx, operationKey{}, call.operation())
-	rc := c.writes
-	if call.asks() {
-		rc = c.reads
-	}
-	req := rc.R().SetHeader("Accept", cmp.Or(call.Accept, jsonType)).SetHeaders(call.Header)
+	req := c.pool(call).R().SetHeader("Accept", cmp.Or(call.Accept, jsonType)).SetHeaders(call.Header)
 	if call.Type != "" {
 		req.SetHeader("Content-Type", call.Type)
 	}

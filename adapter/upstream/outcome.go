@@ -10,14 +10,15 @@ import (
 
 // Operations, as the metrics name what an agent was asked for.
 const (
-	OpRead     = "read"     // a question that changes nothing
-	OpWrite    = "write"    // any other change
-	OpCreate   = "create"   // a task
-	OpStep     = "step"     // the next step of a task
-	OpUpload   = "upload"   // a file to the agent
-	OpDownload = "download" // a file from the agent
-	OpRun      = "run"      // a run, its stream included
-	OpFollow   = "follow"   // the stream or the end of a run that was made before
+	OpRead        = "read"        // a question that changes nothing
+	OpWrite       = "write"       // any other change
+	OpCreate      = "create"      // a task
+	OpStep        = "step"        // the next step of a task
+	OpUpload      = "upload"      // a file to the agent
+	OpDownload    = "download"    // a file from the agent
+	OpRun         = "run"         // a run, its stream included
+	OpFollow      = "follow"      // the stream or the end of a run that was made before
+	OpPassthrough = "passthrough" // a client's own request, led through
 )
 
 // Outcomes, as the metrics name them.

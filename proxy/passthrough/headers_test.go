@@ -62,8 +62,8 @@ func TestE7IdentityHeadersInAnySpelling(t *testing.T) {
 	}
 }
 
-// An agent's page is shown as one of no origin, which the bridge refuses as a caller,
-// whatever the agent says of itself.
+// An agent's page is shown as one of no origin, which the bridge refuses as a caller, whatever the agent says of
+// itself.
 func TestPagesOfAgentsAreConfined(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {

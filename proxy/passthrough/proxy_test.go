@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/proxy/metrics"
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/passthrough"
 	"github.com/google/go-cmp/cmp"
 )
@@ -31,15 +32,25 @@ func way(t *testing.T, agent http.HandlerFunc, change ...func(*config.Agent)) *h
 
 func serve(t *testing.T, c config.Agent) *httptest.Server {
 	t.Helper()
-	p, err := passthrough.New("legacy", c, []string{"/ap/v1/agent", "/ap/v1", "/agent"}, metrics.New(), func(w http.ResponseWriter, _ *http.Request, status int, message string, _ error) {
-		http.Error(w, message, status)
+	return serveCounted(t, adapter.Upstream{Name: "legacy", Config: c})
+}
+
+func serveCounted(t *testing.T, up adapter.Upstream) *httptest.Server {
+	t.Helper()
+	srv := httptest.NewServer(proxyTo(t, up))
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func proxyTo(t *testing.T, up adapter.Upstream) *passthrough.Proxy {
+	t.Helper()
+	p, err := passthrough.New(up, []string{"/ap/v1/agent", "/ap/v1", "/agent"}, func(w http.ResponseWriter, _ *http.Request, e *mapping.Error) {
+		http.Error(w, e.Message, adapter.Status(e.Class))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(p)
-	t.Cleanup(srv.Close)
-	return srv
+	return p
 }
 
 func send(t *testing.T, req *http.Request) (*http.Response, string) {
@@ -76,7 +87,7 @@ func TestTheAgentSeesItsOwnCredentialAndNoneOfTheCallers(t *testing.T) {
 	for name, value := range map[string]string{
 		"Authorization": "Bearer the caller's", "X-Api-Key": "the caller's", "Cookie": "s=1", "Proxy-Authorization": "Basic eA==",
 		"Origin": "http://page", "Referer": "http://page/x", "X-Forwarded-For": "1.2.3.4", "Forwarded": "for=1.2.3.4", "X-Tenant": "other",
-		"Connection": "X-Hop", "X-Hop": "1", "Upgrade": "websocket", "X-Kept": "yes",
+		"Connection": "X-Hop", "X-Hop": "1", "Upgrade": "websocket", "X-Kept": "yes", "Baggage": "user=1", "Traceparent": "no trace",
 	} {
 		req.Header.Set(name, value)
 	}
@@ -84,7 +95,7 @@ func TestTheAgentSeesItsOwnCredentialAndNoneOfTheCallers(t *testing.T) {
 	got := <-seen
 	want := map[string]string{
 		"Authorization": "Bearer the agent's", "X-Tenant": "acme", "X-Kept": "yes", "X-Api-Key": "", "Cookie": "", "Proxy-Authorization": "",
-		"Origin": "", "Referer": "", "X-Forwarded-For": "", "Forwarded": "", "Connection": "", "X-Hop": "", "Upgrade": "",
+		"Origin": "", "Referer": "", "X-Forwarded-For": "", "Forwarded": "", "Connection": "", "X-Hop": "", "Upgrade": "", "Baggage": "", "Traceparent": "",
 	}
 	for name, value := range want {
 		if got.Get(name) != value || len(got.Values(name)) > 1 {

@@ -1,17 +1,15 @@
 package passthrough
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httputil"
-	"net/textproto"
 	"net/url"
 	"strings"
-
-	"github.com/apbridge/apbridge/mapping"
 )
 
-// rewrite turns our request into the agent's. Headers of one connection
-// (RFC 9110 section 7.6.1) and forwarding headers of the caller are gone by then.
+// rewrite turns our request into the agent's. Headers of one connection (RFC 9110 section 7.6.1) and forwarding headers
+// of the caller are gone by then.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	out := r.Out.URL
 	out.RawPath = strings.TrimPrefix(out.EscapedPath(), p.prefix)
@@ -21,24 +19,19 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 	r.SetURL(p.target)
 	withhold(r.Out.Header, p.own)
-	r.Out.Trailer = nil                         // would be read as headers by some
-	p.tracer.Tell(r.In.Context(), r.Out.Header) // in the place of what the caller said
-	who := mapping.PrincipalOf(r.In.Context())
-	for name, secret := range p.headers {
-		if value, ok := secret.HeaderFor(who.ID, who.Tenant); ok {
-			r.Out.Header[textproto.CanonicalMIMEHeaderKey(name)] = []string{value}
-		}
-	}
+	r.Out.Trailer = nil // would be read as headers by some
 }
 
+// errSwitched is of an agent that wants another protocol spoken, for which it was not asked.
+var errSwitched = errors.New("the agent switched protocols without being asked")
+
 func (p *Proxy) modify(res *http.Response) error {
-	note(res.Request.Context(), "ok")
-	noteStatus(res.Request.Context(), res.StatusCode)
-	if res.StatusCode >= http.StatusInternalServerError {
-		note(res.Request.Context(), "error")
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		return errSwitched
 	}
-	if isStream(res.Header.Get("Content-Type")) {
-		if err := p.counted(res.Request.Context()); err != nil {
+	if c := callOf(res.Request.Context()); isStream(res.Header.Get("Content-Type")) {
+		if err := p.counted(c); err != nil {
+			c.end(err)
 			return err
 		}
 	}
@@ -51,8 +44,7 @@ func (p *Proxy) modify(res *http.Response) error {
 	return nil
 }
 
-// ours is a reference of the agent to itself as our callers reach it; a
-// reference to elsewhere stays.
+// ours is a reference of the agent to itself as our callers reach it; a reference to elsewhere stays.
 func (p *Proxy) ours(ref string) string {
 	u, err := url.Parse(ref)
 	if err != nil || u.Host != "" && (u.Host != p.target.Host || u.Scheme != "" && u.Scheme != p.target.Scheme) {

@@ -45,7 +45,8 @@ func (t *Tracer) call(ctx context.Context, name, method, target string, more ...
 		case status == http.StatusNotFound && method == http.MethodGet: // an answer like any other to a look at what there is
 		case status >= http.StatusBadRequest:
 			fail(span, strconv.Itoa(status), "")
-		case outcome != "" && outcome != "ok" && outcome != "stopped" && outcome != "left": // the bridge's or the caller's own will
+		case status > 0 && outcome == "refused": // it led elsewhere, or had nothing new: no error of HTTP
+		case outcome != "" && outcome != "ok" && outcome != "stopped": // the bridge's or the caller's own will
 			fail(span, outcome, outcome)
 		}
 		span.End()

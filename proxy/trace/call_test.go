@@ -45,6 +45,7 @@ func TestWhatIsAnError(t *testing.T) {
 	}{
 		{"POST", "ok", 200, false}, {"POST", "error", 500, true}, {"POST", "refused", 404, true}, {"GET", "refused", 404, false},
 		{"GET", "refused", 401, true}, {"GET", "unreachable", 0, true}, {"GET", "broken", 200, true}, {"GET", "stopped", 0, false},
+		{"GET", "refused", 304, false}, {"POST", "refused", 303, false},
 	} {
 		_, end := tr.UpstreamCall(t.Context(), "agent", "read", c.method, "http://agent.example")
 		end(c.status, c.outcome)

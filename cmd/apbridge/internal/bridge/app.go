@@ -185,14 +185,10 @@ func (a *App) agents(cfg *config.Config) (map[string]*engine.Agent, error) {
 }
 
 func (a *App) dial(name string, cfg *config.Config) (*engine.Agent, error) {
-	c := cfg.Agents[name]
-	secure, err := c.TLS.Load()
-	if err != nil {
-		return nil, fmt.Errorf("agents.%s.tls: %w", name, err)
+	up, err := a.upstream(name, cfg, a.calls)
+	if err == nil {
+		up, err = Replayed(a.record(up))
 	}
-	up, err := Replayed(a.record(adapter.Upstream{
-		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: a.calls, Tracer: a.callTracer(),
-	}))
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +196,19 @@ func (a *App) dial(name string, cfg *config.Config) (*engine.Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", name, err)
 	}
-	return engine.NewAgent(name, c, backend), nil
+	return engine.NewAgent(name, cfg.Agents[name], backend), nil
+}
+
+// upstream is what is known of an agent that is called; calls counts how that goes.
+func (a *App) upstream(name string, cfg *config.Config, calls adapter.Meter) (adapter.Upstream, error) {
+	c := cfg.Agents[name]
+	secure, err := c.TLS.Load()
+	if err != nil {
+		return adapter.Upstream{}, fmt.Errorf("agents.%s.tls: %w", name, err)
+	}
+	return adapter.Upstream{
+		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: calls, Tracer: a.callTracer(),
+	}, nil
 }
 
 // routes adds the routes that there are by a configuration.

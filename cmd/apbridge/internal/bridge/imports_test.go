@@ -134,7 +134,7 @@ var laws = map[string]law{
 	"proxy/eventlog":            {ours: []string{"mapping", "mapping/pause", "mapping/state", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/limit":               {ours: []string{"adapter", "config", "mapping", "mapping/pause", "proxy/store/quota"}, never: []string{"net/http"}},
 	"proxy/metrics":             {},
-	"proxy/passthrough":         {ours: []string{"config", "mapping", "proxy/metrics", "proxy/trace"}},
+	"proxy/passthrough":         {ours: []string{"adapter", "adapter/body", "adapter/upstream", "mapping"}},
 	"proxy/service":             {ours: []string{"adapter", "config", "mapping", "mapping/itemquery", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service/directory", "proxy/stepping", "proxy/store", "proxy/store/artifact", "proxy/store/cron", "proxy/store/idempotency", "proxy/store/item", "proxy/store/owned", "proxy/webhook"}, never: []string{"net/http"}},
 	"proxy/service/directory":   {ours: []string{"adapter", "config", "mapping", "mapping/rawjson", "mapping/rule", "proxy/engine", "proxy/store"}, never: []string{"net/http"}},
 	"proxy/service/servicetest": {ours: []string{"adapter", "config", "mapping", "mapping/rule", "proxy/chore", "proxy/engine", "proxy/eventlog", "proxy/service", "proxy/store", "proxy/store/item", "proxy/store/storetest", "proxy/store/storetest/blank"}},

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -13,18 +12,22 @@ import (
 	"go.uber.org/zap"
 )
 
-// passthrough makes the ways straight to the agents that allow it.
+// passthrough makes the ways straight to the agents that allow it. How a caller's own requests go is counted, and says
+// nothing of how the agent is on the bridge's pages.
 func (a *App) passthrough(cfg *config.Config) (map[string]http.Handler, error) {
 	ways := map[string]http.Handler{}
 	for name, c := range cfg.Agents {
 		if !c.Passthrough {
 			continue
 		}
-		way, err := passthrough.New(name, c, a.dialects.Ends(), a.metrics, a.refusePassthrough)
+		up, err := a.upstream(name, cfg, a.metrics)
 		if err != nil {
 			return nil, err
 		}
-		way.Trace(a.tracer)
+		way, err := passthrough.New(up, a.dialects.Ends(), a.refusePassthrough)
+		if err != nil {
+			return nil, err
+		}
 		way.CountStreams(adapter.OpenStream)
 		ways[name] = a.allowedOnly(name, way)
 	}
@@ -53,7 +56,6 @@ func (a *App) allowedOnly(name string, way http.Handler) http.Handler {
 			return
 		}
 		if who.May(name) {
-			r.Header.Set(mapping.HopsHeader, mapping.HopsTo(r.Context(), a.hop))
 			way.ServeHTTP(w, r)
 			return
 		}
@@ -61,21 +63,9 @@ func (a *App) allowedOnly(name string, way http.Handler) http.Handler {
 	})
 }
 
-func (a *App) refusePassthrough(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
-	e := &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamUnreachable, Message: message}
-	switch status {
-	case http.StatusRequestEntityTooLarge:
-		e.Class, e.Code = mapping.TooLarge, "body_too_large"
-	case http.StatusForbidden:
-		e.Class, e.Code = mapping.Forbidden, mapping.CodeNotSupported
-	case http.StatusGatewayTimeout:
-		e.Class, e.Code = mapping.Timeout, mapping.CodeStepTimeout
-	}
-	if known := (*mapping.Error)(nil); errors.As(err, &known) { // of the request's own body, not of the agent
-		e, status = known, adapter.Status(known.Class)
-	}
-	a.log.Info("a request could not be passed through", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.String("code", e.Code), zap.Error(err))
-	a.say(w, r, status, e)
+func (a *App) refusePassthrough(w http.ResponseWriter, r *http.Request, e *mapping.Error) {
+	a.log.Info("a request could not be passed through", zap.String("request_id", r.Header.Get("X-Request-Id")), zap.String("code", e.Code), zap.Error(e.Err))
+	a.say(w, r, adapter.Status(e.Class), e)
 }
 
 // say answers in the words of the dialect that owns the path.

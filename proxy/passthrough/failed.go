@@ -1,0 +1,38 @@
+package passthrough
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// failed answers where the agent did not.
+func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	p.refuse(w, r, p.refusal(err))
+}
+
+// refusal is the error that a caller is told. What the bridge has refused itself, such as the request's own body, keeps
+// its own.
+func (p *Proxy) refusal(err error) *mapping.Error {
+	var known *mapping.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	e := &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamUnreachable, Err: err}
+	switch f := upstream.Of(err); {
+	case f != nil && f.Slow:
+		e.Class, e.Code = mapping.Timeout, mapping.CodeStepTimeout
+		e.Message = "Agent " + p.agent + " did not begin to answer in time (step_timeout)."
+	case f != nil && f.Kind == upstream.Stopped:
+		e.Message = "The request was given up."
+	case f != nil && f.Kind == upstream.NotReached && f.Cause() != "":
+		e.Message = "Agent " + p.agent + " cannot be reached: " + f.Cause() + "."
+	case f != nil && f.Kind == upstream.NotReached:
+		e.Message = "Agent " + p.agent + " cannot be reached."
+	default:
+		e.Message = "Agent " + p.agent + " broke off before it had answered."
+	}
+	return e
+}
