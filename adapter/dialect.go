@@ -144,15 +144,15 @@ func (f Face) LogFailed(log *zap.Logger, e *mapping.Error, fields ...zap.Field) 
 
 // Upstream is everything a backend may know about the agent it calls.
 type Upstream struct {
-	Name   string // config name
-	Config config.Agent
-	Limits config.Limits
-	TLS    *tls.Config // of Config.TLS; nil: the usual one
-	Log    *zap.Logger
-	Agent  string // user agent: apbridge/VERSION
-	Hop    string // what calls add to mapping.HopsHeader; "": nothing
-	Meter  Meter  // nil: calls are not counted
-	Tracer Tracer // nil: no spans are made
+	Name      string // config name
+	Config    config.Agent
+	Limits    config.Limits
+	TLS       *tls.Config // of Config.TLS; nil: the usual one
+	Log       *zap.Logger
+	UserAgent string // user agent: apbridge/VERSION
+	Hop       string // what calls add to mapping.HopsHeader; "": nothing
+	Meter     Meter  // nil: calls are not counted
+	Tracer    Tracer // nil: no spans are made
 	// Through is what calls go through on their way to the network, such as a recorder; nil: nothing.
 	Through func(network http.RoundTripper) http.RoundTripper
 }

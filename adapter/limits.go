@@ -2,8 +2,8 @@ package adapter
 
 import "context"
 
-// Limits tells callers what bounds them.
-type Limits interface {
+// LimitReport tells callers what bounds them.
+type LimitReport interface {
 	// Limits are those of the caller's key, and then those of its tenant.
 	Limits(ctx context.Context) ([]Limit, error)
 }

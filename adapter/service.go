@@ -24,7 +24,7 @@ type Service struct {
 	Explainer Explainer
 	Calls     Calls
 	Storage   Storage
-	Limits    Limits // nil: there are no limits
+	Limits    LimitReport // nil: there are no limits
 	Tasks     Tasks
 	Steps     Steps
 	Items     Items

@@ -128,8 +128,8 @@ func runPath(id string) string { return "inspect/runs/" + url.PathEscape(id) }
 
 func threadPath(id string) string { return "inspect/threads/" + url.PathEscape(id) }
 
-// who is the one that made something.
-func who(owner string) string {
+// madeBy says, of what a key or nobody made, by whom it was made.
+func madeBy(owner string) string {
 	if owner == "" {
 		return "a caller without a key"
 	}

@@ -48,7 +48,7 @@ func (a *answering) serve(w http.ResponseWriter, r *http.Request) error {
 		return a.late(w, r, in, t.ID, id)
 	}
 	q := t.Interrupts[at]
-	asks, err := a.runs.asker(ctx, t.ID, q)
+	asks, err := a.runs.runThatAsked(ctx, t.ID, q)
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func (t *threadRuns) of(ctx context.Context, thread string) (list []threadRun, e
 func (t *threadRuns) questions(ctx context.Context, of mapping.Thread) ([]openQuestion, error) {
 	list := []openQuestion{}
 	for _, q := range of.Interrupts {
-		asks, err := t.asker(ctx, of.ID, q)
+		asks, err := t.runThatAsked(ctx, of.ID, q)
 		if err != nil {
 			return nil, err
 		}
@@ -164,8 +164,8 @@ func (t *threadRuns) questions(ctx context.Context, of mapping.Thread) ([]openQu
 	return list, nil
 }
 
-// asker is the run that asked: as the question says, or of an older version's the newest that waits. The zero run where it has gone.
-func (t *threadRuns) asker(ctx context.Context, thread string, q mapping.Interrupt) (mapping.Run, error) {
+// runThatAsked is the run that asked: as the question says, or of an older version's the newest that waits. The zero run where it has gone.
+func (t *threadRuns) runThatAsked(ctx context.Context, thread string, q mapping.Interrupt) (mapping.Run, error) {
 	if q.Run != "" {
 		r, err := t.runs.Get(ctx, adapter.RunRef{ThreadID: thread, RunID: q.Run})
 		if err != nil && mapping.Classify(err).Class == mapping.NotFound {

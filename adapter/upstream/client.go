@@ -61,7 +61,7 @@ func New(up adapter.Upstream, opt Options) *Client {
 }
 
 func newResty(up adapter.Upstream, secrets credential.Set, idle time.Duration) *resty.Client {
-	c := egress.New(newTransport(up, secrets, idle), cmp.Or(up.Agent, "apbridge"))
+	c := egress.New(newTransport(up, secrets, idle), cmp.Or(up.UserAgent, "apbridge"))
 	personal := map[string]config.Secret{}
 	for name, secret := range up.Config.Headers {
 		if secret.IsOfPrincipal() {

@@ -288,7 +288,7 @@ func TestWhatACallSays(t *testing.T) {
 			h.Get("User-Agent"), h.Get("Last-Event-ID"), r.ContentLength, raw)
 	}))
 	defer srv.Close()
-	to := clientOf(t, srv.URL+"/base/", func(up *adapter.Upstream, _ *upstream.Options) { up.Agent = "apbridge/1" })
+	to := clientOf(t, srv.URL+"/base/", func(up *adapter.Upstream, _ *upstream.Options) { up.UserAgent = "apbridge/1" })
 	own := "|Bearer " + secret + "|"
 	for _, c := range []struct {
 		call upstream.Call

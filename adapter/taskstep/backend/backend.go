@@ -58,7 +58,7 @@ func newBackend(up adapter.Upstream) (*backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{up: up, base: base, log: up.Log, probing: make(chan struct{}, 1), settle: settle, tells: Capabilities()}
+	b := &backend{up: up, base: base, log: up.Log, probing: make(chan struct{}, 1), settle: shortestSearch, tells: Capabilities()}
 	if b.log == nil {
 		b.log = zap.NewNop()
 	}

@@ -34,7 +34,7 @@ func backendWith(t *testing.T, up adapter.Upstream) adapter.Backend {
 func patientAt(t *testing.T, url string) adapter.Backend {
 	t.Helper()
 	b := backendAt(t, url)
-	b.(*backend).settle = settle
+	b.(*backend).settle = shortestSearch
 	return b
 }
 

@@ -18,7 +18,7 @@ func (d *drive) deliver() (phase, error) {
 	if err := d.emit(*ev); err != nil {
 		return ended, err
 	}
-	d.uploads.settle()
+	d.uploads.noteTold()
 	d.past.addStep(step)
 	d.past.call = rule.OpenCall(d.past.call, ev)
 	switch {

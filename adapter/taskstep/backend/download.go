@@ -32,7 +32,7 @@ func (d *downloads) fetch(w wanted) (*mapping.Artifact, []byte, error) {
 	if err != nil {
 		return nil, nil, d.tolerate(w, err)
 	}
-	d.files.settled(w)
+	d.files.noteCurrent(w)
 	return &saved, inline.content(), nil
 }
 
@@ -48,7 +48,7 @@ func (d *downloads) same(w wanted) (bool, error) {
 	if err != nil || hex.EncodeToString(sum.Sum(nil)) != d.files.sums[w.at] {
 		return false, err
 	}
-	d.files.settled(w)
+	d.files.noteCurrent(w)
 	return true, nil
 }
 

@@ -161,7 +161,7 @@ func (d *drive) ready() phase {
 func (d *drive) resolve() error {
 	steps, err := d.inquiry.steps(nil)
 	d.take(steps)
-	d.doubtful = d.past.ahead || len(steps) > 1
+	d.doubtful = d.past.mayBeAhead || len(steps) > 1
 	return err
 }
 

@@ -9,18 +9,18 @@ import (
 
 // history is what is logged of a run, and how far it has come by that.
 type history struct {
-	linked  bool            // a link event of this run is logged
-	remote  string          // the agent's task id, where it was known before this call
-	former  map[string]bool // upstream tasks of failed attempts of this run
-	seen    []string        // the agent's ids of the logged steps of this task
-	inRun   int             // steps logged in this run
-	here    int             // of them, in this call
-	said    bool            // the words of this run have reached the agent
-	ahead   bool            // an older version made the run, which could ask for a step before it had logged the one before
-	last    *mapping.Event  // the newest step that was logged before this call
-	call    string          // the tool call that waits for its result
-	longest time.Duration   // that a step of this run took
-	echo    echo
+	linked     bool            // a link event of this run is logged
+	remote     string          // the agent's task id, where it was known before this call
+	former     map[string]bool // upstream tasks of failed attempts of this run
+	seen       []string        // the agent's ids of the logged steps of this task
+	inRun      int             // steps logged in this run
+	here       int             // of them, in this call
+	said       bool            // the words of this run have reached the agent
+	mayBeAhead bool            // an older version made the run, which could ask for a step before it had logged the one before
+	last       *mapping.Event  // the newest step that was logged before this call
+	call       string          // the tool call that waits for its result
+	longest    time.Duration   // that a step of this run took
+	echo       echo
 }
 
 // replay takes in what is logged already.
@@ -44,7 +44,7 @@ func (h *history) replay(j *job) {
 func (h *history) event(j *job, ev *mapping.Event) {
 	head := ev.Head
 	if ev.Kind == mapping.KindStarted {
-		h.ahead = head.Ahead
+		h.mayBeAhead = head.Ahead
 	}
 	switch {
 	case ev.Kind == mapping.KindStarted && head.Attempt > 1:

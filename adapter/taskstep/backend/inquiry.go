@@ -23,9 +23,9 @@ type inquiry struct {
 }
 
 const (
-	settle  = 3 * time.Second // the shortest time for which is looked, whatever was seen
-	pollMin = 100 * time.Millisecond
-	pollMax = 2 * time.Second
+	shortestSearch = 3 * time.Second // the shortest time for which is looked, whatever was seen
+	pollMin        = 100 * time.Millisecond
+	pollMax        = 2 * time.Second
 )
 
 // steps returns the steps that were done and not logged, one at least. cause is what

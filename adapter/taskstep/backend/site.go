@@ -174,10 +174,10 @@ func (b *backend) locate(ctx context.Context, known string) (site, error) {
 	if s := b.site.Load(); s != nil {
 		return *s, nil
 	}
-	return b.settleSite(ctx)
+	return b.findSite(ctx)
 }
 
-func (b *backend) settleSite(ctx context.Context) (site, error) {
+func (b *backend) findSite(ctx context.Context) (site, error) {
 	seen, err := b.probe(ctx)
 	switch {
 	case err != nil:

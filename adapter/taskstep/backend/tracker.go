@@ -30,8 +30,8 @@ func (tr *tracker) load(list []mapping.Artifact, given mapping.Uploaded) {
 	}
 }
 
-// settled notes that the thread has the agent's newest bytes of a file.
-func (tr *tracker) settled(w wanted) {
+// noteCurrent notes that the thread has the agent's newest bytes of a file.
+func (tr *tracker) noteCurrent(w wanted) {
 	if tr.got == nil {
 		tr.got = map[string]bool{}
 	}

@@ -25,8 +25,8 @@ type uploads struct {
 	inState map[string]json.RawMessage // late uploads as they stand in the state, by path
 }
 
-// settle notes that a step was told, and with it what the agent was given.
-func (u *uploads) settle() { u.files.given, u.inState = 0, nil }
+// noteTold notes that a step was told, and with it what the agent was given.
+func (u *uploads) noteTold() { u.files.given, u.inState = 0, nil }
 
 // all hands the thread's files to a task that has not begun (Agent
 // Protocol v1, POST …/tasks/{id}/artifacts). After a pick-up, those that are

@@ -48,7 +48,7 @@ func (p *postgres) bulk(ctx context.Context, do func(*Tx) error) error {
 	}
 	r := p.receipts.lend()
 	on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN", untilItIsDone}, owner: p.owner, receipt: r}
-	err = guard(do, &Tx{on: on, Now: p.clock()})
+	err = doSafely(do, &Tx{on: on, Now: p.clock()})
 	if err != nil {
 		on.rollback()
 		closeSoon(conn)
@@ -88,5 +88,5 @@ func lookPostgres(ctx context.Context, dsn string, do func(*Tx) error) error {
 	defer closeSoon(conn)
 	on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", untilItIsDone}}
 	defer on.rollback()
-	return p.classify(guard(do, &Tx{on: on, Now: p.clock()}))
+	return p.classify(doSafely(do, &Tx{on: on, Now: p.clock()}))
 }

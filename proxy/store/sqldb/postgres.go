@@ -101,7 +101,7 @@ func (p *postgres) transact(ctx context.Context, begin []string, do func(*Tx) er
 	again, err = p.once(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn, begin: begin, owner: p.owner, receipt: r}
 		t = &Tx{on: on, Now: p.clock()}
-		err := guard(do, t)
+		err := doSafely(do, t)
 		if err == nil {
 			err = on.commit()
 			unanswered = err != nil && conn.IsClosed()
@@ -133,7 +133,7 @@ func (p *postgres) read(ctx context.Context, do func(*Tx) error) error {
 	return p.attempt(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}
 		defer on.rollback()
-		err := guard(do, &Tx{on: on, Now: p.clock()})
+		err := doSafely(do, &Tx{on: on, Now: p.clock()})
 		return !on.gave, err
 	})
 }
@@ -146,7 +146,7 @@ func (p *postgres) flush() error { return nil }
 func (p *postgres) readOne(ctx context.Context, do func(*Tx) error) error {
 	return p.attempt(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn}
-		err := guard(do, &Tx{on: on, Now: p.clock()})
+		err := doSafely(do, &Tx{on: on, Now: p.clock()})
 		return !on.gave, err
 	})
 }

@@ -37,11 +37,11 @@ func (d *sqlite) overwrite(ctx context.Context, on bool) error {
 	if d.zeros {
 		return nil
 	}
-	return d.writer.aside(ctx, func(conn *sqlite3.Conn) error { return d.exec(conn, "PRAGMA "+secureDelete(on)) })
+	return d.writer.betweenTransactions(ctx, func(conn *sqlite3.Conn) error { return d.exec(conn, "PRAGMA "+secureDelete(on)) })
 }
 
 func (d *sqlite) rewrite(ctx context.Context) (done bool, err error) {
-	if err := d.writer.aside(ctx, d.vacuum); err != nil {
+	if err := d.writer.betweenTransactions(ctx, d.vacuum); err != nil {
 		return false, err
 	}
 	return true, d.emptyLog(ctx, readersPatience)
@@ -74,7 +74,7 @@ const (
 func (d *sqlite) emptyLog(ctx context.Context, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; {
 		busy := int64(0)
-		err := d.writer.aside(ctx, func(conn *sqlite3.Conn) error {
+		err := d.writer.betweenTransactions(ctx, func(conn *sqlite3.Conn) error {
 			if err := d.present(); err != nil {
 				return err
 			}

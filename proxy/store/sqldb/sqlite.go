@@ -197,7 +197,7 @@ func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*Tx) error) er
 func (d *sqlite) read(ctx context.Context, do func(*Tx) error) error {
 	return d.lend(ctx, d.readers, func(conn *sqlite3.Conn) (err error) {
 		defer sqlitex.Transaction(conn)(&err)
-		return guard(do, d.tx(conn))
+		return doSafely(do, d.tx(conn))
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 // lookSQLite is Look at a SQLite file.
 func lookSQLite(ctx context.Context, path string, do func(*Tx) error) error {
 	return besideSQLite(ctx, path, func(conn *sqlite3.Conn) error {
-		err := guard(do, &Tx{on: sqliteTx{conn}, Now: time.Now().UnixMicro()})
+		err := doSafely(do, &Tx{on: sqliteTx{conn}, Now: time.Now().UnixMicro()})
 		switch code := codeOf(err) & 0xff; {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -77,9 +77,9 @@ func (w *writer) write(ctx context.Context, relaxed bool, do func(*Tx) error) er
 	return w.await(ctx, &op{do: do, relaxed: relaxed, done: make(chan struct{})})
 }
 
-// aside runs do on the writer's connection, between two transactions, and returns when it has ended. A
+// betweenTransactions runs do on the writer's connection, between two transactions, and returns when it has ended. A
 // caller whose context ends before do was begun leaves with nothing done.
-func (w *writer) aside(ctx context.Context, do func(*sqlite3.Conn) error) error {
+func (w *writer) betweenTransactions(ctx context.Context, do func(*sqlite3.Conn) error) error {
 	return w.await(ctx, &op{alone: do, done: make(chan struct{})})
 }
 
@@ -264,7 +264,7 @@ func (w *writer) run(group []*op) (lost bool, err error) {
 		return false, group[0].err
 	}
 	for _, o := range group {
-		w.apart(o)
+		w.doInSavepoint(o)
 		if w.db.broken(o.err) {
 			return false, o.err // what the others did stands on pages that cannot be trusted either
 		}
@@ -275,19 +275,19 @@ func (w *writer) run(group []*op) (lost bool, err error) {
 	return false, nil
 }
 
-func (w *writer) apart(o *op) {
+func (w *writer) doInSavepoint(o *op) {
 	defer sqlitex.Save(w.conn)(&o.err)
 	w.do(o)
 }
 
 func (w *writer) do(o *op) {
 	t := &Tx{on: sqliteTx{w.conn}, Now: w.db.clock()}
-	o.err = guard(o.do, t)
+	o.err = doSafely(o.do, t)
 	o.hooks = t.committed
 }
 
-// guard turns a panic of an operation into its error: the writer serves all callers.
-func guard(do func(*Tx) error, t *Tx) (err error) {
+// doSafely turns a panic of an operation into its error: the writer serves all callers.
+func doSafely(do func(*Tx) error, t *Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("store: panic in an operation: %v", p)

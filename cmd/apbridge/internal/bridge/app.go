@@ -207,7 +207,7 @@ func (a *App) upstream(name string, cfg *config.Config, calls adapter.Meter) (ad
 		return adapter.Upstream{}, fmt.Errorf("agents.%s.tls: %w", name, err)
 	}
 	return adapter.Upstream{
-		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), Agent: "apbridge/" + Version(), Hop: a.hop, Meter: calls, Tracer: a.callTracer(),
+		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), UserAgent: "apbridge/" + Version(), Hop: a.hop, Meter: calls, Tracer: a.callTracer(),
 	}, nil
 }
 

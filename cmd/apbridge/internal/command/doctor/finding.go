@@ -157,7 +157,7 @@ func (f *Finding) askVersion(ctx context.Context) {
 // Upstream returns an agent as backends are given it, with a log that drops everything.
 func Upstream(name string, c config.Agent, limits config.Limits) adapter.Upstream {
 	secure, _ := c.TLS.Load() // it was found to be right when the configuration was read
-	return adapter.Upstream{Name: name, Config: c, Limits: limits, TLS: secure, Log: zap.NewNop(), Agent: "apbridge/" + bridge.Version()}
+	return adapter.Upstream{Name: name, Config: c, Limits: limits, TLS: secure, Log: zap.NewNop(), UserAgent: "apbridge/" + bridge.Version()}
 }
 
 // Detected asks which dialect an agent speaks.
