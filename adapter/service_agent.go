@@ -35,7 +35,7 @@ type ItemQuery struct {
 	Prefix        []string
 	Filter        json.RawMessage
 	Query         string
-	SortBy        string // key | created_at | updated_at | score (with a query); "": score, or without a query namespace and key
+	SortBy        mapping.SortKey // SortByKey, SortByCreated, SortByUpdated, or, with a query, SortByScore; "": the score, or without a query namespace and key
 	Asc           bool
 	Limit, Offset int
 	RefreshTTL    bool
@@ -124,7 +124,7 @@ type AgentQuery struct {
 	Metadata json.RawMessage
 	// Configured leaves out what clients have made.
 	Configured bool
-	SortBy     string // name | graph | assistant | updated_at | created_at (default)
+	SortBy     mapping.SortKey // SortByName, SortByAgent, SortByID, SortByUpdated or SortByCreated, which "" is, too
 	Asc        bool
 	Limit      int
 	Offset     int
@@ -163,7 +163,7 @@ type CronQuery struct {
 	ThreadID string
 	Enabled  *bool
 	Metadata json.RawMessage // containment
-	SortBy   string          // cron_id | assistant_id | thread_id | created_at (default) | updated_at | next_run_date
+	SortBy   mapping.SortKey // SortByID, SortByAssistant, SortByThread, SortByUpdated, SortByTick or SortByCreated, which "" is, too
 	Asc      bool
 	Limit    int
 	Offset   int

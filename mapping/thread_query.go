@@ -8,7 +8,7 @@ type ThreadQuery struct {
 	IDs           []string
 	Metadata      json.RawMessage // by containment
 	Status        ThreadStatus
-	SortBy        string // thread_id | status | created_at (default) | updated_at
+	SortBy        SortKey // SortByID, SortByStatus, SortByUpdated or SortByCreated, which "" is, too
 	Asc           bool
 	Limit, Offset int // Limit 0: all
 }

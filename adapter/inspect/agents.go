@@ -93,7 +93,7 @@ type agentFinder interface {
 // all returns their names, and that of one which is meant already: it may not be configured any more.
 func (n *agentNames) all(ctx context.Context, meant string) ([]string, error) {
 	names := []string{}
-	list, _, err := n.agents.Search(ctx, adapter.AgentQuery{SortBy: "name", Asc: true, Configured: true})
+	list, _, err := n.agents.Search(ctx, adapter.AgentQuery{SortBy: mapping.SortByName, Asc: true, Configured: true})
 	for _, a := range list {
 		names = append(names, a.Graph)
 	}

@@ -68,7 +68,7 @@ func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata 
 	if len(who.Namespaces) == 0 {
 		return Recalled{}, nil
 	}
-	q := item.Query{SortBy: item.SortByUpdated, Limit: remembered*len(who.Namespaces) + 1}
+	q := item.Query{SortBy: mapping.SortByUpdated, Limit: remembered*len(who.Namespaces) + 1}
 	if cfg.Recall > 0 {
 		q.Limit = cfg.Recall
 	}

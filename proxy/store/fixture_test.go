@@ -296,7 +296,7 @@ func readAll(t *testing.T, path string, keys ...*seal.Ring) (lines []string) {
 		b.ok(err)
 		lines = append(lines, what+" "+string(text))
 	}
-	threads, _, err := b.Threads(b.ctx, mapping.ThreadQuery{SortBy: "thread_id", Asc: true})
+	threads, _, err := b.Threads(b.ctx, mapping.ThreadQuery{SortBy: mapping.SortByID, Asc: true})
 	b.ok(err)
 	for _, th := range threads {
 		if th.KeepLatest {

@@ -179,11 +179,11 @@ func threadOrder(q mapping.ThreadQuery) string {
 		way = ``
 	}
 	switch q.SortBy {
-	case "thread_id":
+	case mapping.SortByID:
 		return ` ORDER BY h.thread_id` + way + ` `
-	case "status":
+	case mapping.SortByStatus:
 		return ` ORDER BY h.status` + way + `, h.id` + way + ` `
-	case "updated_at":
+	case mapping.SortByUpdated:
 		return ` ORDER BY h.updated_us` + way + `, h.id` + way + ` `
 	}
 	return ` ORDER BY h.id` + way + ` `

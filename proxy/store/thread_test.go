@@ -86,8 +86,8 @@ func TestThreadSearch(t *testing.T) {
 			"metadata":              {mapping.ThreadQuery{Metadata: []byte(`{"even":true}`), Limit: 2}, nil, []string{"t4", "t2"}, 3},
 			"nested metadata":       {mapping.ThreadQuery{Metadata: []byte(`{"n":{"v":1}}`)}, nil, []string{"t1"}, 1},
 			"status":                {mapping.ThreadQuery{Status: mapping.ThreadBusy}, nil, []string{"t3"}, 1},
-			"ids, ascending by id":  {mapping.ThreadQuery{IDs: []string{"t4", "t0", "x"}, SortBy: "thread_id", Asc: true}, nil, []string{"t0", "t4"}, 2},
-			"by update":             {mapping.ThreadQuery{SortBy: "updated_at", Limit: 1}, nil, []string{"t3"}, 5},
+			"ids, ascending by id":  {mapping.ThreadQuery{IDs: []string{"t4", "t0", "x"}, SortBy: mapping.SortByID, Asc: true}, nil, []string{"t0", "t4"}, 2},
+			"by update":             {mapping.ThreadQuery{SortBy: mapping.SortByUpdated, Limit: 1}, nil, []string{"t3"}, 5},
 			"kept by what is asked": {mapping.ThreadQuery{Limit: 1, Offset: 1}, func(th mapping.Thread) (bool, error) { return th.ID > "t2", nil }, []string{"t3"}, 2},
 		} {
 			list, total, err := b.SearchThreads(b.ctx, c.q, c.keep)

@@ -26,8 +26,7 @@ func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q, p := assistantBody{o}.query(), request.PageOf(o, 10)
-	q.SortBy, q.Asc = request.SortOf(o, "assistant_id", "graph_id", "name", "created_at", "updated_at")
-	q.SortBy = strings.TrimSuffix(q.SortBy, "_id")
+	q.SortBy, q.Asc = request.SortOf(o, assistantSorts...)
 	q.Limit, q.Offset = p.Limit, p.Offset
 	names := o.Texts("select")
 	if err := o.Err(); err != nil {

@@ -23,7 +23,6 @@ var (
 		"cron_id", "assistant_id", "thread_id", "on_run_completed", "end_time", "schedule", "timezone", "created_at", "updated_at",
 		"payload", "user_id", "next_run_date", "metadata", "enabled", "now",
 	}
-	cronSorts = []string{"cron_id", "assistant_id", "thread_id", "created_at", "updated_at", "next_run_date"}
 )
 
 // crons answers for runs by the clock.

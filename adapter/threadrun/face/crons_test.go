@@ -128,7 +128,7 @@ func TestCronSearch(t *testing.T) {
 	defer res.Body.Close()
 	got, _ := io.ReadAll(res.Body)
 	on := true
-	want := adapter.CronQuery{Agent: "graph", ThreadID: uuid(5), Enabled: &on, Metadata: raw(`{"m":1}`), SortBy: "next_run_date", Asc: true, Limit: 3, Offset: 2}
+	want := adapter.CronQuery{Agent: "graph", ThreadID: uuid(5), Enabled: &on, Metadata: raw(`{"m":1}`), SortBy: mapping.SortByTick, Asc: true, Limit: 3, Offset: 2}
 	if d := cmp.Diff(any(want), f.lastQuery); d != "" {
 		t.Error(d)
 	}

@@ -165,8 +165,8 @@ func (s items) search(w http.ResponseWriter, r *http.Request) error {
 		Prefix: itemBody{o}.labels("namespace_prefix"), Filter: o.Object("filter"), Query: o.Text("query"),
 		Limit: p.Limit, Offset: p.Offset, RefreshTTL: o.Flag("refresh_ttl", false), Lost: lostIn(w),
 	}
-	q.SortBy, q.Asc = request.SortOf(o, "key", "created_at", "updated_at", "score")
-	if q.SortBy == "score" && q.Query == "" {
+	q.SortBy, q.Asc = request.SortOf(o, itemSorts...)
+	if q.SortBy == mapping.SortByScore && q.Query == "" {
 		o.Complain("sort_by", "can be score only with a query")
 	}
 	if err := o.Err(); err != nil {

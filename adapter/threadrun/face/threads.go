@@ -241,10 +241,7 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q, p := threadBody{o}.query(), request.PageOf(o, 10)
-	q.SortBy, q.Asc = request.SortOf(o, "thread_id", "status", "created_at", "updated_at", "state_updated_at")
-	if q.SortBy == "state_updated_at" { // of the SDKs' ThreadSortBy; threads are sorted by one time of change here
-		q.SortBy = "updated_at"
-	}
+	q.SortBy, q.Asc = request.SortOf(o, threadSorts...)
 	q.Limit, q.Offset = p.Limit, p.Offset
 	names := o.Texts("select")
 	wanted := selection.ReadExtract(o, threadKeys)

@@ -202,13 +202,13 @@ func matches(a mapping.Assistant, q adapter.AgentQuery) bool {
 func sortAgents(list []mapping.Assistant, q adapter.AgentQuery) {
 	slices.SortFunc(list, func(a, b mapping.Assistant) (n int) {
 		switch q.SortBy {
-		case "name":
+		case mapping.SortByName:
 			n = strings.Compare(a.Name, b.Name)
-		case "graph":
+		case mapping.SortByAgent:
 			n = strings.Compare(a.Graph, b.Graph)
-		case "assistant":
+		case mapping.SortByID:
 			n = strings.Compare(a.ID, b.ID)
-		case "updated_at":
+		case mapping.SortByUpdated:
 			n = a.UpdatedAt.Compare(b.UpdatedAt)
 		default:
 			n = a.CreatedAt.Compare(b.CreatedAt)

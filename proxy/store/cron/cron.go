@@ -144,7 +144,7 @@ type Query struct {
 	Agent, Assistant, ThreadID string
 	Enabled                    *bool
 	Metadata                   json.RawMessage // containment
-	SortBy                     string          // cron_id | assistant_id | thread_id | created_at (default) | updated_at | next_run_date
+	SortBy                     mapping.SortKey // as adapter.CronQuery has it
 	Asc                        bool
 	Limit, Offset              int // Limit 0: all
 }
@@ -181,15 +181,15 @@ func (s *Table) Crons(ctx context.Context, q Query) (page []mapping.Cron, total 
 
 func (q Query) order(a, b mapping.Cron) (n int) {
 	switch q.SortBy {
-	case "cron_id":
+	case mapping.SortByID:
 		n = strings.Compare(a.ID, b.ID)
-	case "assistant_id":
+	case mapping.SortByAssistant:
 		n = strings.Compare(a.AssistantID, b.AssistantID)
-	case "thread_id":
+	case mapping.SortByThread:
 		n = strings.Compare(a.ThreadID, b.ThreadID)
-	case "updated_at":
+	case mapping.SortByUpdated:
 		n = a.UpdatedAt.Compare(b.UpdatedAt)
-	case "next_run_date":
+	case mapping.SortByTick:
 		n = a.Next.Compare(b.Next)
 	}
 	if n = cmp.Or(n, a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID)); !q.Asc {

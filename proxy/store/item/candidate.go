@@ -47,21 +47,13 @@ func (c *candidate) row(scored bool) *itemRow {
 	return row
 }
 
-// What searches can be sorted by.
-const (
-	SortByKey     = "key"
-	SortByCreated = "created_at"
-	SortByUpdated = "updated_at"
-	SortByScore   = "score"
-)
-
 // compare is the order of what is found: as SortBy says, else the best first. What is
 // alike in that stands in the order of namespaces and keys.
 func (q Query) compare() func(a, b *candidate) int {
-	by := map[string]func(a, b *candidate) int{
-		SortByKey:     func(a, b *candidate) int { return cmp.Compare(a.key, b.key) },
-		SortByCreated: func(a, b *candidate) int { return cmp.Compare(a.created, b.created) },
-		SortByUpdated: func(a, b *candidate) int { return cmp.Compare(a.updated, b.updated) },
+	by := map[mapping.SortKey]func(a, b *candidate) int{
+		mapping.SortByKey:     func(a, b *candidate) int { return cmp.Compare(a.key, b.key) },
+		mapping.SortByCreated: func(a, b *candidate) int { return cmp.Compare(a.created, b.created) },
+		mapping.SortByUpdated: func(a, b *candidate) int { return cmp.Compare(a.updated, b.updated) },
 	}[q.SortBy]
 	if by == nil {
 		by = func(a, b *candidate) int { return cmp.Compare(a.score, b.score) }
@@ -76,7 +68,7 @@ func (q Query) compare() func(a, b *candidate) int {
 }
 
 // bestFirst reports whether a query wants what it finds in the order of the scores.
-func (q Query) bestFirst() bool { return (q.SortBy == "" || q.SortBy == SortByScore) && !q.Asc }
+func (q Query) bestFirst() bool { return (q.SortBy == "" || q.SortBy == mapping.SortByScore) && !q.Asc }
 
 // pageOf are the rows that a query asks for, of all that it found.
 func pageOf(found []*candidate, q Query) (rows []*itemRow) {

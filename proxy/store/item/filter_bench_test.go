@@ -27,14 +27,14 @@ func BenchmarkFilterItems(b *testing.B) {
 	for name, c := range map[string]struct {
 		prefix []string
 		filter string
-		sort   string
+		sort   mapping.SortKey
 		found  int
 		query  string
 	}{
 		"namespace":  {[]string{"users", "u7"}, `{"kind":3}`, "", 10, ""},
 		"all, first": {nil, `{"kind":3}`, "", 10, ""},
 		"all, rare":  {[]string{"users"}, `{"n":99999}`, "", 1, ""},
-		"all, range": {[]string{"users"}, `{"n":{"$gte":99000}}`, item.SortByUpdated, 10, ""},
+		"all, range": {[]string{"users"}, `{"n":{"$gte":99000}}`, mapping.SortByUpdated, 10, ""},
 		// No index serves these, and all items have the word.
 		"a common word, most pass": {[]string{"users"}, `{"kind":{"$ne":3}}`, "", 10, "remember"},
 		"common words, most pass":  {[]string{"users"}, `{"kind":{"$ne":3}}`, "", 10, "something to remember"},

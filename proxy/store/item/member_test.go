@@ -98,7 +98,7 @@ func TestFiltersFindTheSameByTheIndex(t *testing.T) {
 			`{"$or":[{"n":5},{"n":{"$gt":1190}}]}`: true, `{"kind":{"$gte":"k39"}}`: true, `{"n":"77"}`: true,
 			`{"all":true}`: false, `{"n":{"$ne":5}}`: false, `{"deep":{"n":7}}`: false, `{"n":{"$gt":-1}}`: false,
 		} {
-			for _, q := range []Query{{}, {Limit: 3, Offset: 2}, {SortBy: SortByKey, Limit: 5}, {SortBy: SortByKey, Asc: true, Limit: 4, Offset: 1}} {
+			for _, q := range []Query{{}, {Limit: 3, Offset: 2}, {SortBy: mapping.SortByKey, Limit: 5}, {SortBy: mapping.SortByKey, Asc: true, Limit: 4, Offset: 1}} {
 				if got := f.listed(f.by(filter, Query{})); got != index {
 					t.Errorf("%s is answered by the index: %v", filter, got)
 				}

@@ -73,7 +73,7 @@ func keysReachTheirNamespaces(t *testing.T, opt store.Options) {
 			}
 			filtered, sorted, byText, both := q, q, q, q
 			filtered.Keep = func(json.RawMessage) bool { return true }
-			sorted.SortBy = item.SortByUpdated
+			sorted.SortBy = mapping.SortByUpdated
 			byText.Query = "tea"
 			both.Query, both.Keep = "tea", filtered.Keep
 			for kind, q := range map[string]item.Query{"listed": q, "filtered": filtered, "sorted": sorted, "by text": byText, "by text and filter": both} {

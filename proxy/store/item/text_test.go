@@ -209,7 +209,7 @@ func TestSearchesRefreshWhatTheyFind(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, q := range map[string]item.Query{
-			"by prefix": {Prefix: []string{"n"}}, "by text": {Query: "tea"}, "by filter": {Keep: filter.Match}, "sorted": {SortBy: item.SortByCreated, Asc: true, Limit: 1},
+			"by prefix": {Prefix: []string{"n"}}, "by text": {Query: "tea"}, "by filter": {Keep: filter.Match}, "sorted": {SortBy: mapping.SortByCreated, Asc: true, Limit: 1},
 			"an empty page": {Limit: 1, Offset: 1, Prefix: []string{"n"}},
 		} {
 			clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
@@ -256,24 +256,24 @@ func TestItemsAreSorted(t *testing.T) {
 			q    item.Query
 			want string
 		}{
-			"made last":            {item.Query{SortBy: item.SortByCreated}, "d a c b"},
-			"made first":           {item.Query{SortBy: item.SortByCreated, Asc: true}, "b c a d"},
-			"changed last":         {item.Query{SortBy: item.SortByUpdated}, "b d a c"},
-			"by key":               {item.Query{SortBy: item.SortByKey, Asc: true}, "a b c d"},
-			"by key, backwards":    {item.Query{SortBy: item.SortByKey}, "d c b a"},
-			"a page":               {item.Query{SortBy: item.SortByUpdated, Limit: 1, Offset: 1}, "d"},
-			"a page behind all":    {item.Query{SortBy: item.SortByUpdated, Limit: 1, Offset: 9}, ""},
-			"with a filter":        {item.Query{SortBy: item.SortByCreated, Keep: filter.Match, Limit: 9}, "a c"},
-			"of a prefix":          {item.Query{SortBy: item.SortByCreated, Prefix: []string{"n", "c"}}, "c"},
-			"found by text":        {item.Query{SortBy: item.SortByCreated, Query: "tea"}, "d a c b"},
-			"the worst first":      {item.Query{SortBy: item.SortByScore, Asc: true, Query: "tea odd"}, "b d a c"},
-			"the best first again": {item.Query{SortBy: item.SortByScore, Query: "tea odd", Limit: 3}, "a c b"},
+			"made last":            {item.Query{SortBy: mapping.SortByCreated}, "d a c b"},
+			"made first":           {item.Query{SortBy: mapping.SortByCreated, Asc: true}, "b c a d"},
+			"changed last":         {item.Query{SortBy: mapping.SortByUpdated}, "b d a c"},
+			"by key":               {item.Query{SortBy: mapping.SortByKey, Asc: true}, "a b c d"},
+			"by key, backwards":    {item.Query{SortBy: mapping.SortByKey}, "d c b a"},
+			"a page":               {item.Query{SortBy: mapping.SortByUpdated, Limit: 1, Offset: 1}, "d"},
+			"a page behind all":    {item.Query{SortBy: mapping.SortByUpdated, Limit: 1, Offset: 9}, ""},
+			"with a filter":        {item.Query{SortBy: mapping.SortByCreated, Keep: filter.Match, Limit: 9}, "a c"},
+			"of a prefix":          {item.Query{SortBy: mapping.SortByCreated, Prefix: []string{"n", "c"}}, "c"},
+			"found by text":        {item.Query{SortBy: mapping.SortByCreated, Query: "tea"}, "d a c b"},
+			"the worst first":      {item.Query{SortBy: mapping.SortByScore, Asc: true, Query: "tea odd"}, "b d a c"},
+			"the best first again": {item.Query{SortBy: mapping.SortByScore, Query: "tea odd", Limit: 3}, "a c b"},
 		} {
 			if got := strings.Join(b.search(c.q), " "); got != c.want {
 				t.Errorf("%s: %s, want %s", name, got, c.want)
 			}
 		}
-		if list, err := b.Items(b.ctx, item.Query{SortBy: item.SortByKey, Limit: 1}); err != nil || list[0].Score != nil || len(list[0].Value) == 0 {
+		if list, err := b.Items(b.ctx, item.Query{SortBy: mapping.SortByKey, Limit: 1}); err != nil || list[0].Score != nil || len(list[0].Value) == 0 {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})

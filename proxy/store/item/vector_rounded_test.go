@@ -75,7 +75,7 @@ func roundedQueries() map[string]item.Query {
 	for _, words := range []string{"query", "word7"} {
 		for name, q := range map[string]item.Query{
 			"first": {Limit: 10}, "later": {Limit: 7, Offset: 35}, "all": {}, "below": {Limit: 10, Prefix: []string{"n", "of1"}},
-			"by key": {Limit: 10, SortBy: item.SortByKey}, "nowhere": {Limit: 10, Prefix: []string{"no"}},
+			"by key": {Limit: 10, SortBy: mapping.SortByKey}, "nowhere": {Limit: 10, Prefix: []string{"no"}},
 			"filter": {Limit: 10, Keep: filtered(`{"deep":{"k":{"$lt":4}}}`)},
 		} {
 			q.Query = words

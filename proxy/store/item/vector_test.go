@@ -110,7 +110,7 @@ func TestItemsAreFoundByMeaning(t *testing.T) {
 		}
 		b.wantMeaning(query, "truck")
 		b.wantMeaning(item.Query{Prefix: []string{"pets"}, Query: "truck cat", Limit: 1}, "truck")
-		b.wantMeaning(item.Query{Prefix: []string{"pets"}, Query: "cat", SortBy: item.SortByKey, Asc: true, Limit: 2}, "feline", "kitten")
+		b.wantMeaning(item.Query{Prefix: []string{"pets"}, Query: "cat", SortBy: mapping.SortByKey, Asc: true, Limit: 2}, "feline", "kitten")
 		b.as("other").wantMeaning(item.Query{Query: "kitten"}, "theirs")
 		b.wantMeaning(item.Query{Query: " \t"})
 		list, err := b.Items(b.ctx, item.Query{Query: "truck cat"})

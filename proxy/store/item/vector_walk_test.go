@@ -23,7 +23,7 @@ func walkQueries() map[string]item.Query {
 	for _, filter := range []string{`{"k":{"$ne":3}}`, `{"deep":{"k":{"$lt":4}}}`, `{"deep":{"n":7}}`} {
 		for _, words := range []string{"query", "word7 word8"} {
 			for _, q := range []item.Query{
-				{Limit: 10}, {Limit: 3, Offset: 200}, {Limit: 10, SortBy: item.SortByKey}, {Limit: 10, SortBy: item.SortByScore, Asc: true}, {},
+				{Limit: 10}, {Limit: 3, Offset: 200}, {Limit: 10, SortBy: mapping.SortByKey}, {Limit: 10, SortBy: mapping.SortByScore, Asc: true}, {},
 			} {
 				q.Prefix, q.Query = []string{"n"}, words
 				q.Keep = filtered(filter)

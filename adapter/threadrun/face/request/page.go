@@ -1,5 +1,11 @@
 package request
 
+import (
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
 // Page is what every search takes.
 type Page struct{ Limit, Offset int }
 
@@ -15,7 +21,20 @@ func PageOf(o numbers, limit int) Page {
 	return Page{o.Whole("limit", limit, 1, 1000), o.Whole("offset", 0, 0, maxOffset)}
 }
 
+// Sort is a word of sort_by and what it means.
+type Sort struct {
+	Word string
+	By   mapping.SortKey
+}
+
 // SortOf reads sort_by and sort_order.
-func SortOf(o *Fields, keys ...string) (by string, asc bool) {
-	return o.Enum("sort_by", keys...), o.Enum("sort_order", "asc", "desc") == "asc"
+func SortOf(o *Fields, sorts ...Sort) (by mapping.SortKey, asc bool) {
+	words := make([]string, len(sorts))
+	for i, s := range sorts {
+		words[i] = s.Word
+	}
+	if i := slices.Index(words, o.Enum("sort_by", words...)); i >= 0 {
+		by = sorts[i].By
+	}
+	return by, o.Enum("sort_order", "asc", "desc") == "asc"
 }
