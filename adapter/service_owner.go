@@ -2,8 +2,11 @@ package adapter
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // Owners take out and remove what the bridge keeps of one principal. They are for the administrator of a tenant: a
@@ -53,6 +56,16 @@ type HeldCopies struct {
 	Count int      `json:"count"`
 	IDs   []string `json:"ids"` // up to HeldMost
 	Stays string   `json:"stays,omitempty"`
+}
+
+// HeldThread is a thread in an export of what is kept of a principal, as people read it.
+type HeldThread struct {
+	ID       string               `json:"thread_id"`
+	Status   mapping.ThreadStatus `json:"status"`
+	Created  time.Time            `json:"created_at"`
+	Updated  time.Time            `json:"updated_at"`
+	Metadata json.RawMessage      `json:"metadata"`
+	Values   json.RawMessage      `json:"values"`
 }
 
 // Removing says how a principal's data is removed.

@@ -128,7 +128,7 @@ func runPath(id string) string { return "inspect/runs/" + url.PathEscape(id) }
 
 func threadPath(id string) string { return "inspect/threads/" + url.PathEscape(id) }
 
-// madeBy says, of what a key or nobody made, by whom it was made.
+// madeBy words the owner of something, the key that made it.
 func madeBy(owner string) string {
 	if owner == "" {
 		return "a caller without a key"

@@ -42,6 +42,18 @@ func MadeForAssistant(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("assistant_id").Text(id).Close('}').Bytes
 }
 
+// MadeByCron is the metadata of a run that a cron makes.
+func MadeByCron(id string) json.RawMessage {
+	return new(rawjson.Writer).Open('{').Key("cron_id").Text(id).Close('}').Bytes
+}
+
+// MadeForTask is MadeFor of the thread that a task has of its own, with a mark of where it came from.
+func MadeForTask(agent, assistantID, taskID string) json.RawMessage {
+	mark := new(rawjson.Writer).Open('{').Key("task_id").Text(taskID).Close('}').Bytes
+	metadata, _ := rawjson.WithMember(MadeFor(agent, assistantID), "apbridge", mark) // it is an object
+	return metadata
+}
+
 // StepLimit returns how many steps a config allows a run (recursion_limit); 0 where it does not say.
 func StepLimit(config json.RawMessage) int {
 	var limit int

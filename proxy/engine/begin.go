@@ -215,7 +215,7 @@ func startedEvent(r *mapping.Run) mapping.Event {
 func rootEvent(r *mapping.Run) *mapping.Event {
 	return &mapping.Event{
 		RunID: r.ID, Kind: mapping.KindState, At: r.CreatedAt,
-		Head: mapping.Head{Name: "checkpoints", Checkpoint: newCheckpoint(r, "input", -1, []string{"__start__"}, r.CreatedAt)},
+		Head: mapping.Head{Name: "checkpoints", Checkpoint: newCheckpoint(r, "input", -1, []string{rule.StartNode}, r.CreatedAt)},
 	}
 }
 

@@ -139,7 +139,7 @@ func runOf(cr mapping.Cron) (n adapter.NewRun, err error) {
 	if n.Multitask == "" {
 		n.Multitask = mapping.StrategyReject // a tick is left out while its thread is busy: runs do not pile up
 	}
-	n.Metadata, err = rule.MergeMetadata(rawjson.OrEmpty(n.Metadata), new(rawjson.Writer).Open('{').Key("cron_id").Text(cr.ID).Close('}').Bytes)
+	n.Metadata, err = rule.MergeMetadata(rawjson.OrEmpty(n.Metadata), rule.MadeByCron(cr.ID))
 	return n, err
 }
 

@@ -110,14 +110,9 @@ func (o *outline) thread(id string) error {
 	if err != nil {
 		return unlessGone(err)
 	}
-	return o.json("threads/"+url.PathEscape(id)+".json", struct {
-		ID       string          `json:"thread_id"`
-		Status   string          `json:"status"`
-		Created  time.Time       `json:"created_at"`
-		Updated  time.Time       `json:"updated_at"`
-		Metadata json.RawMessage `json:"metadata"`
-		Values   json.RawMessage `json:"values"`
-	}{t.ID, string(t.Status), t.CreatedAt, t.UpdatedAt, rawjson.OrEmpty(t.Metadata), rawjson.OrEmpty(t.Values)})
+	return o.json("threads/"+url.PathEscape(id)+".json", adapter.HeldThread{
+		ID: t.ID, Status: t.Status, Created: t.CreatedAt, Updated: t.UpdatedAt, Metadata: rawjson.OrEmpty(t.Metadata), Values: rawjson.OrEmpty(t.Values),
+	})
 }
 
 func (o *outline) files() error {

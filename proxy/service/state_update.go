@@ -333,9 +333,7 @@ func updateEvent(fold *state.Fold, u adapter.StateUpdate, source string, step in
 	diff, after := fold.DiffToReduced(reduced)
 	cp := &mapping.Checkpoint{ID: id, Source: source, Step: step, CreatedAt: now}
 	if u.AsNode != "" {
-		if cp.Metadata, err = json.Marshal(map[string]string{"as_node": u.AsNode}); err != nil {
-			return ev, nil, nil, err
-		}
+		cp.Metadata = rule.AuthoredBy(u.AsNode)
 	}
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, said, nil
 }

@@ -61,7 +61,7 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 		}
 	}
 	var err error
-	if out.Metadata, err = checkpointMetadata(t.ID, c); err != nil {
+	if out.Metadata, err = rule.CheckpointMetadata(t.ID, c); err != nil {
 		return out, err
 	}
 	if c.Tasks != nil && fault == nil && len(out.Interrupts) == 0 {
@@ -89,11 +89,7 @@ func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []str
 			continue
 		}
 		asked[q.Run] = true
-		of, err := json.Marshal(map[string]string{"run_id": q.Run})
-		if err != nil {
-			return nil, err
-		}
-		last, err := s.st.Checkpoints(ctx, t.ID, store.CheckpointQuery{Metadata: of, Limit: 1})
+		last, err := s.st.Checkpoints(ctx, t.ID, store.CheckpointQuery{Metadata: rule.MadeByRun(q.Run), Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -112,17 +108,6 @@ func (s *states) lastFault(ctx context.Context, threadID string) (*mapping.Fault
 		return nil, err
 	}
 	return last[0].Fault, nil
-}
-
-// checkpointMetadata is {source, step, run_id, thread_id, parents} over what
-// an upstream said itself.
-func checkpointMetadata(threadID string, c mapping.Checkpoint) (json.RawMessage, error) {
-	var own rawjson.Writer
-	own.Open('{').Key("source").Text(c.Source).Key("step").Int(int64(c.Step)).Key("parents").Literal("{}").Key("thread_id").Text(threadID)
-	if c.RunID != "" {
-		own.Key("run_id").Text(c.RunID)
-	}
-	return rule.MergeMetadata(rawjson.OrEmpty(c.Metadata), own.Close('}').Bytes)
 }
 
 // foldOn folds a state that says what came since the one before (Continues),

@@ -56,8 +56,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 // taskThread is the thread a task has of its own: the same id, and a mark of
 // where it came from.
 func taskThread(t mapping.Task) mapping.Thread {
-	mark := new(rawjson.Writer).Open('{').Key("task_id").Text(t.ID).Close('}').Bytes
-	meta, _ := rawjson.WithMember(rule.MadeFor(t.Agent, mapping.AssistantID(t.Agent)), "apbridge", mark) // it is an object
+	meta := rule.MadeForTask(t.Agent, mapping.AssistantID(t.Agent), t.ID)
 	return mapping.Thread{
 		Tenant: t.Tenant, Owner: t.Owner, ID: t.ThreadID, Metadata: meta, Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/record"
@@ -86,7 +87,7 @@ func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string
 		found := false
 		err = t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, column.In{key, id}, func(scan func(...any) error) error {
 			row, err := scanCheckpoint(key, scan)
-			c, found = row.Checkpoint, true
+			c, found = row, true
 			return err
 		})
 		if err == nil && !found {
@@ -200,8 +201,7 @@ type CheckpointQuery struct {
 }
 
 // Checkpoints lists checkpoints, newest first. Their states are read by
-// StatesOf. Metadata is matched by containment against source, step, run_id and
-// the checkpoint's further metadata. An unknown Before or At is NotFound.
+// StatesOf. Metadata is matched by containment against rule.CheckpointFacts. An unknown Before or At is NotFound.
 func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
@@ -225,8 +225,8 @@ func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 				}
 				wanted = c.Parent
 			}
-			if c.Seq < below && (keep == nil || keep(c.facts())) {
-				list = append(list, c.Checkpoint)
+			if c.Seq < below && (keep == nil || keep(rule.CheckpointFacts(c))) {
+				list = append(list, c)
 			}
 			last := q.At != "" && wanted == ""
 			return !last && (q.Limit <= 0 || len(list) < q.Limit), nil
@@ -255,34 +255,19 @@ func (q CheckpointQuery) bounds(t *sqldb.Tx, thread int64) (from, below int64, e
 	return from, below, nil
 }
 
-type checkpointRow struct{ mapping.Checkpoint }
-
-func scanCheckpoint(thread int64, scan func(...any) error) (row checkpointRow, err error) {
+func scanCheckpoint(thread int64, scan func(...any) error) (c mapping.Checkpoint, err error) {
 	var seq, at int64
 	var head []byte
 	var h mapping.Head
 	if err := scan(&seq, &at, sqldb.Unsealed(&head, column.EventHead, thread, &seq)); err != nil {
-		return row, err
+		return c, err
 	}
 	if err := column.Decode(head, &h); err != nil {
-		return row, err
+		return c, err
 	}
 	if h.Checkpoint != nil {
-		row.Checkpoint = *h.Checkpoint
+		c = *h.Checkpoint
 	}
-	row.Seq, row.CreatedAt = seq, column.TimeOf(at)
-	return row, nil
-}
-
-// facts is what metadata filters are matched against.
-func (c checkpointRow) facts() json.RawMessage {
-	own, err := column.Encode(map[string]any{"source": c.Source, "step": c.Step, "run_id": c.RunID})
-	if err != nil {
-		return c.Metadata
-	}
-	all, err := column.FillKeys(own, c.Metadata)
-	if err != nil {
-		return own
-	}
-	return all
+	c.Seq, c.CreatedAt = seq, column.TimeOf(at)
+	return c, nil
 }

@@ -71,7 +71,7 @@ func (r *Replay) note(t *sqldb.Tx, thread int64) error {
 	return t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND seq <= $2 ORDER BY seq`,
 		column.In{thread, r.From}, func(scan func(...any) error) error {
 			row, err := scanCheckpoint(thread, scan)
-			r.Checkpoints = append(r.Checkpoints, row.Checkpoint)
+			r.Checkpoints = append(r.Checkpoints, row)
 			return err
 		})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
@@ -66,7 +67,7 @@ func (s *Agents) Schemas(ctx context.Context, idOrName string) (out mapping.Sche
 		return json.Marshal(schemas)
 	})
 	if err != nil || body == nil || json.Unmarshal(body, &out) != nil {
-		return bridgeSchemas(), err
+		return rule.OpaqueSchemas(), err
 	}
 	return out, nil
 }
@@ -77,7 +78,7 @@ func (s *Agents) Graph(ctx context.Context, idOrName, xray string) (json.RawMess
 		return d.Graph(ctx, xray)
 	})
 	if err == nil && body == nil {
-		body = json.RawMessage(bridgeGraph)
+		body = rule.OpaqueGraph()
 	}
 	return body, err
 }
@@ -149,17 +150,4 @@ func (s *Agents) describer(ctx context.Context, a *engine.Agent) (adapter.Descri
 	}
 	d, ok := b.(adapter.Describer)
 	return d, ok
-}
-
-const (
-	bridgeState = `{"type":"object","properties":{"messages":{"type":"array","items":{"type":"object"}},"files":{"type":"object"}}}`
-	bridgeEmpty = `{"type":"object","properties":{}}`
-	bridgeGraph = `{"nodes":[{"id":"__start__","type":"schema","data":"__start__"},{"id":"step","type":"runnable","data":{"id":["step"],"name":"step"}},{"id":"__end__","type":"schema","data":"__end__"}],` +
-		`"edges":[{"source":"__start__","target":"step"},{"source":"step","target":"step","conditional":true},{"source":"step","target":"__end__","conditional":true}]}`
-)
-
-// bridgeSchemas describes the one-node graph that the bridge is in front of an opaque agent.
-func bridgeSchemas() mapping.Schemas {
-	state, empty := json.RawMessage(bridgeState), json.RawMessage(bridgeEmpty)
-	return mapping.Schemas{Input: state, Output: state, State: state, Config: empty, Context: empty}
 }
