@@ -56,7 +56,7 @@ type Threads interface {
 type NewThread struct {
 	ID       string // "": a fresh one
 	Metadata json.RawMessage
-	IfExists string // raise (default, 409) | do_nothing
+	OrGet    bool // a thread that is there already is answered, instead of refused with 409
 	// Supersteps are states to start from: {updates: [{values, as_node}]} each.
 	Supersteps []Superstep
 	TTL        time.Duration

@@ -100,7 +100,7 @@ type NewAssistant struct {
 	Name                      string // "": that of the agent
 	Description               string
 	Metadata, Config, Context json.RawMessage // objects; nil: {}
-	IfExists                  string          // raise (default, 409) | do_nothing
+	OrGet                     bool            // one that is there already is answered, instead of refused with 409
 }
 
 // AssistantPatch changes an assistant; nil fields stay.

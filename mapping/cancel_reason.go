@@ -13,5 +13,5 @@ const (
 
 // SupersededBy returns the CancelReason of a run whose place a newer one took by its strategy.
 func SupersededBy(newer Run) string {
-	return "superseded: Run " + newer.ID + " took its place (multitask_strategy " + string(newer.Multitask) + ")."
+	return "superseded: Run " + newer.ID + " took its place (strategy " + string(newer.Multitask) + ")."
 }

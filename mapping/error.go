@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Class is the one thing a dialect needs to know to answer an error: each has
-// a table from classes to its own statuses.
+// Class is the one thing a dialect needs to know to answer an error: each has a table from classes to its own statuses.
 type Class string
 
 const (
@@ -67,8 +66,8 @@ const (
 	CodeShutdown            = "shutting_down"
 )
 
-// Error is every error that a caller is meant to see: it says what happened,
-// why, and what to do. It is made once, where the cause is known.
+// Error is every error that a caller is meant to see: it says what happened, why, and what to do. It is made once,
+// where the cause is known.
 type Error struct {
 	Class   Class
 	Code    string // snake_case, stable
@@ -78,6 +77,8 @@ type Error struct {
 	// Wait is how long it is no use to try again, for Limited and Unavailable: 0 is a moment, and
 	// NoWait means that time alone does not help.
 	Wait time.Duration
+	// wording is how Message is said in the words of a dialect; nil: it is the same in all.
+	wording *wording
 }
 
 // NoWait is an Error's Wait where something else has to be done than wait.
@@ -92,9 +93,16 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an Error; the message is formatted as by fmt.Sprintf.
+// Errorf makes an Error; the message is formatted as by fmt.Sprintf. A Meaning or an Advice among args, for %s, is said
+// in the words of the caller's dialect, see Error.In: without these a Meaning by its plain word, an Advice by its Else.
 func Errorf(class Class, code, format string, args ...any) *Error {
-	return &Error{Class: class, Code: code, Message: fmt.Sprintf(format, args...)}
+	e := &Error{Class: class, Code: code, wording: worded(format, args)}
+	if e.wording != nil {
+		e.Message = e.wording.plain
+	} else {
+		e.Message = fmt.Sprintf(format, args...)
+	}
+	return e
 }
 
 // Invalidf returns an Error of class Invalid.
@@ -109,8 +117,7 @@ func InvalidAt(where string, format string, args ...any) *Error {
 	return e
 }
 
-// Classify returns the Error in err's chain; anything else is internal, its
-// text kept for the log.
+// Classify returns the Error in err's chain; anything else is internal, its text kept for the log.
 func Classify(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {

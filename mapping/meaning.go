@@ -27,7 +27,8 @@ const (
 	MeansContext        Meaning = "context"         // what a run may read and never changes
 	MeansStreamModes    Meaning = "stream modes"    // what of a run is streamed
 	MeansSubgraphs      Meaning = "subgraphs"       // that graphs within the graph are streamed, too
-	MeansBreakpoints    Meaning = "breakpoints"     // nodes before or after which a run stops
+	MeansStopBefore     Meaning = "stop before"     // nodes before which a run stops
+	MeansStopAfter      Meaning = "stop after"      // nodes after which a run stops
 	MeansFork           Meaning = "fork"            // the checkpoint that a run begins at
 	MeansState          Meaning = "state"           // a change of a thread's state between runs
 	MeansAuthor         Meaning = "author"          // the node that such a change is said to come from
@@ -36,6 +37,14 @@ const (
 	MeansStep           Meaning = "step"            // the words that a step is asked for with
 	MeansStepExtra      Meaning = "additional step" // what a step is given besides its words
 	MeansFile           Meaning = "file"            // the bytes of a file
+)
+
+// Meanings of what the bridge does itself, in front of any agent. No agent is told of them; they are there for
+// messages, which name them in the words of each dialect (Names).
+const (
+	MeansStrategy  Meaning = "strategy"  // what becomes of a run on a busy thread
+	MeansExisting  Meaning = "existing"  // that what is there already is answered instead of refused
+	MeansAssistant Meaning = "assistant" // that an assistant is made
 )
 
 // Handling is what becomes of a Meaning on its way to an agent.
@@ -56,8 +65,7 @@ func Drops(reason string) Handling { return Handling{Dropped, reason} }
 // PassedOn returns the handling of what the agent is given as it came.
 func PassedOn() Handling { return Exactly("It is passed on to the agent.") }
 
-// Capabilities are what agents of a dialect can be told. A meaning that is not named is
-// dropped.
+// Capabilities are what agents of a dialect can be told. A meaning that is not named is dropped.
 type Capabilities map[Meaning]Handling
 
 func (c Capabilities) handle(m Meaning) Handling {

@@ -61,11 +61,11 @@ func OtherAskers(others, open []mapping.Interrupt) *mapping.Error {
 // NothingToResume refuses an answer that no run waits for: there is no question, it
 // is being answered, or its run was cancelled. open are the questions that remain.
 func NothingToResume(threadID string, open []mapping.Interrupt) *mapping.Error {
-	what := "has no open question for command.resume to answer. Send input instead."
-	if len(open) > 0 {
-		what = "waits for other answers only. Open: " + listed(open) + "."
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeNothingToResume, "Thread %s waits for other answers only. Open: %s.", threadID, listed(open))
+	if len(open) == 0 {
+		e = mapping.Errorf(mapping.Conflict, mapping.CodeNothingToResume, "Thread %s has no open question%s. Send input instead.", threadID,
+			mapping.Advice{Meaning: mapping.MeansAnswer, With: " for %s to answer"})
 	}
-	e := mapping.Errorf(mapping.Conflict, mapping.CodeNothingToResume, "Thread %s %s", threadID, what)
 	e.Detail = map[string]any{"pending": idsOf(open)}
 	return e
 }

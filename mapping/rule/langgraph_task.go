@@ -60,13 +60,16 @@ func writeTask(w *rawjson.Writer, id, node string, fault *mapping.Fault, asks []
 	w.Close('}')
 }
 
+// EndNode is what a goto names to lead to the end of a graph.
+const EndNode = "__end__"
+
 // IsEnd reports whether a goto leads to the end of a graph and nowhere else.
 func IsEnd(to json.RawMessage) bool {
 	if list, err := rawjson.Elements(to); err == nil && len(list) == 1 {
 		to = list[0]
 	}
 	node, _ := rawjson.Text(to)
-	return node == "__end__"
+	return node == EndNode
 }
 
 // InterruptList returns open questions as clients see them: [{id, value, …}, …], [] for

@@ -119,7 +119,7 @@ func (s *explainer) running(e *adapter.Explanation, st store.Standing) {
 func (s *explainer) ended(e *adapter.Explanation, st store.Standing) (err error) {
 	if open, ok := unanswered(st); ok {
 		e.Reason, e.Question = adapter.ReasonQuestion, &adapter.QuestionReason{Interrupts: open, Since: st.Run.EndedAt}
-		e.Message = "It has stopped to be answered: start a run with command.resume on its thread, or fetch its task's next step."
+		e.Message = "It has stopped to be answered: start a run with the answer on its thread, or fetch its task's next step."
 		return nil
 	}
 	e.Reason, e.Finished = adapter.ReasonFinished, &adapter.FinishedReason{EndedAt: st.Run.EndedAt}

@@ -207,7 +207,8 @@ func (b runLineage) resumes(asked mapping.Run) {
 // a question it is a run of nothing. The agent is told nothing in either, so no input may come along.
 func (b runLineage) drop(ctx context.Context) error {
 	if len(b.in.Messages)+len(b.in.Files) > 0 {
-		return refuse("input is not supported beside command.goto \"__end__\", which ends the task without a step. Send the input in a run of its own.")
+		return refuse("input is not supported beside %s %q, which ends the task without a step. Send the input in a run of its own.",
+			mapping.MeansGoto, rule.EndNode)
 	}
 	last, err := b.resumeTarget(ctx)
 	open := b.questionsOf(last)

@@ -62,7 +62,8 @@ func (b runOptions) command(context.Context) error {
 	}
 	if len(c.Update) > 0 && string(c.Update) != "null" {
 		if b.traits.Opaque {
-			return refuse("command.update is not supported before %s. Change the thread's state with POST /threads/{thread_id}/state first.", b.traits.Kind)
+			how := mapping.Advice{Meaning: mapping.MeansState, With: " with %s"}
+			return refuse("%s is not supported before %s. Change the thread's state%s first.", mapping.MeansUpdate, b.traits.Kind, how)
 		}
 		o.Update = c.Update
 	}
@@ -82,7 +83,7 @@ func (b runOptions) command(context.Context) error {
 	return nil
 }
 
-// jump reads command.goto. An opaque agent is the graph of one node: of that the end alone can
+// jump reads where the command leads. An opaque agent is the graph of one node: of that the end alone can
 // be gone to, which drops the open question.
 func (b runOptions) jump() error {
 	c, o := b.n.Command, &b.out.Run.Options
@@ -90,17 +91,18 @@ func (b runOptions) jump() error {
 		return nil
 	}
 	if b.traits.Opaque && !rule.IsEnd(c.Goto) {
-		return refuse("command.goto is not supported before %s, which shows no nodes to go to, but for \"__end__\". Send input or command.resume.", b.traits.Kind)
+		return refuse("%s is not supported before %s, which shows no nodes to go to, but for %q. Send input or %s.",
+			mapping.MeansGoto, b.traits.Kind, rule.EndNode, mapping.MeansAnswer)
 	}
 	if b.traits.Opaque && !rule.AnswersNothing(c.Resume) {
-		return refuse("command.goto \"__end__\" drops the question that command.resume answers. Send one of them.")
+		return refuse("%s %q drops the question that %s answers. Send one of them.", mapping.MeansGoto, rule.EndNode, mapping.MeansAnswer)
 	}
 	o.Goto = c.Goto
 	return nil
 }
 
-// supervision turns interrupt_before and interrupt_after into an approval
-// mode where the agent has no nodes to name.
+// supervision turns the nodes that a run is to stop before or after into an approval mode where the agent has no nodes
+// to name.
 func (b runOptions) supervision(context.Context) error {
 	o := &b.out.Run.Options
 	o.Approval = mapping.Approval(b.agent.Config.Approval)
@@ -109,13 +111,14 @@ func (b runOptions) supervision(context.Context) error {
 	}
 	for _, name := range o.InterruptBefore {
 		if name != "*" && name != "tools" {
-			return refuse("interrupt_before names node %q, but agent %s shows no nodes. Use \"*\" or [\"tools\"] to approve every proposed command.", name, b.agent.Name)
+			return refuse("%s names node %q, but agent %s shows no nodes. Use \"*\" or [\"tools\"] to approve every proposed command.",
+				mapping.MeansStopBefore, name, b.agent.Name)
 		}
 		o.Approval = mapping.ApprovalAsk
 	}
 	for _, name := range o.InterruptAfter {
 		if name != "*" {
-			return refuse("interrupt_after names node %q, but agent %s shows no nodes. Use \"*\" to stop after every step.", name, b.agent.Name)
+			return refuse("%s names node %q, but agent %s shows no nodes. Use \"*\" to stop after every step.", mapping.MeansStopAfter, name, b.agent.Name)
 		}
 		o.Approval = mapping.ApprovalStep
 	}
@@ -145,7 +148,7 @@ func (b runOptions) parallel(context.Context) error {
 	case mapping.StrategyConcurrent:
 		return b.concurrent()
 	default:
-		return refuse("multitask_strategy %q is not supported. Use reject, enqueue, interrupt or rollback.", m)
+		return refuse("%s %q is not supported. Use reject, enqueue, interrupt or rollback.", mapping.MeansStrategy, m)
 	}
 }
 
@@ -153,10 +156,12 @@ func (b runOptions) parallel(context.Context) error {
 // not allow it, and one that would move the head away under them.
 func (b runOptions) concurrent() error {
 	if !b.agent.Config.AllowConcurrent {
-		return refuse("multitask_strategy concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", b.agent.Name, b.agent.Name)
+		return refuse("%s concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
+			mapping.MeansStrategy, b.agent.Name, b.agent.Name)
 	}
 	if b.out.Run.Options.Checkpoint != "" {
-		return refuse("multitask_strategy concurrent merges into the newest state, so such a run cannot begin at an older checkpoint. Use another strategy, or copy the thread.")
+		return refuse("%s concurrent merges into the newest state, so such a run cannot begin at an older checkpoint. Use another strategy, or copy the thread.",
+			mapping.MeansStrategy)
 	}
 	return nil
 }

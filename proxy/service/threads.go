@@ -47,7 +47,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 		return t, err
 	}
 	asked := t.ID
-	t, _, err = s.st.CreateThread(ctx, store.ThreadCreation{Thread: t, IfExists: n.IfExists, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
+	t, _, err = s.st.CreateThread(ctx, store.ThreadCreation{Thread: t, OrGet: n.OrGet, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
 	mapping.NoteObject(ctx, "thread", cmp.Or(t.ID, asked)) // with an Idempotency-Key it may be an earlier one
 	if err != nil {
 		return t, err

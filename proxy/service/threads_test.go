@@ -27,7 +27,7 @@ func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 	if _, err := b.Threads.Create(t.Context(), adapter.NewThread{ID: th.ID}); class(err) != mapping.Conflict {
 		t.Errorf("a second of the name: %v", err)
 	}
-	if same, err := b.Threads.Create(t.Context(), adapter.NewThread{ID: th.ID, IfExists: "do_nothing"}); err != nil || string(same.Values) != string(th.Values) {
+	if same, err := b.Threads.Create(t.Context(), adapter.NewThread{ID: th.ID, OrGet: true}); err != nil || string(same.Values) != string(th.Values) {
 		t.Errorf("do_nothing: %s, %v", same.Values, err)
 	}
 	patched, err := b.Threads.Patch(t.Context(), th.ID, adapter.ThreadPatch{Metadata: raw(`{"mood":"good"}`), Values: raw(`{"a":7}`),

@@ -140,8 +140,9 @@ func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 		if agent.Config.AllowConcurrent {
 			return nil
 		}
-		return refuse("additional_input.multitask_strategy %s is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.", said, agent.Name)
+		return refuse("%s %s is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
+			mapping.MeansStrategy, said, agent.Name)
 	}
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
-		"additional_input.multitask_strategy must be sequence or parallel, or reject, enqueue, interrupt, rollback or concurrent.")
+		"%s must be sequence or parallel, or reject, enqueue, interrupt, rollback or concurrent.", mapping.MeansStrategy)
 }

@@ -87,8 +87,9 @@ func (p *stepRequest) refuseWait(ctx context.Context, parked string) error {
 		return err
 	}
 	p.ses.restart(fresh)
+	other := mapping.Advice{Meaning: mapping.MeansStrategy, With: ", cancel it, or give this task %s interrupt", Else: " or cancel it"}
 	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy,
-		"Task %s of this topic waits for its next step to be asked for. Finish it first, cancel it, or give this task additional_input.multitask_strategy interrupt.", parked)
+		"Task %s of this topic waits for its next step to be asked for. Finish it first%s.", parked, other)
 	e.Detail = map[string]string{"task_id": parked}
 	return e
 }

@@ -126,7 +126,8 @@ func (x *createRunTx) waitsFor(r mapping.Run) string {
 }
 
 func busy(threadID, runID, when string) error {
-	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with run %q%s. Wait for it, cancel it, or send multitask_strategy enqueue, interrupt or rollback.", threadID, runID, when)
+	other := mapping.Advice{Meaning: mapping.MeansStrategy, With: ", cancel it, or send %s enqueue, interrupt or rollback", Else: " or cancel it"}
+	e := mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "Thread %q is busy with run %q%s. Wait for it%s.", threadID, runID, when, other)
 	e.Detail = map[string]string{"thread_id": threadID, "run_id": runID}
 	return e
 }

@@ -19,18 +19,18 @@ import (
 
 // ThreadCreation is a thread to be made.
 type ThreadCreation struct {
-	Thread   mapping.Thread
-	IfExists string               // raise | do_nothing
-	Events   []mapping.Event      // state events with checkpoints (supersteps), may be empty
-	Files    []artifact.FileWrite // that the states bring, see mapping.Artifact.Brought
-	Task     *mapping.Task        // a v1 task makes its thread
-	Agent    string               // the thread is for this agent, as if a run of it had been made; "": for none yet
-	Key      idempotency.Key      // a request that is sent again gets the thread of the first
+	Thread mapping.Thread
+	OrGet  bool                 // a thread that is there already is returned
+	Events []mapping.Event      // state events with checkpoints (supersteps), may be empty
+	Files  []artifact.FileWrite // that the states bring, see mapping.Artifact.Brought
+	Task   *mapping.Task        // a v1 task makes its thread
+	Agent  string               // the thread is for this agent, as if a run of it had been made; "": for none yet
+	Key    idempotency.Key      // a request that is sent again gets the thread of the first
 }
 
 // CreateThread makes a thread with its first state and task. Thread.ID must be
 // set; Status defaults to idle. One that is there already is Conflict
-// thread_exists, or, with do_nothing, returned as it is. So is the one that an
+// thread_exists, or, with OrGet, returned as it is. So is the one that an
 // earlier request with the same Key made.
 func (s *threads) CreateThread(ctx context.Context, n ThreadCreation) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
@@ -61,10 +61,11 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		return mapping.Thread{}, false, err
 	}
 	if !fresh {
-		if n.IfExists == "do_nothing" {
+		if n.OrGet {
 			return row.Thread, true, nil
 		}
-		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id, or if_exists do_nothing.", n.Thread.ID)
+		how := mapping.Advice{Meaning: mapping.MeansExisting, With: ", or %s"}
+		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id%s.", n.Thread.ID, how)
 	}
 	if n.Task != nil {
 		if _, _, err := insertTask(t, p, row.key, n.Thread.ID, *n.Task); err != nil {

@@ -38,7 +38,7 @@ func TestCreateThread(t *testing.T) {
 		if !existed {
 			t.Fatal("existed is false")
 		}
-		n.IfExists, n.Thread.Metadata = "do_nothing", []byte(`{"other":1}`)
+		n.OrGet, n.Thread.Metadata = true, []byte(`{"other":1}`)
 		again, existed, err := b.CreateThread(b.ctx, n)
 		b.ok(err)
 		if d := cmp.Diff(th, again); d != "" || !existed {

@@ -2,6 +2,8 @@ package backend
 
 import "github.com/apbridge/apbridge/mapping"
 
+const noNodesToStopAt = "The bridge stops before proposed commands or after steps; other node names are refused with 422."
+
 // Capabilities returns what a task/step agent can be told.
 func Capabilities() mapping.Capabilities {
 	return mapping.Capabilities{
@@ -28,7 +30,8 @@ func Capabilities() mapping.Capabilities {
 		mapping.MeansContext:        mapping.Drops("Tasks have no context; it is kept with the run only."),
 		mapping.MeansStreamModes:    mapping.Exactly("Every mode is served; an agent without tokens gives one message chunk a step."),
 		mapping.MeansSubgraphs:      mapping.Drops("A task/step agent has no subgraphs."),
-		mapping.MeansBreakpoints:    mapping.Roughly("The bridge stops before proposed commands or after steps; other node names are refused with 422."),
+		mapping.MeansStopBefore:     mapping.Roughly(noNodesToStopAt),
+		mapping.MeansStopAfter:      mapping.Roughly(noNodesToStopAt),
 		mapping.MeansFork:           mapping.Exactly("The state is forked in the bridge and told to a new task."),
 		mapping.MeansState:          mapping.Exactly("They are merged into the state that the bridge keeps for the agent."),
 		mapping.MeansAuthor:         mapping.Roughly("It is kept as the author of the checkpoint; there is one node."),

@@ -36,7 +36,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if e.Code == mapping.CodeKeyReused {
 		status = http.StatusUnprocessableEntity // in every style: the request may be right, its key is not
 	}
-	_ = send(w, status, errorBody(e))
+	_ = send(w, status, errorBody(e.In(namesOfFields)))
 }
 
 // logCause logs what is not the client's fault and has a cause that it is not told.

@@ -81,7 +81,7 @@ func (s steps) endStream(out *sse.Stream, w http.ResponseWriter, r *http.Request
 	case err != nil:
 		e := classify(err)
 		s.logCause(w, r, e)
-		frame = sse.AppendFrame(nil, "error", streamError(e), "")
+		frame = sse.AppendFrame(nil, "error", streamError(e.In(namesOfFields)), "")
 	case done:
 		frame = sse.AppendFrame(nil, "end", []byte("{}"), "")
 	}

@@ -20,7 +20,7 @@ func Capabilities() mapping.Capabilities {
 	for _, m := range []mapping.Meaning{
 		mapping.MeansInput, mapping.MeansLinks, mapping.MeansParts, mapping.MeansSpeaker, mapping.MeansRemarks, mapping.MeansCommand, mapping.MeansAnswer, mapping.MeansUpdate, mapping.MeansGoto, mapping.MeansConfig,
 		mapping.MeansRecursionLimit, mapping.MeansConfigurable, mapping.MeansTags, mapping.MeansContext, mapping.MeansStreamModes,
-		mapping.MeansSubgraphs, mapping.MeansBreakpoints, mapping.MeansAuthor,
+		mapping.MeansSubgraphs, mapping.MeansStopBefore, mapping.MeansStopAfter, mapping.MeansAuthor,
 	} {
 		c[m] = mapping.PassedOn()
 	}

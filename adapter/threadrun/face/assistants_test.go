@@ -61,7 +61,7 @@ func TestAssistantRequestsAreReadWhole(t *testing.T) {
 			"POST", "/assistants",
 			`{"graph_id":"legacy","config":{"tags":["t"]},"context":{"c":1},"metadata":{"m":1},"assistant_id":"` + uuid(7) + `","if_exists":"do_nothing","name":"n","description":"d"}`,
 			adapter.NewAssistant{
-				ID: uuid(7), Graph: "legacy", Name: "n", Description: "d", Metadata: raw(`{"m":1}`), Config: raw(`{"tags":["t"]}`), Context: raw(`{"c":1}`), IfExists: "do_nothing",
+				ID: uuid(7), Graph: "legacy", Name: "n", Description: "d", Metadata: raw(`{"m":1}`), Config: raw(`{"tags":["t"]}`), Context: raw(`{"c":1}`), OrGet: true,
 			},
 		},
 		{"POST", "/assistants", `{"graph_id":"legacy","config":null,"context":null,"metadata":null,"assistant_id":null,"if_exists":null,"name":null,"description":null}`, adapter.NewAssistant{Graph: "legacy"}},

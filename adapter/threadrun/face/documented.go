@@ -13,6 +13,19 @@ func RequestFields() []mapping.RequestField {
 	return slices.Concat(runRequestFields(), foundLost(), threadRequestFields(), otherRequestFields())
 }
 
+// namesOfFields are what messages call meanings on this face: its fields, and its requests where no field alone says
+// it.
+var namesOfFields = ownNames()
+
+func ownNames() mapping.Names {
+	names := mapping.NamesOf(RequestFields())
+	names[mapping.MeansStrategy] = "multitask_strategy"
+	names[mapping.MeansExisting] = "if_exists do_nothing"
+	names[mapping.MeansState] = "POST /threads/{thread_id}/state"
+	names[mapping.MeansAssistant] = "POST /assistants"
+	return names
+}
+
 // RequestForRun is the kind of request that makes a run.
 const RequestForRun = "run"
 
@@ -35,7 +48,8 @@ func runRequestFields() []mapping.RequestField {
 		mapping.Fields(run, mapping.MeansContext, "context"),
 		mapping.Fields(run, mapping.MeansStreamModes, "stream_mode"),
 		mapping.Fields(run, mapping.MeansSubgraphs, "stream_subgraphs"),
-		mapping.Fields(run, mapping.MeansBreakpoints, "interrupt_before", "interrupt_after"),
+		mapping.Fields(run, mapping.MeansStopBefore, "interrupt_before"),
+		mapping.Fields(run, mapping.MeansStopAfter, "interrupt_after"),
 		mapping.Fields(run, mapping.MeansFork, "checkpoint", "checkpoint_id"),
 		mapping.SettledFields(run, noHint, "durability", "checkpoint_during", "feedback_keys", "langsmith_tracer"),
 	)
@@ -80,8 +94,7 @@ func otherRequestFields() []mapping.RequestField {
 	)
 }
 
-// runFields are the documented members of a request for a run, in all flavours. What is
-// not listed is ignored.
+// runFields are the documented members of a request for a run, in all flavours. What is not listed is ignored.
 var runFields = membersOf(runRequestFields())
 
 // membersOf are the names of the fields that a body has at its top.

@@ -32,7 +32,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	adapter.SetRetryAfter(w.Header(), e)
 	w.Header().Del("Content-Location")
 	w.Header().Del("Location")
-	reply(w, status, errorBody(e))
+	reply(w, status, errorBody(e.In(namesOfFields)))
 }
 
 // Refusal returns an error's body for what is refused before the face.

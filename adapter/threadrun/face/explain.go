@@ -3,6 +3,8 @@ package face
 import (
 	"encoding/json"
 	"net/http"
+
+	"github.com/apbridge/apbridge/adapter"
 )
 
 // explain answers why a run waits. An operation of this bridge alone.
@@ -14,6 +16,9 @@ func (s runs) explain(w http.ResponseWriter, r *http.Request) error {
 	why, err := s.svc.Explainer.Explain(r.Context(), ref)
 	if err != nil {
 		return err
+	}
+	if why.Reason == adapter.ReasonQuestion { // in the words of this face
+		why.Message = "It has stopped to be answered: start a run with command.resume on its thread, or fetch its task's next step."
 	}
 	body, err := json.Marshal(why)
 	if err != nil {

@@ -159,7 +159,7 @@ func (f fakeThreads) Create(_ context.Context, n adapter.NewThread) (mapping.Thr
 	if n.ID == "" {
 		n.ID = f.newID()
 	} else if t, ok := f.threads[n.ID]; ok {
-		if n.IfExists == "do_nothing" {
+		if n.OrGet {
 			return t, nil
 		}
 		return t, mapping.Errorf(mapping.Conflict, "thread_exists", "A thread with this id exists.")

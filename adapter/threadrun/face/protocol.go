@@ -20,6 +20,7 @@ func (s protocolRoutes) protocol() *protocol.Server {
 	return &protocol.Server{
 		Service: s.svc, Start: s.startRun, Log: s.log, Beat: s.beat(),
 		Depth: s.face.Limits.Depth, Message: int64(s.face.Limits.Body),
+		Names: namesOfFields,
 	}
 }
 

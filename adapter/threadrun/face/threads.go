@@ -36,7 +36,7 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 	n := adapter.NewThread{
 		ID:         o.UUID("thread_id"),
 		Metadata:   o.Object("metadata"),
-		IfExists:   o.Enum("if_exists", "raise", "do_nothing"),
+		OrGet:      o.Enum("if_exists", "raise", "do_nothing") == "do_nothing",
 		Supersteps: threadBody{o}.supersteps(),
 
 		IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader),

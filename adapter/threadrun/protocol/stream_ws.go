@@ -192,7 +192,7 @@ func (k *socket) write(message []byte) error {
 func (k *socket) answer(raw json.RawMessage) error {
 	c, err := k.s.read(k.ctx, k.thread, raw)
 	if err != nil {
-		return k.write(errorReply(c.id, mapping.Classify(err), nil, k.spelling))
+		return k.write(errorReply(c.id, mapping.Classify(err).In(k.s.Names), nil, k.spelling))
 	}
 	var after func() // what a command leaves to do when it is answered
 	run := operations[c.method].carry
@@ -203,7 +203,7 @@ func (k *socket) answer(raw json.RawMessage) error {
 	c.ctx = ctx
 	body, err := c.reply(run, k.spelling)
 	if done(err); err != nil {
-		body = errorReply(c.id, k.failed(err), nil, k.spelling)
+		body = errorReply(c.id, k.failed(err).In(k.s.Names), nil, k.spelling)
 	}
 	if err := k.write(body); err != nil {
 		return err

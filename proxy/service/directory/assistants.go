@@ -30,7 +30,7 @@ func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 		return mapping.Assistant{}, err
 	}
 	if name, configured := s.byID()[n.ID]; configured {
-		return s.configured(ctx, name, n.IfExists)
+		return s.configured(ctx, name, n.OrGet)
 	}
 	a := mapping.Assistant{
 		ID: n.ID, Graph: agent.Name, Name: n.Name, Description: n.Description,
@@ -43,7 +43,7 @@ func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 		a.Name = agent.Name
 	}
 	mapping.NoteObject(ctx, "assistant", a.ID)
-	a, made, err := s.st.CreateAssistant(ctx, a, n.IfExists == "do_nothing")
+	a, made, err := s.st.CreateAssistant(ctx, a, n.OrGet)
 	if err == nil && !made && !mapping.PrincipalOf(ctx).May(a.Graph) {
 		return mapping.Assistant{}, errTaken(a.ID)
 	}
@@ -51,9 +51,9 @@ func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 }
 
 // configured answers the making of an assistant under the id of a configured agent.
-func (s *Assistants) configured(ctx context.Context, name, ifExists string) (mapping.Assistant, error) {
+func (s *Assistants) configured(ctx context.Context, name string, orGet bool) (mapping.Assistant, error) {
 	agent, err := s.Agent(ctx, name)
-	if err != nil || ifExists != "do_nothing" {
+	if err != nil || !orGet {
 		return mapping.Assistant{}, errTaken(mapping.AssistantID(name))
 	}
 	return s.describe(ctx, agent)
@@ -73,8 +73,9 @@ func (s *Assistants) mine(ctx context.Context, id, doing string) (mapping.Assist
 	if err != nil {
 		return a, err
 	}
+	how := mapping.Advice{Meaning: mapping.MeansAssistant, With: " with %s"}
 	return a, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
-		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Make an assistant over it with POST /assistants.", id, agent.Name, doing)
+		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Make an assistant over it%s.", id, agent.Name, doing, how)
 }
 
 // Update changes an assistant, and returns it. One that is a configured agent cannot be changed: Invalid.

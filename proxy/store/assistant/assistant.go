@@ -92,7 +92,8 @@ func (s *Table) CreateAssistant(ctx context.Context, a mapping.Assistant, orGet 
 			if kept, made = row.Assistant, false; err != nil && mapping.Classify(err).Class == mapping.NotFound { // another owner's
 				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Use another id.", a.ID)
 			} else if err == nil && !orGet {
-				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Send if_exists do_nothing to get it as it is.", a.ID)
+				how := mapping.Advice{Meaning: mapping.MeansExisting, With: "Send %s to get it as it is.", Else: "Use another id."}
+				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. %s", a.ID, how)
 			}
 			return err
 		}

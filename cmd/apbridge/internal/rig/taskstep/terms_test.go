@@ -18,7 +18,7 @@ func TestTaskTermsThatCannotBe(t *testing.T) {
 		`"config":{"configurable":5}`:     "config.configurable must be an object",
 		`"context":[]`:                    "context",
 		`"input":{"messages":5}`:          "input.messages",
-		`"multitask_strategy":"odd"`:      `multitask_strategy \"odd\" is not supported`,
+		`"multitask_strategy":"odd"`:      `"additional_input.multitask_strategy \"odd\" is not supported`,
 		`"multitask_strategy":"parallel"`: "allow_concurrent",
 	} {
 		at := b.Task(`{"input":"hi","additional_input":{` + terms + `}}`)
