@@ -189,6 +189,7 @@ func (s *starter) begun(agent *Agent, o *StartRequest, c *store.Created) {
 	if c.Replayed {
 		return
 	}
+	s.e.log.WakeThread(c.Run.ThreadID)
 	s.e.dispatch.waiting.Store(true)
 	if c.Active != nil {
 		s.e.preempt(c.Active, c.Run, o.New.Run.RunAfter.IsZero())

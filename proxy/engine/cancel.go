@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -36,54 +35,67 @@ func (c *canceller) Cancel(ctx context.Context, r mapping.Run, how Cancellation)
 }
 
 // stopRun stops the run wherever it is: executing here, pending or parked, or
-// executing elsewhere. It may move between these while we look.
+// executing elsewhere. It may move between these while we look. Of another process it hears by the
+// run's log, which is held meanwhile.
 func (c *canceller) stopRun(ctx context.Context, r mapping.Run, how Cancellation) error {
+	defer c.e.log.Hold(r)()
+	watch := c.e.log.Watch(r.ThreadID)
+	defer watch.Leave()
 	for asked := false; ; {
-		if x := c.e.running.of(r.ID); x != nil {
-			if parked, err := x.cancelled(ctx, how); !parked {
-				return err
-			}
-		}
-		fresh, err := c.e.st.Run(ctx, r.ThreadID, r.ID)
-		switch {
-		case err != nil:
-			return err
-		case asked && fresh.Status == mapping.RunInterrupted:
-			return nil
-		case !fresh.Status.Active():
-			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, fresh.Status)
-		}
-		if ended, err := c.endParked(ctx, fresh, how); ended {
+		changed := watch.Next()
+		held, err := c.stopHere(ctx, r, how, asked)
+		if !held {
 			return err
 		}
-		if err = c.endInactive(ctx, fresh, how); !errors.Is(err, store.ErrFenced) {
+		if c.e.running.of(r.ID) != nil {
+			continue
+		}
+		if err := c.askToStop(ctx, r, how.Reason, &asked); err != nil {
 			return err
 		}
-		// Claimed: by this process, which is about to execute it, or by
-		// another, which is asked to stop it.
-		if c.e.running.of(r.ID) == nil {
-			if err := c.askToStop(ctx, r, how.Reason, &asked); err != nil {
-				return err
-			}
+		if err := watch.Wait(ctx, changed); err != nil {
+			return err
 		}
 	}
 }
 
-// askToStop leaves a note for the process that executes the run, once, and
-// waits a moment. A run that has ended meanwhile is left to the caller to see.
+// stopHere stops a run that this process executes, or none does. held: it is claimed, by this process,
+// which is about to execute it, or by another.
+func (c *canceller) stopHere(ctx context.Context, r mapping.Run, how Cancellation, asked bool) (held bool, err error) {
+	if x := c.e.running.of(r.ID); x != nil {
+		if parked, err := x.cancelled(ctx, how); !parked {
+			return false, err
+		}
+	}
+	fresh, err := c.e.st.Run(ctx, r.ThreadID, r.ID)
+	switch {
+	case err != nil:
+		return false, err
+	case asked && fresh.Status == mapping.RunInterrupted:
+		return false, nil
+	case !fresh.Status.Active():
+		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, fresh.Status)
+	}
+	if ended, err := c.endParked(ctx, fresh, how); ended {
+		return false, err
+	}
+	err = c.endInactive(ctx, fresh, how)
+	return errors.Is(err, store.ErrFenced), err
+}
+
+// askToStop leaves a note for the process that holds the run, once. A run that has ended meanwhile is
+// left to the caller to see.
 func (c *canceller) askToStop(ctx context.Context, r mapping.Run, reason string, asked *bool) error {
-	if !*asked {
-		if err := c.e.st.RequestStop(ctx, r.ID, reason); err != nil && mapping.Classify(err).Class != mapping.Conflict {
-			return err
-		}
-		*asked = true
+	if *asked {
+		return nil
 	}
-	return pause.For(ctx, stopPoll)
+	*asked = true
+	err := c.e.st.RequestStop(ctx, r.ID, reason)
+	if mapping.Classify(err).Class == mapping.Conflict {
+		return nil
+	}
+	return err
 }
-
-// stopPoll is how often a run is looked at that another process was asked to stop. It is not
-// waited for by the run's log, which need not be held here, nor for long.
-const stopPoll = 20 * time.Millisecond
 
 // endInactive ends a run that is not executed.
 func (c *canceller) endInactive(ctx context.Context, r mapping.Run, how Cancellation) error {

@@ -188,6 +188,7 @@ func (e *Engine) Beside(c Chore) { e.chores = append(e.chores, c) }
 // forgotten tells all holders of a run's data that the run is no more.
 func (e *Engine) forgotten(r mapping.Run) {
 	e.log.Removed(r.ID)
+	e.log.WakeThread(r.ThreadID) // its log need not have been in memory
 	if e.removed != nil {
 		e.removed(r)
 	}

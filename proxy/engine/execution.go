@@ -76,6 +76,7 @@ func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *
 		agent.release()
 		return nil, nil
 	}
+	s.e.log.WakeThread(c.Run.ThreadID) // it may be a while until something is logged of it
 	ctx = adapter.WithCallKeeper(adapter.WithPermit(account{x}.traced(ctx, o), x.stillHolds), x.calls)
 	account{x}.countBegin()
 	account{x}.logBegin()

@@ -143,6 +143,7 @@ func (d *departure) finished(s *settling, err error) {
 	}
 	d.outcome = s.out
 	if s.out.Parked {
+		d.x.e.log.WakeThread(d.x.run.ThreadID) // no event tells of it
 		d.x.e.idle.restart(d.x.run, d.x.agent)
 		return
 	}

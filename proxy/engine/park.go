@@ -3,10 +3,8 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/pause"
 )
 
 // Next is what the next step of a parked run is to begin with.
@@ -72,11 +70,8 @@ func (e *Engine) Settled(ctx context.Context, r mapping.Run) (mapping.Run, error
 		if fresh.Parked || !fresh.Status.Active() {
 			return r, nil
 		}
-		if err := pause.Until(ctx, unheard, changed); err != nil {
+		if err := watch.Wait(ctx, changed); err != nil {
 			return r, err
 		}
 	}
 }
-
-// unheard is how long what other processes did may go unnoticed: notices may be lost.
-const unheard = time.Second

@@ -100,8 +100,9 @@ func (one *bell) ring(runID string) {
 // WakeThread wakes readers that wait for something to happen on a thread.
 func (l *Log) WakeThread(threadID string) { l.bells.ring(threadID, "") }
 
-// Watch hears of a thread what happens in this process: entries of its runs, updates, ends. Of what
-// other processes do it hears for runs whose log is held here.
+// Watch hears of a thread what happens in this process: that it is made, runs that wait, begin, are parked
+// or end, their entries, updates. Of other processes it hears what is logged of runs whose log is held here
+// (Log.Hold), that a run leaves the thread while others wait there, and the end of an update.
 // Used by one goroutine; Leave must follow.
 type Watch struct {
 	log    *Log

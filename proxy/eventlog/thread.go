@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// pollThread bounds how long a run that another process began, or a deletion,
-	// goes unnoticed by followers of a thread on which nothing happens or that is not there.
+	// pollThread bounds how long what other processes did goes unnoticed by those that wait for something
+	// on a thread: no notice tells of a run that begins or of a deletion, and notices may be lost.
 	pollThread = 2 * time.Second
 	// pollAlone is pollThread of a thread that no other process writes to: each write rings its bell.
 	pollAlone = time.Minute
 )
 
-// pollOf is how often followers of a thread look at the store when nothing rings.
+// pollOf is how often those that wait for something on a thread look at the store when nothing rings.
 func pollOf(st *store.Store) time.Duration {
 	if st.Shared() {
 		return pollThread
@@ -29,7 +29,7 @@ func pollOf(st *store.Store) time.Duration {
 }
 
 // AwaitThread returns when a thread is there, with ctx's error when ctx ends. It hears at once of
-// one that this process makes with its first run, and of any other within pollThread.
+// one that this process makes, and within pollThread of one that another does.
 func (l *Log) AwaitThread(ctx context.Context, threadID string) error {
 	w := l.Watch(threadID)
 	defer w.Leave()
@@ -39,7 +39,7 @@ func (l *Log) AwaitThread(ctx context.Context, threadID string) error {
 		if err == nil || mapping.Classify(err).Class != mapping.NotFound {
 			return err
 		}
-		if err := pause.Until(ctx, pollThread, rung); err != nil {
+		if err := w.Wait(ctx, rung); err != nil {
 			return err
 		}
 	}

@@ -165,6 +165,27 @@ func TestAThreadIsAwaited(t *testing.T) {
 	})
 }
 
+// Where no other process writes, a thread that is not there costs the store nothing until something rings.
+func TestAThreadIsAwaitedInQuiet(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	synctest.Test(t, func(t *testing.T) {
+		b, thread := open(t, path), mapping.NewID()
+		there := make(chan error, 1)
+		go func() { there <- b.AwaitThread(t.Context(), thread) }()
+		synctest.Wait()
+		_ = b.st.Close()
+		time.Sleep(50 * time.Second)
+		if len(there) > 0 {
+			t.Fatal("it looked although nothing rang:", <-there)
+		}
+		b.WakeThread(thread)
+		if err := <-there; err == nil {
+			t.Error("it did not look when it was rung for")
+		}
+	})
+}
+
 // beside is an execution of a run that others may run beside.
 func (b *bench) beside(thread string) *writer {
 	b.t.Helper()

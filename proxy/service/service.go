@@ -55,6 +55,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects
 // forget drops what is held of a run that was removed.
 func (c *core) forget(r mapping.Run) {
 	c.log.Removed(r.ID)
+	c.log.WakeThread(r.ThreadID)
 	c.stepper.Forget(r.Tenant, r.TaskID)
 }
 

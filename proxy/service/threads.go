@@ -47,12 +47,21 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 		return t, err
 	}
 	asked := t.ID
-	t, _, err = s.st.CreateThread(ctx, store.ThreadCreation{Thread: t, OrGet: n.OrGet, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
+	t, _, err = s.createThread(ctx, store.ThreadCreation{Thread: t, OrGet: n.OrGet, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
 	mapping.NoteObject(ctx, "thread", cmp.Or(t.ID, asked)) // with an Idempotency-Key it may be an earlier one
 	if err != nil {
 		return t, err
 	}
 	return s.withValues(ctx, t)
+}
+
+// createThread makes a thread, of which those hear that wait for it.
+func (c *core) createThread(ctx context.Context, n store.ThreadCreation) (t mapping.Thread, existed bool, err error) {
+	t, existed, err = c.st.CreateThread(ctx, n)
+	if err == nil && !existed {
+		c.log.WakeThread(t.ID)
+	}
+	return t, existed, err
 }
 
 // namedBy is the configured agent that the metadata of a new thread names; "" for none.
@@ -282,6 +291,7 @@ func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
 	if err != nil {
 		return t, err
 	}
+	s.log.WakeThread(t.ID)
 	return s.withValues(ctx, t)
 }
 

@@ -37,7 +37,7 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, er
 		return rule.Topic{}, err
 	}
 	p, now := mapping.PrincipalOf(ctx), s.now()
-	t, _, err := s.st.CreateThread(ctx, store.ThreadCreation{Thread: mapping.Thread{
+	t, _, err := s.createThread(ctx, store.ThreadCreation{Thread: mapping.Thread{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Metadata: meta, Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
 	}, Agent: agent.Name, Key: keyOfTopic(ctx, n)})

@@ -4,12 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
+
+// turnPoll is how often what other processes do with a task is looked at: whether a hand-out that one of
+// them has begun is over (claimNextStep), or a run that it made of the task is there (overtaken, Cancel). No
+// notice tells of a hand-out, nor of a run whose id is not known here.
+const turnPoll = 50 * time.Millisecond
 
 // Turn is the right to one POST for a step of a task; POSTs of one task take turns. Used by one goroutine.
 type Turn struct {

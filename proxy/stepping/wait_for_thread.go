@@ -2,31 +2,25 @@ package stepping
 
 import (
 	"context"
-	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/pause"
-)
-
-const (
-	// turnPoll is how often what other processes do with a task is looked at: whether a hand-out
-	// that one of them has begun is over (claimNextStep), a run that it made of the task is there
-	// (overtaken, Cancel), the runs of other tasks on the thread have ended (waitForChange). No
-	// notice tells of a hand-out, and those of runs are heard where their logs are read, which may
-	// have no reader here.
-	turnPoll = 50 * time.Millisecond
-	// quietPoll bounds how long a change without a notice goes unnoticed.
-	quietPoll = time.Second
 )
 
 // waitForThread waits until a queued run of the task begins, as long as those before it
 // go on by themselves. A parked run of another task does not: its client has
 // to ask for its steps, and may be the very one that waits here. The queued
 // run is then taken back, and the answer names the task to be finished first.
+//
+// Of other processes it hears that the run begins, by the run's log, and that one before it is parked
+// or ends: that rings the thread's bell as long as a run waits there.
 func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run) error {
+	if run.Status != mapping.RunPending {
+		return nil
+	}
+	defer p.log.Hold(run)()
 	watch := p.log.Watch(run.ThreadID)
 	defer watch.Leave()
-	for run.Status == mapping.RunPending {
+	for {
 		changed := watch.Next()
 		fresh, err := p.st.Run(ctx, run.ThreadID, run.ID)
 		if err != nil {
@@ -46,20 +40,10 @@ func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run)
 			}
 			return p.refuseWait(ctx, parked)
 		}
-		if err := p.waitForChange(ctx, changed); err != nil {
+		if err := watch.Wait(ctx, changed); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// waitForChange waits until changed is closed, or until it is time to look by itself.
-func (s *Stepper) waitForChange(ctx context.Context, changed <-chan struct{}) error {
-	latest := quietPoll
-	if s.st.Shared() {
-		latest = turnPoll
-	}
-	return pause.Until(ctx, latest, changed)
 }
 
 // othersOnThread looks at what other tasks do on the thread: alone, it is nothing.

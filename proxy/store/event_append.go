@@ -238,10 +238,10 @@ func (s *events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error 
 	if !t.Shared() {
 		return t.Put(text, args...)
 	}
-	var status string
-	err = t.Get(text+` RETURNING status`, args, column.Out{&status})
+	var status, thread string
+	err = t.Get(text+` RETURNING status, thread_id`, args, column.Out{&status, &thread})
 	if status == string(mapping.ThreadBusy) {
-		s.Notify(t, record.NoticePending, "")
+		s.Notify(t, record.NoticePending, thread)
 	}
 	return err
 }

@@ -37,7 +37,13 @@ type Bench struct {
 // New opens a bench for the test, with a configuration that change may change.
 func New(t *testing.T, change ...func(*config.Config)) *Bench {
 	t.Helper()
-	b := laid(blank.DSN(t), change)
+	return At(t, blank.DSN(t), change...)
+}
+
+// At is New over a database of the test's own: a path that lies outside of the test's bubble, if it has one.
+func At(t *testing.T, dsn string, change ...func(*config.Config)) *Bench {
+	t.Helper()
+	b := laid(dsn, change)
 	b.Open(t)
 	t.Cleanup(func() { b.Close() })
 	return b

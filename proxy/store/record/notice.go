@@ -3,7 +3,8 @@ package record
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
 // Notice tells what another process has committed to the same database. About is a run,
-// what is due, or of a NoticePending the thread that no update of its state holds any more.
+// what is due, or of a NoticePending the thread that no update of its state holds any more, or that a run
+// has left while others wait there.
 type Notice = sqldb.Notice
 
 // NoticeKind says what a Notice is about.

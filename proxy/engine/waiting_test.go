@@ -1,0 +1,201 @@
+package engine_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
+)
+
+// Where no other process writes, what waits for a run asks the store for nothing until something rings, and hears
+// then: Settled of a run that has not begun, Cancel of one that is claimed and not yet executed. Time passes only
+// where all wait.
+func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		claimed bool
+		wait    func(*bench, context.Context, mapping.Run) error
+	}{
+		"settled": {false, func(b *bench, ctx context.Context, r mapping.Run) error { _, err := b.Settled(ctx, r); return err }},
+		"cancel": {true, func(b *bench, ctx context.Context, r mapping.Run) error {
+			return b.Cancel(ctx, r, engine.Cancellation{})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, path string) {
+				b := open(t, path, &script{opaque: true, run: lasting})
+				o := order(mapping.NewID(), mapping.StrategyReject)
+				if o.New.Claim = c.claimed; !c.claimed {
+					o.New.Run.RunAfter = time.Now().Add(time.Hour)
+				}
+				made, err := b.st.CreateRun(t.Context(), o.New) // as if the engine were about to execute it
+				if err != nil {
+					t.Fatal(err)
+				}
+				over := make(chan error, 1)
+				go func() { over <- c.wait(b, t.Context(), made.Run) }()
+				synctest.Wait()
+				_ = b.st.Close()
+				time.Sleep(50 * time.Second)
+				if len(over) > 0 {
+					t.Fatal("it looked although nothing rang:", <-over)
+				}
+				b.log.WakeThread(o.New.Run.ThreadID)
+				if err := <-over; err == nil {
+					t.Error("it did not look when it was rung for")
+				}
+			})
+		})
+	}
+}
+
+// A run that had to wait for a slot is heard of as soon as it begins, before anything is logged of it.
+func TestTheBeginOfAQueuedRunIsHeard(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, path string) {
+		b := open(t, path, &script{run: lasting}, func(a *config.Agent) { a.Concurrency = 1 })
+		first, second := b.begin(t, order(mapping.NewID(), mapping.StrategyReject)), b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+		heard := make(chan time.Time, 1)
+		watch := b.log.Watch(second.ThreadID)
+		go func() {
+			defer watch.Leave()
+			for rung := watch.Next(); b.status(t, second) == mapping.RunPending; rung = watch.Next() {
+				<-rung
+			}
+			heard <- time.Now()
+		}()
+		synctest.Wait()
+		ended := time.Now()
+		if err := b.Cancel(t.Context(), first, engine.Cancellation{}); err != nil {
+			t.Fatal(err)
+		}
+		if late := (<-heard).Sub(ended); late > 0 {
+			t.Errorf("it was heard of after %s", late)
+		}
+	})
+}
+
+// rings fails where the bell of a thread does not ring for what happens, once nothing moves any more in the bubble.
+func (b *bench) rings(t *testing.T, thread string, happens func()) {
+	t.Helper()
+	watch := b.log.Watch(thread)
+	defer watch.Leave()
+	rung := watch.Next()
+	happens()
+	synctest.Wait()
+	select {
+	case <-rung:
+	default:
+		t.Error("nobody rang")
+	}
+}
+
+// No event tells that a run is parked.
+func TestTheParkingOfARunIsHeard(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, path string) {
+		steps, goOn := lockstep(2), make(chan struct{})
+		b := open(t, path, &script{opaque: true, run: func(ctx context.Context, a adapter.Assignment, yield func(mapping.Event, error) bool) {
+			steps.run(ctx, a, func(ev mapping.Event, err error) bool {
+				if ev.Kind == mapping.KindEnd {
+					<-goOn
+				}
+				return yield(ev, err)
+			})
+		}})
+		r := b.begin(t, lockstepOrder())
+		synctest.Wait()
+		b.rings(t, r.ThreadID, func() { close(goOn) })
+		b.parked(t, r)
+	})
+}
+
+// The log of a run that is removed need not be in memory.
+func TestTheRemovalOfAnOldRunIsHeard(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, path string) {
+		b := open(t, path, &script{opaque: true, run: twoSteps})
+		r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+		b.end(t, r)
+		b.close()
+		b = open(t, path, &script{opaque: true, run: twoSteps})
+		b.rings(t, r.ThreadID, func() {
+			if err := b.Cancel(t.Context(), r, engine.Cancellation{Rollback: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// While another process ends a run that it was asked to stop, nobody looks for that; then it is heard of. All
+// together would last much longer if each were found at the next look.
+func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.Schema(t)
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	there := open(t, dsn, &script{opaque: true, run: func(ctx context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
+		if yield(linked("up"), nil) {
+			<-ctx.Done()
+			asked <- struct{}{}
+			<-goOn
+			yield(mapping.Event{}, context.Cause(ctx))
+		}
+	}})
+	here := open(t, dsn, &script{opaque: true})
+	limit, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	const times = 10
+	lasted, looks := time.Duration(0), int64(0)
+	for range times {
+		r := there.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+		ctx, over := &counted{Context: limit}, make(chan error, 1)
+		go func() { over <- here.Cancel(ctx, r, engine.Cancellation{}) }()
+		<-asked
+		looks += ctx.looks(t, here.st, r)
+		let := time.Now()
+		goOn <- struct{}{}
+		if err := <-over; err != nil {
+			t.Fatal(err)
+		}
+		lasted += time.Since(let)
+	}
+	if lasted > times*time.Second || looks > times {
+		t.Errorf("it took %s to hear of %d ends, and %d looks before", lasted, times, looks)
+	}
+}
+
+// counted counts what is asked of a context: each look at the store asks for the principal at least.
+type counted struct {
+	context.Context
+	asked atomic.Int64
+}
+
+func (c *counted) Value(key any) any {
+	c.asked.Add(1)
+	return c.Context.Value(key)
+}
+
+// looks is how often the store is looked at under the context while it is looked at many times otherwise.
+func (c *counted) looks(t *testing.T, st *store.Store, r mapping.Run) int64 {
+	t.Helper()
+	one := &counted{Context: c.Context}
+	if _, err := st.Run(one, r.ThreadID, r.ID); err != nil {
+		t.Fatal(err)
+	}
+	before := c.asked.Load()
+	for range 500 {
+		if _, err := st.Run(c.Context, r.ThreadID, r.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return (c.asked.Load() - before) / one.asked.Load()
+}

@@ -1,0 +1,167 @@
+package stepping_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
+)
+
+// topicTasks are two tasks of one topic.
+func (b *bench) topicTasks(t *testing.T) (first, second adapter.TaskRef) {
+	t.Helper()
+	topic, err := b.Topics.Create(t.Context(), adapter.NewTopic{Agent: "legacy"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []*adapter.TaskRef{&first, &second} {
+		task, err := b.Tasks.Create(t.Context(), adapter.NewTask{Agent: "legacy", Topic: topic.ID, Input: say("do it")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		*ref = adapter.TaskRef{Agent: "legacy", Topic: topic.ID, ID: task.ID}
+	}
+	return first, second
+}
+
+// holding has the agent of steps wait in front of the end of each.
+func (b *bench) holding(goOn <-chan struct{}) (reached <-chan struct{}) {
+	there, steps := make(chan struct{}), servicetest.Lockstep(3)
+	b.Legacy.Does(func(ctx context.Context, a adapter.Assignment, yield servicetest.Yielder) {
+		steps(ctx, a, func(ev mapping.Event, err error) bool {
+			if ev.Kind == mapping.KindEnd {
+				there <- struct{}{}
+				<-goOn
+			}
+			return yield(ev, err)
+		})
+	})
+	return there
+}
+
+// asks asks for a step of a task.
+func (b *bench) asks(ctx context.Context, ref adapter.TaskRef) <-chan error {
+	over := make(chan error, 1)
+	go func() {
+		h, err := b.Tasks.Step(ctx, ref, adapter.StepRequest{})
+		if err == nil {
+			h.Confirm()
+		}
+		over <- err
+	}()
+	return over
+}
+
+func blockedBy(t *testing.T, ref adapter.TaskRef, err error) {
+	t.Helper()
+	e := mapping.Classify(err)
+	if by, _ := e.Detail.(map[string]string); err == nil || e.Code != mapping.CodeThreadBusy || by["task_id"] != ref.ID {
+		t.Errorf("told %v, want that task %s is to be finished first", err, ref.ID)
+	}
+}
+
+// A POST that waits for the thread hears at once that the run before its own is parked: the clock stands still.
+func TestAWaitingPOSTHearsOfAParkedRun(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	synctest.Test(t, func(t *testing.T) {
+		b, goOn := &bench{servicetest.At(t, path)}, make(chan struct{})
+		reached := b.holding(goOn)
+		first, second := b.topicTasks(t)
+		step := b.asks(t.Context(), first)
+		<-reached
+		waits := b.asks(t.Context(), second)
+		synctest.Wait()
+		parked := time.Now()
+		close(goOn)
+		blockedBy(t, first, <-waits)
+		if late := time.Since(parked); late > 0 {
+			t.Errorf("it was heard of after %s", late)
+		}
+		if err := <-step; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Where no other process writes, a POST that waits for the thread asks the store for nothing until something rings.
+func TestAWaitingPOSTAsksTheStoreForNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.db")
+	synctest.Test(t, func(t *testing.T) {
+		b, goOn := &bench{servicetest.At(t, path)}, make(chan struct{})
+		defer close(goOn)
+		reached := b.holding(goOn)
+		first, second := b.topicTasks(t)
+		b.asks(t.Context(), first)
+		<-reached
+		waits := b.asks(t.Context(), second)
+		synctest.Wait()
+		_ = b.Store.Close()
+		time.Sleep(50 * time.Second)
+		if len(waits) > 0 {
+			t.Error("it looked although nothing rang:", <-waits)
+		}
+	})
+}
+
+// A POST that waits for the thread while another process has it does not look again and again, and hears that the
+// run there is parked. All together would last much longer if each were found at the next look.
+func TestAWaitingPOSTHearsOfOtherProcesses(t *testing.T) {
+	t.Parallel()
+	all := replicas(t, 2)
+	here, there, goOn := all[0], all[1], make(chan struct{})
+	reached := there.holding(goOn)
+	limit, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	const times = 8
+	lasted, looks := time.Duration(0), int64(0)
+	for range times {
+		first, second := here.topicTasks(t)
+		step := there.asks(limit, first)
+		<-reached
+		ctx := &counted{Context: limit}
+		waits := here.asks(ctx, second)
+		servicetest.Eventually(t, "the run that waits", func() bool { return here.runsOf(t, limit, second.ID) == 1 })
+		looks += ctx.looks(t, here, second.ID)
+		parked := time.Now()
+		goOn <- struct{}{}
+		blockedBy(t, first, <-waits)
+		lasted += time.Since(parked)
+		if err := <-step; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lasted > times*time.Second || looks > 3*times {
+		t.Errorf("it took %s to hear of %d parked runs, and %d looks before", lasted, times, looks)
+	}
+}
+
+// counted counts what is asked of a context: each look at the store asks for the principal at least.
+type counted struct {
+	context.Context
+	asked atomic.Int64
+}
+
+func (c *counted) Value(key any) any {
+	c.asked.Add(1)
+	return c.Context.Value(key)
+}
+
+// looks is how often the store is looked at under the context while it is looked at many times otherwise.
+func (c *counted) looks(t *testing.T, b *bench, task string) int64 {
+	t.Helper()
+	one := &counted{Context: c.Context}
+	b.runsOf(t, one, task)
+	before := c.asked.Load()
+	for range 200 {
+		b.runsOf(t, c.Context, task)
+	}
+	return (c.asked.Load() - before) / one.asked.Load()
+}
