@@ -174,7 +174,7 @@ func (a *appender) write() {
 		}
 		a.idle.Broadcast()
 		a.mu.Unlock()
-		err := a.commit(a.x.e.scope(context.Background(), &a.x.run), batch, nil)
+		err := a.commit(a.x.e.scope(context.Background(), &a.x.Run), batch, nil)
 		a.mu.Lock()
 		a.wrote(batch, err)
 	}
@@ -259,7 +259,7 @@ func (a *appender) leaveOut(ctx context.Context) error {
 	if !a.unknown {
 		return nil
 	}
-	logged, err := a.x.e.st.Logged(ctx, a.x.run.ID, a.x.fence, a.logged)
+	logged, err := a.x.e.st.Logged(ctx, a.x.Run.ID, a.x.Fence, a.logged)
 	if err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (a *appender) giveUp() statePoint {
 // Followed is asked again after the commit. A reader first says that it follows, then
 // flushes, then reads: so either it is seen here, or its flush covers the commit.
 func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) error {
-	w := store.Append{ThreadID: a.x.run.ThreadID, RunID: a.x.run.ID, Fence: a.x.fence, End: end, Relaxed: end == nil && !a.x.buffer.Followed()}
+	w := store.Append{ThreadID: a.x.Run.ThreadID, RunID: a.x.Run.ID, Fence: a.x.Fence, End: end, Relaxed: end == nil && !a.x.buffer.Followed()}
 	w.Events = make([]mapping.Event, 0, len(batch))
 	for _, p := range batch {
 		gather(&w, p)

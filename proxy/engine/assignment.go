@@ -18,16 +18,16 @@ type assignment struct{ *execution }
 
 // build is everything the backend gets for the run.
 func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (*adapter.Assignment, error) {
-	in, err := inputOnce(&x.run, x.input)
+	in, err := inputOnce(&x.Run, x.input)
 	if err != nil {
 		return nil, err
 	}
 	x.input = nil // it may be large; a further attempt reads it again
 	files := &runFiles{x: x.execution, limit: int64(x.e.Config().Limits.Artifact), none: x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
 	t := &adapter.Assignment{
-		Run: &x.run, Thread: &x.thread, TaskID: x.run.TaskID, Input: in, State: x.rec.fold,
-		Resume: x.run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
-		After: logged, Open: x.taken,
+		Run: &x.Run, Thread: &x.Thread, TaskID: x.Run.TaskID, Input: in, State: x.rec.fold,
+		Resume: x.Run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
+		After: logged, Open: x.Taken,
 		Files: files,
 	}
 	x.rec.given(filesGiven(in.Files))
@@ -62,7 +62,7 @@ func hasUpdate(logged []mapping.Event) bool {
 // oneStep: a lockstep run stops after every step; the one that follows a
 // restart in mid-step too.
 func (x *execution) oneStep() bool {
-	return x.run.Options.Stepping == mapping.SteppingLockstep
+	return x.Run.Options.Stepping == mapping.SteppingLockstep
 }
 
 func filesGiven(files map[string]json.RawMessage) []rule.File {
@@ -80,10 +80,10 @@ func filesGiven(files map[string]json.RawMessage) []rule.File {
 // filesOfAnswer are the uploads that a task's answer brings along. Those of the
 // update of a run that is not driven by steps are not artifacts yet, and become some.
 func (x *execution) filesOfAnswer() []rule.File {
-	if x.run.Options.Stepping == "" {
+	if x.Run.Options.Stepping == "" {
 		return nil
 	}
-	return filesOfUpdate(x.run.Options.Update)
+	return filesOfUpdate(x.Run.Options.Update)
 }
 
 func filesOfUpdate(raw json.RawMessage) []rule.File {
@@ -97,7 +97,7 @@ func filesOfUpdate(raw json.RawMessage) []rule.File {
 }
 
 func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (mapping.Link, error) {
-	afresh := x.run.Attempt > 1 && !x.run.Options.Resuming
+	afresh := x.Run.Attempt > 1 && !x.Run.Options.Resuming
 	own := logged
 	if afresh {
 		own = mapping.NewestAttempt(logged)
@@ -110,11 +110,11 @@ func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []ma
 	if x.alone || x.first(logged) || afresh {
 		return mapping.Link{}, nil // there is none, or what a failed attempt left is not trusted
 	}
-	l, err := x.e.linkOf(ctx, &x.run, traits.Opaque)
+	l, err := x.e.linkOf(ctx, &x.Run, traits.Opaque)
 	if err == nil {
 		l.RemoteRun = ""
 	}
-	if err == nil && traits.Opaque && !x.run.Options.Resuming {
+	if err == nil && traits.Opaque && !x.Run.Options.Resuming {
 		err = x.shareTopic(ctx, &l)
 	}
 	return l, err
@@ -123,7 +123,7 @@ func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []ma
 // first reports whether nothing was logged on the thread before this run, and so no
 // link.
 func (x assignment) first(logged []mapping.Event) bool {
-	return !x.taken && len(logged) > 0 && logged[0].Seq == 1
+	return !x.Taken && len(logged) > 0 && logged[0].Seq == 1
 }
 
 // shareTopic finds the agent's topic that a new task of the thread goes into:
@@ -131,12 +131,12 @@ func (x assignment) first(logged []mapping.Event) bool {
 // and the agent told everything anew.
 func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
 	l.Topic = ""
-	if x.run.Base == "" {
+	if x.Run.Base == "" {
 		return nil
 	}
-	links, err := x.e.st.Links(ctx, x.run.ThreadID)
+	links, err := x.e.st.Links(ctx, x.Run.ThreadID)
 	for _, other := range links {
-		if other.Agent == x.run.Agent && other.Topic != "" && other.LocalCheckpoint == x.run.Base {
+		if other.Agent == x.Run.Agent && other.Topic != "" && other.LocalCheckpoint == x.Run.Base {
 			l.Agent, l.Topic, l.Profile = other.Agent, other.Topic, other.Profile
 		}
 	}
@@ -146,11 +146,11 @@ func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
 // opaque fills in what an opaque agent is told.
 func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 	// Agents are told once for all runs of a task.
-	access, err := x.access(ctx, grant{Task: x.run.TaskID})
+	access, err := x.access(ctx, grant{Task: x.Run.TaskID})
 	if err != nil {
 		return err
 	}
-	if t.Resume || t.Link.Remote != "" || x.run.Attempt > 1 {
+	if t.Resume || t.Link.Remote != "" || x.Run.Attempt > 1 {
 		if err := x.goOn(ctx, t); err != nil || t.Resume {
 			return err
 		}
@@ -172,7 +172,7 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 func (x assignment) recalled(ctx context.Context, words string) (memory Recalled, err error) {
 	if read := x.memory; read != nil {
 		memory, x.memory = *read, nil
-	} else if memory, err = x.e.Recall(ctx, x.agent, &x.run, x.thread.Metadata, words); err != nil {
+	} else if memory, err = x.e.Recall(ctx, x.agent, &x.Run, x.Thread.Metadata, words); err != nil {
 		return memory, err
 	}
 	x.told = memory.names()
@@ -222,8 +222,8 @@ func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
 // answer is what the run was resumed with. The words of a message name its files and begin with
 // what was sent beside it, as those of a new task do.
 func (x assignment) answer(ctx context.Context, t *adapter.Assignment) (rule.Answer, error) {
-	a, err := rule.ParseAnswer(&x.run.Options)
-	if err != nil || !x.run.Options.ByMessage || a.Continue {
+	a, err := rule.ParseAnswer(&x.Run.Options)
+	if err != nil || !x.Run.Options.ByMessage || a.Continue {
 		return a, err
 	}
 	said, err := x.conversation(ctx, &t.Input)
@@ -242,7 +242,7 @@ type done struct {
 }
 
 func (x *execution) stepsDone(ctx context.Context) (past done, err error) {
-	err = x.e.eachOfTask(ctx, x.run.TaskID, func(ev mapping.Event) error {
+	err = x.e.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) error {
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
 			past.steps++
 			past.given, past.call = max(past.given, ev.Head.Uploaded), rule.OpenCall(past.call, &ev)
@@ -265,7 +265,7 @@ func (x assignment) additional(in *rule.Input, told map[string]any, access *stor
 		Run    string       `json:"run_id"`
 		Thread string       `json:"thread_id"`
 		Store  *storeAccess `json:"store,omitempty"`
-	}{x.run.ID, x.run.ThreadID, access}
+	}{x.Run.ID, x.Run.ThreadID, access}
 	for _, key := range slices.Sorted(maps.Keys(told)) {
 		value, err := json.Marshal(told[key])
 		if err != nil {
@@ -273,7 +273,7 @@ func (x assignment) additional(in *rule.Input, told map[string]any, access *stor
 		}
 		set = append(set, rawjson.Member{Name: key, Value: value})
 	}
-	return rawjson.PiecesWith(x.given, set...)
+	return rawjson.PiecesWith(x.AdditionalInput, set...)
 }
 
 // telling is what a prompt is made from.
@@ -287,7 +287,7 @@ func (x assignment) remind(ctx context.Context, t *adapter.Assignment) error {
 	if err != nil {
 		return err
 	}
-	access, err := x.access(ctx, grant{Run: x.run.ID})
+	access, err := x.access(ctx, grant{Run: x.Run.ID})
 	if access != nil && access.Token == "" {
 		access = nil // nothing that a graph says is a write
 	}
@@ -314,15 +314,15 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 	if err := x.remind(ctx, t); err != nil {
 		return err
 	}
-	if len(mapping.NewestAttempt(t.After)) > 1 || (x.run.Attempt > 1 || apart && t.Link.Remote != "") && t.Resume {
+	if len(mapping.NewestAttempt(t.After)) > 1 || (x.Run.Attempt > 1 || apart && t.Link.Remote != "") && t.Resume {
 		return nil // picked up: the upstream run is under way; or an answer, which only the thread that asked can use
 	}
 	same := x.sameState(t)
 	t.Link.Undone = false // it is of the run before, and this one begins without what that did
-	if same || x.run.Base == "" && t.Link.Remote == "" {
+	if same || x.Run.Base == "" && t.Link.Remote == "" {
 		return nil
 	}
-	if t.Link.Remote != "" && x.run.Base != "" {
+	if t.Link.Remote != "" && x.Run.Base != "" {
 		fork, err := x.forkOf(ctx, t.Link.Remote)
 		if t.Fork = fork; err != nil || fork != nil && fork.Checkpoint != "" {
 			return err
@@ -338,5 +338,5 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 // of a run that was rolled back names the checkpoint before it, but what the run did at the agent
 // is still there. An answer has to go where the question was asked.
 func (x assignment) sameState(t *adapter.Assignment) bool {
-	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.run.Base && (!t.Link.Undone || t.Resume)
+	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.Run.Base && (!t.Link.Undone || t.Resume)
 }

@@ -181,8 +181,8 @@ func (e *Engine) Freed() { e.dispatch.freed() }
 // begun starts the execution of a claimed run, or has the dispatcher look at the
 // pending one.
 func (s *starter) begun(agent *Agent, o *StartRequest, c *store.Created) {
-	if c.Claimed {
-		s.launch(agent, &store.Claimed{Run: c.Run, Thread: c.Thread, Fence: c.Fence, Logged: c.Events, Task: taskOf(o)}, o)
+	if c.Claimed != nil {
+		s.launch(agent, c.Claimed, o)
 		return
 	}
 	s.giveBack(agent, o.New.Claim)
@@ -195,16 +195,6 @@ func (s *starter) begun(agent *Agent, o *StartRequest, c *store.Created) {
 		s.e.preempt(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
 	}
 	s.e.dispatch.ring()
-}
-
-func taskOf(o *StartRequest) mapping.Task {
-	if o.New.Task != nil {
-		return *o.New.Task
-	}
-	if o.Task != nil {
-		return *o.Task
-	}
-	return mapping.Task{ID: o.New.Run.TaskID, ThreadID: o.New.Run.ThreadID, Agent: o.New.Run.Agent}
 }
 
 func startedEvent(r *mapping.Run) mapping.Event {

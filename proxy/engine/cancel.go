@@ -133,9 +133,9 @@ func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, er
 	case out.Parked:
 		return true, nil
 	case out.Status == "":
-		return false, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "Run %s was handed over before it could be cancelled. Try again in a moment.", x.run.ID)
+		return false, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "Run %s was handed over before it could be cancelled. Try again in a moment.", x.Run.ID)
 	case !out.Cancelled:
-		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s ended with status %s before it could be cancelled.", x.run.ID, out.Status)
+		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s ended with status %s before it could be cancelled.", x.Run.ID, out.Status)
 	}
 	return false, nil
 }

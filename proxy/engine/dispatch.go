@@ -98,7 +98,7 @@ func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 	for anothers := false; ; {
 		// Before looking, so that a run that ends right after rings.
 		d.waiting.Store(true)
-		c, ok, next, err := d.claimWaiting(ctx)
+		taken, ok, next, err := d.claimWaiting(ctx)
 		if err != nil {
 			return next, err
 		}
@@ -108,34 +108,35 @@ func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 		if !ok {
 			return next, err
 		}
-		anothers = anothers || c.Taken
+		anothers = anothers || taken
 	}
 }
 
 // claimWaiting is claimNext where a run waits. Else it ends the ringing, and takes no slots for the look: a
 // run that is begun meanwhile would have to wait for one. One that is made meanwhile rings itself.
-func (d *dispatcher) claimWaiting(ctx context.Context) (c store.Claimed, ok bool, next time.Time, err error) {
+func (d *dispatcher) claimWaiting(ctx context.Context) (taken, ok bool, next time.Time, err error) {
 	some, err := d.e.st.Waiting(ctx)
 	if err != nil {
-		return c, false, next, err
+		return false, false, next, err
 	}
 	if !some {
 		d.waiting.Store(false)
-		return c, false, next, nil
+		return false, false, next, nil
 	}
 	return d.claimNext(ctx)
 }
 
-// claimNext claims the next run, if there is one, and launches it.
-func (d *dispatcher) claimNext(ctx context.Context) (c store.Claimed, ok bool, next time.Time, err error) {
+// claimNext claims the next run, if there is one, and launches it. taken: another process had it, or this one before.
+func (d *dispatcher) claimNext(ctx context.Context) (taken, ok bool, next time.Time, err error) {
 	claimed := d.e.claims.note()
 	defer claimed()
 	c, agent, next, err := d.claim(ctx)
 	if err != nil || agent == nil {
-		return c, false, next, err
+		return false, false, next, err
 	}
+	taken = c.Taken
 	d.e.launch(agent, &c, &StartRequest{})
-	return c, true, next, nil
+	return taken, true, next, nil
 }
 
 // claim takes the next run and a slot of its agent, which is nil where there is no run. The slot

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"slices"
 	"time"
@@ -20,25 +19,19 @@ import (
 // execution is one run being executed by this process. Its goroutine is the
 // only one that touches it, but for cancel and done.
 type execution struct {
-	e      *Engine
-	agent  *Agent
-	run    mapping.Run
-	thread mapping.Thread
-	given  json.RawMessage // additional_input of its task
-	fence  int64
-	taken  bool          // was executed before: here before a restart, or by another process
-	from   string        // that process
-	before time.Duration // how long ago the run began, when it was taken up here
-	began  time.Time     // when this execution did
-	say    *string       // StartRequest.Say
-	alone  bool          // the thread was made with this run
-	next   *Next         // StartRequest.further
-	token  runToken
-	input  *rule.Input        // StartRequest.Input, until the agent is given it
-	memory *Recalled          // StartRequest.Memory, until the agent is given it
-	told   []mapping.ItemName // what the agent is told of it, until that is logged
-	span   *trace.Run         // nil: none is made
-	calls  *keptCalls
+	*store.Claimed // which nothing else has, without Logged
+	e              *Engine
+	agent          *Agent
+	began          time.Time // when this execution did
+	say            *string   // StartRequest.Say
+	alone          bool      // the thread was made with this run
+	next           *Next     // StartRequest.further
+	token          runToken
+	input          *rule.Input        // StartRequest.Input, until the agent is given it
+	memory         *Recalled          // StartRequest.Memory, until the agent is given it
+	told           []mapping.ItemName // what the agent is told of it, until that is logged
+	span           *trace.Run         // nil: none is made
+	calls          *keptCalls
 
 	cancel context.CancelCauseFunc
 	departure
@@ -50,7 +43,7 @@ type execution struct {
 	rec    *recorder
 }
 
-// launch starts the execution of a claimed run, on a goroutine of its own. The
+// launch starts the execution of a claimed run, on a goroutine of its own, which has c from then on. The
 // agent's slot is held.
 func (s *starter) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
 	if x, work := s.register(agent, c, o); x != nil {
@@ -64,9 +57,8 @@ func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *
 	scope := mapping.WithRequestID(s.e.scope(s.e.root, &c.Run), o.requestID)
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
-		e: s.e, agent: agent, run: c.Run, thread: c.Thread, given: c.Task.AdditionalInput, fence: c.Fence, taken: c.Taken, from: c.From,
-		before: c.Running, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory, alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel,
-		calls: s.e.newKeptCalls(),
+		e: s.e, agent: agent, Claimed: c, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory,
+		alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel, calls: s.e.newKeptCalls(),
 	}
 	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}
 	x.buffer = s.e.log.Acquire(c.Run) // before the run is known anywhere: its readers wait for us
@@ -80,7 +72,8 @@ func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *
 	ctx = adapter.WithCallKeeper(adapter.WithPermit(account{x}.traced(ctx, o), x.stillHolds), x.calls)
 	account{x}.countBegin()
 	account{x}.logBegin()
-	logged := c.Logged // nothing else of c lives as long as the run
+	logged := c.Logged
+	c.Logged = nil // it does not live as long as the run
 	return x, func() { x.work(ctx, logged) }
 }
 
@@ -100,8 +93,8 @@ func (x *execution) withTimeout(ctx context.Context) (context.Context, context.C
 	if t <= 0 {
 		return ctx, func() {}
 	}
-	if x.taken && !x.oneStep() {
-		t -= max(0, x.before) // below 0 only where the clock was set back
+	if x.Taken && !x.oneStep() {
+		t -= max(0, x.Running) // below 0 only where the clock was set back
 	}
 	return context.WithTimeoutCause(ctx, t, errTimeout)
 }
@@ -110,7 +103,7 @@ func (x *execution) withTimeout(ctx context.Context) (context.Context, context.C
 func (x *execution) guarded(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.e.zap.Error("a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.run.ID), agentField(x.agent.Name))
+			x.e.zap.Error("a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
 			out, err = nil, mapping.Errorf(mapping.Internal, mapping.CodeInternal,
 				"The bridge itself failed while it drove agent %s. Its log has the cause.", x.agent.Name)
 		}
@@ -176,7 +169,7 @@ func (x *execution) assign(ctx context.Context, logged []mapping.Event) (iter.Se
 // resume folds what is logged and takes the run's buffer over.
 func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	// Also for a run that is cancelled already: its end stands on its start.
-	base, err := x.e.log.Base(context.WithoutCancel(ctx), x.run.ThreadID, x.run.Base)
+	base, err := x.e.log.Base(context.WithoutCancel(ctx), x.Run.ThreadID, x.Run.Base)
 	if err != nil {
 		return err
 	}
@@ -198,7 +191,7 @@ func (x *execution) logStart(logged []mapping.Event) error {
 	if has(logged, mapping.KindStarted) {
 		return nil
 	}
-	ev := startedEvent(&x.run)
+	ev := startedEvent(&x.Run)
 	ev.At = x.now()
 	return x.rec.add(&ev)
 }
@@ -208,15 +201,15 @@ func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits
 	if !traits.Opaque || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
 		return nil
 	}
-	ev, ok, err := inputEvent(&x.run, x.input)
+	ev, ok, err := inputEvent(&x.Run, x.input)
 	if err != nil || !ok {
 		return err
 	}
 	if err := x.attach(ctx, &ev); err != nil {
 		return err
 	}
-	if x.run.Base == "" && !has(logged, mapping.KindState) {
-		err = x.rec.add(rootEvent(&x.run))
+	if x.Run.Base == "" && !has(logged, mapping.KindState) {
+		err = x.rec.add(rootEvent(&x.Run))
 	}
 	if err == nil {
 		err = x.rec.add(&ev)

@@ -36,7 +36,7 @@ func (l *executions) enlist(x *execution) bool {
 	if l.live == nil {
 		l.live = map[string]*execution{}
 	}
-	l.live[x.run.ID] = x
+	l.live[x.Run.ID] = x
 	l.work.Add(1)
 	return true
 }
@@ -44,8 +44,8 @@ func (l *executions) enlist(x *execution) bool {
 func (l *executions) remove(x *execution) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.live[x.run.ID] == x { // a parked run may be going on already
-		delete(l.live, x.run.ID)
+	if l.live[x.Run.ID] == x { // a parked run may be going on already
+		delete(l.live, x.Run.ID)
 	}
 }
 

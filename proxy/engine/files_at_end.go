@@ -21,7 +21,7 @@ func (x *execution) compareFiles(ctx context.Context) {
 	if x.rec == nil || x.rec.link.Remote == "" || removes(context.Cause(ctx)) {
 		return
 	}
-	ctx, stop := context.WithTimeout(x.e.scope(x.e.root, &x.run), compareTimeout)
+	ctx, stop := context.WithTimeout(x.e.scope(x.e.root, &x.Run), compareTimeout)
 	defer stop()
 	update, changed, err := x.comparedFiles(ctx)
 	if err == nil && changed {
@@ -29,7 +29,7 @@ func (x *execution) compareFiles(ctx context.Context) {
 	}
 	if err != nil {
 		x.e.zap.Warn("the agent's files could not be compared at the end of a run", errField(err),
-			zap.String("run", x.run.ID), agentField(x.agent.Name))
+			zap.String("run", x.Run.ID), agentField(x.agent.Name))
 	}
 }
 
@@ -46,7 +46,7 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	uploaded := max(past.given, x.rec.uploaded)
 	files := &runFiles{x: x, limit: int64(x.e.Config().Limits.Artifact), goesOn: true, given: uploaded}
 	return c.CompareFiles(ctx, &adapter.Assignment{
-		Run: &x.run, TaskID: x.run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: files,
+		Run: &x.Run, TaskID: x.Run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: files,
 	})
 }
 

@@ -42,8 +42,8 @@ func (d *departure) leaving(leave func() (left bool)) {
 	left := true
 	defer func() {
 		if p := recover(); p != nil {
-			d.x.e.zap.Error("the end of a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(d.x.run.ID), agentField(d.x.agent.Name))
-			d.x.e.running.leaveBroken(d.x.run.ID)
+			d.x.e.zap.Error("the end of a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(d.x.Run.ID), agentField(d.x.agent.Name))
+			d.x.e.running.leaveBroken(d.x.Run.ID)
 		}
 		if left {
 			d.free()
@@ -61,7 +61,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		d.handOver(ctx)
 		return true
 	case d.stopped(ctx, out):
-		defer d.x.e.tellAgent(d.x.agent, &d.x.run)
+		defer d.x.e.tellAgent(d.x.agent, &d.x.Run)
 		d.x.compareFiles(ctx)
 		return d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 	case out == nil:
@@ -69,7 +69,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		d.x.compareFiles(ctx)
 		done := d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 		if d.x.rec != nil && d.x.rec.refused() != nil {
-			d.x.e.tellAgent(d.x.agent, &d.x.run) // it would go on
+			d.x.e.tellAgent(d.x.agent, &d.x.Run) // it would go on
 		}
 		return done
 	default:
@@ -80,7 +80,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 // tellCause logs why the bridge itself failed a run, which the run's end does not say.
 func (d *departure) tellCause(err error) {
 	if err != nil && mapping.Classify(err).Class == mapping.Internal {
-		d.x.e.zap.Error("a run failed inside the bridge", runField(d.x.run.ID), agentField(d.x.agent.Name), zap.Error(err))
+		d.x.e.zap.Error("a run failed inside the bridge", runField(d.x.Run.ID), agentField(d.x.agent.Name), zap.Error(err))
 	}
 }
 
@@ -119,9 +119,9 @@ func (d *departure) tellFault(out mapping.Outcome) {
 	if !failed || d.x.rec == nil || !d.x.rec.opaque {
 		return
 	}
-	update := rule.FaultUpdate(d.x.run.ID, *out.Fault)
+	update := rule.FaultUpdate(d.x.Run.ID, *out.Fault)
 	if err := d.x.rec.add(&update); err != nil {
-		d.x.e.zap.Warn("the message of a run's failure could not be logged", errField(err), runField(d.x.run.ID), agentField(d.x.agent.Name))
+		d.x.e.zap.Warn("the message of a run's failure could not be logged", errField(err), runField(d.x.Run.ID), agentField(d.x.agent.Name))
 	}
 }
 
@@ -138,16 +138,16 @@ func (d *departure) finished(s *settling, err error) {
 	case errors.Is(err, store.ErrFenced):
 		return
 	case err != nil:
-		d.x.e.zap.Error("the end of a run could not be written", errField(err), runField(d.x.run.ID))
+		d.x.e.zap.Error("the end of a run could not be written", errField(err), runField(d.x.Run.ID))
 		return
 	}
 	d.outcome = s.out
 	if s.out.Parked {
-		d.x.e.log.WakeThread(d.x.run.ThreadID) // no event tells of it
-		d.x.e.idle.restart(d.x.run, d.x.agent)
+		d.x.e.log.WakeThread(d.x.Run.ThreadID) // no event tells of it
+		d.x.e.idle.restart(d.x.Run, d.x.agent)
 		return
 	}
-	d.x.e.idle.timers.Cancel(d.x.run.ID)
+	d.x.e.idle.timers.Cancel(d.x.Run.ID)
 }
 
 // handOver gives the lease back without ending the run.
@@ -157,8 +157,8 @@ func (d *departure) handOver(ctx context.Context) {
 		d.x.rec.flush()
 	}
 	d.x.keepCalls(ctx, mapping.Outcome{Parked: true})
-	if err := d.x.e.st.Release(ctx, d.x.run.ID, d.x.fence); err != nil && !errors.Is(err, store.ErrFenced) {
-		d.x.e.zap.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(d.x.run.ID))
+	if err := d.x.e.st.Release(ctx, d.x.Run.ID, d.x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
+		d.x.e.zap.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(d.x.Run.ID))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // endOf is what the store does together with the end event.
 func (r *recorder) endOf(out mapping.Outcome) *store.End {
-	return r.x.e.endOf(&r.x.run, out, r.x.now(), r.fold)
+	return r.x.e.endOf(&r.x.Run, out, r.x.now(), r.fold)
 }
 
 // endings are what the ends of runs take along. Safe for concurrent use.
@@ -66,9 +66,9 @@ func (w *endings) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, st
 
 // baseDistance is how far the run's base is from its snapshot.
 func (r *recorder) baseDistance() store.Distance {
-	ctx, stop := context.WithTimeout(r.x.e.scope(r.x.e.root, &r.x.run), 5*time.Second)
+	ctx, stop := context.WithTimeout(r.x.e.scope(r.x.e.root, &r.x.Run), 5*time.Second)
 	defer stop()
-	_, _, d, err := r.x.e.log.Distance(ctx, r.x.run.ThreadID, r.x.run.Base)
+	_, _, d, err := r.x.e.log.Distance(ctx, r.x.Run.ThreadID, r.x.Run.Base)
 	if err != nil {
 		return store.Distance{}
 	}

@@ -54,7 +54,7 @@ func (s *settling) try(ctx context.Context) (over bool, err error) {
 	s.tries++
 	s.unknown = s.unknown || errors.Is(err, store.ErrUnknown)
 	if s.said.Due() {
-		s.x.e.zap.Error("the end of a run cannot be written; it is tried again", errField(err), runField(s.x.run.ID), zap.Int("tries", s.tries), s.said.Times())
+		s.x.e.zap.Error("the end of a run cannot be written; it is tried again", errField(err), runField(s.x.Run.ID), zap.Int("tries", s.tries), s.said.Times())
 	}
 	if !s.alone && s.tries >= wholeTries && s.x.rec != nil && s.x.rec.certain() {
 		s.out, s.alone = s.x.rec.giveUp(s.out, err), true
@@ -86,7 +86,7 @@ func (s *settling) until(ctx context.Context, giveUp func() bool) (over bool, er
 
 // hasLeft reports whether the run has left this process as intended, by a commit that was never answered.
 func (d *departure) hasLeft(ctx context.Context, out mapping.Outcome) bool {
-	r, err := d.x.e.st.Run(ctx, d.x.run.ThreadID, d.x.run.ID)
+	r, err := d.x.e.st.Run(ctx, d.x.Run.ThreadID, d.x.Run.ID)
 	if err != nil {
 		return false
 	}
@@ -102,13 +102,13 @@ func (d *departure) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	}
 	// The state the run starts from could not be read, so that there is nothing
 	// to fold: the end is written as it is.
-	ev := mapping.Event{RunID: d.x.run.ID, Kind: mapping.KindEnd, At: d.x.now(), Head: mapping.Head{Outcome: &out}}
+	ev := mapping.Event{RunID: d.x.Run.ID, Kind: mapping.KindEnd, At: d.x.now(), Head: mapping.Head{Outcome: &out}}
 	_, _, err := d.x.e.st.AppendRun(ctx, store.Append{
-		ThreadID: d.x.run.ThreadID, RunID: d.x.run.ID, Fence: d.x.fence,
+		ThreadID: d.x.Run.ThreadID, RunID: d.x.Run.ID, Fence: d.x.Fence,
 		Events: []mapping.Event{ev}, End: &store.End{Outcome: out, Thread: out.Thread()},
 	})
-	d.x.e.log.Wake(d.x.run.ID)
-	d.x.e.log.WakeThread(d.x.run.ThreadID)
+	d.x.e.log.Wake(d.x.Run.ID)
+	d.x.e.log.WakeThread(d.x.Run.ThreadID)
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 // shown as (command.goto "__end__"): its start drops the open question, and the agent is told
 // nothing. No other goto reaches such an agent.
 func (x *execution) endsAtOnce() bool {
-	return x.rec.opaque && len(x.run.Options.Goto) > 0
+	return x.rec.opaque && len(x.Run.Options.Goto) > 0
 }
 
 // gotoEnd is all that happens in such a run. Its checkpoint says that nothing comes next.

@@ -123,7 +123,7 @@ type storeAccess struct {
 // access tells the agent of a run what of the store it may use by itself; nil: nothing.
 func (x assignment) access(ctx context.Context, of grant) (*storeAccess, error) {
 	cfg := x.agent.Config.Memory
-	who := x.e.memoryOf(x.agent, &x.run, x.thread.Metadata)
+	who := x.e.memoryOf(x.agent, &x.Run, x.Thread.Metadata)
 	if len(who.Namespaces) == 0 || cfg.StoreURL == "" && !cfg.Writes {
 		return nil, nil
 	}
@@ -132,7 +132,7 @@ func (x assignment) access(ctx context.Context, of grant) (*storeAccess, error) 
 		return access, nil
 	}
 	var err error
-	of.Tenant, of.Thread = x.run.Tenant, x.run.ThreadID
+	of.Tenant, of.Thread = x.Run.Tenant, x.Run.ThreadID
 	access.Token, err = x.e.grants.token(ctx, of)
 	x.token = runToken(access.Token)
 	return access, err

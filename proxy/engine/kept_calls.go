@@ -168,14 +168,14 @@ func (x *execution) keepCalls(ctx context.Context, out mapping.Outcome) {
 		rows[i] = store.RunCall{N: c.N, Sent: c.Sent.Body, Received: c.Received.Body}
 		var err error
 		if rows[i].Head, err = json.Marshal(c); err != nil {
-			x.e.logCalls(&x.run, err)
+			x.e.logCalls(&x.Run, err)
 			return
 		}
 	}
 	ctx, stop := context.WithTimeout(ctx, keepWithin)
 	defer stop()
-	if err := x.e.st.KeepCalls(ctx, x.run.ID, x.fence, rows); err != nil && !errors.Is(err, store.ErrFenced) {
-		x.e.logCalls(&x.run, err)
+	if err := x.e.st.KeepCalls(ctx, x.Run.ID, x.Fence, rows); err != nil && !errors.Is(err, store.ErrFenced) {
+		x.e.logCalls(&x.Run, err)
 	}
 }
 

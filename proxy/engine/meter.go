@@ -12,8 +12,8 @@ type account struct{ x *execution }
 // countBegin counts that this process executes the run from now on.
 func (a account) countBegin() {
 	a.x.e.meter.RunStarted(a.x.agent.Name)
-	if !a.x.taken && a.x.next == nil {
-		a.x.e.meter.RunWaited(a.x.agent.Name, waited(&a.x.run))
+	if !a.x.Taken && a.x.next == nil {
+		a.x.e.meter.RunWaited(a.x.agent.Name, waited(&a.x.Run))
 	}
 }
 

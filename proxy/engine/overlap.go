@@ -23,7 +23,7 @@ type told struct {
 // difference is how the state becomes the full one, said so that it can be
 // merged where others may have changed the thread's state meanwhile.
 func (r *recorder) difference(full []byte) (diff []byte, err error) {
-	if !r.x.run.Options.MayOverlap && r.told.start == nil {
+	if !r.x.Run.Options.MayOverlap && r.told.start == nil {
 		diff, _, err = r.fold.DiffTo(full)
 		return diff, err
 	}
@@ -47,7 +47,7 @@ func (r *recorder) wayBack(initial *state.Fold) *state.Fold {
 
 // keep remembers the state of a checkpoint, unless others may have a part in it.
 func (r *recorder) keep(checkpoint string, f *state.Fold) {
-	if !r.x.run.Options.MayOverlap {
+	if !r.x.Run.Options.MayOverlap {
 		r.x.e.log.Keep(checkpoint, f, r.distance)
 	}
 }
@@ -57,22 +57,22 @@ func (r *recorder) keep(checkpoint string, f *state.Fold) {
 // thread since it was asked. Only the upstream thread that asked can use the answer.
 func (x assignment) answersOwnThread(ctx context.Context, l mapping.Link) (bool, error) {
 	switch {
-	case !x.run.Options.Resuming:
+	case !x.Run.Options.Resuming:
 		return false, nil
-	case x.run.Options.MayOverlap:
+	case x.Run.Options.MayOverlap:
 		return true, nil
-	case l.Remote == "" || l.LocalCheckpoint == x.run.Base || x.run.Base == "":
+	case l.Remote == "" || l.LocalCheckpoint == x.Run.Base || x.Run.Base == "":
 		return false, nil
 	}
-	at, err := x.e.st.CheckpointAt(ctx, x.run.ThreadID, x.run.Base)
+	at, err := x.e.st.CheckpointAt(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil || at.RunID == "" { // a client changed the state
 		return false, err
 	}
-	by, err := x.e.st.Run(ctx, x.run.ThreadID, at.RunID)
+	by, err := x.e.st.Run(ctx, x.Run.ThreadID, at.RunID)
 	if err != nil {
 		return false, unlessGone(err)
 	}
-	return by.Agent != x.run.Agent, nil
+	return by.Agent != x.Run.Agent, nil
 }
 
 // unlessGone is err, unless it says that what was read was deleted meanwhile.
@@ -88,15 +88,15 @@ func (x assignment) takeOwnState(ctx context.Context) error {
 	if x.rec.told.start != nil {
 		return nil
 	}
-	first, err := x.e.st.Runs(ctx, mapping.RunQuery{TaskID: x.run.TaskID, OldestFirst: true, Limit: 1})
+	first, err := x.e.st.Runs(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
 	if err != nil || len(first) == 0 {
 		return err
 	}
-	fold, err := x.e.log.Base(ctx, x.run.ThreadID, first[0].Base)
+	fold, err := x.e.log.Base(ctx, x.Run.ThreadID, first[0].Base)
 	if err != nil {
 		return err
 	}
-	err = x.e.eachOfTask(ctx, x.run.TaskID, func(ev mapping.Event) (err error) {
+	err = x.e.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) (err error) {
 		fold, err = fold.Apply(&ev)
 		return err
 	})

@@ -319,7 +319,7 @@ func TestNothingRunsBesideWhatDoesNotShare(t *testing.T) {
 	<-b.seen
 	later := order(b.thread, mapping.StrategyConcurrent)
 	c, err := b.Begin(t.Context(), later)
-	if err != nil || c.Claimed || c.Run.Status != mapping.RunPending {
+	if err != nil || c.Claimed != nil || c.Run.Status != mapping.RunPending {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	b.ends(t, alone, mapping.RunSuccess)

@@ -62,7 +62,7 @@ func createdBy(t *testing.T, path string, n *store.RunCreation) mapping.Run {
 	}
 	defer st.Close()
 	c, err := st.CreateRun(t.Context(), n)
-	if err != nil || c.Claimed || len(c.Active) != 1 {
+	if err != nil || c.Claimed != nil || len(c.Active) != 1 {
 		t.Fatalf("created %+v, %v", c, err)
 	}
 	return c.Run

@@ -45,7 +45,7 @@ type statePoint struct {
 }
 
 func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *recorder {
-	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.run.Base}, changedFiles: changedFiles{x: x, files: map[string]string{}}, measured: x.run.Base == ""}
+	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.Run.Base}, changedFiles: changedFiles{x: x, files: map[string]string{}}, measured: x.Run.Base == ""}
 	for i := range logged {
 		r.noteLogged(&logged[i])
 	}
@@ -77,7 +77,7 @@ func (r *recorder) noteLogged(ev *mapping.Event) {
 	if ev.Head.Link != nil {
 		r.link, r.linked = *ev.Head.Link, true
 	}
-	if ev.Kind == mapping.KindStarted && ev.Head.Attempt > 1 && !r.x.run.Options.Resuming {
+	if ev.Kind == mapping.KindStarted && ev.Head.Attempt > 1 && !r.x.Run.Options.Resuming {
 		r.link, r.linked = mapping.Link{}, false // a new attempt begins with an upstream thread or task of its own
 	}
 }
@@ -85,7 +85,7 @@ func (r *recorder) noteLogged(ev *mapping.Event) {
 // add completes one event of the backend, and records it. It returns the failure of an earlier
 // append, after which nothing more is written.
 func (r *recorder) add(ev *mapping.Event) error {
-	ev.RunID = r.x.run.ID
+	ev.RunID = r.x.Run.ID
 	if ev.At.IsZero() {
 		ev.At = r.x.now()
 	}
@@ -183,9 +183,9 @@ func (r *recorder) grow(diff int) {
 
 func (r *recorder) addLink(ev *mapping.Event) {
 	l := *ev.Head.Link
-	l.Agent = r.x.run.Agent
+	l.Agent = r.x.Run.Agent
 	if r.opaque {
-		l.TaskID = r.x.run.TaskID
+		l.TaskID = r.x.Run.TaskID
 	}
 	if l.Remote == "" {
 		l.Remote = r.link.Remote
@@ -228,7 +228,7 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 	if s := ev.Head.Step; s != nil && s.SaysLast && len(ev.Head.Interrupts) == 0 {
 		next = nil
 	}
-	ev.Head.Checkpoint = newCheckpoint(&r.x.run, "loop", r.step, next, ev.At)
+	ev.Head.Checkpoint = newCheckpoint(&r.x.Run, "loop", r.step, next, ev.At)
 	r.next = next
 	r.step++
 }
@@ -255,7 +255,7 @@ func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 	if c == nil {
 		return ev.Data == nil && ev.Head.Name == "", nil
 	}
-	made := newCheckpoint(&r.x.run, c.Source, c.Step, c.Next, ev.At)
+	made := newCheckpoint(&r.x.Run, c.Source, c.Step, c.Next, ev.At)
 	if c.ID != "" {
 		made.ID = c.ID
 	}
@@ -272,7 +272,7 @@ func (r *recorder) addInterrupt(ev *mapping.Event) {
 	for i := range ev.Head.Interrupts {
 		r.asked++
 		if ev.Head.Interrupts[i].ID == "" {
-			ev.Head.Interrupts[i].ID = mapping.InterruptID(r.x.run.ID, r.asked)
+			ev.Head.Interrupts[i].ID = mapping.InterruptID(r.x.Run.ID, r.asked)
 		}
 		r.guess(ev.Head.Interrupts[i])
 	}
@@ -281,7 +281,7 @@ func (r *recorder) addInterrupt(ev *mapping.Event) {
 // guess refuses the question that a default answer has just been given to, and
 // one that was given it too often: answering it again would go round for ever.
 func (r *recorder) guess(q mapping.Interrupt) {
-	o := &r.x.run.Options
+	o := &r.x.Run.Options
 	if o.Guessed == "" {
 		return
 	}
@@ -309,8 +309,8 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.app.close(ctx, nil, r.endOf(out))
 	}
-	ev := mapping.Event{RunID: r.x.run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.agentTime()}}
-	if n := r.x.run.Attempt; n > 1 {
+	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.agentTime()}}
+	if n := r.x.Run.Attempt; n > 1 {
 		ev.Head.Attempt = n
 	}
 	head := r.head
@@ -319,7 +319,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 		if out.Status == mapping.RunSuccess {
 			next = nil
 		}
-		ev.Head.Checkpoint = newCheckpoint(&r.x.run, "loop", r.step, next, ev.At)
+		ev.Head.Checkpoint = newCheckpoint(&r.x.Run, "loop", r.step, next, ev.At)
 		head = ev.Head.Checkpoint.ID
 	}
 	after, err := r.fold.Apply(&ev)

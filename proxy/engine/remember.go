@@ -23,10 +23,10 @@ func (x *execution) remember(ctx context.Context, ev *mapping.Event) {
 		list[i].Item = mapping.Item{Namespace: w.Namespace, Key: w.Key, Value: w.Value}
 	}
 	if err == nil {
-		who := x.e.memoryOf(x.agent, &x.run, x.thread.Metadata)
+		who := x.e.memoryOf(x.agent, &x.Run, x.Thread.Metadata)
 		err = x.e.st.PutItems(mapping.WithPrincipal(ctx, who), list...)
 	}
 	if err != nil {
-		x.e.zap.Warn("what an agent asked to be remembered could not be stored", errField(err), runField(x.run.ID), agentField(x.agent.Name))
+		x.e.zap.Warn("what an agent asked to be remembered could not be stored", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
 	}
 }

@@ -32,16 +32,16 @@ var perhapsDone = []string{mapping.CodeOutcomeUnknown, mapping.CodeStepTimeout}
 // the agent are worth one; a failure of the bridge or its store is not, and
 // whatever ended the context (a cancellation, run_timeout) stands.
 func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) bool {
-	if x.run.Attempt > x.run.Options.Retries || ctx.Err() != nil || x.rec == nil || x.rec.fenced() {
+	if x.Run.Attempt > x.Run.Options.Retries || ctx.Err() != nil || x.rec == nil || x.rec.fenced() {
 		return false
 	}
 	code := failure(out, err)
 	switch {
 	case code == "" || slices.Contains(hopeless, code):
 		return false
-	case slices.Contains(perhapsDone, code) && !x.run.Options.RetryUnknown:
+	case slices.Contains(perhapsDone, code) && !x.Run.Options.RetryUnknown:
 		return false // only a client that asked for it wants it twice
-	case x.run.Options.Resuming && code == mapping.CodeUpstreamLost:
+	case x.Run.Options.Resuming && code == mapping.CodeUpstreamLost:
 		return false // the question is gone with the task
 	}
 	return !x.oneStep() || x.rec.updates == 0 && x.rec.steps == 0
@@ -74,25 +74,25 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 		return nil, err
 	}
 	x.rec.flush()
-	x.run.Attempt++
-	x.taken = false // nothing of this attempt can have been sent
-	started := startedEvent(&x.run)
+	x.Run.Attempt++
+	x.Taken = false // nothing of this attempt can have been sent
+	started := startedEvent(&x.Run)
 	started.At = x.now()
 	if err := x.rec.rewind(fold, &started); err != nil {
 		return nil, err
 	}
 	x.rec.flush()
-	return x.e.st.Events(ctx, x.run.ThreadID, x.run.ID, 0, 0)
+	return x.e.st.Events(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
 }
 
 // initial is the state a run begins with, its input merged in where the bridge
 // does that.
 func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
-	base, err := x.e.log.Base(ctx, x.run.ThreadID, x.run.Base)
+	base, err := x.e.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil || !x.rec.opaque {
 		return base, err
 	}
-	ev, ok, err := inputEvent(&x.run, x.input)
+	ev, ok, err := inputEvent(&x.Run, x.input)
 	if err != nil || !ok {
 		return base, err
 	}
@@ -132,9 +132,9 @@ func (a *appender) pushTogether(list []piece) error {
 
 // tryAgain waits its turn: an agent that is overloaded must not be hammered.
 func (x *execution) tryAgain(ctx context.Context, failed string) error {
-	d := adapter.Spread(min(retryPause<<min(x.run.Attempt-2, 10), retryPauseMax))
-	x.e.zap.Info("a failed run is tried again", runField(x.run.ID), agentField(x.agent.Name),
-		zap.Int("attempt", x.run.Attempt), zap.String("code", failed), zap.Duration("pause", d))
-	x.span.Event("retry", "apbridge.run.attempt", strconv.Itoa(x.run.Attempt), "apbridge.run.code", failed)
+	d := adapter.Spread(min(retryPause<<min(x.Run.Attempt-2, 10), retryPauseMax))
+	x.e.zap.Info("a failed run is tried again", runField(x.Run.ID), agentField(x.agent.Name),
+		zap.Int("attempt", x.Run.Attempt), zap.String("code", failed), zap.Duration("pause", d))
+	x.span.Event("retry", "apbridge.run.attempt", strconv.Itoa(x.Run.Attempt), "apbridge.run.code", failed)
 	return pause.For(ctx, d)
 }

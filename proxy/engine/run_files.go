@@ -33,7 +33,7 @@ func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	if f.none {
 		return nil, nil
 	}
-	list, _, err := f.x.e.st.Artifacts(ctx, f.x.run.ThreadID, 0, 0)
+	list, _, err := f.x.e.st.Artifacts(ctx, f.x.Run.ThreadID, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping
 	for _, path := range slices.Sorted(maps.Keys(in)) {
 		if file := in[path]; !file.Deleted && file.Reference == "" && !rule.Excluded(path, f.x.agent.Config.Artifacts.Exclude) {
 			kept = append(kept, f.asStated(mapping.Artifact{
-				ID: rule.ArtifactID(f.x.run.ThreadID, path), ThreadID: f.x.run.ThreadID, TaskID: f.x.run.TaskID, Path: path, MIMEType: file.MIMEType,
+				ID: rule.ArtifactID(f.x.Run.ThreadID, path), ThreadID: f.x.Run.ThreadID, TaskID: f.x.Run.TaskID, Path: path, MIMEType: file.MIMEType,
 			}, file))
 		}
 	}
@@ -100,7 +100,7 @@ func (f *runFiles) Open(ctx context.Context, artifactID string) (io.ReadCloser, 
 	if content, ok := f.stated[artifactID]; ok {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}
-	_, body, err := f.x.e.st.OpenArtifact(ctx, f.x.run.ThreadID, artifactID)
+	_, body, err := f.x.e.st.OpenArtifact(ctx, f.x.Run.ThreadID, artifactID)
 	return body, err
 }
 
@@ -114,7 +114,7 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	}
 	now := f.x.now()
 	a := mapping.Artifact{
-		ID: rule.ArtifactID(f.x.run.ThreadID, clean), ThreadID: f.x.run.ThreadID, TaskID: f.x.run.TaskID, Path: clean,
+		ID: rule.ArtifactID(f.x.Run.ThreadID, clean), ThreadID: f.x.Run.ThreadID, TaskID: f.x.Run.TaskID, Path: clean,
 		AgentCreated: true, RemoteID: remoteID, CreatedAt: now, ModifiedAt: now,
 	}
 	return f.x.e.st.SaveArtifact(ctx, a, body, f.limit, true)
@@ -122,7 +122,7 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 
 // Path returns the path of an artifact's bytes for clients of the run's agent.
 func (f *runFiles) Path(artifactID string) string {
-	return f.x.e.ArtifactPath(f.x.agent.Name, f.x.run.TaskID, artifactID)
+	return f.x.e.ArtifactPath(f.x.agent.Name, f.x.Run.TaskID, artifactID)
 }
 
 // changedFiles are the files that a run brought and made, as far as they became artifacts. It belongs
@@ -176,7 +176,7 @@ func (c *changedFiles) skipped(names []string) {
 		}
 		c.odd[name] = true
 		c.x.e.zap.Warn("a file of the agent was skipped: its name or its content cannot be used",
-			agentField(c.x.run.Agent), zap.String("run", c.x.run.ID), zap.String("file", name[:min(len(name), 120)]))
+			agentField(c.x.Run.Agent), zap.String("run", c.x.Run.ID), zap.String("file", name[:min(len(name), 120)]))
 	}
 }
 
@@ -208,7 +208,7 @@ func (c *changedFiles) fileWrite(ev *mapping.Event, f rule.File, made bool) (art
 	}
 	c.files[f.Path] = sum
 	return artifact.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
-		ID: rule.ArtifactID(c.x.run.ThreadID, f.Path), ThreadID: c.x.run.ThreadID, TaskID: c.x.run.TaskID, Path: f.Path,
+		ID: rule.ArtifactID(c.x.Run.ThreadID, f.Path), ThreadID: c.x.Run.ThreadID, TaskID: c.x.Run.TaskID, Path: f.Path,
 		Size: int64(len(f.Content)), Sum: sum, MIMEType: f.MIMEType, AgentCreated: made, CreatedAt: ev.At, ModifiedAt: ev.At,
 	}}, true
 }

@@ -26,10 +26,10 @@ func (a account) traced(ctx context.Context, o *StartRequest) context.Context {
 	}
 	at := o.trace
 	if at.Parent == "" {
-		at = traceOf(&a.x.run)
+		at = traceOf(&a.x.Run)
 	}
-	ctx, a.x.span = a.x.e.tracer.Run(mapping.WithTrace(ctx, at), &a.x.run, o.parked || a.x.taken && a.x.oneStep())
-	a.x.span.Event("begun", "apbridge.run.taken", strconv.FormatBool(a.x.taken))
+	ctx, a.x.span = a.x.e.tracer.Run(mapping.WithTrace(ctx, at), &a.x.Run, o.parked || a.x.Taken && a.x.oneStep())
+	a.x.span.Event("begun", "apbridge.run.taken", strconv.FormatBool(a.x.Taken))
 	return ctx
 }
 
@@ -52,7 +52,7 @@ func (a account) endSpan(status mapping.RunStatus) {
 	if n := len(a.x.outcome.Interrupts); n > 0 {
 		a.x.span.Event("question", "apbridge.questions", strconv.Itoa(n))
 	}
-	a.x.span.End(endedAs(&a.x.run, a.x.outcome, status, a.x.results))
+	a.x.span.End(endedAs(&a.x.Run, a.x.outcome, status, a.x.results))
 }
 
 func endedAs(r *mapping.Run, out mapping.Outcome, status mapping.RunStatus, steps int) trace.Ended {

@@ -19,8 +19,8 @@ func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Claim = true
 	c, err := b.st.CreateRun(t.Context(), o.New) // the engine hears nothing of it
-	if err != nil || !c.Claimed {
-		t.Fatalf("claimed %v, %v", c.Claimed, err)
+	if err != nil || c.Claimed == nil {
+		t.Fatalf("claimed %v, %v", c.Claimed != nil, err)
 	}
 	for range 2 {
 		if err := b.Compare(t.Context()); err != nil {

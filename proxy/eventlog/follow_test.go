@@ -20,7 +20,7 @@ func TestLiveLateAndColdReadersSeeTheSame(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
-	w := b.own(c.Run, c.Fence, c.Events)
+	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 	live := b.follow(c.Run, 0)
 	first := <-live.got
 	w.add(some(3, 5)...)
@@ -46,7 +46,7 @@ func TestReadersOlderThanWhatABufferHolds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
-	w := b.own(c.Run, c.Fence, c.Events)
+	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 	slow := b.follow(c.Run, 0)
 	first := <-slow.got
 	var fast []*reading
@@ -91,7 +91,7 @@ func TestABufferOfLargeStatesIsBounded(t *testing.T) {
 	notInShort(t)
 	b := setup(t)
 	c := b.create(true)
-	w := b.own(c.Run, c.Fence, c.Events)
+	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 	for range 50 {
 		w.add(some(1, 1<<20)...)
 	}
@@ -116,7 +116,7 @@ func TestManyEndedRunsStayWithinTheBound(t *testing.T) {
 	b := setup(t)
 	for range 150 {
 		c := b.create(true)
-		w := b.own(c.Run, c.Fence, c.Events)
+		w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 		w.add(some(1, 400<<10)...)
 		w.end()
 	}
@@ -155,7 +155,7 @@ func TestARunOfAnotherProcessIsPolled(t *testing.T) {
 	c := b.create(true)
 	rd := b.follow(c.Run, 0)
 	<-rd.got
-	w := b.elsewhere(c.Run, c.Fence)
+	w := b.elsewhere(c.Run, c.Claimed.Fence)
 	w.add(some(2, 5)...)
 	b.Wake(c.Run.ID) // by a notice
 	<-rd.got
@@ -170,7 +170,7 @@ func TestALateReaderSeesAtOnceWhatNoBellRangFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
-	w := b.own(c.Run, c.Fence, c.Events)
+	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 	w.add(some(2, 5)...)
 	b.Release(w.buffer) // handed over; the buffer is kept
 	w.buffer = nil
@@ -198,7 +198,7 @@ func TestARunDeletedWhileItIsRead(t *testing.T) {
 		}
 	}
 	c := b.create(true)
-	w := b.own(c.Run, c.Fence, c.Events)
+	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 	rd := b.follow(c.Run, 0)
 	<-rd.got
 	b.Removed(c.Run.ID)
@@ -228,7 +228,7 @@ func TestFollowEndsWithItsContextAndReturnsNothingAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
-	w := b.own(c.Run, c.Fence, c.Events)
+	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 	ctx, stop := context.WithCancelCause(t.Context())
 	gone := errors.New("the client left")
 	defer stop(nil)
@@ -291,7 +291,7 @@ func TestStatesAreReadFromMemoryAndFromTheStoreAlike(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
-	w := b.elsewhere(c.Run, c.Fence)
+	w := b.elsewhere(c.Run, c.Claimed.Fence)
 	id := mapping.NewID()
 	ev := some(1, 5)[0]
 	ev.Head.Checkpoint = &mapping.Checkpoint{ID: id, Source: "loop"}
@@ -320,7 +320,7 @@ func TestC5ReaderThatNoBellRingsFor(t *testing.T) {
 	c := b.create(true)
 	rd := b.follow(c.Run, 0)
 	first := <-rd.got
-	w := b.elsewhere(c.Run, c.Fence)
+	w := b.elsewhere(c.Run, c.Claimed.Fence)
 	w.add(some(3, 5)...)
 	w.end()
 	if list := rd.all(1); first.Kind != mapping.KindStarted || len(list) != 4 || list[3].Kind != mapping.KindEnd {
@@ -334,7 +334,7 @@ func TestAWaitForTheEndReads(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.create(true)
-	w := b.own(c.Run, c.Fence, c.Events)
+	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 	ended := make(chan error, 1)
 	go func() {
 		e, err := b.End(t.Context(), c.Run)
@@ -343,7 +343,7 @@ func TestAWaitForTheEndReads(t *testing.T) {
 		}
 		ended <- err
 	}()
-	for !b.Reading(c.Thread.ID) {
+	for !b.Reading(c.Run.ThreadID) {
 		runtime.Gosched()
 	}
 	w.add(some(3, 400<<10)...) // more than is kept of a run without readers
@@ -354,7 +354,7 @@ func TestAWaitForTheEndReads(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if b.Reading(c.Thread.ID) || b.Live() != 0 {
+	if b.Reading(c.Run.ThreadID) || b.Live() != 0 {
 		t.Error("it is still read")
 	}
 }
@@ -366,7 +366,7 @@ func TestLagOfReadersThatWait(t *testing.T) {
 	lags := make(chan time.Duration, 100)
 	b.Measure(func(lag time.Duration) { lags <- lag })
 	c := b.create(true)
-	w := b.own(c.Run, c.Fence, c.Events)
+	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 	live := b.follow(c.Run, 0)
 	<-live.got
 	w.add(some(1, 5)...)

@@ -201,5 +201,5 @@ func (b *bench) beside(thread string) *writer {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.own(c.Run, c.Fence, c.Events)
+	return b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 }

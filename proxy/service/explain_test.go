@@ -24,7 +24,7 @@ func TestExplainWhatABridgeLeftBehind(t *testing.T) {
 		}
 		c, err := b.Store.CreateRun(t.Context(), n)
 		if err == nil && claim {
-			err = b.Store.Release(t.Context(), id, c.Fence)
+			err = b.Store.Release(t.Context(), id, c.Claimed.Fence)
 		}
 		if err != nil {
 			t.Fatal(err)

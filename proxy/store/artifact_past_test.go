@@ -16,7 +16,7 @@ func TestVersionsOfFilesAreReadWhileTheyAreKept(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		first := b.create(newThreadRun())
-		th := first.Thread.ID
+		th := first.Run.ThreadID
 		b.save(th, "given", "by a client", false)
 		b.writes(first, "a", "a1", "b", "b1")
 		b.end(first, mapping.RunSuccess)
@@ -45,7 +45,7 @@ func TestVersionsOfFilesAreReadWhileTheyAreKept(t *testing.T) {
 		for what, err := range map[string]error{
 			"another tenant's": onlyError(b.OpenFileVersion(other, th, list[0].Key)),
 			"an unknown one":   onlyError(b.OpenFileVersion(b.ctx, th, 1<<40)),
-			"another thread's": onlyError(b.OpenFileVersion(b.ctx, b.create(newThreadRun()).Thread.ID, list[0].Key)),
+			"another thread's": onlyError(b.OpenFileVersion(b.ctx, b.create(newThreadRun()).Run.ThreadID, list[0].Key)),
 		} {
 			if mapping.Classify(err).Class != mapping.NotFound {
 				t.Errorf("%s: %v", what, err)

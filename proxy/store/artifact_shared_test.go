@@ -56,11 +56,11 @@ func shared(t *testing.T, dsn string, copies int) sharing {
 	t.Helper()
 	b := openAt(t, dsn, store.Options{Synchronous: "normal"})
 	s := sharing{bench: b, dsn: dsn, run: b.create(newThreadRun())}
-	b.save(s.run.Thread.ID, "large", strings.Repeat("x", largeFile), false)
+	b.save(s.run.Run.ThreadID, "large", strings.Repeat("x", largeFile), false)
 	b.writes(s.run, "small", "of the run")
 	b.end(s.run, mapping.RunSuccess)
 	for range copies {
-		th, err := b.CopyThread(b.ctx, s.run.Thread.ID, id())
+		th, err := b.CopyThread(b.ctx, s.run.Run.ThreadID, id())
 		b.ok(err)
 		s.copies = append(s.copies, th.ID)
 	}
@@ -103,7 +103,7 @@ func TestE24CopiedThreadsShareTheirBytes(t *testing.T) {
 		s := shared(t, dsn, 0)
 		size, blobs := bytesKept(t, dsn)
 		for range 5 {
-			th, err := s.CopyThread(s.ctx, s.run.Thread.ID, id())
+			th, err := s.CopyThread(s.ctx, s.run.Run.ThreadID, id())
 			s.ok(err)
 			s.copies = append(s.copies, th.ID)
 		}
@@ -113,7 +113,7 @@ func TestE24CopiedThreadsShareTheirBytes(t *testing.T) {
 		if after, n := bytesKept(t, dsn); after != size || n != blobs {
 			t.Errorf("%d bytes in %d files after six copies, %d in %d before", after, n, size, blobs)
 		}
-		s.ok(s.DeleteThread(s.ctx, s.run.Thread.ID))
+		s.ok(s.DeleteThread(s.ctx, s.run.Run.ThreadID))
 		for len(s.copies) > 0 {
 			s.wantWhole("a copy", s.copies[0])
 			s.ok(s.DeleteThread(s.ctx, s.copies[0]))
@@ -148,7 +148,7 @@ func TestFilesOutliveWhatHappensToAThreadThatSharesThem(t *testing.T) {
 			s.end(second, mapping.RunSuccess)
 		},
 		"the run is deleted": func(s sharing, thread string) {
-			if thread == s.run.Thread.ID {
+			if thread == s.run.Run.ThreadID {
 				s.ok(s.DeleteRun(s.ctx, thread, s.run.Run.ID))
 			}
 		},
@@ -159,7 +159,7 @@ func TestFilesOutliveWhatHappensToAThreadThatSharesThem(t *testing.T) {
 			t.Parallel()
 			onEach(t, func(t *testing.T, dsn string) {
 				s := shared(t, dsn, 2)
-				all := []string{s.run.Thread.ID, s.copies[0], s.copies[1]}
+				all := []string{s.run.Run.ThreadID, s.copies[0], s.copies[1]}
 				happens(s, all[0])
 				s.wantWhole("a copy", all[1])
 				happens(s, all[1])
@@ -174,7 +174,7 @@ func TestSweptThreadsLeaveSharedBytes(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, dsn string) {
 		s := shared(t, dsn, 4)
-		s.sweep(s.run.Thread.ID, s.copies[0], s.copies[1])
+		s.sweep(s.run.Run.ThreadID, s.copies[0], s.copies[1])
 		s.wantWhole("a copy", s.copies[2])
 		s.sweep(s.copies[2:]...)
 		if size, blobs := bytesKept(t, dsn); size != 0 || blobs != 0 {
@@ -196,7 +196,7 @@ func TestBytesGoWithTheLastOfThreadsThatAreDeletedAtOnce(t *testing.T) {
 			replicas = append(replicas, other)
 		}
 		var all sync.WaitGroup
-		for i, thread := range append(s.copies, s.run.Thread.ID) {
+		for i, thread := range append(s.copies, s.run.Run.ThreadID) {
 			all.Go(func() {
 				if err := replicas[i%len(replicas)].DeleteThread(s.ctx, thread); err != nil {
 					t.Error(err)

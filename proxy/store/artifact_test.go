@@ -141,7 +141,7 @@ func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		th := c.Thread.ID
+		th := c.Run.ThreadID
 		old := b.save(th, "a.txt", "old", false)
 		staged := b.save(th, "a.txt", "new", true)
 		fresh, twice := b.save(th, "b.txt", "b", true), b.save(th, "b.txt", "bb", true)
@@ -150,7 +150,7 @@ func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {
 		}
 		_, err := b.Artifact(b.ctx, th, fresh.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeArtifactNotFound)
-		_, list, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Artifacts: []string{staged.ID, fresh.ID},
+		_, list, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Artifacts: []string{staged.ID, fresh.ID},
 			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "c/d.txt", AgentCreated: true, MIMEType: "text/plain"}, Content: []byte("cd")}}})
 		b.ok(err)
 		if len(list) != 3 || b.file(th, list[0].ID) != "new" || b.file(th, list[1].ID) != "bb" || b.file(th, list[2].ID) != "cd" || list[2].ThreadID != th {
@@ -159,12 +159,12 @@ func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {
 		if d := cmp.Diff([]string{"c/d.txt", "a.txt", "b.txt"}, b.paths(th)); d != "" {
 			t.Fatal(d)
 		}
-		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, DropFiles: []string{"c/d.txt", "unknown"}, Artifacts: []string{old.ID}})
+		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, DropFiles: []string{"c/d.txt", "unknown"}, Artifacts: []string{old.ID}})
 		b.ok(err)
 		if d := cmp.Diff([]string{"a.txt", "b.txt"}, b.paths(th)); d != "" {
 			t.Fatal(d)
 		}
-		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Artifacts: []string{"nope"}, Events: []mapping.Event{token("1")}})
+		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Artifacts: []string{"nope"}, Events: []mapping.Event{token("1")}})
 		wantClass(t, err, mapping.NotFound, mapping.CodeArtifactNotFound)
 		if seq, _ := b.LastSeq(b.ctx, th); seq != 1 {
 			t.Fatalf("seq %d: half an append was written", seq)

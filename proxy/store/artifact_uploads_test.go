@@ -32,16 +32,16 @@ func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
 		see(byClient, "a")
 
 		withInput := b.create(newThreadRun())
-		see(withInput.Thread.ID)
+		see(withInput.Run.ThreadID)
 		files := func(made bool, path string) {
-			_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: withInput.Thread.ID, RunID: withInput.Run.ID, Fence: withInput.Fence,
+			_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: withInput.Run.ThreadID, RunID: withInput.Run.ID, Fence: withInput.Claimed.Fence,
 				Events: []mapping.Event{update(`{"a":1}`)}, Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: path, AgentCreated: made}, Content: []byte("x")}}})
 			b.ok(err)
 		}
 		files(true, "made")
-		see(withInput.Thread.ID)
+		see(withInput.Run.ThreadID)
 		files(false, "given")
-		see(withInput.Thread.ID, "given")
+		see(withInput.Run.ThreadID, "given")
 
 		copied, err := b.CopyThread(b.ctx, byClient, id())
 		b.ok(err)

@@ -16,7 +16,7 @@ func (b *bench) writes(c *store.Created, files ...string) {
 	b.t.Helper()
 	did := update(`{"n":1}`)
 	did.Head.Checkpoint.RunID = c.Run.ID
-	a := store.Append{ThreadID: c.Thread.ID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{did}}
+	a := store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{did}}
 	for i := 0; i < len(files); i += 2 {
 		if files[i+1] == "" {
 			a.DropFiles = append(a.DropFiles, files[i])
@@ -47,7 +47,7 @@ func TestFilesFollowADeletedRun(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		first := b.create(newThreadRun())
-		th := first.Thread.ID
+		th := first.Run.ThreadID
 		upload := b.save(th, "given", "by a client", false)
 		b.writes(first, "a", "a1", "b", "b1", "same", "same")
 		b.end(first, mapping.RunSuccess)
@@ -90,7 +90,7 @@ func TestFilesRemovedBeforeADeletedRunStayRemoved(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		first := b.create(newThreadRun())
-		th := first.Thread.ID
+		th := first.Run.ThreadID
 		b.writes(first, "a", "a1", "b", "b1")
 		b.end(first, mapping.RunSuccess)
 		second := b.create(newRun(th, mapping.StrategyReject))
@@ -186,7 +186,7 @@ func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 			n := newThreadRun()
 			n.Run.Options.MayOverlap = true
 			runs := []*store.Created{b.create(n)}
-			th := runs[0].Thread.ID
+			th := runs[0].Run.ThreadID
 			for range 2 {
 				runs = append(runs, b.create(newRun(th, mapping.StrategyConcurrent)))
 			}
@@ -221,7 +221,7 @@ func TestFilesOthersStandOnStay(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		first := b.create(newThreadRun())
-		th := first.Thread.ID
+		th := first.Run.ThreadID
 		b.writes(first, "a", "a1", "b", "b1", "mine", "m1")
 		b.end(first, mapping.RunSuccess)
 		second := b.create(newRun(th, mapping.StrategyReject))
@@ -247,7 +247,7 @@ func TestFilesOfASharedRunAreTakenOut(t *testing.T) {
 		n := newThreadRun()
 		n.Run.Options.MayOverlap = true
 		first := b.create(n)
-		th := first.Thread.ID
+		th := first.Run.ThreadID
 		second := b.create(newRun(th, mapping.StrategyConcurrent))
 		b.writes(first, "x", "x1", "y", "y1")
 		b.writes(second, "x", "x2", "z", "z2")
@@ -268,7 +268,7 @@ func TestReplacedFilesGoWithTheirHistory(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		first := b.create(newThreadRun())
-		th := first.Thread.ID
+		th := first.Run.ThreadID
 		b.writes(first, "a", "a1")
 		b.end(first, mapping.RunSuccess)
 		second := b.create(newRun(th, mapping.StrategyReject))

@@ -61,7 +61,7 @@ func TestOldHistoryIsForgottenAndTheRestStands(t *testing.T) {
 		b, clock := clocked(t, open)
 		start := clock.at
 		c := b.create(newThreadRun())
-		th := c.Thread.ID
+		th := c.Run.ThreadID
 		var at []string
 		states := map[string]string{}
 		for n := range 6 {

@@ -34,7 +34,7 @@ func folded(before []string, st store.State) (list []string) {
 func (b *bench) push(c *store.Created, n int, snapshot string) string {
 	b.t.Helper()
 	ev := update(fmt.Sprint(n))
-	a := store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token(`0`), ev}}
+	a := store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`0`), ev}}
 	if snapshot != "" {
 		a.Snapshots = map[string][]byte{ev.Head.Checkpoint.ID: []byte(snapshot)}
 	}
@@ -57,16 +57,16 @@ func TestStateIsSnapshotAndWhatFollows(t *testing.T) {
 			at = append(at, b.push(c, n, snapshot))
 		}
 		for i, want := range [][]string{{"1"}, {"1", "2"}, {"snap:three"}, {"snap:three", "4"}, {"snap:three", "4", "5"}} {
-			if d := cmp.Diff(want, b.state(c.Thread.ID, at[i])); d != "" {
+			if d := cmp.Diff(want, b.state(c.Run.ThreadID, at[i])); d != "" {
 				t.Errorf("checkpoint %d: %s", i+1, d)
 			}
-			st, err := b.StateAt(b.ctx, c.Thread.ID, at[i])
+			st, err := b.StateAt(b.ctx, c.Run.ThreadID, at[i])
 			b.ok(err)
 			if st.Checkpoint.ID != at[i] || st.Checkpoint.Seq == 0 || st.Checkpoint.RunID != c.Run.ID || i > 0 && st.Checkpoint.Parent != at[i-1] {
 				t.Errorf("checkpoint %+v", st.Checkpoint)
 			}
 		}
-		states, err := b.StatesOf(b.ctx, c.Thread.ID, []string{at[1], at[2], at[4], at[0]})
+		states, err := b.StatesOf(b.ctx, c.Run.ThreadID, []string{at[1], at[2], at[4], at[0]})
 		b.ok(err)
 		var cont []bool
 		for _, st := range states {
@@ -78,7 +78,7 @@ func TestStateIsSnapshotAndWhatFollows(t *testing.T) {
 		if d := cmp.Diff([]string{"1", "2", "3", "4", "5"}, folded(folded(folded(nil, states[0]), states[1]), states[2])); d != "" {
 			t.Error(d)
 		}
-		_, err = b.StateAt(b.ctx, c.Thread.ID, id())
+		_, err = b.StateAt(b.ctx, c.Run.ThreadID, id())
 		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
 		if st, err := b.StateAt(b.ctx, b.thread().ID, ""); err != nil || st.Checkpoint.ID != "" || st.Events != nil {
 			t.Errorf("empty thread: %+v %v", st, err)
@@ -94,26 +94,26 @@ func TestForksHaveLinesOfTheirOwn(t *testing.T) {
 		one, two := b.push(c, 1, ""), b.push(c, 2, "")
 		b.end(c, mapping.RunSuccess)
 
-		n := newRun(c.Thread.ID, mapping.StrategyReject)
+		n := newRun(c.Run.ThreadID, mapping.StrategyReject)
 		n.Run.Options.Checkpoint = one
 		f := b.create(n)
-		if f.Run.Base != one || f.Thread.Head != one {
+		if f.Run.Base != one || f.Claimed.Thread.Head != one {
 			t.Fatalf("%+v", f.Run)
 		}
 		three, four := b.push(f, 3, ""), b.push(f, 4, "")
 		b.end(f, mapping.RunSuccess)
 
 		up := update("5")
-		_, err := b.AppendState(b.ctx, c.Thread.ID, four, []mapping.Event{up}, store.StateOptions{ForkFrom: three})
+		_, err := b.AppendState(b.ctx, c.Run.ThreadID, four, []mapping.Event{up}, store.StateOptions{ForkFrom: three})
 		b.ok(err)
 		five := up.Head.Checkpoint.ID
 		snap := update("6")
-		got, err := b.AppendState(b.ctx, c.Thread.ID, five, []mapping.Event{snap}, store.StateOptions{ForkFrom: two, Snapshot: []byte("126")})
+		got, err := b.AppendState(b.ctx, c.Run.ThreadID, five, []mapping.Event{snap}, store.StateOptions{ForkFrom: two, Snapshot: []byte("126")})
 		b.ok(err)
 		if got[0].Head.Checkpoint.Parent != two {
 			t.Fatalf("parent %s", got[0].Head.Checkpoint.Parent)
 		}
-		next := b.create(newRun(c.Thread.ID, mapping.StrategyReject))
+		next := b.create(newRun(c.Run.ThreadID, mapping.StrategyReject))
 		if next.Run.Base != snap.Head.Checkpoint.ID {
 			t.Fatalf("base %s", next.Run.Base)
 		}
@@ -125,26 +125,26 @@ func TestForksHaveLinesOfTheirOwn(t *testing.T) {
 			"two": {two, []string{"1", "2"}}, "three": {three, []string{"1", "3"}}, "four": {four, []string{"1", "3", "4"}},
 			"five": {five, []string{"1", "3", "5"}}, "six": {snap.Head.Checkpoint.ID, []string{"snap:126"}}, "seven": {seven, []string{"snap:126", "7"}},
 		} {
-			if d := cmp.Diff(w.want, b.state(c.Thread.ID, w.id)); d != "" {
+			if d := cmp.Diff(w.want, b.state(c.Run.ThreadID, w.id)); d != "" {
 				t.Errorf("%s: %s", name, d)
 			}
 		}
-		line, err := b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{At: five})
+		line, err := b.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{At: five})
 		b.ok(err)
 		if d := cmp.Diff([]string{five, three, one}, ids(line)); d != "" {
 			t.Error("ancestors:", d)
 		}
-		line, err = b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{At: five, Before: three})
+		line, err = b.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{At: five, Before: three})
 		b.ok(err)
 		if d := cmp.Diff([]string{one}, ids(line)); d != "" {
 			t.Error("ancestors before:", d)
 		}
-		all, err := b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{Limit: 2, Before: five, Metadata: []byte(`{"source":"loop"}`)})
+		all, err := b.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{Limit: 2, Before: five, Metadata: []byte(`{"source":"loop"}`)})
 		b.ok(err)
 		if d := cmp.Diff([]string{four, three}, ids(all)); d != "" {
 			t.Error("page:", d)
 		}
-		_, err = b.Checkpoints(b.ctx, c.Thread.ID, store.CheckpointQuery{Before: "nope"})
+		_, err = b.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{Before: "nope"})
 		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
 	})
 }
@@ -156,12 +156,12 @@ func TestQueuedRunForksAtItsClaim(t *testing.T) {
 		b := open(t)
 		c := b.create(newThreadRun())
 		one, two := b.push(c, 1, ""), b.push(c, 2, "")
-		queued := newRun(c.Thread.ID, mapping.StrategyEnqueue)
+		queued := newRun(c.Run.ThreadID, mapping.StrategyEnqueue)
 		queued.Run.Base = one
-		plain := newRun(c.Thread.ID, mapping.StrategyEnqueue)
+		plain := newRun(c.Run.ThreadID, mapping.StrategyEnqueue)
 		b.create(queued)
 		b.create(plain)
-		bad := newRun(c.Thread.ID, mapping.StrategyEnqueue)
+		bad := newRun(c.Run.ThreadID, mapping.StrategyEnqueue)
 		bad.Run.Base = "nope"
 		_, err := b.CreateRun(b.ctx, bad)
 		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
@@ -177,10 +177,10 @@ func TestQueuedRunForksAtItsClaim(t *testing.T) {
 			t.Fatalf("base %s", second.Run.Base)
 		}
 		four := b.push(created(second), 4, "")
-		if d := cmp.Diff([]string{"1", "3", "4"}, b.state(c.Thread.ID, four)); d != "" {
+		if d := cmp.Diff([]string{"1", "3", "4"}, b.state(c.Run.ThreadID, four)); d != "" {
 			t.Error(d)
 		}
-		if d := cmp.Diff([]string{"1", "2"}, b.state(c.Thread.ID, two)); d != "" {
+		if d := cmp.Diff([]string{"1", "2"}, b.state(c.Run.ThreadID, two)); d != "" {
 			t.Error(d)
 		}
 	})
@@ -222,43 +222,43 @@ func TestDeletedRunRewindsTheHead(t *testing.T) {
 		b := open(t)
 		c := b.create(newThreadRun())
 		one := b.push(c, 1, "")
-		wantClass(t, b.DeleteRun(b.ctx, c.Thread.ID, c.Run.ID), mapping.Conflict, "")
+		wantClass(t, b.DeleteRun(b.ctx, c.Run.ThreadID, c.Run.ID), mapping.Conflict, "")
 		b.end(c, mapping.RunSuccess)
-		second := b.create(newRun(c.Thread.ID, mapping.StrategyReject))
+		second := b.create(newRun(c.Run.ThreadID, mapping.StrategyReject))
 		b.push(second, 2, "")
 		b.push(second, 3, "snap")
 		b.end(second, mapping.RunSuccess)
-		last, err := b.LastSeq(b.ctx, c.Thread.ID)
+		last, err := b.LastSeq(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		b.ok(b.DeleteRun(b.ctx, "", second.Run.ID))
-		th, err := b.Thread(b.ctx, c.Thread.ID)
+		th, err := b.Thread(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		if th.Head != one {
 			t.Fatalf("head %s", th.Head)
 		}
 		_, err = b.Run(b.ctx, "", second.Run.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
-		_, err = b.Events(b.ctx, c.Thread.ID, second.Run.ID, 0, 0)
+		_, err = b.Events(b.ctx, c.Run.ThreadID, second.Run.ID, 0, 0)
 		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
 		_, err = b.Task(b.ctx, second.Run.TaskID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeTaskNotFound)
 
-		third := b.create(newRun(c.Thread.ID, mapping.StrategyReject))
-		if third.Events[0].Seq != last+1 {
-			t.Fatalf("number %d after %d: a number was given again", third.Events[0].Seq, last)
+		third := b.create(newRun(c.Run.ThreadID, mapping.StrategyReject))
+		if third.Claimed.Logged[0].Seq != last+1 {
+			t.Fatalf("number %d after %d: a number was given again", third.Claimed.Logged[0].Seq, last)
 		}
 		four := b.push(third, 4, "")
-		if d := cmp.Diff([]string{"1", "4"}, b.state(c.Thread.ID, four)); d != "" {
+		if d := cmp.Diff([]string{"1", "4"}, b.state(c.Run.ThreadID, four)); d != "" {
 			t.Error(d)
 		}
 		b.end(third, mapping.RunSuccess)
 		// The first run has history standing on it: its states stay readable.
 		b.ok(b.DeleteRun(b.ctx, "", c.Run.ID))
-		if d := cmp.Diff([]string{"1", "4"}, b.state(c.Thread.ID, "")); d != "" {
+		if d := cmp.Diff([]string{"1", "4"}, b.state(c.Run.ThreadID, "")); d != "" {
 			t.Error(d)
 		}
 		b.ok(b.DeleteRun(b.ctx, "", third.Run.ID))
-		if d := cmp.Diff([]string{"1"}, b.state(c.Thread.ID, "")); d != "" {
+		if d := cmp.Diff([]string{"1"}, b.state(c.Run.ThreadID, "")); d != "" {
 			t.Error(d)
 		}
 	})
@@ -272,7 +272,7 @@ func TestDeletedRunLeavesTheStateOthersBeganOn(t *testing.T) {
 		first := b.create(newThreadRun())
 		one := b.push(first, 1, "")
 		b.end(first, mapping.RunSuccess)
-		second := b.create(newRun(first.Thread.ID, mapping.StrategyReject))
+		second := b.create(newRun(first.Run.ThreadID, mapping.StrategyReject))
 		b.end(second, mapping.RunInterrupted)
 		b.ok(b.DeleteRun(b.ctx, "", first.Run.ID))
 		left, err := b.Run(b.ctx, "", second.Run.ID)
@@ -280,7 +280,7 @@ func TestDeletedRunLeavesTheStateOthersBeganOn(t *testing.T) {
 		if left.Base != one {
 			t.Fatalf("it began on %q, not on %q", left.Base, one)
 		}
-		if d := cmp.Diff([]string{"1"}, b.state(first.Thread.ID, left.Base)); d != "" {
+		if d := cmp.Diff([]string{"1"}, b.state(first.Run.ThreadID, left.Base)); d != "" {
 			t.Error(d)
 		}
 	})
@@ -294,13 +294,13 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 		b.push(c, 1, "")
 		two := b.push(c, 2, "snap")
 		three := b.push(c, 3, "")
-		_, files, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence,
+		_, files, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence,
 			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
 		b.ok(err)
 		b.end(c, mapping.RunSuccess)
-		copied, err := b.CopyThread(b.ctx, c.Thread.ID, id())
+		copied, err := b.CopyThread(b.ctx, c.Run.ThreadID, id())
 		b.ok(err)
-		b.ok(b.DeleteThread(b.ctx, c.Thread.ID))
+		b.ok(b.DeleteThread(b.ctx, c.Run.ThreadID))
 		if copied.Head != three || copied.Status != mapping.ThreadIdle {
 			t.Fatalf("%+v", copied)
 		}
@@ -318,7 +318,7 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 		if d := cmp.Diff([]string{"snap:snap", "3", "4"}, b.state(copied.ID, four)); d != "" {
 			t.Error(d)
 		}
-		_, err = b.CopyThread(b.ctx, c.Thread.ID, id())
+		_, err = b.CopyThread(b.ctx, c.Run.ThreadID, id())
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
 	})
 }

@@ -214,11 +214,11 @@ func writeAll(b *bench) {
 	b.ok(err)
 	c := b.create(fixtureRun(fixThread, fixRun))
 	link := mapping.Link{Agent: "echo", TaskID: fixRun, Remote: "remote", Steps: []string{"one"}}
-	b.ok(b.KeepCalls(b.ctx, fixRun, c.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {N: 2, Head: []byte(`{}`)}}))
+	b.ok(b.KeepCalls(b.ctx, fixRun, c.Claimed.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {N: 2, Head: []byte(`{}`)}}))
 	out := mapping.Artifact{ID: rule.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
 	e := ending(mapping.RunSuccess)
 	e.Webhook = &outbox.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
-	_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: fixThread, RunID: fixRun, Fence: c.Fence, End: &e, Links: []mapping.Link{link},
+	_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: fixThread, RunID: fixRun, Fence: c.Claimed.Fence, End: &e, Links: []mapping.Link{link},
 		Files: []artifact.FileWrite{{Artifact: out, Content: []byte("made")}},
 		Events: fixtureEvents(
 			mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}}, token(`["to",{"n":1}]`),
@@ -242,7 +242,7 @@ func writeQuestion(b *bench) {
 	asks := []mapping.Interrupt{{ID: "q", Value: []byte(`"sure?"`)}}
 	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asks}
 	e := store.End{Outcome: o, Thread: o.Thread()}
-	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: fixAsking, RunID: fixQuestion, Fence: c.Fence, End: &e,
+	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: fixAsking, RunID: fixQuestion, Fence: c.Claimed.Fence, End: &e,
 		Events: fixtureEvents(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: asks}}, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}})})
 	b.ok(err)
 }

@@ -34,14 +34,14 @@ func TestReopenedDatabaseHoldsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = openAt(t, path, store.Options{})
-	got, err := b.Events(b.ctx, c.Thread.ID, c.Run.ID, 0, 0)
+	got, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 	b.ok(err)
 	if len(got) != 2 {
 		t.Fatalf("%d events", len(got))
 	}
 	next, ok, _, err := b.ClaimNext(b.ctx, nil)
 	b.ok(err)
-	if !ok || next.Run.ID != c.Run.ID || !next.Taken || next.Fence != 2 || len(next.Logged) != 2 || next.Task.ID != c.Run.TaskID {
+	if !ok || next.Run.ID != c.Run.ID || !next.Taken || next.Fence != 2 || len(next.Logged) != 2 || next.Run.TaskID != c.Run.TaskID {
 		t.Fatalf("claimed %+v %v", next, ok)
 	}
 }
@@ -74,7 +74,7 @@ func TestCopyTakenWhileOpenHoldsWhatWasAcknowledged(t *testing.T) {
 		b.ok(os.WriteFile(crashed+end, data, 0o600))
 	}
 	after := openAt(t, crashed, store.Options{})
-	got, err := after.Events(after.ctx, c.Thread.ID, c.Run.ID, 0, 0)
+	got, err := after.Events(after.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 	after.ok(err)
 	if len(got) != 3 {
 		t.Fatalf("%d events", len(got))

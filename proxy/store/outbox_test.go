@@ -17,7 +17,7 @@ func (b *bench) hooked(url string) *store.Created {
 	c := b.create(newThreadRun())
 	e := ending(mapping.RunSuccess)
 	e.Webhook = &outbox.Webhook{URL: url, Body: []byte(`{"run_id":"` + c.Run.ID + `"}`)}
-	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &e,
+	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e,
 		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
 	b.ok(err)
 	return c

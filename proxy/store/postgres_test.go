@@ -93,7 +93,7 @@ func TestC1OneActiveRunPerThreadOverProcesses(t *testing.T) {
 						refused++
 					case err != nil:
 						t.Error(err)
-					case c.Claimed:
+					case c.Claimed != nil:
 						claimed++
 					default:
 						pending++
@@ -167,11 +167,11 @@ func TestC2LeaseThatEndedIsTakenOver(t *testing.T) {
 	if d := cmp.Diff([]string{c.Run.ID}, ids); d != "" || !taken.Taken || len(taken.Logged) != 2 || taken.Fence != 2 {
 		t.Fatal(d, taken)
 	}
-	_, _, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{update(`{"a":2}`)}})
+	_, _, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{update(`{"a":2}`)}})
 	if !errors.Is(err, record.ErrFenced) {
 		t.Fatal(err)
 	}
-	if err := a.Release(a.ctx, c.Run.ID, c.Fence); !errors.Is(err, record.ErrFenced) {
+	if err := a.Release(a.ctx, c.Run.ID, c.Claimed.Fence); !errors.Is(err, record.ErrFenced) {
 		t.Fatal(err)
 	}
 	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, record.ErrLapsed) {
@@ -179,7 +179,7 @@ func TestC2LeaseThatEndedIsTakenOver(t *testing.T) {
 	}
 	a.ok(a.Beat(a.ctx, time.Minute))
 	b.end(created(taken), mapping.RunSuccess)
-	if n, _ := a.LastSeq(a.ctx, c.Thread.ID); n != 3 {
+	if n, _ := a.LastSeq(a.ctx, c.Run.ThreadID); n != 3 {
 		t.Fatalf("%d events", n)
 	}
 }
@@ -197,7 +197,7 @@ func TestC3OwnLapsedRunHasANewFence(t *testing.T) {
 	if d := cmp.Diff([]string{c.Run.ID}, ids); d != "" || taken.Fence != 2 {
 		t.Fatal(d, taken.Fence)
 	}
-	_, _, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token("1")}})
+	_, _, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token("1")}})
 	if !errors.Is(err, record.ErrFenced) {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestC9KilledConnectionsLoseAndDoubleNothing(t *testing.T) {
 		written.Add(1)
 	}
 	stop()
-	evs, err := a.Events(a.ctx, c.Thread.ID, "", 1, 0)
+	evs, err := a.Events(a.ctx, c.Run.ThreadID, "", 1, 0)
 	a.ok(err)
 	if len(evs) != int(written.Load()) {
 		t.Fatalf("%d events", len(evs))
@@ -342,13 +342,13 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 	}
 	a.append(c, token("1"))
 	want(record.NoticeLogged)
-	next := a.create(newRun(c.Thread.ID, mapping.StrategyEnqueue))
+	next := a.create(newRun(c.Run.ThreadID, mapping.StrategyEnqueue))
 	want(record.NoticePending)
 	a.ok(a.RequestStop(a.ctx, c.Run.ID, ""))
 	want(record.NoticeStop)
 	a.end(c, mapping.RunInterrupted)
 	want(record.NoticePending)
-	a.ok(a.DeleteRun(a.ctx, c.Thread.ID, c.Run.ID))
+	a.ok(a.DeleteRun(a.ctx, c.Run.ThreadID, c.Run.ID))
 	want(record.NoticeGone)
 	select {
 	case n := <-a.Notices():
@@ -419,7 +419,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	heard("a cron", b.CronsChanged())
 	c := a.create(newThreadRun())
 	_, _, err = a.AppendRun(a.ctx, store.Append{
-		ThreadID: c.Thread.ID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}},
+		ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}},
 		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
 	})
 	a.ok(err)

@@ -13,14 +13,14 @@ import (
 func (b *bench) asks(c *store.Created, id string) {
 	b.t.Helper()
 	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: id, Value: []byte(`1`)}}}
-	_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
+	_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
 		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}}})
 	b.ok(err)
 }
 
 // on is a run of an agent on the thread of another run.
 func on(c *store.Created, agent string) *store.RunCreation {
-	n := newRun(c.Thread.ID, mapping.StrategyReject)
+	n := newRun(c.Run.ThreadID, mapping.StrategyReject)
 	n.Run.Agent, n.Task.Agent = agent, agent
 	return n
 }
@@ -59,7 +59,7 @@ func TestQuestionsThatStayOpen(t *testing.T) {
 		}, []string{"q1", "q2"}},
 		"from before": {func(b *bench, echo, _ *store.Created) *store.RunCreation {
 			n := on(echo, "third")
-			list, err := b.Checkpoints(b.ctx, echo.Thread.ID, store.CheckpointQuery{})
+			list, err := b.Checkpoints(b.ctx, echo.Run.ThreadID, store.CheckpointQuery{})
 			b.ok(err)
 			n.Run.Options.Checkpoint = list[len(list)-1].ID
 			return n
@@ -75,7 +75,7 @@ func TestQuestionsThatStayOpen(t *testing.T) {
 					b.asks(echo, "q1")
 					other := b.create(on(echo, "other"))
 					b.asks(other, "q2")
-					if ids, status := b.open(echo.Thread.ID); !slices.Equal(ids, []string{"q1", "q2"}) || status != mapping.ThreadInterrupted {
+					if ids, status := b.open(echo.Run.ThreadID); !slices.Equal(ids, []string{"q1", "q2"}) || status != mapping.ThreadInterrupted {
 						t.Fatalf("before: %v %s", ids, status)
 					}
 					n := c.next(b, echo, other)
@@ -86,11 +86,11 @@ func TestQuestionsThatStayOpen(t *testing.T) {
 						made = created(got)
 						b.append(made, mapping.Event{Kind: mapping.KindStarted, Head: mapping.Head{Attempt: 1}})
 					}
-					if ids, _ := b.open(echo.Thread.ID); !slices.Equal(ids, c.left) {
+					if ids, _ := b.open(echo.Run.ThreadID); !slices.Equal(ids, c.left) {
 						t.Errorf("while it works: %v", ids)
 					}
 					b.end(made, mapping.RunSuccess)
-					ids, status := b.open(echo.Thread.ID)
+					ids, status := b.open(echo.Run.ThreadID)
 					if d := cmp.Diff(c.left, ids); d != "" || (status == mapping.ThreadInterrupted) != (len(c.left) > 0) {
 						t.Errorf("after its end (-want +got): %s %s", d, status)
 					}
@@ -109,12 +109,12 @@ func TestAQuestionGoesWithItsRun(t *testing.T) {
 		b.asks(echo, "q1")
 		other := b.create(on(echo, "other"))
 		b.asks(other, "q2")
-		b.ok(b.DeleteRun(b.ctx, echo.Thread.ID, echo.Run.ID))
-		if ids, status := b.open(echo.Thread.ID); !slices.Equal(ids, []string{"q2"}) || status != mapping.ThreadInterrupted {
+		b.ok(b.DeleteRun(b.ctx, echo.Run.ThreadID, echo.Run.ID))
+		if ids, status := b.open(echo.Run.ThreadID); !slices.Equal(ids, []string{"q2"}) || status != mapping.ThreadInterrupted {
 			t.Errorf("one is left: %v %s", ids, status)
 		}
-		b.ok(b.DeleteRun(b.ctx, echo.Thread.ID, other.Run.ID))
-		if ids, status := b.open(echo.Thread.ID); len(ids) > 0 || status != mapping.ThreadIdle {
+		b.ok(b.DeleteRun(b.ctx, echo.Run.ThreadID, other.Run.ID))
+		if ids, status := b.open(echo.Run.ThreadID); len(ids) > 0 || status != mapping.ThreadIdle {
 			t.Errorf("none is left: %v %s", ids, status)
 		}
 	})
@@ -138,9 +138,9 @@ func TestACancelledTaskAsksNothing(t *testing.T) {
 			n.Task, n.Run.TaskID, n.Claim = nil, c.of.Run.TaskID, false
 			made := b.create(n)
 			o := mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
-			_, err := b.EndInactive(b.ctx, echo.Thread.ID, made.Run.ID, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}, store.End{Outcome: o, Thread: o.Thread()})
+			_, err := b.EndInactive(b.ctx, echo.Run.ThreadID, made.Run.ID, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}, store.End{Outcome: o, Thread: o.Thread()})
 			b.ok(err)
-			if ids, status := b.open(echo.Thread.ID); !slices.Equal(ids, c.left) || (status == mapping.ThreadInterrupted) != (len(c.left) > 0) {
+			if ids, status := b.open(echo.Run.ThreadID); !slices.Equal(ids, c.left) || (status == mapping.ThreadInterrupted) != (len(c.left) > 0) {
 				t.Errorf("open: %v %s, want %v", ids, status, c.left)
 			}
 		}

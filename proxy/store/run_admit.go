@@ -28,8 +28,8 @@ func (x *createRunTx) decideStart() error {
 			return err
 		}
 	}
-	x.made.Claimed = x.n.Claim && x.made.Run.RunAfter.IsZero() && free
-	if x.made.Claimed {
+	x.claimed = x.n.Claim && x.made.Run.RunAfter.IsZero() && free
+	if x.claimed {
 		return nil
 	}
 	return x.queue()

@@ -22,12 +22,12 @@ func TestCallsOfRuns(t *testing.T) {
 		for n := range 200 {
 			many = append(many, store.RunCall{N: int64(n + 1), Head: []byte(`{}`), Sent: fmt.Append(nil, n), Received: []byte{0xff, 0}})
 		}
-		b.ok(b.KeepCalls(b.ctx, c.Run.ID, c.Fence, many))
-		b.ok(b.KeepCalls(b.ctx, c.Run.ID, c.Fence, many))
-		if err := b.KeepCalls(b.ctx, c.Run.ID, c.Fence+1, many); !errors.Is(err, record.ErrFenced) {
+		b.ok(b.KeepCalls(b.ctx, c.Run.ID, c.Claimed.Fence, many))
+		b.ok(b.KeepCalls(b.ctx, c.Run.ID, c.Claimed.Fence, many))
+		if err := b.KeepCalls(b.ctx, c.Run.ID, c.Claimed.Fence+1, many); !errors.Is(err, record.ErrFenced) {
 			t.Errorf("under another fence: %v", err)
 		}
-		list, err := b.Calls(b.ctx, c.Thread.ID, c.Run.ID)
+		list, err := b.Calls(b.ctx, c.Run.ThreadID, c.Run.ID)
 		b.ok(err)
 		if len(list) != 256 || list[0].N != 145 || list[255].N != 400 || list[0].Sent != nil {
 			t.Errorf("%d calls from %+v", len(list), list[0])
@@ -47,14 +47,14 @@ func TestCallsOfRuns(t *testing.T) {
 			t.Errorf("of another tenant: %v", err)
 		}
 		b.end(c, mapping.RunError)
-		b.ok(b.DeleteRun(b.ctx, c.Thread.ID, c.Run.ID))
-		again := b.create(newRun(c.Thread.ID, mapping.StrategyReject)) // SQLite gives it the key of the one before
+		b.ok(b.DeleteRun(b.ctx, c.Run.ThreadID, c.Run.ID))
+		again := b.create(newRun(c.Run.ThreadID, mapping.StrategyReject)) // SQLite gives it the key of the one before
 		if list, err := b.Calls(b.ctx, "", again.Run.ID); err != nil || len(list) != 0 {
 			t.Errorf("the next run has %d calls, %v", len(list), err)
 		}
-		b.ok(b.KeepCalls(b.ctx, again.Run.ID, again.Fence, many[:1]))
+		b.ok(b.KeepCalls(b.ctx, again.Run.ID, again.Claimed.Fence, many[:1]))
 		b.end(again, mapping.RunError)
-		b.ok(b.DeleteThread(b.ctx, c.Thread.ID))
+		b.ok(b.DeleteThread(b.ctx, c.Run.ThreadID))
 		last := b.create(newThreadRun())
 		if list, err := b.Calls(b.ctx, "", last.Run.ID); err != nil || len(list) != 0 {
 			t.Errorf("a run after the thread has %d calls, %v", len(list), err)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -19,13 +20,13 @@ type claims struct{ *base }
 
 // Claimed is a run this process now owns.
 type Claimed struct {
-	Run    mapping.Run
-	Thread mapping.Thread
-	Task   mapping.Task
-	Fence  int64
-	Logged []mapping.Event // state so far: events of this run, in order (empty: never started)
-	Taken  bool            // was running elsewhere, or here before a restart: pick up
-	From   string          // where it was (Store.Owner of that process); "" where that is not known
+	Run             mapping.Run
+	Thread          mapping.Thread
+	AdditionalInput json.RawMessage // of its task; nil: of one that was there when the run was claimed as it was made
+	Fence           int64
+	Logged          []mapping.Event // state so far: events of this run, in order (empty: never started)
+	Taken           bool            // was running elsewhere, or here before a restart: pick up
+	From            string          // where it was (Store.Owner of that process); "" where that is not known
 	// Running is how long ago the run was first claimed, by the clock of the database,
 	// where that was not just now.
 	Running time.Duration
@@ -202,7 +203,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 	name, at := row.ID, record.RunKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
 	t.After(func() { s.Keys.Add(name, at) })
 	running := time.Duration(t.Now-column.Micros(row.StartedAt)) * time.Microsecond
-	return Claimed{Run: row.Run, Thread: th.Thread, Task: task.Task, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, err
+	return Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, err
 }
 
 // ClaimParked takes a parked run for its next step. Conflict when it is not

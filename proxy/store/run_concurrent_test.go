@@ -25,7 +25,7 @@ func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 				n := newThreadRun()
 				n.Run.Options.MayOverlap = true
 				first := b.create(n)
-				th := first.Thread.ID
+				th := first.Run.ThreadID
 				at := b.append(first, update(`{"list":[1]}`), update(`{"list":[1,2]}`))
 				b.end(first, mapping.RunSuccess)
 				next := newRun(th, mapping.StrategyReject)
@@ -60,7 +60,7 @@ func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 				n := newThreadRun()
 				n.Run.Options.MayOverlap = true
 				runs := []*store.Created{b.create(n)}
-				th := runs[0].Thread.ID
+				th := runs[0].Run.ThreadID
 				for range 2 {
 					runs = append(runs, b.create(newRun(th, mapping.StrategyConcurrent)))
 				}

@@ -45,15 +45,11 @@ type Answers struct {
 	Open []mapping.Interrupt
 }
 
-// Created is what became of a RunCreation. Replayed: an idempotency key named an
-// earlier run, which is returned instead.
+// Created is what became of a RunCreation.
 type Created struct {
 	Run      mapping.Run
-	Thread   mapping.Thread
-	Claimed  bool
-	Replayed bool
-	Fence    int64
-	Events   []mapping.Event // as logged: with Seq, At, checkpoint parents
+	Claimed  *Claimed // what executes the run gets it as its own, apart from Run; nil: the run waits, or is Replayed
+	Replayed bool     // an idempotency key named an earlier run, which is returned instead
 	// Active are the runs that held the thread when the strategy was interrupt
 	// or rollback and that their owners must now stop; the new run is pending.
 	Active []mapping.Run
@@ -111,7 +107,9 @@ type createRunTx struct {
 	fresh     bool // the thread was made by this operation
 	updating  bool // it is held for an update of its state: see HoldUpdate
 	forks     bool // the run starts elsewhere than at the head
+	claimed   bool // the run starts now
 	task, run int64
+	logged    []mapping.Event
 	made      Created // its run is the one of n, completed step by step
 }
 
@@ -128,14 +126,27 @@ func (x *createRunTx) make() error {
 			return err
 		}
 	}
-	x.made.Thread = x.thread.Thread
-	if !x.made.Claimed {
+	if x.claimed {
+		x.made.Claimed = x.claim()
+	} else {
 		x.s.Notify(x.Tx, record.NoticePending, "")
 	}
 	name, key := x.made.Run.ID, record.RunKey{Run: x.run, Thread: x.thread.key, Overlaps: x.made.Run.Options.MayOverlap}
 	x.After(func() { x.s.Keys.Add(name, key) })
 	return nil
 }
+
+// claim is what this process gets of the run, which it holds.
+func (x *createRunTx) claim() *Claimed {
+	c := &Claimed{Run: x.made.Run, Thread: x.thread.Thread, Fence: firstFence, Logged: x.logged}
+	if x.n.Task != nil {
+		c.AdditionalInput = x.n.Task.AdditionalInput
+	}
+	return c
+}
+
+// firstFence is the fence of a run that is claimed as it is made.
+const firstFence = 1
 
 // replay notes the key, or finds the run that an earlier request with the same
 // key made. The note comes first, so that of two requests at once one waits for
@@ -154,11 +165,7 @@ func (x *createRunTx) key() idempotency.Key {
 
 func (x *createRunTx) found(id string) error {
 	row, err := findRun(x.Tx, scope.ScopeFor(x.principal), "", id)
-	if err != nil {
-		return err
-	}
-	th, err := readThreadByKey(x.Tx, row.thread)
-	x.made = Created{Run: row.Run, Thread: th.Thread, Replayed: true, Fence: row.fence}
+	x.made = Created{Run: row.Run, Replayed: true}
 	return err
 }
 
@@ -252,10 +259,10 @@ func (x *createRunTx) base() error {
 		r.Base = r.Options.Checkpoint
 	}
 	switch {
-	case r.Base == "" && x.made.Claimed:
+	case r.Base == "" && x.claimed:
 		r.Base = x.thread.Head
 	case r.Base == "" || r.Base == x.thread.Head:
-	case x.made.Claimed:
+	case x.claimed:
 		_, err := x.s.fork(x.Tx, x.thread.key, r.Base, x.thread.Head)
 		x.thread.Head, x.forks = r.Base, true
 		return err
@@ -273,12 +280,12 @@ func (x *createRunTx) insert() error {
 	if err != nil {
 		return err
 	}
-	holder := ""
-	if x.made.Claimed {
-		holder, x.made.Fence = x.s.Owner, 1
+	holder, fence := "", 0
+	if x.claimed {
+		holder, fence = x.s.Owner, firstFence
 	}
 	from := int64(0)
-	if x.made.Claimed && !x.fresh {
+	if x.claimed && !x.fresh {
 		if err := x.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, column.In{x.thread.key}, column.Out{&from}); err != nil {
 			return err
 		}
@@ -286,7 +293,7 @@ func (x *createRunTx) insert() error {
 	x.run, err = x.Tx.Insert(`INSERT INTO runs (tenant, run_id, owner, thread, task, agent, assistant_id, status, parked, holder, fence, attempt, strategy, concurrent,
  flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us, trimmed)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23, 1)`,
-		r.Tenant, r.ID, r.Owner, x.thread.key, x.task, r.Agent, r.AssistantID, string(r.Status), holder, x.made.Fence, r.Attempt,
+		r.Tenant, r.ID, r.Owner, x.thread.key, x.task, r.Agent, r.AssistantID, string(r.Status), holder, fence, r.Attempt,
 		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), x.Sealed(r.Kwargs, column.RunKwargs, r.ID),
 		x.Sealed(options, column.RunOptions, r.ID), r.Base, from, column.Micros(r.CreatedAt), column.Micros(r.UpdatedAt), column.Micros(r.StartedAt), column.Micros(r.RunAfter))
 	if sqldb.Duplicate(err) {
@@ -323,7 +330,7 @@ func (x *createRunTx) completed() *mapping.Run {
 	r.RunAfter = column.TimeOf(column.Micros(r.RunAfter))
 	r.CreatedAt = column.TimeOf(x.Now)
 	r.UpdatedAt, r.Status, r.Parked = r.CreatedAt, mapping.RunPending, false
-	if x.made.Claimed {
+	if x.claimed {
 		r.Status, r.StartedAt = mapping.RunRunning, r.CreatedAt
 	}
 	return r
@@ -332,7 +339,7 @@ func (x *createRunTx) completed() *mapping.Run {
 // logFirst logs the first events of a claimed run and marks its thread.
 func (x *createRunTx) logFirst() (err error) {
 	batch := eventBatch{thread: x.thread.key, run: x.run, runID: x.made.Run.ID}
-	if x.made.Claimed {
+	if x.claimed {
 		batch.events = x.first()
 	}
 	var from threadHead
@@ -344,7 +351,7 @@ func (x *createRunTx) logFirst() (err error) {
 	if err != nil {
 		return err
 	}
-	if x.made.Events, err = batch.write(x.Tx, from); err != nil {
+	if x.logged, err = batch.write(x.Tx, from); err != nil {
 		return err
 	}
 	if head, _ := batch.newest(); head != "" {
@@ -377,7 +384,7 @@ func (x *createRunTx) occupy() error {
 		return err
 	}
 	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, column.TimeOf(x.Now)
-	if started(x.made.Events) {
+	if started(x.logged) {
 		at := record.RunKey{Run: x.run, Thread: x.thread.key}
 		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.forks); err != nil {
 			return err

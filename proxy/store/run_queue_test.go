@@ -29,7 +29,7 @@ func (b *bench) claims(full ...string) (ids []string, last store.Claimed, next t
 }
 
 func created(c store.Claimed) *store.Created {
-	return &store.Created{Run: c.Run, Thread: c.Thread, Fence: c.Fence}
+	return &store.Created{Run: c.Run, Claimed: &c}
 }
 
 func TestStrategiesOnABusyThread(t *testing.T) {
@@ -59,16 +59,16 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 				begun := newThreadRun()
 				begun.Run.Options.MayOverlap = c.shared
 				first := b.create(begun)
-				second, err := b.CreateRun(b.ctx, newRun(first.Thread.ID, c.strategy))
+				second, err := b.CreateRun(b.ctx, newRun(first.Run.ThreadID, c.strategy))
 				if c.conflict {
 					wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-					if runs, _ := b.Runs(b.ctx, mapping.RunQuery{ThreadID: first.Thread.ID}); len(runs) != 1 {
+					if runs, _ := b.Runs(b.ctx, mapping.RunQuery{ThreadID: first.Run.ThreadID}); len(runs) != 1 {
 						t.Fatalf("%d runs after a refusal", len(runs))
 					}
 					return
 				}
 				b.ok(err)
-				if second.Claimed != c.claimed || (second.Active != nil) != c.active {
+				if (second.Claimed != nil) != c.claimed || (second.Active != nil) != c.active {
 					t.Fatalf("created %+v", second)
 				}
 				if c.active && second.Active[0].ID != first.Run.ID {
@@ -90,7 +90,7 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 					t.Fatalf("claimed %v beside an active run", ids)
 				}
 				b.end(first, mapping.RunSuccess)
-				if th, _ := b.Thread(b.ctx, first.Thread.ID); th.Status != mapping.ThreadBusy {
+				if th, _ := b.Thread(b.ctx, first.Run.ThreadID); th.Status != mapping.ThreadBusy {
 					t.Fatalf("thread %s while a run is pending", th.Status)
 				}
 				if c.stop == "rollback" { // it starts when the other one is gone
@@ -140,7 +140,7 @@ func TestClaimsAreFirstInFirstOut(t *testing.T) {
 		if d := cmp.Diff([]string{want[0], want[1], want[3], want[5]}, ids); d != "" {
 			t.Fatal("one of the busy thread at a time:", d)
 		}
-		b.end(&store.Created{Run: mapping.Run{ID: want[0]}, Fence: 1}, mapping.RunSuccess)
+		b.end(&store.Created{Run: mapping.Run{ID: want[0]}, Claimed: &store.Claimed{Fence: 1}}, mapping.RunSuccess)
 		ids, _, _ = b.claims()
 		if d := cmp.Diff([]string{want[2]}, ids); d != "" {
 			t.Fatal(d)
@@ -156,10 +156,10 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 		n := newThreadRun()
 		n.Run.RunAfter = clock.at.Add(time.Minute)
 		delayed := b.create(n)
-		if delayed.Claimed || delayed.Run.Status != mapping.RunPending {
+		if delayed.Claimed != nil || delayed.Run.Status != mapping.RunPending {
 			t.Fatalf("%+v", delayed)
 		}
-		after := newRun(delayed.Thread.ID, mapping.StrategyEnqueue)
+		after := newRun(delayed.Run.ThreadID, mapping.StrategyEnqueue)
 		after.Claim = false
 		pass := b.create(after)
 		ids, _, next := b.claims()
@@ -170,7 +170,7 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 		if ids, _, _ = b.claims(); len(ids) != 0 {
 			t.Fatal("two at once on a thread")
 		}
-		b.end(&store.Created{Run: pass.Run, Fence: 1}, mapping.RunError)
+		b.end(&store.Created{Run: pass.Run, Claimed: &store.Claimed{Fence: 1}}, mapping.RunError)
 		if ids, _, next = b.claims(); len(ids) != 1 || ids[0] != delayed.Run.ID || !next.IsZero() {
 			t.Fatal(ids, next)
 		}
@@ -189,7 +189,7 @@ func TestEveryQueueLimitHolds(t *testing.T) {
 	} {
 		onBoth(t, func(t *testing.T, open opener) {
 			b := open(t)
-			thread := b.create(newThreadRun()).Thread.ID
+			thread := b.create(newThreadRun()).Run.ThreadID
 			b.create(newRun(thread, mapping.StrategyEnqueue))
 			for most := 1; most <= 2; most++ {
 				n, p := newRun(thread, mapping.StrategyEnqueue), mapping.PrincipalOf(b.ctx)
@@ -213,7 +213,7 @@ func TestQueueOfAKeyIsItsOwn(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		thread := b.create(newThreadRun()).Thread.ID
+		thread := b.create(newThreadRun()).Run.ThreadID
 		b.create(newRun(thread, mapping.StrategyEnqueue))
 		other := mapping.PrincipalOf(b.ctx)
 		other.ID, other.Queue = "another", 1
@@ -241,7 +241,7 @@ func TestQueueLimitIsSaidByName(t *testing.T) {
 		}
 		n := newThreadRun()
 		n.Room.Agent = 2
-		if c := b.create(n); !c.Claimed {
+		if c := b.create(n); c.Claimed == nil {
 			t.Fatal("a run that need not wait was counted as waiting")
 		}
 	})
@@ -262,7 +262,7 @@ func TestOneActiveRunPerThread(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
-				case err == nil && c.Claimed:
+				case err == nil && c.Claimed != nil:
 					claimed++
 				case mapping.Classify(err).Code == mapping.CodeThreadBusy:
 					refusals++
@@ -281,23 +281,23 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{update(`{"a":1}`)},
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{update(`{"a":1}`)},
 			End: &store.End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
 		b.ok(err)
-		r, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID)
+		r, err := b.Run(b.ctx, c.Run.ThreadID, c.Run.ID)
 		b.ok(err)
-		th, err := b.Thread(b.ctx, c.Thread.ID)
+		th, err := b.Thread(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		if r.Status != mapping.RunRunning || !r.Parked || !r.EndedAt.IsZero() || th.Status != mapping.ThreadInterrupted {
 			t.Fatalf("run %+v thread %+v", r, th)
 		}
-		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence}); !errors.Is(err, record.ErrFenced) {
+		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, record.ErrFenced) {
 			t.Fatal(err)
 		}
 		if ids, _, _ := b.claims(); len(ids) != 0 {
 			t.Fatal("a parked run was claimed as an orphan")
 		}
-		_, err = b.CreateRun(b.ctx, newRun(c.Thread.ID, mapping.StrategyReject))
+		_, err = b.CreateRun(b.ctx, newRun(c.Run.ThreadID, mapping.StrategyReject))
 		wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
 		cl, err := b.ClaimParked(b.ctx, c.Run.ID)
 		b.ok(err)
@@ -316,7 +316,7 @@ func TestBacklogCountsWhatHasNotEnded(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &store.End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
 		b.ok(err)
 		for range 2 {
 			b.create(newThreadRun())
@@ -356,11 +356,11 @@ func TestEndInactive(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		running := b.create(newThreadRun())
-		pending := b.create(newRun(running.Thread.ID, mapping.StrategyEnqueue))
+		pending := b.create(newRun(running.Run.ThreadID, mapping.StrategyEnqueue))
 		e := store.End{Outcome: mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}, Thread: mapping.ThreadIdle,
 			Webhook: &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}}
 		ev := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}
-		_, err := b.EndInactive(b.ctx, running.Thread.ID, running.Run.ID, ev, e)
+		_, err := b.EndInactive(b.ctx, running.Run.ThreadID, running.Run.ID, ev, e)
 		if !errors.Is(err, record.ErrFenced) {
 			t.Fatal(err)
 		}
@@ -377,7 +377,7 @@ func TestEndInactive(t *testing.T) {
 		if _, err = b.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, record.ErrFenced) {
 			t.Fatal(err)
 		}
-		if th, _ := b.Thread(b.ctx, running.Thread.ID); th.Status != mapping.ThreadBusy {
+		if th, _ := b.Thread(b.ctx, running.Run.ThreadID); th.Status != mapping.ThreadBusy {
 			t.Fatalf("thread %s while its run runs", th.Status)
 		}
 	})
@@ -390,7 +390,7 @@ func TestWhyARunIsCancelledIsNoted(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		first := b.create(newThreadRun())
-		n := newRun(first.Thread.ID, mapping.StrategyInterrupt)
+		n := newRun(first.Run.ThreadID, mapping.StrategyInterrupt)
 		second := b.create(n)
 		want := mapping.SupersededBy(second.Run)
 		stops, err := b.StopRequests(b.ctx)
@@ -406,7 +406,7 @@ func TestWhyARunIsCancelledIsNoted(t *testing.T) {
 		}
 		other := b.create(newThreadRun())
 		e := store.End{Outcome: mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledByRequest}, Thread: mapping.ThreadIdle}
-		_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: other.Run.ThreadID, RunID: other.Run.ID, Fence: other.Fence, End: &e,
+		_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: other.Run.ThreadID, RunID: other.Run.ID, Fence: other.Claimed.Fence, End: &e,
 			Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
 		b.ok(err)
 		if r, err := b.Run(b.ctx, "", other.Run.ID); err != nil || r.CancelReason != mapping.CancelledByRequest {
@@ -447,7 +447,7 @@ func TestIdempotencyKeyNamesTheFirstRun(t *testing.T) {
 		}
 		first := b.create(keyed("one"))
 		again := b.create(keyed("one"))
-		if !again.Replayed || again.Run.ID != first.Run.ID || again.Thread.ID != first.Thread.ID {
+		if !again.Replayed || again.Run.ID != first.Run.ID || again.Run.ThreadID != first.Run.ThreadID {
 			t.Fatalf("%+v", again)
 		}
 		_, err := b.CreateRun(b.ctx, keyed("two"))
@@ -472,7 +472,7 @@ func TestEmptyBytesAreNoNull(t *testing.T) {
 		c := b.create(n)
 		e := ending(mapping.RunSuccess)
 		e.Webhook = &outbox.Webhook{URL: "http://127.0.0.1:1/"}
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 		if again := b.create(n); !again.Replayed {
 			t.Fatal("not replayed")
@@ -486,19 +486,19 @@ func TestInterruptStaysWithTheThreadUntilTheNextRun(t *testing.T) {
 		b := open(t)
 		c := b.create(newThreadRun())
 		o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`{"q":"<why>"}`)}}}
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
 			Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}}})
 		b.ok(err)
-		th, err := b.Thread(b.ctx, c.Thread.ID)
+		th, err := b.Thread(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		asked := []mapping.Interrupt{{ID: "q", Value: []byte(`{"q":"<why>"}`), Run: c.Run.ID}}
 		if d := cmp.Diff(asked, th.Interrupts); d != "" || th.Status != mapping.ThreadInterrupted {
 			t.Fatal(d, th.Status)
 		}
-		next := newRun(c.Thread.ID, mapping.StrategyReject)
+		next := newRun(c.Run.ThreadID, mapping.StrategyReject)
 		next.Task, next.Run.TaskID = nil, c.Run.TaskID
 		r := b.create(next)
-		if th, err = b.Thread(b.ctx, c.Thread.ID); err != nil || th.Interrupts != nil || th.Status != mapping.ThreadBusy || r.Thread.Interrupts != nil {
+		if th, err = b.Thread(b.ctx, c.Run.ThreadID); err != nil || th.Interrupts != nil || th.Status != mapping.ThreadBusy || r.Claimed.Thread.Interrupts != nil {
 			t.Fatalf("%+v %v", th, err)
 		}
 		b.end(r, mapping.RunSuccess)

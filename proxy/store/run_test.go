@@ -20,14 +20,14 @@ func TestRunFromFirstToLastEvent(t *testing.T) {
 		n.Events = append(n.Events, mapping.Event{Kind: mapping.KindInput, Data: []byte(`{"messages":["hi"]}`),
 			Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: id(), Source: "input"}}})
 		c := b.create(n)
-		if !c.Claimed || c.Fence != 1 || c.Run.Status != mapping.RunRunning || c.Thread.Status != mapping.ThreadBusy {
+		if c.Claimed == nil || c.Claimed.Fence != 1 || c.Run.Status != mapping.RunRunning || c.Claimed.Thread.Status != mapping.ThreadBusy {
 			t.Fatalf("created %+v", c)
 		}
 		first := update(`{"messages":["one"]}`)
 		b.append(c, token(`"t"`), first)
 		b.end(c, mapping.RunSuccess)
 
-		events, err := b.Events(b.ctx, c.Thread.ID, c.Run.ID, 0, 0)
+		events, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 		b.ok(err)
 		var seqs []int64
 		var kinds []mapping.Kind
@@ -44,7 +44,7 @@ func TestRunFromFirstToLastEvent(t *testing.T) {
 		if parent := events[3].Head.Checkpoint.Parent; parent != events[1].Head.Checkpoint.ID {
 			t.Errorf("parent %q", parent)
 		}
-		th, err := b.Thread(b.ctx, c.Thread.ID)
+		th, err := b.Thread(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		if th.Status != mapping.ThreadIdle || th.Head != first.Head.Checkpoint.ID || string(th.Metadata) != `{"graph_id":"echo"}` {
 			t.Errorf("thread %+v", th)
@@ -54,7 +54,7 @@ func TestRunFromFirstToLastEvent(t *testing.T) {
 		if r.Status != mapping.RunSuccess || r.EndedAt.IsZero() {
 			t.Errorf("run %+v", r)
 		}
-		st, err := b.StateAt(b.ctx, c.Thread.ID, "")
+		st, err := b.StateAt(b.ctx, c.Run.ThreadID, "")
 		b.ok(err)
 		if len(st.Events) != 2 || st.Snapshot != nil || st.Checkpoint.ID != th.Head || st.DiffBytes == 0 {
 			t.Errorf("state %+v", st)
@@ -71,19 +71,19 @@ func TestRunReadsBackAsCreated(t *testing.T) {
 		n.Run.Flavour = "agentprotocol"
 		n.Run.Options = mapping.RunOptions{Input: []byte(`"<x>"`), MaxSteps: 3, StreamModes: []string{"values"}}
 		c := b.create(n)
-		got, err := b.Run(b.ctx, c.Thread.ID, c.Run.ID)
+		got, err := b.Run(b.ctx, c.Run.ThreadID, c.Run.ID)
 		b.ok(err)
 		if d := cmp.Diff(c.Run, got); d != "" {
 			t.Error(d)
 		}
-		th, err := b.Thread(b.ctx, c.Thread.ID)
+		th, err := b.Thread(b.ctx, c.Run.ThreadID)
 		b.ok(err)
-		if d := cmp.Diff(c.Thread, th); d != "" {
+		if d := cmp.Diff(c.Claimed.Thread, th); d != "" {
 			t.Error(d)
 		}
 		k, err := b.Task(b.ctx, c.Run.TaskID)
 		b.ok(err)
-		if k.Input != "hi" || !k.HasInput || k.ThreadID != c.Thread.ID || k.Owner != "key-acme" {
+		if k.Input != "hi" || !k.HasInput || k.ThreadID != c.Run.ThreadID || k.Owner != "key-acme" {
 			t.Errorf("task %+v", k)
 		}
 	})
@@ -100,7 +100,7 @@ func TestEventsReadBackAsReturned(t *testing.T) {
 		}
 		many = append(many, update(`{"x":1}`), mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`"why?"`)}}}})
 		got := b.append(c, many...)
-		read, err := b.Events(b.ctx, c.Thread.ID, "", c.Events[len(c.Events)-1].Seq, 0)
+		read, err := b.Events(b.ctx, c.Run.ThreadID, "", c.Claimed.Logged[len(c.Claimed.Logged)-1].Seq, 0)
 		b.ok(err)
 		if d := cmp.Diff(got, read); d != "" {
 			t.Error(d)
@@ -113,25 +113,25 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence + 1, Events: []mapping.Event{token(`1`)}})
+		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence + 1, Events: []mapping.Event{token(`1`)}})
 		if !errors.Is(err, record.ErrFenced) {
 			t.Fatalf("wrong fence: %v", err)
 		}
-		b.ok(b.Release(b.ctx, c.Run.ID, c.Fence))
+		b.ok(b.Release(b.ctx, c.Run.ID, c.Claimed.Fence))
 		again, ok, _, err := b.ClaimNext(b.ctx, nil)
 		b.ok(err)
-		if !ok || !again.Taken || again.Fence != c.Fence+1 || len(again.Logged) != 1 {
+		if !ok || !again.Taken || again.Fence != c.Claimed.Fence+1 || len(again.Logged) != 1 {
 			t.Fatalf("claim %+v %v", again, ok)
 		}
-		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, record.ErrFenced) {
+		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, record.ErrFenced) {
 			t.Fatalf("stale fence: %v", err)
 		}
-		c.Fence = again.Fence
+		c.Claimed.Fence = again.Fence
 		b.end(c, mapping.RunSuccess)
-		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence}); !errors.Is(err, record.ErrFenced) {
+		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, record.ErrFenced) {
 			t.Fatalf("ended: %v", err)
 		}
-		if seq, err := b.LastSeq(b.ctx, c.Thread.ID); err != nil || seq != 2 {
+		if seq, err := b.LastSeq(b.ctx, c.Run.ThreadID); err != nil || seq != 2 {
 			t.Fatalf("last %d %v: a fenced append took numbers", seq, err)
 		}
 	})
@@ -168,12 +168,12 @@ func liveAmongOthers(b *bench, n int) {
 		case 1:
 			_ = b.RequestStop(b.ctx, c.Run.ID, "cancel")
 		case 2:
-			_ = b.Release(b.ctx, c.Run.ID, c.Fence)
+			_ = b.Release(b.ctx, c.Run.ID, c.Claimed.Fence)
 		}
 	})
-	logged, fenced := len(c.Events), false
+	logged, fenced := len(c.Claimed.Logged), false
 	for p := 0; p < 3 && !fenced; p++ {
-		a := store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, Events: []mapping.Event{token(`1`)}}
+		a := store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`1`)}}
 		if p == 2 {
 			e := ending(mapping.RunSuccess)
 			a.Events, a.End = append(a.Events, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}), &e
@@ -207,7 +207,7 @@ func TestCheckpointIsMadeOnce(t *testing.T) {
 		b := open(t)
 		c := b.create(newThreadRun())
 		point := update(`{}`)
-		a := store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence}
+		a := store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence}
 		send := func(events ...mapping.Event) error {
 			a.Events = events
 			_, _, err := b.AppendRun(b.ctx, a)
@@ -220,7 +220,7 @@ func TestCheckpointIsMadeOnce(t *testing.T) {
 		if err := send(point); err == nil {
 			t.Error("in two appends: it was taken")
 		}
-		if got, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil || len(got) != len(c.Events)+1 {
+		if got, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil || len(got) != len(c.Claimed.Logged)+1 {
 			t.Errorf("%d events, %v", len(got), err)
 		}
 	})

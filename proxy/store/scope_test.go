@@ -52,8 +52,8 @@ func TestKeysSeeTheThreadsOfTheirAgents(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		mine := b.runOf("one", "").Thread.ID
-		both := b.runOf("one", "").Thread.ID
+		mine := b.runOf("one", "").Run.ThreadID
+		both := b.runOf("one", "").Run.ThreadID
 		b.runOf("two", both)
 		b.runOf("one", both)
 		copied, err := b.CopyThread(b.ctx, both, id())
@@ -94,8 +94,8 @@ func TestAgentsOfThreadsAfterTheUpgrade(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "old.db")
 	b := openAt(t, path, store.Options{})
-	mine := b.runOf("one", "").Thread.ID
-	both := b.runOf("one", "").Thread.ID
+	mine := b.runOf("one", "").Run.ThreadID
+	both := b.runOf("one", "").Run.ThreadID
 	b.runOf("two", both)
 	b.ok(b.Close())
 	b.ok(execOn(path, `DELETE FROM goose_db_version WHERE version_id > 9;`+vectorsBefore+";"+tokensBefore+";"+threadsBefore))

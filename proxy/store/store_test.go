@@ -89,7 +89,7 @@ func (b *bench) create(n *store.RunCreation) *store.Created {
 
 func (b *bench) append(c *store.Created, events ...mapping.Event) []mapping.Event {
 	b.t.Helper()
-	got, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, Events: events})
+	got, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: events})
 	b.ok(err)
 	return got
 }
@@ -102,7 +102,7 @@ func ending(status mapping.RunStatus) store.End {
 func (b *bench) end(c *store.Created, status mapping.RunStatus) {
 	b.t.Helper()
 	e := ending(status)
-	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Fence, End: &e,
+	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e,
 		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
 	b.ok(err)
 }

@@ -163,7 +163,7 @@ func TestLinksAndAgents(t *testing.T) {
 		c := b.create(newThreadRun())
 		put := func(l mapping.Link) {
 			t.Helper()
-			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Links: []mapping.Link{l}})
+			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Links: []mapping.Link{l}})
 			b.ok(err)
 		}
 		whole := mapping.Link{Agent: "a", Remote: "t1", RemoteCheckpoint: "x"}
@@ -171,14 +171,14 @@ func TestLinksAndAgents(t *testing.T) {
 		put(mapping.Link{Agent: "a", Remote: "t0"})
 		put(whole)
 		put(task)
-		all, err := b.Links(b.ctx, c.Thread.ID)
+		all, err := b.Links(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		if d := cmp.Diff([]mapping.Link{whole, task}, all); d != "" {
 			t.Fatal(d)
 		}
-		one, err := b.Link(b.ctx, c.Thread.ID, "a", "k")
+		one, err := b.Link(b.ctx, c.Run.ThreadID, "a", "k")
 		b.ok(err)
-		none, err := b.Link(b.ctx, c.Thread.ID, "b", "")
+		none, err := b.Link(b.ctx, c.Run.ThreadID, "b", "")
 		b.ok(err)
 		if d := cmp.Diff([]mapping.Link{task, {}}, []mapping.Link{one, none}); d != "" {
 			t.Fatal(d)

@@ -23,7 +23,7 @@ func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
 			n.Thread = &mapping.Thread{ID: "t" + text}
 			n.Task.Input = text
 			c := b.create(n)
-			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Links: []mapping.Link{{Agent: "echo", TaskID: c.Run.TaskID, Remote: text}},
+			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Links: []mapping.Link{{Agent: "echo", TaskID: c.Run.TaskID, Remote: text}},
 				Events: []mapping.Event{{Kind: mapping.KindDelta, Data: []byte(text)}}})
 			b.ok(err)
 			th, err := b.Thread(b.ctx, "t"+text)

@@ -35,14 +35,14 @@ func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 		c := b.as("a").create(newThreadRun())
 		b.thread()
 		over := start
-		_, err := b.PatchThread(b.as("a").ctx, c.Thread.ID, nil, &store.Expire{At: over})
+		_, err := b.PatchThread(b.as("a").ctx, c.Run.ThreadID, nil, &store.Expire{At: over})
 		b.ok(err)
 		if list, next := b.overdue(at(start.Add(time.Hour))); len(list) != 0 || !next.IsZero() {
 			t.Fatal("during a run:", list, next)
 		}
 		e := ending(mapping.RunSuccess)
 		e.Expire = start.Add(time.Second)
-		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
+		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 		select {
 		case <-b.Expiries():
@@ -53,15 +53,15 @@ func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 			t.Fatal("before its time:", list, next)
 		}
 		list, next := b.overdue(at(e.Expire))
-		if len(list) != 1 || list[0].ThreadID != c.Thread.ID || list[0].Tenant != "a" || !next.IsZero() {
+		if len(list) != 1 || list[0].ThreadID != c.Run.ThreadID || list[0].Tenant != "a" || !next.IsZero() {
 			t.Fatal(list, next)
 		}
 		gone, err := b.DeleteThreads(b.ctx, list)
 		b.ok(err)
-		if d := cmp.Diff([]store.Gone{{Tenant: "a", ThreadID: c.Thread.ID, Runs: []mapping.Run{{Tenant: "a", ID: c.Run.ID, ThreadID: c.Thread.ID, TaskID: c.Run.TaskID}}}}, gone); d != "" {
+		if d := cmp.Diff([]store.Gone{{Tenant: "a", ThreadID: c.Run.ThreadID, Runs: []mapping.Run{{Tenant: "a", ID: c.Run.ID, ThreadID: c.Run.ThreadID, TaskID: c.Run.TaskID}}}}, gone); d != "" {
 			t.Error(d)
 		}
-		_, err = b.Thread(b.as("a").ctx, c.Thread.ID)
+		_, err = b.Thread(b.as("a").ctx, c.Run.ThreadID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
 		_, err = b.Run(b.as("a").ctx, "", c.Run.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
@@ -187,7 +187,7 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 		b.append(young, token("1"))
 		b.end(young, mapping.RunSuccess)
 		kinds := func(c *store.Created) (n int) {
-			evs, err := b.Events(b.ctx, c.Thread.ID, c.Run.ID, 0, 0)
+			evs, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 			b.ok(err)
 			return len(evs)
 		}
@@ -200,7 +200,7 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 		if got := []int{kinds(old), kinds(active), kinds(young)}; !cmp.Equal(got, []int{3, 2, 3}) || rounds != 3 {
 			t.Errorf("events left: %v, after %d rounds", got, rounds)
 		}
-		if st, err := b.StateAt(b.ctx, old.Thread.ID, ""); err != nil || len(st.Events) != 1 {
+		if st, err := b.StateAt(b.ctx, old.Run.ThreadID, ""); err != nil || len(st.Events) != 1 {
 			t.Errorf("%+v, %v", st, err)
 		}
 	})
@@ -227,12 +227,12 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 		cron(over.ID, time.Time{}, true) // beyond its end
 		asking := b.create(newThreadRun())
 		b.say(asking, 1)
-		first := b.history(asking.Thread.ID)[0]
+		first := b.history(asking.Run.ThreadID)[0]
 		b.say(asking, 2)
 		question := ending(mapping.RunInterrupted)
 		question.Outcome.Interrupts = []mapping.Interrupt{{ID: "q", Value: []byte(`"which?"`)}}
 		question.Thread = question.Outcome.Thread()
-		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: asking.Run.ID, Fence: asking.Fence, End: &question, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
+		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: asking.Run.ID, Fence: asking.Claimed.Fence, End: &question, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 
 		now := start.Add(time.Hour)
@@ -257,7 +257,7 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 		if n := b.forget(now); n != 0 {
 			t.Errorf("%d checkpoints of a run that waits for an answer were dropped", n)
 		}
-		_, err = b.StateAt(b.ctx, asking.Thread.ID, first)
+		_, err = b.StateAt(b.ctx, asking.Run.ThreadID, first)
 		b.ok(err)
 	})
 }

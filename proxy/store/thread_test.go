@@ -112,25 +112,25 @@ func TestDeleteThreadTakesEverything(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		wantClass(t, b.DeleteThread(b.ctx, c.Thread.ID), mapping.Conflict, mapping.CodeThreadBusy)
+		wantClass(t, b.DeleteThread(b.ctx, c.Run.ThreadID), mapping.Conflict, mapping.CodeThreadBusy)
 		b.push(c, 1, "snap")
 		b.end(c, mapping.RunSuccess)
-		b.ok(b.DeleteThread(b.ctx, c.Thread.ID))
-		_, err := b.Thread(b.ctx, c.Thread.ID)
+		b.ok(b.DeleteThread(b.ctx, c.Run.ThreadID))
+		_, err := b.Thread(b.ctx, c.Run.ThreadID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
-		_, err = b.Events(b.ctx, c.Thread.ID, "", 0, 0)
+		_, err = b.Events(b.ctx, c.Run.ThreadID, "", 0, 0)
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
 		_, err = b.Run(b.ctx, "", c.Run.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
-		wantClass(t, b.DeleteThread(b.ctx, c.Thread.ID), mapping.NotFound, mapping.CodeThreadNotFound)
+		wantClass(t, b.DeleteThread(b.ctx, c.Run.ThreadID), mapping.NotFound, mapping.CodeThreadNotFound)
 		// Keys are used again: nothing old may shine through.
 		next := b.create(newThreadRun())
-		if evs, err := b.Events(b.ctx, next.Thread.ID, "", 0, 0); err != nil || len(evs) != 1 {
+		if evs, err := b.Events(b.ctx, next.Run.ThreadID, "", 0, 0); err != nil || len(evs) != 1 {
 			t.Fatal(evs, err)
 		}
 		n := newThreadRun()
-		n.Thread.ID, n.Run.ThreadID = c.Thread.ID, c.Thread.ID
-		if again := b.create(n); again.Events[0].Seq != 1 {
+		n.Thread.ID, n.Run.ThreadID = c.Run.ThreadID, c.Run.ThreadID
+		if again := b.create(n); again.Claimed.Logged[0].Seq != 1 {
 			t.Fatalf("%+v", again)
 		}
 	})
@@ -144,12 +144,12 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		a, b := base.as("a"), base.as("b")
 		c := a.create(newThreadRun())
 		head := a.push(c, 1, "")
-		_, files, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Fence, Links: []mapping.Link{{Agent: "echo", Remote: "x"}},
+		_, files, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Links: []mapping.Link{{Agent: "echo", Remote: "x"}},
 			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
 		a.ok(err)
 		a.end(c, mapping.RunSuccess)
 		a.ok(a.PutItem(a.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}}))
-		th, run, file := c.Thread.ID, c.Run.ID, files[0].ID
+		th, run, file := c.Run.ThreadID, c.Run.ID, files[0].ID
 		errs := map[string]error{}
 		_, errs["Thread"] = b.Thread(b.ctx, th)
 		_, errs["PatchThread"] = b.PatchThread(b.ctx, th, []byte(`{}`), nil)

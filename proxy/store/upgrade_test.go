@@ -133,7 +133,7 @@ func TestC7MigratedWhileAnotherProcessServes(t *testing.T) {
 	}
 	close(stop)
 	n := <-done
-	if evs, err := newer.Events(newer.ctx, c.Thread.ID, c.Run.ID, 0, 0); err != nil || len(evs) != n+1 {
+	if evs, err := newer.Events(newer.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil || len(evs) != n+1 {
 		t.Errorf("%d events, want %d, %v", len(evs), n+1, err)
 	}
 	older.end(c, mapping.RunSuccess)
@@ -153,7 +153,7 @@ func upgraded(t *testing.T, b *bench) {
 	n := newThreadRun()
 	n.Run.Options.MayOverlap = true
 	first := b.create(n)
-	if c := b.create(newRun(first.Thread.ID, mapping.StrategyConcurrent)); !c.Claimed {
+	if c := b.create(newRun(first.Run.ThreadID, mapping.StrategyConcurrent)); c.Claimed == nil {
 		t.Error("a run beside another is not claimed")
 	}
 	b.end(first, mapping.RunSuccess)

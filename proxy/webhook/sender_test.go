@@ -62,7 +62,7 @@ func (b *bench) hooked(url string) string {
 	}
 	out := mapping.Outcome{Status: mapping.RunSuccess}
 	_, _, err = b.st.AppendRun(b.t.Context(), store.Append{
-		ThreadID: thread, RunID: id, Fence: c.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}},
+		ThreadID: thread, RunID: id, Fence: c.Claimed.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}},
 		End: &store.End{Outcome: out, Thread: out.Thread(), Webhook: &outbox.Webhook{URL: url, Body: []byte(`{"run_id":"` + id + `"}`)}},
 	})
 	if err != nil {
