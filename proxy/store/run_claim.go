@@ -22,7 +22,7 @@ type claims struct{ *base }
 type Claimed struct {
 	Run             mapping.Run
 	Thread          mapping.Thread
-	AdditionalInput json.RawMessage // of its task; nil: of one that was there when the run was claimed as it was made
+	AdditionalInput json.RawMessage // of its task
 	Fence           int64
 	Logged          []mapping.Event // state so far: events of this run, in order (empty: never started)
 	Taken           bool            // was running elsewhere, or here before a restart: pick up

@@ -111,6 +111,8 @@ type createRunTx struct {
 	task, run int64
 	logged    []mapping.Event
 	made      Created // its run is the one of n, completed step by step
+
+	additional json.RawMessage // additional_input of the task
 }
 
 func (s *runs) creation(t *sqldb.Tx, p mapping.Principal, n *RunCreation) *createRunTx {
@@ -138,11 +140,7 @@ func (x *createRunTx) make() error {
 
 // claim is what this process gets of the run, which it holds.
 func (x *createRunTx) claim() *Claimed {
-	c := &Claimed{Run: x.made.Run, Thread: x.thread.Thread, Fence: firstFence, Logged: x.logged}
-	if x.n.Task != nil {
-		c.AdditionalInput = x.n.Task.AdditionalInput
-	}
-	return c
+	return &Claimed{Run: x.made.Run, Thread: x.thread.Thread, AdditionalInput: x.additional, Fence: firstFence, Logged: x.logged}
 }
 
 // firstFence is the fence of a run that is claimed as it is made.
@@ -191,10 +189,10 @@ func (x *createRunTx) place() (err error) {
 func (x *createRunTx) lineage() (err error) {
 	if x.n.Task != nil {
 		x.task, _, err = insertTask(x.Tx, x.principal, x.thread.key, x.thread.ID, *x.n.Task)
-		x.made.Run.TaskID = x.n.Task.ID
+		x.made.Run.TaskID, x.additional = x.n.Task.ID, x.n.Task.AdditionalInput
 		return err
 	}
-	x.task, err = taskKey(x.Tx, scope.ScopeFor(x.principal), x.made.Run.TaskID)
+	x.task, x.additional, err = taskExtra(x.Tx, scope.ScopeFor(x.principal), x.made.Run.TaskID)
 	return err
 }
 

@@ -180,6 +180,18 @@ func taskKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
 	return row.key, err
 }
 
+// taskExtra is taskKey with the task's additional_input.
+func taskExtra(t *sqldb.Tx, sc scope.Scope, id string) (key int64, additional json.RawMessage, err error) {
+	where, args := sc.Narrow(`k.tenant = $1 AND k.task_id = $2`, sc.Tenant, id)
+	err = t.Each(`SELECT k.id, k.additional FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, func(scan func(...any) error) error {
+		return scan(&key, sqldb.Unsealed(column.RawOf(&additional), column.TaskAdditional, &sc.Tenant, &id))
+	})
+	if err == nil && key == 0 {
+		err = sql.ErrNoRows
+	}
+	return key, additional, record.NoTask(err, id)
+}
+
 // TaskTip is how far a task has come: all that a process needs to know whether
 // others did something with it.
 type TaskTip struct {
