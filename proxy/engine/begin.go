@@ -17,7 +17,6 @@ type StartRequest struct {
 	New    *store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in; nil: the run is there
 	Input  *rule.Input        // InputOf(New.Run), so that it is read once; nil: it is read again
 	Memory *Recalled          // Recall for New.Run, so that it is read once; nil: it is read again
-	Task   *mapping.Task      // of New.Run, where there was one before; nil: New.Task, or one that says nothing
 	Say    *string
 
 	further *Next // it is a further step of a parked run

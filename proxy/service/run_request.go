@@ -45,9 +45,6 @@ func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assista
 		return nil, nil, err
 	}
 	o := &engine.StartRequest{New: b.out}
-	if task != nil {
-		o.Task = &task.Task
-	}
 	if !b.out.Run.Options.Resuming {
 		o.Input, o.Memory = &b.in, b.memories
 	}
