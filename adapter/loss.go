@@ -14,7 +14,7 @@ func (l Dialects) LossTable() []mapping.LossRow {
 		for _, f := range from.fields() {
 			for _, to := range l {
 				if to.Dial != nil {
-					h := f.Before(to.Capabilities)
+					h := f.For(to.Capabilities)
 					rows = append(rows, mapping.LossRow{Request: f.Request, Field: f.Name, From: from.Name, To: to.Name, Fate: h.Fate, Reason: h.Reason})
 				}
 			}
@@ -105,7 +105,7 @@ func (l Dialects) fates(from Dialect, request string, loss mapping.Loss) (list [
 			if f.Request != request || f.Name != loss.Field || to.Dial == nil {
 				continue
 			}
-			if h := f.Before(to.Capabilities); h.Fate == loss.Fate {
+			if h := f.For(to.Capabilities); h.Fate == loss.Fate {
 				list = append(list, h)
 			}
 		}

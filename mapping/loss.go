@@ -32,7 +32,7 @@ func Losses(documented []RequestField, request string, sent []string, agent Capa
 		if f.Request != request || !slices.Contains(sent, f.Name) {
 			continue
 		}
-		if h := f.Before(agent); h.Fate != Exact {
+		if h := f.For(agent); h.Fate != Exact {
 			out = append(out, Loss{f.Name, h.Fate})
 		}
 	}
@@ -45,7 +45,7 @@ func Lost(documented []RequestField, request string, meant []Meaning, agent Capa
 	var out []Loss
 	for _, m := range meant {
 		f := FieldFor(documented, request, m)
-		if h := f.Before(agent); h.Fate != Exact {
+		if h := f.For(agent); h.Fate != Exact {
 			out = append(out, Loss{f.Name, h.Fate})
 		}
 	}

@@ -117,8 +117,8 @@ func FieldFor(documented []RequestField, request string, m Meaning) RequestField
 	return RequestField{Request: request, Name: strings.ReplaceAll(string(m), " ", "_"), Meaning: m}
 }
 
-// Before returns what becomes of the field in front of an agent that can be told so much.
-func (f RequestField) Before(agent Capabilities) Handling {
+// For returns what becomes of the field in front of an agent that can be told so much.
+func (f RequestField) For(agent Capabilities) Handling {
 	if f.Meaning == "" {
 		return f.Settled
 	}

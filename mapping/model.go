@@ -101,7 +101,7 @@ type RunOptions struct {
 	ByMessage       bool            `json:"by_message,omitempty"` // the answer is the last human message of the input, which the state gets as it was sent
 	Asked           []Interrupt     `json:"asked,omitempty"`      // the questions that were open when it was answered
 	Guessed         string          `json:"guessed,omitempty"`    // text of the question a default answer was given to
-	Spent           []string        `json:"spent,omitempty"`      // texts of questions that get no default answer any more
+	Exhausted       []string        `json:"spent,omitempty"`      // texts of questions that get no default answer any more
 	Update          json.RawMessage `json:"update,omitempty"`     // command.update
 	Goto            json.RawMessage `json:"goto,omitempty"`       // command.goto
 	Input           json.RawMessage `json:"input,omitempty"`      // instead of the input of Kwargs; nil: that one

@@ -55,7 +55,7 @@ func (m *memory) short() bool {
 	if m.limit == 0 || !m.over() {
 		return false
 	}
-	m.look()
+	m.measure()
 	return m.over()
 }
 
@@ -65,7 +65,7 @@ func (m *memory) over() bool {
 	return live[0].Value.Uint64() > m.limit/100*shortOf
 }
 
-func (m *memory) look() {
+func (m *memory) measure() {
 	m.looking.Lock()
 	defer m.looking.Unlock()
 	if time.Since(m.looked) >= lookAgain {

@@ -60,7 +60,7 @@ func (d *desk) confirm(w http.ResponseWriter, r *http.Request, c confirmation, f
 // done leads a browser to what came of it, by a way from the root of the bridge, and tells all others.
 func (d *desk) done(w http.ResponseWriter, r *http.Request, to string, told any) error {
 	if !page.Wanted(r.Header) {
-		return tell(w, r, told)
+		return writeJSON(w, r, told)
 	}
 	// Relative, since the root of the bridge may lie below a path of a proxy's: http.Redirect would make it absolute.
 	w.Header().Set("Location", page.RootOf(r.URL.Path)+to)

@@ -66,7 +66,7 @@ type shown struct {
 // show sends a view model: as a page to a browser, else as JSON.
 func (d *desk) show(w http.ResponseWriter, r *http.Request, t titled, title string, model any) error {
 	if !page.Wanted(r.Header) {
-		return tell(w, r, model)
+		return writeJSON(w, r, model)
 	}
 	root := page.RootOf(r.URL.Path)
 	return t.page.Answer(w, r, page.View{
@@ -75,7 +75,7 @@ func (d *desk) show(w http.ResponseWriter, r *http.Request, t titled, title stri
 	})
 }
 
-func tell(w http.ResponseWriter, r *http.Request, model any) error {
+func writeJSON(w http.ResponseWriter, r *http.Request, model any) error {
 	body, err := json.Marshal(model)
 	if err != nil {
 		return err

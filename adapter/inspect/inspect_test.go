@@ -92,7 +92,7 @@ func TestUsageIsSummedOnce(t *testing.T) {
 		{Kind: mapping.KindState, Data: []byte(`{"messages":[{"id":"old","usage_metadata":{"input_tokens":100,"output_tokens":100}}]}`)},
 		{Kind: mapping.KindUpdate, Data: []byte(`{"usage_metadata":"none", "x":[{"usage_metadata":3}`)},
 	} {
-		sum.take(&e)
+		sum.count(&e)
 	}
 	if got := sum.total(); got == nil || *got != (usage{30, 42}) {
 		t.Errorf("%v", got)

@@ -74,7 +74,7 @@ func (u *usages) read(ctx context.Context, runID string) (found *usage, ok bool)
 		if count++; count > usageEvents {
 			return nil, true
 		}
-		sum.take(&entry.Event)
+		sum.count(&entry.Event)
 	}
 	return sum.total(), ctx.Err() == nil
 }
@@ -93,7 +93,7 @@ type told struct {
 	Usage *usage `json:"usage_metadata"`
 }
 
-func (t tally) take(ev *mapping.Event) {
+func (t tally) count(ev *mapping.Event) {
 	if !bytes.Contains(ev.Data, []byte(`"usage_metadata"`)) {
 		return
 	}

@@ -28,10 +28,10 @@ func (t *take) answer(now Call) (a Answer, ok bool) {
 	a = e.Answer
 	a.Headers = map[string]string{}
 	for name, value := range e.Answer.Headers {
-		a.Headers[name] = t.tell(value)
+		a.Headers[name] = t.withIDsOfNow(value)
 	}
 	if a.Body.Bytes == nil {
-		a.Body.Text = t.tell(a.Body.Text)
+		a.Body.Text = t.withIDsOfNow(a.Body.Text)
 	}
 	return a, true
 }
@@ -79,9 +79,9 @@ func (t *take) next(now Call) (e *Exchange, diff string, alike bool) {
 	return e, diff, false
 }
 
-// tell is what was recorded, with the UUIDs of now. Each later take gets its own for those that the
+// withIDsOfNow returns what was recorded, with the UUIDs of now. Each later take gets its own for those that the
 // agent has made, so that two conversations are not taken for one.
-func (t *take) tell(text string) string {
+func (t *take) withIDsOfNow(text string) string {
 	return uuidPattern.ReplaceAllStringFunc(text, func(then string) string {
 		then = strings.ToLower(then)
 		if _, ok := t.names.now[then]; !ok {

@@ -32,9 +32,9 @@ func NewStream(w http.ResponseWriter, every time.Duration, lost func()) *Stream 
 	return &Stream{w: w, every: every, lost: lost}
 }
 
-// Hold delays the beginning of the answer until the first frame, for so long at most:
+// DelayStart delays the beginning of the answer until the first frame, for so long at most:
 // until then the request may still be refused.
-func (s *Stream) Hold(most time.Duration) {
+func (s *Stream) DelayStart(most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held = true

@@ -107,7 +107,7 @@ func TestAHeldStreamBeginsWithAFrameOrInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
 		rec := newFlushes()
 		s := sse.NewStream(rec, every, func() { t.Error("lost") })
-		s.Hold(time.Second)
+		s.DelayStart(time.Second)
 		if s.Idle(); s.Begun() {
 			t.Error("a held answer has begun: the request cannot be refused any more")
 		}
@@ -123,7 +123,7 @@ func TestAHeldStreamBeginsWithAFrameOrInTime(t *testing.T) {
 		}
 		s.Close()
 		framed := sse.NewStream(newFlushes(), every, func() { t.Error("lost") })
-		framed.Hold(time.Second)
+		framed.DelayStart(time.Second)
 		if _ = framed.Write([]byte("data: x\n\n")); !framed.Begun() {
 			t.Error("a frame does not begin it")
 		}
@@ -177,7 +177,7 @@ func TestAWithdrawnStreamSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // sleeps are bubble time
 		rec := newFlushes()
 		s := sse.NewStream(rec, every, func() { t.Error("lost") })
-		s.Hold(time.Second)
+		s.DelayStart(time.Second)
 		if !s.Withdraw() {
 			t.Error("it has begun by itself")
 		}

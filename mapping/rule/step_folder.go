@@ -168,7 +168,7 @@ func (f *StepFolder) update(e *state.Entry) []mapping.Step {
 	s.Name = e.Head.Node
 	s.Output = ref(update.text(f.news))
 	s.AdditionalOutput = update.additional()
-	return f.hold(s)
+	return f.keepBack(s)
 }
 
 // agentStep is a step that a task/step agent made itself. The agent says whether it is the last. A task/step
@@ -267,8 +267,8 @@ func (f *StepFolder) next(e *state.Entry) mapping.Step {
 	return s
 }
 
-// hold releases the held step, as this one proves more work, and holds this.
-func (f *StepFolder) hold(s mapping.Step) []mapping.Step {
+// keepBack releases the held step, as this one proves more work, and holds this.
+func (f *StepFolder) keepBack(s mapping.Step) []mapping.Step {
 	out := f.release(nil)
 	f.held = &s
 	return out

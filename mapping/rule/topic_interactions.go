@@ -59,10 +59,10 @@ func (c Conversation) Interactions() []Interaction {
 			out = append(out, *s.outside)
 			continue
 		}
-		out = d.tell(out, s.run)
+		out = d.appendRun(out, s.run)
 	}
 	for i := range c.Runs {
-		out = d.tell(out, i)
+		out = d.appendRun(out, i)
 	}
 	return append(out, d.waiting()...)
 }

@@ -123,17 +123,17 @@ func withInterrupt(additional json.RawMessage, asked []mapping.Interrupt) json.R
 	return o.JSON()
 }
 
-// tell appends what a run contributes, once, after the runs before it.
-func (d *dialogue) tell(out []Interaction, run int) []Interaction {
+// appendRun appends what a run contributes, once, after the runs before it.
+func (d *dialogue) appendRun(out []Interaction, run int) []Interaction {
 	for i := 0; i < run; i++ {
 		if !d.turns[i].present {
-			out = d.tellOne(out, i)
+			out = d.appendOne(out, i)
 		}
 	}
-	return d.tellOne(out, run)
+	return d.appendOne(out, run)
 }
 
-func (d *dialogue) tellOne(out []Interaction, run int) []Interaction {
+func (d *dialogue) appendOne(out []Interaction, run int) []Interaction {
 	t := &d.turns[run]
 	if t.told || !t.present && d.claimed[run] {
 		return out

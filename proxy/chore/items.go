@@ -48,11 +48,11 @@ func (w *Items) pass(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.tell(ctx)
+	return w.tellIndex(ctx)
 }
 
-// tell lets other writes come between its batches.
-func (w *Items) tell(ctx context.Context) error {
+// tellIndex tells the indexes of new items in batches, and lets other writes come between them.
+func (w *Items) tellIndex(ctx context.Context) error {
 	for done := 0; ; {
 		n, err := w.st.TellItems(ctx)
 		switch {

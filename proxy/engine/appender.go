@@ -92,7 +92,7 @@ func (a *appender) pushNow(p piece) error {
 	if err := a.put(p); err != nil {
 		return err
 	}
-	a.settle()
+	a.waitWritten()
 	return a.err
 }
 
@@ -149,8 +149,8 @@ func (a *appender) mayWrite() bool {
 	return !a.writing && !a.closing && a.ready() > 0 && a.err == nil
 }
 
-// settle returns when no ready piece is queued or being written. The lock must be held.
-func (a *appender) settle() {
+// waitWritten returns when no ready piece is queued or being written. The lock must be held.
+func (a *appender) waitWritten() {
 	for a.writing {
 		a.idle.Wait()
 	}
@@ -218,7 +218,7 @@ func (a *appender) drain() {
 	defer a.mu.Unlock()
 	a.all = true
 	defer func() { a.all = false }()
-	a.settle()
+	a.waitWritten()
 }
 
 // close writes what is queued together with the last piece, if any, and the

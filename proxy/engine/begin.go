@@ -141,7 +141,7 @@ func (s *starter) ready(o *StartRequest) (*Agent, error) {
 // at once.
 func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
 	r, limits := &o.New.Run, s.e.Config().Limits
-	o.New.Room = store.Room{Agent: agent.Config.Queue, Thread: limits.ThreadQueue, All: limits.Queue}
+	o.New.Queue = store.QueueLimits{Agent: agent.Config.Queue, Thread: limits.ThreadQueue, All: limits.Queue}
 	if !o.New.Claim {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (s *starter) begun(agent *Agent, o *StartRequest, c *store.Created) {
 	if c.Active != nil {
 		s.e.preempt(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
 	}
-	s.e.dispatch.ring()
+	s.e.dispatch.wake()
 }
 
 func startedEvent(r *mapping.Run) mapping.Event {

@@ -38,7 +38,7 @@ func (c *canceller) Cancel(ctx context.Context, r mapping.Run, how Cancellation)
 // executing elsewhere. It may move between these while we look. Of another process it hears by the
 // run's log, which is held meanwhile.
 func (c *canceller) stopRun(ctx context.Context, r mapping.Run, how Cancellation) error {
-	defer c.e.log.Hold(r)()
+	defer c.e.log.Pin(r)()
 	watch := c.e.log.Watch(r.ThreadID)
 	defer watch.Leave()
 	for asked := false; ; {
@@ -111,7 +111,7 @@ func (c *canceller) endInactive(ctx context.Context, r mapping.Run, how Cancella
 	c.idle.timers.Cancel(r.ID)
 	c.e.log.Wake(r.ID)
 	c.e.log.WakeThread(r.ThreadID)
-	c.e.dispatch.ring()
+	c.e.dispatch.wake()
 	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
 		c.tellAgent(c.e.agent(r.Agent), &r)
 	}
@@ -150,7 +150,7 @@ func (c *canceller) CancelSoon(ctx context.Context, r mapping.Run, how Cancellat
 	}
 	ctx = context.WithoutCancel(ctx)
 	c.e.running.spawn(func() {
-		if err := c.Cancel(ctx, r, how); err != nil && !settled(err) {
+		if err := c.Cancel(ctx, r, how); err != nil && !alreadyGone(err) {
 			c.e.zap.Warn("a run could not be cancelled", errField(err), runField(r.ID))
 		}
 	})

@@ -24,8 +24,8 @@ type dispatcher struct {
 	waiting atomic.Bool // there may be runs to start
 }
 
-// ring has the pending runs looked at.
-func (d *dispatcher) ring() {
+// wake schedules a look at the pending runs.
+func (d *dispatcher) wake() {
 	select {
 	case d.bell <- struct{}{}:
 	default:
@@ -35,7 +35,7 @@ func (d *dispatcher) ring() {
 // freed is ring for a thread or a slot that is free; it costs nothing while no run waits.
 func (d *dispatcher) freed() {
 	if d.waiting.Load() {
-		d.ring()
+		d.wake()
 	}
 }
 

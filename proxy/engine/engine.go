@@ -111,9 +111,9 @@ func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
 func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
 		others := peers{e}
-		others.beat(ctx)
+		others.renewLease(ctx)
 		e.running.spawn(func() { others.keepLease(e.root) })
-		e.running.spawn(func() { others.hear(e.root) })
+		e.running.spawn(func() { others.listen(e.root) })
 	}
 	e.running.spawn(func() { e.compared.compare(e.root) })
 	if err := e.idle.beginAll(ctx); err != nil {

@@ -475,7 +475,7 @@ func TestInheritedQueue(t *testing.T) {
 	next := open(t, b.path, s)
 	for _, r := range []mapping.Run{first, queued} {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		if got, err := next.Settled(ctx, r); err != nil || got.Status != mapping.RunSuccess {
+		if got, err := next.AwaitInactive(ctx, r); err != nil || got.Status != mapping.RunSuccess {
 			t.Errorf("run %s: %s, %v", r.ID, got.Status, err)
 		}
 		stop()

@@ -20,7 +20,7 @@ func (e *Engine) Suspend(d time.Duration) {
 }
 
 // Compare has the engine compare what it holds with what it executes, now.
-func (e *Engine) Compare(ctx context.Context) error { return e.compared.look(ctx) }
+func (e *Engine) Compare(ctx context.Context) error { return e.compared.freeAll(ctx) }
 
 // Lapse has the engine find that its lease is over.
 func (e *Engine) Lapse() { peers{e}.leaseLost() }

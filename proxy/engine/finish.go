@@ -133,7 +133,7 @@ func (d *departure) stall(err error) {
 }
 
 // finished notes what became of the end.
-func (d *departure) finished(s *settling, err error) {
+func (d *departure) finished(s *pendingEnd, err error) {
 	switch {
 	case errors.Is(err, store.ErrFenced):
 		return
@@ -154,7 +154,7 @@ func (d *departure) finished(s *settling, err error) {
 func (d *departure) handOver(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if d.x.rec != nil {
-		d.x.rec.flush()
+		d.x.rec.drain()
 	}
 	d.x.keepCalls(ctx, mapping.Outcome{Parked: true})
 	if err := d.x.e.st.Release(ctx, d.x.Run.ID, d.x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {

@@ -24,10 +24,10 @@ const (
 	tellAnyway = 10 * time.Second
 )
 
-// settling is a run's end on its way into the store. It is tried until that works or the process
+// pendingEnd is a run's end on its way into the store. It is tried until that works or the process
 // stops: a disk may be full for a while, and a run that never ended would hold
 // its thread until the next start.
-type settling struct {
+type pendingEnd struct {
 	x       *execution
 	out     mapping.Outcome // that is to be written, in the end the one that was
 	began   time.Time
@@ -38,12 +38,12 @@ type settling struct {
 	said    complaint.Complaint
 }
 
-func newSettling(x *execution, out mapping.Outcome) *settling {
-	return &settling{x: x, out: out, began: time.Now(), wait: firstPause}
+func newSettling(x *execution, out mapping.Outcome) *pendingEnd {
+	return &pendingEnd{x: x, out: out, began: time.Now(), wait: firstPause}
 }
 
 // try writes the end once. over: it is written, or (ErrFenced) the run is not this process's any more.
-func (s *settling) try(ctx context.Context) (over bool, err error) {
+func (s *pendingEnd) try(ctx context.Context) (over bool, err error) {
 	err = s.x.writeEnd(ctx, s.out)
 	if s.unknown && errors.Is(err, store.ErrFenced) && s.x.hasLeft(ctx, s.out) {
 		return true, nil
@@ -63,20 +63,20 @@ func (s *settling) try(ctx context.Context) (over bool, err error) {
 }
 
 // overdue reports whether readers that wait for the end should hear why it does not come.
-func (s *settling) overdue() bool {
+func (s *pendingEnd) overdue() bool {
 	since := time.Since(s.began)
 	return since > tellAnyway || since > tellAfter && s.tries > wholeTries
 }
 
 // rest is the pause before the next try; false: the process stops.
-func (s *settling) rest() bool {
+func (s *pendingEnd) rest() bool {
 	wait := s.wait
 	s.wait = min(2*s.wait, longPause)
 	return pause.For(s.x.e.root, wait) == nil
 }
 
 // until tries until the end is written, the process stops, or giveUp says so. over means the same as in try.
-func (s *settling) until(ctx context.Context, giveUp func() bool) (over bool, err error) {
+func (s *pendingEnd) until(ctx context.Context, giveUp func() bool) (over bool, err error) {
 	for {
 		if over, err = s.try(ctx); over || giveUp() || !s.rest() {
 			return over, err

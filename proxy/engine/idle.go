@@ -77,13 +77,13 @@ func (c *idleClocks) beginAll(ctx context.Context) error {
 	return err
 }
 
-// CancelIdle cancels an active run when no step of it is asked for within its agent's
-// stepping.idle; each call begins anew. Pulled stops that clock.
-func (c *canceller) CancelIdle(r mapping.Run) {
+// StartIdleClock has an active run cancelled when no step of it is asked for within its agent's
+// stepping.idle; each call begins anew. StopIdleClock ends that.
+func (c *canceller) StartIdleClock(r mapping.Run) {
 	if agent := c.e.agent(r.Agent); agent != nil {
 		c.idle.restart(r, agent)
 	}
 }
 
-// Pulled stops the clock of CancelIdle: a step of the run is asked for.
-func (c *canceller) Pulled(runID string) { c.idle.timers.Cancel(runID) }
+// StopIdleClock stops the clock of StartIdleClock: a step of the run is asked for.
+func (c *canceller) StopIdleClock(runID string) { c.idle.timers.Cancel(runID) }

@@ -68,7 +68,7 @@ func TestFreeRunWithoutAClientAfterARestartIsCancelled(t *testing.T) {
 				b = open(t, path, &script{opaque: true, run: lasting}, idle)
 				defer b.close()
 				if c.pulled {
-					b.Pulled(r.ID)
+					b.StopIdleClock(r.ID)
 				}
 				time.Sleep(c.left)
 				if got := b.settled(t, r); got != c.want {

@@ -92,11 +92,11 @@ type peers struct{ *Engine }
 // take the runs of this one.
 func (e peers) keepLease(ctx context.Context) {
 	for pause.For(ctx, beatEvery) == nil {
-		e.beat(ctx)
+		e.renewLease(ctx)
 	}
 }
 
-func (e peers) beat(ctx context.Context) {
+func (e peers) renewLease(ctx context.Context) {
 	asked := e.lease.now()
 	short, stop := context.WithTimeout(ctx, beatEvery)
 	defer stop()
@@ -114,7 +114,7 @@ func (e peers) beat(ctx context.Context) {
 	e.unrenewed.Over()
 	e.lease.extend(asked + leaseTTL)
 	e.stopAsked(ctx)
-	e.dispatch.ring() // for runs whose notice was lost
+	e.dispatch.wake() // for runs whose notice was lost
 }
 
 // stillHolds ends the execution when the lease is over. It is asked before every piece

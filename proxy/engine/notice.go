@@ -6,9 +6,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// hear is woken by what other processes have committed. Everything it does is
+// listen is woken by what other processes have committed. Everything it does is
 // done now and then anyway: notices may be lost.
-func (e peers) hear(ctx context.Context) {
+func (e peers) listen(ctx context.Context) {
 	for {
 		select {
 		case n := <-e.st.Notices():
@@ -27,7 +27,7 @@ func (e peers) heard(ctx context.Context, n store.Notice) {
 		if n.About != "" {
 			e.log.WakeThread(n.About)
 		}
-		e.dispatch.ring()
+		e.dispatch.wake()
 	case store.NoticeStop:
 		if e.running.of(n.About) != nil {
 			e.stopAsked(ctx)
@@ -40,7 +40,7 @@ func (e peers) heard(ctx context.Context, n store.Notice) {
 		e.st.RingDue("")
 		e.log.WakeAll()
 		e.stopAsked(ctx)
-		e.dispatch.ring()
+		e.dispatch.wake()
 	}
 }
 

@@ -54,7 +54,7 @@ func lockstepOrder() *engine.StartRequest {
 // parked waits until the run is.
 func (b *bench) parked(t *testing.T, r mapping.Run) mapping.Run {
 	t.Helper()
-	fresh, err := b.Settled(t.Context(), r)
+	fresh, err := b.AwaitInactive(t.Context(), r)
 	if err != nil || !fresh.Parked {
 		t.Fatalf("the run is %+v, %v; want it parked", fresh, err)
 	}
@@ -166,9 +166,9 @@ func TestAFreeRunWithoutAClientIsCancelled(t *testing.T) {
 	b := setup(t, &script{opaque: true, run: waiting(started)}, func(a *config.Agent) { a.Stepping.Idle = 30 * time.Millisecond })
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	<-started
-	b.CancelIdle(r)
-	b.Pulled(r.ID) // in time
-	b.CancelIdle(r)
+	b.StartIdleClock(r)
+	b.StopIdleClock(r.ID) // in time
+	b.StartIdleClock(r)
 	if out := b.end(t, r); !out.Cancelled {
 		t.Errorf("outcome %+v", out)
 	}
@@ -183,7 +183,7 @@ func TestCancelMeetsTheParking(t *testing.T) {
 		var both sync.WaitGroup
 		both.Go(func() {
 			for range 3 {
-				fresh, err := b.Settled(t.Context(), r)
+				fresh, err := b.AwaitInactive(t.Context(), r)
 				if err != nil || !fresh.Parked || b.Continue(t.Context(), fresh, engine.Next{}) != nil {
 					return
 				}

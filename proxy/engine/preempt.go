@@ -12,7 +12,7 @@ func (c *canceller) preempt(active []mapping.Run, newer mapping.Run, due bool) {
 	ctx, rollback := c.e.scope(c.e.root, &newer), newer.Multitask == mapping.StrategyRollback
 	c.e.running.spawn(func() {
 		for _, r := range active {
-			if err := c.Cancel(ctx, r, Cancellation{Reason: r.CancelReason, Rollback: rollback}); err != nil && !settled(err) {
+			if err := c.Cancel(ctx, r, Cancellation{Reason: r.CancelReason, Rollback: rollback}); err != nil && !alreadyGone(err) {
 				c.e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
 			}
 		}
@@ -21,7 +21,7 @@ func (c *canceller) preempt(active []mapping.Run, newer mapping.Run, due bool) {
 				c.e.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
 			}
 		}
-		c.e.dispatch.ring()
+		c.e.dispatch.wake()
 	})
 }
 
@@ -48,8 +48,8 @@ func (c *canceller) resumePreempted(ctx context.Context) error {
 	return err
 }
 
-// settled reports whether a run was not there to be stopped any more.
-func settled(err error) bool {
+// alreadyGone reports whether a run was not there to be stopped any more.
+func alreadyGone(err error) bool {
 	c := mapping.Classify(err).Class
 	return c == mapping.Conflict || c == mapping.NotFound
 }

@@ -20,14 +20,14 @@ type recorder struct {
 	app    *appender
 	opaque bool
 
-	statePoint                // after everything queued
-	updates    int            // of this execution
-	steps      int            // steps of an opaque agent that earlier executions have logged
-	asked      int            // steps and questions so far: what mapping.InterruptID counts
-	measured   bool           // distance is known
-	distance   store.Distance // of the newest state from its snapshot
-	link       mapping.Link   // newest link, merged
-	linked     bool
+	statePoint                   // after everything queued
+	updates       int            // of this execution
+	steps         int            // steps of an opaque agent that earlier executions have logged
+	asked         int            // steps and questions so far: what mapping.InterruptID counts
+	distanceKnown bool           // distance is known
+	distance      store.Distance // of the newest state from its snapshot
+	link          mapping.Link   // newest link, merged
+	linked        bool
 	changedFiles
 	uploaded mapping.Uploaded // what the agent was given with the steps of this execution
 	logged   measure
@@ -45,7 +45,7 @@ type statePoint struct {
 }
 
 func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *recorder {
-	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.Run.Base}, changedFiles: changedFiles{x: x, files: map[string]string{}}, measured: x.Run.Base == ""}
+	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.Run.Base}, changedFiles: changedFiles{x: x, files: map[string]string{}}, distanceKnown: x.Run.Base == ""}
 	for i := range logged {
 		r.noteLogged(&logged[i])
 	}
@@ -175,8 +175,8 @@ func (r *recorder) snapshot(id string, diff int) []byte {
 // grow counts an event that changes the state. A run on a thread that has a history
 // starts from the distance which is stored.
 func (r *recorder) grow(diff int) {
-	if !r.measured {
-		r.distance, r.measured = r.baseDistance(), true
+	if !r.distanceKnown {
+		r.distance, r.distanceKnown = r.baseDistance(), true
 	}
 	r.distance = r.distance.Plus(diff)
 }
@@ -213,7 +213,7 @@ func (r *recorder) agree(ev *mapping.Event) {
 // addUpdate gives a step of an opaque agent its checkpoint.
 func (r *recorder) addUpdate(ev *mapping.Event) {
 	for _, q := range ev.Head.Interrupts {
-		r.guess(q)
+		r.refuseGuessed(q)
 	}
 	r.updates++
 	r.uploaded = max(r.uploaded, ev.Head.Uploaded)
@@ -274,19 +274,19 @@ func (r *recorder) addInterrupt(ev *mapping.Event) {
 		if ev.Head.Interrupts[i].ID == "" {
 			ev.Head.Interrupts[i].ID = mapping.InterruptID(r.x.Run.ID, r.asked)
 		}
-		r.guess(ev.Head.Interrupts[i])
+		r.refuseGuessed(ev.Head.Interrupts[i])
 	}
 }
 
-// guess refuses the question that a default answer has just been given to, and
+// refuseGuessed refuses the question that a default answer has just been given to, and
 // one that was given it too often: answering it again would go round for ever.
-func (r *recorder) guess(q mapping.Interrupt) {
+func (r *recorder) refuseGuessed(q mapping.Interrupt) {
 	o := &r.x.Run.Options
 	if o.Guessed == "" {
 		return
 	}
 	text := rule.QuestionText(q.Value)
-	if text == o.Guessed && r.updates == 0 || slices.Contains(o.Spent, text) {
+	if text == o.Guessed && r.updates == 0 || slices.Contains(o.Exhausted, text) {
 		r.fault = mapping.Errorf(mapping.Upstream, mapping.CodeUnanswered,
 			"Agent %s asked the same question again after the default answer: %s", r.x.agent.Name, text)
 	}
@@ -351,6 +351,6 @@ func (r *recorder) remembers() bool {
 }
 
 func (r *recorder) fenced() bool { return r.app.fenced() }
-func (r *recorder) flush()       { r.app.drain() }
+func (r *recorder) drain()       { r.app.drain() }
 
 var _ adapter.Files = (*runFiles)(nil)

@@ -73,7 +73,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.rec.flush()
+	x.rec.drain()
 	x.Run.Attempt++
 	x.Taken = false // nothing of this attempt can have been sent
 	started := startedEvent(&x.Run)
@@ -81,7 +81,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	if err := x.rec.rewind(fold, &started); err != nil {
 		return nil, err
 	}
-	x.rec.flush()
+	x.rec.drain()
 	return x.e.st.Events(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
 }
 

@@ -27,7 +27,10 @@ func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 			_, err := b.log.End(t.Context(), r)
 			return err
 		},
-		"settled": func(b *bench, t *testing.T, r mapping.Run) error { _, err := b.Settled(t.Context(), r); return err },
+		"settled": func(b *bench, t *testing.T, r mapping.Run) error {
+			_, err := b.AwaitInactive(t.Context(), r)
+			return err
+		},
 		"cancel": func(b *bench, t *testing.T, r mapping.Run) error {
 			return b.Cancel(t.Context(), r, engine.Cancellation{})
 		},

@@ -74,7 +74,7 @@ type comparison struct {
 func (c *comparison) compare(ctx context.Context) {
 	var said complaint.Complaint
 	for pause.For(ctx, beatEvery) == nil {
-		if err := c.look(ctx); err == nil {
+		if err := c.freeAll(ctx); err == nil {
 			said.Over()
 		} else if ctx.Err() == nil && said.Due() {
 			c.e.zap.Warn("what this process holds could not be compared with what it executes", errField(err), said.Times())
@@ -82,8 +82,8 @@ func (c *comparison) compare(ctx context.Context) {
 	}
 }
 
-// look looks at all that this process may hold for nothing.
-func (c *comparison) look(ctx context.Context) error {
+// freeAll frees all that this process holds for nothing.
+func (c *comparison) freeAll(ctx context.Context) error {
 	freed, err := c.e.st.FreeLeftUpdates(ctx)
 	if freed > 0 && err == nil {
 		c.e.zap.Warn("this process held threads for state updates that are over; the threads are free", zap.Int("threads", freed))

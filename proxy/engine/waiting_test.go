@@ -16,7 +16,7 @@ import (
 )
 
 // Where no other process writes, what waits for a run asks the store for nothing until something rings, and hears
-// then: Settled of a run that has not begun, Cancel of one that is claimed and not yet executed. Time passes only
+// then: AwaitInactive of a run that has not begun, Cancel of one that is claimed and not yet executed. Time passes only
 // where all wait.
 func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
 	t.Parallel()
@@ -24,7 +24,10 @@ func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
 		claimed bool
 		wait    func(*bench, context.Context, mapping.Run) error
 	}{
-		"settled": {false, func(b *bench, ctx context.Context, r mapping.Run) error { _, err := b.Settled(ctx, r); return err }},
+		"settled": {false, func(b *bench, ctx context.Context, r mapping.Run) error {
+			_, err := b.AwaitInactive(ctx, r)
+			return err
+		}},
 		"cancel": {true, func(b *bench, ctx context.Context, r mapping.Run) error {
 			return b.Cancel(ctx, r, engine.Cancellation{})
 		}},

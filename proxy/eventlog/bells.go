@@ -102,7 +102,7 @@ func (l *Log) WakeThread(threadID string) { l.bells.ring(threadID, "") }
 
 // Watch hears of a thread what happens in this process: that it is made, runs that wait, begin, are parked
 // or end, their entries, updates. Of other processes it hears what is logged of runs whose log is held here
-// (Log.Hold), that a run leaves the thread while others wait there, and the end of an update.
+// (Log.Pin), that a run leaves the thread while others wait there, and the end of an update.
 // Used by one goroutine; Leave must follow.
 type Watch struct {
 	log    *Log

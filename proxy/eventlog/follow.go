@@ -75,7 +75,7 @@ func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*s
 
 // held returns all entries so far after the reader's position.
 func (r *reader) held(ctx context.Context) (list []*state.Entry, err error) {
-	v, ok := r.look(ctx, func(e *state.Entry, failed error) bool {
+	v, ok := r.nextView(ctx, func(e *state.Entry, failed error) bool {
 		if err = failed; err == nil {
 			list = append(list, e)
 		}

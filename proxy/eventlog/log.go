@@ -67,9 +67,9 @@ func (l *Log) Acquire(run mapping.Run) *RunBuffer {
 	return t
 }
 
-// Hold keeps in memory what is there of a run's log until release is called, so that what follows a position
+// Pin keeps in memory what is there of a run's log until release is called, so that what follows a position
 // that was read need not come from the store.
-func (l *Log) Hold(run mapping.Run) (release func()) {
+func (l *Log) Pin(run mapping.Run) (release func()) {
 	t := l.use(&run)
 	return func() { l.leave(t) }
 }

@@ -49,7 +49,7 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 		if ok {
 			r.rest()
 		}
-		r.told(r.seq > before)
+		r.noteLatency(r.seq > before)
 		if !ok {
 			return
 		}
@@ -75,7 +75,7 @@ func (r *reader) join(ctx context.Context) error {
 // deliver yields the present entries; the view holds what to wait for next. ok means the
 // same as in readGap.
 func (r *reader) deliver(ctx context.Context, yield yielder) (v view, ok bool) {
-	v, ok = r.look(ctx, yield)
+	v, ok = r.nextView(ctx, yield)
 	for i := 0; ok && i < len(v.entries); i++ {
 		ok = r.give(v.entries[i], yield)
 	}
@@ -83,9 +83,9 @@ func (r *reader) deliver(ctx context.Context, yield yielder) (v view, ok bool) {
 	return v, ok
 }
 
-// look returns a view of the buffer that follows the reader's position, yielding
+// nextView returns a view of the buffer that follows the reader's position, yielding
 // from the store what the buffer has dropped. ok means the same as in readGap.
-func (r *reader) look(ctx context.Context, yield yielder) (v view, ok bool) {
+func (r *reader) nextView(ctx context.Context, yield yielder) (v view, ok bool) {
 	for {
 		v, from := r.buffer.after(r.seq), r.seq
 		if !v.gap {
@@ -118,8 +118,8 @@ func (r *reader) pause(ctx context.Context, v *view) (done bool, err error) {
 	return r.wait(ctx, v, rung)
 }
 
-// told notes how late entries were delivered that the reader has waited for.
-func (r *reader) told(some bool) {
+// noteLatency notes how late entries were delivered that the reader has waited for.
+func (r *reader) noteLatency(some bool) {
 	if some && !r.woken.IsZero() && r.lag != nil {
 		r.lag(time.Since(r.woken))
 	}

@@ -59,7 +59,7 @@ func (b *backlog) Describe(to chan<- *prometheus.Desc) { to <- b.runs; to <- b.w
 
 // Collect implements prometheus.Collector.
 func (b *backlog) Collect(to chan<- prometheus.Metric) {
-	found, err := b.look()
+	found, err := b.countRuns()
 	if err != nil {
 		return
 	}
@@ -78,8 +78,8 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(b.webhooks, prometheus.GaugeValue, float64(found.Webhooks))
 }
 
-// look counts, unless that was done a moment ago. Scrapes that come together share a count.
-func (b *backlog) look() (Backlog, error) {
+// countRuns counts, unless that was done a moment ago. Scrapes that come together share a count.
+func (b *backlog) countRuns() (Backlog, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	begun := time.Now()

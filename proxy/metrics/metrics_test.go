@@ -132,11 +132,11 @@ func TestABacklogIsCountedSeldom(t *testing.T) {
 	counted := 0
 	b := &backlog{count: func(context.Context) (Backlog, error) { counted++; return Backlog{Webhooks: counted}, nil }}
 	b.kept = time.Now().Add(time.Hour)
-	if found, err := b.look(); err != nil || found.Webhooks != 0 {
+	if found, err := b.countRuns(); err != nil || found.Webhooks != 0 {
 		t.Errorf("%+v, %v", found, err)
 	}
 	b.kept = time.Time{}
-	if found, err := b.look(); err != nil || found.Webhooks != 1 || !b.kept.After(time.Now().Add(-time.Hour)) {
+	if found, err := b.countRuns(); err != nil || found.Webhooks != 1 || !b.kept.After(time.Now().Add(-time.Hour)) {
 		t.Errorf("%+v, %v, kept until %s", found, err, b.kept)
 	}
 }

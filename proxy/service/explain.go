@@ -71,7 +71,7 @@ func (s *explainer) pending(e *adapter.Explanation, st store.Standing) {
 		e.Message = "An update of its thread's state is being told to an agent. It starts when the agent has answered, or when the lease of the bridge that tells it is over."
 	case used >= slots:
 		name := "agents." + st.Run.Agent + ".concurrency"
-		e.Reason, e.Limit = adapter.ReasonLimit, &adapter.LimitReason{Name: name, Value: slots, Used: used, Place: st.Behind + 1}
+		e.Reason, e.Limit = adapter.ReasonLimit, &adapter.LimitReason{Name: name, Value: slots, Used: used, Place: st.Earlier + 1}
 		e.Message = fmt.Sprintf("Agent %s has as many runs at a time as it may (%s: %d).", st.Run.Agent, name, slots)
 	default:
 		e.Reason, e.Message = adapter.ReasonStarting, "Nothing is before it: a bridge is about to start it."

@@ -144,7 +144,7 @@ func errTopicBusy(err error) error {
 // answer gives the words to the task that asked. done is false when no task of
 // this agent waits for them.
 func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said rule.Interaction, done bool, err error) {
-	asked, err := s.asker(ctx, t, n.Ref.Agent)
+	asked, err := s.runThatAsked(ctx, t, n.Ref.Agent)
 	if err != nil || asked.Status != mapping.RunInterrupted {
 		return said, false, err
 	}
@@ -168,9 +168,9 @@ func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.N
 	return answered(n, run), true, nil
 }
 
-// asker is the run of an agent that asked the newest of the open questions that it may be
+// runThatAsked returns the run of an agent that asked the newest of the open questions that it may be
 // answered; else the thread's newest run.
-func (s *interactions) asker(ctx context.Context, t mapping.Thread, agent string) (mapping.Run, error) {
+func (s *interactions) runThatAsked(ctx context.Context, t mapping.Thread, agent string) (mapping.Run, error) {
 	for _, q := range slices.Backward(t.Interrupts) {
 		if q.Run == "" {
 			continue

@@ -202,7 +202,7 @@ func (b *runBuilder) ofTask(context.Context) error {
 	}
 	r.TaskID = b.task.Task.ID
 	r.Options.Stepping, r.Options.FollowUp = b.task.Stepping, b.task.FollowUp
-	r.Options.Guessed, r.Options.Spent, r.Options.Asked = b.task.Guessed, b.task.Exhausted, b.task.Asked
+	r.Options.Guessed, r.Options.Exhausted, r.Options.Asked = b.task.Guessed, b.task.Exhausted, b.task.Asked
 	r.Options.Uploaded = b.task.Uploaded
 	if !r.Options.Resuming {
 		r.Options.Input = b.n.Input

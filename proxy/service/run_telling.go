@@ -128,11 +128,11 @@ func (b runTelling) consents() bool {
 	return err == nil && a.Continue
 }
 
-// beside are the messages beside the request: those that the client sent, and those that the
+// otherMessages are the messages beside the request: those that the client sent, and those that the
 // agent is to be told. A new task is told the thread's, too; an agent that has asked knows them.
-type beside struct{ sent, told []json.RawMessage }
+type otherMessages struct{ sent, told []json.RawMessage }
 
-func (b runTelling) besideRequest(ctx context.Context) (list beside, err error) {
+func (b runTelling) besideRequest(ctx context.Context) (list otherMessages, err error) {
 	list.sent, _ = b.in.PartConversation(b.in.Messages)
 	list.told = list.sent
 	if b.thread.Head == "" {

@@ -199,7 +199,7 @@ func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (mapping.Run, err
 func (s *runs) position(ctx context.Context, r mapping.Run, c adapter.Cursor) (int64, error) {
 	switch {
 	case c.Checkpoint != "":
-		return s.behind(ctx, r, c.Checkpoint)
+		return s.seqOfCheckpoint(ctx, r, c.Checkpoint)
 	case c.Start:
 		return 0, nil
 	case c.Live:
@@ -214,8 +214,8 @@ func (s *runs) position(ctx context.Context, r mapping.Run, c adapter.Cursor) (i
 	return c.Seq - 1, nil
 }
 
-// behind is the Seq of the event that made a checkpoint; 0 where it is none of the run's.
-func (s *runs) behind(ctx context.Context, r mapping.Run, checkpoint string) (int64, error) {
+// seqOfCheckpoint returns the Seq of the event that made a checkpoint; 0 where it is none of the run's.
+func (s *runs) seqOfCheckpoint(ctx context.Context, r mapping.Run, checkpoint string) (int64, error) {
 	c, err := s.st.CheckpointAt(ctx, r.ThreadID, checkpoint)
 	switch {
 	case notFound(err) || err == nil && c.RunID != r.ID:

@@ -79,7 +79,7 @@ type stateUpdate struct {
 
 func (c *core) tryUpdate(ctx context.Context, threadID string, asked adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
 	u := stateUpdate{core: c, asked: asked, note: n}
-	if err := u.look(ctx, threadID); err != nil {
+	if err := u.readThread(ctx, threadID); err != nil {
 		return mapping.Checkpoint{}, err
 	}
 	if u.thread.Status == mapping.ThreadBusy {
@@ -96,7 +96,7 @@ func (c *core) tryUpdate(ctx context.Context, threadID string, asked adapter.Sta
 	}
 }
 
-func (u *stateUpdate) look(ctx context.Context, threadID string) (err error) {
+func (u *stateUpdate) readThread(ctx context.Context, threadID string) (err error) {
 	u.thread, err = u.st.Thread(ctx, threadID)
 	return err
 }
@@ -155,7 +155,7 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 	if w == nil {
 		return u.reduce(ctx)
 	}
-	read, taken, refused := u.tell(under, w, link)
+	read, taken, refused := u.updateAgent(under, w, link)
 	switch {
 	case refused != nil && under.Err() != nil:
 		return made, errUpdateLost(u.thread.ID)
@@ -168,7 +168,7 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 	for try := 0; err != nil && mapping.Classify(err).Code == store.CodeHeadMoved && try < headRetries; try++ {
 		// A run was rolled back meanwhile. The agent is not told again: the next run
 		// there starts from the thread's state.
-		if err = u.look(ctx, u.thread.ID); err == nil {
+		if err = u.readThread(ctx, u.thread.ID); err == nil {
 			made, err = u.reduce(ctx)
 		}
 	}
@@ -178,9 +178,9 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 	return made, err
 }
 
-// tell gives the agent the values one after the other, and returns the state that came
+// updateAgent gives the agent the values one after the other, and returns the state that came
 // of those it took.
-func (u *stateUpdate) tell(ctx context.Context, w adapter.StateWriter, link mapping.Link) (read adapter.State, taken int, err error) {
+func (u *stateUpdate) updateAgent(ctx context.Context, w adapter.StateWriter, link mapping.Link) (read adapter.State, taken int, err error) {
 	for _, values := range u.asked.All() {
 		next, err := w.UpdateState(ctx, link, values, u.asked.AsNode)
 		if err != nil {

@@ -29,7 +29,7 @@ func (p *stepRequest) claimNextStep(ctx context.Context) (mapping.Step, error) {
 		if err != nil || step.N < p.n { // it was handed out before
 			return step, err
 		}
-		if ok, err := p.claim(ctx, step); ok || err != nil {
+		if ok, err := p.reserve(ctx, step); ok || err != nil {
 			return step, err
 		}
 		if err := pause.For(ctx, turnPoll); err != nil {
@@ -38,10 +38,10 @@ func (p *stepRequest) claimNextStep(ctx context.Context) (mapping.Step, error) {
 	}
 }
 
-// claim notes that a step is handed out, before a byte of it leaves: a process that
+// reserve notes that a step is handed out, before a byte of it leaves: a process that
 // dies afterwards must not hand it out again. false: another process is about to, or
 // has made a run that more steps come of than this last one.
-func (p *stepRequest) claim(ctx context.Context, step mapping.Step) (ok bool, err error) {
+func (p *stepRequest) reserve(ctx context.Context, step mapping.Step) (ok bool, err error) {
 	var by store.Reservation
 	if p.st.Shared() {
 		by.Until = now().Add(reservedFor)
@@ -70,7 +70,7 @@ func (p *stepRequest) handOut(ctx context.Context, step mapping.Step) (adapter.H
 		}
 	}
 	release := settle(p.takeBack)
-	list := []mapping.Step{withRequest(step, ses.fetched(step.N, p.asked(), again))}
+	list := []mapping.Step{withRequest(step, ses.noteFetched(step.N, p.asked(), again))}
 	if err := p.WithArtifacts(ctx, ses.task.ThreadID, list); err != nil {
 		release()
 		return adapter.Handout{}, err

@@ -185,10 +185,10 @@ func (s *session) all() []mapping.Step {
 	return list
 }
 
-// fetched is what a step is told to have been asked for with: what fetched it
+// noteFetched is what a step is told to have been asked for with: what fetched it
 // first, where it was handed out before, else this request. It shows in reads
 // from now on: a client may read the step before the POST is over.
-func (s *session) fetched(n int, r store.StepRequest, again bool) store.StepRequest {
+func (s *session) noteFetched(n int, r store.StepRequest, again bool) store.StepRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !again {

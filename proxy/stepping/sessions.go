@@ -49,8 +49,8 @@ func (l *sessions) add(s *session) *session {
 	return s
 }
 
-// hold keeps s, or the one that has taken its place, until letGo.
-func (l *sessions) hold(s *session) *session {
+// use keeps s, or the one that has taken its place, until letGo.
+func (l *sessions) use(s *session) *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if there, ok := l.find(s.key); ok {

@@ -43,7 +43,7 @@ func (t *Turn) request(req adapter.StepRequest) *stepRequest {
 // over, with any outcome: a client has to ask for the run's steps.
 func (p *stepRequest) watchIdle() {
 	if _, r, _, active := p.ses.current(); active && p.ses.mode != mapping.SteppingLockstep {
-		p.engine.CancelIdle(r)
+		p.engine.StartIdleClock(r)
 	}
 }
 
@@ -164,7 +164,7 @@ func (p *stepRequest) interject(ctx context.Context, active bool) error {
 
 // follow reads the run's log until the step is released or the run has ended.
 func (p *stepRequest) follow(ctx context.Context, i int, run mapping.Run) error {
-	p.engine.Pulled(run.ID)
+	p.engine.StopIdleClock(run.ID)
 	_, _, after, _ := p.ses.current()
 	for e, err := range p.log.Follow(ctx, &run, after, nil) {
 		if err != nil {
@@ -187,8 +187,8 @@ func (p *stepRequest) released() (mapping.Step, bool) {
 
 // lockstep does one upstream step.
 func (p *stepRequest) lockstep(ctx context.Context, run mapping.Run) error {
-	defer p.log.Hold(run)()
-	fresh, err := p.engine.Settled(ctx, run)
+	defer p.log.Pin(run)()
+	fresh, err := p.engine.AwaitInactive(ctx, run)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (s *Stepper) Enter(ctx context.Context, task mapping.Task, agent *engine.Ag
 }
 
 func (s *Stepper) enter(ctx context.Context, ses *session, flavour mapping.Flavour) (*Turn, error) {
-	ses = s.sessions.hold(ses)
+	ses = s.sessions.use(ses)
 	select {
 	case ses.turn <- struct{}{}:
 	case <-ctx.Done():

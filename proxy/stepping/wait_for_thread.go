@@ -17,7 +17,7 @@ func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run)
 	if run.Status != mapping.RunPending {
 		return nil
 	}
-	defer p.log.Hold(run)()
+	defer p.log.Pin(run)()
 	watch := p.log.Watch(run.ThreadID)
 	defer watch.Leave()
 	for {

@@ -102,7 +102,7 @@ func readState(t *sqldb.Tx, thread int64, at checkpointPos) (st State, err error
 	if st.Snapshot, st.Events, err = stateSource(t, thread, at); err != nil {
 		return st, err
 	}
-	return st, st.tell(t, thread, at)
+	return st, st.fillIn(t, thread, at)
 }
 
 // stateSource reads what a state is folded from. It goes back over forks until one
@@ -134,9 +134,9 @@ func snapshotAt(t *sqldb.Tx, thread, base int64) (snapshot []byte, err error) {
 	return snapshot, err
 }
 
-// tell fills in the checkpoint itself, from the event that made it, and the
+// fillIn adds the checkpoint itself, from the event that made it, and the
 // size of the events.
-func (st *State) tell(t *sqldb.Tx, thread int64, at checkpointPos) error {
+func (st *State) fillIn(t *sqldb.Tx, thread int64, at checkpointPos) error {
 	made := st.Events
 	if len(made) == 0 || made[len(made)-1].Seq != at.seq { // the checkpoint is its own snapshot
 		var err error
@@ -189,7 +189,7 @@ func continued(t *sqldb.Tx, thread int64, before, at checkpointPos) (st State, e
 	if st.Events, err = readEvents(t, thread, before.seq, 0, stateOnly, at.seq); err != nil {
 		return st, err
 	}
-	return st, st.tell(t, thread, at)
+	return st, st.fillIn(t, thread, at)
 }
 
 // CheckpointQuery selects checkpoints of a thread; empty fields select all.

@@ -127,7 +127,7 @@ func (s *events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from 
 	if err != nil {
 		return nil, nil, err
 	}
-	return events, files, s.settle(t, at, a, from.seq+int64(len(events)))
+	return events, files, s.writeRest(t, at, a, from.seq+int64(len(events)))
 }
 
 // noteTokens marks a run as one that has tokens to trim, once.
@@ -148,8 +148,8 @@ func hasTokens(t *sqldb.Tx, run int64) error {
 	return t.Put(`UPDATE runs SET trimmed = 0 WHERE id = $1`, run)
 }
 
-// settle writes what goes with the events: links, attempt, end.
-func (s *events) settle(t *sqldb.Tx, at record.RunKey, a Append, last int64) error {
+// writeRest writes what goes with the events: links, attempt, end.
+func (s *events) writeRest(t *sqldb.Tx, at record.RunKey, a Append, last int64) error {
 	if err := putLinks(t, at.Thread, a.Links); err != nil {
 		return err
 	}

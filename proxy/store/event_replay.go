@@ -63,11 +63,11 @@ func (r *Replay) find(t *sqldb.Tx, thread, after int64) error {
 		return err
 	}
 	r.From = max(min(r.From, after-1), r.Floor)
-	return r.note(t, thread)
+	return r.readCheckpoints(t, thread)
 }
 
-// note reads the checkpoints.
-func (r *Replay) note(t *sqldb.Tx, thread int64) error {
+// readCheckpoints reads the checkpoints.
+func (r *Replay) readCheckpoints(t *sqldb.Tx, thread int64) error {
 	return t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND seq <= $2 ORDER BY seq`,
 		column.In{thread, r.From}, func(scan func(...any) error) error {
 			row, err := scanCheckpoint(thread, scan)

@@ -101,8 +101,8 @@ func findRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error
 	return row, record.NoRun(err, runID)
 }
 
-// holdRun is findRun with the run's thread held.
-func holdRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error) {
+// lockRun is findRun with the run's thread locked.
+func lockRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error) {
 	row, err := findRun(t, sc, threadID, runID)
 	if err != nil || !t.Shared() {
 		return row, err

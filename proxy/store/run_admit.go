@@ -24,7 +24,7 @@ func (x *createRunTx) decideStart() error {
 		}
 		free = free && !x.updating
 	} else if len(active) > 0 {
-		if err := x.yield(active, strategy); err != nil {
+		if err := x.applyStrategy(active, strategy); err != nil {
 			return err
 		}
 	}
@@ -32,7 +32,7 @@ func (x *createRunTx) decideStart() error {
 	if x.claimed {
 		return nil
 	}
-	return x.queue()
+	return x.checkQueueLimits()
 }
 
 // active are the runs that hold the thread: the running ones, else the oldest
@@ -74,8 +74,8 @@ func (x *createRunTx) amongShared() (ok bool, err error) {
 	return ok, err
 }
 
-// yield is what a strategy does about active runs.
-func (x *createRunTx) yield(active []runRow, strategy mapping.Strategy) error {
+// applyStrategy does what a strategy says about active runs.
+func (x *createRunTx) applyStrategy(active []runRow, strategy mapping.Strategy) error {
 	switch strategy {
 	case mapping.StrategyEnqueue:
 		return nil

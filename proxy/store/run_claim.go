@@ -53,7 +53,7 @@ func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bo
 		return Claimed{}, false, column.TimeOf(due), err
 	}
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		key, taken, err := holdClaimable(t, full)
+		key, taken, err := lockClaimable(t, full)
 		if err != nil || key == 0 {
 			ok = false
 			return err
@@ -65,21 +65,21 @@ func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bo
 	return c, ok, time.Time{}, err
 }
 
-// holdClaimable finds the run to be claimed next and holds its thread. Where another
+// lockClaimable finds the run to be claimed next and locks its thread. Where another
 // process was faster, the next one is looked at.
-func holdClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
+func lockClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 	for {
 		if key, taken, err = claimable(t, full); err != nil || key == 0 || !t.Shared() {
 			return key, taken, err
 		}
-		if still, err := holdIf(t, key, taken); err != nil || still {
+		if still, err := lockIfClaimable(t, key, taken); err != nil || still {
 			return key, taken, err
 		}
 	}
 }
 
-// holdIf holds the thread of a run, and reports whether it may be claimed still.
-func holdIf(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
+// lockIfClaimable locks the thread of a run, and reports whether it may be claimed still.
+func lockIfClaimable(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	var thread int64
 	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, column.In{key}, column.Out{&thread}); err != nil {
 		return false, ifAny(err)
@@ -210,7 +210,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 // parked any more.
 func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdRun(t, scope.ScopeOf(ctx), "", runID)
+		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
 // StopRequests. Conflict when the run has ended.
 func (s *claims) RequestStop(ctx context.Context, runID, reason string) error {
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdRun(t, scope.ScopeOf(ctx), "", runID)
+		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}

@@ -26,15 +26,15 @@ type RunCreation struct {
 	Answers                          Answers         // what the run answers, if it does
 	Newest                           *string         // the run that must still be the newest of its task, "" for none; else Conflict CodeTaskMoved. nil: any
 	Claim                            bool            // run it here if its thread is free now
-	Room                             Room            // for it to wait in; Limited queue_full where there is none
+	Queue                            QueueLimits     // for it to wait in; Limited queue_full where there is none
 	IdempotencyKey, IdempotencyRoute string
 	IdempotencySum                   []byte // of the request body; another sum under the same key is Invalid
 }
 
-// Room is how many runs may wait in this database before another one is refused, by
+// QueueLimits is how many runs may wait in this database before another one is refused, by
 // whose they are; 0 is any number. How many a principal may have waiting, it says
 // itself (mapping.Principal).
-type Room struct{ Agent, Thread, All int }
+type QueueLimits struct{ Agent, Thread, All int }
 
 // Answers is what an answer was given to: the run that asked, which must still be the
 // newest of its task, and those of its questions that must still be open on the thread.

@@ -21,7 +21,7 @@ import (
 // start. Conflict while the run is active.
 func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err := lockRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}

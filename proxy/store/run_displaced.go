@@ -48,14 +48,14 @@ func (s *runs) Displaced(ctx context.Context) (list []Displaced, err error) {
 	})
 	for i := range list {
 		if err == nil {
-			err = s.note(ctx, &list[i])
+			err = s.readStop(ctx, &list[i])
 		}
 	}
 	return list, err
 }
 
-// note reads what is to become of a displaced run.
-func (s *runs) note(ctx context.Context, d *Displaced) error {
+// readStop reads what is to become of a displaced run.
+func (s *runs) readStop(ctx context.Context, d *Displaced) error {
 	return s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		var stop string
 		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, column.In{d.ID}, column.Out{&stop})

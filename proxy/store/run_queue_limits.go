@@ -5,8 +5,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/column"
 )
 
-// queue refuses a run that must wait where too many do already.
-func (x *createRunTx) queue() error {
+// checkQueueLimits refuses a run that must wait where too many do already.
+func (x *createRunTx) checkQueueLimits() error {
 	p := x.principal
 	for _, q := range []struct {
 		most int
@@ -15,10 +15,10 @@ func (x *createRunTx) queue() error {
 		text string
 		name string
 	}{
-		{x.n.Room.Agent, `agent = $2`, column.In{x.made.Run.Agent}, "The queue of agent %[2]q is full: %[1]d runs wait (agents.%[2]s.queue). Try again later.", x.made.Run.Agent},
-		{x.n.Room.Thread, `ended_us = 0 AND thread = $2`, column.In{x.thread.key}, "The queue of thread %[2]q is full: %[1]d runs wait (limits.thread_queue). Try again later.", x.thread.ID},
+		{x.n.Queue.Agent, `agent = $2`, column.In{x.made.Run.Agent}, "The queue of agent %[2]q is full: %[1]d runs wait (agents.%[2]s.queue). Try again later.", x.made.Run.Agent},
+		{x.n.Queue.Thread, `ended_us = 0 AND thread = $2`, column.In{x.thread.key}, "The queue of thread %[2]q is full: %[1]d runs wait (limits.thread_queue). Try again later.", x.thread.ID},
 		{p.Queue, `tenant = $2 AND owner = $3`, column.In{p.Tenant, p.ID}, "The queue of key %[2]q is full: %[1]d of its runs wait (auth.keys[].queue). Try again later.", p.ID},
-		{x.n.Room.All, `agent <> $2`, column.In{""}, "The queue%[2]s is full: %[1]d runs wait for all agents together (limits.queue). Try again later.", ""},
+		{x.n.Queue.All, `agent <> $2`, column.In{""}, "The queue%[2]s is full: %[1]d runs wait for all agents together (limits.queue). Try again later.", ""},
 	} {
 		waiting, err := x.waiting(q.most, q.of, q.args)
 		if err != nil {

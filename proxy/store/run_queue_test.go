@@ -182,9 +182,9 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 func TestEveryQueueLimitHolds(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*store.RunCreation, *mapping.Principal, int){
-		"agents.echo.queue":   func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Room.Agent = most },
-		"limits.thread_queue": func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Room.Thread = most },
-		"limits.queue":        func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Room.All = most },
+		"agents.echo.queue":   func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Queue.Agent = most },
+		"limits.thread_queue": func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Queue.Thread = most },
+		"limits.queue":        func(n *store.RunCreation, _ *mapping.Principal, most int) { n.Queue.All = most },
 		"auth.keys[].queue":   func(_ *store.RunCreation, p *mapping.Principal, most int) { p.Queue = most },
 	} {
 		onBoth(t, func(t *testing.T, open opener) {
@@ -228,7 +228,7 @@ func TestQueueLimitIsSaidByName(t *testing.T) {
 		b := open(t)
 		for i := range 3 {
 			n := newThreadRun()
-			n.Claim, n.Room.Agent = false, 2
+			n.Claim, n.Queue.Agent = false, 2
 			_, err := b.CreateRun(b.ctx, n)
 			if i < 2 {
 				b.ok(err)
@@ -240,7 +240,7 @@ func TestQueueLimitIsSaidByName(t *testing.T) {
 			}
 		}
 		n := newThreadRun()
-		n.Room.Agent = 2
+		n.Queue.Agent = 2
 		if c := b.create(n); c.Claimed == nil {
 			t.Fatal("a run that need not wait was counted as waiting")
 		}

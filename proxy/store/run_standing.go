@@ -13,19 +13,19 @@ import (
 
 // Standing is how a run stands, read at one moment.
 type Standing struct {
-	Run    mapping.Run
-	Thread mapping.Thread
-	Now    time.Time // of the database
-	Holder string    // the process that has it; "": none
-	Here   bool      // that is this one
-	Owner  string    // this process
-	Until  time.Time // the end of that process's lease; zero: it never ends, or there is no holder
-	Before []mapping.Run
-	Ahead  int           // how many runs of the thread it waits for; Before are the first
-	Update string        // the process that holds the thread for a state update (HoldUpdate); "": none
-	Behind int           // pending runs of the agent that were made before it
-	Steps  int           // updates it has logged, while it runs; else 0
-	Last   mapping.Event // the newest it has logged, without data
+	Run     mapping.Run
+	Thread  mapping.Thread
+	Now     time.Time // of the database
+	Holder  string    // the process that has it; "": none
+	Here    bool      // that is this one
+	Owner   string    // this process
+	Until   time.Time // the end of that process's lease; zero: it never ends, or there is no holder
+	Before  []mapping.Run
+	Ahead   int           // how many runs of the thread it waits for; Before are the first
+	Update  string        // the process that holds the thread for a state update (HoldUpdate); "": none
+	Earlier int           // pending runs of the agent that were made before it
+	Steps   int           // updates it has logged, while it runs; else 0
+	Last    mapping.Event // the newest it has logged, without data
 }
 
 // standingBefore bounds the runs that are named.
@@ -81,7 +81,7 @@ func (st *Standing) queue(t *sqldb.Tx, row runRow) error {
 	if err := ifAny(t.Get(`SELECT holder FROM updates WHERE thread = $1`, column.In{row.thread}, column.Out{&st.Update})); err != nil {
 		return err
 	}
-	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, column.In{row.Agent, row.key}, column.Out{&st.Behind})
+	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, column.In{row.Agent, row.key}, column.Out{&st.Earlier})
 }
 
 func (st *Standing) lease(t *sqldb.Tx, row runRow) error {

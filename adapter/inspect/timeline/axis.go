@@ -112,7 +112,7 @@ func (a *Axis) Page(ctx context.Context, q Query) (Page, error) {
 // page reads a page from a place on; at is when the event before it was.
 func (a *Axis) page(ctx context.Context, q Query, from adapter.Cursor, at time.Time) (Page, error) {
 	r := reading{axis: a, q: q, Page: Page{Rows: []Row{}, Last: q.After}, from: at}
-	err := a.read(ctx, a.Run.ID, from, r.take)
+	err := a.read(ctx, a.Run.ID, from, r.addEntry)
 	if err == nil && r.newest == r.Last {
 		a.keep(r.Last, r.at)
 	}
@@ -134,8 +134,8 @@ type reading struct {
 	events   int
 }
 
-// take reports whether the page goes on. The event after it is seen by no observer.
-func (r *reading) take(e *state.Entry) (more bool) {
+// addEntry reports whether the page goes on. The event after it is seen by no observer.
+func (r *reading) addEntry(e *state.Entry) (more bool) {
 	shown := e.Seq > r.q.After && (e.Kind != mapping.KindDelta || r.q.Tokens)
 	if shown && r.events == r.q.Limit {
 		r.Next, r.to = r.Last, r.at // where the next page begins

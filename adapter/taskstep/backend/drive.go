@@ -160,7 +160,7 @@ func (d *drive) ready() phase {
 // open at the most: the machine failed and took commits with it.
 func (d *drive) resolve() error {
 	steps, err := d.inquiry.steps(nil)
-	d.take(steps)
+	d.queueSteps(steps)
 	d.doubtful = d.past.mayBeAhead || len(steps) > 1
 	return err
 }
@@ -228,12 +228,12 @@ func (d *drive) step() (phase, error) {
 
 func (d *drive) findStep() error {
 	steps, err := d.inquiry.steps(d.broke)
-	d.take(steps)
+	d.queueSteps(steps)
 	return err
 }
 
-// take queues steps that the agent lists. The first of them had the words of this run.
-func (d *drive) take(steps []remoteStep) {
+// queueSteps queues steps that the agent lists. The first of them had the words of this run.
+func (d *drive) queueSteps(steps []remoteStep) {
 	if len(steps) > 0 {
 		steps[0].input = d.call.words()
 		d.past.said = true

@@ -82,7 +82,7 @@ func (q *inquiry) unresolved(err, cause error) error {
 func (q *inquiry) unlogged() ([]remoteStep, error) {
 	deadline, wait := time.Now().Add(q.stepTimeout()), pollMin
 	for {
-		steps, running, err := q.look()
+		steps, running, err := q.listSteps()
 		if err != nil || !running {
 			return steps, err
 		}
@@ -96,8 +96,8 @@ func (q *inquiry) unlogged() ([]remoteStep, error) {
 	}
 }
 
-// look lists the steps once. running reports whether one of the unlogged ones has not ended.
-func (q *inquiry) look() (steps []remoteStep, running bool, err error) {
+// listSteps lists the steps once. running reports whether one of the unlogged ones has not ended.
+func (q *inquiry) listSteps() (steps []remoteStep, running bool, err error) {
 	elems, whole, err := q.list(q.taskPath("/steps"), "steps")
 	if err == nil && !whole {
 		err = errNoList

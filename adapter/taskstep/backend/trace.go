@@ -9,7 +9,7 @@ import (
 // trace looks for the task that carries this run's id, of a creation that was, or
 // may have been, sent. cause is what broke, nil at a pick-up.
 func (c *creation) trace(cause error) error {
-	found, err := c.lookFor(c.backend.created.Longest(), c.look)
+	found, err := c.lookFor(c.backend.created.Longest(), c.findTask)
 	switch {
 	case c.ctx.Err() != nil:
 		return stopReason(c.ctx)
@@ -21,8 +21,8 @@ func (c *creation) trace(cause error) error {
 	return nil
 }
 
-// look looks once.
-func (c *creation) look() (found bool, err error) {
+// findTask looks for the task once.
+func (c *creation) findTask() (found bool, err error) {
 	elems, _, err := c.list(c.root()+"/tasks", "tasks")
 	for _, elem := range slices.Backward(elems) {
 		if t, err := parseTask(elem, "tasks[]."); err == nil && c.made(t) {

@@ -24,12 +24,12 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request) (request, e
 	if err != nil || len(raw) == 0 {
 		return req, err
 	}
-	err = body.Object(raw, s.face.Limits.Depth, req.take(w.Header()))
+	err = body.Object(raw, s.face.Limits.Depth, req.memberReader(w.Header()))
 	return req, err
 }
 
-// take reads one member; h gets those that mean nothing.
-func (req *request) take(h http.Header) func(name string, v json.RawMessage) error {
+// memberReader returns what reads one member; h gets those that mean nothing.
+func (req *request) memberReader(h http.Header) func(name string, v json.RawMessage) error {
 	return func(name string, v json.RawMessage) error {
 		switch name {
 		case "input":

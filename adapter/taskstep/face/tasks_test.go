@@ -278,7 +278,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var req request
-		if err := body.Object(raw, 20, req.take(http.Header{})); err != nil {
+		if err := body.Object(raw, 20, req.memberReader(http.Header{})); err != nil {
 			if v1.status(classify(err).Class) != http.StatusUnprocessableEntity {
 				t.Errorf("%q gave %v", raw, err)
 			}

@@ -45,7 +45,7 @@ func (p *plain) step(at phase) (phase, error) {
 	case reading:
 		return waiting, p.read()
 	case searching:
-		return waiting, p.look()
+		return waiting, p.findLostRun()
 	}
 	return ended, p.wait()
 }
@@ -162,9 +162,9 @@ func (p *plain) startAndWait(body plainCreate) (phase, error) {
 	return ended, p.emitResult(res)
 }
 
-// look looks for the run of a POST whose answer was lost, or, where nothing broke,
+// findLostRun looks for the run of a POST whose answer was lost, or, where nothing broke,
 // that a process may have sent before it died.
-func (p *plain) look() error {
+func (p *plain) findLostRun() error {
 	found, err := p.inquiry.until(p.find)
 	if err != nil || !found {
 		return p.inquiry.unresolved(p.broke, err)
@@ -240,7 +240,7 @@ func (p *plain) emitResult(res plainResult) error {
 	if err != nil {
 		return err
 	}
-	if err := p.frames.tellHeld(out.Interrupts); err != nil {
+	if err := p.frames.releaseHeld(out.Interrupts); err != nil {
 		return err
 	}
 	return p.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})

@@ -19,7 +19,7 @@ func (o *outcome) fail(said errorWire) error {
 	if err := o.noteState(); err != nil {
 		return err
 	}
-	if err := o.frames.tellHeld(nil); err != nil {
+	if err := o.frames.releaseHeld(nil); err != nil {
 		return err
 	}
 	return o.agentError(said)

@@ -111,7 +111,7 @@ func (tr *translator) nested(mode string, head mapping.Head, data json.RawMessag
 		}
 	}
 	if (mode == "updates" || mode == "values") && bytes.Contains(data, []byte(interruptKey)) {
-		tr.hold(tr.kept(mode, head, data))
+		tr.keepBack(tr.kept(mode, head, data))
 		return nil
 	}
 	return tr.keep(mode, head, data)

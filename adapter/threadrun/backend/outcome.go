@@ -126,7 +126,7 @@ func (o *outcome) emitEnd(st stateWire, how verdict) error {
 	if err := o.settleState(st); err != nil {
 		return err
 	}
-	if err := o.frames.tellHeld(open); err != nil {
+	if err := o.frames.releaseHeld(open); err != nil {
 		return err
 	}
 	o.link.RemoteCheckpoint, o.link.RemoteMark = st.head(), ""

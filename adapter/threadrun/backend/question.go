@@ -26,7 +26,7 @@ func (tr *translator) question(head mapping.Head, raw json.RawMessage) error {
 		head.Interrupts, tr.told.asked = append(head.Interrupts, q), append(tr.told.asked, q)
 	}
 	tr.told.tellEnd()
-	tr.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: head})
+	tr.keepBack(mapping.Event{Kind: mapping.KindInterrupt, Head: head})
 	return nil
 }
 
@@ -44,7 +44,7 @@ func (tr *translator) stoppedAtNode(mode string, head mapping.Head, data json.Ra
 		tr.told.tellEnd()
 	}
 	if !tr.t.OneStep && tr.told.paused {
-		tr.hold(tr.kept(mode, head, data))
+		tr.keepBack(tr.kept(mode, head, data))
 	}
 	return nil
 }
@@ -62,23 +62,23 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 	}
 }
 
-// hold keeps an event back until the run has ended. Clients leave at a frame with
+// keepBack keeps an event back until the run has ended. Clients leave at a frame with
 // __interrupt__ (RemoteGraph also at one of a subgraph) and go on at once.
-func (tr *translator) hold(ev mapping.Event) {
+func (tr *translator) keepBack(ev mapping.Event) {
 	ev.Head.UpstreamID, ev.WithEnd = "", true // a stream that breaks is gone back to after what was logged
 	tr.told.held = append(tr.told.held, ev)
 }
 
-// tellHeld yields what was held back, and then the questions that the run ends with and no frame of the
+// releaseHeld yields what was held back, and then the questions that the run ends with and no frame of the
 // root has asked, as those of a subgraph.
-func (tr *translator) tellHeld(open []mapping.Interrupt) error {
+func (tr *translator) releaseHeld(open []mapping.Interrupt) error {
 	asked := map[string]bool{}
 	for _, in := range tr.told.asked {
 		asked[in.ID] = true
 	}
 	rest := slices.DeleteFunc(slices.Clone(open), func(in mapping.Interrupt) bool { return asked[in.ID] })
 	if len(rest) > 0 {
-		tr.hold(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: rest}})
+		tr.keepBack(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: rest}})
 	}
 	for _, ev := range tr.told.held {
 		if err := tr.emit(ev); err != nil {

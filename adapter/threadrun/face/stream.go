@@ -26,7 +26,7 @@ func (s streams) serve(w http.ResponseWriter, r *http.Request, v *render.View, c
 	st := &streaming{s: s, v: v, ref: adapter.RunRef{ThreadID: v.Run.ThreadID, RunID: v.Run.ID}, out: sse.NewStream(w, s.beat(), stop)}
 	defer st.out.Close()
 	if !v.After.Start && !v.After.Live {
-		st.out.Hold(cursorGrace)
+		st.out.DelayStart(cursorGrace)
 	}
 	err := st.pump(ctx)
 	switch {

@@ -63,8 +63,8 @@ func errTaken(id string) error {
 	return mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already.", id)
 }
 
-// mine finds an assistant that may be changed.
-func (s *Assistants) mine(ctx context.Context, id, doing string) (mapping.Assistant, error) {
+// changeable finds an assistant that may be changed.
+func (s *Assistants) changeable(ctx context.Context, id, doing string) (mapping.Assistant, error) {
 	a, ok, err := s.made(ctx, id)
 	if ok || err != nil {
 		return a, err
@@ -80,7 +80,7 @@ func (s *Assistants) mine(ctx context.Context, id, doing string) (mapping.Assist
 
 // Update changes an assistant, and returns it. One that is a configured agent cannot be changed: Invalid.
 func (s *Assistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
-	a, err := s.mine(ctx, id, "changing")
+	a, err := s.changeable(ctx, id, "changing")
 	if err != nil {
 		return a, err
 	}
@@ -121,7 +121,7 @@ func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string
 // Delete removes an assistant and, where threads is true, the threads that it was used on. One that is a
 // configured agent cannot be deleted: Invalid.
 func (s *Assistants) Delete(ctx context.Context, id string, threads bool) error {
-	a, err := s.mine(ctx, id, "deleting")
+	a, err := s.changeable(ctx, id, "deleting")
 	if err != nil {
 		return err
 	}

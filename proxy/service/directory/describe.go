@@ -108,7 +108,7 @@ func (s *Agents) fact(ctx context.Context, idOrName, what string, ask question) 
 		return nil, err
 	}
 	if !s.asked.has(a, what) {
-		if body := s.told(ctx, a, ask); body != nil {
+		if body := s.askAgent(ctx, a, ask); body != nil {
 			return body, s.keepFact(ctx, a, what, body)
 		}
 	}
@@ -119,8 +119,8 @@ func (s *Agents) fact(ctx context.Context, idOrName, what string, ask question) 
 	return body, err
 }
 
-// told is the agent's own answer; nil where there is none in time.
-func (s *Agents) told(ctx context.Context, a *engine.Agent, ask question) json.RawMessage {
+// askAgent returns the agent's own answer; nil where there is none in time.
+func (s *Agents) askAgent(ctx context.Context, a *engine.Agent, ask question) json.RawMessage {
 	ctx, cancel := context.WithTimeout(ctx, factPatience)
 	defer cancel()
 	d, ok := s.describer(ctx, a)

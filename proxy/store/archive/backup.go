@@ -13,7 +13,7 @@ func Backup(ctx context.Context, path, file string, said sqldb.Progress) (*Conte
 	if err := sqldb.CopySQLite(ctx, path, file, said); err != nil {
 		return nil, err
 	}
-	return look(ctx, file)
+	return inspect(ctx, file)
 }
 
 // Restore makes the SQLite database at path from a backup. There must be none there, and no
@@ -25,7 +25,7 @@ func Restore(ctx context.Context, file, path string, said sqldb.Progress) (*Cont
 	if err := sqldb.RestoreSQLite(ctx, file, path, said); err != nil {
 		return nil, err
 	}
-	return look(ctx, path)
+	return inspect(ctx, path)
 }
 
 // Check checks a backup, and returns what it holds.
@@ -38,14 +38,14 @@ func Check(ctx context.Context, file string) (*Contents, error) {
 
 // check refuses what this version cannot read.
 func check(ctx context.Context, file string) (*Contents, error) {
-	found, err := look(ctx, file)
+	found, err := inspect(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	return found, sqldb.Known(file, found.Schema)
 }
 
-func look(ctx context.Context, path string) (found *Contents, err error) {
+func inspect(ctx context.Context, path string) (found *Contents, err error) {
 	err = sqldb.Look(ctx, path, nil, func(t *sqldb.Tx) (err error) {
 		found, err = contents(t)
 		return err

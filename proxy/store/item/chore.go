@@ -72,7 +72,7 @@ func (s *Chores) TellItems(ctx context.Context) (n int, err error) {
 	}
 	return len(list), s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		for _, it := range list {
-			if err := it.tell(t); err != nil {
+			if err := it.index(t); err != nil {
 				return err
 			}
 		}
@@ -104,8 +104,8 @@ func (s *Chores) untold(ctx context.Context) (list []untoldItem, err error) {
 	return list, err
 }
 
-// tell does nothing where the item was written meanwhile, or another process was faster.
-func (it untoldItem) tell(t *sqldb.Tx) error {
+// index tells the indexes of an item. It does nothing where the item was written meanwhile, or another process was faster.
+func (it untoldItem) index(t *sqldb.Tx) error {
 	var old told
 	err := t.Get(`UPDATE items SET tokens_us = updated_us, members_us = updated_us WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4 AND members_us <> updated_us
  RETURNING tokens, members`, it.args(it.updated), old.columns(&it.itemName))

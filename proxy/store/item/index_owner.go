@@ -6,9 +6,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// hold makes this process the one that makes vectors, unless one that lives is, and returns what is there. An
+// ownIndex makes this process the one that makes vectors, unless one that lives is, and returns what is there. An
 // operation that goes on is the only one until it is committed.
-func (s *Chores) hold(t *sqldb.Tx) (state indexState, held bool, err error) {
+func (s *Chores) ownIndex(t *sqldb.Tx) (state indexState, held bool, err error) {
 	n, err := t.Exec(`UPDATE item_index SET owner = $1 WHERE id = 1 AND (owner = $1 OR `+sqldb.NoLease("item_index.owner")+`)`, s.db.Owner())
 	if err != nil || n == 0 {
 		return state, false, err
@@ -23,7 +23,7 @@ func (s *Chores) prepare(ctx context.Context) (done, held bool, err error) {
 	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var state indexState
 		done = false
-		if state, held, err = s.hold(t); err != nil || !held {
+		if state, held, err = s.ownIndex(t); err != nil || !held {
 			return err
 		}
 		switch {

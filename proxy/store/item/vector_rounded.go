@@ -28,9 +28,9 @@ type looked struct {
 	widest  bool // a longer list takes too long
 }
 
-// look finds what is nearest, wide times as many as wanted where the vectors are rounded. ok is
+// search finds what is nearest, wide times as many as wanted where the vectors are rounded. ok is
 // false where they are not there.
-func (v *tenantVectors) look(w *wanted, wide int) (list looked, ok bool) {
+func (v *tenantVectors) search(w *wanted, wide int) (list looked, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if v.large || v.generation < 0 { // another search could not read them

@@ -147,7 +147,7 @@ func (x *meaningSearch) near(ctx context.Context) (hits nearest, err error) {
 // do not tell soon enough.
 func (x *meaningSearch) kept(ctx context.Context, w *wanted) (hits nearest, ok bool, err error) {
 	for wide := wideFirst; ; wide *= wider {
-		list, ok := x.vectors.look(w, wide)
+		list, ok := x.vectors.search(w, wide)
 		if !ok || !list.rounded {
 			return list.hits, ok, nil
 		}

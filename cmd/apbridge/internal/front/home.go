@@ -22,7 +22,7 @@ type homeBody struct {
 func (f *front) serveHome(w http.ResponseWriter, r *http.Request) {
 	b := homeBody{standing: f.standing(r), Agents: f.agents(r), Documents: f.Dialects.Documents()}
 	if !page.Wanted(r.Header) {
-		f.tell(w, r, b)
+		f.writeJSON(w, r, b)
 		return
 	}
 	b.First = f.first(asked(b.standing, b.Agents))
@@ -49,7 +49,7 @@ type toldAgent struct {
 	Asked   *time.Time `json:"asked_at,omitempty"`
 }
 
-func (f *front) tell(w http.ResponseWriter, r *http.Request, b homeBody) {
+func (f *front) writeJSON(w http.ResponseWriter, r *http.Request, b homeBody) {
 	t := told{Name: "apbridge", Version: f.Version, Docs: b.URL + "/docs", OpenAPI: map[string]string{}, Notice: b.Notice, Agents: []toldAgent{}}
 	for _, d := range b.Documents {
 		t.OpenAPI[d.Name] = b.URL + d.Path()

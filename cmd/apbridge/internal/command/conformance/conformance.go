@@ -105,7 +105,7 @@ func run(ctx context.Context, p *console.Process, f conformanceFlags, args []str
 		return errors.Join(console.Unreached(ctx, err), files.drop())
 	}
 	r := conformance.Run(ctx, conformance.Options{Server: server, Suites: chosen, Unspoken: f.unspoken(chosen), Wanted: f.wants, Watch: f.watch(p.Out)})
-	if err := errors.Join(f.tell(p.Out, r), files.finish(r)); err != nil {
+	if err := errors.Join(f.printReport(p.Out, r), files.finish(r)); err != nil {
 		return err
 	}
 	return conformanceExit(r)
@@ -259,8 +259,8 @@ func (f *conformanceFlags) watch(w io.Writer) func(check.Result) {
 	}
 }
 
-// tell prints the report.
-func (f *conformanceFlags) tell(w io.Writer, r report.Report) error {
+// printReport prints the report.
+func (f *conformanceFlags) printReport(w io.Writer, r report.Report) error {
 	if f.output == "json" {
 		return r.JSON(w)
 	}

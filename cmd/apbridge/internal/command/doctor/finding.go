@@ -145,7 +145,7 @@ func (f *Finding) askVersion(ctx context.Context) {
 	if f.Err != nil {
 		return
 	}
-	_, _, body := look(ctx, briefClient(), strings.TrimRight(f.url, "/")+"/info")
+	_, _, body := fetch(ctx, briefClient(), strings.TrimRight(f.url, "/")+"/info")
 	var info struct {
 		Version string `json:"version"`
 	}

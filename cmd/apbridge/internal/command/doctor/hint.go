@@ -67,11 +67,11 @@ func Hints(ctx context.Context, name string, c config.Agent, limits config.Limit
 	}
 	client := briefClient()
 	for _, s := range strangers {
-		if status, _, body := look(ctx, client, root+s.path); status == http.StatusOK && s.is(body) {
+		if status, _, body := fetch(ctx, client, root+s.path); status == http.StatusOK && s.is(body) {
 			return append(list, s.says)
 		}
 	}
-	if status, kind, body := look(ctx, client, c.URL); status != 0 {
+	if status, kind, body := fetch(ctx, client, c.URL); status != 0 {
 		list = append(list, fmt.Sprintf("GET %s answers %d%s.", c.URL, status, described(kind, body)))
 	}
 	return list
@@ -82,8 +82,8 @@ func briefClient() *resty.Client {
 	return resty.New().SetTimeout(5 * time.Second).SetDoNotParseResponse(true).SetRedirectPolicy(resty.NoRedirectPolicy())
 }
 
-// look is a GET without any credentials; status 0: there was no answer.
-func look(ctx context.Context, client *resty.Client, at string) (status int, kind string, body []byte) {
+// fetch sends a GET without any credentials; status 0: there was no answer.
+func fetch(ctx context.Context, client *resty.Client, at string) (status int, kind string, body []byte) {
 	res, err := client.R().SetContext(ctx).Get(at)
 	if res == nil || res.RawBody() == nil {
 		return 0, "", nil

@@ -14,14 +14,14 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// asker asks the person at a terminal.
-type asker struct {
+// questioner asks the person at a terminal.
+type questioner struct {
 	in  *bufio.Reader // nil: no person is there
 	out io.Writer
 }
 
-func (p *program) asker() *asker {
-	a := &asker{out: p.Out}
+func (p *program) asker() *questioner {
+	a := &questioner{out: p.Out}
 	if f, ok := p.In.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		a.in = bufio.NewReader(f)
 	}
@@ -29,7 +29,7 @@ func (p *program) asker() *asker {
 }
 
 // answer is what is answered to the questions: a text, or of several a text for each one's id.
-func (a *asker) answer(ctx context.Context, list []api.Question) (any, error) {
+func (a *questioner) answer(ctx context.Context, list []api.Question) (any, error) {
 	if a.in == nil {
 		return nil, fmt.Errorf("%s (on a terminal it can be answered here; elsewhere say it in TEXT)", talk.Questions(list))
 	}
@@ -49,7 +49,7 @@ func (a *asker) answer(ctx context.Context, list []api.Question) (any, error) {
 
 // line is one line of the person's. The reading goes on after ctx has ended, as a terminal's cannot
 // be stopped: the process ends then.
-func (a *asker) line(ctx context.Context, question string) (string, error) {
+func (a *questioner) line(ctx context.Context, question string) (string, error) {
 	fmt.Fprintf(a.out, "the agent asks: %s\n> ", question)
 	type read struct {
 		text string

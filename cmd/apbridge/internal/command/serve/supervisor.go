@@ -30,8 +30,8 @@ func newSupervisor(environ []string) (s supervisor) {
 	return s
 }
 
-// tell sends the supervisor a state. It is lost where none listens, which is no reason not to serve.
-func (s supervisor) tell(state ...string) {
+// notify sends the supervisor a state. It is lost where none listens, which is no reason not to serve.
+func (s supervisor) notify(state ...string) {
 	if s.socket == "" {
 		return
 	}
@@ -43,12 +43,12 @@ func (s supervisor) tell(state ...string) {
 	_, _ = c.Write([]byte(strings.Join(state, "\n")))
 }
 
-func (s supervisor) ready()    { s.tell("READY=1") }
-func (s supervisor) stopping() { s.tell("STOPPING=1") }
+func (s supervisor) ready()    { s.notify("READY=1") }
+func (s supervisor) stopping() { s.notify("STOPPING=1") }
 
 // reloading tells the supervisor that a reload begins, and the returned done that it is over, whichever way.
 func (s supervisor) reloading() (done func()) {
-	s.tell("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonic().Microseconds(), 10))
+	s.notify("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonic().Microseconds(), 10))
 	return s.ready
 }
 
@@ -60,7 +60,7 @@ func (s supervisor) live(ctx context.Context) {
 	tick := time.NewTicker(s.every)
 	defer tick.Stop()
 	for {
-		s.tell("WATCHDOG=1")
+		s.notify("WATCHDOG=1")
 		select {
 		case <-ctx.Done():
 			return
