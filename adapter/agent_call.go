@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// AgentCall is one exchange with an agent, as it is kept for people to look at. What could grant access
-// is not in it: see package upstream.
+// AgentCall is one exchange with an agent, as it is kept for people to look at. What could grant access is not in it:
+// see package upstream.
 type AgentCall struct {
 	N        int64         `json:"n"` // from 1, in the order in which the run's calls ended; the first may be missing
 	At       time.Time     `json:"at"`
@@ -47,8 +47,8 @@ type CallKeeper interface {
 type EndedCall interface {
 	// Room is how many bytes of memory its bodies take, of those that CallKeeper.Room gave.
 	Room() int
-	// Shown is the call without what could grant access, and without its number. Each call of it looks for
-	// secrets anew.
+	// Shown is the call without what could grant access, and without its number. Each call of it looks for secrets
+	// anew.
 	Shown() AgentCall
 }
 

@@ -12,13 +12,11 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// detectTimeout bounds one round of asking an agent what it speaks; a shorter
-// step_timeout does, too.
+// detectTimeout bounds one round of asking an agent what it speaks; a shorter step_timeout does, too.
 const detectTimeout = 10 * time.Second
 
-// Auto is the backend of an agent whose dialect is not configured: the agent is
-// asked at first use. An answer is kept for good; while there is none, every
-// use asks again. Safe for concurrent use.
+// Auto is the backend of an agent whose dialect is not configured: the agent is asked at first use. An answer is kept
+// for good; while there is none, every use asks again. Safe for concurrent use.
 type Auto struct {
 	up       Upstream
 	dialects []Dialect
@@ -32,16 +30,15 @@ type resolved struct {
 	dialect string
 }
 
-// NewAuto returns a backend that asks for dialects in the given order. It does no
-// I/O.
+// NewAuto returns a backend that asks for dialects in the given order. It does no I/O.
 func NewAuto(up Upstream, dialects []Dialect) *Auto {
 	return &Auto{up: up, dialects: dialects}
 }
 
-// Resolve returns the backend of the dialect that the agent speaks, asking it if that is not known yet. It
-// fails with upstream_unreachable while no server answers, with upstream_error when a server refuses to say,
-// and with bad_upstream_response when none of the dialects is spoken. Calls that come while the agent is
-// being asked share the answer.
+// Resolve returns the backend of the dialect that the agent speaks, asking it if that is not known yet. It fails with
+// upstream_unreachable while no server answers, with upstream_error when a server refuses to say, and with
+// bad_upstream_response when none of the dialects is spoken. Calls that come while the agent is being asked share the
+// answer.
 func (a *Auto) Resolve(ctx context.Context) (Backend, error) {
 	if found := a.found.Load(); found != nil {
 		return found.backend, nil

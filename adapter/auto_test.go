@@ -15,8 +15,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// spoken is a dialect whose servers answer 200 at its path. Backends yield its
-// name.
+// spoken is a dialect whose servers answer 200 at its path. Backends yield its name.
 func spoken(name string, asked *atomic.Int64) Dialect {
 	return Dialect{
 		Name: name,

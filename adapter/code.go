@@ -10,7 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Asked is a run as a program is to ask for it, on a thread of its own. Its texts are untrusted: programs hold them as data.
+// Asked is a run as a program is to ask for it, on a thread of its own. Its texts are untrusted: programs hold them as
+// data.
 type Asked struct {
 	URL     string // of the bridge, without a slash at its end
 	Agent   string // as clients name it
@@ -20,8 +21,8 @@ type Asked struct {
 	Words   string // what the input says, for dialects that take words
 }
 
-// Code is a program or a command that asks for a run, for people to copy. Where keys are asked for it takes one
-// from the environment variable APBRIDGE_KEY, and holds none.
+// Code is a program or a command that asks for a run, for people to copy. Where keys are asked for it takes one from
+// the environment variable APBRIDGE_KEY, and holds none.
 type Code struct {
 	ID       string `json:"-"` // its place on a page; no other program of any dialect has it
 	Language string `json:"language"`

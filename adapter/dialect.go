@@ -19,65 +19,64 @@ import (
 	"go.uber.org/zap"
 )
 
-// Dialect is one agent protocol: a value per folder, listed in a table (Dialects). What it
-// has no use for may be nil.
+// Dialect is one agent protocol: a value per folder, listed in a table (Dialects). What it has no use for may be nil.
 type Dialect struct {
 	Name string
-	// Paths are those that the face owns, each with everything below it; a part in braces
-	// stands for any one part. What an earlier dialect of the table owns is not its own.
+	// Paths are those that the face owns, each with everything below it; a part in braces stands for any one part. What
+	// an earlier dialect of the table owns is not its own.
 	Paths []string
-	// Open are exact paths, among those that Paths own, that need no key: they tell nothing but that
-	// the bridge is there.
+	// Open are exact paths, among those that Paths own, that need no key: they tell nothing but that the bridge is
+	// there.
 	Open []string
 	// Runs are patterns of paths, among those that Paths own, that name a run: the part "{run}" stands for its id. What
 	// lies below is about that run, too.
 	Runs []string
 	// Store are those of Paths that belong to the long-term store.
 	Store []string
-	// Mount adds the face's routes to r, which leads there only what Paths own; what no
-	// route takes is the face's to refuse. nil: the dialect cannot be served.
+	// Mount adds the face's routes to r, which leads there only what Paths own; what no route takes is the face's to
+	// refuse. nil: the dialect cannot be served.
 	Mount func(r *mux.Router, svc Service, face Face)
-	// Effect is what a route does, by its method and the template of its path; ok is false for
-	// what is no operation. nil: its routes have no known effect.
+	// Effect is what a route does, by its method and the template of its path; ok is false for what is no operation.
+	// nil: its routes have no known effect.
 	Effect func(method, template string) (e Effect, ok bool)
-	// Refusal is the body, encoded as JSON, of a refusal before a request has reached the
-	// face: for a wrong key, a bad path, a body that is too large. nil: that of no dialect.
+	// Refusal is the body, encoded as JSON, of a refusal before a request has reached the face: for a wrong key, a bad
+	// path, a body that is too large. nil: that of no dialect.
 	Refusal func(e *mapping.Error) any
 	// Fields are the documented fields of the face's requests.
 	Fields []mapping.RequestField
 	// Documents describe what the face serves.
 	Documents []Document
-	// Speaks is what the face's clients speak, and Chooses where they name the agent that they want: a few words each, for
-	// people. "": the pages do not tell.
+	// Speaks is what the face's clients speak, and Chooses where they name the agent that they want: a few words each,
+	// for people. "": the pages do not tell.
 	Speaks, Chooses string
-	// Temporary are patterns of the names of temporary files that a process which dies
-	// leaves in the system's folder for them.
+	// Temporary are patterns of the names of temporary files that a process which dies leaves in the system's folder
+	// for them.
 	Temporary []string
 	// ArtifactPath is where the face serves the bytes of an artifact of a task, in the name of an agent. nil: nowhere.
 	ArtifactPath func(agent, taskID, artifactID string) string
-	// Flavours are those the face makes runs in; Webhook writes the body of the completion
-	// hook of such a run. It may be nil where no request of the face asks for hooks.
+	// Flavours are those the face makes runs in; Webhook writes the body of the completion hook of such a run. It may
+	// be nil where no request of the face asks for hooks.
 	Flavours []Flavour
 	Webhook  func(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error)
 
 	// Code are programs that ask for a run as clients of the face would. nil: there are none.
 	Code func(a Asked) []Code
-	// Clients is what the dialect's clients are called beside those of others, and Observe how they see the
-	// events of a run. nil: the timeline has no such column.
+	// Clients is what the dialect's clients are called beside those of others, and Observe how they see the events of a
+	// run. nil: the timeline has no such column.
 	Clients string
 	Observe func(o Observed) Observer
 
 	// Dial makes a backend; it does no I/O. nil: the dialect cannot be called.
 	Dial func(up Upstream) (Backend, error)
-	// Detect reports whether the server at up speaks this dialect. It does one or two GETs. An error
-	// says that no server answered, with the code upstream_unreachable, or what a server said that
-	// tells nothing of what it speaks, such as 401.
+	// Detect reports whether the server at up speaks this dialect. It does one or two GETs. An error says that no
+	// server answered, with the code upstream_unreachable, or what a server said that tells nothing of what it speaks,
+	// such as 401.
 	Detect func(ctx context.Context, up Upstream) (bool, error)
-	// Ends are the paths that the URL of an agent may end with instead of at its root:
-	// where the dialect's routes begin. The longest come first.
+	// Ends are the paths that the URL of an agent may end with instead of at its root: where the dialect's routes
+	// begin. The longest come first.
 	Ends []string
-	// Capabilities are what an agent that is called in the dialect can be told.
-	// With the Fields of the faces they make the loss table.
+	// Capabilities are what an agent that is called in the dialect can be told. With the Fields of the faces they make
+	// the loss table.
 	Capabilities mapping.Capabilities
 }
 
@@ -110,14 +109,13 @@ type Face struct {
 	Version string
 	// Failed is told the code of each request that the face answers with an error; nil: no count is kept.
 	Failed func(code string)
-	// Repeated reports whether the log is to say now that a request has failed, and how many such failures
-	// the line stands for: what a database that is away does to all requests is not said of each. nil: each
-	// is said.
+	// Repeated reports whether the log is to say now that a request has failed, and how many such failures the line
+	// stands for: what a database that is away does to all requests is not said of each. nil: each is said.
 	Repeated func(*mapping.Error) (times int, due bool)
 	// Heartbeat is the interval between heartbeats of a stream.
 	Heartbeat time.Duration
-	// Ready says why requests should not be sent here now, as a database that is away; nil
-	// where there is nothing to ask. An error of class Internal is for the log.
+	// Ready says why requests should not be sent here now, as a database that is away; nil where there is nothing to
+	// ask. An error of class Internal is for the log.
 	Ready func(context.Context) error
 }
 
@@ -157,54 +155,47 @@ type Upstream struct {
 	Through func(network http.RoundTripper) http.RoundTripper
 }
 
-// Meter counts exchanges with agents; proxy/metrics implements it. The operations are
-// those of package upstream, the outcome is "ok" or the class of a failure. Safe for
-// concurrent use.
+// Meter counts exchanges with agents; proxy/metrics implements it. The operations are those of package upstream, the
+// outcome is "ok" or the class of a failure. Safe for concurrent use.
 type Meter interface {
 	UpstreamCall(agent, operation, outcome string, took time.Duration)
 }
 
-// Tracer makes spans of calls to agents; proxy/trace implements it. end must follow, when the answer has ended:
-// status is 0 where there was none, and the outcome as a Meter is told it. What is told a second time does
-// nothing. The context that is returned has the place of the span (mapping.TraceOf). Safe for concurrent use.
+// Tracer makes spans of calls to agents; proxy/trace implements it. end must follow, when the answer has ended: status
+// is 0 where there was none, and the outcome as a Meter is told it. What is told a second time does nothing. The
+// context that is returned has the place of the span (mapping.TraceOf). Safe for concurrent use.
 type Tracer interface {
 	UpstreamCall(ctx context.Context, agent, operation, method, target string) (_ context.Context, end func(status int, outcome string))
 }
 
-// Backend calls an agent. It keeps no state of its own between runs; what must
-// survive is an event. Safe for concurrent use.
+// Backend calls an agent. It keeps no state of its own between runs; what must survive is an event. Safe for concurrent
+// use.
 type Backend interface {
-	// Run executes one run and yields what happens, in order. Its iterator is used once. t is the
-	// backend's from then on, which may change it.
+	// Run executes one run and yields what happens, in order. Its iterator is used once. t is the backend's from then
+	// on, which may change it.
 	//
-	// A linked event that carries the remote id comes before the first output.
-	// Exactly one end event comes last, unless the iterator yields an error;
-	// an error is final, is an *mapping.Error, and ends the run as failed (or
-	// timed out, by its class and the cause of ctx). It stops soon after ctx
-	// ends, telling the agent so where it can, and at once when yield says
-	// false. No goroutine outlives it. Given t.After, nothing already logged
-	// is asked for twice. What must not happen twice is sent under the permit of
-	// ctx (see WithPermit).
+	// A linked event that carries the remote id comes before the first output. Exactly one end event comes last, unless
+	// the iterator yields an error; an error is final, is an *mapping.Error, and ends the run as failed (or timed out,
+	// by its class and the cause of ctx). It stops soon after ctx ends, telling the agent so where it can, and at once
+	// when yield says false. No goroutine outlives it. Given t.After, nothing already logged is asked for twice. What
+	// must not happen twice is sent under the permit of ctx (see WithPermit).
 	//
-	// yield returns when the event is queued, not when it is durable; a failed
-	// append ends the next yield.
+	// yield returns when the event is queued, not when it is durable; a failed append ends the next yield.
 	Run(ctx context.Context, t *Assignment) iter.Seq2[mapping.Event, error]
 }
 
-// Canceler is a backend that can tell the agent to stop what it does for a run.
-// It is called after Run was stopped, with a fresh context; by then the link may
-// be that of a newer run, which is to go on. Optional.
+// Canceler is a backend that can tell the agent to stop what it does for a run. It is called after Run was stopped,
+// with a fresh context; by then the link may be that of a newer run, which is to go on. Optional.
 type Canceler interface {
 	Cancel(ctx context.Context, link mapping.Link, runID string) error
 }
 
 // FileComparer is a backend whose agent may change files without a word. Optional.
 type FileComparer interface {
-	// CompareFiles is called when a run has ended for another reason than a last step or a
-	// question, and its steps are logged. What the agent's files have other bytes in than
-	// t.Files is saved there; the update names that and what could not be compared. changed
-	// is false when there is neither. When ctx ends, the rest counts as not compared. The
-	// error is one of the bridge's own. Of t, Run, TaskID, Link, Uploaded and Files are set.
+	// CompareFiles is called when a run has ended for another reason than a last step or a question, and its steps are
+	// logged. What the agent's files have other bytes in than t.Files is saved there; the update names that and what
+	// could not be compared. changed is false when there is neither. When ctx ends, the rest counts as not compared.
+	// The error is one of the bridge's own. Of t, Run, TaskID, Link, Uploaded and Files are set.
 	CompareFiles(ctx context.Context, t *Assignment) (update mapping.Event, changed bool, err error)
 }
 
@@ -213,12 +204,11 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
-// Profiled is a backend that can say in a few words what a Probe found out
-// about the agent, "" while nothing fits. Optional.
+// Profiled is a backend that can say in a few words what a Probe found out about the agent, "" while nothing fits.
+// Optional.
 type Profiled interface{ Profile() string }
 
-// Describer is a backend whose agent can tell about itself. Optional; an
-// opaque agent is described by the bridge.
+// Describer is a backend whose agent can tell about itself. Optional; an opaque agent is described by the bridge.
 type Describer interface {
 	Schemas(ctx context.Context) (mapping.Schemas, error)
 	// Graph and Subgraphs are as Agents has them.
@@ -226,11 +216,9 @@ type Describer interface {
 	Subgraphs(ctx context.Context, namespace string, recurse bool) (json.RawMessage, error)
 }
 
-// StateWriter is a backend whose agent keeps a state that can be changed
-// between runs. UpdateState sends values through the agent's reducers and returns
-// the state read back. It fails with upstream_lost where the agent's copy of the
-// thread is not known to be as it was and cannot be read: the next run makes a new
-// one. Optional.
+// StateWriter is a backend whose agent keeps a state that can be changed between runs. UpdateState sends values through
+// the agent's reducers and returns the state read back. It fails with upstream_lost where the agent's copy of the
+// thread is not known to be as it was and cannot be read: the next run makes a new one. Optional.
 type StateWriter interface {
 	UpdateState(ctx context.Context, link mapping.Link, values json.RawMessage, asNode string) (State, error)
 }
@@ -242,9 +230,8 @@ type Forgetter interface {
 
 // Traits is what a backend is like; constant after Dial.
 type Traits struct {
-	// Opaque: the agent has no state that can be read; the bridge is its graph
-	// of one node. Its outputs are made by rule.StepUpdate; the last one
-	// says so. Any other agent is stateful.
+	// Opaque: the agent has no state that can be read; the bridge is its graph of one node. Its outputs are made by
+	// rule.StepUpdate; the last one says so. Any other agent is stateful.
 	Opaque bool
 	// Stepping is the mode that "auto" stands for.
 	Stepping mapping.Stepping
@@ -276,64 +263,55 @@ type Assignment struct {
 	Link mapping.Link
 	// Input is the run's input; zero for a resume.
 	Input rule.Input
-	// Prompt is the input of a new upstream task, memory included; Additional
-	// its additional_input, which holds apbridge.run_id. Retelling is the prompt for
-	// an agent that has lost Link.Topic, and with it the conversation. Opaque agents
-	// only.
+	// Prompt is the input of a new upstream task, memory included; Additional its additional_input, which holds
+	// apbridge.run_id. Retelling is the prompt for an agent that has lost Link.Topic, and with it the conversation.
+	// Opaque agents only.
 	Prompt     string
 	Retelling  string
 	Additional rawjson.Pieces
-	// Memory is an object with what the agent is told of the long-term store, and how it
-	// may use it; nil: nothing. Stateful agents only: it is part of Additional for others.
+	// Memory is an object with what the agent is told of the long-term store, and how it may use it; nil: nothing.
+	// Stateful agents only: it is part of Additional for others.
 	Memory json.RawMessage
-	// Resume: this run answers a question. Answer is what it means to an
-	// opaque agent, Run.Options.Resume the value for a stateful agent.
+	// Resume: this run answers a question. Answer is what it means to an opaque agent, Run.Options.Resume the value for
+	// a stateful agent.
 	Resume bool
 	Answer rule.Answer
-	// Values is the full local state, to be seeded into a fresh upstream
-	// thread before the run; nil: send only what is new. Fork is a point of the
-	// linked upstream thread to fork from instead; where the agent does not have
-	// it, or has another state there, Values count.
+	// Values is the full local state, to be seeded into a fresh upstream thread before the run; nil: send only what is
+	// new. Fork is a point of the linked upstream thread to fork from instead; where the agent does not have it, or has
+	// another state there, Values count.
 	Values json.RawMessage
 	Fork   *Fork
 	// State is the local state at the start.
 	State *state.Fold
-	// After is what this run has logged already, when it is picked up again
-	// or tried again: a started event with an Attempt above 1 begins a new
-	// attempt, and what precedes it is of failed ones, to be left alone.
-	// Done is the number of steps logged for the whole task. Open: a
-	// call may have been sent whose result was never logged: ask the agent
-	// before sending it again.
+	// After is what this run has logged already, when it is picked up again or tried again: a started event with an
+	// Attempt above 1 begins a new attempt, and what precedes it is of failed ones, to be left alone. Done is the
+	// number of steps logged for the whole task. Open: a call may have been sent whose result was never logged: ask the
+	// agent before sending it again.
 	After []mapping.Event
 	Done  int
 	Open  bool
-	// OneStep: stop after one step with Outcome.Parked unless the run ended.
-	// Say is the client's words for that step, verbatim; nil: no body.
-	// Update is laid over the agent's state before that step, as by a state
-	// update; stateful agents only, nil for none.
+	// OneStep: stop after one step with Outcome.Parked unless the run ended. Say is the client's words for that step,
+	// verbatim; nil: no body. Update is laid over the agent's state before that step, as by a state update; stateful
+	// agents only, nil for none.
 	OneStep bool
 	Say     *string
 	Update  json.RawMessage
-	// Uploaded says which of the uploads an upstream task has been given; those
-	// after it are due. Opaque agents only.
+	// Uploaded says which of the uploads an upstream task has been given; those after it are due. Opaque agents only.
 	Uploaded mapping.Uploaded
-	// OpenCall is the id of the tool call, of a logged step of the task, that
-	// waits for its result; see rule.OpenCall.
+	// OpenCall is the id of the tool call, of a logged step of the task, that waits for its result; see rule.OpenCall.
 	OpenCall string
 	// Files are those of the state the run stands on, and the thread's uploads.
 	Files Files
 }
 
-// Files gives a backend the files of its run. Bytes are streamed. Not for use by
-// several goroutines.
+// Files gives a backend the files of its run. Bytes are streamed. Not for use by several goroutines.
 type Files interface {
 	// List returns what an agent that starts a new task should be given.
 	List(ctx context.Context) ([]mapping.Artifact, error)
 	// Open returns the bytes; the caller closes.
 	Open(ctx context.Context, artifactID string) (io.ReadCloser, error)
-	// Save writes an agent-made file under its path (see
-	// rule.ArtifactPath); the same path keeps its artifact id. The bytes
-	// become visible with the next event that names the id in Head.Artifacts.
+	// Save writes an agent-made file under its path (see rule.ArtifactPath); the same path keeps its artifact id. The
+	// bytes become visible with the next event that names the id in Head.Artifacts.
 	Save(ctx context.Context, path, remoteID string, body io.Reader) (mapping.Artifact, error)
 	// Path is where clients of the bridge find the bytes, on the bridge itself; "" where no face serves any.
 	Path(artifactID string) string

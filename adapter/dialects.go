@@ -8,9 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Dialects is a table of dialects. A path belongs to the first one that owns it; an agent
-// is asked what it speaks from the last one to the first. Read only, and so safe for
-// concurrent use.
+// Dialects is a table of dialects. A path belongs to the first one that owns it; an agent is asked what it speaks from
+// the last one to the first. Read only, and so safe for concurrent use.
 type Dialects []Dialect
 
 // Names returns the names that a configuration may give as an agent's dialect.
@@ -52,16 +51,14 @@ func (l Dialects) Ends() []string {
 	return list
 }
 
-// Callable returns the dialects that agents can be called in, in the order an agent is asked
-// for them.
+// Callable returns the dialects that agents can be called in, in the order an agent is asked for them.
 func (l Dialects) Callable() []Dialect {
 	list := slices.DeleteFunc(slices.Clone(l), func(d Dialect) bool { return d.Dial == nil })
 	slices.Reverse(list)
 	return list
 }
 
-// Dial makes the backend of a configured agent. It does no I/O; the error names the key
-// of the configuration.
+// Dial makes the backend of a configured agent. It does no I/O; the error names the key of the configuration.
 func (l Dialects) Dial(up Upstream) (Backend, error) {
 	if up.Config.Dialect == "auto" {
 		return NewAuto(up, l.Callable()), nil
@@ -84,8 +81,8 @@ func (l Dialects) Webhook(run mapping.Run, out mapping.Outcome, values []byte) (
 	return nil, fmt.Errorf("no dialect writes webhooks for runs of flavour %q", run.Flavour)
 }
 
-// ArtifactPath returns where clients find the bytes of an artifact of a task: on the face of the first dialect that serves any.
-// "": there is none.
+// ArtifactPath returns where clients find the bytes of an artifact of a task: on the face of the first dialect that
+// serves any. "": there is none.
 func (l Dialects) ArtifactPath(agent, taskID, artifactID string) string {
 	for _, d := range l {
 		if d.ArtifactPath != nil && d.Mount != nil {
@@ -95,8 +92,7 @@ func (l Dialects) ArtifactPath(agent, taskID, artifactID string) string {
 	return ""
 }
 
-// Strategy returns what becomes of a run of the flavour on a busy thread where neither its
-// request nor its agent says.
+// Strategy returns what becomes of a run of the flavour on a busy thread where neither its request nor its agent says.
 func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {
 	for _, d := range l {
 		if f, ok := d.flavour(name); ok {

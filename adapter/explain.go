@@ -10,8 +10,7 @@ import (
 
 // Explainer says why a run stands where it does.
 type Explainer interface {
-	// Explain is for one run; ThreadID may be empty. What it says may be over
-	// by the time it is read.
+	// Explain is for one run; ThreadID may be empty. What it says may be over by the time it is read.
 	Explain(ctx context.Context, ref RunRef) (Explanation, error)
 }
 
@@ -31,8 +30,7 @@ const (
 	ReasonFinished Reason = "finished" // nothing: it has ended
 )
 
-// Explanation is why a run waits. The part named by Reason is set; Lease is
-// set for every run that a bridge holds.
+// Explanation is why a run waits. The part named by Reason is set; Lease is set for every run that a bridge holds.
 type Explanation struct {
 	RunID    string            `json:"run_id"`
 	ThreadID string            `json:"thread_id"`
@@ -52,8 +50,7 @@ type Explanation struct {
 	Webhook  *WebhookState     `json:"webhook,omitempty"` // of a run that has ended
 }
 
-// WebhookState says how far the delivery of a run's completion hook has come.
-// Its URL may hold a token and is not told.
+// WebhookState says how far the delivery of a run's completion hook has come. Its URL may hold a token and is not told.
 type WebhookState struct {
 	State    string     `json:"state"` // waiting, delivered, or given_up
 	Attempts int        `json:"attempts"`

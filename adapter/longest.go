@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Longest is the longest time that something took so far; its zero value is ready. A
-// backend looks for what a lost answer was about as long as such calls were seen to
-// take. Safe for concurrent use.
+// Longest is the longest time that something took so far; its zero value is ready. A backend looks for what a lost
+// answer was about as long as such calls were seen to take. Safe for concurrent use.
 type Longest struct{ ns atomic.Int64 }
 
 // Took notes that it took d this time.

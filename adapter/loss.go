@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// LossTable returns every documented field of every face's requests in front of the agents of every
-// dialect, in a fixed order.
+// LossTable returns every documented field of every face's requests in front of the agents of every dialect, in a fixed
+// order.
 func (l Dialects) LossTable() []mapping.LossRow {
 	var rows []mapping.LossRow
 	for _, from := range slices.Backward(l) {
@@ -23,9 +23,9 @@ func (l Dialects) LossTable() []mapping.LossRow {
 	return rows
 }
 
-// Losses returns the fields, among those sent to make a run of the flavour, that an agent gets
-// only approximately or not at all. An agent whose capabilities are not known yet counts as
-// one of the dialect that it would be asked for first.
+// Losses returns the fields, among those sent to make a run of the flavour, that an agent gets only approximately or
+// not at all. An agent whose capabilities are not known yet counts as one of the dialect that it would be asked for
+// first.
 func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
 	for _, d := range l {
 		if f, ok := d.flavour(name); ok {
@@ -35,8 +35,8 @@ func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capa
 	return nil
 }
 
-// Lost is Losses for what was meant, whatever the fields of the flavour's dialect are called. What has no field there is
-// lost under the name of the meaning.
+// Lost is Losses for what was meant, whatever the fields of the flavour's dialect are called. What has no field there
+// is lost under the name of the meaning.
 func (l Dialects) Lost(name mapping.Flavour, meant []mapping.Meaning, agent mapping.Capabilities) []mapping.Loss {
 	var fields []mapping.RequestField
 	var request string
@@ -80,8 +80,8 @@ func (l Dialects) askedFirst() Dialect {
 	return Dialect{}
 }
 
-// LossReason returns why an agent got a field of a request of the flavour as it did, by the loss table. "" is of a loss that
-// no dialect's agents have, or that they have for different reasons: none is guessed.
+// LossReason returns why an agent got a field of a request of the flavour as it did, by the loss table. "" is of a loss
+// that no dialect's agents have, or that they have for different reasons: none is guessed.
 func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason string) {
 	for _, from := range l {
 		f, ok := from.flavour(name)

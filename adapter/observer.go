@@ -7,15 +7,15 @@ import (
 
 // Observer says how clients of a dialect see the events of a task's runs. Not for concurrent use.
 type Observer interface {
-	// See takes the next event, in their order from the first run's start, and returns what clients get
-	// of it: in the order in which they do, nothing where they see nothing of it.
+	// See takes the next event, in their order from the first run's start, and returns what clients get of it: in the
+	// order in which they do, nothing where they see nothing of it.
 	See(e *state.Entry) []Sight
 	// Fork is another Observer that has seen the same, and goes on by itself.
 	Fork() Observer
 }
 
-// Observed is the run that an Observer looks at. It may be at work: of what can still change, such as its status, nothing
-// is to follow but by the events.
+// Observed is the run that an Observer looks at. It may be at work: of what can still change, such as its status,
+// nothing is to follow but by the events.
 type Observed struct {
 	Run    mapping.Run
 	Opaque bool // its agent shows no state (Traits)

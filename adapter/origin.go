@@ -12,8 +12,8 @@ const RequestIDHeader = "X-Request-Id"
 // IdempotencyKeyHeader has a request that makes something carried out once, however often it comes.
 const IdempotencyKeyHeader = "Idempotency-Key"
 
-// AddOrigin adds to a call of an agent the headers of the client's request that it is made for: its id and
-// its place in a trace. Headers that the agent is configured with stay.
+// AddOrigin adds to a call of an agent the headers of the client's request that it is made for: its id and its place in
+// a trace. Headers that the agent is configured with stay.
 func AddOrigin(r *http.Request) {
 	trace := mapping.TraceOf(r.Context())
 	add(r.Header, RequestIDHeader, mapping.RequestIDOf(r.Context()))

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Owner returns the dialect that a path of the bridge belongs to, in whatever form the path
-// came. ok is false for a path of none.
+// Owner returns the dialect that a path of the bridge belongs to, in whatever form the path came. ok is false for a
+// path of none.
 func (l Dialects) Owner(path string) (d Dialect, ok bool) {
 	i := slices.IndexFunc(l, func(d Dialect) bool { return d.Owns(path) })
 	if i < 0 {

@@ -9,15 +9,15 @@ import (
 
 // Past is what a thread keeps beside its present state. It changes nothing.
 type Past interface {
-	// Checkpoints lists the checkpoints of all lines of the thread without their states, newest
-	// first. Limit 0: all of them. An unknown Before or At is NotFound.
+	// Checkpoints lists the checkpoints of all lines of the thread without their states, newest first. Limit 0: all of
+	// them. An unknown Before or At is NotFound.
 	Checkpoints(ctx context.Context, threadID string, q HistoryQuery) ([]mapping.Checkpoint, error)
 	// Files lists every version of every file that is still kept, by path, and of one path the newest first.
 	Files(ctx context.Context, threadID string) ([]FileVersion, error)
 	// OpenFile reads one version; the caller closes.
 	OpenFile(ctx context.Context, threadID string, version int64) (FileVersion, io.ReadCloser, error)
-	// Told are the items of the long-term store that agents were told of on the thread, run by run,
-	// the newest first, at most limit runs.
+	// Told are the items of the long-term store that agents were told of on the thread, run by run, the newest first,
+	// at most limit runs.
 	Told(ctx context.Context, threadID string, limit int) ([]ToldItems, error)
 }
 
@@ -38,8 +38,8 @@ const (
 	FileOtherLine FileFate = "of another line"     // which the thread has left by a fork
 )
 
-// ToldItems are the items that an agent was told of for one run. Their values are not kept: they may have
-// changed since.
+// ToldItems are the items that an agent was told of for one run. Their values are not kept: they may have changed
+// since.
 type ToldItems struct {
 	RunID string
 	Items []mapping.ItemName

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// RetriesHeader asks, for one request, how often a failed run is to be tried
-// again. It is an extension of ours in every dialect.
+// RetriesHeader asks, for one request, how often a failed run is to be tried again. It is an extension of ours in every
+// dialect.
 const RetriesHeader = "X-Apbridge-Retries"
 
 const maxRetries = 100
@@ -25,9 +25,8 @@ func Retries(values []string) (n int, said bool, err error) {
 	return n, true, nil
 }
 
-// Spread returns a pause before something is tried again: d, and up to half of it more by chance. Runs
-// that an agent refused in the same moment do not come back in the same moment, and none
-// comes back before d.
+// Spread returns a pause before something is tried again: d, and up to half of it more by chance. Runs that an agent
+// refused in the same moment do not come back in the same moment, and none comes back before d.
 func Spread(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// TestA13Spread: pauses of runs that were refused together differ, and none is shorter than what
-// the agent asked for.
+// TestA13Spread: pauses of runs that were refused together differ, and none is shorter than what the agent asked for.
 func TestA13Spread(t *testing.T) {
 	t.Parallel()
 	const d = time.Second

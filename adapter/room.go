@@ -5,12 +5,11 @@ import (
 	"io"
 )
 
-// Room is the memory that requests share. The bodies of requests are counted already; what a
-// handler reads beside, such as the messages of a WebSocket, it has to count itself. Safe for
-// concurrent use.
+// Room is the memory that requests share. The bodies of requests are counted already; what a handler reads beside, such
+// as the messages of a WebSocket, it has to count itself. Safe for concurrent use.
 type Room interface {
-	// Count counts what is read of r, until the result is closed. A read that finds no room
-	// for long ends with an error of class Unavailable, and so does one whose ctx ends.
+	// Count counts what is read of r, until the result is closed. A read that finds no room for long ends with an error
+	// of class Unavailable, and so does one whose ctx ends.
 	Count(ctx context.Context, r io.Reader) io.ReadCloser
 	// Short is an error of class Unavailable while there is no memory for new work.
 	Short() error

@@ -10,9 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Service is what faces answer from. Every method may be called concurrently,
-// is scoped by the principal in ctx, and returns *mapping.Error for what the
-// caller is meant to see.
+// Service is what faces answer from. Every method may be called concurrently, is scoped by the principal in ctx, and
+// returns *mapping.Error for what the caller is meant to see.
 type Service struct {
 	Threads   Threads
 	Index     ThreadIndex
@@ -46,8 +45,7 @@ type Threads interface {
 	// Get returns the thread with its Values.
 	Get(ctx context.Context, id string) (mapping.Thread, error)
 	Patch(ctx context.Context, id string, p ThreadPatch) (mapping.Thread, error)
-	// Delete cancels an active run, then removes thread, runs, tasks, events,
-	// checkpoints and artifacts.
+	// Delete cancels an active run, then removes thread, runs, tasks, events, checkpoints and artifacts.
 	Delete(ctx context.Context, id string) error
 	Copy(ctx context.Context, id string) (mapping.Thread, error)
 }
@@ -80,9 +78,8 @@ type ThreadPatch struct {
 
 // ThreadIndex searches threads.
 type ThreadIndex interface {
-	// Search finds the threads of a page, and how many match in all. Few megabytes of them
-	// are held at a time: they are read, with their values, as they are ranged over, and a
-	// thread that has gone by then is left out.
+	// Search finds the threads of a page, and how many match in all. Few megabytes of them are held at a time: they are
+	// read, with their values, as they are ranged over, and a thread that has gone by then is left out.
 	Search(ctx context.Context, q ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
 	Count(ctx context.Context, q ThreadSearch) (int, error)
 }
@@ -98,13 +95,13 @@ type ThreadSearch struct {
 type States interface {
 	// Get returns the state at a checkpoint; "" is the head.
 	Get(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
-	// History ranges over states, newest first, of which it holds few at a time. An error
-	// ends it, also after the first state.
+	// History ranges over states, newest first, of which it holds few at a time. An error ends it, also after the first
+	// state.
 	History(ctx context.Context, threadID string, q HistoryQuery) iter.Seq2[ThreadState, error]
 	// Update reduces values into a new checkpoint; 409 while a run is active.
 	Update(ctx context.Context, threadID string, u StateUpdate) (mapping.Checkpoint, error)
-	// Forget drops the checkpoints before the head, and says how many there were:
-	// 0 while a run is active. Runs and what they have logged stay.
+	// Forget drops the checkpoints before the head, and says how many there were: 0 while a run is active. Runs and
+	// what they have logged stay.
 	Forget(ctx context.Context, threadID string) (int, error)
 }
 
@@ -127,8 +124,7 @@ type HistoryQuery struct {
 	At       string // only this checkpoint and its ancestors
 }
 
-// ThreadState is a thread's state at a checkpoint, as LangGraph Server answers
-// GET /threads/{thread_id}/state.
+// ThreadState is a thread's state at a checkpoint, as LangGraph Server answers GET /threads/{thread_id}/state.
 type ThreadState struct {
 	ThreadID   string
 	Values     json.RawMessage
@@ -145,42 +141,37 @@ type ThreadState struct {
 type Runs interface {
 	// Start makes a run durable and, when its thread is free, begins it.
 	Start(ctx context.Context, n NewRun) (*Started, error)
-	// Again finds the run that a request with the same IdempotencyKey has made on the thread;
-	// nil where none has. Another request under the key is Invalid.
+	// Again finds the run that a request with the same IdempotencyKey has made on the thread; nil where none has.
+	// Another request under the key is Invalid.
 	Again(ctx context.Context, n NewRun) (*Started, error)
-	// StartAll is Start for several runs. What is refused of one refuses all: none is
-	// made.
+	// StartAll is Start for several runs. What is refused of one refuses all: none is made.
 	StartAll(ctx context.Context, list []NewRun) ([]*Started, error)
 	// Get finds a run; ThreadID may be empty.
 	Get(ctx context.Context, ref RunRef) (mapping.Run, error)
-	// Cancel ends the run as interrupted. With opt.Wait it returns when the
-	// run has ended. Cancelling an ended run is Conflict.
+	// Cancel ends the run as interrupted. With opt.Wait it returns when the run has ended. Cancelling an ended run is
+	// Conflict.
 	Cancel(ctx context.Context, ref RunRef, opt CancelOptions) error
-	// Delete removes an ended run with its events and checkpoints; an active
-	// one is cancelled first.
+	// Delete removes an ended run with its events and checkpoints; an active one is cancelled first.
 	Delete(ctx context.Context, ref RunRef) error
-	// Events yields the run's entries after the cursor, then follows it live
-	// until its end event, which is the last. A run that was deleted
-	// meanwhile ends the iterator with NotFound. idle, which may be nil, is
-	// called by the iterator before each wait for more.
+	// Events yields the run's entries after the cursor, then follows it live until its end event, which is the last. A
+	// run that was deleted meanwhile ends the iterator with NotFound. idle, which may be nil, is called by the iterator
+	// before each wait for more.
 	Events(ctx context.Context, ref RunRef, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
 // ThreadLog reads what happens on a thread, whichever run it belongs to.
 type ThreadLog interface {
-	// Position checks a cursor, and makes one that is Live stand for what is
-	// logged by now, so that nothing is missed that happens before Events is read.
+	// Position checks a cursor, and makes one that is Live stand for what is logged by now, so that nothing is missed
+	// that happens before Events is read.
 	Position(ctx context.Context, threadID string, after Cursor) (Cursor, error)
-	// Opening is where a reader begins that tells what comes after a Position and needs each run from
-	// its start for that. A position from which the log is not kept whole is refused
-	// (cursor_expired); the start is that of what is kept.
+	// Opening is where a reader begins that tells what comes after a Position and needs each run from its start for
+	// that. A position from which the log is not kept whole is refused (cursor_expired); the start is that of what is
+	// kept.
 	Opening(ctx context.Context, threadID string, after Cursor) (Opening, error)
-	// Await returns when the thread is there, with ctx's error when ctx ends. One that
-	// may not be seen is not there.
+	// Await returns when the thread is there, with ctx's error when ctx ends. One that may not be seen is not there.
 	Await(ctx context.Context, threadID string) error
-	// Events yields the thread's entries after a Position, those of all its runs
-	// and of updates between them (without a RunID), in order, and follows the
-	// thread until ctx ends. A thread that is deleted ends the iterator with
+	// Events yields the thread's entries after a Position, those of all its runs and of updates between them (without a
+	// RunID), in order, and follows the thread until ctx ends. A thread that is deleted ends the iterator with
 	// NotFound; of a run that is deleted nothing more comes. idle is as of a run's.
 	Events(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
@@ -194,17 +185,16 @@ type Opening struct {
 // RunRef names a run. An empty ThreadID means wherever it is.
 type RunRef struct{ ThreadID, RunID string }
 
-// Cursor is a position in a run: the event Seq and the frame K within it.
-// Everything after it is wanted. A reader starts with the event at Seq when
-// K >= 0 (it may hold further frames) and skips the frames up to K itself.
+// Cursor is a position in a run: the event Seq and the frame K within it. Everything after it is wanted. A reader
+// starts with the event at Seq when K >= 0 (it may hold further frames) and skips the frames up to K itself.
 type Cursor struct {
 	Seq   int64
 	K     int  // -1: the whole event was seen
 	Start bool // from the start of the run, or of the thread
 	Live  bool // only what comes from now on; an ended run ends at once
 	End   bool // only the end event: for callers that wait and read nothing else
-	// Checkpoint is a position of a run in place of Seq: after the event that made it, or the
-	// start of the run where it is none of the run's.
+	// Checkpoint is a position of a run in place of Seq: after the event that made it, or the start of the run where it
+	// is none of the run's.
 	Checkpoint string
 }
 
@@ -217,14 +207,13 @@ type NewRun struct {
 	Input    json.RawMessage
 	Messages json.RawMessage // Agent Protocol
 	HasInput bool            // input or messages were sent, and not null
-	// InputAnswers: the last human message of the input answers the question that the thread waits
-	// with, whatever it asks. Without it, only what an agent asks its user is answered so.
+	// InputAnswers: the last human message of the input answers the question that the thread waits with, whatever it
+	// asks. Without it, only what an agent asks its user is answered so.
 	InputAnswers bool `json:"-"`
 	ByClock      bool `json:"-"` // made by a cron: no client is there to answer
 	Command      *Command
-	// ParentAnswers: the caller is a graph that has been resumed and calls the agent once more
-	// from one of its nodes. They are the answers it was given, by the ids of questions. nil: it
-	// is no such call.
+	// ParentAnswers: the caller is a graph that has been resumed and calls the agent once more from one of its nodes.
+	// They are the answers it was given, by the ids of questions. nil: it is no such call.
 	ParentAnswers map[string]json.RawMessage `json:"-"`
 	Metadata      json.RawMessage
 	Config        json.RawMessage
@@ -244,12 +233,11 @@ type NewRun struct {
 	RetriesSaid     bool // the client said so; else the agent's configuration holds
 	StrictResume    bool // an answer that is not exactly one to open questions is refused: rule.CheckStrictly
 	IdempotencyKey  string
-	// Request is what the IdempotencyKey stands for, where the rest was made of it and of the
-	// thread as it stood; nil: it stands for the rest.
+	// Request is what the IdempotencyKey stands for, where the rest was made of it and of the thread as it stood; nil:
+	// it stands for the rest.
 	Request json.RawMessage `json:"-"`
 	Batch   string          // "i/n": run i of n that were asked for together, under one key
-	// Fields are the names of all documented fields the client sent, for the
-	// loss header.
+	// Fields are the names of all documented fields the client sent, for the loss header.
 	Fields []string
 	// Means is what else the client sent, where the caller knows no names of fields.
 	Means []mapping.Meaning `json:",omitempty"`
@@ -278,7 +266,7 @@ type CancelOptions struct {
 
 // RunIndex lists runs.
 type RunIndex interface {
-	// List ranges over runs, newest first, of which it holds few megabytes at a time: as they
-	// are by then, without those that have gone. An error ends it, also after the first run.
+	// List ranges over runs, newest first, of which it holds few megabytes at a time: as they are by then, without
+	// those that have gone. An error ends it, also after the first run.
 	List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error]
 }

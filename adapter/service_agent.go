@@ -29,8 +29,8 @@ type PutItem struct {
 	Lost      Lost
 }
 
-// ItemQuery searches items. Filter is an object of equalities and operators
-// ($eq $ne $gt $gte $lt $lte $in $exists), and of lists of such objects under $or and $and.
+// ItemQuery searches items. Filter is an object of equalities and operators ($eq $ne $gt $gte $lt $lte $in $exists),
+// and of lists of such objects under $or and $and.
 type ItemQuery struct {
 	Prefix        []string
 	Filter        json.RawMessage
@@ -42,9 +42,8 @@ type ItemQuery struct {
 	Lost          Lost
 }
 
-// Lost is told, before anything is answered, that a field of a request means less than its
-// document says: an index without embeddings, a query that is answered by words alone. nil:
-// not reported.
+// Lost is told, before anything is answered, that a field of a request means less than its document says: an index
+// without embeddings, a query that is answered by words alone. nil: not reported.
 type Lost func(mapping.Loss)
 
 // Approximated reports a field that is followed in part. It does nothing on a nil Lost.
@@ -63,29 +62,26 @@ type NamespaceQuery struct {
 
 // Agents describes the configured agents, and the assistants made over them.
 type Agents interface {
-	// Resolve finds an agent by config name or UUID, or an assistant by its
-	// UUID; "" is the default agent.
+	// Resolve finds an agent by config name or UUID, or an assistant by its UUID; "" is the default agent.
 	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
 	Search(ctx context.Context, q AgentQuery) (agents []mapping.Assistant, total int, err error)
 	Schemas(ctx context.Context, idOrName string) (mapping.Schemas, error)
-	// Graph is {nodes, edges} as LangGraph draws it; xray, "" or "true" or a
-	// number, says how deep it shows what nodes are made of.
+	// Graph is {nodes, edges} as LangGraph draws it; xray, "" or "true" or a number, says how deep it shows what nodes
+	// are made of.
 	Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error)
-	// Subgraphs is an object of schemas by namespace; namespace "" names all,
-	// recurse those within them too.
+	// Subgraphs is an object of schemas by namespace; namespace "" names all, recurse those within them too.
 	Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error)
 }
 
-// Assistants are made over configured agents: the same agent under an id, a name
-// and with settings of their own. Configured agents are assistants too, which
-// cannot be changed: that is Invalid.
+// Assistants are made over configured agents: the same agent under an id, a name and with settings of their own.
+// Configured agents are assistants too, which cannot be changed: that is Invalid.
 type Assistants interface {
 	// Create makes version 1 of an assistant.
 	Create(ctx context.Context, n NewAssistant) (mapping.Assistant, error)
 	// Update makes a further version and makes it the current one.
 	Update(ctx context.Context, id string, p AssistantPatch) (mapping.Assistant, error)
-	// Delete removes an assistant with its versions and crons, and with threads
-	// the threads whose metadata.assistant_id it is. Its runs stay.
+	// Delete removes an assistant with its versions and crons, and with threads the threads whose metadata.assistant_id
+	// it is. Its runs stay.
 	Delete(ctx context.Context, id string, threads bool) error
 	// Versions lists versions, newest first.
 	Versions(ctx context.Context, idOrName string, q VersionQuery) ([]mapping.Assistant, error)
@@ -132,9 +128,8 @@ type AgentQuery struct {
 
 // Crons keeps requests for runs that are repeated by the clock.
 type Crons interface {
-	// Create keeps a cron. What could not be run now is refused as Runs.Start
-	// would refuse it, but for a thread that is busy. An unreadable schedule or
-	// time zone is Invalid.
+	// Create keeps a cron. What could not be run now is refused as Runs.Start would refuse it, but for a thread that is
+	// busy. An unreadable schedule or time zone is Invalid.
 	Create(ctx context.Context, n NewCron) (mapping.Cron, error)
 	Get(ctx context.Context, id string) (mapping.Cron, error)
 	Search(ctx context.Context, q CronQuery) (crons []mapping.Cron, total int, err error)
@@ -146,8 +141,7 @@ type Crons interface {
 
 // NewCron is a request for a cron.
 type NewCron struct {
-	// Run is made at every tick. Without a ThreadID it has a thread of its own,
-	// deleted after it unless Keep is set.
+	// Run is made at every tick. Without a ThreadID it has a thread of its own, deleted after it unless Keep is set.
 	Run      NewRun
 	Payload  json.RawMessage // what the client sent of the run, verbatim
 	Schedule string          // crontab(5): minute, hour, day of month, month, day of week

@@ -14,12 +14,11 @@ import (
 type Owners interface {
 	// Held says how much there is, and which agents have copies of it.
 	Held(ctx context.Context, who OwnerRef) (Held, error)
-	// Export writes all of it as a tar archive. What is made or removed meanwhile may be in it, or not. An error
-	// after the first byte leaves half an archive.
+	// Export writes all of it as a tar archive. What is made or removed meanwhile may be in it, or not. An error after
+	// the first byte leaves half an archive.
 	Export(ctx context.Context, who OwnerRef, to io.Writer) error
-	// Remove ends runs, has agents delete their copies, and deletes. It tells what became of each thing, in
-	// order, and stops where told says so; what is left then the next call removes. A second call at a
-	// time is Conflict.
+	// Remove ends runs, has agents delete their copies, and deletes. It tells what became of each thing, in order, and
+	// stops where told says so; what is left then the next call removes. A second call at a time is Conflict.
 	Remove(ctx context.Context, who OwnerRef, how Removing, told func(Removed) error) error
 }
 
@@ -50,7 +49,8 @@ type HeldKind struct {
 	Newest *time.Time `json:"newest,omitempty"`
 }
 
-// HeldCopies are the threads or tasks of an agent that are copies. Stays says why they cannot be deleted there; "": they can.
+// HeldCopies are the threads or tasks of an agent that are copies. Stays says why they cannot be deleted there; "":
+// they can.
 type HeldCopies struct {
 	Agent string   `json:"agent"`
 	Count int      `json:"count"`
@@ -70,8 +70,8 @@ type HeldThread struct {
 
 // Removing says how a principal's data is removed.
 type Removing struct {
-	// LeaveCopies: a thread goes also where an agent that could delete its copy does not answer. Without it
-	// the thread stays for the next call, since nothing else knows of the copy.
+	// LeaveCopies: a thread goes also where an agent that could delete its copy does not answer. Without it the thread
+	// stays for the next call, since nothing else knows of the copy.
 	LeaveCopies bool
 	// KeepFile: a SQLite file is not made anew. Then it may still have bytes that were replaced earlier.
 	KeepFile bool

@@ -10,9 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// TaskRef names a task as a face sees it. A task of another agent, or of
-// another topic when Topic is set, is NotFound. Flavour is that of the runs
-// which are made for what is asked.
+// TaskRef names a task as a face sees it. A task of another agent, or of another topic when Topic is set, is NotFound.
+// Flavour is that of the runs which are made for what is asked.
 type TaskRef struct {
 	Agent, Topic, ID string
 	Flavour          mapping.Flavour
@@ -26,9 +25,9 @@ type Tasks interface {
 	Create(ctx context.Context, n NewTask) (mapping.Task, error)
 	// Get returns the task with its Artifacts.
 	Get(ctx context.Context, ref TaskRef) (mapping.Task, error)
-	// List finds an agent's tasks of a page, oldest first, and how many there are in all. Few
-	// megabytes of them are held at a time: they are read, with their Artifacts, as they are
-	// ranged over, and a task that has gone by then is left out.
+	// List finds an agent's tasks of a page, oldest first, and how many there are in all. Few megabytes of them are
+	// held at a time: they are read, with their Artifacts, as they are ranged over, and a task that has gone by then is
+	// left out.
 	List(ctx context.Context, ref TaskRef, p Page) (tasks iter.Seq2[mapping.Task, error], total int, err error)
 	// Step executes, or waits for, the next step of a task.
 	Step(ctx context.Context, ref TaskRef, r StepRequest) (Handout, error)
@@ -54,14 +53,11 @@ type StepRequest struct {
 	RetriesSaid bool
 }
 
-// Handout is a step on its way to a client. That it is handed out is durable by
-// now, so that a process that dies does not hand it out twice. Confirm must be
-// called once the answer was written to a client that was still there when it was
-// ready. Release must be called in any case when the request is over; before
-// Confirm it takes the hand-out back, and the step is handed out again. Until
-// either is called, no other POST gets a step of the task. The end of the
-// request's context does not do it, since many clients close their connection as
-// soon as they have read the answer.
+// Handout is a step on its way to a client. That it is handed out is durable by now, so that a process that dies does
+// not hand it out twice. Confirm must be called once the answer was written to a client that was still there when it
+// was ready. Release must be called in any case when the request is over; before Confirm it takes the hand-out back,
+// and the step is handed out again. Until either is called, no other POST gets a step of the task. The end of the
+// request's context does not do it, since many clients close their connection as soon as they have read the answer.
 type Handout struct {
 	Step mapping.Step
 	// Losses of the run that the step belongs to, for the loss header.
@@ -90,24 +86,21 @@ type Artifacts interface {
 	Save(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
 }
 
-// TopicRef names a topic as a face sees it: a thread. One that another agent
-// uses is NotFound. Flavour is as of TaskRef.
+// TopicRef names a topic as a face sees it: a thread. One that another agent uses is NotFound. Flavour is as of
+// TaskRef.
 type TopicRef struct {
 	Agent, ID string
 	Flavour   mapping.Flavour `json:"-"` // no part of what is hashed for an idempotency key
 }
 
-// Topics are threads as the Topic RFC of the Agent Protocol has them: a topic
-// groups tasks, and what they have in common. Tasks, steps and artifacts of a
-// topic are found by TaskRef.Topic.
+// Topics are threads as the Topic RFC of the Agent Protocol has them: a topic groups tasks, and what they have in
+// common. Tasks, steps and artifacts of a topic are found by TaskRef.Topic.
 type Topics interface {
-	// Create makes a topic. An AdditionalInput with a key that the bridge keeps
-	// for itself is Invalid.
+	// Create makes a topic. An AdditionalInput with a key that the bridge keeps for itself is Invalid.
 	Create(ctx context.Context, n NewTopic) (rule.Topic, error)
 	// Get returns the topic with its Memory and Artifacts.
 	Get(ctx context.Context, ref TopicRef) (rule.Topic, error)
-	// List finds an agent's topics of a page, oldest first, as Tasks.List finds tasks. Each is
-	// as Get returns it.
+	// List finds an agent's topics of a page, oldest first, as Tasks.List finds tasks. Each is as Get returns it.
 	List(ctx context.Context, agent string, p Page) (topics iter.Seq2[rule.Topic, error], total int, err error)
 }
 
@@ -121,11 +114,10 @@ type NewTopic struct {
 
 // Interactions are the messages of a topic.
 type Interactions interface {
-	// Create says something. Words of a user answer the open question of the
-	// topic, if there is one; else they derive a task, whose steps are asked
-	// for as those of any task. Derive true makes a task in any case, false
-	// never: the words are then appended to the topic's state, as those of
-	// other roles always are, and that is Conflict while a run is active.
+	// Create says something. Words of a user answer the open question of the topic, if there is one; else they derive a
+	// task, whose steps are asked for as those of any task. Derive true makes a task in any case, false never: the
+	// words are then appended to the topic's state, as those of other roles always are, and that is Conflict while a
+	// run is active.
 	Create(ctx context.Context, n NewInteraction) (rule.Interaction, error)
 	Get(ctx context.Context, ref TopicRef, id string) (rule.Interaction, error)
 	// List returns a topic's interactions, oldest first.

@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// statuses are what both families of documents, where they say anything, call
-// the classes of errors. 501 is in none of them: SDKs retry it.
+// statuses are what both families of documents, where they say anything, call the classes of errors. 501 is in none of
+// them: SDKs retry it.
 var statuses = map[mapping.Class]int{
 	mapping.Invalid:      http.StatusUnprocessableEntity,
 	mapping.Malformed:    http.StatusBadRequest,
@@ -26,8 +26,8 @@ var statuses = map[mapping.Class]int{
 	mapping.Timeout:      http.StatusGatewayTimeout,
 }
 
-// Status returns the HTTP status of an error's class; 500 for classes that are not
-// known. A dialect that calls a class otherwise says so before it asks.
+// Status returns the HTTP status of an error's class; 500 for classes that are not known. A dialect that calls a class
+// otherwise says so before it asks.
 func Status(c mapping.Class) int {
 	if status, ok := statuses[c]; ok {
 		return status

@@ -7,9 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Stopping returns the error of a request that the bridge itself gives up because it is
-// being stopped: its client is still there, and reads the answer. It returns nil where the
-// request goes on, or where the client has left.
+// Stopping returns the error of a request that the bridge itself gives up because it is being stopped: its client is
+// still there, and reads the answer. It returns nil where the request goes on, or where the client has left.
 func Stopping(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if cause == nil || errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {

@@ -7,8 +7,7 @@ type Storage interface {
 	OfThread(ctx context.Context, id string) (ThreadStorage, error)
 }
 
-// ThreadStorage is what a thread takes of the database, in bytes of its own, without what the
-// database adds to them.
+// ThreadStorage is what a thread takes of the database, in bytes of its own, without what the database adds to them.
 type ThreadStorage struct {
 	ThreadID string  `json:"thread_id"`
 	Events   Storing `json:"events"`    // its log

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// AgentTLS is how an agent is spoken to whose URL is https://. Without any of it the authorities of
-// the system count, and no certificate is shown.
+// AgentTLS is how an agent is spoken to whose URL is https://. Without any of it the authorities of the system count,
+// and no certificate is shown.
 type AgentTLS struct {
 	CA         string `yaml:"ca"`          // authorities in PEM, in the place of the system's
 	Cert       string `yaml:"cert"`        // that the bridge shows, in PEM

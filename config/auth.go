@@ -7,8 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Auth configures the callers. When it is empty every caller is let in, and only a loopback
-// address may be listened on.
+// Auth configures the callers. When it is empty every caller is let in, and only a loopback address may be listened on.
 type Auth struct {
 	Keys         []Key         `yaml:"keys"`
 	JWT          []JWT         `yaml:"jwt"`
@@ -18,8 +17,8 @@ type Auth struct {
 // On reports whether callers have to show who they are.
 func (a Auth) On() bool { return len(a.Keys)+len(a.JWT)+len(a.Certificates) > 0 }
 
-// Said reports whether callers may have to send a key or a token with a request; a certificate is shown by
-// the connection.
+// Said reports whether callers may have to send a key or a token with a request; a certificate is shown by the
+// connection.
 func (a Auth) Said() bool { return len(a.Keys)+len(a.JWT) > 0 }
 
 // Access is what a principal may do. Keys, tokens and certificates are given it by the same names.
@@ -93,8 +92,8 @@ type JWT struct {
 	Namespaces []string      `yaml:"namespaces"`
 }
 
-// Claims are where a token tells what a principal may do: the name of a claim, or with a slash in front a
-// JSON pointer (RFC 6901) into the claims. What has no name is as the issuer's own keys say.
+// Claims are where a token tells what a principal may do: the name of a claim, or with a slash in front a JSON pointer
+// (RFC 6901) into the claims. What has no name is as the issuer's own keys say.
 type Claims struct {
 	ID         string `yaml:"id"`
 	Tenant     string `yaml:"tenant"`
@@ -119,8 +118,7 @@ func defaultJWT() JWT {
 	}
 }
 
-// Certificate is a caller that shows a certificate of an authority in tls.client_ca. One of Subject and
-// SAN is set.
+// Certificate is a caller that shows a certificate of an authority in tls.client_ca. One of Subject and SAN is set.
 type Certificate struct {
 	ID         string   `yaml:"id"`
 	Subject    string   `yaml:"subject"` // the whole name, as RFC 4514 writes it
@@ -172,9 +170,9 @@ func label(id string) string {
 	return strings.NewReplacer("%", "%25", ".", "%2E", "/", "%2F").Replace(id)
 }
 
-// Principal returns the principal of an id by this configuration, for work in the background. A token's
-// claims are not known then, so that it is what its issuer's keys say. known is false for an id that
-// is not configured, for one of another tenant, and for a key that is not good any more at the time.
+// Principal returns the principal of an id by this configuration, for work in the background. A token's claims are not
+// known then, so that it is what its issuer's keys say. known is false for an id that is not configured, for one of
+// another tenant, and for a key that is not good any more at the time.
 func (a Auth) Principal(id, tenant string, now time.Time) (who mapping.Principal, known bool) {
 	for _, k := range a.Keys {
 		if k.ID == id && (k.Expires == "" || now.Before(k.Ends())) {
@@ -194,8 +192,8 @@ func (a Auth) Principal(id, tenant string, now time.Time) (who mapping.Principal
 	return who, known && who.Tenant == tenant
 }
 
-// behind is the principal of a token's id when the token is not at hand: what its claims would have
-// said, it does not have.
+// behind is the principal of a token's id when the token is not at hand: what its claims would have said, it does not
+// have.
 func (j JWT) behind(id, tenant string) mapping.Principal {
 	a := j.Access()
 	if j.Claims.Tenant != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPrincipalOfAnID: work in the background may do what its owner may by the configuration, and nothing
-// that only a token at hand would say.
+// TestPrincipalOfAnID: work in the background may do what its owner may by the configuration, and nothing that only a
+// token at hand would say.
 func TestPrincipalOfAnID(t *testing.T) {
 	t.Parallel()
 	auth := Auth{

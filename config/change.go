@@ -9,20 +9,18 @@ import (
 // Change is what becomes of a configuration that is read while another is in force.
 type Change struct {
 	Config *Config // from now on
-	// Keys are those with another value, and Restart those of which the next start takes it, such as
-	// agents.legacy.url. An entry that came or went is named without its keys.
+	// Keys are those with another value, and Restart those of which the next start takes it, such as agents.legacy.url.
+	// An entry that came or went is named without its keys.
 	Keys, Restart []string
 }
 
-// atStart are the keys that are read by what is made once: listeners, the database and what works
-// on it.
+// atStart are the keys that are read by what is made once: listeners, the database and what works on it.
 var atStart = []string{
 	"listen", "admin", "database", "synchronous", "secure_delete", "encryption", "shutdown_grace", "limits.database", "limits.crons", "store", "tls", "audit",
 }
 
-// Take returns what a configuration that was read makes of the one in force. The error is Complaints: what
-// is fine by itself may not go with what only a restart would change, as no keys at an address that
-// can be reached from elsewhere.
+// Take returns what a configuration that was read makes of the one in force. The error is Complaints: what is fine by
+// itself may not go with what only a restart would change, as no keys at an address that can be reached from elsewhere.
 func (c *Config) Take(read *Config, o Options) (Change, error) {
 	next := *read
 	next.keep(c)

@@ -82,8 +82,8 @@ func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
 	}
 }
 
-// TestTakeRefusesWhatTheOldAddressForbids: the file is fine for the address it names, which is not the
-// one that is listened on.
+// TestTakeRefusesWhatTheOldAddressForbids: the file is fine for the address it names, which is not the one that is
+// listened on.
 func TestTakeRefusesWhatTheOldAddressForbids(t *testing.T) {
 	t.Parallel()
 	now, read := inForce(), inForce()

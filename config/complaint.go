@@ -26,8 +26,8 @@ func (c Complaint) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Complaints is everything that is wrong with a configuration: the error of
-// Load. Those about the file come first, in the order of its lines.
+// Complaints is everything that is wrong with a configuration: the error of Load. Those about the file come first, in
+// the order of its lines.
 type Complaints []Complaint
 
 func (cs Complaints) Error() string {

@@ -1,20 +1,18 @@
-// Package config is the bridge's configuration: one typed file with defaults, the environment and
-// flags laid over it, and a validation that reports every complaint at once, each with its line.
-// The commands load it; faces, backends, the engine and the guards read the parts that they are
-// given. It opens no database and calls no agent.
+// Package config is the bridge's configuration: one typed file with defaults, the environment and flags laid over it,
+// and a validation that reports every complaint at once, each with its line. The commands load it; faces, backends, the
+// engine and the guards read the parts that they are given. It opens no database and calls no agent.
 //
-// Load walks the YAML tree itself instead of merging maps. So every complaint has its line, all are
-// reported together, environment and flags go through the same decoder, and agents start from
-// DefaultAgent. Secrets are resolved at load and hide themselves from printing and encoding.
+// Load walks the YAML tree itself instead of merging maps. So every complaint has its line, all are reported together,
+// environment and flags go through the same decoder, and agents start from DefaultAgent. Secrets are resolved at load
+// and hide themselves from printing and encoding.
 //
-// A reload makes a new value and replaces the old one; no Config changes. Take compares the two and
-// keeps the keys of parts that are made once. The engine holds configuration and agents by one
-// atomic pointer, which the service and the chores ask as well; the server holds its guards and the
-// routes of the faces by another. The bridge makes everything first and replaces the engine's value
-// before the server's, so that no route names an agent that is not there yet. The limiter and the
-// sender of webhooks get their parts between the two. Work goes on with what it began with: an
-// execution with its agent, a request with its handler. An agent that changes is dialled anew and
-// shares the slots of the one before.
+// A reload makes a new value and replaces the old one; no Config changes. Take compares the two and keeps the keys of
+// parts that are made once. The engine holds configuration and agents by one atomic pointer, which the service and the
+// chores ask as well; the server holds its guards and the routes of the faces by another. The bridge makes everything
+// first and replaces the engine's value before the server's, so that no route names an agent that is not there yet. The
+// limiter and the sender of webhooks get their parts between the two. Work goes on with what it began with: an
+// execution with its agent, a request with its handler. An agent that changes is dialled anew and shares the slots of
+// the one before.
 package config
 
 import (
@@ -24,9 +22,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// Config is the whole configuration, after defaults, file, environment and
-// flags were merged. It is not changed after Load; Take makes another of it. A choice
-// tag has the values that its key may have.
+// Config is the whole configuration, after defaults, file, environment and flags were merged. It is not changed after
+// Load; Take makes another of it. A choice tag has the values that its key may have.
 type Config struct {
 	Listen         string           `yaml:"listen"`
 	Admin          string           `yaml:"admin"`
@@ -59,8 +56,8 @@ type Inspector struct {
 	Capture string `yaml:"capture" choice:"off errors all"`
 }
 
-// Log is what is written to standard error; the format auto is console on a terminal, else
-// json. Both may be changed while the bridge serves, on the admin listener.
+// Log is what is written to standard error; the format auto is console on a terminal, else json. Both may be changed
+// while the bridge serves, on the admin listener.
 type Log struct {
 	Level  string `yaml:"level" choice:"debug info warn error"`
 	Format string `yaml:"format" choice:"auto json console"`
@@ -122,13 +119,12 @@ type Memory struct {
 	Namespaces []string `yaml:"namespaces"`
 	Recall     int      `yaml:"recall"` // 0: all items of the namespaces
 	Writes     bool     `yaml:"writes"`
-	// StoreURL is where the agent finds the bridge. Its runs then get a token for the
-	// store. "": they get none.
+	// StoreURL is where the agent finds the bridge. Its runs then get a token for the store. "": they get none.
 	StoreURL string `yaml:"store_url"`
 }
 
-// Limits bound what requests, runs, queues and the database may take. Zero, which a
-// configuration refuses for most of them, is no limit.
+// Limits bound what requests, runs, queues and the database may take. Zero, which a configuration refuses for most of
+// them, is no limit.
 type Limits struct {
 	Body     Bytes `yaml:"body"`
 	Bodies   Bytes `yaml:"bodies"` // of all requests under way together
@@ -176,8 +172,8 @@ type Store struct {
 	VectorCache Bytes `yaml:"vector_cache"` // of all tenants together
 }
 
-// Index says how items become vectors. Dims, Embed and Fields are LangGraph's, as they stand
-// below store.index in a langgraph.json.
+// Index says how items become vectors. Dims, Embed and Fields are LangGraph's, as they stand below store.index in a
+// langgraph.json.
 type Index struct {
 	Dims           int               `yaml:"dims"`
 	Embed          string            `yaml:"embed"` // provider:model; "": no vectors are made
@@ -221,16 +217,15 @@ type CORS struct {
 	Origins []string `yaml:"origins"`
 }
 
-// LoopbackOrigins stands in CORS.Origins for every page that this machine serves to itself,
-// on any port of localhost, *.localhost or a loopback address.
+// LoopbackOrigins stands in CORS.Origins for every page that this machine serves to itself, on any port of localhost,
+// *.localhost or a loopback address.
 const LoopbackOrigins = "loopback"
 
 // TLS names the files of a certificate and its key, in PEM. Both or neither are set.
 type TLS struct {
 	Cert string `yaml:"cert"`
 	Key  string `yaml:"key"`
-	// ClientCA are the authorities, in PEM, of which clients must show a certificate; "": none is asked
-	// for.
+	// ClientCA are the authorities, in PEM, of which clients must show a certificate; "": none is asked for.
 	ClientCA string `yaml:"client_ca"`
 }
 
@@ -240,8 +235,7 @@ func (t TLS) On() bool { return t.Cert != "" }
 // Bytes is a size; files write it as 16MiB, 1GiB or a plain number.
 type Bytes int64
 
-// Secret is a value that is never printed. Files write it in plain, or as
-// env:NAME or file:PATH, resolved at Load.
+// Secret is a value that is never printed. Files write it in plain, or as env:NAME or file:PATH, resolved at Load.
 type Secret string
 
 // String hides the secret.

@@ -5,7 +5,8 @@ import "github.com/apbridge/apbridge/mapping/credential"
 // Credentials returns what lets the bridge in at the agent: its headers, and a password in its URL.
 func (a Agent) Credentials() credential.Set { return credentialsOf(a.URL, a.Headers) }
 
-// Credentials returns what lets the bridge in at the endpoint of embeddings: the key, the headers, and a password in its URL.
+// Credentials returns what lets the bridge in at the endpoint of embeddings: the key, the headers, and a password in
+// its URL.
 func (i Index) Credentials() credential.Set {
 	return credentialsOf(i.URL, i.Headers, i.Key.Reveal())
 }

@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder carries one YAML tree into the configuration, complaining about what
-// does not fit and going on.
+// decoder carries one YAML tree into the configuration, complaining about what does not fit and going on.
 type decoder struct {
 	*report
 	from  place
@@ -80,8 +79,8 @@ func (d decoder) decodeStruct(key string, n *yaml.Node, v reflect.Value) {
 	})
 }
 
-// aloneIn is the field of a struct that a single value in place of the struct is for, marked by the tag alone; the
-// zero Value: there is none.
+// aloneIn is the field of a struct that a single value in place of the struct is for, marked by the tag alone; the zero
+// Value: there is none.
 func aloneIn(v reflect.Value) reflect.Value {
 	for i := range v.NumField() {
 		if v.Type().Field(i).Tag.Get("alone") != "" {

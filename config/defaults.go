@@ -2,8 +2,8 @@ package config
 
 import "time"
 
-// Default returns the configuration of a bridge that was told nothing: loopback,
-// SQLite in the working directory, no agents.
+// Default returns the configuration of a bridge that was told nothing: loopback, SQLite in the working directory, no
+// agents.
 func Default() *Config {
 	return &Config{
 		Listen:         "127.0.0.1:8080",

@@ -36,8 +36,7 @@ func readMost(f *os.File, most int64) ([]byte, error) {
 	return raw, err
 }
 
-// readRegular reads a regular file, or what a link to one leads to. Devices and pipes
-// may have no end, or no beginning.
+// readRegular reads a regular file, or what a link to one leads to. Devices and pipes may have no end, or no beginning.
 func readRegular(path string, most int64) (raw []byte, mode fs.FileMode, err error) {
 	if at, err := os.Stat(path); err != nil || !at.Mode().IsRegular() { // to open a pipe would wait
 		return nil, 0, irregular(err)
@@ -55,8 +54,8 @@ func readRegular(path string, most int64) (raw []byte, mode fs.FileMode, err err
 	return raw, at.Mode(), err
 }
 
-// ReadFile reads a file that a configuration names: a regular one, or what a link to one leads to. Of one
-// that is larger than 4 MiB it returns the beginning, with an error.
+// ReadFile reads a file that a configuration names: a regular one, or what a link to one leads to. Of one that is
+// larger than 4 MiB it returns the beginning, with an error.
 func ReadFile(path string) ([]byte, error) {
 	raw, _, err := readRegular(path, maxFile)
 	return raw, err
@@ -82,8 +81,8 @@ func irregular(err error) error {
 	return errors.New("it is no regular file")
 }
 
-// laxity returns in words what others than its owner may do with a file, or "": permissions that a secret
-// should not have. Windows keeps them elsewhere.
+// laxity returns in words what others than its owner may do with a file, or "": permissions that a secret should not
+// have. Windows keeps them elsewhere.
 func laxity(mode fs.FileMode) string {
 	switch {
 	case runtime.GOOS == "windows":

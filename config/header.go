@@ -14,10 +14,10 @@ const (
 // principalPart is what a value could mean to hold of the principal.
 var principalPart = regexp.MustCompile(`\{\s*principal\b[^}]*\}?`)
 
-// HeaderFor returns the value of an agent's header in a call that is made for a principal, by the id and the
-// tenant of that. ok is false where it names one that the principal does not have: then the header is
-// not sent. Of what is filled in, bytes that are not visible ASCII and % itself become %XX, so that
-// no two principals look the same and no value breaks a header.
+// HeaderFor returns the value of an agent's header in a call that is made for a principal, by the id and the tenant of
+// that. ok is false where it names one that the principal does not have: then the header is not sent. Of what is filled
+// in, bytes that are not visible ASCII and % itself become %XX, so that no two principals look the same and no value
+// breaks a header.
 func (s Secret) HeaderFor(id, tenant string) (value string, ok bool) {
 	value = s.Reveal()
 	for part, text := range map[string]string{principalID: id, principalTenant: tenant} {

@@ -18,13 +18,11 @@ type Options struct {
 	File    string    // YAML; "": none
 	Environ []string  // NAME=value, as os.Environ gives it
 	Flags   []Setting // laid over all the rest, in order
-	// Dialects are the names an agent's dialect may have besides auto; nil:
-	// any.
+	// Dialects are the names an agent's dialect may have besides auto; nil: any.
 	Dialects []string
 	// Path reports why a text is no path of an item's index; nil: any is one.
 	Path func(string) error
-	// Read is called with each file that was looked into, with what it held; nil where it could not be
-	// read.
+	// Read is called with each file that was looked into, with what it held; nil where it could not be read.
 	Read func(file string, content []byte)
 	// Warn is told what is allowed but unwise; nil: warnings are dropped.
 	Warn func(Complaint)
@@ -37,12 +35,11 @@ type Setting struct {
 	From  string   // "flag --agent"
 }
 
-// Load merges defaults, file, environment and flags, in that order, resolves
-// secrets and validates. The error is Complaints: all of them at once.
+// Load merges defaults, file, environment and flags, in that order, resolves secrets and validates. The error is
+// Complaints: all of them at once.
 //
-// A key is named in the environment by APBRIDGE_ and its path in upper case,
-// joined by two underscores: APBRIDGE_AGENTS__LEGACY__URL. An empty variable is
-// as good as none.
+// A key is named in the environment by APBRIDGE_ and its path in upper case, joined by two underscores:
+// APBRIDGE_AGENTS__LEGACY__URL. An empty variable is as good as none.
 func Load(o Options) (*Config, error) {
 	l := newLoader(o)
 	if l.merge(o) {
@@ -53,8 +50,8 @@ func Load(o Options) (*Config, error) {
 	return l.loaded()
 }
 
-// LoadDatabase is Load for what uses the database alone: of the rest only the form has to be
-// right. There may be no agent, and of the secrets only the keys of encryption are resolved.
+// LoadDatabase is Load for what uses the database alone: of the rest only the form has to be right. There may be no
+// agent, and of the secrets only the keys of encryption are resolved.
 func LoadDatabase(o Options) (*Config, error) {
 	l := newLoader(o)
 	if l.merge(o) {
@@ -65,8 +62,8 @@ func LoadDatabase(o Options) (*Config, error) {
 	return l.loaded()
 }
 
-// merge lays everything over the defaults. It returns false when the file cannot be read:
-// whatever else is missing may stand in it.
+// merge lays everything over the defaults. It returns false when the file cannot be read: whatever else is missing may
+// stand in it.
 func (l *loader) merge(o Options) bool {
 	if o.File != "" && !l.readFile(o.File) {
 		return false

@@ -13,8 +13,7 @@ import (
 
 const key16 = "0123456789abcdef"
 
-// loadText loads a file called bridge.yaml and returns the complaints with the
-// folder cut off.
+// loadText loads a file called bridge.yaml and returns the complaints with the folder cut off.
 func loadText(t *testing.T, text string, o Options) (*Config, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -125,8 +124,8 @@ agents:
 	}
 }
 
-// TestFilesThatAreLookedInto: the files reported are those whose change has the configuration read again. Of
-// the listener's own files that is so only where they cannot be used.
+// TestFilesThatAreLookedInto: the files reported are those whose change has the configuration read again. Of the
+// listener's own files that is so only where they cannot be used.
 func TestFilesThatAreLookedInto(t *testing.T) {
 	t.Parallel()
 	const tls = "tls: {cert: /nonexistent/cert.pem, key: /nonexistent/key.pem, client_ca: /nonexistent/ca.pem}\n"

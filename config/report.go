@@ -38,8 +38,8 @@ func (r *report) warn(c Complaint) {
 	}
 }
 
-// complain is about a key whose value does not do; what was already complained
-// about is left alone, since one slip needs one line.
+// complain is about a key whose value does not do; what was already complained about is left alone, since one slip
+// needs one line.
 func (r *report) complain(key, format string, args ...any) {
 	for _, c := range r.complaints {
 		if c.Key == key {

@@ -12,8 +12,7 @@ import (
 
 const day = 24 * time.Hour
 
-// parseDuration reads what time.ParseDuration reads, and whole days (7d).
-// Negative ones are refused.
+// parseDuration reads what time.ParseDuration reads, and whole days (7d). Negative ones are refused.
 func parseDuration(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
@@ -26,8 +25,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, err
 }
 
-// parseBytes reads a size: a number with a unit in powers of 1024 (MiB) or
-// 1000 (MB), or without one.
+// parseBytes reads a size: a number with a unit in powers of 1024 (MiB) or 1000 (MB), or without one.
 func parseBytes(s string) (Bytes, error) {
 	n, err := humanize.ParseBytes(s)
 	if err != nil {
@@ -39,8 +37,7 @@ func parseBytes(s string) (Bytes, error) {
 	return Bytes(n), nil
 }
 
-// parseBool is stricter than strconv.ParseBool: 1, t and yes are more often a
-// slip than meant.
+// parseBool is stricter than strconv.ParseBool: 1, t and yes are more often a slip than meant.
 func parseBool(s string) (bool, error) {
 	switch s {
 	case "true":

@@ -74,10 +74,9 @@ func (d databaseCheck) checkDatabase() {
 // keywords begin a connection string in libpq's other form, which is no name that a file is given on purpose.
 var keywords = regexp.MustCompile(`^(host|hostaddr|port|dbname|user|password|service|sslmode)=`)
 
-// checkServer wants the URL of a PostgreSQL database to name it: else the tables would be made in
-// whatever the environment, or the name of the user, has for a default. The complaint does not show the
-// URL, which may hold a password. It is taken apart by hand: one of several servers
-// (host:5432,other:5432) is none for net/url.
+// checkServer wants the URL of a PostgreSQL database to name it: else the tables would be made in whatever the
+// environment, or the name of the user, has for a default. The complaint does not show the URL, which may hold a
+// password. It is taken apart by hand: one of several servers (host:5432,other:5432) is none for net/url.
 func (d databaseCheck) checkServer(rest string) {
 	rest, query, _ := strings.Cut(rest, "?")
 	_, name, _ := strings.Cut(rest, "/")

@@ -21,8 +21,8 @@ var (
 	headerName        = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
-// ownHeaders are set by the bridge or by the transport and cannot be
-// configured (RFC 9110 section 7.6.1 for those of one connection).
+// ownHeaders are set by the bridge or by the transport and cannot be configured (RFC 9110 section 7.6.1 for those of
+// one connection).
 var ownHeaders = []string{
 	"Host", "Content-Length", "Content-Type", "Accept", "Connection", "Keep-Alive", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Idempotency-Key",
@@ -61,8 +61,8 @@ func (a agentCheck) checkName(name string) {
 	}
 }
 
-// checkLoop refuses an agent that is this bridge itself. A way that leads back here from
-// elsewhere is found at the first request (mapping.HopsHeader).
+// checkLoop refuses an agent that is this bridge itself. A way that leads back here from elsewhere is found at the
+// first request (mapping.HopsHeader).
 func (a agentCheck) checkLoop() {
 	u, err := url.Parse(a.URL)
 	host, port, err2 := net.SplitHostPort(a.listen)
@@ -102,8 +102,7 @@ func (a agentCheck) check(name string) {
 	a.checkMemory()
 }
 
-// checkMemory refuses a template that could never be filled in, and settings that would do
-// nothing without namespaces.
+// checkMemory refuses a template that could never be filled in, and settings that would do nothing without namespaces.
 func (a agentCheck) checkMemory() {
 	key, m := a.key+".memory", a.Memory
 	for i, n := range m.Namespaces {

@@ -66,8 +66,7 @@ func (c keyCheck) checkAccess(at string, a Access, scope string, scopes ...strin
 	}
 }
 
-// checkRights refuses rights that this version does not know: a key could do more, or
-// less, than is written.
+// checkRights refuses rights that this version does not know: a key could do more, or less, than is written.
 func (c keyCheck) checkRights(at string, rights []string) {
 	for i, r := range rights {
 		if !slices.Contains(mapping.Rights(), r) {
@@ -107,8 +106,8 @@ func (c keyCheck) checkCertificate(at string, one Certificate, t TLS) {
 	c.checkAccess(at, one.Access(), one.Scope, scopeTenant, scopeOwn)
 }
 
-// pinned are the algorithms that tokens may be signed with. With a shared secret (HS256) a public key could
-// be used to sign, and "none" needs no signature.
+// pinned are the algorithms that tokens may be signed with. With a shared secret (HS256) a public key could be used to
+// sign, and "none" needs no signature.
 var pinned = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 
 // mostLeeway bounds by how much the clock of an issuer may differ from ours.
@@ -138,8 +137,8 @@ func (c keyCheck) checkIssuer(at string, j JWT) {
 	c.checkAccess(at, j.Access(), j.Scope, scopeOwn, scopeTenant)
 }
 
-// checkAddress wants the name of an issuer and, where it is asked for keys, a URL that no one on the
-// way can answer for it.
+// checkAddress wants the name of an issuer and, where it is asked for keys, a URL that no one on the way can answer for
+// it.
 func (c keyCheck) checkAddress(at, text string, asked bool) {
 	c.checkText(at, text)
 	u, err := url.Parse(text)

@@ -103,8 +103,8 @@ func (n netCheck) checkAnyOrigin(key string) {
 	}
 }
 
-// checkTLS wants both files, of one pair, or neither. The listener itself watches them; only where they
-// cannot be used is the configuration to be read again when they have changed.
+// checkTLS wants both files, of one pair, or neither. The listener itself watches them; only where they cannot be used
+// is the configuration to be read again when they have changed.
 func (n netCheck) checkTLS() {
 	switch t := n.cfg.TLS; {
 	case t.Cert != "" && t.Key == "":

@@ -15,8 +15,8 @@ var homes = map[string]string{
 // codeFile is a function of a program, as langgraph.json may name one in the place of a model.
 var codeFile = regexp.MustCompile(`^[./]|\.(py|js|mjs|cjs|ts|mts|cts):`)
 
-// settleIndex fills in what the provider of the embeddings says. OpenAI's key may stand where
-// its own libraries look for it, so that the block of a langgraph.json needs no more.
+// settleIndex fills in what the provider of the embeddings says. OpenAI's key may stand where its own libraries look
+// for it, so that the block of a langgraph.json needs no more.
 func (l *loader) settleIndex() {
 	i := &l.cfg.Store.Index
 	if i.URL != "" || codeFile.MatchString(i.Embed) {

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// MayCall reports whether a webhook may lead to a host, which is a name or an address without
-// a port: one of Hosts, or below a name of the form *.example.com. Case and a dot at the end do not
-// count.
+// MayCall reports whether a webhook may lead to a host, which is a name or an address without a port: one of Hosts, or
+// below a name of the form *.example.com. Case and a dot at the end do not count.
 func (w Webhooks) MayCall(host string) bool {
 	if len(w.Hosts) == 0 {
 		return true

@@ -1,8 +1,7 @@
 package mapping
 
-// Why a run was cancelled, as Run.CancelReason tells it: a word that programs may read, a colon,
-// and a sentence for people. LangGraph Server 0.16 has the field as cancel_reason, and its SDKs
-// document the word "taken".
+// Why a run was cancelled, as Run.CancelReason tells it: a word that programs may read, a colon, and a sentence for
+// people. LangGraph Server 0.16 has the field as cancel_reason, and its SDKs document the word "taken".
 const (
 	CancelledByRequest    = "cancelled: A request cancelled the run."
 	CancelledAsTaken      = "taken: What the run was given to do has been taken up elsewhere, says the request that cancelled it."

@@ -29,8 +29,8 @@ type Object struct {
 
 // Deed is what is done for one request, as it comes to be known. Safe for concurrent use.
 type Deed struct {
-	// Also is called with deeds that are no requests of their own, such as the commands of a WebSocket,
-	// with the context that each was done under. nil: they leave no line.
+	// Also is called with deeds that are no requests of their own, such as the commands of a WebSocket, with the
+	// context that each was done under. nil: they leave no line.
 	Also func(ctx context.Context, d *Deed, kind string, err error)
 	// Background: it is no deed itself, and only has Also told.
 	Background bool
@@ -53,8 +53,8 @@ func deedOf(ctx context.Context) *Deed {
 	return d
 }
 
-// NoteObject notes what something is done to, where the path of the request does not say it. It does nothing
-// without a Deed.
+// NoteObject notes what something is done to, where the path of the request does not say it. It does nothing without a
+// Deed.
 func NoteObject(ctx context.Context, kind, id string) {
 	d := deedOf(ctx)
 	if d == nil || d.Background {

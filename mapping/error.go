@@ -74,8 +74,8 @@ type Error struct {
 	Message string // one or two sentences for a person; no secrets, no prompts
 	Detail  any    // further facts, JSON-encodable; nil for none
 	Err     error  // the cause, for the log only
-	// Wait is how long it is no use to try again, for Limited and Unavailable: 0 is a moment, and
-	// NoWait means that time alone does not help.
+	// Wait is how long it is no use to try again, for Limited and Unavailable: 0 is a moment, and NoWait means that
+	// time alone does not help.
 	Wait time.Duration
 	// wording is how Message is said in the words of a dialect; nil: it is the same in all.
 	wording *wording

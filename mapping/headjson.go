@@ -6,10 +6,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// AppendJSON appends a head as encoding/json would write it, but for raw values,
-// which are spliced as they are: every event is logged with one, and they are
-// most of what a log writes. What is seldom there is left to encoding/json.
-// "{}" is a head that says nothing.
+// AppendJSON appends a head as encoding/json would write it, but for raw values, which are spliced as they are: every
+// event is logged with one, and they are most of what a log writes. What is seldom there is left to encoding/json. "{}"
+// is a head that says nothing.
 func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	w := &rawjson.Writer{Bytes: dst}
 	w.Open('{')

@@ -10,9 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHeadsAreWrittenAsAnyJSON: a head of any members reads back as what
-// encoding/json makes of it does. Members are found by reflection: a
-// new one that is not written fails.
+// TestHeadsAreWrittenAsAnyJSON: a head of any members reads back as what encoding/json makes of it does. Members are
+// found by reflection: a new one that is not written fails.
 func TestHeadsAreWrittenAsAnyJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

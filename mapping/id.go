@@ -12,24 +12,22 @@ import (
 // assistants is the namespace in which LangGraph makes assistant ids.
 var assistants = uuid.MustParse("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
 
-// AssistantID returns the UUID of the assistant of a configured agent, the same
-// that LangGraph derives from a graph's name: uuid5(6ba7b821-9dad-11d1-80b4-00c04fd430c8, name).
+// AssistantID returns the UUID of the assistant of a configured agent, the same that LangGraph derives from a graph's
+// name: uuid5(6ba7b821-9dad-11d1-80b4-00c04fd430c8, name).
 func AssistantID(agent string) string {
 	return uuid.NewSHA1(assistants, []byte(agent)).String()
 }
 
-// StepID returns uuid5(taskID, n), n in decimal. A task id that is not a UUID is
-// first made one: uuid5(AssistantID's namespace, id).
+// StepID returns uuid5(taskID, n), n in decimal. A task id that is not a UUID is first made one: uuid5(AssistantID's
+// namespace, id).
 func StepID(taskID string, n int) string { return derive(taskID, strconv.Itoa(n)) }
 
-// MessageID returns uuid5(base, name) by the same rule; name is "input", "input/1"
-// or "answer".
+// MessageID returns uuid5(base, name) by the same rule; name is "input", "input/1" or "answer".
 func MessageID(base, name string) string { return derive(base, name) }
 
-// InterruptID returns uuid5(runID, ordinal of the question in its run, decimal), written as
-// 32 hexadecimal digits: LangGraph takes the keys of a resume map for ids of questions
-// only in that form (langgraph, is_xxh3_128_hexdigest). Questions of a task/step agent
-// take the step's number as their ordinal. Earlier versions wrote it as a UUID; see
+// InterruptID returns uuid5(runID, ordinal of the question in its run, decimal), written as 32 hexadecimal digits:
+// LangGraph takes the keys of a resume map for ids of questions only in that form (langgraph, is_xxh3_128_hexdigest).
+// Questions of a task/step agent take the step's number as their ordinal. Earlier versions wrote it as a UUID; see
 // AnswerAsAsked.
 func InterruptID(runID string, n int) string {
 	return strings.ReplaceAll(derive(runID, strconv.Itoa(n)), "-", "")
@@ -38,15 +36,13 @@ func InterruptID(runID string, n int) string {
 // StateTaskID returns the id of the one state task of an opaque agent at a checkpoint.
 func StateTaskID(checkpointID string) string { return derive(checkpointID, "step") }
 
-// NewID returns a fresh UUIDv7: ids of threads, runs, tasks, checkpoints,
-// artifacts. Those made by one process grow.
+// NewID returns a fresh UUIDv7: ids of threads, runs, tasks, checkpoints, artifacts. Those made by one process grow.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // NewAssistantID returns a random UUID, as LangGraph gives assistants that are made.
 func NewAssistantID() string { return uuid.NewString() }
 
-// IsUUID reports whether s is a UUID in its canonical, hyphenated form (either
-// case).
+// IsUUID reports whether s is a UUID in its canonical, hyphenated form (either case).
 func IsUUID(s string) bool {
 	_, err := uuid.Parse(s)
 	return err == nil && len(s) == 36

@@ -24,8 +24,8 @@ type LossRow struct {
 	Reason  string `json:"reason"`
 }
 
-// Losses returns the fields, among those sent in a kind of request, that the agent gets only
-// approximately or not at all. Fields that no document names are no losses.
+// Losses returns the fields, among those sent in a kind of request, that the agent gets only approximately or not at
+// all. Fields that no document names are no losses.
 func Losses(documented []RequestField, request string, sent []string, agent Capabilities) []Loss {
 	var out []Loss
 	for _, f := range documented {

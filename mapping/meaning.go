@@ -2,8 +2,8 @@ package mapping
 
 import "strings"
 
-// Meaning is what a field of a request tells an agent, in the terms of the model. A face
-// gives each of its fields one; a backend says how it carries each.
+// Meaning is what a field of a request tells an agent, in the terms of the model. A face gives each of its fields one;
+// a backend says how it carries each.
 type Meaning string
 
 const (
@@ -106,8 +106,8 @@ func fieldsOf(like RequestField, names []string) []RequestField {
 	return list
 }
 
-// FieldFor is the first documented field of a kind of request with a meaning. Where no document names one, it is a field
-// with the name of the meaning itself, so that no loss stays without a name.
+// FieldFor is the first documented field of a kind of request with a meaning. Where no document names one, it is a
+// field with the name of the meaning itself, so that no loss stays without a name.
 func FieldFor(documented []RequestField, request string, m Meaning) RequestField {
 	for _, f := range documented {
 		if f.Request == request && f.Meaning == m {

@@ -7,9 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// ThreadStatus is what a thread is doing. Between runs it tells how the last
-// one ended (streaming and REST documents of the Agent Protocol, schema
-// ThreadStatus).
+// ThreadStatus is what a thread is doing. Between runs it tells how the last one ended (streaming and REST documents of
+// the Agent Protocol, schema ThreadStatus).
 type ThreadStatus string
 
 const (
@@ -19,8 +18,8 @@ const (
 	ThreadError       ThreadStatus = "error"
 )
 
-// RunStatus is where a run is in its life. Pending and running are the two
-// active ones; every run ends in exactly one of the other four.
+// RunStatus is where a run is in its life. Pending and running are the two active ones; every run ends in exactly one
+// of the other four.
 type RunStatus string
 
 const (
@@ -35,12 +34,11 @@ const (
 // Active reports whether the run has not ended yet.
 func (s RunStatus) Active() bool { return s == RunPending || s == RunRunning }
 
-// Flavour is the dialect, and the variant of it, that a run was made in, by a name that
-// the dialect gives it. It decides the shape of what is said about the run unasked: webhooks.
+// Flavour is the dialect, and the variant of it, that a run was made in, by a name that the dialect gives it. It
+// decides the shape of what is said about the run unasked: webhooks.
 type Flavour string
 
-// Thread is a conversation with one or more agents: a topic on the task/step
-// side.
+// Thread is a conversation with one or more agents: a topic on the task/step side.
 type Thread struct {
 	Tenant, Owner        string
 	ID                   string
@@ -93,8 +91,8 @@ const (
 	StrategyConcurrent Strategy = "concurrent"
 )
 
-// RunOptions is the part of a request that changes how the run is executed;
-// it is kept with the run, so that another process can pick it up.
+// RunOptions is the part of a request that changes how the run is executed; it is kept with the run, so that another
+// process can pick it up.
 type RunOptions struct {
 	Resume          json.RawMessage `json:"resume,omitempty"` // answer to an interrupt
 	Resuming        bool            `json:"resuming,omitempty"`
@@ -130,8 +128,8 @@ type RunOptions struct {
 	Resumes         *Trace          `json:"resumes,omitempty"` // of the run whose question it answers (Run.Place); nil: that is in no trace
 }
 
-// JSON returns the options as encoding/json would write them, but for the large values
-// that a client may send, which are spliced in as they are.
+// JSON returns the options as encoding/json would write them, but for the large values that a client may send, which
+// are spliced in as they are.
 func (o RunOptions) JSON() (json.RawMessage, error) {
 	var set []rawjson.Member
 	for _, large := range []struct {
@@ -182,8 +180,7 @@ const (
 	SteppingRun      Stepping = "run"      // one step is the whole run
 )
 
-// Task is a lineage of runs: a run and its resumes and follow-ups. On the
-// task/step side it is the task.
+// Task is a lineage of runs: a run and its resumes and follow-ups. On the task/step side it is the task.
 type Task struct {
 	Tenant, Owner   string
 	ID              string
@@ -225,8 +222,7 @@ const (
 	StepCompleted StepStatus = "completed"
 )
 
-// Artifact is a file of a thread. Two writes to one path are one artifact with
-// the newest bytes.
+// Artifact is a file of a thread. Two writes to one path are one artifact with the newest bytes.
 type Artifact struct {
 	Tenant       string
 	ID           string
@@ -254,8 +250,8 @@ type Item struct {
 	Score                *float64  // of a text or vector search
 }
 
-// Assistant is what clients ask for a run of: a configured agent, known by its name, or
-// settings over one that a client made, with an id of their own.
+// Assistant is what clients ask for a run of: a configured agent, known by its name, or settings over one that a client
+// made, with an id of their own.
 type Assistant struct {
 	Tenant      string // of one that was made; configured agents are every tenant's
 	Owner       string
@@ -287,15 +283,15 @@ type Interrupt struct {
 	When  string          `json:"when,omitempty"`
 	// Schema is the JSON schema of the answer, where the graph gave one (LangGraph, response_schema).
 	Schema json.RawMessage `json:"response_schema,omitempty"`
-	// Run is the run that asked: of an open question of a thread. It is noted with the end of
-	// that run; events do not have it, nor the threads of older versions.
+	// Run is the run that asked: of an open question of a thread. It is noted with the end of that run; events do not
+	// have it, nor the threads of older versions.
 	Run string `json:"run,omitempty"`
 	// Nameless: the agent gave the question no id. ID is the bridge's own, which the agent is not told.
 	Nameless bool `json:"nameless,omitempty"`
 }
 
-// Link is what an agent calls a thread or task of ours, and how far both
-// sides agreed on its state (ARCHITECTURE.md, "Who owns state").
+// Link is what an agent calls a thread or task of ours, and how far both sides agreed on its state (ARCHITECTURE.md,
+// "Who owns state").
 type Link struct {
 	Agent            string   `json:"agent,omitempty"`
 	TaskID           string   `json:"task_id,omitempty"`           // "" for a link of the whole thread
@@ -310,6 +306,5 @@ type Link struct {
 	Steps            []string `json:"steps,omitempty"`             // upstream step ids logged so far, in order
 }
 
-// Agreed reports whether the run that left the link so ended with both sides
-// holding the same state.
+// Agreed reports whether the run that left the link so ended with both sides holding the same state.
 func (l Link) Agreed() bool { return l.RemoteCheckpoint != "" || l.RemoteMark != "" }

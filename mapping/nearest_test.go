@@ -35,8 +35,8 @@ func TestMisspelt(t *testing.T) {
 	}
 }
 
-// TestALongWordIsNearNothing: names come from clients, and one may be as long as a body. Letter by letter this
-// would take more than half a minute.
+// TestALongWordIsNearNothing: names come from clients, and one may be as long as a body. Letter by letter this would
+// take more than half a minute.
 func TestALongWordIsNearNothing(t *testing.T) {
 	t.Parallel()
 	known := make([]string, 40)

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Principal is the caller that a request is made for. With auth off it is the zero value,
-// whose tenant is "".
+// Principal is the caller that a request is made for. With auth off it is the zero value, whose tenant is "".
 type Principal struct {
 	ID     string   // key id or subject
 	Tenant string   // every row belongs to one
@@ -32,8 +31,7 @@ func (p Principal) MayReach(namespace []string) bool {
 	return p.Namespaces == nil || slices.ContainsFunc(p.Namespaces, func(prefix []string) bool { return HasLabels(namespace, prefix) })
 }
 
-// Below returns the prefixes that the principal sees of what is below a prefix: none nested in
-// another. nil: nothing.
+// Below returns the prefixes that the principal sees of what is below a prefix: none nested in another. nil: nothing.
 func (p Principal) Below(prefix []string) [][]string {
 	if p.MayReach(prefix) {
 		return [][]string{prefix}
@@ -54,8 +52,8 @@ func HasLabels(namespace, prefix []string) bool {
 	return len(namespace) >= len(prefix) && slices.Equal(namespace[:len(prefix)], prefix)
 }
 
-// Limited reports whether the principal sees a part of its tenant's threads: it may use some
-// agents only, or sees only what is its own.
+// Limited reports whether the principal sees a part of its tenant's threads: it may use some agents only, or sees only
+// what is its own.
 func (p Principal) Limited() bool { return p.Agents != nil || p.Own }
 
 type principalKey struct{}

@@ -2,8 +2,8 @@ package mapping
 
 import "slices"
 
-// Rights that a principal may be given. None includes another: to run an agent and read its threads later
-// takes RightRun and RightRead.
+// Rights that a principal may be given. None includes another: to run an agent and read its threads later takes
+// RightRun and RightRead.
 const (
 	RightRun     = "run"     // to make, resume, answer and cancel runs, tasks and steps
 	RightRead    = "read"    // to read, list, search and follow what is there
@@ -11,8 +11,8 @@ const (
 	RightAdmin   = "admin"   // to prune, to take out and remove the data of an owner, and to call an agent past the bridge
 	RightInspect = "inspect" // to look into the work of the bridge
 	RightMetrics = "metrics" // to read the bridge's counters, of all tenants and agents
-	// RightStore is that of a run's token, which opens the paths of the long-term store and no
-	// others. No key is given it.
+	// RightStore is that of a run's token, which opens the paths of the long-term store and no others. No key is given
+	// it.
 	RightStore = "store"
 )
 
@@ -23,8 +23,8 @@ func Rights() []string {
 
 const codeRight = "no_right"
 
-// Has reports whether the principal has a right. A principal with nil Rights has all but
-// RightMetrics, for which there is MayReadMetrics.
+// Has reports whether the principal has a right. A principal with nil Rights has all but RightMetrics, for which there
+// is MayReadMetrics.
 func (p Principal) Has(right string) bool {
 	if p.Rights == nil {
 		return right != RightMetrics
@@ -48,8 +48,8 @@ var deeds = map[string]string{
 	RightInspect: "inspect the bridge", RightMetrics: "read metrics",
 }
 
-// MayReadMetrics reports whether the principal may read counters, which are of all tenants and agents: it has
-// that right, or nothing confines it.
+// MayReadMetrics reports whether the principal may read counters, which are of all tenants and agents: it has that
+// right, or nothing confines it.
 func (p Principal) MayReadMetrics() bool {
 	if p.Rights != nil {
 		return slices.Contains(p.Rights, RightMetrics)
@@ -57,9 +57,8 @@ func (p Principal) MayReadMetrics() bool {
 	return p.Tenant == "" && !p.Limited()
 }
 
-// MayPassThrough reports whether the principal may use the way straight to an agent: it has the right to
-// administer, and neither a tenant nor ownership confines it. An agent knows neither, and shows what it did
-// for all.
+// MayPassThrough reports whether the principal may use the way straight to an agent: it has the right to administer,
+// and neither a tenant nor ownership confines it. An agent knows neither, and shows what it did for all.
 func (p Principal) MayPassThrough() bool {
 	if p.Rights != nil {
 		return slices.Contains(p.Rights, RightAdmin)

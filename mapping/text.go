@@ -5,11 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// IsText reports whether s can name something: an id, a key, a label of a namespace, a
-// path, a media type, or whatever else has a column of text in the database. That is
-// UTF-8 without U+0000, since PostgreSQL's text holds nothing else ("Character Types",
-// "Character Set Support"). Values are no names: JSON and the bytes of files are carried
-// as they came.
+// IsText reports whether s can name something: an id, a key, a label of a namespace, a path, a media type, or whatever
+// else has a column of text in the database. That is UTF-8 without U+0000, since PostgreSQL's text holds nothing else
+// ("Character Types", "Character Set Support"). Values are no names: JSON and the bytes of files are carried as they
+// came.
 func IsText(s string) bool {
 	return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s)
 }
@@ -22,8 +21,7 @@ func ToText(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// CheckNames refuses an event of an agent that names something by what is no text, with an
-// *Error of class Upstream.
+// CheckNames refuses an event of an agent that names something by what is no text, with an *Error of class Upstream.
 func CheckNames(ev *Event) error {
 	if l := ev.Head.Link; l != nil && !IsText(l.Remote) {
 		return badName("its thread or task")

@@ -13,8 +13,8 @@ const (
 	BaggageHeader     = "Baggage" // W3C Baggage
 )
 
-// Trace is the place of a request in a distributed trace, as its client says: the headers of
-// W3C Trace Context, which calls to agents repeat. The zero value says nothing.
+// Trace is the place of a request in a distributed trace, as its client says: the headers of W3C Trace Context, which
+// calls to agents repeat. The zero value says nothing.
 //
 // A bridge that makes spans puts its own in the place of the client's.
 type Trace struct {
@@ -53,8 +53,8 @@ func (t Trace) Tell(set func(name, value string)) {
 	}
 }
 
-// RunSpan returns the id that the span of a run has: it follows from the run's, whichever process makes the
-// span. "" for what is no id of a run.
+// RunSpan returns the id that the span of a run has: it follows from the run's, whichever process makes the span. ""
+// for what is no id of a run.
 func RunSpan(run string) string {
 	if !IsUUID(run) {
 		return ""
@@ -62,8 +62,8 @@ func RunSpan(run string) string {
 	return strings.ToLower(run[19:23] + run[24:36])
 }
 
-// Place returns where a run itself is in the trace of the request that asked for it; the zero value where that
-// is in none.
+// Place returns where a run itself is in the trace of the request that asked for it; the zero value where that is in
+// none.
 func (r *Run) Place() Trace {
 	if r.Options.Trace == nil || r.Options.Trace.Parent == "" {
 		return Trace{}
@@ -73,15 +73,15 @@ func (r *Run) Place() Trace {
 	return at
 }
 
-// traceParent is version, trace, parent and flags (W3C Trace Context, section 3.2.2). A later version
-// may have more after them.
+// traceParent is version, trace, parent and flags (W3C Trace Context, section 3.2.2). A later version may have more
+// after them.
 var traceParent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-[ -~]{1,256})?$`)
 
 // traceStateMost is how long a tracestate may be; the document has 512 carried at least.
 const traceStateMost = 1024
 
-// ReadTrace reads the two headers. What is not as the document has it is left out, a state with a
-// parent that is: it would be of no use.
+// ReadTrace reads the two headers. What is not as the document has it is left out, a state with a parent that is: it
+// would be of no use.
 func ReadTrace(parent, state string) (t Trace) {
 	if !traceParent.MatchString(parent) || strings.HasPrefix(parent, "ff") || len(parent) > 55 && strings.HasPrefix(parent, "00") ||
 		parent[3:35] == strings.Repeat("0", 32) || parent[36:52] == strings.Repeat("0", 16) {

@@ -1,8 +1,7 @@
 package mapping
 
-// Uploaded is a mark in the uploads of a thread: the time of the newest one, as
-// the store told it, in microseconds; 0 stands before all. Uploads are compared
-// with each other only, never with the clock of a process: one that came in
+// Uploaded is a mark in the uploads of a thread: the time of the newest one, as the store told it, in microseconds; 0
+// stands before all. Uploads are compared with each other only, never with the clock of a process: one that came in
 // while a step was under way would fall before that step's end.
 type Uploaded int64
 

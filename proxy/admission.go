@@ -29,8 +29,8 @@ func (a *admission) leave() {
 	a.settle()
 }
 
-// last notes that a request inside ends with its client alone: close does not wait for it. done must be called
-// before the request leaves.
+// last notes that a request inside ends with its client alone: close does not wait for it. done must be called before
+// the request leaves.
 func (a *admission) last() (done func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,9 +14,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/audit"
 )
 
-// auditGuard has each operation leave one line in the audit log, when its answer begins: of a run that
-// is streamed for an hour, the line is there at its start. What no route takes did nothing, and
-// leaves none.
+// auditGuard has each operation leave one line in the audit log, when its answer begins: of a run that is streamed for
+// an hour, the line is there at its start. What no route takes did nothing, and leaves none.
 type auditGuard struct {
 	refuser
 	witness

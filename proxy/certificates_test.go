@@ -74,8 +74,8 @@ func (a *authority) client(made x509.Certificate, known *x509.CertPool, protocol
 	}}
 }
 
-// TestCertificates: a client is known by the name in its certificate, which an authority of tls.client_ca
-// has signed, unless it sends a key.
+// TestCertificates: a client is known by the name in its certificate, which an authority of tls.client_ca has signed,
+// unless it sends a key.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	files, known := certify(t, t.TempDir(), 1)

@@ -12,15 +12,15 @@ import (
 // compressedFrom is the least length of an answer that is compressed, in bytes.
 const compressedFrom = 1 << 10
 
-// newCompression makes the compression of answers in the coding that a client prefers
-// (RFC 9110 section 12.5.3): zstd or gzip.
+// newCompression makes the compression of answers in the coding that a client prefers (RFC 9110 section 12.5.3): zstd
+// or gzip.
 func newCompression() (compression, error) {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed))
 	return compression{wrap}, err
 }
 
-// compression compresses JSON and pages for clients that take it. Event streams, files and what must
-// not be transformed go past it.
+// compression compresses JSON and pages for clients that take it. Event streams, files and what must not be transformed
+// go past it.
 type compression struct {
 	wrap func(http.Handler) http.HandlerFunc
 }
@@ -47,10 +47,9 @@ func plainOf(w http.ResponseWriter) http.ResponseWriter {
 	return w
 }
 
-// packedAnswer decides by an answer's head whether it is compressed. The compressing writer
-// holds back what is flushed before there is any content, and the errors of a flush, so
-// everything else goes around it. A head that is flushed before any content says of no coding, and
-// has to be kept to. Used by one goroutine.
+// packedAnswer decides by an answer's head whether it is compressed. The compressing writer holds back what is flushed
+// before there is any content, and the errors of a flush, so everything else goes around it. A head that is flushed
+// before any content says of no coding, and has to be kept to. Used by one goroutine.
 type packedAnswer struct {
 	http.ResponseWriter // compresses, until the head says otherwise
 	plain               http.ResponseWriter
@@ -96,17 +95,17 @@ func (p *packedAnswer) decide() {
 	}
 }
 
-// sayPlain has the compressing writer send the head, with the status that it was given, and compress nothing. Where there
-// is no such writer any more the head has left, and this does nothing.
+// sayPlain has the compressing writer send the head, with the status that it was given, and compress nothing. Where
+// there is no such writer any more the head has left, and this does nothing.
 func (p *packedAnswer) sayPlain() {
 	p.Header().Set(gzhttp.HeaderNoCompression, "1") // which it takes away
 	_, _ = p.ResponseWriter.Write(nil)
 	p.ResponseWriter = p.plain
 }
 
-// packable reports whether an answer with this head may be compressed. A file is sent as it
-// is. An answer of which the face must know that all of it left says no-transform
-// (RFC 9111 section 5.2.2.6): the end of a compressed one is written after the face is done.
+// packable reports whether an answer with this head may be compressed. A file is sent as it is. An answer of which the
+// face must know that all of it left says no-transform (RFC 9111 section 5.2.2.6): the end of a compressed one is
+// written after the face is done.
 func packable(h http.Header) bool {
 	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	return (kind == "application/json" || kind == "text/html") && h.Get("Content-Disposition") == "" && !strings.Contains(h.Get("Cache-Control"), "no-transform")

@@ -15,8 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// D5: what net/http says at every attempt is logged once in a while, and all else
-// each time.
+// D5: what net/http says at every attempt is logged once in a while, and all else each time.
 func TestD5NoFloodOfComplaints(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

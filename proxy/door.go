@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// door refuses requests while the bridge shuts down, or has more connections
-// than it can serve. Those that watch it are let in always.
+// door refuses requests while the bridge shuts down, or has more connections than it can serve. Those that watch it are
+// let in always.
 type door struct {
 	refuser
 	ops         operations

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// drain ends the service politely. The listener stays open meanwhile: a new request
-// is told to come back, and /readyz tells why.
+// drain ends the service politely. The listener stays open meanwhile: a new request is told to come back, and /readyz
+// tells why.
 func (s *Server) drain() {
 	s.ops.draining.Store(true)
 	s.http.SetKeepAlivesEnabled(false)
@@ -19,8 +19,8 @@ func (s *Server) drain() {
 	case <-idle:
 	case <-ctx.Done():
 	}
-	// What is open now is streams, mostly of threads whose runs have ended. Their handlers
-	// return without an end frame, so clients know to resume.
+	// What is open now is streams, mostly of threads whose runs have ended. Their handlers return without an end frame,
+	// so clients know to resume.
 	s.cut(ErrShutdown)
 	s.finish()
 }
@@ -34,8 +34,7 @@ func (s *Server) finish() {
 	}
 }
 
-// handOver waits for the work behind the requests, but not for ever: an agent
-// that hangs must not keep the process.
+// handOver waits for the work behind the requests, but not for ever: an agent that hangs must not keep the process.
 func (s *Server) handOver(ctx context.Context) {
 	if s.opt.Drain == nil {
 		return

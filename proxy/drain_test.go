@@ -112,8 +112,8 @@ func TestA6StreamsAreCutAfterTheGrace(t *testing.T) {
 	}
 }
 
-// TestA6LastingStreamsAreNotWaitedFor: a stream that ends with its client alone goes on while the work behind it
-// does, and while other requests are answered; then it breaks, long before the grace is over.
+// TestA6LastingStreamsAreNotWaitedFor: a stream that ends with its client alone goes on while the work behind it does,
+// and while other requests are answered; then it breaks, long before the grace is over.
 func TestA6LastingStreamsAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	h, lasting, draining, worked := newHeld(), newHeld(), make(chan struct{}), make(chan struct{})
@@ -156,8 +156,8 @@ func TestA6LastingStreamsAreNotWaitedFor(t *testing.T) {
 	<-g.done
 }
 
-// TestA7WorkThatHangs: neither a handler nor a drain that ignores its context
-// keeps the process past the grace and 3 seconds.
+// TestA7WorkThatHangs: neither a handler nor a drain that ignores its context keeps the process past the grace and 3
+// seconds.
 func TestA7WorkThatHangs(t *testing.T) {
 	t.Parallel()
 	took := stopOfWorkThatHangs(t)

@@ -15,9 +15,8 @@ import (
 
 const codeFraming = "bad_framing"
 
-// framingGuard refuses a request whose end another program could see elsewhere
-// (RFC 9112 section 6.1), and gives up the connection after each chunked one: whatever
-// follows it is never read as a request.
+// framingGuard refuses a request whose end another program could see elsewhere (RFC 9112 section 6.1), and gives up the
+// connection after each chunked one: whatever follows it is never read as a request.
 type framingGuard struct{ refuser }
 
 func (g framingGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
@@ -37,8 +36,7 @@ func (g framingGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Reques
 	return nil, false
 }
 
-// framing is what the head of a request says of where the request ends; zero for what is
-// plain.
+// framing is what the head of a request says of where the request ends; zero for what is plain.
 type framing struct {
 	coded  bool // Transfer-Encoding
 	length bool // Content-Length, of interest beside another oddity only
@@ -63,8 +61,8 @@ func (f framing) fault(r *http.Request) string {
 	return ""
 }
 
-// framedListener has the heads of requests looked at as they are read. net/http removes
-// Content-Length beside Transfer-Encoding before a handler could see it.
+// framedListener has the heads of requests looked at as they are read. net/http removes Content-Length beside
+// Transfer-Encoding before a handler could see it.
 type framedListener struct{ net.Listener }
 
 func (l framedListener) Accept() (net.Conn, error) {
@@ -113,8 +111,8 @@ func (c *framedTLSConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// framedTLS has the heads of requests looked at where the other side has chosen HTTP/1.1: in
-// HTTP/2 a request ends in one place for all programs.
+// framedTLS has the heads of requests looked at where the other side has chosen HTTP/1.1: in HTTP/2 a request ends in
+// one place for all programs.
 func framedTLS(c *tls.Conn) net.Conn {
 	if c.ConnectionState().NegotiatedProtocol == "h2" {
 		return c
@@ -138,9 +136,8 @@ func withHeads(ctx context.Context, c net.Conn) context.Context {
 // lineMost is how much of a line is kept: enough for the fields that are looked at.
 const lineMost = 1 << 10
 
-// heads follows the heads of the requests on a connection up to the first that is not
-// plain, which is the last one that is served. net/http feeds it what it reads, and
-// handlers ask it.
+// heads follows the heads of the requests on a connection up to the first that is not plain, which is the last one that
+// is served. net/http feeds it what it reads, and handlers ask it.
 type heads struct {
 	mu    sync.Mutex
 	line  []byte // of the line that has begun, no more than lineMost

@@ -16,8 +16,8 @@ const (
 	sized   = "POST /threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 33\r\n\r\nContent-Length: 1\r\n\r\nTransfer-Enc"
 )
 
-// answers sends bytes on one connection, piece by piece, and reads the statuses of what
-// comes back until the server closes it, or after want answers.
+// answers sends bytes on one connection, piece by piece, and reads the statuses of what comes back until the server
+// closes it, or after want answers.
 func (g *rig) answers(t *testing.T, text string, piece, want int) (statuses []int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", g.Addr())
@@ -49,8 +49,8 @@ func (g *rig) answers(t *testing.T, text string, piece, want int) (statuses []in
 	return statuses, closed
 }
 
-// E8: what could be read in two ways is refused, wherever it comes on a connection and however its bytes
-// arrive, and nothing after it is taken for a request. The last request is one that must not be answered.
+// E8: what could be read in two ways is refused, wherever it comes on a connection and however its bytes arrive, and
+// nothing after it is taken for a request. The last request is one that must not be answered.
 func TestE8TwoFramings(t *testing.T) {
 	t.Parallel()
 	g := start(t, nil, nil)
@@ -103,8 +103,8 @@ func TestE8PlainRequestsGoOn(t *testing.T) {
 	}
 }
 
-// FuzzE8Heads compares what is seen of the requests on a connection with what net/http
-// makes of them: none that it reads is missed, and none with a coding is taken for plain.
+// FuzzE8Heads compares what is seen of the requests on a connection with what net/http makes of them: none that it
+// reads is missed, and none with a coding is taken for plain.
 func FuzzE8Heads(f *testing.F) {
 	for _, s := range []string{get + get, sized + get, chunked + get, get + strings.ReplaceAll(get, "\r", ""), "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n\r\n\r" + get} {
 		f.Add([]byte(s), uint8(3))

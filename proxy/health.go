@@ -11,8 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// readyTimeout bounds the asking for readiness: a database that does not
-// answer is one that is not there.
+// readyTimeout bounds the asking for readiness: a database that does not answer is one that is not there.
 const readyTimeout = 2 * time.Second
 
 // operations are the exact paths that operators ask, and what watches the bridge.

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/guard"
 )
 
-// Inside are routes of the admin listener. They are taken without a key: a caller that reaches that listener
-// may see everything that belongs to no tenant.
+// Inside are routes of the admin listener. They are taken without a key: a caller that reaches that listener may see
+// everything that belongs to no tenant.
 type Inside struct {
 	Owns  func(path string) bool
 	Mount func(r *mux.Router)

@@ -19,8 +19,7 @@ type Limits interface {
 	OpenStream(who mapping.Principal) (done func(), err error)
 }
 
-// limitGuard refuses what is more than the principal may ask for. What operators and probes ask is
-// not counted.
+// limitGuard refuses what is more than the principal may ask for. What operators and probes ask is not counted.
 type limitGuard struct {
 	refuser
 	ops    operations

@@ -45,9 +45,9 @@ const (
 	lingered  = 16 << 20
 )
 
-// linger lets a client that is still sending learn why its body is refused: a connection that is closed
-// with unread bytes in it is reset, and takes the answer with it (RFC 9112 section 9.6). net/http does
-// the same, unless the client itself has asked for the connection to be closed.
+// linger lets a client that is still sending learn why its body is refused: a connection that is closed with unread
+// bytes in it is reset, and takes the answer with it (RFC 9112 section 9.6). net/http does the same, unless the client
+// itself has asked for the connection to be closed.
 func linger(w http.ResponseWriter, from io.Reader) {
 	control := http.NewResponseController(w)
 	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(lingering)) != nil {
@@ -56,8 +56,8 @@ func linger(w http.ResponseWriter, from io.Reader) {
 	_, _ = io.CopyN(io.Discard, from, lingered) // the client may be gone, or slow
 }
 
-// bodyLimit is how long a body may be, and what is said of a longer one. Of a form that is not too long, the size of its
-// file is the face's to judge.
+// bodyLimit is how long a body may be, and what is said of a longer one. Of a form that is not too long, the size of
+// its file is the face's to judge.
 func (g bodyGuard) bodyLimit(r *http.Request) (int64, *mapping.Error) {
 	if streamed(r) {
 		most := int64(g.limits.Artifact)
@@ -67,15 +67,14 @@ func (g bodyGuard) bodyLimit(r *http.Request) (int64, *mapping.Error) {
 	return most, body.TooLarge(most)
 }
 
-// streamed reports whether the body is an upload, which is written to the database as
-// it comes.
+// streamed reports whether the body is an upload, which is written to the database as it comes.
 func streamed(r *http.Request) bool {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return strings.HasPrefix(kind, "multipart/")
 }
 
-// paceBody bounds how long the bridge waits for the body. The first deadline is set
-// before the body is read: if no handler reads it, net/http does, to keep the connection.
+// paceBody bounds how long the bridge waits for the body. The first deadline is set before the body is read: if no
+// handler reads it, net/http does, to keep the connection.
 func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request) {
 	p := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: g.times.read, left: g.times.read}
 	if streamed(r) {
@@ -87,11 +86,10 @@ func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request) {
 	r.Body = p
 }
 
-// pacedBody moves the connection's read deadline on with every read. Every piece of
-// a body has a deadline, and a body that is no upload has one for the whole. An upload
-// has a least rate instead: the time that the bridge waits for it is taken off an
-// allowance, which is full at the start, and each byte gives a part of it back. Time in
-// which the bridge itself does not read is not counted.
+// pacedBody moves the connection's read deadline on with every read. Every piece of a body has a deadline, and a body
+// that is no upload has one for the whole. An upload has a least rate instead: the time that the bridge waits for it is
+// taken off an allowance, which is full at the start, and each byte gives a part of it back. Time in which the bridge
+// itself does not read is not counted.
 type pacedBody struct {
 	io.ReadCloser
 	control  *http.ResponseController
@@ -111,8 +109,8 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 		_ = p.control.SetReadDeadline(time.Now().Add(p.patience))
 	}
 	if errors.Is(err, io.EOF) {
-		// net/http goes on reading to learn that the client left; a deadline
-		// that ran out there would end the request's context.
+		// net/http goes on reading to learn that the client left; a deadline that ran out there would end the request's
+		// context.
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {

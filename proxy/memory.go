@@ -17,21 +17,20 @@ import (
 )
 
 const (
-	// smallBody is not counted: what asks for little, such as a cancellation, need not wait for requests that
-	// ask for much.
+	// smallBody is not counted: what asks for little, such as a cancellation, need not wait for requests that ask for
+	// much.
 	smallBody = 4 << 10
 	// bodyPiece is what a body may bring before it is counted.
 	bodyPiece = 64 << 10
-	// shortOf is the part of the memory limit that may live, in percent. Above it the
-	// collector takes more and more of the processor.
+	// shortOf is the part of the memory limit that may live, in percent. Above it the collector takes more and more of
+	// the processor.
 	shortOf = 80
 	// lookAgain is how often at most a collection is made to see what lives.
 	lookAgain = time.Second
 )
 
-// memory bounds what requests take together: the bytes of their bodies, each until its
-// request was answered, since a run holds on to what it was given; and new work while
-// more lives than the process may use.
+// memory bounds what requests take together: the bytes of their bodies, each until its request was answered, since a
+// run holds on to what it was given; and new work while more lives than the process may use.
 type memory struct {
 	bodies *semaphore.Weighted
 	limit  uint64 // of the process (GOMEMLIMIT); 0: there is none
@@ -48,9 +47,8 @@ func newMemory(bodies int64) *memory {
 	return m
 }
 
-// short reports whether so much lives that new work would make things worse. What lives
-// is counted by the collector, which may not run for minutes in a process that refuses
-// all work: so it is made to run before anything is refused.
+// short reports whether so much lives that new work would make things worse. What lives is counted by the collector,
+// which may not run for minutes in a process that refuses all work: so it is made to run before anything is refused.
 func (m *memory) short() bool {
 	if m.limit == 0 || !m.over() {
 		return false
@@ -74,8 +72,7 @@ func (m *memory) measure() {
 	}
 }
 
-// memoryGuard refuses requests that there is no memory for. A body that is streamed,
-// such as an upload, takes none.
+// memoryGuard refuses requests that there is no memory for. A body that is streamed, such as an upload, takes none.
 type memoryGuard struct {
 	refuser
 	ops    operations
@@ -155,8 +152,8 @@ func (h *heldMessage) Close() error {
 	return nil
 }
 
-// heldBody is a body that memory is held for: as much as has come of it, so that an
-// announced length, or a client that sends nothing, takes no room from others.
+// heldBody is a body that memory is held for: as much as has come of it, so that an announced length, or a client that
+// sends nothing, takes no room from others.
 type heldBody struct {
 	io.ReadCloser
 	of       *memory
@@ -169,8 +166,7 @@ type heldBody struct {
 	over bool // the request was answered
 }
 
-// Read waits a while for room for what has come, and fails with an error of class
-// Unavailable when there is none.
+// Read waits a while for room for what has come, and fails with an error of class Unavailable when there is none.
 func (h *heldBody) Read(b []byte) (int, error) {
 	n, err := h.ReadCloser.Read(b[:min(len(b), bodyPiece)])
 	if full := h.hold(int64(n)); full != nil {

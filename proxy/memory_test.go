@@ -17,8 +17,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// holding answers POST /held once it may: the body was read by then, its memory is
-// still held.
+// holding answers POST /held once it may: the body was read by then, its memory is still held.
 type holding struct{ read, may chan struct{} }
 
 func newHolding() *holding { return &holding{make(chan struct{}, 16), make(chan struct{})} }
@@ -31,9 +30,9 @@ func (h *holding) mount(r *mux.Router) {
 	}).Methods("POST")
 }
 
-// D5: all bodies together are bounded. What is more than that waits, is refused after a
-// while, and is taken again once there is room; what is small, streamed, or watches the
-// bridge is served all the while. (The words of the dialects: TestD5BodiesTogetherInWords.)
+// D5: all bodies together are bounded. What is more than that waits, is refused after a while, and is taken again once
+// there is room; what is small, streamed, or watches the bridge is served all the while. (The words of the dialects:
+// TestD5BodiesTogetherInWords.)
 func TestD5BodiesTogether(t *testing.T) {
 	t.Parallel()
 	held := newHolding()
@@ -70,8 +69,8 @@ func TestD5BodiesTogether(t *testing.T) {
 	}
 }
 
-// D5: what comes over a connection that goes on after its request is counted with the bodies,
-// and so is the memory limit minded there.
+// D5: what comes over a connection that goes on after its request is counted with the bodies, and so is the memory
+// limit minded there.
 func TestD5MessagesTogetherWithBodies(t *testing.T) {
 	t.Parallel()
 	held, large := newHolding(), strings.Repeat("x", 60<<10)
@@ -111,8 +110,8 @@ func TestD5MessagesTogetherWithBodies(t *testing.T) {
 	}
 }
 
-// D5: a body that was announced and does not come takes no room: clients that send nothing, or little, keep
-// no other client out.
+// D5: a body that was announced and does not come takes no room: clients that send nothing, or little, keep no other
+// client out.
 func TestD5AnnouncedBodiesTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 16)
@@ -146,8 +145,7 @@ func TestD5AnnouncedBodiesTakeNoRoom(t *testing.T) {
 	}
 }
 
-// D5: a body of unknown length counts as what has come of it; one whose client left
-// counts no more.
+// D5: a body of unknown length counts as what has come of it; one whose client left counts no more.
 func TestD5BodiesOfUnknownLength(t *testing.T) {
 	t.Parallel()
 	held := newHolding()
@@ -189,8 +187,8 @@ func endings(method, route, _ string) (adapter.Effect, bool) {
 	return adapter.Effect{Verb: mapping.Made}, true
 }
 
-// D5: near GOMEMLIMIT new work is refused, and what watches, reads or ends work is
-// served. Not parallel: the limit is of the process.
+// D5: near GOMEMLIMIT new work is refused, and what watches, reads or ends work is served. Not parallel: the limit is
+// of the process.
 func TestD5NearTheMemoryLimit(t *testing.T) {
 	runtime.GC()
 	var now runtime.MemStats

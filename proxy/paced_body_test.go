@@ -28,8 +28,8 @@ func (h hesitant) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestUploadsAreNotTimedWhileTheyAreNotRead: of an upload whose client has used up nearly all of its time, the rest does
-// not run out while the bridge itself waits, such as for a rate.
+// TestUploadsAreNotTimedWhileTheyAreNotRead: of an upload whose client has used up nearly all of its time, the rest
+// does not run out while the bridge itself waits, such as for a rate.
 func TestUploadsAreNotTimedWhileTheyAreNotRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -61,8 +61,8 @@ func TestE8Smuggling(t *testing.T) {
 	}
 }
 
-// FuzzE5Paths compares our reading of a path with those of others: the router,
-// path.Clean, and a second decoding must all see what we let through.
+// FuzzE5Paths compares our reading of a path with those of others: the router, path.Clean, and a second decoding must
+// all see what we let through.
 func FuzzE5Paths(f *testing.F) {
 	for _, s := range []string{"/threads/t", "/threads/%2e%2e/ok", "/a//b", "/threads/a%252fb", "/threads/%C3%A9", "/x;y", "/", "/threads/a%3Fb?c"} {
 		f.Add(s)

@@ -18,8 +18,8 @@ var probes = map[string]bool{"/healthz": true, "/readyz": true}
 // pathMetrics tells of all tenants and agents.
 const pathMetrics = "/metrics"
 
-// principalGuard finds the principal that the request is made for. The identity comes from our own keys only,
-// never from a header that a proxy could have set.
+// principalGuard finds the principal that the request is made for. The identity comes from our own keys only, never
+// from a header that a proxy could have set.
 type principalGuard struct {
 	refuser
 	witness
@@ -50,8 +50,8 @@ func (g principalGuard) guard(next http.Handler) http.Handler {
 	})
 }
 
-// known is the request with its principal, until that is not good any more; done ends the look at it. A
-// request without a known caller is refused.
+// known is the request with its principal, until that is not good any more; done ends the look at it. A request without
+// a known caller is refused.
 func (g principalGuard) known(w http.ResponseWriter, r *http.Request) (on *http.Request, done func(), ok bool) {
 	g.fromBrowser(w, r)
 	pass, err := g.gate.Authenticate(r, g.trusted.client(r))
@@ -97,9 +97,9 @@ func (g principalGuard) failed(r *http.Request, who mapping.Principal, reason st
 	g.attempted(r, who, adapter.Status(e.Class), e.Code)
 }
 
-// permit refuses a path that is not the principal's whatever it asks there. Metrics tell of all tenants and
-// agents, so that a key which is confined in any way has to be given the right to them. What else
-// a route needs is asked where it is known (rightGuard).
+// permit refuses a path that is not the principal's whatever it asks there. Metrics tell of all tenants and agents, so
+// that a key which is confined in any way has to be given the right to them. What else a route needs is asked where it
+// is known (rightGuard).
 func (g principalGuard) permit(who mapping.Principal, path string) error {
 	switch {
 	case path == pathMetrics && !who.MayReadMetrics():

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// E18: guesses are answered 429 with Retry-After after a while, and counted; a client
-// behind a trusted proxy is not slowed by another one.
+// E18: guesses are answered 429 with Retry-After after a while, and counted; a client behind a trusted proxy is not
+// slowed by another one.
 func TestE18GuessesAreRefused(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) {
@@ -44,8 +44,8 @@ func TestE18GuessesAreRefused(t *testing.T) {
 	}
 }
 
-// TestMetricsNeedTheirRight: /metrics tells of all tenants and agents, so a key that is
-// confined to some needs a right to it, and a key with that right alone reads nothing else.
+// TestMetricsNeedTheirRight: /metrics tells of all tenants and agents, so a key that is confined to some needs a right
+// to it, and a key with that right alone reads nothing else.
 func TestMetricsNeedTheirRight(t *testing.T) {
 	t.Parallel()
 	key := func(id string) config.Secret { return config.Secret(id + "-0123456789abcdef") }

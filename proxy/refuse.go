@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Face is what the guards must know of a dialect: which paths are its, which of them need no key,
-// and how it words a refusal.
+// Face is what the guards must know of a dialect: which paths are its, which of them need no key, and how it words a
+// refusal.
 type Face struct {
 	Name string
 	Owns func(path string) bool

@@ -20,9 +20,8 @@ import (
 
 const headerRequestID = "X-Request-Id"
 
-// requestID gives every request an id, the client's own if it is a sane
-// one. Handlers find it in the request's header, and what is done for the request finds it in the
-// context, with its place in a trace.
+// requestID gives every request an id, the client's own if it is a sane one. Handlers find it in the request's header,
+// and what is done for the request finds it in the context, with its place in a trace.
 type requestID struct{}
 
 func (requestID) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
@@ -58,8 +57,8 @@ func saneID(id string) bool {
 	return true
 }
 
-// accessLog writes the access log and counts. It notes no bodies, no queries
-// and no headers: any of them may hold what is private.
+// accessLog writes the access log and counts. It notes no bodies, no queries and no headers: any of them may hold what
+// is private.
 type accessLog struct {
 	refuser
 	ops     operations
@@ -124,8 +123,8 @@ func matched(route string) string {
 	return route
 }
 
-// runOf is the run that a request is about: the one that it made, as the answer says, or that its
-// path names; "" for none.
+// runOf is the run that a request is about: the one that it made, as the answer says, or that its path names; "" for
+// none.
 func (l accessLog) runOf(answer http.Header, path string) string {
 	if l.runIn == nil {
 		return ""
@@ -133,8 +132,8 @@ func (l accessLog) runOf(answer http.Header, path string) string {
 	return cmp.Or(l.runIn(answer.Get("Content-Location")), l.runIn(path))
 }
 
-// recoverer turns a bug into a 500 and keeps the process. What a panic holds
-// may be a client's data, so only Go's own messages are logged.
+// recoverer turns a bug into a 500 and keeps the process. What a panic holds may be a client's data, so only Go's own
+// messages are logged.
 type recoverer struct{ refuser }
 
 func (p recoverer) guard(next http.Handler) http.Handler {

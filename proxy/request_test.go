@@ -156,8 +156,7 @@ func hurry(t *testing.T, change func(*config.Config, *Options), mount func(*mux.
 	return g.run(t)
 }
 
-// TestE17Slowloris opens connections that stop half-way, and wants them closed
-// while others are served.
+// TestE17Slowloris opens connections that stop half-way, and wants them closed while others are served.
 func TestE17Slowloris(t *testing.T) {
 	t.Parallel()
 	g := hurry(t, nil, nil)
@@ -188,8 +187,7 @@ func TestE17Slowloris(t *testing.T) {
 	}
 }
 
-// TestBodyDeadlineDoesNotEndTheRequest: a handler may take longer than the
-// body's deadline once the body is read.
+// TestBodyDeadlineDoesNotEndTheRequest: a handler may take longer than the body's deadline once the body is read.
 func TestBodyDeadlineDoesNotEndTheRequest(t *testing.T) {
 	t.Parallel()
 	g := hurry(t, nil, func(r *mux.Router) {
@@ -277,8 +275,7 @@ func TestAdminListener(t *testing.T) {
 	}
 }
 
-// E25: no page of a browser has the admin listener work, though it could not read the
-// answer.
+// E25: no page of a browser has the admin listener work, though it could not read the answer.
 func TestE25PagesDoNotReachTheAdminListener(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) { c.Admin = "127.0.0.1:0" }, nil)

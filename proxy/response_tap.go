@@ -12,9 +12,8 @@ import (
 
 const unmatched = "unmatched"
 
-// responseTap notes what was answered, and gives each piece of the answer a
-// deadline of its own: there is none on the whole, since streams are long.
-// Handlers reach the connection through Unwrap.
+// responseTap notes what was answered, and gives each piece of the answer a deadline of its own: there is none on the
+// whole, since streams are long. Handlers reach the connection through Unwrap.
 type responseTap struct {
 	http.ResponseWriter
 	control  *http.ResponseController
@@ -89,9 +88,8 @@ func (r *responseTap) FlushError() error {
 // Unwrap leads http.ResponseController to the connection.
 func (r *responseTap) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// extend moves the write deadline on, not at every piece: the clock and the
-// timer would cost more than the rest of a small write. It is also called when
-// the handler is done, for what is still buffered.
+// extend moves the write deadline on, not at every piece: the clock and the timer would cost more than the rest of a
+// small write. It is also called when the handler is done, for what is still buffered.
 func (r *responseTap) extend() {
 	now := time.Now()
 	if now.Sub(r.extended) < r.patience/10 {

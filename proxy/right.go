@@ -10,9 +10,8 @@ import (
 // needing is a handler that says what a request for it needs, as adapter.Operation does.
 type needing interface{ Rights() []string }
 
-// rightGuard refuses requests whose principal has not the rights that the route needs. It stands within the
-// router, where the route is known. A route that does not say what it needs is closed to principals with
-// rights by name.
+// rightGuard refuses requests whose principal has not the rights that the route needs. It stands within the router,
+// where the route is known. A route that does not say what it needs is closed to principals with rights by name.
 type rightGuard struct{ refuser }
 
 func (g rightGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {

@@ -15,9 +15,9 @@ type router struct {
 	mux *mux.Router
 }
 
-// newRouter takes the routes that mount adds; nil: there are none. It has no path cleaning, which would answer 301 and turn a POST into
-// a GET; guard.Path refuses what it would clean. Variables are matched decoded,
-// which is unambiguous because encoded slashes are refused too.
+// newRouter takes the routes that mount adds; nil: there are none. It has no path cleaning, which would answer 301 and
+// turn a POST into a GET; guard.Path refuses what it would clean. Variables are matched decoded, which is unambiguous
+// because encoded slashes are refused too.
 func newRouter(f refuser, ops operations, mount func(*mux.Router)) router {
 	t := router{f, ops, mux.NewRouter().SkipClean(true)}
 	t.mux.Use(guard.InOrder(routeNote{}, rightGuard{f}))
@@ -37,8 +37,7 @@ func (t router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.mux.ServeHTTP(w, r)
 }
 
-// routeNote tells the tap which template matched; only inside of the
-// router is that known.
+// routeNote tells the tap which template matched; only inside of the router is that known.
 type routeNote struct{}
 
 func (routeNote) Pass(_ http.ResponseWriter, r *http.Request) (*http.Request, bool) {

@@ -10,8 +10,8 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// served is what answers requests by one configuration. It is replaced as a whole: a request is
-// answered by the one that it began with.
+// served is what answers requests by one configuration. It is replaced as a whole: a request is answered by the one
+// that it began with.
 type served struct {
 	cfg     *config.Config
 	handler http.Handler
@@ -40,8 +40,8 @@ func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, 
 	return h, nil
 }
 
-// memoryFor is the memory that bodies share already, where as much of it may be used as before.
-// Else the bodies under way are counted in the memory of their own.
+// memoryFor is the memory that bodies share already, where as much of it may be used as before. Else the bodies under
+// way are counted in the memory of their own.
 func (s *Server) memoryFor(cfg *config.Config) *memory {
 	if now := s.now.Load(); now != nil && now.cfg.Limits.Bodies == cfg.Limits.Bodies {
 		return now.memory
@@ -49,10 +49,9 @@ func (s *Server) memoryFor(cfg *config.Config) *memory {
 	return newMemory(int64(cfg.Limits.Bodies))
 }
 
-// Reconfigure prepares for another configuration, with the routes that mount adds. From use on that answers
-// new requests; those under way end at once where their key is no longer good. Where the server listens, its
-// certificate and the times of its shutdown stay what they are. A configuration that leaves no caller is
-// refused.
+// Reconfigure prepares for another configuration, with the routes that mount adds. From use on that answers new
+// requests; those under way end at once where their key is no longer good. Where the server listens, its certificate
+// and the times of its shutdown stay what they are. A configuration that leaves no caller is refused.
 func (s *Server) Reconfigure(cfg *config.Config, mount func(*mux.Router)) (use func(), err error) {
 	next, err := s.serve(cfg, mount)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 const bobsKey = "bob-0123456789abcdef"
 
-// streaming are routes of which one answers as long as its request goes on. begun is told of each, and
-// over why it ended.
+// streaming are routes of which one answers as long as its request goes on. begun is told of each, and over why it
+// ended.
 func streaming(begun chan<- string, over chan<- error) func(*mux.Router) {
 	return func(r *mux.Router) {
 		r.HandleFunc("/stream/{who}", func(w http.ResponseWriter, r *http.Request) {
@@ -29,8 +29,8 @@ func streaming(begun chan<- string, over chan<- error) func(*mux.Router) {
 	}
 }
 
-// TestReconfigure: what is asked from now on is answered by the new configuration; what is under way
-// goes on, but for that of a key that is not there any more.
+// TestReconfigure: what is asked from now on is answered by the new configuration; what is under way goes on, but for
+// that of a key that is not there any more.
 func TestReconfigure(t *testing.T) {
 	t.Parallel()
 	begun, over := make(chan string, 2), make(chan error, 2)

@@ -30,22 +30,21 @@ type Options struct {
 	Mount func(r *mux.Router)
 	// Faces are the dialects whose words requests are refused with.
 	Faces []Face
-	// Ready returns why the bridge cannot serve; nil: it always can. The text of an *mapping.Error is shown,
-	// other errors are only logged.
+	// Ready returns why the bridge cannot serve; nil: it always can. The text of an *mapping.Error is shown, other
+	// errors are only logged.
 	Ready func(ctx context.Context) error
-	// Drain lets running work end until ctx is over and hands the rest over;
-	// nil: there is nothing to wait for.
+	// Drain lets running work end until ctx is over and hands the rest over; nil: there is nothing to wait for.
 	Drain func(ctx context.Context)
 	// Hop is what this process calls itself in mapping.HopsHeader; "": it does not look.
 	Hop string
-	// Runs knows the tokens of runs; nil: there are none. Store reports whether a path is
-	// of the long-term store, which is all that such a token opens.
+	// Runs knows the tokens of runs; nil: there are none. Store reports whether a path is of the long-term store, which
+	// is all that such a token opens.
 	Runs  auth.Granter
 	Store func(path string) bool
 	// Limits bound what keys and tenants may use; nil: nothing does.
 	Limits Limits
-	// Audit has a line for each operation; nil: there is no such log. Does says what a route does, by
-	// its template and by the path of the request; ok is false for what is no operation.
+	// Audit has a line for each operation; nil: there is no such log. Does says what a route does, by its template and
+	// by the path of the request; ok is false for what is no operation.
 	Audit *audit.Log
 	Does  func(method, route, path string) (op adapter.Effect, ok bool)
 	// RunIn returns the id of the run that a path names, "" for none; nil: no path names one.
@@ -54,8 +53,7 @@ type Options struct {
 	Metrics *metrics.Metrics
 	// Tracer may be nil.
 	Tracer *trace.Tracer
-	// Public are exact paths that take GET without a key: what
-	// they show is the same for every bridge of this version.
+	// Public are exact paths that take GET without a key: what they show is the same for every bridge of this version.
 	Public map[string]http.Handler
 	// Pages are exact paths that take GET without a key, too. What they show depends on the visitor: see VisitOf.
 	Pages map[string]http.Handler
@@ -85,8 +83,7 @@ type Server struct {
 	cut         context.CancelCauseFunc // ends the contexts of all requests
 }
 
-// times are the bounds of a connection. A stream has no bound on the whole: it
-// is cut when nothing moves.
+// times are the bounds of a connection. A stream has no bound on the whole: it is cut when nothing moves.
 type times struct {
 	header  time.Duration // to send a request's header
 	read    time.Duration // between two pieces of a body
@@ -141,8 +138,8 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	return s, nil
 }
 
-// guards are what a request passes, in that order. They stand around the router, whose own middleware
-// would miss what no route matches. Paths are judged before anything decides by path.
+// guards are what a request passes, in that order. They stand around the router, whose own middleware would miss what
+// no route matches. Paths are judged before anything decides by path.
 func (s *Server) guards(h *served, routes router) ([]func(http.Handler) http.Handler, error) {
 	cfg, f, o := h.cfg, s.refuser, s.opt
 	proxies, err := newTrustedProxies(cfg.TrustedProxies)
@@ -202,8 +199,7 @@ func (s *Server) Listen() error {
 	return nil
 }
 
-// cannotListen says it once, with the key to change: the error of net repeats
-// the address and names system calls.
+// cannotListen says it once, with the key to change: the error of net repeats the address and names system calls.
 func cannotListen(key, addr string, err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
 		err = op.Err
@@ -235,9 +231,8 @@ func (s *Server) URL() string {
 	return "http://" + s.Addr()
 }
 
-// Run serves until ctx ends, then drains: new requests are refused, running
-// ones and the work behind them get shutdown_grace to end, and what is left is
-// cut off. It returns nil after that, at most 3 seconds past the grace.
+// Run serves until ctx ends, then drains: new requests are refused, running ones and the work behind them get
+// shutdown_grace to end, and what is left is cut off. It returns nil after that, at most 3 seconds past the grace.
 func (s *Server) Run(ctx context.Context) error {
 	if s.listener == nil {
 		if err := s.Listen(); err != nil {

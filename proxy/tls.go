@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// tlsListener accepts connections that have shaken hands. One of HTTP/2 is handed on as it is,
-// which net/http looks for; one of HTTP/1.1 has its heads looked at, as without TLS.
+// tlsListener accepts connections that have shaken hands. One of HTTP/2 is handed on as it is, which net/http looks
+// for; one of HTTP/1.1 has its heads looked at, as without TLS.
 type tlsListener struct {
 	net.Listener
 	config      *tls.Config
@@ -109,8 +109,8 @@ func tellPlain(err error) {
 	}
 }
 
-// certificate is what the files of tls hold. They are read again when they have changed, so that a
-// renewed certificate needs no restart. Safe for concurrent use.
+// certificate is what the files of tls hold. They are read again when they have changed, so that a renewed certificate
+// needs no restart. Safe for concurrent use.
 type certificate struct {
 	files config.TLS
 	log   *zap.Logger
@@ -121,8 +121,8 @@ type certificate struct {
 	looked time.Time
 }
 
-// sums are those of the three files, zero for one that cannot be read. Dates would not do: what a link
-// leads to may be replaced by a file of the same date.
+// sums are those of the three files, zero for one that cannot be read. Dates would not do: what a link leads to may be
+// replaced by a file of the same date.
 type sums [3][sha256.Size]byte
 
 // certificateQuiet is the interval between two looks at the files.
@@ -147,8 +147,8 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return c.shown, nil
 }
 
-// renew keeps the old pair while a new one cannot be read: one of the files may have been
-// written and the other not yet.
+// renew keeps the old pair while a new one cannot be read: one of the files may have been written and the other not
+// yet.
 func (c *certificate) renew() {
 	if c.sums() == c.held {
 		return
@@ -174,8 +174,8 @@ func (c *certificate) read() error {
 	return nil
 }
 
-// askClients has clients be refused that show no certificate of the authorities in a file; "": none is
-// asked for. No session is resumed then: a ticket would outlive the authority that it was given by.
+// askClients has clients be refused that show no certificate of the authorities in a file; "": none is asked for. No
+// session is resumed then: a ticket would outlive the authority that it was given by.
 func askClients(c *tls.Config, file string) (err error) {
 	if file == "" {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// trustedProxies are the proxies whose X-Forwarded-For is believed, for the log and for the
-// counting of wrong keys.
+// trustedProxies are the proxies whose X-Forwarded-For is believed, for the log and for the counting of wrong keys.
 type trustedProxies []netip.Prefix
 
 func newTrustedProxies(list []string) (trustedProxies, error) {
@@ -26,8 +25,8 @@ func newTrustedProxies(list []string) (trustedProxies, error) {
 	return p, nil
 }
 
-// client is the address of the sender of the request: the peer, or what a
-// trusted peer says, from the right as far as it is trusted.
+// client is the address of the sender of the request: the peer, or what a trusted peer says, from the right as far as
+// it is trusted.
 func (p trustedProxies) client(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || len(p) == 0 || !p.trusts(host) {

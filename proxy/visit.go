@@ -15,11 +15,11 @@ import (
 // Visit is what the guards know of a request for one of Options.Pages, and where Options.Browsed of one that a key has
 // come with.
 type Visit struct {
-	// URL is where the caller found the bridge, with no slash at its end. It is made of letters, digits and
-	// - . _ ~ : [ ] / alone, whatever the request's headers hold.
+	// URL is where the caller found the bridge, with no slash at its end. It is made of letters, digits and - . _ ~ : [
+	// ] / alone, whatever the request's headers hold.
 	URL string
-	// Fault is why the request has no known caller and may use no agent: its key is missing, wrong or for
-	// something else. nil: its key is good, or none is needed.
+	// Fault is why the request has no known caller and may use no agent: its key is missing, wrong or for something
+	// else. nil: its key is good, or none is needed.
 	Fault error
 }
 
@@ -60,8 +60,8 @@ var (
 	plainPrefix = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
 )
 
-// url is where the caller found the bridge: what it says itself, or what a trusted proxy says of it
-// by X-Forwarded-Proto, -Host and -Prefix. What is no part of a plain URL is left out.
+// url is where the caller found the bridge: what it says itself, or what a trusted proxy says of it by
+// X-Forwarded-Proto, -Host and -Prefix. What is no part of a plain URL is left out.
 func (p trustedProxies) url(r *http.Request, secure bool) string {
 	scheme, host, prefix := "http", r.Host, ""
 	if secure {

@@ -51,8 +51,8 @@ func TestVisitURL(t *testing.T) {
 	}
 }
 
-// TestPagesAreSeenByAll: a page is told its visitor, and one whose key opens nothing may use no agent. Wrong
-// keys are counted, and slowed down, as elsewhere.
+// TestPagesAreSeenByAll: a page is told its visitor, and one whose key opens nothing may use no agent. Wrong keys are
+// counted, and slowed down, as elsewhere.
 func TestPagesAreSeenByAll(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, o *Options) {

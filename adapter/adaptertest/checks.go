@@ -97,8 +97,8 @@ func (s Suite) testEndedContext(t *testing.T) {
 	}
 }
 
-// testAfter stops a run after each of its events in turn and has it picked up
-// by a backend that knows only what was logged.
+// testAfter stops a run after each of its events in turn and has it picked up by a backend that knows only what was
+// logged.
 func (s Suite) testAfter(t *testing.T) {
 	whole := s.Works()
 	want := Collect(bounded(t), s.dial(t, Serve(t, whole).URL), NewTask(nil), 0)
@@ -125,8 +125,8 @@ func (s Suite) testAfter(t *testing.T) {
 	}
 }
 
-// testPermit takes the permit back at each question in turn, of which there are two to
-// a call: nothing is sent after that, and the run ends with the reason.
+// testPermit takes the permit back at each question in turn, of which there are two to a call: nothing is sent after
+// that, and the run ends with the reason.
 func (s Suite) testPermit(t *testing.T) {
 	reason := errors.New("the lease is over")
 	for granted := int64(0); ; granted++ {

@@ -7,15 +7,15 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main is for a package's TestMain: it runs the tests and then the functions after them, and fails
-// where a goroutine of theirs is left.
+// Main is for a package's TestMain: it runs the tests and then the functions after them, and fails where a goroutine of
+// theirs is left.
 func Main(m *testing.M, after ...func()) {
 	WaitTogether()
 	goleak.VerifyTestMain(patient{m, after})
 }
 
-// patient is a run of tests whose goroutines have time to end: goleak itself gives them less
-// than half a second, which is not enough on a busy machine.
+// patient is a run of tests whose goroutines have time to end: goleak itself gives them less than half a second, which
+// is not enough on a busy machine.
 type patient struct {
 	m     *testing.M
 	after []func()

@@ -79,13 +79,12 @@ type ScriptStep struct {
 // Counts is how often a StepAgent was asked for what.
 type Counts struct{ Creates, Steps, Uploads, Downloads, Lists, Probes int }
 
-// StepAgent is a scripted task/step agent. Safe for concurrent use; Script is
-// not changed after the first request.
+// StepAgent is a scripted task/step agent. Safe for concurrent use; Script is not changed after the first request.
 type StepAgent struct {
 	Kind   Kind
 	Script []ScriptStep
-	// Choose, if set, gives a task a script of its own when its first step is
-	// asked for; files are the contents of its uploads by path.
+	// Choose, if set, gives a task a script of its own when its first step is asked for; files are the contents of its
+	// uploads by path.
 	Choose func(input string, files map[string]string) []ScriptStep
 	// CreateFault happens at the first creation of a task.
 	CreateFault Fault
@@ -120,8 +119,7 @@ type fileRow struct {
 	byAgent           bool
 }
 
-// NewStepAgent returns an agent that does three steps, the second of which
-// writes a file.
+// NewStepAgent returns an agent that does three steps, the second of which writes a file.
 func NewStepAgent(kind Kind) *StepAgent {
 	return &StepAgent{Kind: kind, Script: []ScriptStep{
 		{Output: `"one"`},
@@ -140,7 +138,8 @@ func (a *StepAgent) Counts() Counts {
 // Work returns the number of steps executed.
 func (a *StepAgent) Work() int { return a.Counts().Steps }
 
-// Done returns what it did, as far as it remembers: each task by its id, each step by its task's id and its own, with a slash.
+// Done returns what it did, as far as it remembers: each task by its id, each step by its task's id and its own, with a
+// slash.
 func (a *StepAgent) Done() (list []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -311,8 +310,7 @@ func (a *StepAgent) id(format string, n int) string {
 	return fmt.Sprintf(format, n)
 }
 
-// plan is a step that waits to be asked for; the Python SDK lists those too,
-// with is_last already told.
+// plan is a step that waits to be asked for; the Python SDK lists those too, with is_last already told.
 func (a *StepAgent) plan(t *stepTask, n int) *stepRow {
 	script := a.scriptOf(t)
 	s := script[min(n, len(script)-1)]

@@ -213,8 +213,7 @@ func (a *StepAgent) listSteps(w http.ResponseWriter, r *http.Request, id string)
 	a.writeList(w, r, "steps", objects, ids)
 }
 
-// settle lets a step that outlived its connection come to its end after it
-// was looked at a few times.
+// settle lets a step that outlived its connection come to its end after it was looked at a few times.
 func (a *StepAgent) settle(t *stepTask) {
 	if a.polls--; a.polls > 0 {
 		return

@@ -21,8 +21,7 @@ type Failure struct {
 	Code string
 }
 
-// Suite is what a dialect gives to have its backend checked. Every field but
-// Asks and Fails is needed.
+// Suite is what a dialect gives to have its backend checked. Every field but Asks and Fails is needed.
 type Suite struct {
 	Dial func(adapter.Upstream) (adapter.Backend, error)
 	// Works makes at least three outputs and ends well.
@@ -32,13 +31,12 @@ type Suite struct {
 	// Hangs accepts the run and then says nothing until its client has left.
 	Hangs func() Peer
 	Fails []Failure
-	// Rework is the work that picking a run up from its log may begin again,
-	// usually none.
+	// Rework is the work that picking a run up from its log may begin again, usually none.
 	Rework int
 }
 
-// TestBackend checks the contract of adapter.Backend. The caller must not be
-// a parallel test: leaked goroutines are looked for.
+// TestBackend checks the contract of adapter.Backend. The caller must not be a parallel test: leaked goroutines are
+// looked for.
 func TestBackend(t *testing.T, s Suite) {
 	t.Run("Order", s.testOrder)
 	t.Run("Asks", s.testAsks)

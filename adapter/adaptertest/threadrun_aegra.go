@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// This file is how Aegra, a LangGraph server in Python, differs from LangGraph's own: what
-// it refuses (its models RunCreate, AssistantSearchRequest and the validation of metadata,
-// version 0.10.4), and that its runs do not repeat their metadata.
+// This file is how Aegra, a LangGraph server in Python, differs from LangGraph's own: what it refuses (its models
+// RunCreate, AssistantSearchRequest and the validation of metadata, version 0.10.4), and that its runs do not repeat
+// their metadata.
 
 // aegraLimit is the longest page of a search.
 const aegraLimit = 100

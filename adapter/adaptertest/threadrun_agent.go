@@ -9,21 +9,18 @@ import (
 	"sync"
 )
 
-// ThreadPlay is what one upstream run of a scripted thread/run agent does.
-// Frames are "name data"; in them and in State {{run}} and {{thread}} stand for
-// the ids, {{checkpoint}} for one that is new with every run.
+// ThreadPlay is what one upstream run of a scripted thread/run agent does. Frames are "name data"; in them and in State
+// {{run}} and {{thread}} stand for the ids, {{checkpoint}} for one that is new with every run.
 type ThreadPlay struct {
 	Frames []string
 	State  string // of the thread after the run
 	Status string // of the run when its frames are over; "" is success
-	// CutAfter breaks the connection after so many frames: the first number
-	// on the first opening of the stream, and so on; -1 leaves it whole, and so
-	// does the end of the list.
+	// CutAfter breaks the connection after so many frames: the first number on the first opening of the stream, and so
+	// on; -1 leaves it whole, and so does the end of the list.
 	CutAfter []int
 	// CloseAfter is CutAfter with a stream that ends as if it were complete.
 	CloseAfter []int
-	// Hang: after the frames nothing comes, and the run stays running until it
-	// is cancelled.
+	// Hang: after the frames nothing comes, and the run stays running until it is cancelled.
 	Hang bool
 	// Linger: when the run has ended its stream stays open until the client leaves.
 	Linger bool
@@ -31,8 +28,7 @@ type ThreadPlay struct {
 	LoseAnswer bool
 }
 
-// Canned is a fixed answer to a route; without a Status the connection breaks
-// instead.
+// Canned is a fixed answer to a route; without a Status the connection breaks instead.
 type Canned struct {
 	Status int
 	Type   string // content type
@@ -41,10 +37,9 @@ type Canned struct {
 	Times  int // how often; 0: always
 }
 
-// ThreadAgent is a scripted LangGraph server of one graph, "agent". The nth
-// run on a thread plays the nth play, the last one again and again. Canned
-// answers come first and are named "METHOD /route" with {t} and {r}
-// for ids. Safe for concurrent use once it serves.
+// ThreadAgent is a scripted LangGraph server of one graph, "agent". The nth run on a thread plays the nth play, the
+// last one again and again. Canned answers come first and are named "METHOD /route" with {t} and {r} for ids. Safe for
+// concurrent use once it serves.
 type ThreadAgent struct {
 	Plays []ThreadPlay
 	// Choose, if set, gives the play of a run from the body that asked for it.
@@ -52,8 +47,7 @@ type ThreadAgent struct {
 	Canned map[string]*Canned
 	// Aegra refuses what that server refuses, and leaves out what it leaves out.
 	Aegra bool
-	// NoCreate: a thread must be there before its first run (if_not_exists is
-	// not known).
+	// NoCreate: a thread must be there before its first run (if_not_exists is not known).
 	NoCreate bool
 
 	mu      sync.Mutex
@@ -132,8 +126,7 @@ func (a *ThreadAgent) Play(plays ...ThreadPlay) {
 	a.Plays = plays
 }
 
-// Use sets the state of a thread, as a client does that uses the server
-// without the bridge.
+// Use sets the state of a thread, as a client does that uses the server without the bridge.
 func (a *ThreadAgent) Use(thread, state string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -278,8 +271,7 @@ func (a *ThreadAgent) inThread(w http.ResponseWriter, r *http.Request, route, th
 	}
 }
 
-// noThread is what the real server answers for a thread it does not have; for
-// new runs that is the text of a busy one.
+// noThread is what the real server answers for a thread it does not have; for new runs that is the text of a busy one.
 func (a *ThreadAgent) noThread(w http.ResponseWriter, route, thread string) {
 	if route == "POST /threads/{t}/runs/stream" {
 		http.Error(w, "Thread is already running a task. Wait for it to finish or choose a different multitask strategy.", http.StatusUnprocessableEntity)

@@ -2,8 +2,8 @@ package adaptertest
 
 import "strings"
 
-// The plays below were written down from what version 1.4.6 of the JavaScript
-// LangGraph server sends, shortened to what matters.
+// The plays below were written down from what version 1.4.6 of the JavaScript LangGraph server sends, shortened to what
+// matters.
 
 const (
 	human  = `{"content":"hi","additional_kwargs":{},"response_metadata":{},"id":"0190c9a2-0000-7000-8000-000000000004","type":"human"}`
@@ -118,8 +118,8 @@ func HangPlay() ThreadPlay {
 	return ThreadPlay{Frames: []string{metadataFrame, `values ` + messages(human)}, State: stateAnswer(messages(human), `["plan"]`, `[]`, "0"), Hang: true}
 }
 
-// StepPlays returns three upstream runs of one step each, as interrupt_after "*"
-// makes them: where the server stops it tells no checkpoint.
+// StepPlays returns three upstream runs of one step each, as interrupt_after "*" makes them: where the server stops it
+// tells no checkpoint.
 func StepPlays() []ThreadPlay {
 	step := func(n, node, delta, values, next, tasks string) ThreadPlay {
 		return ThreadPlay{

@@ -10,8 +10,8 @@ import (
 // IgnoredHeader names the members of a request's body that mean nothing here, with commas between.
 const IgnoredHeader = "X-Apbridge-Ignored"
 
-// Ignored adds a member to IgnoredHeader. Names that no header can hold, and more than fit into
-// ignoredMost bytes, are told as "...".
+// Ignored adds a member to IgnoredHeader. Names that no header can hold, and more than fit into ignoredMost bytes, are
+// told as "...".
 func Ignored(h http.Header, name string) {
 	said := h.Get(IgnoredHeader)
 	if full(h) {
@@ -39,9 +39,9 @@ func plain(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ',' })
 }
 
-// Unknown decides on a member that means nothing here: it is ignored and named in the answer's
-// header, or refused with an *mapping.Error of class Invalid where it is nearly one of the known names.
-// Once there are more of them than the header holds, none is taken for a misspelling.
+// Unknown decides on a member that means nothing here: it is ignored and named in the answer's header, or refused with
+// an *mapping.Error of class Invalid where it is nearly one of the known names. Once there are more of them than the
+// header holds, none is taken for a misspelling.
 func Unknown(h http.Header, name string, known ...string) error {
 	if full(h) {
 		return nil

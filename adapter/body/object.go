@@ -76,8 +76,8 @@ func onlyValue(dec *jsontext.Decoder) error {
 	}
 }
 
-// checkMark refuses the byte order mark that some editors and shells put in front of a text. The
-// mark is invisible, so that "not valid JSON" would be a riddle.
+// checkMark refuses the byte order mark that some editors and shells put in front of a text. The mark is invisible, so
+// that "not valid JSON" would be a riddle.
 func checkMark(raw []byte) error {
 	for _, mark := range []string{"\xef\xbb\xbf", "\xfe\xff", "\xff\xfe"} {
 		if bytes.HasPrefix(raw, []byte(mark)) {

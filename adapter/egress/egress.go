@@ -1,6 +1,6 @@
-// Package egress makes the HTTP clients with which the bridge calls others: agents, webhooks, the endpoint of embeddings.
-// What differs between them, transport and headers, is their callers'. It never follows a redirect and keeps no cookie, so
-// no configured header leaves for another host, and it writes no log, as a URL may hold a secret.
+// Package egress makes the HTTP clients with which the bridge calls others: agents, webhooks, the endpoint of
+// embeddings. What differs between them, transport and headers, is their callers'. It never follows a redirect and
+// keeps no cookie, so no configured header leaves for another host, and it writes no log, as a URL may hold a secret.
 package egress
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/go-resty/resty/v2"
 )
 
-// New makes a client over a transport; agent is its User-Agent. Bodies of answers are left to the caller, who closes them.
-// It does no I/O. The client is safe for concurrent use once it is set up.
+// New makes a client over a transport; agent is its User-Agent. Bodies of answers are left to the caller, who closes
+// them. It does no I/O. The client is safe for concurrent use once it is set up.
 func New(transport http.RoundTripper, agent string) *resty.Client {
 	c := resty.NewWithClient(&http.Client{
 		Transport:     transport,

@@ -48,8 +48,8 @@ func (h *history) tree(ctx context.Context, t mapping.Thread, before string) (li
 	return linesOf(list, t.Head), older, nil
 }
 
-// linesOf are checkpoints, the oldest first, as lines. Where a line parts, it goes on towards the head, or else to
-// the newest checkpoint; the others are its branches.
+// linesOf are checkpoints, the oldest first, as lines. Where a line parts, it goes on towards the head, or else to the
+// newest checkpoint; the others are its branches.
 func linesOf(list []mapping.Checkpoint, head string) []treeLine {
 	f := forest{by: map[string]mapping.Checkpoint{}, behind: map[string][]string{}, head: head, main: map[string]bool{}}
 	for _, c := range list {

@@ -37,8 +37,8 @@ func (d *desk) handler(method string, by serve) http.Handler {
 
 const codeOrigin = "origin_not_allowed"
 
-// ownPage refuses a form that another page has sent, by what the browser says of it (Fetch Metadata section 2.3,
-// or Origin where it does not know that). A client that says neither is no browser.
+// ownPage refuses a form that another page has sent, by what the browser says of it (Fetch Metadata section 2.3, or
+// Origin where it does not know that). A client that says neither is no browser.
 func ownPage(r *http.Request) error {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	if site == "same-origin" || site == "" && origin == "" {

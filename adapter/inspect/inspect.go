@@ -66,8 +66,8 @@ type site struct {
 // serve answers one request.
 type serve = func(w http.ResponseWriter, r *http.Request) error
 
-// route is one path with one method. What it does is said once, here, for the router, for the rights and for
-// the audit log.
+// route is one path with one method. What it does is said once, here, for the router, for the rights and for the audit
+// log.
 type route struct {
 	method, path string // the path below Root
 	needs        []string
@@ -138,8 +138,7 @@ func Effect(method, template string) (adapter.Effect, bool) {
 	return adapter.Effect{}, false
 }
 
-// Tab returns the tab by which the bridge's other pages lead to the inspector; nil for callers that may not
-// look.
+// Tab returns the tab by which the bridge's other pages lead to the inspector; nil for callers that may not look.
 func Tab(who mapping.Principal) []page.Tab {
 	if who.Need(looking...) != nil {
 		return nil

@@ -46,8 +46,8 @@ func TestScriptsAreFewAndInert(t *testing.T) {
 	}
 }
 
-// TestEveryRouteAsksForTheCallerAndSaysItsEffect: each route needs the right to inspect, those that show what is stored need to read,
-// those that make an agent work to run; what each does is said for the audit log.
+// TestEveryRouteAsksForTheCallerAndSaysItsEffect: each route needs the right to inspect, those that show what is stored
+// need to read, those that make an agent work to run; what each does is said for the audit log.
 func TestEveryRouteAsksForTheCallerAndSaysItsEffect(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter()
@@ -144,7 +144,8 @@ func TestAQuestionHasOnePlaceForWords(t *testing.T) {
 	}
 }
 
-// TestDefaultsStandInAForm: a text as it is, of which a browser drops the first line's end, and JSON with nothing invisible in it.
+// TestDefaultsStandInAForm: a text as it is, of which a browser drops the first line's end, and JSON with nothing
+// invisible in it.
 func TestDefaultsStandInAForm(t *testing.T) {
 	t.Parallel()
 	form := question.Of(mapping.Interrupt{ID: "q", Value: []byte(`"?"`), Schema: []byte(`{"type":"object","properties":{
@@ -162,7 +163,8 @@ func TestDefaultsStandInAForm(t *testing.T) {
 	}
 }
 
-// TestExcerptsAreShortAndInert: whatever an agent sent, a page has the beginning of it, in lines that end, with nothing invisible in it.
+// TestExcerptsAreShortAndInert: whatever an agent sent, a page has the beginning of it, in lines that end, with nothing
+// invisible in it.
 func TestExcerptsAreShortAndInert(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
@@ -189,8 +191,8 @@ func TestExcerptsAreShortAndInert(t *testing.T) {
 	}
 }
 
-// TestAnExportIsWholeOrBrokenOff: what fails before anything was sent has an error for its answer; what fails later is cut, so that
-// it is not taken for whole.
+// TestAnExportIsWholeOrBrokenOff: what fails before anything was sent has an error for its answer; what fails later is
+// cut, so that it is not taken for whole.
 func TestAnExportIsWholeOrBrokenOff(t *testing.T) {
 	t.Parallel()
 	broken := mapping.Errorf(mapping.Conflict, mapping.CodeCursorExpired, "pruned")

@@ -19,9 +19,9 @@ type live struct {
 const lookEvery = time.Second
 
 // follow streams one event, changed, each time a look at what a page shows has another result: its mark, which is the
-// event's id. The page asks for what changed itself, so that it is shown what it may see. A reader that comes back
-// with the mark that it saw last hears of what it missed, and of nothing else. The stream ends with the request,
-// and when a look fails, as of a run that was deleted: the event gone is its last.
+// event's id. The page asks for what changed itself, so that it is shown what it may see. A reader that comes back with
+// the mark that it saw last hears of what it missed, and of nothing else. The stream ends with the request, and when a
+// look fails, as of a run that was deleted: the event gone is its last.
 func (l *live) follow(w http.ResponseWriter, r *http.Request, look func(context.Context) (mark string, err error)) error {
 	done, err := adapter.OpenStream(r.Context())
 	if err != nil {

@@ -18,8 +18,8 @@ type runExports struct {
 	version string // of the bridge
 }
 
-// serve sends a run as a file: as lines of JSON, or the calls of its agent as an HTTP archive. Of a run that goes
-// on it has what there is by now.
+// serve sends a run as a file: as lines of JSON, or the calls of its agent as an HTTP archive. Of a run that goes on it
+// has what there is by now.
 func (x *runExports) serve(w http.ResponseWriter, r *http.Request) error {
 	form := mux.Vars(r)["form"]
 	kind, ok := map[string]string{"ndjson": "application/x-ndjson", "har": "application/json"}[form]
@@ -49,8 +49,8 @@ func (x *runExports) serve(w http.ResponseWriter, r *http.Request) error {
 	return to.end(err)
 }
 
-// begins is an answer whose header is written when there is enough of it to be sent: what fails before has an error
-// for its answer.
+// begins is an answer whose header is written when there is enough of it to be sent: what fails before has an error for
+// its answer.
 type begins struct {
 	w     http.ResponseWriter
 	begin func(http.Header)

@@ -89,8 +89,8 @@ func previewOf(a *mapping.Artifact) string {
 	return ""
 }
 
-// serve sends an image, or the beginning of a text as plain text, for a frame in which nothing runs. The bytes
-// decide what it is, not what their agent said of them.
+// serve sends an image, or the beginning of a text as plain text, for a frame in which nothing runs. The bytes decide
+// what it is, not what their agent said of them.
 func (f *runFiles) serve(w http.ResponseWriter, r *http.Request) error {
 	run, err := f.runs.Get(r.Context(), refOf(r))
 	if err != nil {

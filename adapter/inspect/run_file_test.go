@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestPreviewsGoByTheBytes: an image is sent whole, whatever its agent calls it; what only calls itself one
-// is a text or nothing, and no rune of a long text is cut in two.
+// TestPreviewsGoByTheBytes: an image is sent whole, whatever its agent calls it; what only calls itself one is a text
+// or nothing, and no rune of a long text is cut in two.
 func TestPreviewsGoByTheBytes(t *testing.T) {
 	t.Parallel()
 	png := append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte{0}, 2000)...)

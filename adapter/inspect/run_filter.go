@@ -80,8 +80,7 @@ func (f runFilter) address(before string) string {
 	return "?" + values.Encode()
 }
 
-// query is the filter as the service wants it. It asks for one run more, to know whether there is a next
-// page.
+// query is the filter as the service wants it. It asks for one run more, to know whether there is a next page.
 func (f runFilter) query() (q mapping.RunQuery, err error) {
 	q = mapping.RunQuery{Agent: f.Agent, ThreadID: f.Thread, Owner: f.Owner, Text: f.Text, Limit: f.limit + 1}
 	if f.Status != "" {

@@ -164,7 +164,8 @@ func (t *threadRuns) questions(ctx context.Context, of mapping.Thread) ([]openQu
 	return list, nil
 }
 
-// runThatAsked returns the run that asked: as the question says, or of an older version's the newest that waits. The zero run where it has gone.
+// runThatAsked returns the run that asked: as the question says, or of an older version's the newest that waits. The
+// zero run where it has gone.
 func (t *threadRuns) runThatAsked(ctx context.Context, thread string, q mapping.Interrupt) (mapping.Run, error) {
 	if q.Run != "" {
 		r, err := t.runs.Get(ctx, adapter.RunRef{ThreadID: thread, RunID: q.Run})

@@ -140,7 +140,8 @@ func (t tally) piece(m told) {
 	s.pieces.Output += m.Usage.Output
 }
 
-// message takes a whole message, in place of what was said of it before. Of messages without ids none is known to be another.
+// message takes a whole message, in place of what was said of it before. Of messages without ids none is known to be
+// another.
 func (t tally) message(m told) {
 	if m.ID == "" {
 		t.piece(m)

@@ -1,11 +1,10 @@
-// Package page is the frame of the bridge's own pages: their style, their policy in a browser, and
-// how they are sent. Packages inspect and front fill it, and the bridge names the tabs between
-// them. A page brings its main part as a template of html/template. The package asks no service.
+// Package page is the frame of the bridge's own pages: their style, their policy in a browser, and how they are sent.
+// Packages inspect and front fill it, and the bridge names the tabs between them. A page brings its main part as a
+// template of html/template. The package asks no service.
 //
-// A page works without scripts. Its one style stands in it, so that it is painted as soon as it has
-// come, and its policy (Content Security Policy Level 3) allows that style by its digest. It loads
-// nothing, not even from the bridge, unless it brings Assets. Links are relative to the root of the
-// bridge, which may lie below a path of a proxy's.
+// A page works without scripts. Its one style stands in it, so that it is painted as soon as it has come, and its
+// policy (Content Security Policy Level 3) allows that style by its digest. It loads nothing, not even from the bridge,
+// unless it brings Assets. Links are relative to the root of the bridge, which may lie below a path of a proxy's.
 package page
 
 import (
@@ -69,15 +68,15 @@ type Assets struct {
 	Modules []string
 }
 
-// New returns a page with a main part, which is executed with the Body of a View. A template that cannot be
-// parsed is a fault of the program and panics.
+// New returns a page with a main part, which is executed with the Body of a View. A template that cannot be parsed is a
+// fault of the program and panics.
 func New(main string, functions template.FuncMap) *Page {
 	t := template.Must(template.New("frame").Funcs(functions).Parse(frame))
 	return &Page{t: template.Must(t.New("main").Parse(main)), style: style, policy: policy(style), referrer: "no-referrer"}
 }
 
-// With returns the page with assets of the bridge. Its forms tell the bridge where they come from: with
-// no-referrer their Origin would be null (Fetch standard section 3.1), which names no origin.
+// With returns the page with assets of the bridge. Its forms tell the bridge where they come from: with no-referrer
+// their Origin would be null (Fetch standard section 3.1), which names no origin.
 func (p *Page) With(a Assets) *Page {
 	whole := style + a.Style
 	return &Page{p.t, whole, a.Modules, assetPolicy(whole), "same-origin"}
@@ -112,8 +111,8 @@ func (v shownView) Link(path string) string {
 	return v.Root + path
 }
 
-// Answer sends the page, or 304 to a client that has it already (RFC 9110 section 13.1.2). Caches may keep it
-// for this client alone, and ask again each time. It fails before anything is written.
+// Answer sends the page, or 304 to a client that has it already (RFC 9110 section 13.1.2). Caches may keep it for this
+// client alone, and ask again each time. It fails before anything is written.
 func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
 	var b bytes.Buffer
 	err := p.t.ExecuteTemplate(&b, "frame", shownView{v, slices.Concat(tabs, v.More), template.CSS(p.style), p.modules})
@@ -128,8 +127,8 @@ func (p *Page) Answer(w http.ResponseWriter, r *http.Request, v View) error {
 	return nil
 }
 
-// Send sends a body that depends on the caller, and may be kept for that caller alone. The tag is weak (RFC
-// 9110 section 8.8.1), since the answer may be compressed on its way.
+// Send sends a body that depends on the caller, and may be kept for that caller alone. The tag is weak (RFC 9110
+// section 8.8.1), since the answer may be compressed on its way.
 func Send(w http.ResponseWriter, r *http.Request, body []byte) {
 	sum := sha256.Sum256(body)
 	tag := fmt.Sprintf(`W/"%x"`, sum[:12])

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// hide takes what grants access out of a text: the credentials of the agent, tokens of runs, and what the text
-// itself calls a credential.
+// hide takes what grants access out of a text: the credentials of the agent, tokens of runs, and what the text itself
+// calls a credential.
 func (r *Recorder) hide(text []byte) []byte {
 	return credential.HideNamed(r.secrets.HideBytes(text))
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// names says which UUID of now stands for which of the recording: ids of threads and runs differ
-// from one time to the next, in one way throughout.
+// names says which UUID of now stands for which of the recording: ids of threads and runs differ from one time to the
+// next, in one way throughout.
 type names struct{ now, then map[string]string }
 
 func newNames() names { return names{map[string]string{}, map[string]string{}} }
@@ -34,8 +34,8 @@ func (n names) bind(then, now string) bool {
 
 var uuidPattern = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
 
-// text reports whether two texts are the same but for UUIDs that stand for each other, or are both
-// a time. What is hidden in the recording is like anything.
+// text reports whether two texts are the same but for UUIDs that stand for each other, or are both a time. What is
+// hidden in the recording is like anything.
 func (n names) text(then, now string) bool {
 	now = hiddenAlike(then, now)
 	if then == now && !uuidPattern.MatchString(then) || isTime(then) && isTime(now) {

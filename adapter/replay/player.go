@@ -16,12 +16,11 @@ import (
 // takesKept is how many conversations are gone on with: the oldest is forgotten beyond that.
 const takesKept = 100
 
-// Player answers calls as a recorded agent did. A call is answered by the first exchange that is
-// like it and was not used yet; bodies are compared as JSON, UUIDs stand for those of the
-// recording, and one time is as good as another. What only reads may be read again. When a
-// call belongs to no conversation so far, the recording is gone through from its start once more.
-// A call that was not recorded is answered with 501 and words that name the first difference.
-// Safe for concurrent use.
+// Player answers calls as a recorded agent did. A call is answered by the first exchange that is like it and was not
+// used yet; bodies are compared as JSON, UUIDs stand for those of the recording, and one time is as good as another.
+// What only reads may be read again. When a call belongs to no conversation so far, the recording is gone through from
+// its start once more. A call that was not recorded is answered with 501 and words that name the first difference. Safe
+// for concurrent use.
 type Player struct {
 	of *Recording
 
@@ -92,8 +91,9 @@ func (p *Player) find(now Call) (a Answer, differs string) {
 	return Answer{}, p.differs(now, fresh)
 }
 
-// differs says in words what was recorded in the place of a call: of the newest conversation for which a call like it in its
-// method and path is still due, be it one that would begin; else of the newest for which any call is. Where none is, the recording ends before it.
+// differs says in words what was recorded in the place of a call: of the newest conversation for which a call like it
+// in its method and path is still due, be it one that would begin; else of the newest for which any call is. Where none
+// is, the recording ends before it.
 func (p *Player) differs(now Call, fresh *take) string {
 	due, diff, alike := fresh.next(now)
 	if len(p.takes) > 0 && !alike {

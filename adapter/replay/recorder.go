@@ -17,8 +17,7 @@ import (
 // keptBody is how much of a body a recording keeps: more is no message, and cut.
 const keptBody = 16 << 20
 
-// keptHeaders are those of an answer that mean something to a backend. Others may hold what is not
-// for others' eyes.
+// keptHeaders are those of an answer that mean something to a backend. Others may hold what is not for others' eyes.
 var keptHeaders = []string{"Content-Type", "Content-Location", "Location", "Content-Disposition", "Retry-After"}
 
 // Recorder writes down the exchanges that it lets pass. Its methods are safe for concurrent use.
@@ -32,8 +31,8 @@ type Recorder struct {
 	err error // the first that writing met: nothing is written after it
 }
 
-// NewRecorder returns a recorder that writes to w; close w after the last call, and look at Err. The URL of
-// the head loses what it holds of credentials. Secrets are hidden wherever they appear.
+// NewRecorder returns a recorder that writes to w; close w after the last call, and look at Err. The URL of the head
+// loses what it holds of credentials. Secrets are hidden wherever they appear.
 func NewRecorder(w io.Writer, head Head, secrets credential.Set) *Recorder {
 	r := &Recorder{to: json.NewEncoder(w), secrets: secrets}
 	r.to.SetEscapeHTML(false)
@@ -147,8 +146,7 @@ func (x *exchange) end(a Answer) {
 	})
 }
 
-// kept is what is kept of a body. Safe for concurrent use: a transport may read a body on when its
-// answer is there.
+// kept is what is kept of a body. Safe for concurrent use: a transport may read a body on when its answer is there.
 type kept struct {
 	mu  sync.Mutex
 	raw bytes.Buffer

@@ -144,8 +144,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestAnotherConversation: its own ids stand for those of the recording, in paths, bodies and answers,
-// and the agent's ids are others than those of the conversation before.
+// TestAnotherConversation: its own ids stand for those of the recording, in paths, bodies and answers, and the agent's
+// ids are others than those of the conversation before.
 func TestAnotherConversation(t *testing.T) {
 	t.Parallel()
 	of, _ := record(t,
@@ -198,8 +198,8 @@ func TestWhatWasNotRecorded(t *testing.T) {
 	}
 }
 
-// TestAConversationThatDiffersAfterAWholeOne: when all that was recorded has been said once, what begins anew is held against
-// the beginning of the recording, and what goes on against what is still due.
+// TestAConversationThatDiffersAfterAWholeOne: when all that was recorded has been said once, what begins anew is held
+// against the beginning of the recording, and what goes on against what is still due.
 func TestAConversationThatDiffersAfterAWholeOne(t *testing.T) {
 	t.Parallel()
 	first, second := call{"POST", "/tasks", `{"input":"Washington"}`}, call{"POST", "/tasks/" + threadA + "/steps", `{"n":1}`}

@@ -9,13 +9,11 @@ import (
 // frameWords is what a frame of one data line has beside what it carries.
 const frameWords = len("event: \ndata: \nid: \n\n")
 
-// AppendFrame appends one frame to dst: event, data, id, each on a line of its
-// own, and the empty line that ends it. An empty event or id leaves its line
-// out; an empty id keeps the reader's last one.
+// AppendFrame appends one frame to dst: event, data, id, each on a line of its own, and the empty line that ends it. An
+// empty event or id leaves its line out; an empty id keeps the reader's last one.
 //
-// data should be JSON on one line. Line breaks in it are legal and become
-// further data lines, which a reader joins with LF again. Line breaks and NUL
-// in event or id cannot be carried and are left out.
+// data should be JSON on one line. Line breaks in it are legal and become further data lines, which a reader joins with
+// LF again. Line breaks and NUL in event or id cannot be carried and are left out.
 func AppendFrame(dst []byte, event string, data []byte, id string) []byte {
 	dst = slices.Grow(dst, len(event)+len(data)+len(id)+frameWords)
 	if event != "" {
@@ -38,8 +36,8 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(dst, '\n')
 }
 
-// AppendPieces is AppendFrame with data in parts, of size bytes together, so that no
-// caller has to join them first. No part may end in the middle of a line break.
+// AppendPieces is AppendFrame with data in parts, of size bytes together, so that no caller has to join them first. No
+// part may end in the middle of a line break.
 func AppendPieces(dst []byte, event string, size int, data iter.Seq[[]byte], id string) []byte {
 	dst = slices.Grow(dst, len(event)+size+len(id)+frameWords)
 	if event != "" {
@@ -56,8 +54,7 @@ func AppendPieces(dst []byte, event string, size int, data iter.Seq[[]byte], id 
 	return append(dst, '\n')
 }
 
-// appendData writes data as one line, or as several where it holds line
-// breaks of any of the three kinds.
+// appendData writes data as one line, or as several where it holds line breaks of any of the three kinds.
 func appendData(dst, data []byte) []byte {
 	dst = append(dst, "data: "...)
 	return append(appendLines(dst, data), '\n')
@@ -80,7 +77,6 @@ func appendLines(dst, data []byte) []byte {
 
 // AppendHeartbeat appends a comment that keeps a connection open.
 //
-// It ends in one line break only. A comment and an empty line make some
-// widespread readers deliver an event without name and data once they have
-// seen an id; a comment line alone makes no reader do anything.
+// It ends in one line break only. A comment and an empty line make some widespread readers deliver an event without
+// name and data once they have seen an id; a comment line alone makes no reader do anything.
 func AppendHeartbeat(dst []byte) []byte { return append(dst, ": heartbeat\n"...) }

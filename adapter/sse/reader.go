@@ -37,12 +37,10 @@ type Reader struct {
 	retry  time.Duration
 }
 
-// readBuffer is kept small: there may be thousands of streams, and a longer line
-// is read in pieces.
+// readBuffer is kept small: there may be thousands of streams, and a longer line is read in pieces.
 const readBuffer = 2 << 10
 
-// NewReader reads from r. max bounds one event in bytes, all of its lines
-// together; 0 means 16 MiB.
+// NewReader reads from r. max bounds one event in bytes, all of its lines together; 0 means 16 MiB.
 func NewReader(r io.Reader, max int) *Reader {
 	if max <= 0 {
 		max = 16 << 20
@@ -53,10 +51,9 @@ func NewReader(r io.Reader, max int) *Reader {
 // Retry returns the newest reconnection time the stream has told, 0 before.
 func (r *Reader) Retry() time.Duration { return r.retry }
 
-// Next returns the next event. It skips comments and, as the standard says,
-// events without any data line. At the end of the stream it returns io.EOF, or
-// io.ErrUnexpectedEOF when the stream broke off within an event; that part is
-// never delivered. ErrTooLong and errors of the underlying reader are final.
+// Next returns the next event. It skips comments and, as the standard says, events without any data line. At the end of
+// the stream it returns io.EOF, or io.ErrUnexpectedEOF when the stream broke off within an event; that part is never
+// delivered. ErrTooLong and errors of the underlying reader are final.
 func (r *Reader) Next() (Event, error) {
 	for {
 		line, err := r.readLine()
@@ -136,10 +133,9 @@ func (r *Reader) setRetry(value []byte) {
 	}
 }
 
-// readLine returns the next line without its end, which is LF, CR or CRLF. The
-// slice is valid until the next call. It never waits for the byte after a CR:
-// on a live stream that may be minutes away. On an error the slice holds what
-// was read of the unfinished line.
+// readLine returns the next line without its end, which is LF, CR or CRLF. The slice is valid until the next call. It
+// never waits for the byte after a CR: on a live stream that may be minutes away. On an error the slice holds what was
+// read of the unfinished line.
 func (r *Reader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
@@ -165,8 +161,7 @@ func (r *Reader) readLine() ([]byte, error) {
 	}
 }
 
-// peek returns what is buffered, at least one byte, past a byte order mark at
-// the start and past the LF of a CRLF.
+// peek returns what is buffered, at least one byte, past a byte order mark at the start and past the LF of a CRLF.
 func (r *Reader) peek() ([]byte, error) {
 	if !r.started {
 		r.started = true

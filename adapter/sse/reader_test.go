@@ -98,8 +98,7 @@ func TestReaderRetry(t *testing.T) {
 	}
 }
 
-// A live stream may pause right after a CR: the event must not wait for the
-// byte after it.
+// A live stream may pause right after a CR: the event must not wait for the byte after it.
 func TestReaderDeliversAtOnceAfterCR(t *testing.T) {
 	t.Parallel()
 	pr, pw := io.Pipe()
@@ -130,8 +129,8 @@ func TestReaderDataIsTheCallers(t *testing.T) {
 	}
 }
 
-// FuzzReader checks that nothing panics, that chunking does not matter, and
-// that what was read survives being written and read again.
+// FuzzReader checks that nothing panics, that chunking does not matter, and that what was read survives being written
+// and read again.
 func FuzzReader(f *testing.F) {
 	for _, s := range []string{"", "data: a\n\n", "event: e\r\ndata: 1\r\ndata: 2\r\nid: 3\r\n\r\n", "\ufeff: c\r\rid\n\n", "data\n\n", ":\n\n"} {
 		f.Add([]byte(s))

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// Stream is an answer whose silence is filled with heartbeats. A timer sends them,
-// so that the goroutine that waits for the next frame can also write it: where one
-// goroutine waits and another writes, the second must be woken for every frame.
+// Stream is an answer whose silence is filled with heartbeats. A timer sends them, so that the goroutine that waits for
+// the next frame can also write it: where one goroutine waits and another writes, the second must be woken for every
+// frame.
 //
-// The answer begins with the first frame, or at Idle. Safe for concurrent use;
-// errors of writing are final.
+// The answer begins with the first frame, or at Idle. Safe for concurrent use; errors of writing are final.
 type Stream struct {
 	every time.Duration
 	lost  func()
@@ -25,15 +24,15 @@ type Stream struct {
 	closed bool
 }
 
-// NewStream makes a stream that is not silent for longer than every. lost is called when
-// the client does not take what a timer or Idle sends, which no Write of the caller would
-// report. No lock is held during that call. Close must follow.
+// NewStream makes a stream that is not silent for longer than every. lost is called when the client does not take what
+// a timer or Idle sends, which no Write of the caller would report. No lock is held during that call. Close must
+// follow.
 func NewStream(w http.ResponseWriter, every time.Duration, lost func()) *Stream {
 	return &Stream{w: w, every: every, lost: lost}
 }
 
-// DelayStart delays the beginning of the answer until the first frame, for so long at most:
-// until then the request may still be refused.
+// DelayStart delays the beginning of the answer until the first frame, for so long at most: until then the request may
+// still be refused.
 func (s *Stream) DelayStart(most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,8 +130,8 @@ func (s *Stream) Begun() bool {
 	return s.out != nil
 }
 
-// Withdraw is Close for a request that is to be refused. It returns false where the answer has begun, which
-// then goes on.
+// Withdraw is Close for a request that is to be refused. It returns false where the answer has begun, which then goes
+// on.
 func (s *Stream) Withdraw() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,16 +142,14 @@ func (s *Stream) Withdraw() bool {
 	return true
 }
 
-// Failed reports whether the client could not be written to: it has gone, or it took
-// nothing for WriteTimeout.
+// Failed reports whether the client could not be written to: it has gone, or it took nothing for WriteTimeout.
 func (s *Stream) Failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out != nil && s.out.Failed()
 }
 
-// Close ends the heartbeats; when it has returned nothing is written any more. It
-// sends nothing.
+// Close ends the heartbeats; when it has returned nothing is written any more. It sends nothing.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

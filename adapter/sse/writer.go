@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// WriteTimeout is how long one write or flush to a client may take. A client
-// that takes nothing for so long is cut off; its last id lets it come back.
+// WriteTimeout is how long one write or flush to a client may take. A client that takes nothing for so long is cut off;
+// its last id lets it come back.
 const WriteTimeout = 30 * time.Second
 
-// writer writes a stream to a client under a deadline that moves along with
-// every write. Not for concurrent use. Errors are final.
+// writer writes a stream to a client under a deadline that moves along with every write. Not for concurrent use. Errors
+// are final.
 type writer struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
@@ -19,8 +19,8 @@ type writer struct {
 	err error
 }
 
-// open says status 200 and the headers of an event stream, which leave with the
-// first flush. Further headers must have been set on w before.
+// open says status 200 and the headers of an event stream, which leave with the first flush. Further headers must have
+// been set on w before.
 func open(w http.ResponseWriter) *writer {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -63,17 +63,14 @@ func (s *writer) Heartbeat() error {
 	return s.Flush()
 }
 
-// Failed reports whether the client could not be written to: it has gone, or it
-// took nothing for WriteTimeout.
+// Failed reports whether the client could not be written to: it has gone, or it took nothing for WriteTimeout.
 func (s *writer) Failed() bool { return s.err != nil }
 
-// Close lifts the deadline, so that the connection can serve further requests.
-// It sends nothing.
+// Close lifts the deadline, so that the connection can serve further requests. It sends nothing.
 func (s *writer) Close() { _ = s.rc.SetWriteDeadline(time.Time{}) }
 
-// deadline moves the deadline on, at most once a second: in a burst of frames
-// setting it costs more than writing. It fails on writers that have none
-// (tests); those cannot hang either.
+// deadline moves the deadline on, at most once a second: in a burst of frames setting it costs more than writing. It
+// fails on writers that have none (tests); those cannot hang either.
 func (s *writer) deadline() {
 	if now := time.Now(); now.Sub(s.set) >= time.Second {
 		s.set = now

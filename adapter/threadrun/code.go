@@ -42,8 +42,8 @@ values = client.runs.wait(
 print(values)`
 }
 
-// inPython is JSON as an expression, and the import that it needs. Python reads most JSON as what it is. It
-// has other words for true, false and null, and other escapes: half a surrogate pair is no character in it.
+// inPython is JSON as an expression, and the import that it needs. Python reads most JSON as what it is. It has other
+// words for true, false and null, and other escapes: half a surrogate pair is no character in it.
 func inPython(value string) (imports, expression string) {
 	for _, other := range []string{`\`, "true", "false", "null"} {
 		if strings.Contains(value, other) {

@@ -1,7 +1,7 @@
-// Package threadrun speaks the LangChain Agent Protocol (0.1.6) and the LangGraph Server routes
-// that its SDKs call: two flavours of one dialect of threads, runs and a store. Package face
-// answers clients, package backend calls agents. Only the bridge imports it, for its table of
-// dialects. It keeps no state and knows no other dialect. Start reading at Dialect.
+// Package threadrun speaks the LangChain Agent Protocol (0.1.6) and the LangGraph Server routes that its SDKs call: two
+// flavours of one dialect of threads, runs and a store. Package face answers clients, package backend calls agents.
+// Only the bridge imports it, for its table of dialects. It keeps no state and knows no other dialect. Start reading at
+// Dialect.
 package threadrun
 
 import (
@@ -39,8 +39,8 @@ func Dialect() adapter.Dialect {
 	}
 }
 
-// flavours: LangGraph's documents say that enqueue is their default (Double Texting); the
-// Agent Protocol's schema RunCreate says reject.
+// flavours: LangGraph's documents say that enqueue is their default (Double Texting); the Agent Protocol's schema
+// RunCreate says reject.
 func flavours() []adapter.Flavour {
 	return []adapter.Flavour{
 		{Name: render.FlavourLangGraph, Request: face.RequestForRun, Strategy: mapping.StrategyEnqueue},

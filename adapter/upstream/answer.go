@@ -15,8 +15,7 @@ import (
 // refusalLimit bounds what is read of an answer that is no success.
 const refusalLimit = 64 << 10
 
-// ErrTooLong is what a Failure of the kind BadAnswer holds whose answer is longer than
-// Options.Limit.
+// ErrTooLong is what a Failure of the kind BadAnswer holds whose answer is longer than Options.Limit.
 var ErrTooLong = errors.New("the answer is over the limit")
 
 // Answer is a whole answer of status 2xx.
@@ -26,15 +25,14 @@ type Answer struct {
 	Body   []byte
 }
 
-// Do makes a call and reads its answer, up to three times: again where the agent was not
-// reached; where it has done nothing (Options.Later); and a question also where the answer
-// broke off, or the agent or a gateway in front of it answered 429, 502, 503 or 504.
+// Do makes a call and reads its answer, up to three times: again where the agent was not reached; where it has done
+// nothing (Options.Later); and a question also where the answer broke off, or the agent or a gateway in front of it
+// answered 429, 502, 503 or 504.
 func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 	return attempts(ctx, c, &call, c.once)
 }
 
-// Open is Do for an answer whose body the caller reads and closes. Reading on
-// ends with ctx.
+// Open is Do for an answer whose body the caller reads and closes. Reading on ends with ctx.
 func (c *Client) Open(ctx context.Context, call Call) (*http.Response, error) {
 	return attempts(ctx, c, &call, c.openOnce)
 }
@@ -117,9 +115,8 @@ func (c *Client) read(ctx, limited context.Context, res *http.Response) ([]byte,
 	return raw, nil
 }
 
-// refused reads an answer that is no success, whose status counts even where its body
-// breaks off. After a status of 500 or more the connection is not used again: some servers
-// drop it without a word.
+// refused reads an answer that is no success, whose status counts even where its body breaks off. After a status of 500
+// or more the connection is not used again: some servers drop it without a word.
 func (c *Client) refused(ctx, limited context.Context, res *http.Response) error {
 	raw, err := readAll(res.Body, refusalLimit, res.ContentLength)
 	if err != nil && limited.Err() != nil {
@@ -134,9 +131,9 @@ func (c *Client) refused(ctx, limited context.Context, res *http.Response) error
 	return &Failure{Kind: Refused, Status: res.StatusCode, Header: res.Header, Body: raw}
 }
 
-// readAll reads up to limit bytes, and ErrTooLong if there are more; expect is how many
-// are announced, below 0 for unknown, and not believed beyond a megabyte. An answer of the
-// announced length has no room after it: what is logged of a run refers to its answers.
+// readAll reads up to limit bytes, and ErrTooLong if there are more; expect is how many are announced, below 0 for
+// unknown, and not believed beyond a megabyte. An answer of the announced length has no room after it: what is logged
+// of a run refers to its answers.
 func readAll(r io.Reader, limit, expect int64) ([]byte, error) {
 	if expect < 0 {
 		expect = bytes.MinRead

@@ -10,9 +10,8 @@ import (
 	"syscall"
 )
 
-// Cause returns why an exchange came to no answer, as what follows "cannot be reached: ", and what
-// to look at where that is known. It has neither the URL nor secrets in it; "" where the
-// cause is none of those that have a name.
+// Cause returns why an exchange came to no answer, as what follows "cannot be reached: ", and what to look at where
+// that is known. It has neither the URL nor secrets in it; "" where the cause is none of those that have a name.
 func (f *Failure) Cause() string { return CauseOf(f.Err) }
 
 // CauseOf is Failure.Cause for an error of net/http.
@@ -28,8 +27,8 @@ func CauseOf(err error) string {
 	return ""
 }
 
-// causes are tried in this order: what a proxy or TLS has to say comes before what the network says
-// of the same failure.
+// causes are tried in this order: what a proxy or TLS has to say comes before what the network says of the same
+// failure.
 var causes = []struct {
 	is   func(error) bool
 	says string

@@ -19,9 +19,9 @@ import (
 
 const (
 	readIdle = 30 * time.Second
-	// writeIdle is how long a connection is kept for calls that change something: an agent
-	// that closes it at the same moment would leave it open whether it got the call. No known
-	// server closes an unused connection sooner than after two seconds.
+	// writeIdle is how long a connection is kept for calls that change something: an agent that closes it at the same
+	// moment would leave it open whether it got the call. No known server closes an unused connection sooner than after
+	// two seconds.
 	writeIdle = time.Second
 	jsonType  = "application/json"
 )
@@ -32,13 +32,13 @@ type Options struct {
 	Root string
 	// Limit is the longest answer in bytes.
 	Limit int64
-	// Later: an agent that answers 429, or 503 with Retry-After, to a call that changes
-	// something has done nothing of it, so it is sent again.
+	// Later: an agent that answers 429, or 503 with Retry-After, to a call that changes something has done nothing of
+	// it, so it is sent again.
 	Later bool
 }
 
-// Client calls one agent. Its errors are a *Failure each. No redirect is followed and no
-// cookie kept: the configured headers never leave for another host. Safe for concurrent use.
+// Client calls one agent. Its errors are a *Failure each. No redirect is followed and no cookie kept: the configured
+// headers never leave for another host. Safe for concurrent use.
 type Client struct {
 	opt     Options
 	agent   string
@@ -94,8 +94,8 @@ type Stream struct {
 
 type streamKey struct{}
 
-// setBody gives a request its streamed body, or none. resty would read a streamed body
-// into memory, and turn an empty one into one of unknown length.
+// setBody gives a request its streamed body, or none. resty would read a streamed body into memory, and turn an empty
+// one into one of unknown length.
 func setBody(r *http.Request) {
 	if s, ok := r.Context().Value(streamKey{}).(*Stream); ok {
 		r.Body, r.ContentLength, r.GetBody = io.NopCloser(s.Reader), s.Size, nil
@@ -115,8 +115,7 @@ type Call struct {
 	Type      string          // of the body; "": not said
 	Body      *rawjson.Pieces // nil: none
 	Stream    *Stream         // in the place of Body; sent once
-	// Time bounds one attempt, to the end of the answer; 0: only the context does. Opened
-	// answers have none.
+	// Time bounds one attempt, to the end of the answer; 0: only the context does. Opened answers have none.
 	Time time.Duration
 }
 

@@ -113,8 +113,8 @@ func saying(status, header, body string) func(w *wire, n int64) {
 	}
 }
 
-// TestFailures: each failure has its kind, is sent again only where nothing was done or
-// nothing is changed, and every attempt is counted.
+// TestFailures: each failure has its kind, is sent again only where nothing was done or nothing is changed, and every
+// attempt is counted.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, f := range faults {
@@ -219,8 +219,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestE21NoSecretInAFailure: a URL's password and the configured headers are in no text of
-// a failure, and are taken out of what an agent repeats of them.
+// TestE21NoSecretInAFailure: a URL's password and the configured headers are in no text of a failure, and are taken out
+// of what an agent repeats of them.
 func TestE21NoSecretInAFailure(t *testing.T) {
 	t.Parallel()
 	const password = "pass-5d81"
@@ -277,8 +277,7 @@ func TestNoRedirectAndNoCookie(t *testing.T) {
 	}
 }
 
-// What a call says: its path below the root, the headers of the agent, its own, and a
-// body of known length.
+// What a call says: its path below the root, the headers of the agent, its own, and a body of known length.
 func TestWhatACallSays(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,10 +11,9 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// exchanger is a transport that writes once what may change something, under the permit of
-// the request's context (adapter.WithPermit), and counts every exchange when its answer ends:
-// it was read to its end, broke, or was closed. What is refused is not sent, and the error is
-// the permit's.
+// exchanger is a transport that writes once what may change something, under the permit of the request's context
+// (adapter.WithPermit), and counts every exchange when its answer ends: it was read to its end, broke, or was closed.
+// What is refused is not sent, and the error is the permit's.
 type exchanger struct {
 	meter adapter.Meter // may be nil
 	agent string
@@ -43,8 +42,8 @@ func (x *exchanger) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// permitFor asks for the permit of a request before a connection is looked for. It is nil where
-// there is none to ask for again.
+// permitFor asks for the permit of a request before a connection is looked for. It is nil where there is none to ask
+// for again.
 func permitFor(req *http.Request) (adapter.Permit, error) {
 	may := adapter.PermitOf(req.Context())
 	if may == nil || !changes(req) {

@@ -18,20 +18,18 @@ type Kind int
 const (
 	// NotReached: no connection was made, so the agent has seen nothing of the call.
 	NotReached Kind = iota + 1
-	// Broken: the call was sent, or may have been, and no whole answer came. The agent may
-	// have acted.
+	// Broken: the call was sent, or may have been, and no whole answer came. The agent may have acted.
 	Broken
 	// Refused: a status outside 2xx.
 	Refused
 	// BadAnswer: a success that cannot be used.
 	BadAnswer
-	// Stopped: the caller's context ended, for another reason than its deadline. The agent
-	// may have acted.
+	// Stopped: the caller's context ended, for another reason than its deadline. The agent may have acted.
 	Stopped
 )
 
-// Failure is why a call did not succeed. Its text has neither the URL nor secrets in it;
-// Body has what the agent sent, to be shown through Client.Refusal or Client.Redact.
+// Failure is why a call did not succeed. Its text has neither the URL nor secrets in it; Body has what the agent sent,
+// to be shown through Client.Refusal or Client.Redact.
 type Failure struct {
 	Kind   Kind
 	Slow   bool        // Broken: Call.Time, or the context's, was over
@@ -53,8 +51,8 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// RetryAfter returns what the header of that name says, in both of its forms (RFC 9110, section
-// 10.2.3); 0 when there is none.
+// RetryAfter returns what the header of that name says, in both of its forms (RFC 9110, section 10.2.3); 0 when there
+// is none.
 func (f *Failure) RetryAfter() time.Duration {
 	return pause.RetryAfter(f.Header.Get("Retry-After"))
 }
@@ -77,8 +75,8 @@ func Is(err error, kind Kind) bool {
 	return f != nil && f.Kind == kind
 }
 
-// Unwilling reports whether an answer of that status tells nothing of what there is at its path: the server wants
-// other credentials, leads elsewhere, or cannot answer now.
+// Unwilling reports whether an answer of that status tells nothing of what there is at its path: the server wants other
+// credentials, leads elsewhere, or cannot answer now.
 func Unwilling(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusTooManyRequests:
@@ -95,8 +93,8 @@ func Status(err error) int {
 	return 0
 }
 
-// Untouched reports whether the agent has certainly not acted on a call: it was not
-// reached, or said to come again later.
+// Untouched reports whether the agent has certainly not acted on a call: it was not reached, or said to come again
+// later.
 func Untouched(err error) bool {
 	f := Of(err)
 	return f != nil && (f.Kind == NotReached || f.later())
@@ -125,8 +123,8 @@ func unanswered(status int) bool {
 	return false
 }
 
-// broken classifies an exchange that came to no answer, or to half of one. ctx is the
-// caller's, limited the one of the attempt.
+// broken classifies an exchange that came to no answer, or to half of one. ctx is the caller's, limited the one of the
+// attempt.
 func (c *Client) broken(ctx, limited context.Context, err error) error {
 	f := &Failure{Kind: Broken, Err: c.hide(err)}
 	switch cause := context.Cause(ctx); {
@@ -157,8 +155,7 @@ func (c *Client) hide(err error) error {
 	return &hidden{c.Redact(err.Error()), err}
 }
 
-// Reason returns the innermost text of what the network said: the outer ones repeat the
-// address.
+// Reason returns the innermost text of what the network said: the outer ones repeat the address.
 func (f *Failure) Reason() string {
 	var op *net.OpError
 	if errors.As(f.Err, &op) && op.Err != nil {

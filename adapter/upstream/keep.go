@@ -114,9 +114,9 @@ func (c *openCall) handOver(err error) {
 	})
 }
 
-// keptCall is one that has ended, as it was on the wire: most are never looked at, so that secrets are taken
-// out when one is (adapter.EndedCall). A run at work may have many: its headers are text, which takes a third
-// of the memory of maps.
+// keptCall is one that has ended, as it was on the wire: most are never looked at, so that secrets are taken out when
+// one is (adapter.EndedCall). A run at work may have many: its headers are text, which takes a third of the memory of
+// maps.
 type keptCall struct {
 	secrets credential.Set
 	at      time.Time
@@ -160,8 +160,8 @@ func (t *telling) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// first are the first bytes of a body. Safe for concurrent use: a transport may read a body on when its
-// answer is there.
+// first are the first bytes of a body. Safe for concurrent use: a transport may read a body on when its answer is
+// there.
 type first struct {
 	room func(n int) int
 

@@ -9,16 +9,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// shownHeaders are those whose values are kept. Of all others only the names are: what a header holds that
-// is not known may grant access.
+// shownHeaders are those whose values are kept. Of all others only the names are: what a header holds that is not known
+// may grant access.
 var shownHeaders = []string{
 	"Accept", "Accept-Encoding", "Allow", "Cache-Control", "Cdn-Loop", "Connection", "Content-Disposition", "Content-Encoding", "Content-Length",
 	"Content-Location", "Content-Type", "Date", "Etag", "Idempotency-Key", "Last-Event-Id", "Last-Modified", "Location", "Retry-After", "Server",
 	"Traceparent", "Transfer-Encoding", "User-Agent", "Vary", "X-Request-Id",
 }
 
-// headerLines are the header of a kept call, a line for each field: its name, and after a colon its value
-// where that may be shown. No value has a line break (RFC 9110, section 5.5).
+// headerLines are the header of a kept call, a line for each field: its name, and after a colon its value where that
+// may be shown. No value has a line break (RFC 9110, section 5.5).
 type headerLines string
 
 func linesOf(h http.Header) headerLines {

@@ -14,11 +14,10 @@ import (
 // errTwice ends a call that net/http was about to write a second time.
 var errTwice = errors.New("the connection broke, and the call is not sent again: the agent may have acted on it")
 
-// once sees to it that a call which may change something is written once. net/http
-// repeats calls on another connection: rightly where nothing was written to the first,
-// which the agent may have closed long ago, but also a POST with an Idempotency-Key, and
-// over HTTP/2 whatever a server broke off with certain errors. It asks for the permit of the
-// call, too, when the connection is there, for which it may have waited a while. For one call.
+// once sees to it that a call which may change something is written once. net/http repeats calls on another connection:
+// rightly where nothing was written to the first, which the agent may have closed long ago, but also a POST with an
+// Idempotency-Key, and over HTTP/2 whatever a server broke off with certain errors. It asks for the permit of the call,
+// too, when the connection is there, for which it may have waited a while. For one call.
 type once struct {
 	refuse  context.CancelCauseFunc // ends the call's context
 	changes bool                    // the call may change something
@@ -52,8 +51,8 @@ func (o *once) gotConn(got httptrace.GotConnInfo) {
 	}
 }
 
-// mustNot reports whether the call must not be written to a connection that it was given,
-// and ends it then. HTTP/2 looks at the context before it writes a request.
+// mustNot reports whether the call must not be written to a connection that it was given, and ends it then. HTTP/2
+// looks at the context before it writes a request.
 func (o *once) mustNot() bool {
 	if o.had && o.changes && o.sent() {
 		o.refuse(errTwice)
@@ -68,8 +67,8 @@ func (o *once) wroteHeaders() {
 	o.header = true
 }
 
-// sent reports whether some of the call may have reached the agent. HTTP/1.1 says that
-// a header was written when it is in a buffer, so there the bytes are asked.
+// sent reports whether some of the call may have reached the agent. HTTP/1.1 says that a header was written when it is
+// in a buffer, so there the bytes are asked.
 func (o *once) sent() bool {
 	if o.shared || o.used == nil {
 		return o.header

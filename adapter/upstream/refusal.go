@@ -46,9 +46,8 @@ func refusalOf(status int) refusal {
 	return refusal{}
 }
 
-// Refusal returns what to say after the status of an answer that is no success: its meaning, what the agent
-// says and what to do, as in ": it is overloaded: slow down. Try again later.", or only "." It has no
-// credentials in it.
+// Refusal returns what to say after the status of an answer that is no success: its meaning, what the agent says and
+// what to do, as in ": it is overloaded: slow down. Try again later.", or only "." It has no credentials in it.
 func (c *Client) Refusal(status int, header http.Header, body []byte) string {
 	r := refusalOf(status)
 	parts := []string{""}

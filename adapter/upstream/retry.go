@@ -39,8 +39,8 @@ func MayPass(err error) bool {
 	}
 }
 
-// Wait returns how long to wait before a call that failed for the try-th time is made again:
-// what the agent said, up to 5 s, else a little more each time. It is spread by chance.
+// Wait returns how long to wait before a call that failed for the try-th time is made again: what the agent said, up to
+// 5 s, else a little more each time. It is spread by chance.
 func Wait(err error, try int) time.Duration {
 	if f := Of(err); f != nil && f.RetryAfter() > 0 {
 		return adapter.Spread(min(f.RetryAfter(), longestWait))
@@ -53,8 +53,8 @@ type unconnected struct{ error }
 
 func (e unconnected) Unwrap() error { return e.error }
 
-// unreached reports whether nothing of a call was sent. Where an older connection was
-// had first, a call is given another only if nothing was written to that (see once).
+// unreached reports whether nothing of a call was sent. Where an older connection was had first, a call is given
+// another only if nothing was written to that (see once).
 func unreached(err error) bool {
 	var none unconnected
 	var op *net.OpError

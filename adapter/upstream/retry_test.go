@@ -8,8 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// TestA13RetryAfterHasACap: what an agent asks for is waited, up to 5 s, and up to half as long
-// again by chance.
+// TestA13RetryAfterHasACap: what an agent asks for is waited, up to 5 s, and up to half as long again by chance.
 func TestA13RetryAfterHasACap(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]time.Duration{

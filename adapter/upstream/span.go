@@ -5,8 +5,8 @@ import "context"
 // spanKey is under what a request's context holds the end of its span.
 type spanKey struct{}
 
-// traced begins the span of a call, where there is a tracer. The headers that name the
-// request's place in its trace are made of the context.
+// traced begins the span of a call, where there is a tracer. The headers that name the request's place in its trace are
+// made of the context.
 func (c *Client) traced(ctx context.Context, call *Call) context.Context {
 	if c.tracer == nil {
 		return ctx

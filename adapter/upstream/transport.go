@@ -19,12 +19,11 @@ const (
 	connsFloor  = 16 // unused connections that are kept whatever the concurrency is
 )
 
-// newTransport makes the calls of one agent, over HTTP/2 where the agent speaks it, by the
-// proxy that the environment names. A connection that is unused for idle is closed. A call
-// that may change something needs its permit (adapter.WithPermit) and is written
-// once: only GET and HEAD are sent again when an older connection breaks. Every call is
-// counted, and kept where its context asks for that. How long an answer may take is for the context
-// of the call.
+// newTransport makes the calls of one agent, over HTTP/2 where the agent speaks it, by the proxy that the environment
+// names. A connection that is unused for idle is closed. A call that may change something needs its permit
+// (adapter.WithPermit) and is written once: only GET and HEAD are sent again when an older connection breaks. Every
+// call is counted, and kept where its context asks for that. How long an answer may take is for the context of the
+// call.
 func newTransport(up adapter.Upstream, secrets credential.Set, idle time.Duration) http.RoundTripper {
 	conns := max(up.Config.Concurrency, connsFloor)
 	dialer := &net.Dialer{Timeout: dialTimeout}

@@ -106,8 +106,8 @@ func call(t *testing.T, rt http.RoundTripper, method, url, body string, header .
 
 const hi = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
-// Answers in all the ways HTTP/1.1 has (RFC 9112, section 6) are read alike, and a
-// connection serves as many calls as the peer lets it.
+// Answers in all the ways HTTP/1.1 has (RFC 9112, section 6) are read alike, and a connection serves as many calls as
+// the peer lets it.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -166,8 +166,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A server may close an unused connection at any time: the next call, once
-// this side has seen it, must not go into it.
+// A server may close an unused connection at any time: the next call, once this side has seen it, must not go into it.
 func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 	t.Parallel()
 	rt := transport(t, time.Minute)
@@ -193,8 +192,7 @@ func TestConnectionsThatThePeerHasClosedAreNotUsed(t *testing.T) {
 	}
 }
 
-// A connection that breaks while it is used: what may have been acted on is not sent
-// again, what only asks is.
+// A connection that breaks while it is used: what may have been acted on is not sent again, what only asks is.
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -78,8 +78,8 @@ func (a *authority) write(folder string) {
 
 // agent is how a server speaks TLS that is called agent.internal, and wants a certificate of the authority.
 //
-// It speaks TLS 1.2: in 1.3 a client's handshake is over before its certificate is looked at, and whether the
-// client reads the refusal or the end of the connection is a matter of moments.
+// It speaks TLS 1.2: in 1.3 a client's handshake is over before its certificate is looked at, and whether the client
+// reads the refusal or the end of the connection is a matter of moments.
 func (a *authority) agent() *tls.Config {
 	known := x509.NewCertPool()
 	known.AddCert(a.cert)

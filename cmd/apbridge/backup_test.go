@@ -52,8 +52,7 @@ func talks(t *testing.T, p *rig.Process, i int) (path string) {
 	return "/threads/" + thread + "/state"
 }
 
-// D8: a backup is taken while a bridge works. All that was answered before is in it, and a
-// bridge goes on from it.
+// D8: a backup is taken while a bridge works. All that was answered before is in it, and a bridge goes on from it.
 func TestD8BackupWhileABridgeServes(t *testing.T) {
 	t.Parallel()
 	agent, folder := serving(t, legacyagent.Handler()), t.TempDir()

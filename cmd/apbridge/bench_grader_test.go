@@ -73,8 +73,8 @@ func TestBenchGrader(t *testing.T) {
 	holds(t, out, "0 passed, 0 failed, 3 skipped, 0 not judged", "none is configured (--grader-url)")
 }
 
-// TestBenchGraderRefuses: a grader that cannot be used is told before the agent is asked, but only
-// where something is for it.
+// TestBenchGraderRefuses: a grader that cannot be used is told before the agent is asked, but only where something is
+// for it.
 func TestBenchGraderRefuses(t *testing.T) {
 	t.Parallel()
 	agent := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

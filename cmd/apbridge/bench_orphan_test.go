@@ -17,8 +17,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// cling is what an agent does that resists its end: it heeds no signal that can be ignored,
-// has a child that does as it does, and both hold a connection to a test for as long as they live.
+// cling is what an agent does that resists its end: it heeds no signal that can be ignored, has a child that does as it
+// does, and both hold a connection to a test for as long as they live.
 func cling(t *testing.T) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	conn, err := net.Dial("tcp", os.Getenv("BENCH_CLING"))
@@ -37,8 +37,7 @@ func cling(t *testing.T) {
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// TestBenchLeavesNoAgent: however the command ends, the agent that it started ends, with what that
-// has started.
+// TestBenchLeavesNoAgent: however the command ends, the agent that it started ends, with what that has started.
 func TestBenchLeavesNoAgent(t *testing.T) {
 	t.Parallel()
 	binary := rig.Binary(t)
@@ -102,8 +101,8 @@ func once(s os.Signal) func(*testing.T, *os.Process, <-chan struct{}) {
 	}
 }
 
-// twice sends a signal until the process has ended: a second one that comes too soon after the
-// first is not taken for one.
+// twice sends a signal until the process has ended: a second one that comes too soon after the first is not taken for
+// one.
 func twice(s os.Signal) func(*testing.T, *os.Process, <-chan struct{}) {
 	return func(_ *testing.T, bench *os.Process, ended <-chan struct{}) {
 		again := time.NewTicker(bounce / 2)

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// TestBenchReportsNoSecrets: neither the command line nor the name of a started agent brings a
-// secret into what is written.
+// TestBenchReportsNoSecrets: neither the command line nor the name of a started agent brings a secret into what is
+// written.
 func TestBenchReportsNoSecrets(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

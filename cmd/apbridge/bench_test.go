@@ -166,8 +166,8 @@ func TestBenchStoppedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// TestBenchRefuses: what cannot work is told before the agent is asked for a task, with exit code
-// 2, and no report is begun.
+// TestBenchRefuses: what cannot work is told before the agent is asked for a task, with exit code 2, and no report is
+// begun.
 func TestBenchRefuses(t *testing.T) {
 	t.Parallel()
 	var made int
@@ -406,8 +406,7 @@ func TestBenchKeyOfAServer(t *testing.T) {
 	}
 }
 
-// TestBenchDocument: from an empty folder, each command of the document works, and every flag
-// stands in it.
+// TestBenchDocument: from an empty folder, each command of the document works, and every flag stands in it.
 func TestBenchDocument(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/benchmarks.md")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // documentWidth is how many characters a line of a document may have.
 const documentWidth = 150
 
-// TestDocumentsAreOfOneWidth: no line of prose in a document is longer than others could be. Tables, code, headings, HTML
-// and what has no place to break stay as they are.
+// TestDocumentsAreOfOneWidth: no line of prose in a document is longer than others could be. Tables, code, headings,
+// HTML and what has no place to break stay as they are.
 func TestDocumentsAreOfOneWidth(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -53,8 +53,8 @@ func tooLong(document string) (list []string) {
 	return list
 }
 
-// breakable reports whether a line has a place to break within the width: a space, after its mark, that is in
-// no code span.
+// breakable reports whether a line has a place to break within the width: a space, after its mark, that is in no code
+// span.
 func breakable(line string) bool {
 	text := strings.TrimLeft(line, " -*>0123456789.")
 	span := false

@@ -57,8 +57,8 @@ func errorCodes(t *testing.T) map[string]string {
 	return found
 }
 
-// codesAt are the codes that a node of a source names itself: as a constant called so, as what an Errorf is given
-// after the class, or as the member of an error or of its JSON.
+// codesAt are the codes that a node of a source names itself: as a constant called so, as what an Errorf is given after
+// the class, or as the member of an error or of its JSON.
 func codesAt(n ast.Node) (list []*ast.BasicLit) {
 	add := func(e ast.Expr) {
 		if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {

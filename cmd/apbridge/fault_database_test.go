@@ -24,8 +24,7 @@ func usedDatabase(t *testing.T) string {
 	return cfg.Database
 }
 
-// flip inverts a bit of the first byte of each page from the second on, which
-// says what kind of page it is.
+// flip inverts a bit of the first byte of each page from the second on, which says what kind of page it is.
 func flip(file string) error {
 	data, err := os.ReadFile(file)
 	for at := 4096; at < len(data); at += 4096 {
@@ -37,8 +36,8 @@ func flip(file string) error {
 	return os.WriteFile(file, data, 0o600)
 }
 
-// TestD3_DatabaseThatCannotBeUsed: apbridge serve ends with 1, and says which
-// file is meant, what is wrong with it and what to do.
+// TestD3_DatabaseThatCannotBeUsed: apbridge serve ends with 1, and says which file is meant, what is wrong with it and
+// what to do.
 func TestD3_DatabaseThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// faultResults is the variable that names a folder with the output of go test
-// -json, a file for each kind of run: ordinary.json, postgres.json, …
+// faultResults is the variable that names a folder with the output of go test -json, a file for each kind of run:
+// ordinary.json, postgres.json, …
 const faultResults = "APBRIDGE_TEST_RESULTS"
 
 // ordinaryRun is the kind of run that needs Go alone: the table prefers it to the others.
@@ -36,10 +36,9 @@ var (
 	testFunc  = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 )
 
-// TestFaultTable holds docs/faults.md to the tests: each test that it names exists, and
-// each test whose name carries a fault's id stands in that fault's row. Where
-// faultResults names results, each has passed in a run of the kind that the table says;
-// -update writes the table's last column from them.
+// TestFaultTable holds docs/faults.md to the tests: each test that it names exists, and each test whose name carries a
+// fault's id stands in that fault's row. Where faultResults names results, each has passed in a run of the kind that
+// the table says; -update writes the table's last column from them.
 func TestFaultTable(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(faultTable)
@@ -114,8 +113,8 @@ func (r faultTests) check(t *testing.T, cell string, sources map[string]bool, re
 // byPeers stands in a row that real peers show and no Go test does.
 const byPeers = "`make e2e`"
 
-// write is the row's last column, each test with the kind of run that it passed in. A
-// test whose kind was not run keeps what the row says; any other has to have passed.
+// write is the row's last column, each test with the kind of run that it passed in. A test whose kind was not run keeps
+// what the row says; any other has to have passed.
 func (r faultTests) write(t *testing.T, cell string, results *testResults) string {
 	t.Helper()
 	for _, name := range r.named {
@@ -169,8 +168,7 @@ func errOr(err, otherwise error) error {
 	return otherwise
 }
 
-// testResults are the results of the suites: the kinds that were run, and for each test
-// the kinds that it passed in.
+// testResults are the results of the suites: the kinds that were run, and for each test the kinds that it passed in.
 type testResults struct {
 	kinds  map[string]bool
 	passed map[string][]string

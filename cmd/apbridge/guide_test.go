@@ -40,8 +40,8 @@ func guideFiles() (files []string) {
 	return files
 }
 
-// TestGuides does what documents show, with their configuration in front of their agent: each line
-// that begins with # stands in what the command before it prints.
+// TestGuides does what documents show, with their configuration in front of their agent: each line that begins with #
+// stands in what the command before it prints.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "sed"} {
@@ -89,8 +89,7 @@ func follow(t *testing.T, document, configuration string, least int) {
 	}
 }
 
-// keeps compares what the commands of a document print with what it promises, of which there are so many
-// at least.
+// keeps compares what the commands of a document print with what it promises, of which there are so many at least.
 func keeps(t *testing.T, promises []string, printed string, least int) {
 	t.Helper()
 	answers := strings.Split(printed, "\x1e")
@@ -104,8 +103,7 @@ func keeps(t *testing.T, promises []string, printed string, least int) {
 	}
 }
 
-// guideScript is what the sh blocks of a document do, with a mark after each answer that
-// something is promised of.
+// guideScript is what the sh blocks of a document do, with a mark after each answer that something is promised of.
 func guideScript(document string) (script string, promises []string) {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(document, -1) {
 		for line := range strings.Lines(block[1]) {

@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestAClosedTerminalStopsTheBridge: its SIGHUP has nothing reloaded, since the process would stay where
-// nothing could end it.
+// TestAClosedTerminalStopsTheBridge: its SIGHUP has nothing reloaded, since the process would stay where nothing could
+// end it.
 func TestAClosedTerminalStopsTheBridge(t *testing.T) {
 	t.Parallel()
 	tty, screen := rig.OpenPair(t)
@@ -45,8 +45,8 @@ func TestAClosedTerminalStopsTheBridge(t *testing.T) {
 	}
 }
 
-// startHearingHangups starts a program that hears SIGHUP though this process ignores it, as below nohup: a signal
-// that is ignored stays so in a child, and one that is handled has its default there.
+// startHearingHangups starts a program that hears SIGHUP though this process ignores it, as below nohup: a signal that
+// is ignored stays so in a child, and one that is handled has its default there.
 func startHearingHangups(cmd *exec.Cmd) error {
 	if signal.Ignored(syscall.SIGHUP) {
 		heard := make(chan os.Signal, 1)

@@ -84,8 +84,8 @@ complete and check keys. init writes it beside the configuration.`,
 	}
 }
 
-// starter is the file for the given agents, checked as serve would. Its first line names the
-// schema's file for editors; "" is none.
+// starter is the file for the given agents, checked as serve would. Its first line names the schema's file for editors;
+// "" is none.
 func starter(flags []string, schema string) ([]byte, error) {
 	type agent struct{ Name, URL string }
 	var list []agent

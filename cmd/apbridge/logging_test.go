@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// TestLogIsSet: by the configuration, by flags that override it, and on the admin listener while the bridge
-// serves.
+// TestLogIsSet: by the configuration, by flags that override it, and on the admin listener while the bridge serves.
 func TestLogIsSet(t *testing.T) {
 	t.Parallel()
 	file, admin := filepath.Join(t.TempDir(), "a.yaml"), rig.FreeAddress(t)

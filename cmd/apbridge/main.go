@@ -1,10 +1,8 @@
-// Command apbridge is a reverse proxy and adapter between agents and the
-// clients that want to use them: it speaks threads and runs (LangChain Agent
-// Protocol, LangGraph Server) and tasks and steps (Agent Protocol v1) on both
-// sides.
+// Command apbridge is a reverse proxy and adapter between agents and the clients that want to use them: it speaks
+// threads and runs (LangChain Agent Protocol, LangGraph Server) and tasks and steps (Agent Protocol v1) on both sides.
 //
-// This package has the command line; each command is a package below internal/command. The program
-// that they start, and the table of its dialects, is package internal/bridge.
+// This package has the command line; each command is a package below internal/command. The program that they start, and
+// the table of its dialects, is package internal/bridge.
 package main
 
 import (
@@ -34,12 +32,11 @@ func main() {
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
-// bounce is how soon a second signal still belongs to the first: some
-// supervisors signal a process and then its whole group.
+// bounce is how soon a second signal still belongs to the first: some supervisors signal a process and then its whole
+// group.
 const bounce = 500 * time.Millisecond
 
-// awaitStop calls stop at the first signal and returns the second one, which
-// means: at once.
+// awaitStop calls stop at the first signal and returns the second one, which means: at once.
 func awaitStop(signals <-chan os.Signal, stop func()) os.Signal {
 	<-signals
 	stop()
@@ -64,9 +61,9 @@ func stopAtOnce(s os.Signal, w io.Writer) int {
 // program is the process with the commands.
 type program struct{ console.Process }
 
-// run executes a command line and returns the exit code: 0, 1 for what failed, 2 for a command line
-// or a configuration that is wrong, 130 for what ctx interrupted, and what a command says of itself
-// as ended. It returns soon after ctx ends; commands that serve drain first, and succeed.
+// run executes a command line and returns the exit code: 0, 1 for what failed, 2 for a command line or a configuration
+// that is wrong, 130 for what ctx interrupted, and what a command says of itself as ended. It returns soon after ctx
+// ends; commands that serve drain first, and succeed.
 func (p *program) run(ctx context.Context, args []string) int {
 	p.Args = args
 	root := p.root()

@@ -95,8 +95,8 @@ func TestMishaps(t *testing.T) {
 	}
 }
 
-// TestSecondInterrupt: the first Ctrl-C lets running work end, which would take long here; the
-// second one ends the process, which says what becomes of the work.
+// TestSecondInterrupt: the first Ctrl-C lets running work end, which would take long here; the second one ends the
+// process, which says what becomes of the work.
 func TestSecondInterrupt(t *testing.T) {
 	t.Parallel()
 	asked, never := make(chan struct{}, 8), make(chan struct{})

@@ -123,8 +123,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestA6HangingStepDoesNotKeepTheProcess: the agent never answers; the process
-// is gone at most 3 seconds after the grace.
+// TestA6HangingStepDoesNotKeepTheProcess: the agent never answers; the process is gone at most 3 seconds after the
+// grace.
 func TestA6HangingStepDoesNotKeepTheProcess(t *testing.T) {
 	t.Parallel()
 	const most = 100*time.Millisecond + 3*time.Second
@@ -139,8 +139,7 @@ func TestA6HangingStepDoesNotKeepTheProcess(t *testing.T) {
 	}
 }
 
-// stopInAHangingStep is how long a process takes to stop, with a grace of 100 ms, while an agent
-// does not answer.
+// stopInAHangingStep is how long a process takes to stop, with a grace of 100 ms, while an agent does not answer.
 func stopInAHangingStep(t *testing.T) time.Duration {
 	t.Helper()
 	asked, never := make(chan struct{}, 8), make(chan struct{})

@@ -42,8 +42,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// TestDocumentLinks: what a document links to is there, and the README leads to
-// every document.
+// TestDocumentLinks: what a document links to is there, and the README leads to every document.
 func TestDocumentLinks(t *testing.T) {
 	t.Parallel()
 	const root = "../.."

@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// TestReadmeUse does what the README shows below "Use it": a block that serves is started in front of an
-// example agent, and one that calls a bridge calls the one that was started last.
+// TestReadmeUse does what the README shows below "Use it": a block that serves is started in front of an example agent,
+// and one that calls a bridge calls the one that was started last.
 func TestReadmeUse(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "sed"} {
@@ -102,8 +102,8 @@ var shown = map[string]string{
 	`$ curl -H "x-api-key: $TOKEN" -H 'Content-Type: application/json' -d '{"query": "tea"}' $URL/store/items/search`:                    "an agent does it, with the token of its run: TestAgentsUseTheStoreWhileTheyRun",
 }
 
-// TestEveryCommandIsRun: a document with commands stands in runBy, which names tests that there are; those of TestGuides
-// stand in its table, too.
+// TestEveryCommandIsRun: a document with commands stands in runBy, which names tests that there are; those of
+// TestGuides stand in its table, too.
 func TestEveryCommandIsRun(t *testing.T) {
 	t.Parallel()
 	sources, guides := testSources(t), guideFiles()

@@ -132,8 +132,8 @@ func counted(n *atomic.Int64, h http.Handler) http.Handler {
 
 const twoKeys = "auth: {keys: [{id: alice, key: " + aliceKey + "}, {id: bob, key: " + bobKey + "}]}\n"
 
-// TestReload: agents, keys, limits and origins change while the bridge serves. A run goes on with the agent as it
-// was, and a stream of a key that is gone ends.
+// TestReload: agents, keys, limits and origins change while the bridge serves. A run goes on with the agent as it was,
+// and a stream of a key that is gone ends.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	var first, second atomic.Int64
@@ -220,8 +220,8 @@ func TestReloadOfWhatIsBroken(t *testing.T) {
 	r.reload(sound, "configuration read again: nothing has changed")
 }
 
-// TestReloadWithoutAnAgent: the run that its agent works on goes on, the one that waits for it ends by name, and
-// a further one is refused by name. When the agent is back, the run that works takes its slot still.
+// TestReloadWithoutAnAgent: the run that its agent works on goes on, the one that waits for it ends by name, and a
+// further one is refused by name. When the agent is back, the run that works takes its slot still.
 func TestReloadWithoutAnAgent(t *testing.T) {
 	t.Parallel()
 	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
@@ -265,8 +265,8 @@ func TestReloadOfConcurrency(t *testing.T) {
 	r.want(200, "", "GET", works+"/join", "")
 }
 
-// TestReloadOfTheLog: its level is that of the configuration where that has changed, and else what was set on the
-// admin listener.
+// TestReloadOfTheLog: its level is that of the configuration where that has changed, and else what was set on the admin
+// listener.
 func TestReloadOfTheLog(t *testing.T) {
 	t.Parallel()
 	agent := "agents: {a: {url: 'http://127.0.0.1:1'}}\n"
@@ -286,8 +286,8 @@ func TestReloadOfTheLog(t *testing.T) {
 	r.said.Await(t, `INFO\s+(configuration reloaded)`)
 }
 
-// TestAChangedFileIsReloaded: by itself, as a ConfigMap changes, whose files are links to a folder that is
-// replaced; and the file of a secret, which changes alone.
+// TestAChangedFileIsReloaded: by itself, as a ConfigMap changes, whose files are links to a folder that is replaced;
+// and the file of a secret, which changes alone.
 func TestAChangedFileIsReloaded(t *testing.T) {
 	t.Parallel()
 	folder, agent := t.TempDir(), serving(t, legacyagent.Handler())

@@ -43,9 +43,8 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 	return root
 }
 
-// strictCompletion makes the completion command that cobra adds refuse a shell
-// it does not know: by itself it would print its help and exit with 0, and an
-// installation that redirects the output would not notice.
+// strictCompletion makes the completion command that cobra adds refuse a shell it does not know: by itself it would
+// print its help and exit with 0, and an installation that redirects the output would not notice.
 func strictCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

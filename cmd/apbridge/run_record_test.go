@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// TestRecordAndReplay: what a run has printed is printed again without the agent, by run and by a bridge
-// that serves several conversations; another request is refused by the first call that differs.
+// TestRecordAndReplay: what a run has printed is printed again without the agent, by run and by a bridge that serves
+// several conversations; another request is refused by the first call that differs.
 func TestRecordAndReplay(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{"step agent": legacyagent.Handler(), "graph": threadagent.Handler()} {
@@ -106,8 +106,8 @@ func (s *saying) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// TestRecordingsOfATelltale: a credential that the agent says again is in no line of the recording, which is written over
-// when it is to be, and which answers all the same.
+// TestRecordingsOfATelltale: a credential that the agent says again is in no line of the recording, which is written
+// over when it is to be, and which answers all the same.
 func TestRecordingsOfATelltale(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{"step agent": legacyagent.Handler(), "graph": threadagent.Handler()} {

@@ -19,14 +19,14 @@ import (
 	"github.com/apbridge/apbridge/examples/legacyagent"
 )
 
-// acting is what an agent may say to a terminal: colours, a title, a cleared screen, an overwritten line, and turned text.
+// acting is what an agent may say to a terminal: colours, a title, a cleared screen, an overwritten line, and turned
+// text.
 const acting = "\x1b[31mred\x1b[0m \x1b]0;title\a \x1b[2J \u009b2J a\rb \b\x7f \u202egpj.exe \u2066x\u2069 \u2028"
 
 // inert reports whether text does nothing but show.
 func inert(s string) bool { return string(console.Visible([]byte(s))) == s }
 
-// E22: what an agent says in steps, questions and errors reaches no terminal as it is,
-// and a pipe as it is.
+// E22: what an agent says in steps, questions and errors reaches no terminal as it is, and a pipe as it is.
 func TestE22AgentsAndTerminals(t *testing.T) {
 	t.Parallel()
 	agent := httptest.NewServer(&adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: jsonText(acting), Last: true}}})

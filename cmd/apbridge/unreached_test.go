@@ -21,9 +21,8 @@ func answering(t *testing.T, status int) string {
 	return serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 }
 
-// outOfReach are agents that no run comes through to, each with what is said of it whichever dialect it
-// should speak. A call with a body may end before what was read of the answer is told, so that two of them have
-// two sentences.
+// outOfReach are agents that no run comes through to, each with what is said of it whichever dialect it should speak. A
+// call with a body may end before what was read of the answer is told, so that two of them have two sentences.
 func outOfReach(t *testing.T) map[string]struct{ url, says string } {
 	legacy, graph := serving(t, legacyagent.Handler()), serving(t, threadagent.Handler())
 	return map[string]struct{ url, says string }{

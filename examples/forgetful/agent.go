@@ -1,7 +1,6 @@
-// Package forgetful is an agent of the Agent Protocol v1 that answers each task in one step out of
-// the words of the task, and remembers nothing from one task to the next. To "Remember: …" it asks,
-// by additional_output.memory, for something to be kept in the namespace that it may write
-// (additional_input.apbridge.store).
+// Package forgetful is an agent of the Agent Protocol v1 that answers each task in one step out of the words of the
+// task, and remembers nothing from one task to the next. To "Remember: …" it asks, by additional_output.memory, for
+// something to be kept in the namespace that it may write (additional_input.apbridge.store).
 package forgetful
 
 import (

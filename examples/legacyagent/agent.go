@@ -1,7 +1,6 @@
-// Package legacyagent is a small agent in the manner of AutoGPT: it serves the
-// Agent Protocol v1 (tasks, steps, artifacts) and forgets everything when it
-// stops. It needs no model: it thinks aloud, writes a file and finishes. A task
-// that says "ask me" begins with a question, told the way AutoGPT tells it.
+// Package legacyagent is a small agent in the manner of AutoGPT: it serves the Agent Protocol v1 (tasks, steps,
+// artifacts) and forgets everything when it stops. It needs no model: it thinks aloud, writes a file and finishes. A
+// task that says "ask me" begins with a question, told the way AutoGPT tells it.
 package legacyagent
 
 import (
@@ -69,8 +68,8 @@ func (t *task) next(input string) object {
 	return s
 }
 
-// Handler returns the handler of a new agent, with no tasks yet. Steps are instant: one lock
-// around everything is enough.
+// Handler returns the handler of a new agent, with no tasks yet. Steps are instant: one lock around everything is
+// enough.
 func Handler() http.Handler {
 	var mu sync.Mutex
 	tasks, mux := []*task{}, http.NewServeMux()

@@ -1,7 +1,6 @@
-// Package threadagent is a small agent in the manner of a LangGraph server: runs
-// on threads, told as event streams, the state of its threads in memory. It needs
-// no model: of its graph's two nodes, plan says what answer will do, and answer
-// writes a file. A request that says "ask me" is interrupted before the answer.
+// Package threadagent is a small agent in the manner of a LangGraph server: runs on threads, told as event streams, the
+// state of its threads in memory. It needs no model: of its graph's two nodes, plan says what answer will do, and
+// answer writes a file. A request that says "ask me" is interrupted before the answer.
 //
 // Of a LangGraph server's routes it has those a bridge cannot do without.
 package threadagent
@@ -113,8 +112,8 @@ func (t *thread) view() object {
 		"checkpoint": object{"checkpoint_id": t.checkpoint, "checkpoint_ns": ""}}
 }
 
-// Handler returns the handler of a new agent, with no threads yet. Runs are instant: one lock
-// around everything is enough.
+// Handler returns the handler of a new agent, with no threads yet. Runs are instant: one lock around everything is
+// enough.
 func Handler() http.Handler {
 	var mu sync.Mutex
 	threads, mux := map[string]*thread{}, http.NewServeMux()

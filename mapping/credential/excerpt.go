@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Excerpt returns the beginning of a text for a message or a log: at most so many characters on one line, without control
-// characters. Credentials are taken out before it is cut, as none is known by its half.
+// Excerpt returns the beginning of a text for a message or a log: at most so many characters on one line, without
+// control characters. Credentials are taken out before it is cut, as none is known by its half.
 func (s Set) Excerpt(text string, most int) string {
 	text = s.line(text)
 	if utf8.RuneCountInString(text) <= most {

@@ -22,16 +22,16 @@ func HideRunTokens(text []byte) []byte {
 }
 
 // Names of what grants access, wherever it comes from. A member whose name ends with token or secret, and with nothing
-// of the above, may hold a word that a model said or a mark of its language (<|…|>), so it is taken for one only where its
-// value has the length of a credential and no space.
+// of the above, may hold a word that a model said or a mark of its language (<|…|>), so it is taken for one only where
+// its value has the length of a credential and no space.
 const (
 	credentialName  = `[\w.-]*(?:api[_-]?key|(?:access|refresh|id|auth|session|bearer|security)[_-]?token|client[_-]?secret|(?:secret|private|access|account|subscription)[_-]?key|passw(?:or)?d|passphrase)`
 	credentialExact = `(?:proxy-)?authorization|(?:set-)?cookies?|pwd|jwt`
 	credentialQuery = credentialName + `|token|secret|key|sig|[\w-]*signature`
 )
 
-// The expressions keep what stands in front of a value ($1) and after it ($2). The second reads JSON that is
-// a text within JSON, however deep, the fifth the password of a URL.
+// The expressions keep what stands in front of a value ($1) and after it ($2). The second reads JSON that is a text
+// within JSON, however deep, the fifth the password of a URL.
 var credentials = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)("(?:` + credentialName + `|` + credentialExact + `)"\s*:\s*")(?:[^"\\]|\\.)+`),
 	regexp.MustCompile(`(?i)(\\+"(?:` + credentialName + `|` + credentialExact + `)\\+"\s*:\s*\\+")[^"\\]+`),
@@ -41,8 +41,8 @@ var credentials = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)(\A(?:` + credentialQuery + `)=)[^&\s"'#\\<>]+`),
 }
 
-// HideNamed takes out of a text what its place says to be a credential: members of JSON, parameters of URLs and
-// fields of forms with such names, and tokens of runs. It is for what is handed on; it makes no text safe to publish.
+// HideNamed takes out of a text what its place says to be a credential: members of JSON, parameters of URLs and fields
+// of forms with such names, and tokens of runs. It is for what is handed on; it makes no text safe to publish.
 func HideNamed(text []byte) []byte {
 	text = HideRunTokens(text)
 	for _, c := range credentials {

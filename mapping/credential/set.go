@@ -29,8 +29,8 @@ func SetOf(credentials ...string) Set {
 	return slices.Compact(s)
 }
 
-// InHeader returns the credentials in a field of a request: its value, what follows the scheme, the password of a Basic one
-// (RFC 7617) and the values of cookies.
+// InHeader returns the credentials in a field of a request: its value, what follows the scheme, the password of a Basic
+// one (RFC 7617) and the values of cookies.
 func InHeader(name, value string) []string {
 	list := []string{value}
 	scheme, rest, ok := strings.Cut(value, " ")

@@ -15,8 +15,7 @@ import (
 // Enabled reports whether this build has fail points.
 const Enabled = true
 
-// plan is what the environment asked for. It is the one global of the program,
-// and only in builds that are made to die.
+// plan is what the environment asked for. It is the one global of the program, and only in builds that are made to die.
 var plan = struct {
 	sync.Mutex
 	point Point
@@ -37,8 +36,8 @@ func init() {
 	plan.note = os.Getenv("FAILPOINT_FLUSHED")
 }
 
-// Hit notes that a point is reached. It does not return when the process is to die
-// here, and while it dies no other goroutine gets past a point.
+// Hit notes that a point is reached. It does not return when the process is to die here, and while it dies no other
+// goroutine gets past a point.
 func Hit(p Point) {
 	plan.Lock()
 	defer plan.Unlock()
@@ -55,8 +54,8 @@ func Hit(p Point) {
 	}
 }
 
-// Flushed notes the size that the log of a SQLite database had when a flush
-// of it began that is over now. The process does not die meanwhile.
+// Flushed notes the size that the log of a SQLite database had when a flush of it began that is over now. The process
+// does not die meanwhile.
 func Flushed(size int64) {
 	plan.Lock()
 	defer plan.Unlock()
@@ -69,8 +68,8 @@ func Flushed(size int64) {
 // closure is what Go appends to the name of a function literal.
 var closure = regexp.MustCompile(`(\.func\d+|\.gowrap\d+|\.\d+|-range\d+)+$`)
 
-// Caller returns the function that is being run, as in "runs.CreateRun": the
-// nearest caller that is not in pass, nor of this package.
+// Caller returns the function that is being run, as in "runs.CreateRun": the nearest caller that is not in pass, nor of
+// this package.
 func Caller(pass ...string) string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

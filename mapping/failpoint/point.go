@@ -1,7 +1,7 @@
-// Package failpoint names the places where the process can be made to die, so that a test can try
-// what is left behind at each of them. Only a program built with the tag failpoint has them; in any
-// other build they are empty and cost nothing. Package proxy, the engine, sqldb, webhook, upstream
-// and the face of tasks call it. It imports nothing of ours.
+// Package failpoint names the places where the process can be made to die, so that a test can try what is left behind
+// at each of them. Only a program built with the tag failpoint has them; in any other build they are empty and cost
+// nothing. Package proxy, the engine, sqldb, webhook, upstream and the face of tasks call it. It imports nothing of
+// ours.
 //
 // In a build with the tag, the environment says what happens:
 //
@@ -13,8 +13,8 @@ package failpoint
 // Point is such a place.
 type Point string
 
-// The points outside of the store. Those of the store are not listed: each of its
-// operations has two, named after the function that runs it, see Before and After.
+// The points outside of the store. Those of the store are not listed: each of its operations has two, named after the
+// function that runs it, see Before and After.
 const (
 	AgentAsked    Point = "agent asked"    // a request that changes something is about to leave for an agent
 	AgentAnswered Point = "agent answered" // its answer is there, and not told yet

@@ -9,14 +9,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Filter is what a store filter wants of an item's value: an object of keys
-// with what each must be, all of which must hold. A wanted value is compared by
-// Contains; an object of operators ($eq $ne $gt $gte $lt $lte $in $exists) by each of them.
-// Order is defined between two numbers and between two strings; any other pair,
-// and a missing key, has none and does not match, save $ne. An object of keys is a filter
-// of the object that is there. The keys $or and $and hold lists of filters of which one, or
-// each, must pass; no other key of a filter begins with "$". The zero Filter
-// passes everything. Safe for concurrent use.
+// Filter is what a store filter wants of an item's value: an object of keys with what each must be, all of which must
+// hold. A wanted value is compared by Contains; an object of operators ($eq $ne $gt $gte $lt $lte $in $exists) by each
+// of them. Order is defined between two numbers and between two strings; any other pair, and a missing key, has none
+// and does not match, save $ne. An object of keys is a filter of the object that is there. The keys $or and $and hold
+// lists of filters of which one, or each, must pass; no other key of a filter begins with "$". The zero Filter passes
+// everything. Safe for concurrent use.
 type Filter struct {
 	wanted []condition
 	anyOf  [][]Filter // of each list one must pass
@@ -29,8 +27,8 @@ type condition struct {
 	inner     *Filter          // of the object that is there; nil: the member's value is compared
 }
 
-// ParseFilter reads a filter; one of null, or none, passes everything. One that cannot
-// be read, or an unknown operator, is an *Error of class Invalid.
+// ParseFilter reads a filter; one of null, or none, passes everything. One that cannot be read, or an unknown operator,
+// is an *Error of class Invalid.
 func ParseFilter(filter json.RawMessage) (Filter, error) {
 	if rawjson.IsNull(filter) {
 		return Filter{}, nil
@@ -78,8 +76,8 @@ func conditionOf(m rawjson.Member) (c condition, err error) {
 	return c, err
 }
 
-// filterList reads what $or and $and hold. An empty list is refused: of no filter
-// it is as true that one passes as that none does.
+// filterList reads what $or and $and hold. An empty list is refused: of no filter it is as true that one passes as that
+// none does.
 func filterList(m rawjson.Member) ([]Filter, error) {
 	elements, err := rawjson.Elements(m.Value)
 	if err != nil || len(elements) == 0 {
@@ -153,8 +151,8 @@ func (c *condition) holds(have json.RawMessage) bool {
 	return true
 }
 
-// operatorsOf are the operators of a condition; nil when it is a value. All of
-// them are checked, since an earlier one may end the comparison.
+// operatorsOf are the operators of a condition; nil when it is a value. All of them are checked, since an earlier one
+// may end the comparison.
 func operatorsOf(m rawjson.Member) ([]rawjson.Member, error) {
 	if rawjson.Kind(m.Value) != '{' {
 		return nil, nil

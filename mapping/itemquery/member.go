@@ -11,11 +11,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// A store may keep an index of the members of values, so that a filter looks at few items. An
-// entry is a member's name, the kind of its value and the value, written such that numbers stand
-// in the order of numbers and strings in that of their bytes. What is cut off, or too much for a
-// float64, makes equal entries of values that differ: an index finds all that a filter may match,
-// and Filter.Match decides.
+// A store may keep an index of the members of values, so that a filter looks at few items. An entry is a member's name,
+// the kind of its value and the value, written such that numbers stand in the order of numbers and strings in that of
+// their bytes. What is cut off, or too much for a float64, makes equal entries of values that differ: an index finds
+// all that a filter may match, and Filter.Match decides.
 
 // Bounds of what is indexed.
 const (
@@ -23,8 +22,8 @@ const (
 	memberCut   = 64 // bytes of a name, and of a string
 )
 
-// ItemMembers returns the entries of a value, each once and in order: of its own members, those that
-// are no objects and no lists. A value of too many has one empty entry, which every filter may match.
+// ItemMembers returns the entries of a value, each once and in order: of its own members, those that are no objects and
+// no lists. A value of too many has one empty entry, which every filter may match.
 func ItemMembers(value json.RawMessage) (entries [][]byte) {
 	if rawjson.Kind(value) != '{' {
 		return nil
@@ -78,9 +77,8 @@ func sortable(n float64) uint64 {
 // MemberRange is a stretch of entries, both ends with it.
 type MemberRange struct{ From, To []byte }
 
-// Members returns lists of ranges that an index can be asked for. Every value that the filter passes has an
-// entry in one of the ranges of each list, or the empty entry. Conditions that an index cannot answer have no
-// list.
+// Members returns lists of ranges that an index can be asked for. Every value that the filter passes has an entry in
+// one of the ranges of each list, or the empty entry. Conditions that an index cannot answer have no list.
 func (f Filter) Members() (all [][]MemberRange) {
 	for i := range f.wanted {
 		if ranges := f.wanted[i].members(); ranges != nil {
@@ -139,8 +137,8 @@ func pointsOf(name string, values []json.RawMessage) (ranges []MemberRange) {
 	return ranges
 }
 
-// between is the range that $gt, $gte, $lt and $lte leave; nil without them. Bounds of different
-// kinds let nothing pass, and any range will do.
+// between is the range that $gt, $gte, $lt and $lte leave; nil without them. Bounds of different kinds let nothing
+// pass, and any range will do.
 func (c *condition) between() []MemberRange {
 	var r *MemberRange
 	for _, op := range c.operators {

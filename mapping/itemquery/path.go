@@ -18,10 +18,9 @@ const (
 	pathMostSize = 1000
 )
 
-// ItemPath names parts of an item's value as LangGraph's stores do (langgraph/store/base/embed.py,
-// get_text_at_path): names parted by dots, [n] for an element, from the end where n is below
-// 0, [*] or * for all elements or members, and at the end {a,b.c} for several members. The
-// empty path, and "$", is the whole value.
+// ItemPath names parts of an item's value as LangGraph's stores do (langgraph/store/base/embed.py, get_text_at_path):
+// names parted by dots, [n] for an element, from the end where n is below 0, [*] or * for all elements or members, and
+// at the end {a,b.c} for several members. The empty path, and "$", is the whole value.
 type ItemPath struct {
 	parts []string   // a name, *, or a number for an element
 	last  [][]string // the paths in the braces at its end
@@ -34,8 +33,7 @@ var (
 	errPathSelected = errors.New("has something else than names parted by dots between its braces")
 )
 
-// ParseItemPath reads a path. The error is for the person who wrote it, and is worded to follow the path's
-// name.
+// ParseItemPath reads a path. The error is for the person who wrote it, and is worded to follow the path's name.
 func ParseItemPath(text string) (p ItemPath, err error) {
 	if len(text) > pathMostSize {
 		return ItemPath{}, errPathLong
@@ -193,8 +191,8 @@ func indexOf(index json.RawMessage) itemIndex {
 	return out
 }
 
-// CheckItemIndex refuses an index with a path that cannot be read, or with too many. Of what
-// is no list of strings it says nothing.
+// CheckItemIndex refuses an index with a path that cannot be read, or with too many. Of what is no list of strings it
+// says nothing.
 func CheckItemIndex(index json.RawMessage) error {
 	list, _ := rawjson.Elements(index)
 	if len(list) > pathsMost {

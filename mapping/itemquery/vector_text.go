@@ -8,21 +8,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// What of an item becomes vectors: a text beyond vectorTextsMost is left out, and of a
-// longer text its beginning counts. Models read a few thousand words at most.
+// What of an item becomes vectors: a text beyond vectorTextsMost is left out, and of a longer text its beginning
+// counts. Models read a few thousand words at most.
 const (
 	vectorTextsMost    = 256
 	vectorTextMostSize = 32 << 10
 )
 
-// sortedMost is the longest value whose keys are sorted: to sort them it is decoded, which
-// takes many times its length.
+// sortedMost is the longest value whose keys are sorted: to sort them it is decoded, which takes many times its length.
 const sortedMost = 1 << 20
 
-// VectorTexts returns the texts of an item's value that vectors are made of, in order: one for
-// each value that the index's paths name (ItemPath), or where the index is absent or null
-// those of fields. A string is its own text, a number or boolean as JSON writes it, a list
-// or object is JSON with sorted keys; null and what is blank is none.
+// VectorTexts returns the texts of an item's value that vectors are made of, in order: one for each value that the
+// index's paths name (ItemPath), or where the index is absent or null those of fields. A string is its own text, a
+// number or boolean as JSON writes it, a list or object is JSON with sorted keys; null and what is blank is none.
 func VectorTexts(value, index json.RawMessage, fields []ItemPath) (texts []string) {
 	of := indexOf(index)
 	if of.standard {

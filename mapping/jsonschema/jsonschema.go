@@ -1,5 +1,5 @@
-// Package jsonschema checks values against foreign JSON schemas, such as a graph's response_schema.
-// Package rule calls it. It never loads what a schema refers to.
+// Package jsonschema checks values against foreign JSON schemas, such as a graph's response_schema. Package rule calls
+// it. It never loads what a schema refers to.
 package jsonschema
 
 import (
@@ -22,10 +22,10 @@ const (
 // place is what the schema is called while it is used; nothing is read from there.
 const place = "apbridge://schema/response"
 
-// Complaint returns in words why a value does not fit the schema; "" where it does. A schema that cannot be
-// used refuses nothing: one that is no schema, is larger than 256 KiB, or refers to another document, since
-// nothing is loaded for it from files or the network. Nor are numbers judged that have an exponent of more
-// than three digits. The texts have no part of the value but names of its members. Safe for concurrent use.
+// Complaint returns in words why a value does not fit the schema; "" where it does. A schema that cannot be used
+// refuses nothing: one that is no schema, is larger than 256 KiB, or refers to another document, since nothing is
+// loaded for it from files or the network. Nor are numbers judged that have an exponent of more than three digits. The
+// texts have no part of the value but names of its members. Safe for concurrent use.
 func Complaint(schema, value json.RawMessage) string {
 	compiled := compile(schema)
 	v, ok := read(value)
@@ -60,8 +60,8 @@ func compile(schema json.RawMessage) *jsonschema.Schema {
 	return compiled
 }
 
-// read decodes JSON as the library wants it. It computes with numbers of any size: one like
-// 1e999999 takes it a quarter of a second.
+// read decodes JSON as the library wants it. It computes with numbers of any size: one like 1e999999 takes it a quarter
+// of a second.
 func read(b json.RawMessage) (v any, ok bool) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	return v, err == nil && !hugeNumber.Match(b)

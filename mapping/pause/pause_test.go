@@ -12,7 +12,8 @@ import (
 
 var errShut = errors.New("shut")
 
-// TestPauses: a wait lasts to the first of its time, its bell and its context's end, and says which of them was the last.
+// TestPauses: a wait lasts to the first of its time, its bell and its context's end, and says which of them was the
+// last.
 func TestPauses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -12,8 +12,8 @@ var httpDates = []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSI
 // longest keeps a number of seconds from becoming a negative time.
 const longest = 1 << 30
 
-// RetryAfter returns how long a server asks to wait with this value of its Retry-After header, seconds or a date
-// (RFC 9110, section 10.2.3); 0 where it asks for nothing that can be read, or for what is past.
+// RetryAfter returns how long a server asks to wait with this value of its Retry-After header, seconds or a date (RFC
+// 9110, section 10.2.3); 0 where it asks for nothing that can be read, or for what is past.
 func RetryAfter(value string) time.Duration {
 	value = strings.TrimSpace(value)
 	if n, err := strconv.Atoi(value); err == nil {

@@ -5,15 +5,13 @@ import (
 	"slices"
 )
 
-// WithMember returns an object with a member set, in the place of one of that name or
-// after the others; null counts as an empty object. It fails where b is not one
-// object.
+// WithMember returns an object with a member set, in the place of one of that name or after the others; null counts as
+// an empty object. It fails where b is not one object.
 func WithMember(b json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
 	return WithMembers(b, Member{Name: name, Value: value})
 }
 
-// WithMembers is WithMember for several, of different names, in one copy of the object. A
-// nil value removes the member.
+// WithMembers is WithMember for several, of different names, in one copy of the object. A nil value removes the member.
 func WithMembers(b json.RawMessage, set ...Member) (json.RawMessage, error) {
 	p, err := PiecesWith(b, set...)
 	if err != nil {
@@ -22,8 +20,7 @@ func WithMembers(b json.RawMessage, set ...Member) (json.RawMessage, error) {
 	return p.Join(), nil
 }
 
-// PiecesWith is WithMembers without a copy: the result shares the bytes of the object and
-// of the values.
+// PiecesWith is WithMembers without a copy: the result shares the bytes of the object and of the values.
 func PiecesWith(b json.RawMessage, set ...Member) (Pieces, error) {
 	e := memberEdit{b: b, set: set}
 	return e.apply()
@@ -35,8 +32,7 @@ func PiecesAround(b json.RawMessage, name string, value Pieces) (Pieces, error) 
 	return e.apply()
 }
 
-// memberEdit sets members of an object. Members that follow each other and stay are one
-// piece, b[from:to].
+// memberEdit sets members of an object. Members that follow each other and stay are one piece, b[from:to].
 type memberEdit struct {
 	b        []byte
 	set      []Member
@@ -66,8 +62,8 @@ func (e *memberEdit) apply() (Pieces, error) {
 	return *e.out.Raw(closeBrace), nil
 }
 
-// atMost is how many pieces there are unless the object has several members of one name: two for each
-// member that is set, what stays before, between and after them with a comma each, and two braces.
+// atMost is how many pieces there are unless the object has several members of one name: two for each member that is
+// set, what stays before, between and after them with a comma each, and two braces.
 func (e *memberEdit) atMost() int {
 	n := 2*len(e.set) + 2
 	if e.inner != nil {
@@ -146,16 +142,14 @@ func (e *memberEdit) separator() []byte {
 	return openBrace
 }
 
-// Without returns an object without the named members; null counts as an empty one.
-// Errors are those of EachMember.
+// Without returns an object without the named members; null counts as an empty one. Errors are those of EachMember.
 func Without(b json.RawMessage, names ...string) (json.RawMessage, error) {
 	w := Writer{Bytes: make([]byte, 0, len(b))}
 	err := w.Open('{').Without(b, names...)
 	return w.Close('}').Bytes, err
 }
 
-// Without writes the members of an object but the named ones; null has none. Errors
-// are those of EachMember.
+// Without writes the members of an object but the named ones; null has none. Errors are those of EachMember.
 func (w *Writer) Without(b json.RawMessage, names ...string) error {
 	if IsNull(b) {
 		return nil
@@ -167,8 +161,8 @@ func (w *Writer) Without(b json.RawMessage, names ...string) error {
 	})
 }
 
-// WithoutNulls returns an object without the members that are null: the same text where it has
-// none. null counts as an empty object. Errors are those of EachMember.
+// WithoutNulls returns an object without the members that are null: the same text where it has none. null counts as an
+// empty object. Errors are those of EachMember.
 func WithoutNulls(b json.RawMessage) (json.RawMessage, error) {
 	if IsNull(b) {
 		return json.RawMessage("{}"), nil

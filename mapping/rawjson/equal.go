@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Contains reports whether doc contains want, as searches by metadata and values
-// mean it: an object is contained when every member of it is, anything else by
-// being equal. Numbers are equal by value, strings by their characters, arrays
-// element by element, objects in arrays whatever their order. No want is
-// contained in everything; what is no JSON contains nothing.
+// Contains reports whether doc contains want, as searches by metadata and values mean it: an object is contained when
+// every member of it is, anything else by being equal. Numbers are equal by value, strings by their characters, arrays
+// element by element, objects in arrays whatever their order. No want is contained in everything; what is no JSON
+// contains nothing.
 func Contains(doc, want json.RawMessage) bool {
 	want = Trim(want)
 	if len(want) == 0 {
@@ -36,8 +35,8 @@ func Contains(doc, want json.RawMessage) bool {
 	return err == nil && contained
 }
 
-// Equal reports whether two values mean the same: numbers by value, strings by their
-// characters, arrays element by element, objects whatever the order of their members.
+// Equal reports whether two values mean the same: numbers by value, strings by their characters, arrays element by
+// element, objects whatever the order of their members.
 func Equal(a, b json.RawMessage) bool {
 	a, b = Trim(a), Trim(b)
 	if Kind(a) != Kind(b) && !(IsNumber(a) && IsNumber(b)) {
@@ -86,9 +85,8 @@ func equalObjects(a, b json.RawMessage) bool {
 	return true
 }
 
-// CompareNumbers orders two number literals: the result is below, at or above 0. Integers are compared digit by
-// digit, so that large ids stay apart; anything else as float64, which never
-// costs more than the literal is long.
+// CompareNumbers orders two number literals: the result is below, at or above 0. Integers are compared digit by digit,
+// so that large ids stay apart; anything else as float64, which never costs more than the literal is long.
 func CompareNumbers(a, b string) int {
 	if isInteger(a) && isInteger(b) {
 		return compareIntegers(a, b)

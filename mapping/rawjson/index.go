@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Index finds where a key stands in a list that is kept elsewhere. It is a table of
-// positions hashed by key: 16 to 32 bytes a key, whatever its length. Looking a key up
-// changes nothing and is safe for concurrent use.
+// Index finds where a key stands in a list that is kept elsewhere. It is a table of positions hashed by key: 16 to 32
+// bytes a key, whatever its length. Looking a key up changes nothing and is safe for concurrent use.
 type Index struct {
 	seed  maphash.Seed
 	slots []slot // a power of two, at most half full
@@ -34,8 +33,7 @@ func NewIndex(n int) *Index {
 	return &Index{seed: maphash.MakeSeed(), slots: make([]slot, size)}
 }
 
-// Find returns the position of a key, or -1; is reports whether the key at a position is
-// the one.
+// Find returns the position of a key, or -1; is reports whether the key at a position is the one.
 func (x *Index) Find(key []byte, is func(at int) bool) int {
 	return x.find(uint32(maphash.Bytes(x.seed, key)), is)
 }
@@ -49,8 +47,8 @@ func (x *Index) find(hash uint32, is func(at int) bool) int {
 	return int(x.slot(hash, is).next) - 1
 }
 
-// Put notes the position of a key, which may have had another one; is as for Find. The function Nothing
-// stands for a key that had none.
+// Put notes the position of a key, which may have had another one; is as for Find. The function Nothing stands for a
+// key that had none.
 func (x *Index) Put(key []byte, at int, is func(at int) bool) {
 	x.put(uint32(maphash.Bytes(x.seed, key)), at, is)
 }

@@ -45,8 +45,7 @@ func (q Quoted) Is(s string) bool {
 	return string(q[1:len(q)-1]) == s
 }
 
-// plain reports whether the string is written as it reads, as far as a look at each byte
-// tells.
+// plain reports whether the string is written as it reads, as far as a look at each byte tells.
 func (q Quoted) plain() bool {
 	for _, c := range q {
 		if c == '\\' || c >= 0x80 {

@@ -5,12 +5,12 @@ import "encoding/json"
 // A JoinFunc makes the value of a member that both objects of a Merge have.
 type JoinFunc func(name string, base, over json.RawMessage) (json.RawMessage, error)
 
-// Merge returns base with the members of over set in it: those that base has in their places,
-// others after them. null counts as an empty object; the result is one. join may be nil: over's
-// value counts. Errors are those of EachMember and of join.
+// Merge returns base with the members of over set in it: those that base has in their places, others after them. null
+// counts as an empty object; the result is one. join may be nil: over's value counts. Errors are those of EachMember
+// and of join.
 //
-// It takes linear time, one copy of the text and a table of that object which has fewer
-// members: of two with one name in the other one, both may stay.
+// It takes linear time, one copy of the text and a table of that object which has fewer members: of two with one name
+// in the other one, both may stay.
 func Merge(base, over json.RawMessage, join JoinFunc) (json.RawMessage, error) {
 	m := merge{join: join}
 	m.w.Bytes = make([]byte, 0, len(base)+len(over)+2)

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Object is a JSON object under construction: names are unique, in the order they first
-// came. The zero value is empty; copy it with Clone. Not for concurrent use, but any number
-// may read an object that is not changed any more.
+// Object is a JSON object under construction: names are unique, in the order they first came. The zero value is empty;
+// copy it with Clone. Not for concurrent use, but any number may read an object that is not changed any more.
 type Object struct {
 	list  []Member
 	index *Index // nil while there are few
@@ -31,8 +30,7 @@ func (o *Object) grow(n int) {
 	}
 }
 
-// ParseObject takes an object apart. Errors are those of EachMember, with the members that
-// were read by then.
+// ParseObject takes an object apart. Errors are those of EachMember, with the members that were read by then.
 func ParseObject(b json.RawMessage) (Object, error) {
 	var o Object
 	o.grow(RoomFor(b))
@@ -40,8 +38,8 @@ func ParseObject(b json.RawMessage) (Object, error) {
 	return o, err
 }
 
-// RoomFor returns how many members to make room for before an object is read: all that a long
-// one has, a few for a short one and for what is none.
+// RoomFor returns how many members to make room for before an object is read: all that a long one has, a few for a
+// short one and for what is none.
 func RoomFor(b json.RawMessage) int {
 	const few = 8
 	if len(b) < manyBytes {
@@ -50,8 +48,8 @@ func RoomFor(b json.RawMessage) int {
 	return cmp.Or(CountMembers(b), few)
 }
 
-// PutAll sets the members of another object. Errors are those of EachMember; the members
-// that were read by then are set.
+// PutAll sets the members of another object. Errors are those of EachMember; the members that were read by then are
+// set.
 func (o *Object) PutAll(b json.RawMessage) error { return EachMember(b, o.put) }
 
 func (o *Object) put(name Quoted, value json.RawMessage) {
@@ -64,8 +62,7 @@ func (o *Object) Len() int { return len(o.list) }
 // Size returns the length of the object's text in bytes.
 func (o *Object) Size() int { return 2 + o.size + max(0, len(o.list)-1) }
 
-// Members returns the members of the object, in order. They must not be changed, and are valid until
-// the object is.
+// Members returns the members of the object, in order. They must not be changed, and are valid until the object is.
 func (o *Object) Members() []Member { return o.list }
 
 // Find returns the position of a member; -1 where there is none.

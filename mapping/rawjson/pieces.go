@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Pieces is a JSON text that is not joined: its long values stay where they are, so that
-// sending it takes no memory of its own size. The zero value is empty. Its values must
-// not change while it is in use; reading it is safe for concurrent use.
+// Pieces is a JSON text that is not joined: its long values stay where they are, so that sending it takes no memory of
+// its own size. The zero value is empty. Its values must not change while it is in use; reading it is safe for
+// concurrent use.
 type Pieces struct {
 	list []piece
 	size int64
@@ -115,8 +115,7 @@ func (r *pieceReader) fill() bool {
 // quotedAtOnce is how much of a text is quoted at a time, in bytes.
 const quotedAtOnce = 4 << 10
 
-// quoteSome appends the beginning of s as it stands between the quotes of a JSON string,
-// and returns the rest of s.
+// quoteSome appends the beginning of s as it stands between the quotes of a JSON string, and returns the rest of s.
 func quoteSome(dst []byte, s string) (quoted []byte, rest string) {
 	n := wholeRunes(s, quotedAtOnce)
 	from := len(dst)
@@ -125,9 +124,8 @@ func quoteSome(dst []byte, s string) (quoted []byte, rest string) {
 	return append(dst[:from], inner...), s[n:]
 }
 
-// wholeRunes is how many of the first most bytes of s end before a rune begins, so that no
-// rune is cut. Where more bytes continue a rune than a rune has, none of them is part of
-// one, and the cut may stand among them.
+// wholeRunes is how many of the first most bytes of s end before a rune begins, so that no rune is cut. Where more
+// bytes continue a rune than a rune has, none of them is part of one, and the cut may stand among them.
 func wholeRunes(s string, most int) int {
 	if len(s) <= most {
 		return len(s)

@@ -8,9 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// RepeatedName finds an object, at any depth, that names one key twice, and returns
-// the offset of the second name. b must be one JSON value in valid UTF-8. It takes linear
-// time and ten bytes for each name, whatever is escaped in them.
+// RepeatedName finds an object, at any depth, that names one key twice, and returns the offset of the second name. b
+// must be one JSON value in valid UTF-8. It takes linear time and ten bytes for each name, whatever is escaped in them.
 func RepeatedName(b []byte) (offset int, found bool) {
 	// A name with its colon and value is four bytes long at least.
 	c := nameCheck{b: b, names: make([]int32, 0, min(bytes.Count(b, []byte{':'}), len(b)/4))}
@@ -18,13 +17,12 @@ func RepeatedName(b []byte) (offset int, found bool) {
 	return c.at, c.found
 }
 
-// nameCheck compares the names of an object when it has all of them, so that its
-// table has the right size at once.
+// nameCheck compares the names of an object when it has all of them, so that its table has the right size at once.
 type nameCheck struct {
 	b     []byte
 	names []int32 // where the names of the open objects begin
-	// table is that of one object at a time: each entry a position in its names, from 1,
-	// below as much of the name's hash as there is room for.
+	// table is that of one object at a time: each entry a position in its names, from 1, below as much of the name's
+	// hash as there is room for.
 	table []uint32
 	below int // bits of a position
 	seed  maphash.Seed

@@ -1,7 +1,7 @@
 package rawjson
 
-// This file is the grammar of JSON (RFC 8259) as a scanner: it finds where a value ends,
-// allocates nothing, and works in the midst of a text.
+// This file is the grammar of JSON (RFC 8259) as a scanner: it finds where a value ends, allocates nothing, and works
+// in the midst of a text.
 
 // maxDepth bounds recursion; faces refuse much less (limits.depth).
 const maxDepth = 10_000
@@ -9,12 +9,11 @@ const maxDepth = 10_000
 // Scan returns the index after the value that starts at i, false where there is none.
 func Scan(b []byte, i int) (end int, ok bool) { return scanValue(b, i, 1) }
 
-// A MemberFunc is called at the start of a member's value. It returns the index after
-// the value, and false to give up.
+// A MemberFunc is called at the start of a member's value. It returns the index after the value, and false to give up.
 type MemberFunc func(b []byte, i int, name Quoted) (end int, ok bool)
 
-// ScanObject calls value for each member of the object whose brace is at i, and returns
-// the index after the closing brace.
+// ScanObject calls value for each member of the object whose brace is at i, and returns the index after the closing
+// brace.
 func ScanObject(b []byte, i int, value MemberFunc) (end int, ok bool) {
 	i, done := enter(b, i, '}')
 	for !done {
@@ -33,12 +32,11 @@ func ScanObject(b []byte, i int, value MemberFunc) (end int, ok bool) {
 	return i, true
 }
 
-// An ElementFunc is called at the start of an element. It returns the index after the
-// element, and false to give up.
+// An ElementFunc is called at the start of an element. It returns the index after the element, and false to give up.
 type ElementFunc func(b []byte, i int) (end int, ok bool)
 
-// ScanArray calls value for each element of the array whose bracket is at i, and returns
-// the index after the closing bracket.
+// ScanArray calls value for each element of the array whose bracket is at i, and returns the index after the closing
+// bracket.
 func ScanArray(b []byte, i int, value ElementFunc) (end int, ok bool) {
 	i, done := enter(b, i, ']')
 	for !done {
@@ -137,8 +135,7 @@ func scanName(b []byte, i int) (behind, value int, ok bool) {
 	return behind, SkipSpace(b, i+1), true
 }
 
-// next goes from after an element or member to the next one, or after the closing
-// bracket: done.
+// next goes from after an element or member to the next one, or after the closing bracket: done.
 func next(b []byte, i int, closing byte) (at int, done, ok bool) {
 	if i = SkipSpace(b, i); i >= len(b) {
 		return i, false, false

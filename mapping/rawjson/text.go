@@ -19,8 +19,8 @@ func appendQuote(dst []byte, s string) []byte {
 	return dst
 }
 
-// QuotedSize returns approximately the length of s as a JSON string, so that a long one is not
-// copied while it is written.
+// QuotedSize returns approximately the length of s as a JSON string, so that a long one is not copied while it is
+// written.
 func QuotedSize(s string) int {
 	n := len(s) + 2
 	for i := range len(s) {

@@ -23,8 +23,8 @@ func Trim(b json.RawMessage) json.RawMessage {
 	return b[i:j:j]
 }
 
-// Kind returns what a value is, by its first byte: one of { [ " t f n, and '0' for any number,
-// as jsontext.Kind has it; 0 for none.
+// Kind returns what a value is, by its first byte: one of { [ " t f n, and '0' for any number, as jsontext.Kind has it;
+// 0 for none.
 func Kind(b json.RawMessage) byte {
 	i := SkipSpace(b, 0)
 	switch {
@@ -62,8 +62,7 @@ func OrEmpty(b json.RawMessage) json.RawMessage {
 	return b
 }
 
-// IsNumber reports whether a value is a number. White space around it counts as part of
-// it, so that there must be none.
+// IsNumber reports whether a value is a number. White space around it counts as part of it, so that there must be none.
 func IsNumber(b json.RawMessage) bool {
 	if len(b) == 0 || b[0] != '-' && !isDigit(b[0]) {
 		return false
@@ -92,8 +91,8 @@ func TextOf(b json.RawMessage) string {
 	return Unquote(b)
 }
 
-// CompactText returns the text of a value that is JSON, without white space between its
-// tokens. Numbers and strings stay as written.
+// CompactText returns the text of a value that is JSON, without white space between its tokens. Numbers and strings
+// stay as written.
 func CompactText(b json.RawMessage) string {
 	var out strings.Builder
 	out.Grow(len(b))
@@ -111,8 +110,7 @@ func Compact(b json.RawMessage) json.RawMessage {
 	return out
 }
 
-// eachToken calls visit for the stretches of a value that have no white space between
-// their tokens.
+// eachToken calls visit for the stretches of a value that have no white space between their tokens.
 func eachToken(b []byte, visit func(b []byte)) {
 	for i := SkipSpace(b, 0); i < len(b); i = SkipSpace(b, i) {
 		from := i

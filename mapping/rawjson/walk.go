@@ -12,9 +12,8 @@ var (
 	ErrNotArray  = errors.New("not a JSON array")
 )
 
-// EachMember calls visit for every member of an object in the order of the text, names
-// that stand there twice included. An error is ErrNotObject or ErrSyntax: b is not one
-// object; visit may have been called by then.
+// EachMember calls visit for every member of an object in the order of the text, names that stand there twice included.
+// An error is ErrNotObject or ErrSyntax: b is not one object; visit may have been called by then.
 func EachMember(b json.RawMessage, visit func(name Quoted, value json.RawMessage)) error {
 	return WalkObject(b, func(b []byte, i int, name Quoted) (int, bool) {
 		end, ok := Scan(b, i)
@@ -25,8 +24,7 @@ func EachMember(b json.RawMessage, visit func(name Quoted, value json.RawMessage
 	})
 }
 
-// WalkObject is ScanObject of a text that is one object. Its errors are those of
-// EachMember.
+// WalkObject is ScanObject of a text that is one object. Its errors are those of EachMember.
 func WalkObject(b json.RawMessage, value MemberFunc) error {
 	i := SkipSpace(b, 0)
 	if i >= len(b) || b[i] != '{' {
@@ -54,15 +52,14 @@ func atEnd(b []byte, end int, ok bool) error {
 	return nil
 }
 
-// Members splits an object into its members, each name once. Errors are those of
-// EachMember, with the members that were read by then.
+// Members splits an object into its members, each name once. Errors are those of EachMember, with the members that were
+// read by then.
 func Members(b json.RawMessage) ([]Member, error) {
 	o, err := ParseObject(b)
 	return o.list, err
 }
 
-// Elements splits an array. An error is ErrNotArray or ErrSyntax, with the elements that
-// were read by then.
+// Elements splits an array. An error is ErrNotArray or ErrSyntax, with the elements that were read by then.
 func Elements(b json.RawMessage) ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	if len(b) >= manyBytes {
@@ -99,8 +96,7 @@ func CountElements(b json.RawMessage) (n int) {
 	return n
 }
 
-// CountMembers counts the members of an object, of equal names too; 0 of what is none. It
-// allocates nothing.
+// CountMembers counts the members of an object, of equal names too; 0 of what is none. It allocates nothing.
 func CountMembers(b json.RawMessage) (n int) {
 	_ = WalkObject(b, func(b []byte, i int, _ Quoted) (int, bool) {
 		n++
@@ -109,8 +105,7 @@ func CountMembers(b json.RawMessage) (n int) {
 	return n
 }
 
-// Get returns the value of a member of an object, null included; nil where there is none, and
-// of what is no object.
+// Get returns the value of a member of an object, null included; nil where there is none, and of what is no object.
 func Get(b json.RawMessage, name string) json.RawMessage {
 	value, _ := find(b, name)
 	return value
@@ -119,8 +114,8 @@ func Get(b json.RawMessage, name string) json.RawMessage {
 // GetText returns the text of a member of an object; "" where there is none, or it is no string.
 func GetText(b json.RawMessage, name string) string { return TextOf(Get(b, name)) }
 
-// Lookup returns the value of a member of an object; nil where there is none or it is null, and
-// where b is null. It fails where b is something else.
+// Lookup returns the value of a member of an object; nil where there is none or it is null, and where b is null. It
+// fails where b is something else.
 func Lookup(b json.RawMessage, name string) (json.RawMessage, error) {
 	if IsNull(b) {
 		return nil, nil

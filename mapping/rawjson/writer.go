@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Writer writes JSON by appending, and sees to the commas. Raw values are spliced in as
-// they are: they were checked when they came in, and checking them again costs more than
-// everything else here. The zero value is ready; not for concurrent use.
+// Writer writes JSON by appending, and sees to the commas. Raw values are spliced in as they are: they were checked
+// when they came in, and checking them again costs more than everything else here. The zero value is ready; not for
+// concurrent use.
 type Writer struct {
 	Bytes []byte // what was written
-	// Long takes a raw value of more than LongFrom bytes in place of Bytes. It must write
-	// what Bytes holds first, but for its last byte. nil: all is gathered in Bytes.
+	// Long takes a raw value of more than LongFrom bytes in place of Bytes. It must write what Bytes holds first, but
+	// for its last byte. nil: all is gathered in Bytes.
 	Long     func(v []byte)
 	LongFrom int
 	Err      error // the first of Encode
 }
 
-// Separate puts a comma where one belongs: not at the beginning, and not after an opening
-// bracket, a colon or a comma. The other methods do it by themselves.
+// Separate puts a comma where one belongs: not at the beginning, and not after an opening bracket, a colon or a comma.
+// The other methods do it by themselves.
 func (w *Writer) Separate() {
 	if n := len(w.Bytes); n > 0 {
 		switch w.Bytes[n-1] {
@@ -125,8 +125,8 @@ func (w *Writer) OrNull(s string) *Writer {
 	return w.Text(s)
 }
 
-// Encode writes v as encoding/json does, without escapes for HTML. A value that cannot be
-// written is null, and Err says why.
+// Encode writes v as encoding/json does, without escapes for HTML. A value that cannot be written is null, and Err says
+// why.
 func (w *Writer) Encode(v any) *Writer {
 	b, err := Encode(v)
 	if err != nil && w.Err == nil {

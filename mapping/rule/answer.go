@@ -31,8 +31,7 @@ const (
 	formUnknown form = "unknown" // decisions of which one has a type that there is not
 )
 
-// IsYes reports whether a text only says "go on": nothing, y, yes, true, ok, approve or
-// accept.
+// IsYes reports whether a text only says "go on": nothing, y, yes, true, ok, approve or accept.
 func IsYes(text string) bool {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "", "y", "yes", "true", "ok", "approve", "accept":
@@ -42,14 +41,12 @@ func IsYes(text string) bool {
 	}
 }
 
-// ParseAnswer reads how a run answers a task/step agent: consent (true, "yes" and its kin,
-// {type: accept}, [{type: accept}], {decisions: [{type: approve}]}), an edit or a refusal in
-// either form, which become words, or words, which is any other value as text or compact
-// JSON. {interrupt_id: …} may stand around each. To ask_user all plain values are words:
-// "yes" may be what the agent wants to know.
+// ParseAnswer reads how a run answers a task/step agent: consent (true, "yes" and its kin, {type: accept}, [{type:
+// accept}], {decisions: [{type: approve}]}), an edit or a refusal in either form, which become words, or words, which
+// is any other value as text or compact JSON. {interrupt_id: …} may stand around each. To ask_user all plain values are
+// words: "yes" may be what the agent wants to know.
 //
-// The error, of class Invalid, names the pending ids: the answer names none of them, or not
-// one where several are open.
+// The error, of class Invalid, names the pending ids: the answer names none of them, or not one where several are open.
 func ParseAnswer(o *mapping.RunOptions) (Answer, error) {
 	value, err := answerByID(o.Resume, o.Asked, looksLikeID)
 	if err != nil {
@@ -112,8 +109,7 @@ func saysNothing(value json.RawMessage) bool {
 	return rawjson.IsNull(value) || err == nil && len(list) == 0
 }
 
-// typedAnswer reads a HumanResponse {type, args}, a list of them, or
-// {decisions: [{type, …}]}.
+// typedAnswer reads a HumanResponse {type, args}, a list of them, or {decisions: [{type, …}]}.
 func typedAnswer(value json.RawMessage, q request) (Answer, bool) {
 	list, decisions := []json.RawMessage{value}, false
 	if rawjson.Kind(value) == '[' {
@@ -171,9 +167,9 @@ func answerText(e json.RawMessage, keys ...string) string {
 	return ""
 }
 
-// editAnswer reads {edited_action: {name, args}} of a decision, which JavaScript clients call
-// editedAction, or {args: {action, args}} of a HumanResponse. To ask_user the edited answer is
-// the answer; of a command it is said in words what to do instead.
+// editAnswer reads {edited_action: {name, args}} of a decision, which JavaScript clients call editedAction, or {args:
+// {action, args}} of a HumanResponse. To ask_user the edited answer is the answer; of a command it is said in words
+// what to do instead.
 func editAnswer(e json.RawMessage, q request) Answer {
 	var edited json.RawMessage
 	for _, key := range [...]string{"edited_action", "editedAction", "args"} {

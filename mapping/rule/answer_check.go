@@ -7,9 +7,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// CheckStepAnswer refuses, with an error of class Invalid that names the pending ids, what a
-// question of a task/step agent cannot be answered by: nothing at all, since null and "" are
-// no consent, several answers to one question, and decisions that the question does not allow.
+// CheckStepAnswer refuses, with an error of class Invalid that names the pending ids, what a question of a task/step
+// agent cannot be answered by: nothing at all, since null and "" are no consent, several answers to one question, and
+// decisions that the question does not allow.
 func CheckStepAnswer(o *mapping.RunOptions) error {
 	a, err := ParseAnswer(o)
 	if err != nil || o.Guessed != "" && a.Continue { // for a client that says nothing at all, and the agent is told nothing
@@ -62,8 +62,7 @@ func (q request) forms() string {
 	return "Send " + strings.Join(list, ", ") + ", or " + words + "."
 }
 
-// IsAskUser reports whether a question is one that a task/step agent asks its user, and not a
-// request for approval.
+// IsAskUser reports whether a question is one that a task/step agent asks its user, and not a request for approval.
 func IsAskUser(in mapping.Interrupt) bool {
 	q, ok := requestIn(in.Value)
 	return ok && q.Action == askUser

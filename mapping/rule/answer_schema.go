@@ -9,10 +9,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// CheckSchemas refuses, with an error of class Invalid, an answer that is none of the kind that
-// a graph asked for (response_schema): LangGraph gives such a schema to its clients and takes
-// any answer, on which the graph then fails. What is answered for a client that says nothing
-// is the graph's to judge.
+// CheckSchemas refuses, with an error of class Invalid, an answer that is none of the kind that a graph asked for
+// (response_schema): LangGraph gives such a schema to its clients and takes any answer, on which the graph then fails.
+// What is answered for a client that says nothing is the graph's to judge.
 func CheckSchemas(o *mapping.RunOptions) error {
 	if o.Guessed != "" {
 		return nil
@@ -38,8 +37,8 @@ func answerTo(q mapping.Interrupt, o *mapping.RunOptions) (json.RawMessage, bool
 	return value, value != nil
 }
 
-// asSchema is a task/step client's words as a value that the question's schema wants: as they
-// are, as the JSON that they may be, or as yes or no.
+// asSchema is a task/step client's words as a value that the question's schema wants: as they are, as the JSON that
+// they may be, or as yes or no.
 func asSchema(schema json.RawMessage, text string) (json.RawMessage, bool) {
 	candidates := []json.RawMessage{rawjson.Quote(text)}
 	if raw := json.RawMessage(strings.TrimSpace(text)); rawjson.Valid(raw) {

@@ -209,8 +209,7 @@ func TestCheckSchemas(t *testing.T) {
 	}
 }
 
-// Ids of questions that a database holds from before have dashes; clients may write
-// either form.
+// Ids of questions that a database holds from before have dashes; clients may write either form.
 func TestAnswerNamesEitherSpelling(t *testing.T) {
 	t.Parallel()
 	const dashed, digits = "b93f4bd6-44d2-5c28-ac2a-1bfa61d8dbfa", "b93f4bd644d25c28ac2a1bfa61d8dbfa"

@@ -18,13 +18,12 @@ import (
 
 // Attachment is a file that stands in the content of a message.
 type Attachment struct {
-	// Name is what the file is called, without a folder: as the message says, else, or
-	// where that cannot be a path, made from the message's id and the media type.
+	// Name is what the file is called, without a folder: as the message says, else, or where that cannot be a path,
+	// made from the message's id and the media type.
 	Name     string
 	MIMEType string // "" for none
-	// Link is the address or id of a file that the message only names. Its bytes cannot be
-	// had: the bridge fetches nothing for a client, and ids are the business of a model's
-	// provider. "": Open reads the bytes.
+	// Link is the address or id of a file that the message only names. Its bytes cannot be had: the bridge fetches
+	// nothing for a client, and ids are the business of a model's provider. "": Open reads the bytes.
 	Link string
 
 	written  json.RawMessage // the bytes, as a JSON string
@@ -61,8 +60,8 @@ func Attachments(message json.RawMessage) (list []Attachment) {
 // Held reports whether the message holds the bytes.
 func (a Attachment) Held() bool { return a.Link == "" }
 
-// Open reads the bytes of a held attachment. They are decoded as they are read, out of the
-// message itself. Reading fails where the data is not what the message says it is.
+// Open reads the bytes of a held attachment. They are decoded as they are read, out of the message itself. Reading
+// fails where the data is not what the message says it is.
 func (a Attachment) Open() io.Reader {
 	text := rawjson.Quoted(rawjson.Trim(a.written)).Bytes()
 	text = text[min(a.skip, len(text)):]
@@ -109,8 +108,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// Words returns the words of the input's last human message: its text, or, without a word, the files in
-// it by their names. "" where it says nothing.
+// Words returns the words of the input's last human message: its text, or, without a word, the files in it by their
+// names. "" where it says nothing.
 func (in *Input) Words() string {
 	if strings.TrimSpace(in.Text) != "" {
 		return in.Text
@@ -134,10 +133,9 @@ func HeldAttachments(messages []json.RawMessage) (n int) {
 	return n
 }
 
-// CheckAttachments refuses files in messages that cannot be artifacts: bytes that are not
-// what they are said to be, with an *Error of class Invalid, or more than limit of them
-// (0: any number), with one of class TooLarge. It is for agents that are given files
-// beside the messages.
+// CheckAttachments refuses files in messages that cannot be artifacts: bytes that are not what they are said to be,
+// with an *Error of class Invalid, or more than limit of them (0: any number), with one of class TooLarge. It is for
+// agents that are given files beside the messages.
 func (in *Input) CheckAttachments(limit int64) error {
 	for i, m := range in.Messages {
 		if err := checkAttachments(m, in.placeOf(i), limit); err != nil {
@@ -147,8 +145,8 @@ func (in *Input) CheckAttachments(limit int64) error {
 	return nil
 }
 
-// CheckAttachments refuses files in messages of a state update, as Input.CheckAttachments those of
-// an input, and counts the held ones.
+// CheckAttachments refuses files in messages of a state update, as Input.CheckAttachments those of an input, and counts
+// the held ones.
 func CheckAttachments(messages []json.RawMessage, limit int64) (held int, err error) {
 	for _, m := range messages {
 		if err := checkAttachments(m, place{"values.messages", -1}, limit); err != nil {
@@ -195,9 +193,9 @@ func (in *Input) placeOf(i int) place {
 	}
 }
 
-// Untold reports what of the messages cannot be told to an agent that takes words and
-// files: files that are only linked to are told by their addresses, and parts that are
-// neither text nor a file, or a file that the patterns exclude (see Excluded), are left out.
+// Untold reports what of the messages cannot be told to an agent that takes words and files: files that are only linked
+// to are told by their addresses, and parts that are neither text nor a file, or a file that the patterns exclude (see
+// Excluded), are left out.
 func (in *Input) Untold(exclude []string) (links, parts bool) {
 	for _, m := range in.Messages {
 		calls := len(toolCalls(m)) > 0
@@ -210,9 +208,9 @@ func (in *Input) Untold(exclude []string) (links, parts bool) {
 	return links, parts
 }
 
-// Unsaid reports what stands beside the content of the messages that an agent which takes words and files is not
-// told: the names that people go by, and metadata (Agent Protocol, schema Message). The names of
-// what agents and tools said are those of nodes and of calls.
+// Unsaid reports what stands beside the content of the messages that an agent which takes words and files is not told:
+// the names that people go by, and metadata (Agent Protocol, schema Message). The names of what agents and tools said
+// are those of nodes and of calls.
 func (in *Input) Unsaid() (names, metadata bool) {
 	for _, m := range in.Messages {
 		name, _ := rawjson.Text(rawjson.Get(m, "name"))
@@ -222,14 +220,14 @@ func (in *Input) Unsaid() (names, metadata bool) {
 	return names, metadata
 }
 
-// Say returns the text of a message's content, followed by the names of the files in it. name
-// returns the agent's name of a held file, "" where the agent was not given it.
+// Say returns the text of a message's content, followed by the names of the files in it. name returns the agent's name
+// of a held file, "" where the agent was not given it.
 func Say(message json.RawMessage, name func(Attachment) string) string {
 	return sayAs(MessageText(message), message, name)
 }
 
-// SayInput is Say for a message of the state that the input was merged into. The request is
-// not read out of it again: its words may be long, and the input has them.
+// SayInput is Say for a message of the state that the input was merged into. The request is not read out of it again:
+// its words may be long, and the input has them.
 func (in *Input) SayInput(message json.RawMessage, name func(Attachment) string) string {
 	if in.HasText && bytes.Equal(message, in.request()) {
 		return sayAs(in.Text, message, name)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// fileName is the clean name of a file in a message: the last part of the name that was
-// sent, if that can be a path, else one made from the message's id and the media type.
+// fileName is the clean name of a file in a message: the last part of the name that was sent, if that can be a path,
+// else one made from the message's id and the media type.
 func fileName(sent, messageID, mediaType string) string {
 	name := path.Base(strings.ReplaceAll(sent, `\`, "/"))
 	if clean, err := CleanPath(name); err == nil && len(clean) <= maxFileName && !strings.HasPrefix(clean, "-") {
@@ -39,8 +39,8 @@ var extensions = map[string]string{
 
 var plainSubtype = regexp.MustCompile(`^[a-z0-9]{1,5}$`)
 
-// extensionOf is the end of a file's name by its media type. The system's table is not asked:
-// a name must be the same on every machine.
+// extensionOf is the end of a file's name by its media type. The system's table is not asked: a name must be the same
+// on every machine.
 func extensionOf(mediaType string) string {
 	mediaType, _, _ = strings.Cut(mediaType, ";")
 	if known, ok := extensions[strings.TrimSpace(mediaType)]; ok {
@@ -52,8 +52,7 @@ func extensionOf(mediaType string) string {
 	return ".bin"
 }
 
-// Numbered returns the name of the nth of several files that are called the same: "a.png",
-// "a-2.png", "a-3.png".
+// Numbered returns the name of the nth of several files that are called the same: "a.png", "a-2.png", "a-3.png".
 func (a Attachment) Numbered(n int) string {
 	if n < 2 {
 		return a.Name

@@ -11,12 +11,10 @@ import (
 
 const maxPath = 1024
 
-// CleanPath makes the canonical path of an artifact: no leading "/" or "./",
-// "/" between parts. One leading "/" is taken off; "//x" is refused. It
-// refuses, with an *Error of class Invalid, what could leave a folder or name
-// a device: "..", drives, backslashes, NUL and control characters, invalid
-// UTF-8, empty names, names that end with a dot or a space, reserved device
-// names, more than 1024 bytes. Percent-encoding is not decoded.
+// CleanPath makes the canonical path of an artifact: no leading "/" or "./", "/" between parts. One leading "/" is
+// taken off; "//x" is refused. It refuses, with an *Error of class Invalid, what could leave a folder or name a device:
+// "..", drives, backslashes, NUL and control characters, invalid UTF-8, empty names, names that end with a dot or a
+// space, reserved device names, more than 1024 bytes. Percent-encoding is not decoded.
 func CleanPath(p string) (string, error) {
 	if len(p) > maxPath {
 		return "", badPath(p[:64]+"…", "it is longer than 1024 bytes")
@@ -67,8 +65,7 @@ func isDrive(part string) bool {
 	return len(part) >= 2 && part[1] == ':' && unicode.IsLetter(rune(part[0]))
 }
 
-// isDevice reports whether Windows would open a device under this name, whatever
-// stands after the first dot or colon.
+// isDevice reports whether Windows would open a device under this name, whatever stands after the first dot or colon.
 func isDevice(part string) bool {
 	if i := strings.IndexAny(part, ".:"); i >= 0 {
 		part = part[:i]
@@ -91,11 +88,10 @@ func badPath(p, why string) *mapping.Error {
 	return e
 }
 
-// ArtifactPath returns the canonical path of an artifact with a file_name and
-// relative_path: relative_path itself when its last part is file_name, else
-// folder and name. The v1 document leaves open which of the two relative_path
-// is, and agents do both; a trailing "/" makes it a folder, "" and "." are the
-// root. The result, and the errors, are those of CleanPath.
+// ArtifactPath returns the canonical path of an artifact with a file_name and relative_path: relative_path itself when
+// its last part is file_name, else folder and name. The v1 document leaves open which of the two relative_path is, and
+// agents do both; a trailing "/" makes it a folder, "" and "." are the root. The result, and the errors, are those of
+// CleanPath.
 func ArtifactPath(fileName, relativePath string) (string, error) {
 	switch {
 	case relativePath == "" || relativePath == "." || relativePath == "./" || relativePath == "/":
@@ -107,8 +103,7 @@ func ArtifactPath(fileName, relativePath string) (string, error) {
 	}
 }
 
-// statePath is the key of a file in values.files: "/" and its path. What is no
-// clean path stays as it is.
+// statePath is the key of a file in values.files: "/" and its path. What is no clean path stays as it is.
 func statePath(path string) string {
 	clean, err := CleanPath(path)
 	if err != nil {
@@ -117,8 +112,8 @@ func statePath(path string) string {
 	return "/" + clean
 }
 
-// Excluded matches a canonical path, and every folder above it, against glob
-// patterns (path.Match); a pattern may begin with a slash, and end in "/**".
+// Excluded matches a canonical path, and every folder above it, against glob patterns (path.Match); a pattern may begin
+// with a slash, and end in "/**".
 func Excluded(name string, patterns []string) bool {
 	for _, p := range patterns {
 		p = strings.TrimSuffix(strings.TrimPrefix(p, "/"), "/**")

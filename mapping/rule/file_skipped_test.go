@@ -54,8 +54,7 @@ func TestSkippedFilesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLastAnswerBesideSkippedFiles: a message that only names files is not what the
-// agent said last.
+// TestLastAnswerBesideSkippedFiles: a message that only names files is not what the agent said last.
 func TestLastAnswerBesideSkippedFiles(t *testing.T) {
 	t.Parallel()
 	fold := foldOf(t, `{"messages":[`+ai("1", "the answer", "{}")+`,`+ai("2", "", `{"apbridge":{"skipped_files":[]}}`)+`]}`)

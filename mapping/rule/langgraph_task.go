@@ -8,10 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// StateTasks returns the state tasks at a checkpoint, as LangGraph's thread state has them: [] where
-// nothing comes next, one for each state task of a graph that asks, else the one task of an
-// opaque agent's one node, with the fault that ended its run and the questions it asks. fault
-// and open may be nil.
+// StateTasks returns the state tasks at a checkpoint, as LangGraph's thread state has them: [] where nothing comes
+// next, one for each state task of a graph that asks, else the one task of an opaque agent's one node, with the fault
+// that ended its run and the questions it asks. fault and open may be nil.
 func StateTasks(checkpointID string, next []string, fault *mapping.Fault, open []mapping.Interrupt) json.RawMessage {
 	if len(next) == 0 {
 		return json.RawMessage("[]")
@@ -72,8 +71,8 @@ func IsEnd(to json.RawMessage) bool {
 	return node == EndNode
 }
 
-// InterruptList returns open questions as clients see them: [{id, value, …}, …], [] for
-// none. It is also the value of "__interrupt__".
+// InterruptList returns open questions as clients see them: [{id, value, …}, …], [] for none. It is also the value of
+// "__interrupt__".
 func InterruptList(open []mapping.Interrupt) json.RawMessage {
 	var w rawjson.Writer
 	WriteInterrupts(&w, open)

@@ -8,16 +8,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// What the name of an item may be. LangGraph's documents set no bounds; names are a
-// user's id and a few words, and these leave room for far more.
+// What the name of an item may be. LangGraph's documents set no bounds; names are a user's id and a few words, and
+// these leave room for far more.
 const (
 	MostLabels = 32   // of a namespace
 	LabelBytes = 256  // of a label
 	KeyBytes   = 1024 // of a key
 )
 
-// MostWrites bounds what one step may ask to be remembered. It is written in one transaction,
-// in which a SQLite file has no other writer, and an item with many words takes it 12 ms.
+// MostWrites bounds what one step may ask to be remembered. It is written in one transaction, in which a SQLite file
+// has no other writer, and an item with many words takes it 12 ms.
 const MostWrites = 100
 
 // CheckKey refuses, with an *Error of class Invalid, a key that no item can have.
@@ -34,9 +34,8 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckNamespace refuses, with an *Error of class Invalid, a namespace that no
-// item can be in: the root, one with a label that is empty, holds a dot or is too
-// long, or one with too many labels.
+// CheckNamespace refuses, with an *Error of class Invalid, a namespace that no item can be in: the root, one with a
+// label that is empty, holds a dot or is too long, or one with too many labels.
 func CheckNamespace(ns []string) error {
 	if len(ns) == 0 {
 		return mapping.InvalidAt("namespace", "an item needs a namespace of at least one label")
@@ -58,8 +57,8 @@ func CheckNamespace(ns []string) error {
 	return nil
 }
 
-// MatchNamespace reports whether ns begins with prefix and ends with suffix,
-// label by label; "*" stands for any one label. The two may overlap.
+// MatchNamespace reports whether ns begins with prefix and ends with suffix, label by label; "*" stands for any one
+// label. The two may overlap.
 func MatchNamespace(ns, prefix, suffix []string) bool {
 	if len(prefix) > len(ns) || len(suffix) > len(ns) {
 		return false
@@ -76,11 +75,10 @@ func matchLabels(labels, pattern []string) bool {
 	return true
 }
 
-// ExpandNamespace fills in a template of memory.namespaces: labels parted by
-// "/", in which {metadata.key} and {configurable.key} stand for a string or
-// number of the thread's metadata or of config.configurable, and {key} for
-// that of either, configurable first. ok is false when a value is missing or
-// the result is no namespace: then there is nothing to be remembered.
+// ExpandNamespace fills in a template of memory.namespaces: labels parted by "/", in which {metadata.key} and
+// {configurable.key} stand for a string or number of the thread's metadata or of config.configurable, and {key} for
+// that of either, configurable first. ok is false when a value is missing or the result is no namespace: then there is
+// nothing to be remembered.
 func ExpandNamespace(template string, metadata, configurable json.RawMessage) (ns []string, ok bool) {
 	for label := range strings.SplitSeq(template, "/") {
 		label, ok := expandLabel(label, metadata, configurable)
@@ -130,10 +128,9 @@ type MemoryWrite struct {
 	Value     json.RawMessage // an object; nil: delete
 }
 
-// MemoryWrites reads additional_output.memory of a step: a list of
-// {namespace, key, value}, where null as value deletes. No memory is an empty
-// list. What cannot be stored is an *Error of class Invalid, and then nothing
-// of the list is meant to be.
+// MemoryWrites reads additional_output.memory of a step: a list of {namespace, key, value}, where null as value
+// deletes. No memory is an empty list. What cannot be stored is an *Error of class Invalid, and then nothing of the
+// list is meant to be.
 func MemoryWrites(additional json.RawMessage) ([]MemoryWrite, error) {
 	memory := rawjson.Get(additional, "memory")
 	if rawjson.IsNull(memory) {

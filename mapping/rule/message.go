@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Message types as they stand in a state; the Agent Protocol calls the first
-// two user and assistant.
+// Message types as they stand in a state; the Agent Protocol calls the first two user and assistant.
 const (
 	typeHuman  = "human"
 	typeAI     = "ai"
@@ -47,8 +46,7 @@ func (p place) String() string {
 	return p.list + "[" + strconv.Itoa(p.at) + "]"
 }
 
-// protocolMessages splits RunCreate.messages of the Agent Protocol, whose schema
-// Message requires role and content.
+// protocolMessages splits RunCreate.messages of the Agent Protocol, whose schema Message requires role and content.
 func protocolMessages(b json.RawMessage) ([]json.RawMessage, error) {
 	if rawjson.IsNull(b) {
 		return nil, nil
@@ -107,9 +105,9 @@ func parseMessageObject(b json.RawMessage, at place) (message, error) {
 	return m, checkContent(m, at)
 }
 
-// checkRole refuses, in a request, a role that is a misspelt one of LangGraph's
-// (langchain_core/messages/utils.py, _create_message_from_message_type): the message would be taken for
-// one without a speaker. Others may be an agent's own. A removal must name what it takes away.
+// checkRole refuses, in a request, a role that is a misspelt one of LangGraph's (langchain_core/messages/utils.py,
+// _create_message_from_message_type): the message would be taken for one without a speaker. Others may be an agent's
+// own. A removal must name what it takes away.
 func checkRole(m message, at place) error {
 	if m.kind == typeRemove && m.id == "" {
 		return mapping.InvalidAt(at.String(), "a removal needs the id of the message that it takes away")
@@ -126,8 +124,8 @@ func checkRole(m message, at place) error {
 
 var messageRoles = []string{"user", "human", "assistant", "ai", "system", "developer", "tool", "function", typeRemove}
 
-// messageOf sorts the members of a message object. A role that is there
-// decides; type may then be something else ("message").
+// messageOf sorts the members of a message object. A role that is there decides; type may then be something else
+// ("message").
 func messageOf(b json.RawMessage) (m message, err error) {
 	var role, kind string
 	err = rawjson.EachMember(b, func(name rawjson.Quoted, val json.RawMessage) {
@@ -152,8 +150,8 @@ func messageOf(b json.RawMessage) (m message, err error) {
 	return m, err
 }
 
-// takeBlocks makes content_blocks the content of a message that has none: LangChain's classes
-// write themselves so where their output_version is v1.
+// takeBlocks makes content_blocks the content of a message that has none: LangChain's classes write themselves so where
+// their output_version is v1.
 func (m *message) takeBlocks() {
 	if blocks := m.rest.Get("content_blocks"); m.content == nil && rawjson.Kind(blocks) == '[' {
 		m.content = blocks
@@ -161,9 +159,8 @@ func (m *message) takeBlocks() {
 	}
 }
 
-// parseConstructor reads the form in which LangChain's message classes write
-// themselves to JSON: {lc: 1, type: "constructor", id: [… "HumanMessage"],
-// kwargs}. It is only read: nothing is constructed by name.
+// parseConstructor reads the form in which LangChain's message classes write themselves to JSON: {lc: 1, type:
+// "constructor", id: [… "HumanMessage"], kwargs}. It is only read: nothing is constructed by name.
 func parseConstructor(b json.RawMessage, m message) (message, bool) {
 	if m.rest.Get("lc") == nil {
 		return message{}, false
@@ -181,8 +178,7 @@ func parseConstructor(b json.RawMessage, m message) (message, bool) {
 	return class, class.kind != ""
 }
 
-// checkContent wants a string or a list of parts; what an agent or a tool said
-// may be nothing.
+// checkContent wants a string or a list of parts; what an agent or a tool said may be nothing.
 func checkContent(m message, at place) error {
 	switch kind := rawjson.Kind(m.content); {
 	case kind == '"', kind == '[':
@@ -221,8 +217,7 @@ func messageRole(kind string) string {
 	}
 }
 
-// json is the normal form: what LangGraph's own messages have, then whatever
-// else was sent.
+// json is the normal form: what LangGraph's own messages have, then whatever else was sent.
 func (m message) json() json.RawMessage {
 	w := rawjson.Writer{Bytes: make([]byte, 0, len(m.content)+normalSize)}
 	m.writeTo(&w)
@@ -287,9 +282,8 @@ func (m message) standard(key string) bool {
 	}
 }
 
-// NormalValues returns a state update or PATCH of values with its messages in the
-// form a state holds them: type, content and id, whatever spelling was sent.
-// Ids are given as ParseInput gives them. The error is an *Error of class
+// NormalValues returns a state update or PATCH of values with its messages in the form a state holds them: type,
+// content and id, whatever spelling was sent. Ids are given as ParseInput gives them. The error is an *Error of class
 // Invalid.
 func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error) {
 	if rawjson.IsNull(values) {
@@ -316,8 +310,7 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 	return rawjson.WithMember(values, state.KeyMessages, messages)
 }
 
-// AgentProtocolMessages returns messages as WriteAgentProtocolMessage writes them, without
-// what is no message.
+// AgentProtocolMessages returns messages as WriteAgentProtocolMessage writes them, without what is no message.
 func AgentProtocolMessages(messages []json.RawMessage) []json.RawMessage {
 	out := make([]json.RawMessage, 0, len(messages))
 	for _, b := range messages {
@@ -329,9 +322,9 @@ func AgentProtocolMessages(messages []json.RawMessage) []json.RawMessage {
 	return out
 }
 
-// WriteAgentProtocolMessage writes a message (an element of values.messages) in the form of
-// the Agent Protocol (schema Message): role user, assistant, system or tool instead of
-// type, with content, id and metadata. It writes nothing for what is no message.
+// WriteAgentProtocolMessage writes a message (an element of values.messages) in the form of the Agent Protocol (schema
+// Message): role user, assistant, system or tool instead of type, with content, id and metadata. It writes nothing for
+// what is no message.
 func WriteAgentProtocolMessage(w *rawjson.Writer, b json.RawMessage) {
 	m, err := parseMessage(b, place{state.KeyMessages, -1})
 	if err != nil {
@@ -352,14 +345,12 @@ func WriteAgentProtocolMessage(w *rawjson.Writer, b json.RawMessage) {
 	w.Close('}')
 }
 
-// MessageText returns the text of a message's content: a string as it is, content
-// parts joined, "" for none.
+// MessageText returns the text of a message's content: a string as it is, content parts joined, "" for none.
 func MessageText(message json.RawMessage) string {
 	return contentText(rawjson.Get(message, "content"))
 }
 
-// contentText joins the text parts of a content without anything between
-// them, as LangChain's own text accessor does.
+// contentText joins the text parts of a content without anything between them, as LangChain's own text accessor does.
 func contentText(content json.RawMessage) string {
 	if text, ok := rawjson.Text(content); ok {
 		return text

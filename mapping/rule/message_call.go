@@ -10,10 +10,10 @@ import (
 
 // This file is about the tool calls of ai messages.
 
-// calls are the tool calls of an ai message in LangChain's form, {name, args, id, type}, and those whose
-// arguments are none. A message in OpenAI's form has {id, type, function: {name, arguments}} in their place,
-// or in additional_kwargs, as older versions of LangChain kept it (langchain_core/messages/utils.py,
-// convert_to_messages; messages/ai.py). nil: as they were sent.
+// calls are the tool calls of an ai message in LangChain's form, {name, args, id, type}, and those whose arguments are
+// none. A message in OpenAI's form has {id, type, function: {name, arguments}} in their place, or in additional_kwargs,
+// as older versions of LangChain kept it (langchain_core/messages/utils.py, convert_to_messages; messages/ai.py). nil:
+// as they were sent.
 func (m message) calls() (calls, invalid json.RawMessage) {
 	list, _ := rawjson.Elements(m.rest.Get("tool_calls"))
 	refused, _ := rawjson.Elements(m.rest.Get("invalid_tool_calls"))
@@ -45,8 +45,7 @@ func isFunctionCall(call json.RawMessage) bool {
 	return rawjson.Kind(rawjson.Get(call, "name")) != '"' && rawjson.Kind(rawjson.Get(rawjson.Get(call, "function"), "name")) == '"'
 }
 
-// functionArgs are the arguments of such a call, which stand there as the text of an object; nil where
-// they are none.
+// functionArgs are the arguments of such a call, which stand there as the text of an object; nil where they are none.
 func functionArgs(call json.RawMessage) json.RawMessage {
 	args := rawjson.Get(rawjson.Get(call, "function"), "arguments")
 	if text, ok := rawjson.Text(args); ok {
@@ -69,8 +68,8 @@ func writeCall(w *rawjson.Writer, call, args json.RawMessage, kind string) {
 	w.Key("args").Raw(args, "null").Key("id").Raw(rawjson.Get(call, "id"), "null").Key("type").Text(kind).Close('}')
 }
 
-// toolCalls are the calls that an ai message of a state makes, as lines: those with arguments that could
-// not be read, too.
+// toolCalls are the calls that an ai message of a state makes, as lines: those with arguments that could not be read,
+// too.
 func toolCalls(message json.RawMessage) (lines []string) {
 	for _, kind := range [...]string{"tool_calls", "invalid_tool_calls"} {
 		calls, _ := rawjson.Elements(rawjson.Get(message, kind))

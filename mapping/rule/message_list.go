@@ -16,8 +16,7 @@ type messageSource struct {
 	one  bool // a single message, not a list of one
 }
 
-// inputSource reads the messages of a LangGraph input or state update: a list,
-// or one message.
+// inputSource reads the messages of a LangGraph input or state update: a list, or one message.
 func inputSource(b json.RawMessage, name string) (messageSource, error) {
 	switch {
 	case rawjson.IsNull(b):
@@ -39,9 +38,8 @@ func (s messageSource) place(i int) place {
 	return place{s.name, i}
 }
 
-// normalMessages puts messages into normal form and gives ids to those without
-// one. delta is the object {messages} that they are parts of, so that they take memory
-// once. spoken is the content of the last human message.
+// normalMessages puts messages into normal form and gives ids to those without one. delta is the object {messages} that
+// they are parts of, so that they take memory once. spoken is the content of the last human message.
 func normalMessages(idBase string, sources ...messageSource) (list []json.RawMessage, delta, spoken json.RawMessage, err error) {
 	count, size := 0, 0
 	for _, s := range sources {
@@ -102,8 +100,8 @@ func (d *deltaWriter) done() (list []json.RawMessage, delta json.RawMessage) {
 	return d.list, d.w.Close(']').Close('}').Bytes
 }
 
-// CheckMessages refuses more messages than a request may bring; most 0 allows any
-// number. A list is counted with Elements, before it is read.
+// CheckMessages refuses more messages than a request may bring; most 0 allows any number. A list is counted with
+// Elements, before it is read.
 func CheckMessages(n, most int) error {
 	if most > 0 && n > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_messages",

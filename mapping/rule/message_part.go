@@ -10,10 +10,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file reads the parts of a message's content. Files stand there in the forms of
-// LangChain's content blocks of both generations (source_type; data, url, fileId), OpenAI's
-// chat and responses (image_url, file, input_audio; input_file), Anthropic's (source),
-// Google's (media) and AG-UI's (binary). They differ in names, which mean the same.
+// This file reads the parts of a message's content. Files stand there in the forms of LangChain's content blocks of
+// both generations (source_type; data, url, fileId), OpenAI's chat and responses (image_url, file, input_audio;
+// input_file), Anthropic's (source), Google's (media) and AG-UI's (binary). They differ in names, which mean the same.
 
 // part is one element of a content, with the object that holds its file laid over it.
 type part struct {
@@ -132,8 +131,8 @@ func (p part) written(names ...string) json.RawMessage {
 	return nil
 }
 
-// What a data URL begins with, and what its media type ends with where it is in base64; in small
-// letters or capitals (RFC 2397).
+// What a data URL begins with, and what its media type ends with where it is in base64; in small letters or capitals
+// (RFC 2397).
 const (
 	dataScheme = "data:"
 	base64Mark = ";base64"
@@ -170,8 +169,7 @@ func (a Attachment) holding(written json.RawMessage, source string) Attachment {
 	return a
 }
 
-// mediaType is a media type as it is said of a file, without what is none. An audio format
-// ("wav") is the rest of one.
+// mediaType is a media type as it is said of a file, without what is none. An audio format ("wav") is the rest of one.
 func mediaType(said, kind, format string) string {
 	said = strings.ToLower(strings.TrimSpace(said))
 	if said == "" && kind == "input_audio" && format != "" {

@@ -10,8 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// ArtifactID returns the id of the artifact under a canonical path of a thread:
-// writing a path again keeps its id.
+// ArtifactID returns the id of the artifact under a canonical path of a thread: writing a path again keeps its id.
 func ArtifactID(threadID, path string) string { return mapping.MessageID(threadID, "artifact:"+path) }
 
 // NodeDelta is one node's part of an update.
@@ -20,10 +19,9 @@ type NodeDelta struct {
 	Delta json.RawMessage
 }
 
-// NodeDeltas splits the data of an update event by node. Where one update
-// speaks for several nodes, its node is their names joined by "+" and its data
-// is {name: delta}, in the same order; a single node with "+" in its name is
-// written so too. Any other data is the one delta itself.
+// NodeDeltas splits the data of an update event by node. Where one update speaks for several nodes, its node is their
+// names joined by "+" and its data is {name: delta}, in the same order; a single node with "+" in its name is written
+// so too. Any other data is the one delta itself.
 func NodeDeltas(node string, data json.RawMessage) []NodeDelta {
 	whole := []NodeDelta{{node, data}}
 	if !strings.Contains(node, "+") {
@@ -43,8 +41,8 @@ func NodeDeltas(node string, data json.RawMessage) []NodeDelta {
 	return list
 }
 
-// FilesOfDelta returns the files object of an update's data: those of all its
-// nodes, the later one's where two wrote the same. nil when there are none.
+// FilesOfDelta returns the files object of an update's data: those of all its nodes, the later one's where two wrote
+// the same. nil when there are none.
 func FilesOfDelta(data json.RawMessage, node string) json.RawMessage {
 	if !bytes.Contains(data, []byte(state.KeyFiles)) && !bytes.Contains(data, []byte(`\u`)) { // the name may be escaped
 		return nil

@@ -34,8 +34,8 @@ func stepQuestion(runID string, n int, s mapping.StepInfo, ask mapping.Approval)
 	return []mapping.Interrupt{{ID: mapping.InterruptID(runID, n), Value: q.json()}}
 }
 
-// asksByName reports whether the step's name and output are a question. A name that only
-// copies the step's input says nothing.
+// asksByName reports whether the step's name and output are a question. A name that only copies the step's input says
+// nothing.
 func asksByName(s mapping.StepInfo) bool {
 	return s.Name == askUser && outputText(s.Output) != "" && (s.Input == nil || *s.Input != askUser)
 }
@@ -55,10 +55,10 @@ type request struct {
 	Reject      bool // by "no", with or without a reason
 }
 
-// json is one object with the keys of both generations of pages: HITLRequest of LangChain 1.x
-// (action_requests, review_configs) and the HumanInterrupt before it (action_request, config).
-// Agent Inbox reads arguments for args, and deep-agents-ui the names of a review in camel case.
-// Ignoring is never offered: a task/step agent cannot leave a question open.
+// json is one object with the keys of both generations of pages: HITLRequest of LangChain 1.x (action_requests,
+// review_configs) and the HumanInterrupt before it (action_request, config). Agent Inbox reads arguments for args, and
+// deep-agents-ui the names of a review in camel case. Ignoring is never offered: a task/step agent cannot leave a
+// question open.
 func (q request) json() json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	w.Key("action_requests").Open('[').Open('{').Key("name").Text(q.Action).Key("action").Text(q.Action)
@@ -85,8 +85,8 @@ func (q request) decisions() (list []string) {
 	return list
 }
 
-// requestIn reads back what stepQuestion wrote. Earlier versions wrote a list of one
-// HumanInterrupt, which a database may still hold.
+// requestIn reads back what stepQuestion wrote. Earlier versions wrote a list of one HumanInterrupt, which a database
+// may still hold.
 func requestIn(value json.RawMessage) (q request, ok bool) {
 	cards := humanInterrupts(value)
 	if len(cards) != 1 {
@@ -100,8 +100,8 @@ func requestIn(value json.RawMessage) (q request, ok bool) {
 	return q, q.Action != ""
 }
 
-// proposedCommand is additional_output.use_tool, by which AutoGPT says what it
-// would run next; "" when it proposes nothing.
+// proposedCommand is additional_output.use_tool, by which AutoGPT says what it would run next; "" when it proposes
+// nothing.
 func proposedCommand(additional json.RawMessage) (name string, args json.RawMessage) {
 	tool := rawjson.Get(additional, "use_tool")
 	name, _ = rawjson.Text(rawjson.Get(tool, "name"))
@@ -132,9 +132,8 @@ func rawObject(key string, val json.RawMessage) json.RawMessage {
 	return w.Open('{').Key(key).Raw(val, "null").Close('}').Bytes
 }
 
-// QuestionText returns the text of a question to a person: a string as it is, a
-// HumanInterrupt's question or description, an object's question, message,
-// text, prompt or description, else compact JSON. Several questions in one
+// QuestionText returns the text of a question to a person: a string as it is, a HumanInterrupt's question or
+// description, an object's question, message, text, prompt or description, else compact JSON. Several questions in one
 // payload are parted by a blank line.
 func QuestionText(value json.RawMessage) string {
 	if text, ok := rawjson.Text(value); ok {
@@ -152,8 +151,7 @@ func QuestionText(value json.RawMessage) string {
 	return string(rawjson.Compact(value))
 }
 
-// cardText is the text of a HumanInterrupt, or of one request of a
-// decisions-style one: {name, args, description}.
+// cardText is the text of a HumanInterrupt, or of one request of a decisions-style one: {name, args, description}.
 func cardText(card json.RawMessage) string {
 	args := rawjson.Get(rawjson.Get(card, "action_request"), "args")
 	if args == nil {
@@ -185,8 +183,8 @@ func firstText(object json.RawMessage, keys ...string) string {
 	return ""
 }
 
-// humanInterrupts are the cards of a payload: an object with action_request,
-// or a list of such; nil for any other payload.
+// humanInterrupts are the cards of a payload: an object with action_request, or a list of such; nil for any other
+// payload.
 func humanInterrupts(value json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{value}
 	if rawjson.Kind(value) == '[' {
@@ -200,8 +198,8 @@ func humanInterrupts(value json.RawMessage) []json.RawMessage {
 	return list
 }
 
-// decisionRequests are the requests of a decisions-style payload
-// {action_requests: […], review_configs: […]}; nil for any other payload.
+// decisionRequests are the requests of a decisions-style payload {action_requests: […], review_configs: […]}; nil for
+// any other payload.
 func decisionRequests(value json.RawMessage) []json.RawMessage {
 	list, err := rawjson.Elements(rawjson.Get(value, "action_requests"))
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What an agent said in a step comes back from the log as it was said, on the
-// face of its own dialect.
+// What an agent said in a step comes back from the log as it was said, on the face of its own dialect.
 func TestStepRoundTrip(t *testing.T) {
 	t.Parallel()
 	name := rapid.SampledFrom([]string{`"use_tool"`, `"k"`, `"upstream_step_id"`})
@@ -44,9 +43,8 @@ func TestStepRoundTrip(t *testing.T) {
 	})
 }
 
-// TestF3GraphThroughSteps: what a graph's nodes put out, told as steps and read from those
-// steps as from a task/step agent, has the same nodes, texts, order and last step, and
-// holds each whole update.
+// TestF3GraphThroughSteps: what a graph's nodes put out, told as steps and read from those steps as from a task/step
+// agent, has the same nodes, texts, order and last step, and holds each whole update.
 func TestF3GraphThroughSteps(t *testing.T) {
 	t.Parallel()
 	member := rapid.SampledFrom([]string{`"a"`, `"b"`, `"ü"`})

@@ -8,9 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// MergeConfig returns base, the config of an assistant, with that of a request for a run laid over it: member
-// by member, those of configurable one by one; null says nothing. Either may be nil or null; the result is
-// nil when both are.
+// MergeConfig returns base, the config of an assistant, with that of a request for a run laid over it: member by
+// member, those of configurable one by one; null says nothing. Either may be nil or null; the result is nil when both
+// are.
 func MergeConfig(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "configurable")
 }
@@ -20,10 +20,9 @@ func MergeContext(base, over json.RawMessage) (json.RawMessage, error) {
 	return mergeOver(base, over, "")
 }
 
-// MergeMetadata returns base with the top-level members of patch set in it: how
-// metadata of threads, assistants and requests come together. Either may be
-// nil or null; the result is an object, never nil. A patch that is no object
-// is an *Error of class Invalid.
+// MergeMetadata returns base with the top-level members of patch set in it: how metadata of threads, assistants and
+// requests come together. Either may be nil or null; the result is an object, never nil. A patch that is no object is
+// an *Error of class Invalid.
 func MergeMetadata(base, patch json.RawMessage) (json.RawMessage, error) {
 	merged, err := rawjson.Merge(base, patch, nil)
 	if err != nil {
@@ -63,8 +62,7 @@ func StepLimit(config json.RawMessage) int {
 	return max(0, limit)
 }
 
-// mergeOver puts the members of over into base; the one called deep is merged
-// itself, where both have it.
+// mergeOver puts the members of over into base; the one called deep is merged itself, where both have it.
 func mergeOver(base, over json.RawMessage, deep string) (json.RawMessage, error) {
 	if rawjson.IsNull(base) && rawjson.IsNull(over) {
 		return nil, nil

@@ -9,10 +9,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// PartConversation parts the messages of a state into which the input was merged by id:
-// into the request, which is the last human message of the input (nil where it has none),
-// and all others that an opaque agent is told. What the input has after the request is
-// told with those before it.
+// PartConversation parts the messages of a state into which the input was merged by id: into the request, which is the
+// last human message of the input (nil where it has none), and all others that an opaque agent is told. What the input
+// has after the request is told with those before it.
 func (in *Input) PartConversation(merged []json.RawMessage) (earlier []json.RawMessage, request json.RawMessage) {
 	id := state.IDOfMessage(in.request())
 	at := len(merged) - 1
@@ -53,12 +52,12 @@ func (in *Input) request() json.RawMessage {
 	return nil
 }
 
-// placeholder begins the ids of tool messages that Agent Chat UI and pages made from it add
-// by themselves, so that no tool call stays without an answer (ensure-tool-responses.ts).
+// placeholder begins the ids of tool messages that Agent Chat UI and pages made from it add by themselves, so that no
+// tool call stays without an answer (ensure-tool-responses.ts).
 const placeholder = "do-not-render-"
 
-// Conversational returns the messages without those that have no speaker: placeholders, removals of other
-// messages, and what tells people that a run failed.
+// Conversational returns the messages without those that have no speaker: placeholders, removals of other messages, and
+// what tells people that a run failed.
 func Conversational(messages []json.RawMessage) []json.RawMessage {
 	if !slices.ContainsFunc(messages, isUnsaid) {
 		return messages
@@ -74,9 +73,9 @@ func isPlaceholder(message json.RawMessage) bool {
 	return messageKind(message) == typeTool && strings.HasPrefix(state.IDOfMessage(message), placeholder)
 }
 
-// BesideAnswer returns those of the messages beside an answer that are told with it: all but results of
-// the call that is open. That is the question, which the answer answers; pages mark it as cancelled
-// for themselves when a person types instead (assistant-ui).
+// BesideAnswer returns those of the messages beside an answer that are told with it: all but results of the call that
+// is open. That is the question, which the answer answers; pages mark it as cancelled for themselves when a person
+// types instead (assistant-ui).
 func BesideAnswer(messages []json.RawMessage, open string) []json.RawMessage {
 	return slices.DeleteFunc(slices.Clone(messages), func(m json.RawMessage) bool {
 		call, _ := rawjson.Text(rawjson.Get(m, "tool_call_id"))
@@ -84,8 +83,7 @@ func BesideAnswer(messages []json.RawMessage, open string) []json.RawMessage {
 	})
 }
 
-// messageLine is a message as a line of a transcript; "" for one that says nothing. text is
-// what its content says.
+// messageLine is a message as a line of a transcript; "" for one that says nothing. text is what its content says.
 func messageLine(message json.RawMessage, text string) string {
 	text = WithCalls(message, text)
 	if text == "" {
@@ -107,8 +105,8 @@ func messageLine(message json.RawMessage, text string) string {
 	}
 }
 
-// WithCalls returns the words of a message with the text as its content: the tool calls of an ai message
-// stand after it, a line each.
+// WithCalls returns the words of a message with the text as its content: the tool calls of an ai message stand after
+// it, a line each.
 func WithCalls(message json.RawMessage, text string) string {
 	if messageKind(message) != typeAI {
 		return text

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Input is what a client gave a run, in normal form (dialects: Agent Protocol
-// RunCreate.input and .messages; LangGraph run payload "input").
+// Input is what a client gave a run, in normal form (dialects: Agent Protocol RunCreate.input and .messages; LangGraph
+// run payload "input").
 type Input struct {
 	Messages []json.RawMessage          // complete messages with type, content and id
 	Text     string                     // of the last human message: what a task/step agent is told
@@ -24,23 +24,20 @@ type Input struct {
 	single  bool            // the input's messages were one, not a list
 }
 
-// textKeys are looked through, in this order, for the text of an input object
-// without messages.
+// textKeys are looked through, in this order, for the text of an input object without messages.
 var textKeys = [...]string{"input", "message", "prompt", "query", "question", "task", "text"}
 
-// ParseInput reads input and, for the Agent Protocol, messages. Both may be
-// given: messages then follow those of the input, and an input that is no
-// object counts as {"input": …}. null and absent are the same.
+// ParseInput reads input and, for the Agent Protocol, messages. Both may be given: messages then follow those of the
+// input, and an input that is no object counts as {"input": …}. null and absent are the same.
 //
-// Without messages the text is the input itself when it is a string, else the
-// first string under input, message, prompt, query, question, task or text,
-// else the input as compact JSON (its files left out); it becomes one human
-// message. An empty text is no text, and makes no message unless it was sent
-// as one. Messages without an id get MessageID(idBase, "input"), or "input/1",
-// "input/2" … when there are several. The error is an *Error of class Invalid.
+// Without messages the text is the input itself when it is a string, else the first string under input, message,
+// prompt, query, question, task or text, else the input as compact JSON (its files left out); it becomes one human
+// message. An empty text is no text, and makes no message unless it was sent as one. Messages without an id get
+// MessageID(idBase, "input"), or "input/1", "input/2" … when there are several. The error is an *Error of class
+// Invalid.
 //
-// Raw is the input object as it came; messages of the Agent Protocol, and
-// inputs that are no object, are put into it in normal form.
+// Raw is the input object as it came; messages of the Agent Protocol, and inputs that are no object, are put into it in
+// normal form.
 func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
 	if rawjson.IsNull(input) && rawjson.IsNull(messages) {
 		return Input{Raw: json.RawMessage("null")}, nil
@@ -67,8 +64,7 @@ func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
 	return TextInput(text, idBase), nil
 }
 
-// TextInput returns the Input of a plain text: one human message. An empty text is
-// an Input with nothing to say.
+// TextInput returns the Input of a plain text: one human message. An empty text is an Input with nothing to say.
 func TextInput(text, idBase string) Input {
 	if text == "" {
 		return Input{Raw: json.RawMessage("{}")}
@@ -86,8 +82,8 @@ func (in *Input) setMessage(idBase string) {
 	in.Messages, in.delta = w.done()
 }
 
-// inputParts is what an input object holds, as parts of its text. Of a name that
-// stands there twice the later value counts.
+// inputParts is what an input object holds, as parts of its text. Of a name that stands there twice the later value
+// counts.
 type inputParts struct {
 	text     json.RawMessage // the whole object
 	messages json.RawMessage
@@ -156,8 +152,8 @@ func inputOf(parts inputParts, own messageSource, given []json.RawMessage, idBas
 	return in, nil
 }
 
-// words takes the text out of an input object without messages: that of a member,
-// or all of them but its files as compact JSON.
+// words takes the text out of an input object without messages: that of a member, or all of them but its files as
+// compact JSON.
 func (p *inputParts) words() (member, text string) {
 	for i, key := range textKeys {
 		if text, ok := rawjson.Text(p.said[i]); ok {
@@ -170,8 +166,8 @@ func (p *inputParts) words() (member, text string) {
 	return "", rawjson.CompactText(p.rest(""))
 }
 
-// rest is the object without its messages, its files and the member that was said: the
-// same text where it has none of them.
+// rest is the object without its messages, its files and the member that was said: the same text where it has none of
+// them.
 func (p *inputParts) rest(said string) json.RawMessage {
 	if p.messages == nil && p.files == nil && said == "" {
 		return rawjson.Trim(p.text)
@@ -187,8 +183,7 @@ func (p *inputParts) filesKey() string {
 	return state.KeyFiles
 }
 
-// takeRest fills in the files, and what is left of the object beside the messages and
-// the member that was said.
+// takeRest fills in the files, and what is left of the object beside the messages and the member that was said.
 func (in *Input) takeRest(p inputParts, said string) {
 	if p.files != nil {
 		in.Files = map[string]json.RawMessage{}
@@ -202,8 +197,7 @@ func (in *Input) takeRest(p inputParts, said string) {
 	}
 }
 
-// withMessages is an input object with all messages in normal form after its
-// other members.
+// withMessages is an input object with all messages in normal form after its other members.
 func withMessages(object json.RawMessage, messages []json.RawMessage) json.RawMessage {
 	w := rawjson.Writer{Bytes: make([]byte, 0, len(object)+rawjson.ArraySize(messages)+16)}
 	_ = w.Open('{').Without(object, state.KeyMessages) // it was read before
@@ -220,8 +214,7 @@ func inputText(input json.RawMessage) (string, error) {
 	return rawjson.CompactText(input), nil
 }
 
-// Delta returns the input as an update of the state of an opaque agent:
-// {messages, files}; never nil.
+// Delta returns the input as an update of the state of an opaque agent: {messages, files}; never nil.
 func (in *Input) Delta() json.RawMessage {
 	if in.delta != nil && len(in.Files) == 0 {
 		return in.delta
@@ -241,10 +234,9 @@ func (in *Input) Delta() json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// CheckFiles refuses, with an *Error of class Invalid, input files that cannot
-// be artifacts: a name that CleanPath refuses, or content of no known shape.
-// It is for agents that have no state of their own; others know best what
-// their files are.
+// CheckFiles refuses, with an *Error of class Invalid, input files that cannot be artifacts: a name that CleanPath
+// refuses, or content of no known shape. It is for agents that have no state of their own; others know best what their
+// files are.
 func (in *Input) CheckFiles() error {
 	for _, path := range sortedKeys(in.Files) {
 		if err := checkFile(path, in.Files[path], "the input"); err != nil {
@@ -254,8 +246,7 @@ func (in *Input) CheckFiles() error {
 	return nil
 }
 
-// CheckStatedFiles is CheckFiles for the files that an update of a state sets, by path. null takes
-// a file away.
+// CheckStatedFiles is CheckFiles for the files that an update of a state sets, by path. null takes a file away.
 func CheckStatedFiles(files json.RawMessage) error {
 	list, err := rawjson.Members(files)
 	if err != nil {

@@ -27,8 +27,8 @@ func (m Transcript) Of(earlier []json.RawMessage) []json.RawMessage {
 	return earlier
 }
 
-// Newest returns the last messages that fit into a budget in bytes (0: PromptBudget); dropped
-// reports whether others were left out.
+// Newest returns the last messages that fit into a budget in bytes (0: PromptBudget); dropped reports whether others
+// were left out.
 func Newest(messages []json.RawMessage, budget int) (kept []json.RawMessage, dropped bool) {
 	if budget <= 0 {
 		budget = PromptBudget
@@ -41,8 +41,7 @@ func Newest(messages []json.RawMessage, budget int) (kept []json.RawMessage, dro
 	return messages, false
 }
 
-// PromptBudget is the longest prompt in bytes where nothing else is said: the JS SDK agent answers 413
-// above 100 kB.
+// PromptBudget is the longest prompt in bytes where nothing else is said: the JS SDK agent answers 413 above 100 kB.
 const PromptBudget = 90_000
 
 const (
@@ -60,11 +59,10 @@ type Telling struct {
 	Say func(message json.RawMessage) string
 }
 
-// Prompt writes the input of a new task: the first turn verbatim, later ones
-// exactly "Conversation so far:\n\nUser: …\nAssistant: …\n\nCurrent request:\n…",
-// with the notes in front of the conversation. In the budget (0: PromptBudget) the current text
-// comes first, which is kept whole, then the conversation's last message, which the current
-// text may answer, then the notes, the first ones first, then earlier messages, the newest first.
+// Prompt writes the input of a new task: the first turn verbatim, later ones exactly "Conversation so far:\n\nUser:
+// …\nAssistant: …\n\nCurrent request:\n…", with the notes in front of the conversation. In the budget (0: PromptBudget)
+// the current text comes first, which is kept whole, then the conversation's last message, which the current text may
+// answer, then the notes, the first ones first, then earlier messages, the newest first.
 func (t Telling) Prompt(budget int) (text string, cut Cut) {
 	if budget <= 0 {
 		budget = PromptBudget
@@ -100,8 +98,8 @@ func linesSize(lines []string) (size int) {
 // promptFrame is the length of what stands around the parts of a prompt.
 const promptFrame = len(promptHistory) + len(promptCurrent) + 2
 
-// lines are those of the conversation that fit, oldest first, and at most so many. They are made from the newest
-// one on, so that a long conversation costs no more than is told of it.
+// lines are those of the conversation that fit, oldest first, and at most so many. They are made from the newest one
+// on, so that a long conversation costs no more than is told of it.
 func (t Telling) lines(size, budget, most int) (lines []string, full int, dropped bool) {
 	if t.Mode == TranscriptNone {
 		return nil, size, false
@@ -134,8 +132,7 @@ func (t Telling) line(message json.RawMessage) string {
 	return t.Say(message)
 }
 
-// Withholds reports whether the mode alone keeps something of the earlier messages from
-// the agent.
+// Withholds reports whether the mode alone keeps something of the earlier messages from the agent.
 func (t Telling) Withholds() bool {
 	hidden := t.Earlier
 	if t.Mode == TranscriptLast {

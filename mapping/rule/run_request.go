@@ -7,9 +7,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// A run keeps the request that made it as one object (mapping.Run.Kwargs), with the members that LangGraph's Run shows as
-// kwargs; that of a task's run has the task's additional_input besides. Only the rules of this file read or write them:
-// the machine carries the object as it is.
+// A run keeps the request that made it as one object (mapping.Run.Kwargs), with the members that LangGraph's Run shows
+// as kwargs; that of a task's run has the task's additional_input besides. Only the rules of this file read or write
+// them: the machine carries the object as it is.
 
 // RequestOf returns the kept request of a run that is given nothing but an input, which may be nil.
 func RequestOf(input json.RawMessage) json.RawMessage {
@@ -25,8 +25,8 @@ func RequestOfAnswer(said json.RawMessage) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("command").Open('{').Key("resume").Raw(said, "null").Close('}').Close('}').Bytes
 }
 
-// RequestAgain returns a kept request with another input, for a new run: without what only the first one had, such as its ids.
-// config and context are those of the request.
+// RequestAgain returns a kept request with another input, for a new run: without what only the first one had, such as
+// its ids. config and context are those of the request.
 func RequestAgain(kept, input json.RawMessage) (request, config, context json.RawMessage) {
 	request, _ = rawjson.Without(kept, "input", "messages", "command", "checkpoint", "checkpoint_id", "config")
 	config = rawjson.Get(kept, "config")
@@ -44,8 +44,7 @@ func RequestAgain(kept, input json.RawMessage) (request, config, context json.Ra
 	return request, config, rawjson.Get(kept, "context")
 }
 
-// RequestOfTask returns the kept request of the run that begins a task. What the run is given stands in its
-// options.
+// RequestOfTask returns the kept request of the run that begins a task. What the run is given stands in its options.
 func RequestOfTask(t *mapping.Task, extra TaskExtra) json.RawMessage {
 	out := new(rawjson.Pieces).Literal(`{"additional_input":`).Raw(rawjson.OrEmpty(t.AdditionalInput))
 	if len(extra.Config) > 0 {
@@ -60,8 +59,8 @@ func RequestOfTask(t *mapping.Task, extra TaskExtra) json.RawMessage {
 	return out.Literal("}").Join()
 }
 
-// RequestOfStep returns the kept request of a run which a later step of a task makes; nil for a step that
-// says nothing besides.
+// RequestOfStep returns the kept request of a run which a later step of a task makes; nil for a step that says nothing
+// besides.
 func RequestOfStep(additional json.RawMessage) json.RawMessage {
 	if additional == nil {
 		return nil
@@ -69,8 +68,8 @@ func RequestOfStep(additional json.RawMessage) json.RawMessage {
 	return new(rawjson.Pieces).Literal(`{"additional_input":`).Raw(additional).Literal("}").Join()
 }
 
-// WithRun returns the request with the ids of its run in config.configurable, where graphs look for them. One
-// that is no object, or whose config or configurable is none, is an *Error of class Invalid.
+// WithRun returns the request with the ids of its run in config.configurable, where graphs look for them. One that is
+// no object, or whose config or configurable is none, is an *Error of class Invalid.
 func WithRun(request json.RawMessage, r *mapping.Run) (json.RawMessage, error) {
 	config, err := rawjson.Lookup(request, "config")
 	if err != nil {
@@ -105,8 +104,8 @@ func GivenInput(request json.RawMessage) (input, messages json.RawMessage, err e
 	return input, messages, err
 }
 
-// GivenConfigurable returns what a kept request says of its user and the like: config.configurable, and what only its context
-// has, which LangGraph's clients send in the place of that.
+// GivenConfigurable returns what a kept request says of its user and the like: config.configurable, and what only its
+// context has, which LangGraph's clients send in the place of that.
 func GivenConfigurable(request json.RawMessage) json.RawMessage {
 	configurable := rawjson.Get(rawjson.Get(request, "config"), "configurable")
 	if both, err := MergeContext(rawjson.Get(request, "context"), configurable); err == nil {
@@ -118,7 +117,8 @@ func GivenConfigurable(request json.RawMessage) json.RawMessage {
 // agentMember is the member of metadata that names an agent.
 const agentMember = "graph_id"
 
-// AgentNamed returns the agent that the metadata of a thread names, which is how LangGraph's SDKs say whose it is; "" for none.
+// AgentNamed returns the agent that the metadata of a thread names, which is how LangGraph's SDKs say whose it is; ""
+// for none.
 func AgentNamed(metadata json.RawMessage) string {
 	name, _ := rawjson.Text(rawjson.Get(metadata, agentMember)) // the metadata is the client's: it may be anything there
 	return name
@@ -131,8 +131,7 @@ type TaskExtra struct {
 	Strategy               json.RawMessage // see TaskStrategy
 }
 
-// ReadTaskExtra reads what an additional_input says in these terms. An additional_input that is no object has
-// nothing.
+// ReadTaskExtra reads what an additional_input says in these terms. An additional_input that is no object has nothing.
 func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
 	_ = rawjson.EachMember(additional, func(name rawjson.Quoted, value json.RawMessage) {
 		switch name.Text() {

@@ -9,11 +9,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file is what an agent says that proposes commands and carries them out one step later.
-// AutoGPT's server (agent_protocol_server.py, execute_step) writes the last command's result, a
-// thought and the next command into one output, and gives the same in parts in
-// additional_output: last_action, thoughts and use_tool. Clients are shown the parts: the
-// thought as the text, the command as a tool call, its result as a tool message.
+// This file is what an agent says that proposes commands and carries them out one step later. AutoGPT's server
+// (agent_protocol_server.py, execute_step) writes the last command's result, a thought and the next command into one
+// output, and gives the same in parts in additional_output: last_action, thoughts and use_tool. Clients are shown the
+// parts: the thought as the text, the command as a tool call, its result as a tool message.
 
 // toolCall is a command as clients see it; its id is that of the step that proposed it.
 type toolCall struct {
@@ -21,8 +20,8 @@ type toolCall struct {
 	args     json.RawMessage
 }
 
-// stepCall is the command that a step proposes; its name is "" for none. Nothing follows a last
-// step, so that it proposes none.
+// stepCall is the command that a step proposes; its name is "" for none. Nothing follows a last step, so that it
+// proposes none.
 func stepCall(stepID string, s mapping.StepInfo) toolCall {
 	name, args := proposedCommand(s.Additional)
 	if s.SaysLast {
@@ -31,8 +30,8 @@ func stepCall(stepID string, s mapping.StepInfo) toolCall {
 	return toolCall{stepID, name, args}
 }
 
-// shown reports whether clients see the command as a tool call. finish has no result that it
-// would wait for: its reason is the text of the last step.
+// shown reports whether clients see the command as a tool call. finish has no result that it would wait for: its reason
+// is the text of the last step.
 func (c toolCall) shown() bool { return c.name != "" && c.name != finish }
 
 func (c toolCall) json() json.RawMessage {
@@ -41,8 +40,8 @@ func (c toolCall) json() json.RawMessage {
 	return w.Close('}').Close(']').Bytes
 }
 
-// spokenText is what a step says to people: its output, or of one that proposes a command its
-// thought, and the question that it asks. told is the result that a message of its own tells.
+// spokenText is what a step says to people: its output, or of one that proposes a command its thought, and the question
+// that it asks. told is the result that a message of its own tells.
 func spokenText(s mapping.StepInfo, call toolCall, told string) string {
 	text, speak := withoutResult(outputText(s.Output), told), thought(s.Additional)
 	switch question, _ := rawjson.Text(rawjson.Get(call.args, "question")); {
@@ -136,8 +135,8 @@ func (r commandResult) message(stepID, call string) json.RawMessage {
 	return m.json()
 }
 
-// OpenCall returns the id of the tool call that still waits for its result after an event of a task,
-// given the one that did before the event; "" for none.
+// OpenCall returns the id of the tool call that still waits for its result after an event of a task, given the one that
+// did before the event; "" for none.
 func OpenCall(before string, ev *mapping.Event) string {
 	if ev.Head.Step == nil {
 		return before

@@ -8,10 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// FilesUpdate returns the logged form of what became of a task/step agent's files when no step
-// tells of it: after the newest step of a run that ended without a last one. files is the
-// object of changed files or nil; skipped is told in a message without words. It is
-// written with the end of the run.
+// FilesUpdate returns the logged form of what became of a task/step agent's files when no step tells of it: after the
+// newest step of a run that ended without a last one. files is the object of changed files or nil; skipped is told in a
+// message without words. It is written with the end of the run.
 func FilesUpdate(runID string, files json.RawMessage, skipped []mapping.SkippedFile) mapping.Event {
 	delta := new(rawjson.Writer).Open('{')
 	if len(skipped) > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// StepFolder folds the events of one task, over all its runs, into numbered
-// steps, and decides when each may be handed out and which is the last:
+// StepFolder folds the events of one task, over all its runs, into numbered steps, and decides when each may be handed
+// out and which is the last:
 //
 //	a graph's step         | held until success makes it the last (endDone), or proof of more work
 //	                       | (provesMore), a next step, another end or Release shows that it is not
@@ -20,9 +20,8 @@ import (
 //	success without a last | one more step, with the newest answer, is the last (endDone)
 //	failure, cancellation  | one more step, with the reason, is the last (end)
 //
-// In mode run only the end and questions make steps. A follow-up run takes the last back (package
-// stepping).
-// Not for concurrent use. The zero value is not ready: use NewStepFolder.
+// In mode run only the end and questions make steps. A follow-up run takes the last back (package stepping). Not for
+// concurrent use. The zero value is not ready: use NewStepFolder.
 type StepFolder struct {
 	taskID string
 	mode   mapping.Stepping
@@ -61,10 +60,9 @@ func (f *StepFolder) Fork() *StepFolder {
 	return &other
 }
 
-// Add takes the next event of the task's runs, in order, and returns the steps
-// it released, oldest first. Step.Input stays nil: the hand-out knows it.
-// Step.Artifacts have nothing but their ID. The entry's folds may be nil where
-// the caller has none; texts that only the state holds are then missing.
+// Add takes the next event of the task's runs, in order, and returns the steps it released, oldest first. Step.Input
+// stays nil: the hand-out knows it. Step.Artifacts have nothing but their ID. The entry's folds may be nil where the
+// caller has none; texts that only the state holds are then missing.
 func (f *StepFolder) Add(e *state.Entry) []mapping.Step {
 	f.collect(&e.Event)
 	switch e.Kind {
@@ -84,9 +82,8 @@ func (f *StepFolder) Add(e *state.Entry) []mapping.Step {
 	return nil
 }
 
-// provesMore reports whether an event at the root says that a further node runs
-// or will run: a state with a next node, or a started task. A task chunk that
-// has a result, an error or a question is a task's end.
+// provesMore reports whether an event at the root says that a further node runs or will run: a state with a next node,
+// or a started task. A task chunk that has a result, an error or a question is a task's end.
 func provesMore(ev *mapping.Event) bool {
 	if len(ev.Head.NS) > 0 {
 		return false
@@ -101,8 +98,7 @@ func provesMore(ev *mapping.Event) bool {
 	return rawjson.Get(ev.Data, "result") == nil && rawjson.Get(ev.Data, "error") == nil && len(asked) == 0
 }
 
-// Held returns the step that waits for proof of more work, or nil. It is listed as
-// running.
+// Held returns the step that waits for proof of more work, or nil. It is listed as running.
 func (f *StepFolder) Held() *mapping.Step {
 	if f.held == nil {
 		return nil
@@ -112,8 +108,8 @@ func (f *StepFolder) Held() *mapping.Step {
 	return &s
 }
 
-// Release gives up the held step as not the last, and returns it: the caller
-// knows that more work follows (a run that is parked). nil when none is held.
+// Release gives up the held step as not the last, and returns it: the caller knows that more work follows (a run that
+// is parked). nil when none is held.
 func (f *StepFolder) Release() *mapping.Step {
 	if list := f.release(nil); len(list) > 0 {
 		return &list[0]
@@ -135,8 +131,8 @@ func (f *StepFolder) start(e *state.Entry) []mapping.Step {
 	return out
 }
 
-// news reports whether an ai message is neither older than the run nor told by a
-// step already. One without an id always is.
+// news reports whether an ai message is neither older than the run nor told by a step already. One without an id always
+// is.
 func (f *StepFolder) news(id string) bool {
 	if id == "" {
 		return true
@@ -171,8 +167,8 @@ func (f *StepFolder) update(e *state.Entry) []mapping.Step {
 	return f.keepBack(s)
 }
 
-// agentStep is a step that a task/step agent made itself. The agent says whether it is the last. A task/step
-// agent's last step has no question (StepUpdate): the test for one holds only for other backends.
+// agentStep is a step that a task/step agent made itself. The agent says whether it is the last. A task/step agent's
+// last step has no question (StepUpdate): the test for one holds only for other backends.
 func (f *StepFolder) agentStep(e *state.Entry) []mapping.Step {
 	asks := len(e.Head.Interrupts) > 0
 	f.run.asked = f.run.asked || asks
@@ -226,8 +222,8 @@ func (f *StepFolder) end(e *state.Entry) []mapping.Step {
 	}
 }
 
-// endWaiting: a question that no event asked is asked now; a pause without a
-// question is a step only where a client would otherwise wait for ever.
+// endWaiting: a question that no event asked is asked now; a pause without a question is a step only where a client
+// would otherwise wait for ever.
 func (f *StepFolder) endWaiting(e *state.Entry, o *mapping.Outcome) []mapping.Step {
 	if !f.run.asked && (len(o.Interrupts) > 0 || f.run.steps == 0) {
 		return f.question(e, o.Interrupts)
@@ -288,8 +284,8 @@ func (f *StepFolder) release(s *mapping.Step) []mapping.Step {
 	return out
 }
 
-// collect notes the artifacts of an event: they belong to the held step when
-// they follow it, else to the one that comes.
+// collect notes the artifacts of an event: they belong to the held step when they follow it, else to the one that
+// comes.
 func (f *StepFolder) collect(ev *mapping.Event) {
 	into := &f.run.artifacts
 	if f.held != nil && (ev.Kind == mapping.KindState || ev.Kind == mapping.KindChunk) {

@@ -23,8 +23,7 @@ func newScript(t *testing.T, mode mapping.Stepping) *script {
 	return &script{t: t, folder: NewStepFolder(someTask, mode), fold: foldOf(t, `{}`), run: "run1"}
 }
 
-// add plays an event; the steps it releases are noted as
-// "n name output [artifacts] last".
+// add plays an event; the steps it releases are noted as "n name output [artifacts] last".
 func (s *script) add(ev mapping.Event) *script {
 	s.t.Helper()
 	ev.RunID = s.run

@@ -9,8 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// nodeUpdate is one `updates` chunk of a thread/run agent: the deltas of the
-// nodes that ran together.
+// nodeUpdate is one `updates` chunk of a thread/run agent: the deltas of the nodes that ran together.
 type nodeUpdate struct {
 	nodes  []string
 	deltas []rawjson.Object
@@ -43,9 +42,8 @@ func (u *nodeUpdate) add(node string, delta json.RawMessage) {
 
 func (u *nodeUpdate) empty() bool { return len(u.nodes) == 0 }
 
-// text is what the nodes said: new ai messages joined by blank lines, else the
-// update as compact JSON without the contents of its files. news is asked once
-// for the id of every ai message that has a text.
+// text is what the nodes said: new ai messages joined by blank lines, else the update as compact JSON without the
+// contents of its files. news is asked once for the id of every ai message that has a text.
 func (u *nodeUpdate) text(news func(id string) bool) string {
 	var texts []string
 	for i := range u.deltas {
@@ -62,8 +60,7 @@ func (u *nodeUpdate) text(news func(id string) bool) string {
 	return string(rawjson.Compact(u.shown()))
 }
 
-// answerIn is the text of an ai message, "" for any other element and for what only says that
-// a run failed.
+// answerIn is the text of an ai message, "" for any other element and for what only says that a run failed.
 func answerIn(m json.RawMessage) string {
 	if rawjson.Kind(m) != '{' || messageKind(m) != typeAI || SaysFault(m) {
 		return ""
@@ -71,8 +68,8 @@ func answerIn(m json.RawMessage) string {
 	return MessageText(m)
 }
 
-// shown is the update itself where it came from one node, else by node. Of an
-// update that is nothing but files, their names.
+// shown is the update itself where it came from one node, else by node. Of an update that is nothing but files, their
+// names.
 func (u *nodeUpdate) shown() json.RawMessage {
 	if len(u.nodes) == 1 {
 		return u.delta(0, true)
@@ -91,8 +88,7 @@ func (u *nodeUpdate) byNode(names bool) json.RawMessage {
 	return w.Close('}').Bytes
 }
 
-// delta is that of one node without the contents of its files; names keeps
-// their names where there is nothing else.
+// delta is that of one node without the contents of its files; names keeps their names where there is nothing else.
 func (u *nodeUpdate) delta(i int, names bool) json.RawMessage {
 	o := &u.deltas[i]
 	if o.Len() == 0 {
@@ -119,9 +115,8 @@ func fileNames(files json.RawMessage) json.RawMessage {
 	return rawjson.Array(names...)
 }
 
-// agentOutput is the output of a task/step agent's step as a text, nil where
-// it gave none, and its additional output as an object that names the agent's
-// own step id.
+// agentOutput is the output of a task/step agent's step as a text, nil where it gave none, and its additional output as
+// an object that names the agent's own step id.
 func agentOutput(ev *mapping.Event) (*string, json.RawMessage) {
 	said, additional := StepSaid(ev)
 	var output *string
@@ -180,8 +175,8 @@ func endFault(o *mapping.Outcome) mapping.Fault {
 	}
 }
 
-// faultOutput is the additional output of the step that says why a run ended; skipped is a
-// list of skipped files or nil.
+// faultOutput is the additional output of the step that says why a run ended; skipped is a list of skipped files or
+// nil.
 func faultOutput(fault mapping.Fault, skipped json.RawMessage) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	w.Key("error").Open('{').Key("type").Text(fault.Code).Key("message").Text(fault.Message).Close('}')

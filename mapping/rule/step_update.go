@@ -11,22 +11,18 @@ import (
 
 // This file is how a task/step agent is shown as a graph of one node.
 
-// StepNode is the one node of a task/step agent's graph: in its states, tasks, updates, metadata
-// and in the graph itself. The names of steps are known only when they come, and are those of
-// their messages.
+// StepNode is the one node of a task/step agent's graph: in its states, tasks, updates, metadata and in the graph
+// itself. The names of steps are known only when they come, and are those of their messages.
 const StepNode = "step"
 
-// StepUpdate makes the logged form of step n of a task: the delta {messages?,
-// files?} with the ai message StepID(taskID, n), in front of it the result of the
-// last command as a tool message where s.OpenCall waits for it, and, when the
-// step asks, its Interrupts. files is the object of changed files or nil.
+// StepUpdate makes the logged form of step n of a task: the delta {messages?, files?} with the ai message
+// StepID(taskID, n), in front of it the result of the last command as a tool message where s.OpenCall waits for it,
+// and, when the step asks, its Interrupts. files is the object of changed files or nil.
 //
-// A step without words that proposes a command or skipped files has a message,
-// too, with no text.
+// A step without words that proposes a command or skipped files has a message, too, with no text.
 //
-// What the message holds is not kept a second time: Head.Step has Output only
-// when it is not the message's text, and Additional only when there is no
-// message. StepSaid reads both back.
+// What the message holds is not kept a second time: Head.Step has Output only when it is not the message's text, and
+// Additional only when there is no message. StepSaid reads both back.
 func StepUpdate(runID, taskID string, n int, s mapping.StepInfo, files json.RawMessage, ask mapping.Approval) mapping.Event {
 	ev := mapping.Event{RunID: runID, Kind: mapping.KindUpdate}
 	ev.Head = mapping.Head{Node: StepNode, Reduce: true}
@@ -44,8 +40,8 @@ func StepUpdate(runID, taskID string, n int, s mapping.StepInfo, files json.RawM
 	return ev
 }
 
-// stepMessages are the messages of a step: a result, what the agent says, or both. What they
-// hold is taken out of the step.
+// stepMessages are the messages of a step: a result, what the agent says, or both. What they hold is taken out of the
+// step.
 func stepMessages(id string, s *mapping.StepInfo) (list []json.RawMessage) {
 	told := ""
 	if result, ok := lastResult(s.Additional); ok && s.OpenCall != "" {
@@ -74,9 +70,8 @@ func stepMessages(id string, s *mapping.StepInfo) (list []json.RawMessage) {
 	return append(list, said.json())
 }
 
-// StepSaid returns the output of a task/step agent's step and its additional
-// output, as the agent gave them; nil for what it did not give. The additional
-// output names the files that were skipped, see SkippedFile.
+// StepSaid returns the output of a task/step agent's step and its additional output, as the agent gave them; nil for
+// what it did not give. The additional output names the files that were skipped, see SkippedFile.
 func StepSaid(ev *mapping.Event) (output, additional json.RawMessage) {
 	if ev.Head.Step == nil {
 		return nil, nil
@@ -103,8 +98,7 @@ func (m *message) note(additional json.RawMessage) {
 	}
 }
 
-// outputText is a step's output as text: a string as it is, null nothing,
-// anything else compact JSON.
+// outputText is a step's output as text: a string as it is, null nothing, anything else compact JSON.
 func outputText(output json.RawMessage) string {
 	if text, ok := rawjson.Text(output); ok {
 		return text
@@ -117,8 +111,8 @@ func outputText(output json.RawMessage) string {
 
 var sayableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// stepName is the step's name where it says something of the step. Some agents copy the step's
-// input to its name, and take "y" for an empty input.
+// stepName is the step's name where it says something of the step. Some agents copy the step's input to its name, and
+// take "y" for an empty input.
 func stepName(s mapping.StepInfo) string {
 	copied := s.Name == "y"
 	if s.Input != nil {
@@ -130,8 +124,8 @@ func stepName(s mapping.StepInfo) string {
 	return s.Name
 }
 
-// AnswerDelta returns the human message that an answer in text leaves in the state,
-// or nil for an answer that only says "go on".
+// AnswerDelta returns the human message that an answer in text leaves in the state, or nil for an answer that only says
+// "go on".
 func AnswerDelta(runID string, a Answer) json.RawMessage {
 	if a.Continue {
 		return nil

@@ -110,8 +110,8 @@ func TestStepQuestions(t *testing.T) {
 	}
 }
 
-// The SDKs of the v1 protocol drop additional_output: the name of a step is all by which
-// their agents can say that it asks.
+// The SDKs of the v1 protocol drop additional_output: the name of a step is all by which their agents can say that it
+// asks.
 func TestStepNamedAskUserAsks(t *testing.T) {
 	t.Parallel()
 	asked, other := "ask_user", "hi"

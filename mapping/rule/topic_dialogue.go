@@ -48,8 +48,7 @@ func newDialogue(c Conversation) *dialogue {
 	return d
 }
 
-// claim finds out which run brought which message: whatever is in the state
-// after it and was not before.
+// claim finds out which run brought which message: whatever is in the state after it and was not before.
 func (d *dialogue) claim() {
 	for i, told := range d.Told {
 		if len(told) == 0 {
@@ -60,8 +59,8 @@ func (d *dialogue) claim() {
 	}
 }
 
-// assign gives the messages without a run to a run. New ones stand at the
-// end, so that it stops at the first that is known.
+// assign gives the messages without a run to a run. New ones stand at the end, so that it stops at the first that is
+// known.
 func (d *dialogue) assign(f *state.Fold, run int) (any bool) {
 	if f == nil {
 		return false
@@ -135,8 +134,8 @@ func (d *dialogue) lastWords(run int, f *state.Fold) string {
 	return ""
 }
 
-// asking is the id of the message whose step asked, where the agent is one
-// that makes steps itself; else a text that is no id.
+// asking is the id of the message whose step asked, where the agent is one that makes steps itself; else a text that is
+// no id.
 func asking(told []*state.Entry) string {
 	for i := len(told) - 1; i >= 0; i-- {
 		if told[i].Kind != mapping.KindUpdate || told[i].Head.Step == nil {
@@ -176,9 +175,8 @@ func artifactsOf(told []*state.Entry) []mapping.Artifact {
 	return list
 }
 
-// answer is the reply to the question that the run answers, where it
-// is no message of the state. What was only guessed for a client that never
-// says anything, there is none.
+// answer is the reply to the question that the run answers, where it is no message of the state. What was only guessed
+// for a client that never says anything, there is none.
 func (d *dialogue) answer(i int) (Interaction, bool) {
 	r := d.Runs[i]
 	id := mapping.MessageID(r.ID, "answer")

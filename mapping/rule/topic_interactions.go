@@ -17,8 +17,8 @@ const (
 	RoleSystem Role = "system"
 )
 
-// Interaction is something said in a topic (Topic RFC of the Agent Protocol,
-// "Interactions"): a message, a question, or how a task's run ended.
+// Interaction is something said in a topic (Topic RFC of the Agent Protocol, "Interactions"): a message, a question, or
+// how a task's run ended.
 type Interaction struct {
 	ID               string
 	TopicID          string
@@ -32,9 +32,8 @@ type Interaction struct {
 	CreatedAt        time.Time          // zero: not known
 }
 
-// Conversation is what interactions are told from: Messages are those of the
-// thread's newest state, Tasks and Runs all of the thread's, oldest first, and
-// Told the entries of each run, nil for one that has not begun.
+// Conversation is what interactions are told from: Messages are those of the thread's newest state, Tasks and Runs all
+// of the thread's, oldest first, and Told the entries of each run, nil for one that has not begun.
 type Conversation struct {
 	TopicID  string
 	Messages []json.RawMessage
@@ -43,11 +42,10 @@ type Conversation struct {
 	Told     [][]*state.Entry
 }
 
-// Interactions returns the messages of people and systems, the questions, the last
-// message of the agent in each run, and the ends of runs that said nothing, in
-// the order of the conversation. What a task waits to be told stands at the
-// end. Messages of a part of the history that was forked away from, and runs
-// whose messages all went with it, are left out.
+// Interactions returns the messages of people and systems, the questions, the last message of the agent in each run,
+// and the ends of runs that said nothing, in the order of the conversation. What a task waits to be told stands at the
+// end. Messages of a part of the history that was forked away from, and runs whose messages all went with it, are left
+// out.
 func (c Conversation) Interactions() []Interaction {
 	d := newDialogue(c)
 	d.claim()

@@ -65,9 +65,8 @@ func (d *dialogue) message(m json.RawMessage, run int) (Interaction, bool) {
 	return said, false
 }
 
-// complete adds what came with the words of an interaction, where they started
-// a task or answered a question. The words that a task was derived from keep
-// the id they were given then, even if the agent gave the message another one.
+// complete adds what came with the words of an interaction, where they started a task or answered a question. The words
+// that a task was derived from keep the id they were given then, even if the agent gave the message another one.
 func (d *dialogue) complete(said *Interaction, run int) {
 	if d.derived(said, run) {
 		said.ID = mapping.MessageID(said.TaskID, "input")
@@ -80,8 +79,8 @@ func (d *dialogue) complete(said *Interaction, run int) {
 	}
 }
 
-// derived reports whether these are the words of the task that the run began,
-// under another id. A run that was not made for a task has its own as task.
+// derived reports whether these are the words of the task that the run began, under another id. A run that was not made
+// for a task has its own as task.
 func (d *dialogue) derived(said *Interaction, run int) bool {
 	if run == outside || d.begun[said.TaskID] != run || d.Runs[run].ID == said.TaskID {
 		return false
@@ -147,8 +146,8 @@ func (d *dialogue) appendOne(out []Interaction, run int) []Interaction {
 	return append(out, t.after...)
 }
 
-// unsaid is the input of a task whose first run has brought no words of a
-// person: it has not begun, or its agent keeps no messages.
+// unsaid is the input of a task whose first run has brought no words of a person: it has not begun, or its agent keeps
+// no messages.
 func (d *dialogue) unsaid(run int) (Interaction, bool) {
 	id := d.Runs[run].TaskID
 	if d.begun[id] != run {

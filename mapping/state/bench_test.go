@@ -32,8 +32,7 @@ func BenchmarkReduce(b *testing.B) {
 					deltas = append(deltas, chatDelta(n+i))
 				}
 				b.ReportAllocs()
-				// Each round appends to the newest fold, as a run does; after
-				// sixteen it starts over.
+				// Each round appends to the newest fold, as a run does; after sixteen it starts over.
 				next, rounds := chat(b, n), 0
 				for b.Loop() {
 					if rounds == len(deltas) {

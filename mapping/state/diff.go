@@ -10,23 +10,20 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// A Diff is the change from one state to the next as a JSON object; parts that
-// would be empty are left out:
+// A Diff is the change from one state to the next as a JSON object; parts that would be empty are left out:
 //
 //	{"del":   ["k", …],                            top-level keys that are gone
 //	 "set":   {"k": value, …},                     new keys and replaced values
 //	 "list":  {"k": {"keep": n, "add": [e, …]}},   array: its first n elements, then these
 //	 "merge": {"k": {"del": ["m"], "set": {"m": value}}}}  object: one level deep
 //
-// A key set to null and a key that is gone are different things. Keys that
-// stay keep their place, new ones come after them in the order they are given in;
-// the same holds for the members of merged objects.
+// A key set to null and a key that is gone are different things. Keys that stay keep their place, new ones come after
+// them in the order they are given in; the same holds for the members of merged objects.
 
-// DiffTo returns the encoded difference from f to the full state, and the fold
-// of that state. Top-level keys are compared as bytes, arrays by their common
-// prefix, objects one level deep. A nil diff means that nothing changed. The
-// cost is that of comparing what is equal and scanning what is not. The bytes
-// of full are kept, not copied. The open question stays.
+// DiffTo returns the encoded difference from f to the full state, and the fold of that state. Top-level keys are
+// compared as bytes, arrays by their common prefix, objects one level deep. A nil diff means that nothing changed. The
+// cost is that of comparing what is equal and scanning what is not. The bytes of full are kept, not copied. The open
+// question stays.
 func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, err error) {
 	b, err := f.become(full)
 	if err != nil {
@@ -38,8 +35,8 @@ func (f *Fold) DiffTo(full json.RawMessage) (diff json.RawMessage, next *Fold, e
 	return diff, b.fold(), nil
 }
 
-// DiffToReduced is DiffTo of a state that Reduce has made of f. It costs what the
-// reduction changed: what both folds share is not read.
+// DiffToReduced is DiffTo of a state that Reduce has made of f. It costs what the reduction changed: what both folds
+// share is not read.
 func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
 	// Reduce takes no top-level keys away, and leaves them in their places.
 	b := &becoming{f: f, e: reduced.edit(0), kept: slices.Repeat([]bool{true}, len(f.fields))}
@@ -55,8 +52,7 @@ func (f *Fold) DiffToReduced(reduced *Fold) (diff json.RawMessage, next *Fold) {
 	return diff, b.e.fold(reduced.asks)
 }
 
-// inOrderOf is an object with the members that another has too in that one's order,
-// in front of all others.
+// inOrderOf is an object with the members that another has too in that one's order, in front of all others.
 func inOrderOf(o, other *rawjson.Object) *rawjson.Object {
 	ordered := rawjson.NewObject(o.Len())
 	for _, m := range other.Members() {
@@ -70,8 +66,8 @@ func inOrderOf(o, other *rawjson.Object) *rawjson.Object {
 	return ordered
 }
 
-// becoming is a fold on its way into another full state. Fields stay where the fold
-// has them until the end, so that what was is found by position.
+// becoming is a fold on its way into another full state. Fields stay where the fold has them until the end, so that
+// what was is found by position.
 type becoming struct {
 	f    *Fold
 	e    *edit
@@ -159,8 +155,8 @@ func (b *becoming) writeLost(w *rawjson.Writer) {
 	w.Key("del").Array(names)
 }
 
-// changes is how fields came to their values. It is gathered before any of it is
-// written, so that a long value is copied once, into a difference of its length.
+// changes is how fields came to their values. It is gathered before any of it is written, so that a long value is
+// copied once, into a difference of its length.
 type changes struct {
 	fields []field
 	set    []int // positions of the fields that are told whole

@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestDiffOfAKeyThatStandsThereTwice: the later value counts, and the diff gives the
-// very bytes of the state it was made for.
+// TestDiffOfAKeyThatStandsThereTwice: the later value counts, and the diff gives the very bytes of the state it was
+// made for.
 func TestDiffOfAKeyThatStandsThereTwice(t *testing.T) {
 	t.Parallel()
 	was, err := NewFold(raw(`{"a":{"m":null}}`))

@@ -6,9 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Entry is an event as readers get it: with the state before and after it, and
-// a memo of the bytes it was encoded to, so that many readers of one run share
-// an encoding. Safe for concurrent use.
+// Entry is an event as readers get it: with the state before and after it, and a memo of the bytes it was encoded to,
+// so that many readers of one run share an encoding. Safe for concurrent use.
 type Entry struct {
 	mapping.Event
 	Before, After *Fold
@@ -22,9 +21,8 @@ type encoding struct {
 	bytes []byte // nil: one reader has asked
 }
 
-// Encoded returns the bytes that render makes for a key. They are kept from the second reader on: most runs
-// have one, for which the entry would hold them in vain. Keys are made by dialects: dialect, mode and
-// namespace view.
+// Encoded returns the bytes that render makes for a key. They are kept from the second reader on: most runs have one,
+// for which the entry would hold them in vain. Keys are made by dialects: dialect, mode and namespace view.
 func (e *Entry) Encoded(key string, render func() []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,13 +13,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Fold is the state of a thread at one event: values and the open question.
-// It is immutable; Apply and Reduce return a new one that shares what did not
-// change. Safe for concurrent use.
+// Fold is the state of a thread at one event: values and the open question. It is immutable; Apply and Reduce return a
+// new one that shares what did not change. Safe for concurrent use.
 //
-// Top-level keys keep the order in which they first came. White space between
-// them, between the elements of a top-level array and between the members of a
-// top-level object is not kept; every other byte is.
+// Top-level keys keep the order in which they first came. White space between them, between the elements of a top-level
+// array and between the members of a top-level object is not kept; every other byte is.
 type Fold struct {
 	fields []field
 	asks   []mapping.Interrupt
@@ -38,8 +36,8 @@ const (
 	KeyFiles    = "files"
 )
 
-// NewFold makes a fold of a full state, which must be a JSON object; nil or
-// empty bytes are the empty state. The bytes are kept, not copied.
+// NewFold makes a fold of a full state, which must be a JSON object; nil or empty bytes are the empty state. The bytes
+// are kept, not copied.
 func NewFold(values json.RawMessage) (*Fold, error) {
 	b, err := (&Fold{}).become(values)
 	if err != nil {
@@ -48,13 +46,12 @@ func NewFold(values json.RawMessage) (*Fold, error) {
 	return b.fold(), nil
 }
 
-// Apply returns the fold after ev. Input events, and updates with Reduce, are
-// merged by Reduce; state events by their Diff; a started event closes the
-// open question; interrupts open one. An end decides which question stays open:
-// that of a run that waits. Others change nothing and return f.
+// Apply returns the fold after ev. Input events, and updates with Reduce, are merged by Reduce; state events by their
+// Diff; a started event closes the open question; interrupts open one. An end decides which question stays open: that
+// of a run that waits. Others change nothing and return f.
 //
-// So the open question of a fold is the newest run's. What other runs of a thread wait
-// for stands with the thread (mapping.Thread.Interrupts).
+// So the open question of a fold is the newest run's. What other runs of a thread wait for stands with the thread
+// (mapping.Thread.Interrupts).
 func (f *Fold) Apply(ev *mapping.Event) (*Fold, error) {
 	switch ev.Kind {
 	case mapping.KindStarted:
@@ -74,8 +71,8 @@ func (f *Fold) Apply(ev *mapping.Event) (*Fold, error) {
 	}
 }
 
-// ApplyAll is Apply of one event after the other. The states between are not made, so
-// that many small differences cost what they change and not a part of the state each.
+// ApplyAll is Apply of one event after the other. The states between are not made, so that many small differences cost
+// what they change and not a part of the state each.
 func (f *Fold) ApplyAll(events []mapping.Event) (*Fold, error) {
 	for len(events) > 0 {
 		n := 0
@@ -160,8 +157,7 @@ func (f *Fold) ask(open []mapping.Interrupt) *Fold {
 	return next
 }
 
-// joinInterrupts adds questions to those open: parallel nodes of one run may
-// ask one after the other.
+// joinInterrupts adds questions to those open: parallel nodes of one run may ask one after the other.
 func joinInterrupts(open, more []mapping.Interrupt) []mapping.Interrupt {
 	out := slices.Clip(open)
 	for _, in := range more {
@@ -173,10 +169,9 @@ func joinInterrupts(open, more []mapping.Interrupt) []mapping.Interrupt {
 	return out
 }
 
-// Reduce merges a delta object the way the bridge does it for agents that have
-// no state: messages by id (equal replaces, new appends, a removal deletes; see
-// Removes), files by path (null deletes; a leading "/" makes no difference), other keys replaced. A delta
-// that is no object is an *Error of class Invalid; null changes nothing.
+// Reduce merges a delta object the way the bridge does it for agents that have no state: messages by id (equal
+// replaces, new appends, a removal deletes; see Removes), files by path (null deletes; a leading "/" makes no
+// difference), other keys replaced. A delta that is no object is an *Error of class Invalid; null changes nothing.
 func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
 	if rawjson.IsNull(delta) {
 		return f, nil
@@ -199,8 +194,7 @@ func (f *Fold) Reduce(delta json.RawMessage) (*Fold, error) {
 	return next.fold(f.asks), nil
 }
 
-// reduceValue gives the value of key after a change; none for "no change" to
-// a key that was not there.
+// reduceValue gives the value of key after a change; none for "no change" to a key that was not there.
 func reduceValue(key string, old value, change json.RawMessage) (value, error) {
 	switch {
 	case key == KeyMessages && rawjson.IsNull(change), key == KeyFiles && rawjson.IsNull(change):
@@ -244,8 +238,7 @@ func mergeFiles(old *rawjson.Object, change json.RawMessage) (*rawjson.Object, e
 	return obj, err
 }
 
-// sameFile is the name under which the file of m stands in obj already, else
-// its own.
+// sameFile is the name under which the file of m stands in obj already, else its own.
 func sameFile(obj *rawjson.Object, m rawjson.Member) (string, rawjson.Quoted) {
 	other := "/" + m.Name
 	if bare, ok := strings.CutPrefix(m.Name, "/"); ok {
@@ -258,8 +251,7 @@ func sameFile(obj *rawjson.Object, m rawjson.Member) (string, rawjson.Quoted) {
 	return m.Name, m.Quoted
 }
 
-// JSON returns the state as an object; the same bytes on every call. Callers must
-// not change them.
+// JSON returns the state as an object; the same bytes on every call. Callers must not change them.
 func (f *Fold) JSON() json.RawMessage {
 	if f.text.Load() == nil {
 		b := f.join()
@@ -268,8 +260,7 @@ func (f *Fold) JSON() json.RawMessage {
 	return *f.text.Load()
 }
 
-// Once is JSON for a reader that needs it once: the fold, which may be kept in memory for
-// others, does not keep it.
+// Once is JSON for a reader that needs it once: the fold, which may be kept in memory for others, does not keep it.
 func (f *Fold) Once() json.RawMessage {
 	if b := f.text.Load(); b != nil {
 		return *b
@@ -286,8 +277,8 @@ func (f *Fold) join() []byte {
 	return w.Close('}').Bytes
 }
 
-// Pieces is JSON in parts, for readers that write it somewhere: unlike JSON it
-// keeps no copy of the whole. Callers must not change or keep them.
+// Pieces is JSON in parts, for readers that write it somewhere: unlike JSON it keeps no copy of the whole. Callers must
+// not change or keep them.
 func (f *Fold) Pieces() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if b := f.text.Load(); b != nil {
@@ -326,8 +317,7 @@ func (f *Fold) value(key string) value {
 	return value{}
 }
 
-// Messages returns values.messages as its elements; nil when there are none.
-// Callers must not change them.
+// Messages returns values.messages as its elements; nil when there are none. Callers must not change them.
 func (f *Fold) Messages() []json.RawMessage {
 	l := f.value(KeyMessages).list
 	if l == nil || len(l.elems) == 0 {
@@ -336,8 +326,8 @@ func (f *Fold) Messages() []json.RawMessage {
 	return slices.Clip(l.elems)
 }
 
-// HasMessage returns a function that reports whether values.messages has one with an id. It
-// keeps the messages alone, not the rest of the state; nil when there are none.
+// HasMessage returns a function that reports whether values.messages has one with an id. It keeps the messages alone,
+// not the rest of the state; nil when there are none.
 func (f *Fold) HasMessage() func(id string) bool {
 	l := f.value(KeyMessages).list
 	if l == nil {
@@ -346,8 +336,7 @@ func (f *Fold) HasMessage() func(id string) bool {
 	return func(id string) bool { return l.find(id) >= 0 }
 }
 
-// Object returns the value of key as an object that callers must not change; nil when it is
-// none, or f is nil.
+// Object returns the value of key as an object that callers must not change; nil when it is none, or f is nil.
 func (f *Fold) Object(key string) *rawjson.Object {
 	if f == nil {
 		return nil

@@ -36,8 +36,7 @@ func TestManyMembers(t *testing.T) {
 	}
 }
 
-// A list of very many very small elements stays text: split, it would take
-// many times its size.
+// A list of very many very small elements stays text: split, it would take many times its size.
 func TestTinyElementsStayText(t *testing.T) {
 	t.Parallel()
 	tiny := "[1" + strings.Repeat(",1", 20_000) + "]"
@@ -51,8 +50,7 @@ func TestTinyElementsStayText(t *testing.T) {
 	}
 }
 
-// Folds of states with many keys, split or not, say the same as those that took them
-// one by one.
+// Folds of states with many keys, split or not, say the same as those that took them one by one.
 func TestStatesOfManyMembers(t *testing.T) {
 	t.Parallel()
 	object := func(n int, value string) string {

@@ -275,8 +275,8 @@ func TestOldListFinds(t *testing.T) {
 	}
 }
 
-// Small differences on a large object cost what they change, where the states between
-// are not wanted: a state that was changed often is read about as quickly as any.
+// Small differences on a large object cost what they change, where the states between are not wanted: a state that was
+// changed often is read about as quickly as any.
 func TestManyDifferencesCostWhatTheyChange(t *testing.T) { // not parallel: it counts what is allocated
 	files := []byte(`{"files":{`)
 	for n := range 10_000 {

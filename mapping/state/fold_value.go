@@ -6,16 +6,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// value is one top-level value of a state, split one level deep where that
-// makes merging and comparing cheap. Exactly one field is set.
+// value is one top-level value of a state, split one level deep where that makes merging and comparing cheap. Exactly
+// one field is set.
 type value struct {
 	raw  json.RawMessage // scalars, and arrays and objects of very many very small elements
 	list *list
 	obj  *rawjson.Object // never changed after it was put into a fold
 }
 
-// Arrays and objects of more elements than tinyList that are on average smaller than
-// this stay text: split, they would take many times their size.
+// Arrays and objects of more elements than tinyList that are on average smaller than this stay text: split, they would
+// take many times their size.
 const (
 	tinyList    = 4096
 	tinyElement = 16 // of an array
@@ -109,9 +109,8 @@ func (v value) pieces(yield func([]byte) bool) bool {
 	return yield([]byte("]"))
 }
 
-// readValue reads the value at i and returns the index after it. Where it is
-// the same as old, or begins as old does, bytes are compared instead of
-// scanned, and memory of old is shared.
+// readValue reads the value at i and returns the index after it. Where it is the same as old, or begins as old does,
+// bytes are compared instead of scanned, and memory of old is shared.
 func readValue(b []byte, i int, old value) (value, int, bool) {
 	if i >= len(b) {
 		return value{}, i, false
@@ -134,8 +133,8 @@ func scanOrMatch(b []byte, i int, old json.RawMessage) (int, bool) {
 	return rawjson.Scan(b, i)
 }
 
-// matches reports whether the value at i is old, which is known to be a value.
-// A number goes on where a string or object cannot, hence the look after it.
+// matches reports whether the value at i is old, which is known to be a value. A number goes on where a string or
+// object cannot, hence the look after it.
 func matches(b []byte, i int, old json.RawMessage) bool {
 	end := i + len(old)
 	if len(old) == 0 || end >= len(b) || string(b[i:end]) != string(old) {
@@ -175,8 +174,8 @@ func readList(b []byte, i int, old value) (value, int, bool) {
 	}
 }
 
-// readObject keeps the order that old has; new members come last. It returns
-// old itself when nothing changed, so that the new text can be forgotten.
+// readObject keeps the order that old has; new members come last. It returns old itself when nothing changed, so that
+// the new text can be forgotten.
 func readObject(b []byte, i int, old value) (value, int, bool) {
 	if old.obj == nil {
 		return readNewObject(b, i, old.raw)

@@ -7,19 +7,17 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// A Diff of a run that others may run beside stands on no positions: what it
-// changes inside an array or object is said under "join", and may be applied to
-// a state that others have changed meanwhile:
+// A Diff of a run that others may run beside stands on no positions: what it changes inside an array or object is said
+// under "join", and may be applied to a state that others have changed meanwhile:
 //
 //	{"join": {"k": {"add": [e, …], "gone": ["id", …]}}}             array: elements with these ids go; these come
 //	{"join": {"k": {"set": {"m": value}, "del": ["m", …]}}}         object: one level deep
 //
-// Elements of an array that have an id replace the one with the same id, others
-// come after them. A key that is no array (object) by then counts as an empty one.
+// Elements of an array that have an id replace the one with the same id, others come after them. A key that is no array
+// (object) by then counts as an empty one.
 
-// JoinTo is DiffTo for a run that others may run beside: the difference can be
-// applied to any state, and keeps what others did to it. Where both changed the
-// same scalar, member or element, the later one stands. An array that did not
+// JoinTo is DiffTo for a run that others may run beside: the difference can be applied to any state, and keeps what
+// others did to it. Where both changed the same scalar, member or element, the later one stands. An array that did not
 // only grow and whose elements have no ids is replaced as a whole.
 func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
 	b, err := f.become(full)
@@ -29,8 +27,7 @@ func (f *Fold) JoinTo(full json.RawMessage) (diff json.RawMessage, err error) {
 	return b.changed((*changes).noteJoin), nil
 }
 
-// noteJoin finds out how the field at a position came to its value, in a way that others'
-// changes to it survive.
+// noteJoin finds out how the field at a position came to its value, in a way that others' changes to it survive.
 func (c *changes) noteJoin(at int, old value) {
 	var parts json.RawMessage
 	fd := &c.fields[at]

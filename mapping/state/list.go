@@ -9,9 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// list is an immutable array of raw elements. Lists that grew out of each
-// other share their memory: appending to the newest one costs what is
-// appended, appending to an older one copies. Safe for concurrent use.
+// list is an immutable array of raw elements. Lists that grew out of each other share their memory: appending to the
+// newest one costs what is appended, appending to an older one copies. Safe for concurrent use.
 type list struct {
 	elems []json.RawMessage
 	size  int // bytes of the elements
@@ -88,8 +87,7 @@ func (l *list) find(id string) int {
 	return l.store.index.FindText(id, func(at int) bool { return hasID(l.elems[at], id) })
 }
 
-// scanFor is find for a list that is not the newest of its line, which the
-// index speaks of.
+// scanFor is find for a list that is not the newest of its line, which the index speaks of.
 func (l *list) scanFor(id string) int {
 	for i := len(l.elems) - 1; i >= 0; i-- {
 		if hasID(l.elems[i], id) {
@@ -105,8 +103,7 @@ func addToIndex(index *rawjson.Index, elems []json.RawMessage, i int) {
 	}
 }
 
-// merge is the reducer of messages: one with a known id replaces, others are
-// appended. One without an id is always new.
+// merge is the reducer of messages: one with a known id replaces, others are appended. One without an id is always new.
 func (l *list) merge(messages []json.RawMessage) *list {
 	if l.old() {
 		l = newList(slices.Clone(l.elems))

@@ -7,16 +7,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// RemoveAll is the id of the removal that stands for every message before it
-// (REMOVE_ALL_MESSAGES of langgraph/graph/message.py).
+// RemoveAll is the id of the removal that stands for every message before it (REMOVE_ALL_MESSAGES of
+// langgraph/graph/message.py).
 const RemoveAll = "__remove_all__"
 
 // kindRemove is the type of LangChain's RemoveMessage.
 const kindRemove = "remove"
 
-// Removes reports whether a message of a delta is LangChain's RemoveMessage, which takes the
-// message with its id away. Logs of older versions have such messages with kwargs, which every
-// message got then, and the differences after them count those as messages: so they stay some.
+// Removes reports whether a message of a delta is LangChain's RemoveMessage, which takes the message with its id away.
+// Logs of older versions have such messages with kwargs, which every message got then, and the differences after them
+// count those as messages: so they stay some.
 func Removes(message json.RawMessage) bool {
 	if rawjson.Kind(message) != '{' {
 		return false
@@ -25,8 +25,8 @@ func Removes(message json.RawMessage) bool {
 	return kind == kindRemove && rawjson.Get(message, "additional_kwargs") == nil
 }
 
-// reduce is merge with removals, in the way of add_messages in langgraph/graph/message.py, but
-// that one of a message that is not there removes nothing: a log must be readable whatever it holds.
+// reduce is merge with removals, in the way of add_messages in langgraph/graph/message.py, but that one of a message
+// that is not there removes nothing: a log must be readable whatever it holds.
 func (l *list) reduce(messages []json.RawMessage) *list {
 	if !slices.ContainsFunc(messages, Removes) {
 		return l.merge(messages)
@@ -40,8 +40,7 @@ func (l *list) reduce(messages []json.RawMessage) *list {
 	return l.merge(stay).without(gone)
 }
 
-// partRemovals parts messages from the ids of those that are removed. A message after its own
-// removal stands.
+// partRemovals parts messages from the ids of those that are removed. A message after its own removal stands.
 func partRemovals(messages []json.RawMessage) (stay []json.RawMessage, gone map[string]bool) {
 	gone = map[string]bool{}
 	for _, m := range messages {

@@ -10,15 +10,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// states draws JSON objects as agents' states look, with few names, so that
-// one state often shares much with the next.
+// states draws JSON objects as agents' states look, with few names, so that one state often shares much with the next.
 func states() *rapid.Generator[json.RawMessage] {
 	name := rapid.SampledFrom([]string{`"messages"`, `"files"`, `"a"`, `"b"`, `"\u0061"`, `"ü"`})
 	return rapid.Custom(func(t *rapid.T) json.RawMessage { return rawjsontest.Object(t, name, 2) })
 }
 
-// A logged diff gives, on whatever fold has the same state, the very bytes
-// that the state had when it was diffed; and they mean the full state.
+// A logged diff gives, on whatever fold has the same state, the very bytes that the state had when it was diffed; and
+// they mean the full state.
 func TestDiffRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -79,8 +78,7 @@ func mustReplay(t *rapid.T, state json.RawMessage) *Fold {
 	return f
 }
 
-// Many events at once come to what they come to one by one, and leave the fold before
-// them as it was.
+// Many events at once come to what they come to one by one, and leave the fold before them as it was.
 func TestApplyAll(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

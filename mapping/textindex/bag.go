@@ -8,15 +8,15 @@ import (
 	"strconv"
 )
 
-// Of an item the first tokens are kept: each that is different costs the database a row, and
-// each byte of text the writer of the item time.
+// Of an item the first tokens are kept: each that is different costs the database a row, and each byte of text the
+// writer of the item time.
 const (
 	bagMost      = 2000
 	bagMostBytes = 256 << 10
 )
 
-// Bag is which tokens texts have, and how often, as the database keeps it: a line for each,
-// in order of the tokens. It is nil where there are none.
+// Bag is which tokens texts have, and how often, as the database keeps it: a line for each, in order of the tokens. It
+// is nil where there are none.
 type Bag []byte
 
 // NewBag returns the bag of texts.

@@ -17,8 +17,8 @@ type Corpus struct {
 	Found map[string]int // how many of them have a token of the query
 }
 
-// Rank scores texts for a query by Okapi BM25, from 0, which has none of its tokens, to
-// below 1. A token counts for more the fewer texts have it.
+// Rank scores texts for a query by Okapi BM25, from 0, which has none of its tokens, to below 1. A token counts for
+// more the fewer texts have it.
 func (c Corpus) Rank(query []string, bags []Bag) []float64 {
 	weights, most := c.weights(query)
 	counts, words, all := make([][]int, len(bags)), make([]int, len(bags)), 0
@@ -38,8 +38,7 @@ func (c Corpus) Rank(query []string, bags []Bag) []float64 {
 	return scores
 }
 
-// share is how much of a token's weight a text gets that has it n times; length is in
-// texts of middle length.
+// share is how much of a token's weight a text gets that has it n times; length is in texts of middle length.
 func share(n, length float64) float64 {
 	return n / (n + saturation*(1-byLength+byLength*length))
 }

@@ -69,8 +69,8 @@ func TestBags(t *testing.T) {
 	}
 }
 
-// A rare word counts for more than a common one, a text that says it more often for more
-// than one that says it once, a short text for more than a long one.
+// A rare word counts for more than a common one, a text that says it more often for more than one that says it once, a
+// short text for more than a long one.
 func TestRank(t *testing.T) {
 	t.Parallel()
 	texts := []string{

@@ -19,10 +19,9 @@ var unspaced = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
 
-// Tokens returns the tokens of a text that is to be found: its runs of letters, marks and digits,
-// in the compatibility form of Unicode (NFKC) and with case folded. All else only parts
-// them. Of scripts that are written without spaces each letter is a token, and so is each
-// pair of neighbours.
+// Tokens returns the tokens of a text that is to be found: its runs of letters, marks and digits, in the compatibility
+// form of Unicode (NFKC) and with case folded. All else only parts them. Of scripts that are written without spaces
+// each letter is a token, and so is each pair of neighbours.
 func Tokens(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for w := range runs(text) {
@@ -33,8 +32,8 @@ func Tokens(text string) iter.Seq[string] {
 	}
 }
 
-// Query returns the tokens that a query looks for, each once, and the first ones of a long query. Of a run of letters without
-// spaces they are the pairs, and the letter where it is alone.
+// Query returns the tokens that a query looks for, each once, and the first ones of a long query. Of a run of letters
+// without spaces they are the pairs, and the letter where it is alone.
 func Query(text string) (tokens []string) {
 	seen := map[string]bool{}
 	for w := range runs(text) {
@@ -84,8 +83,7 @@ func runs(text string) iter.Seq[run] {
 	}
 }
 
-// normal is a text in the form in which it is compared. Folding can leave what is to be
-// composed anew.
+// normal is a text in the form in which it is compared. Folding can leave what is to be composed anew.
 func normal(text string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
 }

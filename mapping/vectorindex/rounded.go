@@ -45,9 +45,9 @@ func extent(v []float32) (largest, length float64) {
 	return largest, math.Sqrt(length)
 }
 
-// unsure is how far at most, in parts of the lengths of two vectors, their product as Near has it is off
-// the true one, and what Bounds leaves out of the query, together: singles have 24 bits, and each
-// number of a vector is the occasion of one rounding, or of two.
+// unsure is how far at most, in parts of the lengths of two vectors, their product as Near has it is off the true one,
+// and what Bounds leaves out of the query, together: singles have 24 bits, and each number of a vector is the occasion
+// of one rounding, or of two.
 func unsure(dims int) float64 { return float64(dims+4) * 0x1p-22 }
 
 // above is the next single that is larger.
@@ -60,8 +60,8 @@ type Bounds struct {
 	length float64
 }
 
-// queryMost is the largest number of a query: so fine that what is left out of it does not count, and so
-// small that no sum of products is too large.
+// queryMost is the largest number of a query: so fine that what is left out of it does not count, and so small that no
+// sum of products is too large.
 const queryMost = 1 << 23
 
 // NewBounds returns the bounds of a query, whose numbers are finite and not all 0.
@@ -76,8 +76,8 @@ func NewBounds(query []float32) Bounds {
 }
 
 // AtMost returns a bound of Near of the query and the vector that was rounded: no product of both is larger, in
-// whatever order it is summed up. By the inequality of Cauchy and Schwarz what was left out of the
-// vector adds no more than its length times that of the query.
+// whatever order it is summed up. By the inequality of Cauchy and Schwarz what was left out of the vector adds no more
+// than its length times that of the query.
 func (b Bounds) AtMost(v []int8, r Rounding) float32 {
 	sum, query := int64(0), b.query[:len(v)]
 	for i, x := range v {

@@ -10,9 +10,9 @@ import (
 // Size is how many bytes a number of a vector takes where it is kept.
 const Size = 4
 
-// Unit scales a vector to the length 1, so that the nearness of two (the cosine of the angle
-// between them) is their product. It returns false, and leaves the vector, where that cannot
-// be: all is 0, or something is no number or infinite.
+// Unit scales a vector to the length 1, so that the nearness of two (the cosine of the angle between them) is their
+// product. It returns false, and leaves the vector, where that cannot be: all is 0, or something is no number or
+// infinite.
 func Unit(v []float32) bool {
 	sum := 0.0
 	for _, x := range v {
@@ -41,8 +41,7 @@ func AppendBytes(to []byte, v []float32) []byte {
 	return to
 }
 
-// AppendVector appends the numbers that AppendBytes has written. Bytes that are not a whole
-// number are left out.
+// AppendVector appends the numbers that AppendBytes has written. Bytes that are not a whole number are left out.
 func AppendVector(to []float32, kept []byte) []float32 {
 	for ; len(kept) >= Size; kept = kept[Size:] {
 		to = append(to, math.Float32frombits(binary.LittleEndian.Uint32(kept)))

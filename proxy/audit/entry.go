@@ -31,8 +31,7 @@ const (
 	Failed  = "failed"  // for what the bridge or an agent could not do
 )
 
-// OutcomeOf returns the outcome that an HTTP status stands for. 0 stands for a client that left before it was
-// answered.
+// OutcomeOf returns the outcome that an HTTP status stands for. 0 stands for a client that left before it was answered.
 func OutcomeOf(status int) string {
 	switch {
 	case status == 0 || status >= 500:

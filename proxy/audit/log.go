@@ -32,8 +32,8 @@ type Meter interface {
 	AuditLost()
 }
 
-// Log writes entries in the order in which they came, by one goroutine. Safe for concurrent use. A
-// nil *Log writes nothing.
+// Log writes entries in the order in which they came, by one goroutine. Safe for concurrent use. A nil *Log writes
+// nothing.
 type Log struct {
 	reads   bool
 	to      io.WriteCloser
@@ -48,8 +48,8 @@ type Log struct {
 	once    sync.Once
 }
 
-// Open opens the log that is configured, and returns nil where none is. It makes the file, so that one which
-// cannot be made is an error at the start.
+// Open opens the log that is configured, and returns nil where none is. It makes the file, so that one which cannot be
+// made is an error at the start.
 func Open(cfg config.Audit, m Meter, log *zap.Logger) (*Log, error) {
 	if !cfg.On() {
 		return nil, nil
@@ -94,8 +94,8 @@ func destination(cfg config.Audit) (io.WriteCloser, error) {
 // Wants reports whether an operation with this effect gets a line.
 func (l *Log) Wants(v mapping.Verb) bool { return l != nil && (l.reads || v != mapping.Read) }
 
-// Ready returns an error of class Unavailable while lines cannot be written: no operation that needs a line
-// may begin then.
+// Ready returns an error of class Unavailable while lines cannot be written: no operation that needs a line may begin
+// then.
 func (l *Log) Ready() error {
 	if l == nil || !l.failing.Load() {
 		return nil
@@ -104,8 +104,8 @@ func (l *Log) Ready() error {
 		"The audit log of the bridge cannot be written, and nothing is done without it (audit.file). The bridge's own log has the reason.")
 }
 
-// Write queues an entry, which is written soon. It waits while the queue is full, and counts the entry as
-// lost when that takes too long.
+// Write queues an entry, which is written soon. It waits while the queue is full, and counts the entry as lost when
+// that takes too long.
 func (l *Log) Write(e Entry) {
 	if !l.Wants(e.Operation) {
 		return
@@ -166,8 +166,8 @@ func (l *Log) run() {
 	}
 }
 
-// write tries until the line is written, or until the log is closed and the disk does not take it. A
-// line of which a part was written goes on where it broke off.
+// write tries until the line is written, or until the log is closed and the disk does not take it. A line of which a
+// part was written goes on where it broke off.
 func (l *Log) write(line []byte, said *complaint.Complaint) {
 	for {
 		n, err := l.to.Write(line)

@@ -30,8 +30,8 @@ func newRefusals() *refusals {
 	return &refusals{all: rate.NewLimiter(rate.Every(refusalsInterval), refusalsBurst), from: map[string]*rate.Limiter{}}
 }
 
-// Refuse writes the line of a request that was refused before it came to an operation. It never waits. Where
-// it writes none, it reports no error: the next line that is written says how many were left out.
+// Refuse writes the line of a request that was refused before it came to an operation. It never waits. Where it writes
+// none, it reports no error: the next line that is written says how many were left out.
 func (l *Log) Refuse(e Entry) {
 	if l == nil {
 		return

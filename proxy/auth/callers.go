@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Callers are all callers that a configuration allows: those with keys, tokens and certificates. Safe for
-// concurrent use.
+// Callers are all callers that a configuration allows: those with keys, tokens and certificates. Safe for concurrent
+// use.
 type Callers struct {
 	keys         *Keys
 	issuers      map[string]*issuer // by iss
@@ -38,8 +38,8 @@ func NewCallers(cfg config.Auth, log *zap.Logger) (*Callers, error) {
 // Required reports whether callers have to show who they are.
 func (c *Callers) Required() bool { return c.required }
 
-// Succeed takes over what is the same in an earlier configuration, with its requests under way, and ends the
-// requests of the rest. It must be called before c is used.
+// Succeed takes over what is the same in an earlier configuration, with its requests under way, and ends the requests
+// of the rest. It must be called before c is used.
 func (c *Callers) Succeed(before *Callers) {
 	c.keys.succeed(before.keys)
 	for name, was := range before.issuers {
@@ -59,9 +59,9 @@ func (c *Callers) Succeed(before *Callers) {
 	}
 }
 
-// Replaceable returns an error when no caller could call any more with next, and some can now. Issuers
-// whose keys were never read are asked for them, which takes some seconds each at most. One that stays as it
-// is keeps the keys that it has, so that it may be away meanwhile.
+// Replaceable returns an error when no caller could call any more with next, and some can now. Issuers whose keys were
+// never read are asked for them, which takes some seconds each at most. One that stays as it is keeps the keys that it
+// has, so that it may be away meanwhile.
 func (c *Callers) Replaceable(ctx context.Context, next *Callers) error {
 	if !c.usable() {
 		return nil

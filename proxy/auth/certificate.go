@@ -20,8 +20,8 @@ type certificate struct {
 	life life
 }
 
-// shown returns the Pass of a connection's certificate. Only one that was checked against tls.client_ca
-// counts; it ends when the certificate does.
+// shown returns the Pass of a connection's certificate. Only one that was checked against tls.client_ca counts; it ends
+// when the certificate does.
 func (c *Callers) shown(state *tls.ConnectionState) (Pass, bool) {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return Pass{}, false

@@ -12,8 +12,8 @@ import (
 // claims are what a token says.
 type claims map[string]json.RawMessage
 
-// at is the claim of a name or, with a slash before it, what the JSON pointer leads to (RFC 6901); nil: it is
-// not there.
+// at is the claim of a name or, with a slash before it, what the JSON pointer leads to (RFC 6901); nil: it is not
+// there.
 func (c claims) at(name string) json.RawMessage {
 	path, isPointer := strings.CutPrefix(name, "/")
 	if !isPointer {
@@ -36,8 +36,8 @@ func (c claims) text(name string) (s string) {
 	return s
 }
 
-// list is a claim that is a list of texts, or one text with spaces between its words as scope has it (RFC 8693
-// section 4.2). there is false where there is no such claim.
+// list is a claim that is a list of texts, or one text with spaces between its words as scope has it (RFC 8693 section
+// 4.2). there is false where there is no such claim.
 func (c claims) list(name string) (list []string, there bool) {
 	raw := c.at(name)
 	if raw == nil {
@@ -52,8 +52,8 @@ func (c claims) list(name string) (list []string, there bool) {
 // maxName bounds an id and a tenant that come from a token, in bytes: they stand in every row.
 const maxName = 256
 
-// principal is the principal of a token by its claims. A configured claim that is missing gives nothing,
-// never everything.
+// principal is the principal of a token by its claims. A configured claim that is missing gives nothing, never
+// everything.
 func (i *issuer) principal(c claims) (mapping.Principal, error) {
 	a, from := i.cfg.Access(), i.cfg.Claims
 	subject := c.text(from.ID)
@@ -78,8 +78,8 @@ func (i *issuer) principal(c claims) (mapping.Principal, error) {
 
 func isName(s string) bool { return s != "" && len(s) <= maxName && mapping.IsText(s) }
 
-// chosen is what a claim lists. Without the claim it is what the issuer's tokens have anyhow, if that is
-// named, and else nothing.
+// chosen is what a claim lists. Without the claim it is what the issuer's tokens have anyhow, if that is named, and
+// else nothing.
 func chosen(c claims, name string, usual []string) []string {
 	if name == "" {
 		return usual

@@ -13,22 +13,21 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How many wrong keys an address may send: so many at once, and one more each interval. A client with a wrong
-// key in its configuration notices it long before.
+// How many wrong keys an address may send: so many at once, and one more each interval. A client with a wrong key in
+// its configuration notices it long before.
 const (
 	wrongBurst    = 20
 	wrongInterval = 6 * time.Second
 )
 
-// keptAddresses bounds what is remembered of addresses: of those that sent wrong keys,
-// and of those that sent right ones.
+// keptAddresses bounds what is remembered of addresses: of those that sent wrong keys, and of those that sent right
+// ones.
 const keptAddresses = 4096
 
-// Gate slows down the guessing of keys. An address that has sent too many wrong keys
-// is refused before its key is looked at, so that a right guess is not told from a wrong
-// one. A key that was right from that address before still is: clients that share an
-// address with a guesser go on. So does a token that its issuer has signed, since tokens are new
-// every few minutes and cannot be guessed. Safe for concurrent use.
+// Gate slows down the guessing of keys. An address that has sent too many wrong keys is refused before its key is
+// looked at, so that a right guess is not told from a wrong one. A key that was right from that address before still
+// is: clients that share an address with a guesser go on. So does a token that its issuer has signed, since tokens are
+// new every few minutes and cannot be guessed. Safe for concurrent use.
 type Gate struct {
 	callers *Callers
 	runs    Granter // nil: no run has a token
@@ -38,8 +37,8 @@ type Gate struct {
 
 // Granter knows the tokens that agents get for the time of a run. Safe for concurrent use.
 type Granter interface {
-	// Granted returns the principal of a token; ok is false for any other text. The error is of class
-	// Unauthorized when the token is no longer good.
+	// Granted returns the principal of a token; ok is false for any other text. The error is of class Unauthorized when
+	// the token is no longer good.
 	Granted(ctx context.Context, token string) (who mapping.Principal, ok bool, err error)
 }
 
@@ -59,11 +58,11 @@ func NewGate(callers *Callers, runs Granter) (*Gate, error) {
 	return &Gate{callers: callers, runs: runs, wrong: wrong, right: right}, err
 }
 
-// Authenticate returns the Pass of a request that comes from an address: by x-api-key or else Authorization:
-// Bearer (RFC 6750 section 2.1), which hold a key or a token, or by the certificate of its connection, where
-// it has neither. Where nothing is configured the principal is the zero one, unless the request holds the
-// token of a run. The error never tells the key: it is of class Unauthorized, or a *Slowed, of class Limited,
-// when the address has to wait, or Unavailable while the keys of a token's issuer cannot be had.
+// Authenticate returns the Pass of a request that comes from an address: by x-api-key or else Authorization: Bearer
+// (RFC 6750 section 2.1), which hold a key or a token, or by the certificate of its connection, where it has neither.
+// Where nothing is configured the principal is the zero one, unless the request holds the token of a run. The error
+// never tells the key: it is of class Unauthorized, or a *Slowed, of class Limited, when the address has to wait, or
+// Unavailable while the keys of a token's issuer cannot be had.
 func (g *Gate) Authenticate(r *http.Request, from string) (Pass, error) {
 	text, err := presented(r.Header)
 	if err == nil && g.runs != nil {
@@ -128,8 +127,7 @@ func (g *Gate) note(from string) {
 	l.Allow()
 }
 
-// network is what counts as one address: of IPv6 the first 64 bits, which is what a
-// single host is given.
+// network is what counts as one address: of IPv6 the first 64 bits, which is what a single host is given.
 func network(from string) string {
 	ip, err := netip.ParseAddr(from)
 	if err != nil || ip.Unmap().Is4() {
@@ -156,8 +154,7 @@ func (e *Slowed) Unwrap() error {
 // Seconds returns how long to wait, at least one.
 func (e *Slowed) Seconds() int { return max(1, int(math.Ceil(e.wait.Seconds()))) }
 
-// Reason returns why Authenticate refused a request, for counters: missing, twice, wrong, slowed, expired, or
-// issuer.
+// Reason returns why Authenticate refused a request, for counters: missing, twice, wrong, slowed, expired, or issuer.
 func Reason(err error) string {
 	switch slowed := (*Slowed)(nil); {
 	case errors.As(err, &slowed):

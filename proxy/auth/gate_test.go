@@ -59,8 +59,8 @@ func (a asking) guess(from string, times int) {
 	}
 }
 
-// E18: an address that guesses is refused without its guess being looked at, while keys
-// that were right from it before go on, and so do other addresses.
+// E18: an address that guesses is refused without its guess being looked at, while keys that were right from it before
+// go on, and so do other addresses.
 func TestE18WrongKeysAreSlowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestE18WrongKeysAreSlowed(t *testing.T) {
 	})
 }
 
-// E18: a client with a wrong key does not lock out a client that shares its address and renews a token. A
-// token that is wrong is refused like a wrong key.
+// E18: a client with a wrong key does not lock out a client that shares its address and renews a token. A token that is
+// wrong is refused like a wrong key.
 func TestE18TokensAreRenewedBesideAGuesser(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

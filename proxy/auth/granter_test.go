@@ -23,8 +23,8 @@ func (tokens) Granted(_ context.Context, token string) (mapping.Principal, bool,
 	return mapping.Principal{}, false, nil
 }
 
-// A token of a run is known beside keys, and where there are none; one that has ended opens
-// nothing, and is no guess of a key.
+// A token of a run is known beside keys, and where there are none; one that has ended opens nothing, and is no guess of
+// a key.
 func TestRunsHaveTokens(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]*Callers{"with keys": keys(t), "without": callers(t, config.Auth{})} {

@@ -52,8 +52,8 @@ func badToken(why string) *mapping.Error {
 // isToken reports whether a credential has the form of a signed token (RFC 7515 section 7.1).
 func isToken(text string) bool { return strings.Count(text, ".") == 2 }
 
-// token returns the Pass of a token. Before its signature has been checked only the issuer that it names is
-// believed, which chooses the keys.
+// token returns the Pass of a token. Before its signature has been checked only the issuer that it names is believed,
+// which chooses the keys.
 func (c *Callers) token(ctx context.Context, text string) (Pass, error) {
 	if len(text) > maxToken {
 		return Pass{}, errTokenLong

@@ -24,9 +24,9 @@ const (
 	keysTried = 8                // that are tried for a token without a key id
 )
 
-// keySet are the public keys of an issuer. They are asked for when the first token comes, when they are
-// some time old, and when a token names a key that is not among them. While the issuer does not answer,
-// those of before are used for config.JWT.Stale. Safe for concurrent use.
+// keySet are the public keys of an issuer. They are asked for when the first token comes, when they are some time old,
+// and when a token names a key that is not among them. While the issuer does not answer, those of before are used for
+// config.JWT.Stale. Safe for concurrent use.
 type keySet struct {
 	cfg    config.JWT
 	source *source
@@ -44,8 +44,7 @@ func newKeySet(cfg config.JWT, log *zap.Logger) *keySet {
 	return &keySet{cfg: cfg, source: newSource(cfg), log: log}
 }
 
-// find returns the keys that a token may be signed with. The error is of class Unavailable when they
-// cannot be had.
+// find returns the keys that a token may be signed with. The error is of class Unavailable when they cannot be had.
 func (s *keySet) find(ctx context.Context, id, algorithm string) ([]jose.JSONWebKey, error) {
 	found, age := s.fitting(id, algorithm)
 	if len(found) > 0 && age < keysFresh {
@@ -109,8 +108,8 @@ func (s *keySet) refresh(ctx context.Context) error {
 	return s.failed
 }
 
-// start asks for the keys in the background, unless that is under way or was done just now. The channel is
-// closed when the answer is there; nil: there is nothing to wait for.
+// start asks for the keys in the background, unless that is under way or was done just now. The channel is closed when
+// the answer is there; nil: there is nothing to wait for.
 func (s *keySet) start() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +137,8 @@ func (s *keySet) ask() {
 	s.asking = nil
 }
 
-// readKeys takes the keys that tokens may be signed with out of a JWK Set (RFC 7517 section 5). Those of
-// other uses and kinds are passed over, as section 5 has it.
+// readKeys takes the keys that tokens may be signed with out of a JWK Set (RFC 7517 section 5). Those of other uses and
+// kinds are passed over, as section 5 has it.
 func readKeys(raw []byte) (keys []jose.JSONWebKey, err error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

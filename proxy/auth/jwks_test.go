@@ -18,8 +18,8 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// E19: what an issuer answers is bounded in size, keys and time, and leads nowhere else. A token of an issuer
-// whose keys cannot be had is refused as long as that is so.
+// E19: what an issuer answers is bounded in size, keys and time, and leads nowhere else. A token of an issuer whose
+// keys cannot be had is refused as long as that is so.
 func TestE19_IssuersThatMisbehave(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
@@ -89,8 +89,8 @@ func TestE19_DiscoveryLeadsToNoPrivateNetwork(t *testing.T) {
 	}
 }
 
-// E19: a new key is asked for when the first token names it, made-up ones do not become requests, and
-// the keys of before are used while the issuer is away, for as long as the configuration says.
+// E19: a new key is asked for when the first token names it, made-up ones do not become requests, and the keys of
+// before are used while the issuer is away, for as long as the configuration says.
 func TestE19_KeysOfTheIssuer(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

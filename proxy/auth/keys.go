@@ -13,8 +13,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// keptVerified bounds the memory of keys seen lately. A key that dropped out
-// is only compared again.
+// keptVerified bounds the memory of keys seen lately. A key that dropped out is only compared again.
 const keptVerified = 1024
 
 // Keys knows the configured API keys by their SHA-256. Safe for concurrent use.
@@ -68,9 +67,9 @@ func sumOf(key string) (digest, error) {
 
 func digestOf(key string) digest { return sha256.Sum256([]byte(key)) }
 
-// Verify returns the Pass of a key; ok is false for a key that is not known. It takes the same time for every
-// key that was not seen lately: all known ones are compared, and as digests. The error is of class
-// Unauthorized when the key was good once.
+// Verify returns the Pass of a key; ok is false for a key that is not known. It takes the same time for every key that
+// was not seen lately: all known ones are compared, and as digests. The error is of class Unauthorized when the key was
+// good once.
 func (k *Keys) Verify(key string) (pass Pass, ok bool, err error) {
 	one := k.find(digestOf(key))
 	switch {
@@ -109,8 +108,8 @@ func (k *Keys) usable() bool {
 	return false
 }
 
-// succeed has keys that are the same in an earlier configuration live on, and ends what goes on for
-// the others of that one.
+// succeed has keys that are the same in an earlier configuration live on, and ends what goes on for the others of that
+// one.
 func (k *Keys) succeed(before *Keys) {
 	for _, was := range before.known {
 		now := k.find(was.sum)

@@ -23,8 +23,8 @@ func newLife() life {
 	return life{ctx, end}
 }
 
-// Succeed has a gate go on with what an earlier one knows of addresses, and with its callers as
-// Callers.Succeed says. It must be called before g is used.
+// Succeed has a gate go on with what an earlier one knows of addresses, and with its callers as Callers.Succeed says.
+// It must be called before g is used.
 func (g *Gate) Succeed(before *Gate) {
 	g.wrong, g.right = before.wrong, before.right
 	g.callers.Succeed(before.callers)
@@ -35,8 +35,8 @@ func (g *Gate) Replaceable(ctx context.Context, next *Gate) error {
 	return g.callers.Replaceable(ctx, next.callers)
 }
 
-// same reports whether what goes on for one principal may go on for the other. How many runs may
-// wait says nothing of that.
+// same reports whether what goes on for one principal may go on for the other. How many runs may wait says nothing of
+// that.
 func same(a, b mapping.Principal) bool {
 	a.Queue, b.Queue = 0, 0
 	return reflect.DeepEqual(a, b)

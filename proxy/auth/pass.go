@@ -20,12 +20,12 @@ var errOver error = mapping.Errorf(mapping.Unauthorized, codeExpired,
 
 const codeExpired = "expired"
 
-// look is how often a request under way looks at the clock. A timer alone would not notice a clock
-// that was set, or a machine that slept.
+// look is how often a request under way looks at the clock. A timer alone would not notice a clock that was set, or a
+// machine that slept.
 const look = 5 * time.Second
 
-// Within returns a context that ends with ctx, or when the pass is no longer good. done must be called when
-// the request has ended.
+// Within returns a context that ends with ctx, or when the pass is no longer good. done must be called when the request
+// has ended.
 func (p Pass) Within(ctx context.Context) (_ context.Context, done func()) {
 	if p.life == nil && p.until.IsZero() {
 		return ctx, func() {}

@@ -13,8 +13,8 @@ import (
 
 const aliceNext = "alice-next-0123456789abcdef"
 
-// TestKeysAreChangedWithoutABreak: a caller may have several keys at once, so that one is taken away when the
-// other is used everywhere; only what goes on by that one ends.
+// TestKeysAreChangedWithoutABreak: a caller may have several keys at once, so that one is taken away when the other is
+// used everywhere; only what goes on by that one ends.
 func TestKeysAreChangedWithoutABreak(t *testing.T) {
 	t.Parallel()
 	both := callers(t, config.Auth{Keys: []config.Key{{ID: "alice", Key: alicesKey, Keys: []config.Secret{aliceNext}}}})
@@ -142,8 +142,8 @@ func TestNoCallerIsLockedOut(t *testing.T) {
 	}
 }
 
-// TestAReloadWhileTheIssuerIsAway: an issuer that stays as it is keeps its keys, so that other parts of a
-// configuration can be changed while it does not answer.
+// TestAReloadWhileTheIssuerIsAway: an issuer that stays as it is keeps its keys, so that other parts of a configuration
+// can be changed while it does not answer.
 func TestAReloadWhileTheIssuerIsAway(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

@@ -25,8 +25,8 @@ func Strip(h http.Header) {
 	stripOffered(h)
 }
 
-// presented is the key that a request holds. A header that is there twice is refused: a
-// proxy in between could have looked at the other one.
+// presented is the key that a request holds. A header that is there twice is refused: a proxy in between could have
+// looked at the other one.
 func presented(h http.Header) (string, error) {
 	if len(h.Values("X-Api-Key")) > 1 || len(h.Values("Authorization")) > 1 {
 		return "", errTwice

@@ -25,8 +25,8 @@ const (
 	discovery      = "/.well-known/openid-configuration"
 )
 
-// source is where the keys of an issuer are. What it answers is not trusted to be short, quick, or where
-// the configuration says: nothing is followed but the jwks_uri of a discovery.
+// source is where the keys of an issuer are. What it answers is not trusted to be short, quick, or where the
+// configuration says: nothing is followed but the jwks_uri of a discovery.
 type source struct {
 	cfg    config.JWT
 	client *http.Client
@@ -110,8 +110,8 @@ func (s *source) discovered(ctx context.Context) ([]byte, error) {
 	return get(ctx, client, said.JWKS)
 }
 
-// leading is the client for an address that the issuer gave. On another host than the issuer's, that has to
-// be https, and on no private network: that host is not configured.
+// leading is the client for an address that the issuer gave. On another host than the issuer's, that has to be https,
+// and on no private network: that host is not configured.
 func (s *source) leading(to string) (*http.Client, error) {
 	own, err := url.Parse(s.cfg.Issuer)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A page cannot give a WebSocket headers of its own, except for the subprotocols that it offers
-// (RFC 6455 section 1.9; WebSocket constructor of the HTML standard). So a key may come as one of
-// those: keyProtocol and the key in base64url without padding, since a key may have letters that
-// a subprotocol may not. A URL would stand in the logs of everything on the way.
+// A page cannot give a WebSocket headers of its own, except for the subprotocols that it offers (RFC 6455 section 1.9;
+// WebSocket constructor of the HTML standard). So a key may come as one of those: keyProtocol and the key in base64url
+// without padding, since a key may have letters that a subprotocol may not. A URL would stand in the logs of everything
+// on the way.
 const (
 	protocolHeader = "Sec-Websocket-Protocol"
 	keyProtocol    = "x-api-key."

@@ -126,8 +126,8 @@ func bare(head string, said says) string {
 	return enc([]byte(head)) + "." + enc(raw) + "." + enc([]byte("signature"))
 }
 
-// TestE19_Tokens: of all that may come as a token, those alone are taken that the issuer has signed, for this
-// bridge and for now. The refusal says which of these is not so.
+// TestE19_Tokens: of all that may come as a token, those alone are taken that the issuer has signed, for this bridge
+// and for now. The refusal says which of these is not so.
 func TestE19_Tokens(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)
@@ -229,8 +229,8 @@ func changed(text string) string {
 	return strings.Join(part, ".")
 }
 
-// TestTokensSayWhatTheyMay: tenant, rights, agents and namespaces are those of the claims that are named;
-// what is missing there is nothing, never everything.
+// TestTokensSayWhatTheyMay: tenant, rights, agents and namespaces are those of the claims that are named; what is
+// missing there is nothing, never everything.
 func TestTokensSayWhatTheyMay(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

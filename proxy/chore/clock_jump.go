@@ -6,16 +6,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// leap is how far the wall clock may run from the monotonic one between two readings
-// before that counts as a jump.
+// leap is how far the wall clock may run from the monotonic one between two readings before that counts as a jump.
 const leap = 2 * time.Second
 
-// jumpGuard reads the wall clock for what is deleted by it. A clock that jumps
-// forward makes everything look old. So what was there before the jump is judged
-// by the clock as it would be without it, until as much time has really passed as
-// was jumped over; what was made since is judged by the clock as it is. A clock
-// that jumps back makes things live longer, which does no harm. A jump while no
-// process runs cannot be told from a long pause.
+// jumpGuard reads the wall clock for what is deleted by it. A clock that jumps forward makes everything look old. So
+// what was there before the jump is judged by the clock as it would be without it, until as much time has really passed
+// as was jumped over; what was made since is judged by the clock as it is. A clock that jumps back makes things live
+// longer, which does no harm. A jump while no process runs cannot be told from a long pause.
 type jumpGuard struct {
 	wall func() time.Time
 	mono func() time.Duration
@@ -33,8 +30,8 @@ func newJumpGuard() *jumpGuard {
 	return &jumpGuard{wall: time.Now, mono: func() time.Duration { return time.Since(start) }}
 }
 
-// now says what is over by now. It must be called often enough that a jump can
-// be told from slow drift: every minute or so.
+// now says what is over by now. It must be called often enough that a jump can be told from slow drift: every minute or
+// so.
 func (g *jumpGuard) now() store.Expiry {
 	wall, at := g.wall().Round(0), g.mono()
 	if g.seen {

@@ -19,8 +19,7 @@ const (
 	cronsRead   = 256
 	// cronLatest is how long the clock goes unlooked at: it may be set meanwhile.
 	cronLatest = time.Minute
-	// cronTimeout bounds the making of one run; an agent that has to be asked for
-	// its dialect first may be slow.
+	// cronTimeout bounds the making of one run; an agent that has to be asked for its dialect first may be slow.
 	cronTimeout = 30 * time.Second
 	// cronRetry is when crons are served again after that failed.
 	cronRetry = time.Second
@@ -34,8 +33,8 @@ type Crons struct {
 	zap     *zap.Logger
 }
 
-// NewCrons returns Crons over st for the callers that are configured at the time. tick makes the run of a
-// cron's tick, under the principal of ctx; it must make it once however often it is called for one tick.
+// NewCrons returns Crons over st for the callers that are configured at the time. tick makes the run of a cron's tick,
+// under the principal of ctx; it must make it once however often it is called for one tick.
 func NewCrons(st *store.Store, callers func() config.Auth, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
 	return &Crons{st: st, callers: callers, tick: tick, zap: logger.Named("crons")}
 }
@@ -53,8 +52,8 @@ func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
 	return next, nil
 }
 
-// Run makes runs until ctx ends. Ticks that were missed, while no process ran or because
-// the clock was set, make one run together.
+// Run makes runs until ctx ends. Ticks that were missed, while no process ran or because the clock was set, make one
+// run together.
 func (w *Crons) Run(ctx context.Context) {
 	var said complaint.Complaint
 	for ctx.Err() == nil {
@@ -105,8 +104,7 @@ func (w *Crons) serve(ctx context.Context) (time.Time, error) {
 	return again, nil
 }
 
-// serveOne makes the run of a tick and moves the cron on. false: neither could be
-// done for now.
+// serveOne makes the run of a tick and moves the cron on. false: neither could be done for now.
 func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) bool {
 	one, stop := context.WithTimeout(mapping.WithPrincipal(ctx, w.ownerOf(c)), cronTimeout)
 	defer stop()
@@ -135,9 +133,9 @@ func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) boo
 	return true
 }
 
-// ownerOf is the principal that a cron's runs are made for: the key that made it, with the agents it may use
-// now. The agents of a key that is not configured any more, or has expired, are unknown, so that its cron has
-// its own agent alone. Without keys no caller is confined.
+// ownerOf is the principal that a cron's runs are made for: the key that made it, with the agents it may use now. The
+// agents of a key that is not configured any more, or has expired, are unknown, so that its cron has its own agent
+// alone. Without keys no caller is confined.
 func (w *Crons) ownerOf(c mapping.Cron) mapping.Principal {
 	p, callers := mapping.Principal{ID: c.Owner, Tenant: c.Tenant}, w.callers()
 	if who, known := callers.Principal(c.Owner, c.Tenant, time.Now()); known {
@@ -150,6 +148,5 @@ func (w *Crons) ownerOf(c mapping.Cron) mapping.Principal {
 	return p
 }
 
-// passes reports whether a refusal is temporary, so that the same tick is worth
-// another try.
+// passes reports whether a refusal is temporary, so that the same tick is worth another try.
 func passes(c mapping.Class) bool { return c == mapping.Unavailable || c == mapping.StorageFull }

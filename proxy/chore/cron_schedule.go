@@ -12,13 +12,12 @@ import (
 // Schedule is when a cron ticks.
 type Schedule struct{ ticks cron.Schedule }
 
-// fields of a schedule: those of crontab(5), which is also how it reads a day of
-// month beside a day of week: either will do.
+// fields of a schedule: those of crontab(5), which is also how it reads a day of month beside a day of week: either
+// will do.
 var scheduleParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom)
 
-// ParseSchedule reads the five fields of crontab(5), or @hourly, @daily, @weekly,
-// @monthly, @yearly, in a time zone of the IANA database ("": UTC). A schedule that
-// never ticks is Invalid, as is everything else it cannot read.
+// ParseSchedule reads the five fields of crontab(5), or @hourly, @daily, @weekly, @monthly, @yearly, in a time zone of
+// the IANA database ("": UTC). A schedule that never ticks is Invalid, as is everything else it cannot read.
 func ParseSchedule(text, zone string) (Schedule, error) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "@every") || strings.Contains(text, "=") || len(text) > 200 {

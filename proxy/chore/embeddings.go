@@ -19,8 +19,8 @@ const (
 	embedTold = 1000
 )
 
-// Embeddings makes the vectors that items of the long-term store are found by: after they
-// were written, and of all when the index is another one.
+// Embeddings makes the vectors that items of the long-term store are found by: after they were written, and of all when
+// the index is another one.
 type Embeddings struct {
 	st    *store.Store
 	zap   *zap.Logger

@@ -21,8 +21,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// Items become vectors soon after they were written, also once an endpoint that was down is there
-// again; the log says once that it was.
+// Items become vectors soon after they were written, also once an endpoint that was down is there again; the log says
+// once that it was.
 func TestItemsBecomeVectors(t *testing.T) {
 	t.Parallel()
 	e := embeddingtest.Serve(t, 8)

@@ -10,12 +10,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// itemsEvery is how often items are looked at: no reader is shown one that has expired, so
-// that its removal is not urgent.
+// itemsEvery is how often items are looked at: no reader is shown one that has expired, so that its removal is not
+// urgent.
 const itemsEvery = time.Minute
 
-// Items removes items of the long-term store that have expired, and has searches
-// find those that an older version has written.
+// Items removes items of the long-term store that have expired, and has searches find those that an older version has
+// written.
 type Items struct {
 	st  *store.Store
 	zap *zap.Logger

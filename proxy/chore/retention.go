@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// passEvery is the least time between two passes, so that threads go in
-	// batches; passLatest the longest, so that the clock is looked at.
+	// passEvery is the least time between two passes, so that threads go in batches; passLatest the longest, so that
+	// the clock is looked at.
 	passEvery  = time.Second
 	passLatest = time.Minute
 	// keepingEvery is how often what retention says is looked for.
 	keepingEvery = time.Hour
-	// readersGrace is how long the thread of a run with on_completion: delete
-	// outlives its time for a reader that has not had the run's end.
+	// readersGrace is how long the thread of a run with on_completion: delete outlives its time for a reader that has
+	// not had the run's end.
 	readersGrace  = 10 * time.Second
 	deletedAtOnce = 4096
 )
@@ -39,8 +39,7 @@ type Holders interface {
 	ThreadsDeleted(gone []store.Gone)
 }
 
-// Retention deletes what is no longer kept: threads whose time is over, and what
-// config.Retention says.
+// Retention deletes what is no longer kept: threads whose time is over, and what config.Retention says.
 type Retention struct {
 	st      *store.Store
 	readers Readers
@@ -97,8 +96,7 @@ func (w *Retention) pass(ctx context.Context) time.Time {
 	return next
 }
 
-// expired deletes the unused threads whose time is over, or all but their newest
-// state.
+// expired deletes the unused threads whose time is over, or all but their newest state.
 func (w *Retention) expired(ctx context.Context, x store.Expiry) (time.Time, error) {
 	list, next, err := w.st.OverdueThreads(ctx, x, deletedAtOnce)
 	if err != nil {
@@ -129,8 +127,7 @@ func (w *Retention) unread(ctx context.Context, list []store.Overdue, now time.T
 	return free, held
 }
 
-// passing reports whether the thread was only made for a run with on_completion:
-// delete.
+// passing reports whether the thread was only made for a run with on_completion: delete.
 func (w *Retention) passing(ctx context.Context, o store.Overdue) bool {
 	ctx = mapping.WithPrincipal(ctx, mapping.Principal{Tenant: o.Tenant})
 	list, err := w.st.Runs(ctx, mapping.RunQuery{ThreadID: o.ThreadID, Limit: 1})

@@ -14,8 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// These tests run on a clock of their own (testing/synctest): sleeping costs
-// nothing, and the retention sleeps along.
+// These tests run on a clock of their own (testing/synctest): sleeping costs nothing, and the retention sleeps along.
 
 func bubble(t *testing.T, f func(t *testing.T, path string)) {
 	t.Helper()
@@ -242,8 +241,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// A time to live with keep_latest takes the older states and leaves the thread, after
-// its run has ended and its question is answered.
+// A time to live with keep_latest takes the older states and leaves the thread, after its run has ended and its
+// question is answered.
 func TestKeepLatestTakesOlderStatesOnly(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// sealEvery is how often it is looked whether there is something to be sealed anew: after a start,
-	// and where other bridges of the database have come and gone.
+	// sealEvery is how often it is looked whether there is something to be sealed anew: after a start, and where other
+	// bridges of the database have come and gone.
 	sealEvery = time.Minute
 	// sealTold is how often the log tells how far it is.
 	sealTold = 30 * time.Second
@@ -23,9 +23,9 @@ const (
 const othersFirst = "bodies of the database are to be written anew, but another bridge that uses it has other keys, or writes under another: " +
 	"it has to be restarted with the same first"
 
-// Sealing writes the bodies of a database anew that are not as this bridge writes them: plain ones from
-// before there was a key, those under an older key, and sealed ones where they are to be plain. It is done
-// when the log says which keys are needed no longer; the next process goes on where one was ended.
+// Sealing writes the bodies of a database anew that are not as this bridge writes them: plain ones from before there
+// was a key, those under an older key, and sealed ones where they are to be plain. It is done when the log says which
+// keys are needed no longer; the next process goes on where one was ended.
 type Sealing struct {
 	st   *store.Store
 	zap  *zap.Logger

@@ -1,5 +1,5 @@
-// Package complaint keeps the log readable where something fails again and again. Work in the background
-// calls it, and work for requests of clients. It writes no line itself: it says when one is due.
+// Package complaint keeps the log readable where something fails again and again. Work in the background calls it, and
+// work for requests of clients. It writes no line itself: it says when one is due.
 package complaint
 
 import (
@@ -12,8 +12,8 @@ import (
 // every is how often a failure that goes on is said.
 const every = time.Minute
 
-// Complaint is said once and then each minute as long as the failure goes on, with how often it
-// came. The zero value is ready. Used by one goroutine.
+// Complaint is said once and then each minute as long as the failure goes on, with how often it came. The zero value is
+// ready. Used by one goroutine.
 type Complaint struct {
 	next   time.Time
 	failed int // since it was said
@@ -38,8 +38,8 @@ func (c *Complaint) Times() zap.Field { return zap.Int("times", c.times) }
 // Over resets the complaint after a success: the next failure is said at once.
 func (c *Complaint) Over() { *c = Complaint{} }
 
-// Kinds are complaints about failures of a few kinds that come from everywhere. The zero value is ready. Safe
-// for concurrent use.
+// Kinds are complaints about failures of a few kinds that come from everywhere. The zero value is ready. Safe for
+// concurrent use.
 type Kinds struct {
 	mu sync.Mutex
 	of map[string]*Complaint

@@ -17,8 +17,8 @@ type answer struct {
 	} `json:"data"`
 }
 
-// vectors reads an answer about n texts: a vector of the length 1 for each, in their order.
-// coded reports whether base64 came, as it was asked for.
+// vectors reads an answer about n texts: a vector of the length 1 for each, in their order. coded reports whether
+// base64 came, as it was asked for.
 func (c *Client) vectors(raw []byte, n int) (list [][]float32, coded bool, f *failure) {
 	var a answer
 	if err := json.Unmarshal(raw, &a); err != nil {

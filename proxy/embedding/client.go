@@ -25,13 +25,13 @@ const (
 	maxHeader   = 64 << 10
 	// queriesKept bounds the queries whose vectors are kept, as pages and people ask again.
 	queriesKept = 256
-	// rest is how long no query is sent after one that failed: searches do not wait for
-	// an endpoint that is down, each in its turn.
+	// rest is how long no query is sent after one that failed: searches do not wait for an endpoint that is down, each
+	// in its turn.
 	rest = 5 * time.Second
 )
 
-// Client has texts made into vectors of the length 1. No redirect is followed and no cookie
-// kept: key and headers never leave for another host. Safe for concurrent use.
+// Client has texts made into vectors of the length 1. No redirect is followed and no cookie kept: key and headers never
+// leave for another host. Safe for concurrent use.
 type Client struct {
 	cfg     config.Index
 	secrets credential.Set
@@ -50,8 +50,7 @@ type Client struct {
 	said  complaint.Complaint
 }
 
-// New returns a client for an endpoint that cfg, which must be On, names; agent is its User-Agent. It does no
-// I/O.
+// New returns a client for an endpoint that cfg, which must be On, names; agent is its User-Agent. It does no I/O.
 func New(cfg config.Index, agent string, log *zap.Logger) *Client {
 	queries, err := lru.New[string, []float32](queriesKept)
 	if err != nil {
@@ -95,8 +94,8 @@ func targetOf(cfg config.Index) string {
 // CloseIdle closes the connections that no request is using.
 func (c *Client) CloseIdle() { c.rc.GetClient().CloseIdleConnections() }
 
-// Query returns the vector of a search's words. After a failure that is not one of these words it fails at
-// once for a few seconds, and the log says that searches go without. Callers do not change the vector.
+// Query returns the vector of a search's words. After a failure that is not one of these words it fails at once for a
+// few seconds, and the log says that searches go without. Callers do not change the vector.
 func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
 	if v, ok := c.queries.Get(text); ok {
 		return v, nil
@@ -141,9 +140,9 @@ func (c *Client) note(err error) {
 	}
 }
 
-// Documents returns the vectors of texts, in their order. nil stands for a text that the endpoint does not
-// take, be it as short as a line, while it takes others. None of the texts may be blank. On an error nothing
-// of the answers is to be used.
+// Documents returns the vectors of texts, in their order. nil stands for a text that the endpoint does not take, be it
+// as short as a line, while it takes others. None of the texts may be blank. On an error nothing of the answers is to
+// be used.
 func (c *Client) Documents(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, 0, len(texts))
 	for len(texts) > 0 {

@@ -67,8 +67,8 @@ func (e *endpoint) questions() []question {
 	return e.asked
 }
 
-// say answers a question as it should be, the last text first, with a vector put in the place of
-// the usual ones where one is given.
+// say answers a question as it should be, the last text first, with a vector put in the place of the usual ones where
+// one is given.
 func say(w http.ResponseWriter, q question, vector any) {
 	var data []map[string]any
 	for i := len(q.Input) - 1; i >= 0; i-- {
@@ -177,8 +177,7 @@ func TestAnEndpointThatSendsDigitsOnly(t *testing.T) {
 	}
 }
 
-// What is too long goes by its beginning, what is not taken at all has no vector, and the
-// others have theirs.
+// What is too long goes by its beginning, what is not taken at all has no vector, and the others have theirs.
 func TestTextsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
@@ -198,8 +197,8 @@ func TestTextsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A text that a model makes no numbers of does not keep the others from their vectors, whether the
-// endpoint says so or fails at writing them (as Ollama does, with 500).
+// A text that a model makes no numbers of does not keep the others from their vectors, whether the endpoint says so or
+// fails at writing them (as Ollama does, with 500).
 func TestTextsWithoutNumbers(t *testing.T) {
 	t.Parallel()
 	var zero float32
@@ -339,8 +338,8 @@ type null struct{}
 
 func (null) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// A query is asked for once. After a failure none is sent for a while, the log says so once, and
-// then it is tried again.
+// A query is asked for once. After a failure none is sent for a while, the log says so once, and then it is tried
+// again.
 func TestQueries(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool

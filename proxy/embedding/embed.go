@@ -13,9 +13,8 @@ const shortest = 256
 // probe is a text that every model takes: if it is refused, the fault is not the text's.
 const probe = "hello"
 
-// embed makes the vectors of texts that fit in one request. Where the endpoint takes others and
-// not these, it is asked for halves of them, and for a single text by its beginning, until it
-// is known which text is not taken.
+// embed makes the vectors of texts that fit in one request. Where the endpoint takes others and not these, it is asked
+// for halves of them, and for a single text by its beginning, until it is known which text is not taken.
 func (c *Client) embed(ctx context.Context, texts []string, tries int) ([][]float32, error) {
 	list, err := c.ask(ctx, texts, tries)
 	if !unfit(err, tries) {
@@ -59,9 +58,8 @@ func (c *Client) shorten(ctx context.Context, text string, tries int) ([][]float
 	return [][]float32{nil}, nil
 }
 
-// unfit reports whether a failure may be that of what was sent: too much or too long, or a text
-// of which a model makes no numbers. Servers answer 500 where they cannot write those; after one
-// try that says nothing yet.
+// unfit reports whether a failure may be that of what was sent: too much or too long, or a text of which a model makes
+// no numbers. Servers answer 500 where they cannot write those; after one try that says nothing yet.
 func unfit(err error, tries int) bool {
 	var f *failure
 	if !errors.As(err, &f) {

@@ -76,8 +76,8 @@ func (f *failure) wait(try int) time.Duration {
 	return time.Duration(try*try) * firstPause
 }
 
-// once sends one request. base64 takes a third of the bytes of digits; an endpoint that has
-// never sent any may refuse to be asked for it.
+// once sends one request. base64 takes a third of the bytes of digits; an endpoint that has never sent any may refuse
+// to be asked for it.
 func (c *Client) once(ctx context.Context, texts []string) ([][]float32, *failure) {
 	if c.plain.Load() {
 		return c.send(ctx, texts, "")

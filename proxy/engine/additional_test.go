@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// What the client of a task has added to its input reaches the agent, whether the task's run begins at once or has
-// to wait.
+// What the client of a task has added to its input reaches the agent, whether the task's run begins at once or has to
+// wait.
 func TestAdditionalInputReachesTheAgent(t *testing.T) {
 	t.Parallel()
 	for name, delay := range map[string]time.Duration{"a run that begins at once": 0, "a run that waits": time.Millisecond} {

@@ -10,8 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine/slot"
 )
 
-// Agent is one configured agent: its settings, its backend, its slots. Safe
-// for concurrent use.
+// Agent is one configured agent: its settings, its backend, its slots. Safe for concurrent use.
 type Agent struct {
 	Name   string
 	Config config.Agent
@@ -64,8 +63,8 @@ func (a *Agent) Dialect() string {
 	return a.Config.Dialect
 }
 
-// Backend returns the agent's backend and traits, asking the agent for its
-// dialect at first use. It fails with upstream_unreachable while it is away.
+// Backend returns the agent's backend and traits, asking the agent for its dialect at first use. It fails with
+// upstream_unreachable while it is away.
 func (a *Agent) Backend(ctx context.Context) (adapter.Backend, adapter.Traits, error) {
 	if f := a.found.Load(); f != nil {
 		return f.backend, f.traits, nil

@@ -18,10 +18,9 @@ const (
 	enough    = 64  // pieces that wait for no more
 )
 
-// patience says how long a piece may wait to be written together with others. A token
-// waits for none: readers see it as late as it is written, and those that come in a crowd are
-// written together because each write takes a while. A stateful agent's own ids (links) are
-// not needed before its first output, and are written with it.
+// patience says how long a piece may wait to be written together with others. A token waits for none: readers see it as
+// late as it is written, and those that come in a crowd are written together because each write takes a while. A
+// stateful agent's own ids (links) are not needed before its first output, and are written with it.
 type patience = time.Duration
 
 const (
@@ -43,9 +42,8 @@ type piece struct {
 	again     bool       // says all that one like it said that is queued right before
 }
 
-// appender writes a run's events in order, as many in one transaction as were
-// queued while the one before was written, and publishes them when they are
-// durable. push is called by one goroutine; the rest is safe for concurrent use.
+// appender writes a run's events in order, as many in one transaction as were queued while the one before was written,
+// and publishes them when they are durable. push is called by one goroutine; the rest is safe for concurrent use.
 type appender struct {
 	x *execution
 
@@ -84,8 +82,8 @@ func (a *appender) push(p piece, wait patience) error {
 	return nil
 }
 
-// pushNow queues a piece and writes it, with all before it, on the caller's
-// goroutine. It returns when that is committed, or why it is not.
+// pushNow queues a piece and writes it, with all before it, on the caller's goroutine. It returns when that is
+// committed, or why it is not.
 func (a *appender) pushNow(p piece) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -160,8 +158,8 @@ func (a *appender) waitWritten() {
 	}
 }
 
-// write writes the ready pieces of the queue. The lock must be held, and writing be
-// set for the caller; the lock is released during a commit.
+// write writes the ready pieces of the queue. The lock must be held, and writing be set for the caller; the lock is
+// released during a commit.
 func (a *appender) write() {
 	for a.err == nil {
 		n := a.ready()
@@ -182,9 +180,9 @@ func (a *appender) write() {
 	a.idle.Broadcast()
 }
 
-// ready is how many pieces may be written. A question, with the links after it, waits for the end of its run
-// and is written with that: a client that is shown a question may answer at once, and finds the run ended.
-// What else follows a question shows that the run goes on. The lock must be held.
+// ready is how many pieces may be written. A question, with the links after it, waits for the end of its run and is
+// written with that: a client that is shown a question may answer at once, and finds the run ended. What else follows a
+// question shows that the run goes on. The lock must be held.
 func (a *appender) ready() int {
 	n := len(a.queue)
 	if a.all || n >= maxQueued {
@@ -201,8 +199,8 @@ func (a *appender) ready() int {
 	return n
 }
 
-// wrote notes what became of a batch. One that could not be written stays the
-// first of the queue: what follows stands on it. The lock must be held.
+// wrote notes what became of a batch. One that could not be written stays the first of the queue: what follows stands
+// on it. The lock must be held.
 func (a *appender) wrote(batch []piece, err error) {
 	if err != nil {
 		a.err, a.unknown = err, errors.Is(err, store.ErrUnknown)
@@ -221,9 +219,8 @@ func (a *appender) drain() {
 	a.waitWritten()
 }
 
-// close writes what is queued together with the last piece, if any, and the
-// end of the run, and returns when that is durable. Where it fails it may be
-// called again.
+// close writes what is queued together with the last piece, if any, and the end of the run, and returns when that is
+// durable. Where it fails it may be called again.
 func (a *appender) close(ctx context.Context, last *piece, end *store.End) error {
 	a.mu.Lock()
 	a.closing = true // a timer that goes off by now must not write the same pieces
@@ -253,8 +250,8 @@ func (a *appender) close(ctx context.Context, last *piece, end *store.End) error
 	return err
 }
 
-// leaveOut takes out of the queue what a write with an unknown end has logged: all of
-// its pieces, or none. Called while nothing else touches the queue.
+// leaveOut takes out of the queue what a write with an unknown end has logged: all of its pieces, or none. Called while
+// nothing else touches the queue.
 func (a *appender) leaveOut(ctx context.Context) error {
 	if !a.unknown {
 		return nil
@@ -280,8 +277,7 @@ func (a *appender) unsure() bool {
 	return a.unknown
 }
 
-// giveUp drops what could not be written, and tells where the recorder stood
-// before it.
+// giveUp drops what could not be written, and tells where the recorder stood before it.
 func (a *appender) giveUp() statePoint {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -289,11 +285,11 @@ func (a *appender) giveUp() statePoint {
 	return a.durable
 }
 
-// commit is one transaction; its entries are published after it. Entries of a followed run
-// are on the disk by then; others are when they are told, or with the end.
+// commit is one transaction; its entries are published after it. Entries of a followed run are on the disk by then;
+// others are when they are told, or with the end.
 //
-// Followed is asked again after the commit. A reader first says that it follows, then
-// flushes, then reads: so either it is seen here, or its flush covers the commit.
+// Followed is asked again after the commit. A reader first says that it follows, then flushes, then reads: so either it
+// is seen here, or its flush covers the commit.
 func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) error {
 	w := store.Append{ThreadID: a.x.Run.ThreadID, RunID: a.x.Run.ID, Fence: a.x.Fence, End: end, Relaxed: end == nil && !a.x.buffer.Followed()}
 	w.Events = make([]mapping.Event, 0, len(batch))

@@ -48,8 +48,7 @@ func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []m
 	return t, err
 }
 
-// hasUpdate reports whether the run has got an answer from its agent: what it was
-// resumed with has been said by then.
+// hasUpdate reports whether the run has got an answer from its agent: what it was resumed with has been said by then.
 func hasUpdate(logged []mapping.Event) bool {
 	for i := range logged {
 		if logged[i].Kind == mapping.KindUpdate {
@@ -59,8 +58,7 @@ func hasUpdate(logged []mapping.Event) bool {
 	return false
 }
 
-// oneStep: a lockstep run stops after every step; the one that follows a
-// restart in mid-step too.
+// oneStep: a lockstep run stops after every step; the one that follows a restart in mid-step too.
 func (x *execution) oneStep() bool {
 	return x.Run.Options.Stepping == mapping.SteppingLockstep
 }
@@ -77,8 +75,8 @@ func filesGiven(files map[string]json.RawMessage) []rule.File {
 	return list
 }
 
-// filesOfAnswer are the uploads that a task's answer brings along. Those of the
-// update of a run that is not driven by steps are not artifacts yet, and become some.
+// filesOfAnswer are the uploads that a task's answer brings along. Those of the update of a run that is not driven by
+// steps are not artifacts yet, and become some.
 func (x *execution) filesOfAnswer() []rule.File {
 	if x.Run.Options.Stepping == "" {
 		return nil
@@ -120,15 +118,13 @@ func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []ma
 	return l, err
 }
 
-// first reports whether nothing was logged on the thread before this run, and so no
-// link.
+// first reports whether nothing was logged on the thread before this run, and so no link.
 func (x assignment) first(logged []mapping.Event) bool {
 	return !x.Taken && len(logged) > 0 && logged[0].Seq == 1
 }
 
-// shareTopic finds the agent's topic that a new task of the thread goes into:
-// one that knows all of the conversation and nothing else. Any other is left,
-// and the agent told everything anew.
+// shareTopic finds the agent's topic that a new task of the thread goes into: one that knows all of the conversation
+// and nothing else. Any other is left, and the agent told everything anew.
 func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
 	l.Topic = ""
 	if x.Run.Base == "" {
@@ -167,8 +163,8 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 	return cmp.Or(err, said.files.err)
 }
 
-// recalled is what the run's request has read of the long-term store, or is read now: by a run
-// that had to wait, and by a further attempt.
+// recalled is what the run's request has read of the long-term store, or is read now: by a run that had to wait, and by
+// a further attempt.
 func (x assignment) recalled(ctx context.Context, words string) (memory Recalled, err error) {
 	if read := x.memory; read != nil {
 		memory, x.memory = *read, nil
@@ -179,8 +175,8 @@ func (x assignment) recalled(ctx context.Context, words string) (memory Recalled
 	return memory, nil
 }
 
-// brief writes the prompt and the additional_input of a new upstream task, by
-// the agent's memory.transcript and memory.deliver.
+// brief writes the prompt and the additional_input of a new upstream task, by the agent's memory.transcript and
+// memory.deliver.
 func (x assignment) brief(t *adapter.Assignment, said conversation, memory Recalled, access *storeAccess) (err error) {
 	cfg := x.agent.Config.Memory
 	mode, extra := rule.Transcript(cfg.Transcript), map[string]any{}
@@ -205,8 +201,7 @@ func (x assignment) brief(t *adapter.Assignment, said conversation, memory Recal
 	return err
 }
 
-// goOn continues an upstream task: how many steps it has done, and what the
-// answer to its question means.
+// goOn continues an upstream task: how many steps it has done, and what the answer to its question means.
 func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
 	past, err := x.stepsDone(ctx)
 	if err != nil {
@@ -219,8 +214,8 @@ func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
 	return err
 }
 
-// answer is what the run was resumed with. The words of a message name its files and begin with
-// what was sent beside it, as those of a new task do.
+// answer is what the run was resumed with. The words of a message name its files and begin with what was sent beside
+// it, as those of a new task do.
 func (x assignment) answer(ctx context.Context, t *adapter.Assignment) (rule.Answer, error) {
 	a, err := rule.ParseAnswer(&x.Run.Options)
 	if err != nil || !x.Run.Options.ByMessage || a.Continue {
@@ -252,10 +247,8 @@ func (x *execution) stepsDone(ctx context.Context) (past done, err error) {
 	return past, err
 }
 
-// additional is the additional_input of a new upstream task: what the client
-// of a v1 task sent, the rest of an input object, what is told of memory, and
-// our own mark, by which a task is found again whose creation was never
-// answered.
+// additional is the additional_input of a new upstream task: what the client of a v1 task sent, the rest of an input
+// object, what is told of memory, and our own mark, by which a task is found again whose creation was never answered.
 func (x assignment) additional(in *rule.Input, told map[string]any, access *storeAccess) (rawjson.Pieces, error) {
 	var set []rawjson.Member
 	if in.Other != nil {
@@ -301,8 +294,8 @@ func (x assignment) remind(ctx context.Context, t *adapter.Assignment) error {
 	return err
 }
 
-// stateful decides what a stateful agent is sent: only what is new when both
-// sides agree on the state, else the whole of it into a fresh upstream thread.
+// stateful decides what a stateful agent is sent: only what is new when both sides agree on the state, else the whole
+// of it into a fresh upstream thread.
 func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 	apart, err := x.answersOwnThread(ctx, t.Link)
 	if err == nil && apart {
@@ -334,9 +327,9 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 	return nil
 }
 
-// sameState reports whether the agent's thread holds the state that the run begins with. The link
-// of a run that was rolled back names the checkpoint before it, but what the run did at the agent
-// is still there. An answer has to go where the question was asked.
+// sameState reports whether the agent's thread holds the state that the run begins with. The link of a run that was
+// rolled back names the checkpoint before it, but what the run did at the agent is still there. An answer has to go
+// where the question was asked.
 func (x assignment) sameState(t *adapter.Assignment) bool {
 	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.Run.Base && (!t.Link.Undone || t.Resume)
 }

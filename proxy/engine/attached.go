@@ -15,10 +15,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
-// attached finds the artifacts that files within messages have become. A file is known by
-// its name and its bytes: the same again is the same artifact, and other bytes under a name
-// that is taken get a name of their own. So nothing has to be noted in a message, which
-// stays as it was sent, and a message that is sent again brings nothing new.
+// attached finds the artifacts that files within messages have become. A file is known by its name and its bytes: the
+// same again is the same artifact, and other bytes under a name that is taken get a name of their own. So nothing has
+// to be noted in a message, which stays as it was sent, and a message that is sent again brings nothing new.
 type attached struct {
 	list func() ([]mapping.Artifact, error) // of the thread
 	fold *state.Fold                        // the state that holds the messages
@@ -33,8 +32,8 @@ func (x *execution) attached(ctx context.Context, fold *state.Fold) *attached {
 	}}
 }
 
-// Attached returns the files that messages bring to a thread by an update of its state, which is after then.
-// list returns the thread's artifacts; it is called only where messages hold files.
+// Attached returns the files that messages bring to a thread by an update of its state, which is after then. list
+// returns the thread's artifacts; it is called only where messages hold files.
 func Attached(thread string, messages []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) (writes []artifact.FileWrite, err error) {
 	files, err := (&attached{fold: after, list: list}).newFiles(messages)
 	for _, f := range files {
@@ -57,8 +56,8 @@ func (a *attached) name(f rule.Attachment) string {
 	return path
 }
 
-// place is where the file stands, or could stand; "" for one that cannot be read: the agent's
-// dialect was not known when its run was made, so that nothing was refused.
+// place is where the file stands, or could stand; "" for one that cannot be read: the agent's dialect was not known
+// when its run was made, so that nothing was refused.
 func (a *attached) place(f rule.Attachment) (path, sum string, size int64, there bool, err error) {
 	if err := a.load(); err != nil {
 		return "", "", 0, false, err
@@ -91,8 +90,7 @@ func (a *attached) load() error {
 	return nil
 }
 
-// at is the sum of the file that the agent has under a path. What the state says of it
-// counts, see runFiles.
+// at is the sum of the file that the agent has under a path. What the state says of it counts, see runFiles.
 func (a *attached) at(path string) (sum string, taken bool) {
 	list := rule.FilesAt(a.fold, path)
 	if len(list) == 1 && list[0].Reference == "" && !list[0].Deleted {
@@ -127,8 +125,8 @@ func (a *attached) newFiles(messages []json.RawMessage) (list []rule.File, err e
 	return list, nil
 }
 
-// attach has the input's event bring the files in its messages. Those
-// that the state has already are left alone, whatever has become of their files.
+// attach has the input's event bring the files in its messages. Those that the state has already are left alone,
+// whatever has become of their files.
 func (x *execution) attach(ctx context.Context, ev *mapping.Event) (err error) {
 	if !holdsFiles(ev.Data) {
 		return nil

@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// StartRequest is a run to be made. Run carries everything that must survive; Say belongs
-// to the first step only.
+// StartRequest is a run to be made. Run carries everything that must survive; Say belongs to the first step only.
 type StartRequest struct {
 	New    *store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in; nil: the run is there
 	Input  *rule.Input        // InputOf(New.Run), so that it is read once; nil: it is read again
@@ -26,14 +25,15 @@ type StartRequest struct {
 	trace     mapping.Trace
 }
 
-// starter makes runs, and begins executions of those and of others that this process has claimed. Safe for concurrent use.
+// starter makes runs, and begins executions of those and of others that this process has claimed. Safe for concurrent
+// use.
 type starter struct {
 	e      *Engine
 	claims claims
 }
 
-// Begin makes the run durable and, when its thread and agent are free, starts
-// it. It returns before the run has done anything. It completes o, which is used once.
+// Begin makes the run durable and, when its thread and agent are free, starts it. It returns before the run has done
+// anything. It completes o, which is used once.
 func (s *starter) Begin(ctx context.Context, o *StartRequest) (*store.Created, error) {
 	if s.e.running.isDraining() {
 		return nil, errDraining
@@ -122,8 +122,7 @@ func replayed(list []*store.Created) (n int) {
 	return n
 }
 
-// ready completes a request. It takes a slot of the agent for a run that may start at
-// once.
+// ready completes a request. It takes a slot of the agent for a run that may start at once.
 func (s *starter) ready(o *StartRequest) (*Agent, error) {
 	agent := s.e.agent(o.New.Run.Agent)
 	if agent == nil { // taken out of the configuration since the request found it
@@ -137,8 +136,7 @@ func (s *starter) ready(o *StartRequest) (*Agent, error) {
 	return agent, err
 }
 
-// addFirstEvents adds the events that are logged with the run itself, when it starts
-// at once.
+// addFirstEvents adds the events that are logged with the run itself, when it starts at once.
 func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
 	r, limits := &o.New.Run, s.e.Config().Limits
 	o.New.Queue = store.QueueLimits{Agent: agent.Config.Queue, Thread: limits.ThreadQueue, All: limits.Queue}
@@ -157,8 +155,8 @@ func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
 	return err
 }
 
-// filesKey stands in every delta that has files; where it stands in a text
-// instead, the event is only logged a moment later.
+// filesKey stands in every delta that has files; where it stands in a text instead, the event is only logged a moment
+// later.
 var filesKey = []byte(`"files"`)
 
 func (s *starter) giveBack(agent *Agent, acquired bool) {
@@ -167,8 +165,7 @@ func (s *starter) giveBack(agent *Agent, acquired bool) {
 	}
 }
 
-// release gives a slot back. Runs that had to wait, maybe for this very slot,
-// are looked at again.
+// release gives a slot back. Runs that had to wait, maybe for this very slot, are looked at again.
 func (s *starter) release(agent *Agent) {
 	agent.release()
 	s.e.Freed()
@@ -177,8 +174,7 @@ func (s *starter) release(agent *Agent) {
 // Freed has the runs that wait looked at: a thread, or a slot, may be free for them.
 func (e *Engine) Freed() { e.dispatch.freed() }
 
-// begun starts the execution of a claimed run, or has the dispatcher look at the
-// pending one.
+// begun starts the execution of a claimed run, or has the dispatcher look at the pending one.
 func (s *starter) begun(agent *Agent, o *StartRequest, c *store.Created) {
 	if c.Claimed != nil {
 		s.launch(agent, c.Claimed, o)
@@ -200,8 +196,7 @@ func startedEvent(r *mapping.Run) mapping.Event {
 	return mapping.Event{RunID: r.ID, Kind: mapping.KindStarted, At: r.CreatedAt, Head: mapping.Head{Attempt: max(1, r.Attempt)}}
 }
 
-// rootEvent is the empty state before a thread's first input: where clients fork to have its
-// first message said anew.
+// rootEvent is the empty state before a thread's first input: where clients fork to have its first message said anew.
 func rootEvent(r *mapping.Run) *mapping.Event {
 	return &mapping.Event{
 		RunID: r.ID, Kind: mapping.KindState, At: r.CreatedAt,
@@ -209,8 +204,8 @@ func rootEvent(r *mapping.Run) *mapping.Event {
 	}
 }
 
-// inputEvent is what a run's input, or an answer in words, does to the state of
-// an opaque agent's thread; ok is false when there is none.
+// inputEvent is what a run's input, or an answer in words, does to the state of an opaque agent's thread; ok is false
+// when there is none.
 func inputEvent(r *mapping.Run, in *rule.Input) (ev mapping.Event, ok bool, err error) {
 	delta, err := inputDelta(r, in)
 	if err != nil || delta == nil {

@@ -16,9 +16,8 @@ type canceller struct {
 	idle idleClocks
 }
 
-// Cancel ends an active run as interrupted and returns when it has ended; with
-// rollback it is then removed with all it did. A run that has ended already is
-// Conflict, unless rollback removes it.
+// Cancel ends an active run as interrupted and returns when it has ended; with rollback it is then removed with all it
+// did. A run that has ended already is Conflict, unless rollback removes it.
 func (c *canceller) Cancel(ctx context.Context, r mapping.Run, how Cancellation) error {
 	err := c.stopRun(ctx, r, how)
 	if !how.Rollback {
@@ -34,9 +33,8 @@ func (c *canceller) Cancel(ctx context.Context, r mapping.Run, how Cancellation)
 	return nil
 }
 
-// stopRun stops the run wherever it is: executing here, pending or parked, or
-// executing elsewhere. It may move between these while we look. Of another process it hears by the
-// run's log, which is held meanwhile.
+// stopRun stops the run wherever it is: executing here, pending or parked, or executing elsewhere. It may move between
+// these while we look. Of another process it hears by the run's log, which is held meanwhile.
 func (c *canceller) stopRun(ctx context.Context, r mapping.Run, how Cancellation) error {
 	defer c.e.log.Pin(r)()
 	watch := c.e.log.Watch(r.ThreadID)
@@ -59,8 +57,8 @@ func (c *canceller) stopRun(ctx context.Context, r mapping.Run, how Cancellation
 	}
 }
 
-// stopHere stops a run that this process executes, or none does. held: it is claimed, by this process,
-// which is about to execute it, or by another.
+// stopHere stops a run that this process executes, or none does. held: it is claimed, by this process, which is about
+// to execute it, or by another.
 func (c *canceller) stopHere(ctx context.Context, r mapping.Run, how Cancellation, asked bool) (held bool, err error) {
 	if x := c.e.running.of(r.ID); x != nil {
 		if parked, err := x.cancelled(ctx, how); !parked {
@@ -83,8 +81,8 @@ func (c *canceller) stopHere(ctx context.Context, r mapping.Run, how Cancellatio
 	return errors.Is(err, store.ErrFenced), err
 }
 
-// askToStop leaves a note for the process that holds the run, once. A run that has ended meanwhile is
-// left to the caller to see.
+// askToStop leaves a note for the process that holds the run, once. A run that has ended meanwhile is left to the
+// caller to see.
 func (c *canceller) askToStop(ctx context.Context, r mapping.Run, reason string, asked *bool) error {
 	if *asked {
 		return nil
@@ -118,8 +116,8 @@ func (c *canceller) endInactive(ctx context.Context, r mapping.Run, how Cancella
 	return nil
 }
 
-// cancelled stops the execution and waits for the end event to be durable.
-// parked: it had just done its step, and the run is to be ended as a parked one.
+// cancelled stops the execution and waits for the end event to be durable. parked: it had just done its step, and the
+// run is to be ended as a parked one.
 func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, err error) {
 	x.cancel(cause)
 	select {
@@ -140,8 +138,8 @@ func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, er
 	return false, nil
 }
 
-// CancelSoon asks for the end of an active run without waiting for it. An execution is told at
-// once, and looked at until it is over: it may be parking, and then does not hear it.
+// CancelSoon asks for the end of an active run without waiting for it. An execution is told at once, and looked at
+// until it is over: it may be parking, and then does not hear it.
 func (c *canceller) CancelSoon(ctx context.Context, r mapping.Run, how Cancellation) error {
 	if x := c.e.running.of(r.ID); x != nil {
 		x.cancel(how)

@@ -47,8 +47,7 @@ func TestCancelOfARunThatWaits(t *testing.T) {
 	}
 }
 
-// Whichever wins, there is one end, it is what the canceller was told, and the
-// thread is free.
+// Whichever wins, there is one end, it is what the canceller was told, and the thread is free.
 func TestCancelRacesTheEnd(t *testing.T) {
 	t.Parallel()
 	var n int
@@ -206,8 +205,7 @@ func (b *told) Cancel(context.Context, mapping.Link, string) error {
 	return nil
 }
 
-// TestA20_CancelOfAQueuedRunIsNotTold: the agent knows nothing of it, and would stop
-// the run in front of it.
+// TestA20_CancelOfAQueuedRunIsNotTold: the agent knows nothing of it, and would stop the run in front of it.
 func TestA20_CancelOfAQueuedRunIsNotTold(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)

@@ -14,8 +14,7 @@ var (
 	errTimeout   = errors.New("the run took longer than run_timeout")
 )
 
-// Cancellation is how a run is cancelled. It is the cause that the context of its execution
-// ends with.
+// Cancellation is how a run is cancelled. It is the cause that the context of its execution ends with.
 type Cancellation struct {
 	Reason   string // mapping.Run.CancelReason
 	Rollback bool   // the run is removed with all it did
@@ -34,8 +33,8 @@ func removes(cause error) bool {
 	return errors.As(cause, &c) && c.Rollback
 }
 
-// outcomeOf decides how a run ended whose backend stopped with err, which may
-// be nil when the iterator ended without an end event.
+// outcomeOf decides how a run ended whose backend stopped with err, which may be nil when the iterator ended without an
+// end event.
 func outcomeOf(ctx context.Context, agent string, err error) mapping.Outcome {
 	var c Cancellation
 	switch cause := context.Cause(ctx); {
@@ -57,8 +56,8 @@ func outcomeOf(ctx context.Context, agent string, err error) mapping.Outcome {
 	return mapping.Outcome{Status: status, Fault: mapping.FaultOf(err)}
 }
 
-// handedOver reports whether the execution must leave the run without ending it.
-// A shutdown does not take back an outcome that the agent has named.
+// handedOver reports whether the execution must leave the run without ending it. A shutdown does not take back an
+// outcome that the agent has named.
 func handedOver(ctx context.Context, out *mapping.Outcome) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, errLeaseLost) || errors.Is(cause, errShutdown) && out == nil

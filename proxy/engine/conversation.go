@@ -60,9 +60,8 @@ func (c conversation) say(message json.RawMessage) string {
 	return c.in.SayInput(message, c.files.name)
 }
 
-// inFull are the earlier messages in the form of the Agent Protocol. Files and tool calls, which
-// that form has no members for, are named in their contents: the agent is given the files' bytes
-// beside.
+// inFull are the earlier messages in the form of the Agent Protocol. Files and tool calls, which that form has no
+// members for, are named in their contents: the agent is given the files' bytes beside.
 func (c conversation) inFull() []json.RawMessage {
 	list := make([]json.RawMessage, len(c.earlier))
 	for i, m := range c.earlier {

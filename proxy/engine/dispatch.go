@@ -16,8 +16,7 @@ import (
 // retryDispatch is when the dispatcher looks again after the store failed.
 const retryDispatch = time.Second
 
-// dispatcher starts pending runs as their turn comes, on one goroutine. ring and freed are
-// safe for concurrent use.
+// dispatcher starts pending runs as their turn comes, on one goroutine. ring and freed are safe for concurrent use.
 type dispatcher struct {
 	e       *Engine
 	bell    chan struct{}
@@ -39,9 +38,8 @@ func (d *dispatcher) freed() {
 	}
 }
 
-// startRuns starts runs until the engine stops: rung when a run ended or
-// was queued, by the clock when a delayed one is due. look is resume where that has
-// not succeeded yet, else claimRunnable.
+// startRuns starts runs until the engine stops: rung when a run ended or was queued, by the clock when a delayed one is
+// due. look is resume where that has not succeeded yet, else claimRunnable.
 func (d *dispatcher) startRuns(due time.Time, look func(context.Context) (time.Time, error)) {
 	var said complaint.Complaint
 	for {
@@ -69,8 +67,8 @@ func (d *dispatcher) startRuns(due time.Time, look func(context.Context) (time.T
 	}
 }
 
-// resume is the first look, before which everything that an earlier process left
-// behind is free, and its displaced runs are ended.
+// resume is the first look, before which everything that an earlier process left behind is free, and its displaced runs
+// are ended.
 func (d *dispatcher) resume(ctx context.Context) (time.Time, error) {
 	if err := d.e.st.Recover(ctx); err != nil {
 		return time.Time{}, err
@@ -81,8 +79,7 @@ func (d *dispatcher) resume(ctx context.Context) (time.Time, error) {
 	return d.claimRunnable(ctx)
 }
 
-// lookAnyway is when the dispatcher looks although its doorbell did
-// not ring: a ring may be lost.
+// lookAnyway is when the dispatcher looks although its doorbell did not ring: a ring may be lost.
 const lookAnyway = 15 * time.Second
 
 func untilDue(due time.Time) time.Duration {
@@ -92,8 +89,7 @@ func untilDue(due time.Time) time.Duration {
 	return min(lookAnyway, max(0, time.Until(due)))
 }
 
-// claimRunnable claims and starts what may start now, and says when the next delayed
-// run is due.
+// claimRunnable claims and starts what may start now, and says when the next delayed run is due.
 func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 	for anothers := false; ; {
 		// Before looking, so that a run that ends right after rings.
@@ -112,8 +108,8 @@ func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// claimWaiting is claimNext where a run waits. Else it ends the ringing, and takes no slots for the look: a
-// run that is begun meanwhile would have to wait for one. One that is made meanwhile rings itself.
+// claimWaiting is claimNext where a run waits. Else it ends the ringing, and takes no slots for the look: a run that is
+// begun meanwhile would have to wait for one. One that is made meanwhile rings itself.
 func (d *dispatcher) claimWaiting(ctx context.Context) (taken, ok bool, next time.Time, err error) {
 	some, err := d.e.st.Waiting(ctx)
 	if err != nil {
@@ -139,8 +135,8 @@ func (d *dispatcher) claimNext(ctx context.Context) (taken, ok bool, next time.T
 	return taken, true, next, nil
 }
 
-// claim takes the next run and a slot of its agent, which is nil where there is no run. The slot
-// is taken first where that can be, so that what is claimed can begin.
+// claim takes the next run and a slot of its agent, which is nil where there is no run. The slot is taken first where
+// that can be, so that what is claimed can begin.
 func (d *dispatcher) claim(ctx context.Context) (store.Claimed, *Agent, time.Time, error) {
 	if d.e.running.isDraining() || !d.e.lease.holds() {
 		return store.Claimed{}, nil, time.Time{}, nil
@@ -169,8 +165,8 @@ func (d *dispatcher) claim(ctx context.Context) (store.Claimed, *Agent, time.Tim
 	return c, d.unheld(c.Run.Agent), next, nil
 }
 
-// unheld is the agent of a run that was claimed without a slot: it came into the configuration a
-// moment ago, or is not there.
+// unheld is the agent of a run that was claimed without a slot: it came into the configuration a moment ago, or is not
+// there.
 func (d *dispatcher) unheld(name string) *Agent {
 	agent := d.e.agent(name)
 	if agent == nil {
@@ -180,8 +176,7 @@ func (d *dispatcher) unheld(name string) *Agent {
 	return agent
 }
 
-// missing stands in for an agent that is not configured any more, so that its
-// runs end like any other.
+// missing stands in for an agent that is not configured any more, so that its runs end like any other.
 func missing(name string) *Agent { return NewAgent(name, config.DefaultAgent(), absent(name)) }
 
 // gone refuses work for an agent that is not configured any more.

@@ -15,9 +15,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Meter counts what the engine does; proxy/metrics implements it. Every
-// RunStarted is followed by one RunEnded, whose status may also be "parked" or
-// "handed_over", with the code of the failure or "". Runs that end without having been
+// Meter counts what the engine does; proxy/metrics implements it. Every RunStarted is followed by one RunEnded, whose
+// status may also be "parked" or "handed_over", with the code of the failure or "". Runs that end without having been
 // started here are not told.
 type Meter interface {
 	RunStarted(agent string)
@@ -36,8 +35,7 @@ func Statuses() []mapping.RunStatus {
 
 // Chore is work by the clock that goes on as long as the engine; package chore has them.
 type Chore interface {
-	// Run returns soon after ctx ends. Shutdown ends it when no run is left to end, and
-	// waits for the return.
+	// Run returns soon after ctx ends. Shutdown ends it when no run is left to end, and waits for the return.
 	Run(ctx context.Context)
 }
 
@@ -99,15 +97,14 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	return e
 }
 
-// ArtifactPath returns the path of the bytes of a task's artifact for clients of an agent; "" where no face
-// serves it.
+// ArtifactPath returns the path of the bytes of a task's artifact for clients of an agent; "" where no face serves it.
 func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
 	return e.dialects.ArtifactPath(agent, taskID, artifactID)
 }
 
-// Start picks up what an earlier process left behind, and begins to start runs
-// as their turn comes. It returns once the first look at pending runs is done, or cannot be done
-// because the disk is full: reading works then, and the dispatcher tries again.
+// Start picks up what an earlier process left behind, and begins to start runs as their turn comes. It returns once the
+// first look at pending runs is done, or cannot be done because the disk is full: reading works then, and the
+// dispatcher tries again.
 func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
 		others := peers{e}
@@ -135,9 +132,8 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown lets running runs end until ctx is over, then hands the rest over:
-// they are picked up again by the next process. New runs are refused from the
-// start.
+// Shutdown lets running runs end until ctx is over, then hands the rest over: they are picked up again by the next
+// process. New runs are refused from the start.
 func (e *Engine) Shutdown(ctx context.Context) {
 	e.running.drain()
 	e.await(ctx)
@@ -173,8 +169,8 @@ func (e *Engine) Trace(t *trace.Tracer) { e.tracer = t }
 // Tracer returns what Trace was given.
 func (e *Engine) Tracer() *trace.Tracer { return e.tracer }
 
-// LimitRuns has allow asked before runs are made for the principal of ctx, and giveBack told how many of them
-// were not. It must be called before Start.
+// LimitRuns has allow asked before runs are made for the principal of ctx, and giveBack told how many of them were not.
+// It must be called before Start.
 func (e *Engine) LimitRuns(allow func(ctx context.Context, n int) (giveBack func(n int), err error)) {
 	e.allow = allow
 }

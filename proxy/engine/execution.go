@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// execution is one run being executed by this process. Its goroutine is the
-// only one that touches it, but for cancel and done.
+// execution is one run being executed by this process. Its goroutine is the only one that touches it, but for cancel
+// and done.
 type execution struct {
 	*store.Claimed // which nothing else has, without Logged
 	e              *Engine
@@ -43,16 +43,16 @@ type execution struct {
 	rec    *recorder
 }
 
-// launch starts the execution of a claimed run, on a goroutine of its own, which has c from then on. The
-// agent's slot is held.
+// launch starts the execution of a claimed run, on a goroutine of its own, which has c from then on. The agent's slot
+// is held.
 func (s *starter) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
 	if x, work := s.register(agent, c, o); x != nil {
 		go work()
 	}
 }
 
-// register makes the execution of a claimed run known; a call of work, which executes it, must follow.
-// x is nil when the engine has stopped.
+// register makes the execution of a claimed run known; a call of work, which executes it, must follow. x is nil when
+// the engine has stopped.
 func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, work func()) {
 	scope := mapping.WithRequestID(s.e.scope(s.e.root, &c.Run), o.requestID)
 	ctx, cancel := context.WithCancelCause(scope)
@@ -86,8 +86,8 @@ func (x *execution) work(ctx context.Context, logged []mapping.Event) {
 	x.leave(ctx, out, err)
 }
 
-// withTimeout ends ctx run_timeout after the start of the run, whichever process that
-// was. A lockstep run, which waits for its client in between, has that time for each step.
+// withTimeout ends ctx run_timeout after the start of the run, whichever process that was. A lockstep run, which waits
+// for its client in between, has that time for each step.
 func (x *execution) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	t := x.agent.Config.RunTimeout
 	if t <= 0 {
@@ -111,8 +111,8 @@ func (x *execution) guarded(ctx context.Context, logged []mapping.Event) (out *m
 	return x.execute(ctx, logged)
 }
 
-// execute drives the backend, again where the run may be retried. It returns
-// the outcome the backend named, or why there is none.
+// execute drives the backend, again where the run may be retried. It returns the outcome the backend named, or why
+// there is none.
 func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mapping.Outcome, error) {
 	if err := x.resume(ctx, logged); err != nil {
 		return nil, err
@@ -142,8 +142,7 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (*mappi
 	return x.consume(ctx, events)
 }
 
-// assign gives the backend what it is to do. An agent that is known is sent nothing before the
-// events are ranged over.
+// assign gives the backend what it is to do. An agent that is known is sent nothing before the events are ranged over.
 func (x *execution) assign(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], error) {
 	if err := x.logStart(logged); err != nil {
 		return nil, err

@@ -2,8 +2,8 @@ package engine
 
 import "sync"
 
-// executions are those of this process, and what else goes on in it until the engine has
-// stopped. Safe for concurrent use.
+// executions are those of this process, and what else goes on in it until the engine has stopped. Safe for concurrent
+// use.
 type executions struct {
 	work sync.WaitGroup // executions, and what spawn began
 
@@ -25,8 +25,8 @@ func (l *executions) spawn(f func()) bool {
 	return true
 }
 
-// enlist puts an execution on the books, which Shutdown waits for: remove and then
-// work.Done must follow. false: too late.
+// enlist puts an execution on the books, which Shutdown waits for: remove and then work.Done must follow. false: too
+// late.
 func (l *executions) enlist(x *execution) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,7 @@ func (e *Engine) Lease(d time.Duration) {
 	e.lease.extend(e.lease.now() + d)
 }
 
-// Suspend lets the lease's clock go on by d while everything else stands still, as
-// when the machine is suspended.
+// Suspend lets the lease's clock go on by d while everything else stands still, as when the machine is suspended.
 func (e *Engine) Suspend(d time.Duration) {
 	e.lease.mu.Lock()
 	defer e.lease.mu.Unlock()

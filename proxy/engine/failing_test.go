@@ -95,8 +95,7 @@ func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 	}
 }
 
-// What can never be written is given up: the run fails, and what is in the
-// history stays sound.
+// What can never be written is given up: the run fails, and what is in the history stays sound.
 func TestAnEventThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)
@@ -169,8 +168,7 @@ func (b *bench) endOfNext(t *testing.T, thread string) mapping.Outcome {
 	return b.end(t, b.begin(t, o))
 }
 
-// sameCold checks that every checkpoint reads from the store as it was folded
-// live.
+// sameCold checks that every checkpoint reads from the store as it was folded live.
 func (b *bench) sameCold(t *testing.T, r mapping.Run) {
 	t.Helper()
 	es := b.read(t, r)

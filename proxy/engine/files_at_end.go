@@ -9,14 +9,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// compareTimeout bounds how long the end of a run waits for the agent's files. An agent
-// that the run timed out on, or that works on one request at a time, may not answer at all,
-// and a cancellation waits for the end.
+// compareTimeout bounds how long the end of a run waits for the agent's files. An agent that the run timed out on, or
+// that works on one request at a time, may not answer at all, and a cancellation waits for the end.
 const compareTimeout = 3 * time.Second
 
-// compareFiles takes over the files that an agent has written without telling it in a step,
-// for a run that failed, was cancelled or timed out. They are logged with the end, which they
-// do not change. ctx is the run's; a shutdown ends the comparison at once.
+// compareFiles takes over the files that an agent has written without telling it in a step, for a run that failed, was
+// cancelled or timed out. They are logged with the end, which they do not change. ctx is the run's; a shutdown ends the
+// comparison at once.
 func (x *execution) compareFiles(ctx context.Context) {
 	if x.rec == nil || x.rec.link.Remote == "" || removes(context.Cause(ctx)) {
 		return
@@ -50,9 +49,8 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	})
 }
 
-// endParked ends a run that waits for its client. It does so by an execution, which compares
-// the files before the end. false: there is nothing to compare, or no slot of the agent is
-// free in time.
+// endParked ends a run that waits for its client. It does so by an execution, which compares the files before the end.
+// false: there is nothing to compare, or no slot of the agent is free in time.
 func (c *canceller) endParked(ctx context.Context, r mapping.Run, how Cancellation) (ended bool, err error) {
 	agent := c.e.agent(r.Agent)
 	if !r.Parked || how.Rollback || agent == nil || !agent.comparesFiles() || c.e.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {

@@ -19,8 +19,8 @@ const (
 	deleteAfter = 5 * time.Second
 )
 
-// departure is how a run leaves this process: ended, parked or handed over. The execution's goroutine
-// writes it and, after a stall, the one that goes on with the end.
+// departure is how a run leaves this process: ended, parked or handed over. The execution's goroutine writes it and,
+// after a stall, the one that goes on with the end.
 type departure struct {
 	x       *execution
 	done    chan struct{}
@@ -29,8 +29,8 @@ type departure struct {
 	fault   error           // why; valid once stalled is closed
 }
 
-// leave ends the run, parks it or hands it over, and frees what it held, also where
-// that panics: then the run is left as it is, as where its end cannot be written.
+// leave ends the run, parks it or hands it over, and frees what it held, also where that panics: then the run is left
+// as it is, as where its end cannot be written.
 //
 // An end that cannot be written is tried on by a goroutine of its own: then leave returns before the run has left.
 func (d *departure) leave(ctx context.Context, out *mapping.Outcome, err error) {
@@ -89,9 +89,8 @@ func (d *departure) stopped(ctx context.Context, out *mapping.Outcome) bool {
 	return out == nil && ctx.Err() != nil
 }
 
-// finish writes the end in one transaction. What could not be written leaves
-// the run as it is: no reader was told that it ended, and the next process picks
-// it up. false: the writing goes on, and the waiting readers have been told.
+// finish writes the end in one transaction. What could not be written leaves the run as it is: no reader was told that
+// it ended, and the next process picks it up. false: the writing goes on, and the waiting readers have been told.
 func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool) {
 	d.x.token.hideAtEnd(&out)
 	d.tellFault(out)
@@ -112,8 +111,7 @@ func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool)
 	return false
 }
 
-// tellFault has the state of an opaque agent's thread say why the run failed. It is logged with
-// the end.
+// tellFault has the state of an opaque agent's thread say why the run failed. It is logged with the end.
 func (d *departure) tellFault(out mapping.Outcome) {
 	failed := out.Fault != nil && (out.Status == mapping.RunError || out.Status == mapping.RunTimeout)
 	if !failed || d.x.rec == nil || !d.x.rec.opaque {
@@ -181,8 +179,7 @@ const (
 	statusHandedOver mapping.RunStatus = "handed_over"
 )
 
-// counted is what is counted as the run's status: it may have left this process
-// without an end.
+// counted is what is counted as the run's status: it may have left this process without an end.
 func (d *departure) counted() mapping.RunStatus {
 	switch {
 	case d.outcome.Parked:
@@ -193,8 +190,8 @@ func (d *departure) counted() mapping.RunStatus {
 	return d.outcome.Status
 }
 
-// tellAgent passes a cancellation on to an agent that can take it; nil: there is none any more. r is
-// read after it has returned.
+// tellAgent passes a cancellation on to an agent that can take it; nil: there is none any more. r is read after it has
+// returned.
 func (c *canceller) tellAgent(agent *Agent, r *mapping.Run) {
 	if agent == nil {
 		return

@@ -18,8 +18,8 @@ func (r *recorder) endOf(out mapping.Outcome) *store.End {
 // endings are what the ends of runs take along. Safe for concurrent use.
 type endings struct{ e *Engine }
 
-// endOf is how a run leaves: with its webhook and, if asked for, the time its
-// thread goes. state may be nil when it has to be read for a webhook.
+// endOf is how a run leaves: with its webhook and, if asked for, the time its thread goes. state may be nil when it has
+// to be read for a webhook.
 func (w *endings) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
 	end := &store.End{Outcome: out, Thread: out.Thread()}
 	if out.Parked {
@@ -42,8 +42,7 @@ func (w *endings) staysFor(out mapping.Outcome) time.Duration {
 	return deleteAfter
 }
 
-// webhook writes the body of a run's webhook. One that cannot be written does
-// not keep the run from ending.
+// webhook writes the body of a run's webhook. One that cannot be written does not keep the run from ending.
 func (w *endings) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *outbox.Webhook {
 	var err error
 	if state == nil {

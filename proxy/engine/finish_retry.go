@@ -13,20 +13,19 @@ import (
 )
 
 const (
-	// wholeTries is how often the end is tried together with everything that
-	// still waits to be written. After that it is tried alone.
+	// wholeTries is how often the end is tried together with everything that still waits to be written. After that it
+	// is tried alone.
 	wholeTries = 4
 	firstPause = 50 * time.Millisecond
 	longPause  = 5 * time.Second
-	// Readers that wait for the end are told that it cannot be written when that has lasted for tellAfter, and it was tried alone as
-	// well; after tellAnyway in any case.
+	// Readers that wait for the end are told that it cannot be written when that has lasted for tellAfter, and it was
+	// tried alone as well; after tellAnyway in any case.
 	tellAfter  = 3 * time.Second
 	tellAnyway = 10 * time.Second
 )
 
-// pendingEnd is a run's end on its way into the store. It is tried until that works or the process
-// stops: a disk may be full for a while, and a run that never ended would hold
-// its thread until the next start.
+// pendingEnd is a run's end on its way into the store. It is tried until that works or the process stops: a disk may be
+// full for a while, and a run that never ended would hold its thread until the next start.
 type pendingEnd struct {
 	x       *execution
 	out     mapping.Outcome // that is to be written, in the end the one that was
@@ -100,8 +99,7 @@ func (d *departure) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if d.x.rec != nil {
 		return d.x.rec.writeEnd(ctx, out)
 	}
-	// The state the run starts from could not be read, so that there is nothing
-	// to fold: the end is written as it is.
+	// The state the run starts from could not be read, so that there is nothing to fold: the end is written as it is.
 	ev := mapping.Event{RunID: d.x.Run.ID, Kind: mapping.KindEnd, At: d.x.now(), Head: mapping.Head{Outcome: &out}}
 	_, _, err := d.x.e.st.AppendRun(ctx, store.Append{
 		ThreadID: d.x.Run.ThreadID, RunID: d.x.Run.ID, Fence: d.x.Fence,
@@ -115,8 +113,8 @@ func (d *departure) writeEnd(ctx context.Context, out mapping.Outcome) error {
 // certain reports whether the durable events are known.
 func (r *recorder) certain() bool { return !r.app.unsure() }
 
-// giveUp goes back to what is durable: the events that follow it cannot be
-// written. The run has failed then, if it had not anyway.
+// giveUp goes back to what is durable: the events that follow it cannot be written. The run has failed then, if it had
+// not anyway.
 func (r *recorder) giveUp(out mapping.Outcome, err error) mapping.Outcome {
 	r.statePoint = r.app.giveUp()
 	if out.Parked || out.Status == mapping.RunSuccess || out.Status == mapping.RunInterrupted && !out.Cancelled {

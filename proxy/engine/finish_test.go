@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-// TestAPanicAtTheEndOfARunFreesWhatItHeld: the run itself is left as it is, for the
-// next process; its agent's only slot is the next run's, and nothing else ends.
+// TestAPanicAtTheEndOfARunFreesWhatItHeld: the run itself is left as it is, for the next process; its agent's only slot
+// is the next run's, and nothing else ends.
 func TestAPanicAtTheEndOfARunFreesWhatItHeld(t *testing.T) {
 	t.Parallel()
 	one := config.DefaultAgent()

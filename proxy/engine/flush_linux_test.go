@@ -22,8 +22,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// TestWhatIsTakenFromMemoryIsFlushed: a run that no client follows is committed relaxed. What
-// a reader then gets from the tail in memory is on the disk before the reader has it.
+// TestWhatIsTakenFromMemoryIsFlushed: a run that no client follows is committed relaxed. What a reader then gets from
+// the tail in memory is on the disk before the reader has it.
 func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(*bench, *testing.T, mapping.Run, int){
@@ -78,8 +78,8 @@ func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 	}
 }
 
-// TestReaderThatComesDuringACommit: a reader begins to follow when an append has asked for
-// readers and found none, and is not committed yet. What it gets is on the disk all the same.
+// TestReaderThatComesDuringACommit: a reader begins to follow when an append has asked for readers and found none, and
+// is not committed yet. What it gets is on the disk all the same.
 func TestReaderThatComesDuringACommit(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})

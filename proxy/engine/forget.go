@@ -24,8 +24,8 @@ func (c *copies) unwanted(links []mapping.Link) bool {
 	return false
 }
 
-// ThreadsDeleted tells all holders of their data that threads are no more: those of this
-// process at once, agents without being waited for. One batch is told after the other.
+// ThreadsDeleted tells all holders of their data that threads are no more: those of this process at once, agents
+// without being waited for. One batch is told after the other.
 func (c *copies) ThreadsDeleted(gone []store.Gone) {
 	var told []store.Gone
 	for _, g := range gone {
@@ -57,10 +57,9 @@ func (c *copies) deleteAll(gone []store.Gone) {
 	}
 }
 
-// Forget deletes an agent's copies of a deleted thread where its configuration
-// asks for that (upstream_threads: delete). Best effort: the thread is gone
-// here either way. It needs no permit: an agent's copy belongs to one thread, so that
-// deleting it late, or twice, is deleting it once.
+// Forget deletes an agent's copies of a deleted thread where its configuration asks for that (upstream_threads:
+// delete). Best effort: the thread is gone here either way. It needs no permit: an agent's copy belongs to one thread,
+// so that deleting it late, or twice, is deleting it once.
 func (c *copies) Forget(ctx context.Context, links []mapping.Link) {
 	for _, l := range links {
 		agent := c.e.agent(l.Agent)

@@ -31,8 +31,7 @@ func (c *copies) RemoveCopy(ctx context.Context, l mapping.Link) error {
 	return f.Forget(ctx, l)
 }
 
-// Forgets returns nil where an agent can delete its copies, as far as is known without asking it, else why it
-// cannot.
+// Forgets returns nil where an agent can delete its copies, as far as is known without asking it, else why it cannot.
 func (c *copies) Forgets(name string) error {
 	agent := c.e.agent(name)
 	if agent == nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// forkOf is the run's base as a point of the upstream thread that is linked now; nil where
-// it is none. Streams do not tell the ids of checkpoints, so that one of the middle of a run
-// is known by the upstream run that the log names before it.
+// forkOf is the run's base as a point of the upstream thread that is linked now; nil where it is none. Streams do not
+// tell the ids of checkpoints, so that one of the middle of a run is known by the upstream run that the log names
+// before it.
 func (x assignment) forkOf(ctx context.Context, linked string) (*adapter.Fork, error) {
 	c, err := x.e.st.CheckpointAt(ctx, x.Run.ThreadID, x.Run.Base)
 	switch {

@@ -6,9 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// endsAtOnce reports whether the run goes to the end of the graph that an opaque agent is
-// shown as (command.goto "__end__"): its start drops the open question, and the agent is told
-// nothing. No other goto reaches such an agent.
+// endsAtOnce reports whether the run goes to the end of the graph that an opaque agent is shown as (command.goto
+// "__end__"): its start drops the open question, and the agent is told nothing. No other goto reaches such an agent.
 func (x *execution) endsAtOnce() bool {
 	return x.rec.opaque && len(x.Run.Options.Goto) > 0
 }

@@ -15,17 +15,16 @@ import (
 
 const grantPrefix = credential.RunTokenPrefix
 
-// grants are tokens by which agents use the long-term store while they work on a run. They
-// are signed and kept nowhere: a token is good as long as the database has its run at work,
-// on every bridge over it and after a crash, and not a moment longer. Safe for concurrent use.
+// grants are tokens by which agents use the long-term store while they work on a run. They are signed and kept nowhere:
+// a token is good as long as the database has its run at work, on every bridge over it and after a crash, and not a
+// moment longer. Safe for concurrent use.
 type grants struct {
 	e      *Engine
 	mu     sync.Mutex
 	secret []byte // of the database; nil: not read yet
 }
 
-// grant names what a token is for: a run or, of an agent that is told once for several runs
-// of a task, the task.
+// grant names what a token is for: a run or, of an agent that is told once for several runs of a task, the task.
 type grant struct {
 	Tenant string `json:"tenant,omitempty"`
 	Thread string `json:"thread"`
@@ -58,9 +57,9 @@ func (g *grants) sign(ctx context.Context, text string) ([]byte, error) {
 	return mac.Sum(nil), nil
 }
 
-// Granted returns the principal that a token of a run stands for: it may use the store alone, in the
-// namespaces of the agent's memory. ok is false for any other text, and for a token that was not signed here.
-// The error is of class Unauthorized when the run has ended.
+// Granted returns the principal that a token of a run stands for: it may use the store alone, in the namespaces of the
+// agent's memory. ok is false for any other text, and for a token that was not signed here. The error is of class
+// Unauthorized when the run has ended.
 func (e *Engine) Granted(ctx context.Context, token string) (who mapping.Principal, ok bool, err error) {
 	of, ok, err := e.grants.read(ctx, token)
 	if err == nil && ok {
@@ -111,8 +110,7 @@ func (e *Engine) holder(ctx context.Context, of grant) (who mapping.Principal, e
 	return who, errEnded
 }
 
-// storeAccess is what an agent may do with the store and, with memory.store_url, where it is
-// and what opens it.
+// storeAccess is what an agent may do with the store and, with memory.store_url, where it is and what opens it.
 type storeAccess struct {
 	URL        string     `json:"url,omitempty"`
 	Token      string     `json:"token,omitempty"`
@@ -141,8 +139,8 @@ func (x assignment) access(ctx context.Context, of grant) (*storeAccess, error) 
 // runToken is what opens the store for the agent of one execution; "": it was given none.
 type runToken string
 
-// hideIn takes tokens of runs out of what the agent said, as it may show its own
-// configuration, which clients read and which is kept after the run.
+// hideIn takes tokens of runs out of what the agent said, as it may show its own configuration, which clients read and
+// which is kept after the run.
 func (t runToken) hideIn(ev *mapping.Event) {
 	t.hide(&ev.Data)
 	t.hideInQuestions(ev.Head.Interrupts)

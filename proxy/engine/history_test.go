@@ -117,8 +117,8 @@ func (b *bench) grownBy(t *testing.T, thread string) (bytes int64) {
 	return max(twice-with, twice-size())
 }
 
-// A state that is rewritten at every step is kept whole now and then, so that
-// reading one checkpoint never folds much more than a state.
+// A state that is rewritten at every step is kept whole now and then, so that reading one checkpoint never folds much
+// more than a state.
 func TestSnapshotsBoundWhatIsReadForAState(t *testing.T) {
 	t.Parallel()
 	const steps = 120

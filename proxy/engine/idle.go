@@ -14,8 +14,7 @@ type idleClocks struct {
 	timers clock.Timers // by run
 }
 
-// restart cancels a run when no step of it is asked for within its agent's stepping.idle; each
-// call begins anew.
+// restart cancels a run when no step of it is asked for within its agent's stepping.idle; each call begins anew.
 func (c *idleClocks) restart(r mapping.Run, agent *Agent) {
 	c.beginFor(r, agent.Config.Stepping.Idle)
 }
@@ -35,9 +34,8 @@ func (c *idleClocks) beginFor(r mapping.Run, d time.Duration) {
 	})
 }
 
-// leftElsewhere is how long an active run may still be left alone when it went
-// on, or a step of it was handed out, in another process, whose clocks this one
-// does not know of; 0: no longer.
+// leftElsewhere is how long an active run may still be left alone when it went on, or a step of it was handed out, in
+// another process, whose clocks this one does not know of; 0: no longer.
 func (c *idleClocks) leftElsewhere(ctx context.Context, r mapping.Run) time.Duration {
 	agent := c.e.agent(r.Agent)
 	if agent == nil || !c.e.st.Shared() {
@@ -58,12 +56,11 @@ func (c *idleClocks) leftElsewhere(ctx context.Context, r mapping.Run) time.Dura
 	return 0
 }
 
-// returning is how long a client has at least, after a start, to come back for the
-// steps of its run.
+// returning is how long a client has at least, after a start, to come back for the steps of its run.
 const returning = time.Minute
 
-// beginAll starts the clocks of the runs whose clients an earlier process
-// served. The time it was gone counts, but for a little to come back in.
+// beginAll starts the clocks of the runs whose clients an earlier process served. The time it was gone counts, but for
+// a little to come back in.
 func (c *idleClocks) beginAll(ctx context.Context) error {
 	runs, err := c.e.st.Unpulled(ctx)
 	for _, r := range runs {
@@ -77,8 +74,8 @@ func (c *idleClocks) beginAll(ctx context.Context) error {
 	return err
 }
 
-// StartIdleClock has an active run cancelled when no step of it is asked for within its agent's
-// stepping.idle; each call begins anew. StopIdleClock ends that.
+// StartIdleClock has an active run cancelled when no step of it is asked for within its agent's stepping.idle; each
+// call begins anew. StopIdleClock ends that.
 func (c *canceller) StartIdleClock(r mapping.Run) {
 	if agent := c.e.agent(r.Agent); agent != nil {
 		c.idle.restart(r, agent)

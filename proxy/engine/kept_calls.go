@@ -23,8 +23,8 @@ const (
 	keepWithin = 5 * time.Second // is how long the end of a run waits for its calls to be written
 )
 
-// keptCalls are the newest calls that a run has made of its agent, in a memory of a bounded size. They are
-// written down when the run leaves this process, if the configuration wants that. Safe for concurrent use.
+// keptCalls are the newest calls that a run has made of its agent, in a memory of a bounded size. They are written down
+// when the run leaves this process, if the configuration wants that. Safe for concurrent use.
 type keptCalls struct {
 	keeps bool
 	all   *atomic.Int64 // bytes that are kept of all runs
@@ -53,8 +53,8 @@ func (k *keptCalls) Begin() bool {
 	return k.keeps && !k.over
 }
 
-// Room implements adapter.CallKeeper. The memory that it gives counts for this run until its calls, or the
-// call that it is given for, are forgotten.
+// Room implements adapter.CallKeeper. The memory that it gives counts for this run until its calls, or the call that it
+// is given for, are forgotten.
 func (k *keptCalls) Room(n int) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -98,8 +98,8 @@ func (k *keptCalls) drop() {
 	k.all.Add(-n)
 }
 
-// list are the calls that have ended, oldest first, without secrets and tokens: those are taken out here, since
-// most calls are never looked at.
+// list are the calls that have ended, oldest first, without secrets and tokens: those are taken out here, since most
+// calls are never looked at.
 func (k *keptCalls) list() []adapter.AgentCall {
 	k.mu.Lock()
 	calls, n := slices.Clone(k.calls), k.ended-int64(len(k.calls))
@@ -153,8 +153,8 @@ const (
 	captureAll    = "all"
 )
 
-// keepCalls writes the run's calls down, before its end, which flushes them. That it cannot is no reason for
-// the run not to end.
+// keepCalls writes the run's calls down, before its end, which flushes them. That it cannot is no reason for the run
+// not to end.
 func (x *execution) keepCalls(ctx context.Context, out mapping.Outcome) {
 	if !captured(x.e.Capture(), out) {
 		return
@@ -183,8 +183,8 @@ func (e *Engine) logCalls(r *mapping.Run, err error) {
 	e.zap.Warn("the calls of a run could not be kept for the inspector", errField(err), runField(r.ID), agentField(r.Agent))
 }
 
-// Calls returns the calls that a run at work in this process has made of its agent, as far as they are kept
-// in memory; false: there is no such run.
+// Calls returns the calls that a run at work in this process has made of its agent, as far as they are kept in memory;
+// false: there is no such run.
 func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 	x := e.running.of(runID)
 	if x == nil {

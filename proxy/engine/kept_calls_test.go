@@ -25,7 +25,8 @@ func exchange(k *keptCalls, times, size int) {
 	}
 }
 
-// TestCallsOfARunAreBounded: the newest are kept, with the numbers that they had, and of their bodies no more than one run may hold.
+// TestCallsOfARunAreBounded: the newest are kept, with the numbers that they had, and of their bodies no more than one
+// run may hold.
 func TestCallsOfARunAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
@@ -53,8 +54,8 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 	}
 }
 
-// TestCallsOfAllRunsAreBounded: runs at work hold bodies up to a bound together; a call beyond it is kept without its body, and there
-// is room again when a run leaves.
+// TestCallsOfAllRunsAreBounded: runs at work hold bodies up to a bound together; a call beyond it is kept without its
+// body, and there is room again when a run leaves.
 func TestCallsOfAllRunsAreBounded(t *testing.T) {
 	t.Parallel()
 	all, runs := new(atomic.Int64), []*keptCalls{}

@@ -13,19 +13,16 @@ import (
 )
 
 const (
-	// leaseTTL is how long after its last sign of life a process counts as gone.
-	// A transaction that a stopped process has left open is ended by the server
-	// sooner than that.
+	// leaseTTL is how long after its last sign of life a process counts as gone. A transaction that a stopped process
+	// has left open is ended by the server sooner than that.
 	leaseTTL  = 12 * time.Second
 	beatEvery = leaseTTL / 4
-	// leaveMost is how long executions of a lost lease are waited for before what
-	// they did is taken up again.
+	// leaveMost is how long executions of a lost lease are waited for before what they did is taken up again.
 	leaveMost = 2 * time.Second
 )
 
-// lease is what this process knows of its right to execute runs, by a clock that
-// goes on while the process is stopped and while the machine is suspended. Safe for
-// concurrent use.
+// lease is what this process knows of its right to execute runs, by a clock that goes on while the process is stopped
+// and while the machine is suspended. Safe for concurrent use.
 type lease struct {
 	lost func() // called when the lease is over by the clock, without the lock
 
@@ -84,12 +81,11 @@ func (l *lease) over() {
 	l.lasts, l.end = context.WithCancel(context.Background())
 }
 
-// peers is what an engine has to do with the other processes at its database: it shows them that
-// it lives, leaves them its runs when it was held for dead, and hears from them.
+// peers is what an engine has to do with the other processes at its database: it shows them that it lives, leaves them
+// its runs when it was held for dead, and hears from them.
 type peers struct{ *Engine }
 
-// keepLease renews the lease as long as ctx lasts, where other processes could
-// take the runs of this one.
+// keepLease renews the lease as long as ctx lasts, where other processes could take the runs of this one.
 func (e peers) keepLease(ctx context.Context) {
 	for pause.For(ctx, beatEvery) == nil {
 		e.renewLease(ctx)
@@ -117,10 +113,9 @@ func (e peers) renewLease(ctx context.Context) {
 	e.dispatch.wake() // for runs whose notice was lost
 }
 
-// stillHolds ends the execution when the lease is over. It is asked before every piece
-// of an agent's answer is taken and right before every call of the agent that must not
-// be made twice (adapter.WithPermit): a process that was stopped for a while must not go
-// on with what it then finds in its buffers.
+// stillHolds ends the execution when the lease is over. It is asked before every piece of an agent's answer is taken
+// and right before every call of the agent that must not be made twice (adapter.WithPermit): a process that was stopped
+// for a while must not go on with what it then finds in its buffers.
 func (x *execution) stillHolds() error {
 	if x.e.lease.holds() {
 		return nil
@@ -129,11 +124,10 @@ func (x *execution) stillHolds() error {
 	return errLeaseLost
 }
 
-// UnderLease puts calls of agents that belong to no execution under a permit: none that
-// must not be made twice is sent when the lease of this process is over, nor under a later
-// lease, as another process may have acted meanwhile. The context ends with the lease, and
-// with the function, which must be called. It is to be asked for before the process writes
-// down that it is about to make the calls.
+// UnderLease puts calls of agents that belong to no execution under a permit: none that must not be made twice is sent
+// when the lease of this process is over, nor under a later lease, as another process may have acted meanwhile. The
+// context ends with the lease, and with the function, which must be called. It is to be asked for before the process
+// writes down that it is about to make the calls.
 func (l *lease) UnderLease(ctx context.Context) (context.Context, context.CancelFunc) {
 	lasts := l.context()
 	ctx, end := context.WithCancelCause(ctx)
@@ -147,8 +141,7 @@ func (l *lease) UnderLease(ctx context.Context) (context.Context, context.Cancel
 	return adapter.WithPermit(ctx, may), func() { stop(); end(nil) }
 }
 
-// leaseLost stops all executions, and what else is done under the lease: it may be going
-// on elsewhere.
+// leaseLost stops all executions, and what else is done under the lease: it may be going on elsewhere.
 func (e peers) leaseLost() []*execution {
 	e.lease.over()
 	list := e.running.all()

@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestALeaseThatCannotBeRenewedIsSaidOnce: a process beats every few seconds, and the log does
-// not grow with each failed beat while the database is away.
+// TestALeaseThatCannotBeRenewedIsSaidOnce: a process beats every few seconds, and the log does not grow with each
+// failed beat while the database is away.
 func TestALeaseThatCannotBeRenewedIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), store.Options{Synchronous: "normal"}, zap.NewNop())

@@ -17,8 +17,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// unbeaten is an engine whose lease nothing renews but the test: over PostgreSQL it is done
-// every three seconds.
+// unbeaten is an engine whose lease nothing renews but the test: over PostgreSQL it is done every three seconds.
 func unbeaten(t *testing.T, s *script) *bench {
 	t.Helper()
 	return open(t, filepath.Join(t.TempDir(), "bridge.db"), s)
@@ -34,9 +33,8 @@ func poster(t *testing.T, url string) func(context.Context) error {
 	}
 }
 
-// TestC2NothingIsSentAfterTheLease: the machine is suspended, or the process stopped,
-// when a step is committed and the next one not yet asked for. Another process may be at
-// it by now: nothing is sent, and the run is left as it is.
+// TestC2NothingIsSentAfterTheLease: the machine is suspended, or the process stopped, when a step is committed and the
+// next one not yet asked for. Another process may be at it by now: nothing is sent, and the run is left as it is.
 func TestC2NothingIsSentAfterTheLease(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64
@@ -74,8 +72,8 @@ func TestC2NothingIsSentAfterTheLease(t *testing.T) {
 	}
 }
 
-// TestC2NothingIsSentUnderALaterLease: a call that belongs to no execution, as a state
-// update, is not sent when the lease is over that it was begun under, though there is a new one.
+// TestC2NothingIsSentUnderALaterLease: a call that belongs to no execution, as a state update, is not sent when the
+// lease is over that it was begun under, though there is a new one.
 func TestC2NothingIsSentUnderALaterLease(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64
@@ -119,8 +117,7 @@ func TestSuspendedMachineHoldsNoLease(t *testing.T) {
 	b.Lease(time.Minute)
 }
 
-// TestRunTimeoutCountsOverTakeOvers: the time of a run does not begin anew with each
-// process that takes it over.
+// TestRunTimeoutCountsOverTakeOvers: the time of a run does not begin anew with each process that takes it over.
 func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
 	t.Parallel()
 	hour := func(a *config.Agent) { a.RunTimeout = time.Hour }
@@ -161,9 +158,8 @@ func TestRunTimeoutCountsOverTakeOvers(t *testing.T) {
 	}
 }
 
-// TestCallsOfNoRunEndWithTheLease: an agent is told something that belongs to no run, a
-// state update, while the lease ends. Nothing more of it is sent, also when there is a
-// new lease: what kept others away is gone.
+// TestCallsOfNoRunEndWithTheLease: an agent is told something that belongs to no run, a state update, while the lease
+// ends. Nothing more of it is sent, also when there is a new lease: what kept others away is gone.
 func TestCallsOfNoRunEndWithTheLease(t *testing.T) {
 	t.Parallel()
 	var posts atomic.Int64

@@ -12,8 +12,8 @@ func errField(err error) zap.Field     { return zap.Error(err) }
 func runField(id string) zap.Field     { return zap.String("run", id) }
 func agentField(name string) zap.Field { return zap.String("agent", name) }
 
-// logRun writes a line about a run: which it is, who asked for it, and more. Nothing of what was
-// said is ever in a log. The fields are made only for a line that is written.
+// logRun writes a line about a run: which it is, who asked for it, and more. Nothing of what was said is ever in a log.
+// The fields are made only for a line that is written.
 func (e *Engine) logRun(level zapcore.Level, said string, r *mapping.Run, more ...zap.Field) {
 	line := e.zap.Check(level, said)
 	if line == nil {

@@ -17,8 +17,8 @@ func (a account) countBegin() {
 	}
 }
 
-// waited is how long a run that was claimed for the first time had to wait. All its times are of
-// the clock of the database.
+// waited is how long a run that was claimed for the first time had to wait. All its times are of the clock of the
+// database.
 func waited(r *mapping.Run) time.Duration {
 	ready := r.CreatedAt
 	if r.RunAfter.After(ready) {

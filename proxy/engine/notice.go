@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// listen is woken by what other processes have committed. Everything it does is
-// done now and then anyway: notices may be lost.
+// listen is woken by what other processes have committed. Everything it does is done now and then anyway: notices may
+// be lost.
 func (e peers) listen(ctx context.Context) {
 	for {
 		select {

@@ -8,20 +8,19 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// A run that others run beside knows the thread's state as it was when the run
-// began, and what it did itself; a stateful agent keeps that state on an
-// upstream thread of the run's own. What the agent tells is compared with what it
+// A run that others run beside knows the thread's state as it was when the run began, and what it did itself; a
+// stateful agent keeps that state on an upstream thread of the run's own. What the agent tells is compared with what it
 // told before, never with what the thread has become.
 
-// told is the state as a stateful agent has it, of a run that others may run
-// beside, or that answers what was asked before others worked on the thread.
+// told is the state as a stateful agent has it, of a run that others may run beside, or that answers what was asked
+// before others worked on the thread.
 type told struct {
 	start *state.Fold // when the run began
 	now   *state.Fold
 }
 
-// difference is how the state becomes the full one, said so that it can be
-// merged where others may have changed the thread's state meanwhile.
+// difference is how the state becomes the full one, said so that it can be merged where others may have changed the
+// thread's state meanwhile.
 func (r *recorder) difference(full []byte) (diff []byte, err error) {
 	if !r.x.Run.Options.MayOverlap && r.told.start == nil {
 		diff, _, err = r.fold.DiffTo(full)
@@ -52,9 +51,9 @@ func (r *recorder) keep(checkpoint string, f *state.Fold) {
 	}
 }
 
-// answersOwnThread reports whether a run is an answer that goes to an upstream thread which need
-// not have the thread's state: others may run beside it, or another agent has worked on the
-// thread since it was asked. Only the upstream thread that asked can use the answer.
+// answersOwnThread reports whether a run is an answer that goes to an upstream thread which need not have the thread's
+// state: others may run beside it, or another agent has worked on the thread since it was asked. Only the upstream
+// thread that asked can use the answer.
 func (x assignment) answersOwnThread(ctx context.Context, l mapping.Link) (bool, error) {
 	switch {
 	case !x.Run.Options.Resuming:

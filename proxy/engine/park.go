@@ -46,8 +46,8 @@ func (s *starter) awaitSlot(ctx context.Context, agent *Agent) error {
 	return nil
 }
 
-// AwaitInactive waits until an active run is parked or has ended, and returns it. Of a run of another
-// process it hears at once where the run's log is held here (eventlog.Log.Pin).
+// AwaitInactive waits until an active run is parked or has ended, and returns it. Of a run of another process it hears
+// at once where the run's log is held here (eventlog.Log.Pin).
 func (e *Engine) AwaitInactive(ctx context.Context, r mapping.Run) (mapping.Run, error) {
 	watch := e.log.Watch(r.ThreadID)
 	defer watch.Leave()

@@ -6,8 +6,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// preempt ends the runs that a newer one takes the place of, which their CancelReason says. One that has them
-// rolled back starts when that is done, unless it was to start later anyway.
+// preempt ends the runs that a newer one takes the place of, which their CancelReason says. One that has them rolled
+// back starts when that is done, unless it was to start later anyway.
 func (c *canceller) preempt(active []mapping.Run, newer mapping.Run, due bool) {
 	ctx, rollback := c.e.scope(c.e.root, &newer), newer.Multitask == mapping.StrategyRollback
 	c.e.running.spawn(func() {
@@ -25,8 +25,8 @@ func (c *canceller) preempt(active []mapping.Run, newer mapping.Run, due bool) {
 	})
 }
 
-// resumePreempted goes on with ending the runs that newer ones take the place of, where a
-// process died over it. Another process at it finds that done.
+// resumePreempted goes on with ending the runs that newer ones take the place of, where a process died over it. Another
+// process at it finds that done.
 func (c *canceller) resumePreempted(ctx context.Context) error {
 	list, err := c.e.st.Displaced(ctx)
 	waited := make(map[string][]mapping.Run) // for their removal, by the run that waits

@@ -12,8 +12,8 @@ import (
 
 var question = []mapping.Interrupt{{ID: "q1", Value: json.RawMessage(`"really?"`)}}
 
-// TestQuestionIsShownWithTheEnd: a client that is shown a question may answer at once, so its run has
-// ended by then, however long the agent takes from the question to the end.
+// TestQuestionIsShownWithTheEnd: a client that is shown a question may answer at once, so its run has ended by then,
+// however long the agent takes from the question to the end.
 func TestQuestionIsShownWithTheEnd(t *testing.T) {
 	t.Parallel()
 	asksAs := map[string]func(adapter.Assignment) mapping.Event{
@@ -57,8 +57,7 @@ func TestQuestionIsShownWithTheEnd(t *testing.T) {
 	}
 }
 
-// TestQuestionOfARunThatGoesOn: what follows a question shows that its run has not ended, and
-// takes it along.
+// TestQuestionOfARunThatGoesOn: what follows a question shows that its run has not ended, and takes it along.
 func TestQuestionOfARunThatGoesOn(t *testing.T) {
 	t.Parallel()
 	shown := make(chan struct{})

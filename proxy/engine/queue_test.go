@@ -52,8 +52,8 @@ func TestADelayedRunStartsWhenItIsDue(t *testing.T) {
 	}
 }
 
-// Runs that an earlier process left in the queue of one thread start one after
-// the other, although this process has queued none.
+// Runs that an earlier process left in the queue of one thread start one after the other, although this process has
+// queued none.
 func TestAQueueSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 1)

@@ -19,8 +19,7 @@ func steady(n int) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"turn":%d,"fixed":"%s"}`, n, strings.Repeat("y", 32_000)))
 }
 
-// TestAnyCheckpointIsReadLikeTheFirst: what is read for a checkpoint does not
-// grow with the history before it.
+// TestAnyCheckpointIsReadLikeTheFirst: what is read for a checkpoint does not grow with the history before it.
 func TestAnyCheckpointIsReadLikeTheFirst(t *testing.T) {
 	t.Parallel()
 	const steps = 1000
@@ -63,8 +62,7 @@ func TestAnyCheckpointIsReadLikeTheFirst(t *testing.T) {
 	}
 }
 
-// held is how many bytes of diffs and snapshots the thread's history holds, as
-// the store gives them out.
+// held is how many bytes of diffs and snapshots the thread's history holds, as the store gives them out.
 func (b *bench) held(t *testing.T, thread string) (bytes int) {
 	t.Helper()
 	list, err := b.st.Checkpoints(t.Context(), thread, store.CheckpointQuery{})

@@ -17,8 +17,8 @@ import (
 // remembered bounds the items that are told for each entry of memory.namespaces.
 const remembered = 100
 
-// Recalled is what an agent is told of the long-term store for a run, the newest first, or
-// with memory.recall what matches its words best.
+// Recalled is what an agent is told of the long-term store for a run, the newest first, or with memory.recall what
+// matches its words best.
 type Recalled struct {
 	Items []RecalledItem
 	Cut   bool // there were more, or some that did not fit into memory.budget
@@ -60,9 +60,8 @@ func (x *execution) noteTold(ev *mapping.Event) {
 	}
 }
 
-// Recall reads what the agent's memory.namespaces name for a run, which may still have to be
-// made. The metadata is that of its thread; words are those of its request, without which
-// memory.recall takes the newest.
+// Recall reads what the agent's memory.namespaces name for a run, which may still have to be made. The metadata is that
+// of its thread; words are those of its request, without which memory.recall takes the newest.
 func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata json.RawMessage, words string) (Recalled, error) {
 	cfg, who := a.Config.Memory, e.memoryOf(a, r, metadata)
 	if len(who.Namespaces) == 0 {
@@ -80,8 +79,8 @@ func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata 
 
 func inWords(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
 
-// recall takes what fits into the budget of what a query finds, up to the first that does not. One that no
-// budget would have room for does not keep those after it from being told.
+// recall takes what fits into the budget of what a query finds, up to the first that does not. One that no budget would
+// have room for does not keep those after it from being told.
 func (e *Engine) recall(ctx context.Context, q item.Query, cfg config.Memory) (got Recalled, err error) {
 	budget := cmp.Or(int(cfg.Budget), rule.PromptBudget)
 	room := budget
@@ -104,8 +103,8 @@ func (e *Engine) recall(ctx context.Context, q item.Query, cfg config.Memory) (g
 	return got, nil
 }
 
-// memoryOf is the principal of an agent at the long-term store in a run: it reaches the namespaces of its
-// memory, as far as the key that made the run does.
+// memoryOf is the principal of an agent at the long-term store in a run: it reaches the namespaces of its memory, as
+// far as the key that made the run does.
 func (e *Engine) memoryOf(a *Agent, r *mapping.Run, metadata json.RawMessage) mapping.Principal {
 	who := mapping.Principal{ID: r.Owner, Tenant: r.Tenant, Namespaces: [][]string{}, ReadOnly: !a.Config.Memory.Writes}
 	if len(a.Config.Memory.Namespaces) == 0 {
@@ -120,8 +119,8 @@ func (e *Engine) memoryOf(a *Agent, r *mapping.Run, metadata json.RawMessage) ma
 	return who
 }
 
-// maker is the key that made a run, as it is configured now. One that is not there any more reaches nothing;
-// without keys no caller is confined.
+// maker is the key that made a run, as it is configured now. One that is not there any more reaches nothing; without
+// keys no caller is confined.
 func (e *Engine) maker(r *mapping.Run) mapping.Principal {
 	callers := e.Config().Auth
 	switch who, known := callers.Principal(r.Owner, r.Tenant, time.Now()); {

@@ -6,8 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the request has read is told as it is, once: the engine of this execution has no store to
-// read it from again.
+// What the request has read is told as it is, once: the engine of this execution has no store to read it from again.
 func TestARunIsToldWhatItsRequestRecalled(t *testing.T) {
 	t.Parallel()
 	read := Recalled{Items: []RecalledItem{{[]string{"users", "ada"}, "drink", []byte(`{"text":"tea"}`)}}, Cut: true}

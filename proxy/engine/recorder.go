@@ -12,9 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// recorder turns what a backend yields into what is logged: it folds the
-// state, makes checkpoints and diffs, writes files of the state as artifacts,
-// and queues the result for the store. Used by the execution's goroutine only.
+// recorder turns what a backend yields into what is logged: it folds the state, makes checkpoints and diffs, writes
+// files of the state as artifacts, and queues the result for the store. Used by the execution's goroutine only.
 type recorder struct {
 	x      *execution
 	app    *appender
@@ -82,8 +81,8 @@ func (r *recorder) noteLogged(ev *mapping.Event) {
 	}
 }
 
-// add completes one event of the backend, and records it. It returns the failure of an earlier
-// append, after which nothing more is written.
+// add completes one event of the backend, and records it. It returns the failure of an earlier append, after which
+// nothing more is written.
 func (r *recorder) add(ev *mapping.Event) error {
 	ev.RunID = r.x.Run.ID
 	if ev.At.IsZero() {
@@ -111,9 +110,9 @@ func (r *recorder) add(ev *mapping.Event) error {
 	return r.app.push(p, r.patienceOf(ev))
 }
 
-// isResult reports whether the event is the result of a call to an opaque agent
-// that another call follows. It is committed before the backend goes on, so that
-// one call at the most is open. A last step, and a step that asks, wait for the end.
+// isResult reports whether the event is the result of a call to an opaque agent that another call follows. It is
+// committed before the backend goes on, so that one call at the most is open. A last step, and a step that asks, wait
+// for the end.
 func (r *recorder) isResult(ev *mapping.Event) bool {
 	if s := ev.Head.Step; s != nil {
 		return !s.SaysLast && !ev.Asks()
@@ -121,8 +120,8 @@ func (r *recorder) isResult(ev *mapping.Event) bool {
 	return r.opaque && ev.Kind == mapping.KindLinked
 }
 
-// patienceOf says how long an event may wait to be written with others. A question
-// waits for the end of its run in any case (appender.ready).
+// patienceOf says how long an event may wait to be written with others. A question waits for the end of its run in any
+// case (appender.ready).
 func (r *recorder) patienceOf(ev *mapping.Event) patience {
 	switch {
 	case ev.Kind == mapping.KindLinked && !r.opaque:
@@ -172,8 +171,8 @@ func (r *recorder) snapshot(id string, diff int) []byte {
 	return r.fold.JSON()
 }
 
-// grow counts an event that changes the state. A run on a thread that has a history
-// starts from the distance which is stored.
+// grow counts an event that changes the state. A run on a thread that has a history starts from the distance which is
+// stored.
 func (r *recorder) grow(diff int) {
 	if !r.distanceKnown {
 		r.distance, r.distanceKnown = r.baseDistance(), true
@@ -233,15 +232,15 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 	r.step++
 }
 
-// withoutWords is a step without the words that it was driven with: they may be long, nothing
-// reads them back from the log, and the hand-out keeps them.
+// withoutWords is a step without the words that it was driven with: they may be long, nothing reads them back from the
+// log, and the hand-out keeps them.
 func withoutWords(s mapping.StepInfo) *mapping.StepInfo {
 	s.Input = nil
 	return &s
 }
 
-// addState turns a full state into the difference to the one before. skip: it
-// says nothing new and no frame was asked for.
+// addState turns a full state into the difference to the one before. skip: it says nothing new and no frame was asked
+// for.
 func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 	if ev.Head.Full {
 		diff, err := r.difference(ev.Data)
@@ -266,8 +265,8 @@ func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 	return false, nil
 }
 
-// addInterrupt names questions that have no id of their own, and stops the run
-// when its task has just been asked the same and could only guess.
+// addInterrupt names questions that have no id of their own, and stops the run when its task has just been asked the
+// same and could only guess.
 func (r *recorder) addInterrupt(ev *mapping.Event) {
 	for i := range ev.Head.Interrupts {
 		r.asked++
@@ -278,8 +277,8 @@ func (r *recorder) addInterrupt(ev *mapping.Event) {
 	}
 }
 
-// refuseGuessed refuses the question that a default answer has just been given to, and
-// one that was given it too often: answering it again would go round for ever.
+// refuseGuessed refuses the question that a default answer has just been given to, and one that was given it too often:
+// answering it again would go round for ever.
 func (r *recorder) refuseGuessed(q mapping.Interrupt) {
 	o := &r.x.Run.Options
 	if o.Guessed == "" {
@@ -303,8 +302,7 @@ func (r *recorder) measure(ev *mapping.Event) {
 // refused is why the run must end although its agent would go on.
 func (r *recorder) refused() error { return r.fault }
 
-// writeEnd writes the end event, with all that is queued. Where it fails it may be
-// called again.
+// writeEnd writes the end event, with all that is queued. Where it fails it may be called again.
 func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.app.close(ctx, nil, r.endOf(out))
@@ -341,8 +339,8 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	return r.app.close(ctx, &p, r.endOf(out))
 }
 
-// remembers reports whether the agent has a memory of its own for the thread, so
-// that it matters up to where both sides agree.
+// remembers reports whether the agent has a memory of its own for the thread, so that it matters up to where both sides
+// agree.
 func (r *recorder) remembers() bool {
 	if r.opaque {
 		return r.link.Topic != ""

@@ -8,10 +8,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// remember stores what a step asked to be remembered (memory.writes), all of it or nothing.
-// What cannot be stored, or lies outside of the agent's memory.namespaces, is said in the
-// log: the step itself was good. It comes before the step is logged, since a step that is
-// not logged is asked for again after a crash, and then remembered again.
+// remember stores what a step asked to be remembered (memory.writes), all of it or nothing. What cannot be stored, or
+// lies outside of the agent's memory.namespaces, is said in the log: the step itself was good. It comes before the step
+// is logged, since a step that is not logged is asked for again after a crash, and then remembered again.
 func (x *execution) remember(ctx context.Context, ev *mapping.Event) {
 	_, additional := rule.StepSaid(ev)
 	writes, err := rule.MemoryWrites(additional)

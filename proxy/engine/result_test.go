@@ -9,9 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestEachResultIsCommittedBeforeTheNextCall: when the backend would make its next
-// call, the log has the result of the one before, however long that took and whether
-// or not the run is followed. The backend itself reads the log.
+// TestEachResultIsCommittedBeforeTheNextCall: when the backend would make its next call, the log has the result of the
+// one before, however long that took and whether or not the run is followed. The backend itself reads the log.
 func TestEachResultIsCommittedBeforeTheNextCall(t *testing.T) {
 	t.Parallel()
 	var b *bench

@@ -28,9 +28,8 @@ var hopeless = []string{
 // perhapsDone are codes of failures whose call the agent may have carried out, or be at still.
 var perhapsDone = []string{mapping.CodeOutcomeUnknown, mapping.CodeStepTimeout}
 
-// again reports whether a failed attempt is followed by another. Only failures of
-// the agent are worth one; a failure of the bridge or its store is not, and
-// whatever ended the context (a cancellation, run_timeout) stands.
+// again reports whether a failed attempt is followed by another. Only failures of the agent are worth one; a failure of
+// the bridge or its store is not, and whatever ended the context (a cancellation, run_timeout) stands.
 func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) bool {
 	if x.Run.Attempt > x.Run.Options.Retries || ctx.Err() != nil || x.rec == nil || x.rec.fenced() {
 		return false
@@ -47,8 +46,7 @@ func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) 
 	return !x.oneStep() || x.rec.updates == 0 && x.rec.steps == 0
 }
 
-// failure is the code of a failed attempt; "" when it did not fail, or not
-// because of the agent.
+// failure is the code of a failed attempt; "" when it did not fail, or not because of the agent.
 func failure(out *mapping.Outcome, err error) string {
 	switch {
 	case err != nil:
@@ -65,9 +63,8 @@ func failure(out *mapping.Outcome, err error) string {
 	return ""
 }
 
-// restart begins the next attempt: the state is again what it was when the run
-// began, and the log says so in one write with the new start. It returns what
-// is logged of the run by then.
+// restart begins the next attempt: the state is again what it was when the run began, and the log says so in one write
+// with the new start. It returns what is logged of the run by then.
 func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	fold, err := x.initial(ctx)
 	if err != nil {
@@ -85,8 +82,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	return x.e.st.Events(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
 }
 
-// initial is the state a run begins with, its input merged in where the bridge
-// does that.
+// initial is the state a run begins with, its input merged in where the bridge does that.
 func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 	base, err := x.e.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil || !x.rec.opaque {
@@ -99,8 +95,7 @@ func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 	return base.Apply(&ev)
 }
 
-// rewind writes the start of an attempt and, in one transaction with it, the
-// way back to the state it starts from.
+// rewind writes the start of an attempt and, in one transaction with it, the way back to the state it starts from.
 func (r *recorder) rewind(fold *state.Fold, started *mapping.Event) error {
 	var both []piece
 	diff, err := r.difference(r.wayBack(fold).JSON())

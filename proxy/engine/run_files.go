@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// runFiles gives a backend the files its run has: those of the state it stands
-// on, and what clients uploaded. It belongs to the execution's goroutine.
+// runFiles gives a backend the files its run has: those of the state it stands on, and what clients uploaded. It
+// belongs to the execution's goroutine.
 type runFiles struct {
 	x      *execution
 	limit  int64
@@ -41,9 +41,9 @@ func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	return f.ofState(list, files), nil
 }
 
-// ofState brings the thread's artifacts, of which there is one for each path, to
-// the state the run stands on: artifacts also hold what runs made that were rolled
-// back, deleted or left by a fork, and lack what clients wrote into the state.
+// ofState brings the thread's artifacts, of which there is one for each path, to the state the run stands on: artifacts
+// also hold what runs made that were rolled back, deleted or left by a fork, and lack what clients wrote into the
+// state.
 func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping.Artifact {
 	f.stated = map[string][]byte{}
 	in := make(map[string]rule.File, len(files))
@@ -72,8 +72,8 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping
 	return kept
 }
 
-// inMessages reports whether a message of the state holds the bytes of an artifact. A message that
-// was said anew without its file holds them no more.
+// inMessages reports whether a message of the state holds the bytes of an artifact. A message that was said anew
+// without its file holds them no more.
 func (f *runFiles) inMessages(a mapping.Artifact) bool {
 	if f.held == nil {
 		f.held = rule.HeldSums(f.x.rec.fold.Messages())
@@ -81,8 +81,8 @@ func (f *runFiles) inMessages(a mapping.Artifact) bool {
 	return f.held[a.Sum]
 }
 
-// late reports whether an upload came since the agent was last given files: it will
-// be in the state with the step that it is given before.
+// late reports whether an upload came since the agent was last given files: it will be in the state with the step that
+// it is given before.
 func (f *runFiles) late(a mapping.Artifact) bool {
 	return f.goesOn && !a.AgentCreated && !f.given.Has(a)
 }
@@ -125,8 +125,8 @@ func (f *runFiles) Path(artifactID string) string {
 	return f.x.e.ArtifactPath(f.x.agent.Name, f.x.Run.TaskID, artifactID)
 }
 
-// changedFiles are the files that a run brought and made, as far as they became artifacts. It belongs
-// to the execution's goroutine.
+// changedFiles are the files that a run brought and made, as far as they became artifacts. It belongs to the
+// execution's goroutine.
 type changedFiles struct {
 	x       *execution
 	files   map[string]string // path → sum, of what this run wrote as artifacts
@@ -134,9 +134,8 @@ type changedFiles struct {
 	brought []rule.File       // those of the messages that the next input event brings
 }
 
-// filesOf finds the files that an event changed in the state, writes them as
-// artifacts and names them in the event. What a step agent made is there
-// already (runFiles.Save).
+// filesOf finds the files that an event changed in the state, writes them as artifacts and names them in the event.
+// What a step agent made is there already (runFiles.Save).
 func (c *changedFiles) filesOf(ev *mapping.Event, before, after *state.Fold) (writes []artifact.FileWrite, drop, staged []string) {
 	switch {
 	case ev.Kind == mapping.KindUpdate && ev.Head.Reduce:
@@ -164,8 +163,8 @@ func (c *changedFiles) filesOf(ev *mapping.Event, before, after *state.Fold) (wr
 // maxOdd bounds what one run may have logged about its files.
 const maxOdd = 20
 
-// skipped says once per run which files become no artifacts, as their names or
-// contents cannot be used. They stay in the state; the run has not failed.
+// skipped says once per run which files become no artifacts, as their names or contents cannot be used. They stay in
+// the state; the run has not failed.
 func (c *changedFiles) skipped(names []string) {
 	for _, name := range names {
 		if c.odd[name] || len(c.odd) == maxOdd {
@@ -199,8 +198,7 @@ func (c *changedFiles) writeFiles(ev *mapping.Event, list []rule.File, made bool
 	return writes, drop, nil
 }
 
-// fileWrite is fresh unless this run wrote the same bytes under the path, or
-// gave them to the agent itself.
+// fileWrite is fresh unless this run wrote the same bytes under the path, or gave them to the agent itself.
 func (c *changedFiles) fileWrite(ev *mapping.Event, f rule.File, made bool) (artifact.FileWrite, bool) {
 	sum := sumOf(f.Content)
 	if c.files[f.Path] == sum {
@@ -219,8 +217,8 @@ func sumOf(content []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// given notes files that the run's input brought, so that their coming back in
-// the agent's state does not make them the agent's.
+// given notes files that the run's input brought, so that their coming back in the agent's state does not make them the
+// agent's.
 func (c *changedFiles) given(files []rule.File) {
 	for _, f := range files {
 		c.files[f.Path] = sumOf(f.Content)

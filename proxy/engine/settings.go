@@ -9,13 +9,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine/slot"
 )
 
-// settings are what may change while the engine works. They are replaced as a whole: work that goes by
-// several of them takes them once.
+// settings are what may change while the engine works. They are replaced as a whole: work that goes by several of them
+// takes them once.
 type settings struct {
 	cfg    *config.Config
 	agents map[string]*Agent
-	// slots are those of all agents that there were, by name: one that comes back may have runs that
-	// it began before.
+	// slots are those of all agents that there were, by name: one that comes back may have runs that it began before.
 	slots map[string]*slot.Slots
 }
 
@@ -35,8 +34,8 @@ func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string
 	return s
 }
 
-// Config returns the configuration in force. It is not changed, but may be replaced by another: work that
-// goes by several of its keys takes it once.
+// Config returns the configuration in force. It is not changed, but may be replaced by another: work that goes by
+// several of its keys takes it once.
 func (c *configured) Config() *config.Config { return c.settings.Load().cfg }
 
 // Agent returns a configured agent; false: there is none of that name.
@@ -59,9 +58,9 @@ func (e *Engine) agentOf(r *mapping.Run) *Agent {
 // Agents returns the configured agents by name.
 func (c *configured) Agents() map[string]*Agent { return maps.Clone(c.settings.Load().agents) }
 
-// Reconfigure has everything from now on be done by another configuration and with other agents,
-// which take over the slots of those that had their names. Executions go on with the agent that they
-// began with. Runs that wait for an agent which is not there any more end in agent_not_found.
+// Reconfigure has everything from now on be done by another configuration and with other agents, which take over the
+// slots of those that had their names. Executions go on with the agent that they began with. Runs that wait for an
+// agent which is not there any more end in agent_not_found.
 func (e *Engine) Reconfigure(cfg *config.Config, agents map[string]*Agent) {
 	e.settings.Store(newSettings(cfg, agents, e.settings.Load().slots))
 	e.dispatch.wake()

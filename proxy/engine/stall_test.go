@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestD3_EndThatCannotBeWrittenIsAnswered: readers that wait for a run whose end cannot be written hear why. When
-// the store works again the run ends as it would have.
+// TestD3_EndThatCannotBeWrittenIsAnswered: readers that wait for a run whose end cannot be written hear why. When the
+// store works again the run ends as it would have.
 func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

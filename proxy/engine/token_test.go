@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// A token waits for nothing but its commit: the clock stands still while all of them are told, although
-// nothing comes after the last. They are committed, too.
+// A token waits for nothing but its commit: the clock stands still while all of them are told, although nothing comes
+// after the last. They are committed, too.
 func TestATokenIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {

@@ -11,14 +11,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// A run that this process holds in the database and does not execute is stuck: as long as the
-// process lives no other process takes it. Such a run is left by a claim whose answer was lost, by
-// a failed hand-over, or by an end that a failover lost. So held and executed runs are compared as
-// often as the lease is renewed. The same goes for a thread that is held for a state update
-// (store.HoldUpdate) which is over.
+// A run that this process holds in the database and does not execute is stuck: as long as the process lives no other
+// process takes it. Such a run is left by a claim whose answer was lost, by a failed hand-over, or by an end that a
+// failover lost. So held and executed runs are compared as often as the lease is renewed. The same goes for a thread
+// that is held for a state update (store.HoldUpdate) which is over.
 
-// claims are the calls under way that may make this process the holder of a run,
-// each until its execution is on the books. Safe for concurrent use.
+// claims are the calls under way that may make this process the holder of a run, each until its execution is on the
+// books. Safe for concurrent use.
 type claims struct {
 	mu   sync.Mutex
 	next int64
@@ -96,10 +95,9 @@ func (c *comparison) freeAll(ctx context.Context) error {
 	return errors.Join(err, c.freeUnexecuted(ctx))
 }
 
-// freeUnexecuted hands back what this process holds and does not execute. A run
-// is judged only when two looks saw it so under the same fence, and every claim that had begun
-// when the first one was over is over too: the answer to a claim that took place may still be
-// on its way.
+// freeUnexecuted hands back what this process holds and does not execute. A run is judged only when two looks saw it so
+// under the same fence, and every claim that had begun when the first one was over is over too: the answer to a claim
+// that took place may still be on its way.
 func (c *comparison) freeUnexecuted(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

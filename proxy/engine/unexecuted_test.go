@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestRunHeldAndNotExecutedIsFreed: a claim whose answer was lost leaves a run that this
-// living process holds and does not execute. It is executed all the same, once.
+// TestRunHeldAndNotExecutedIsFreed: a claim whose answer was lost leaves a run that this living process holds and does
+// not execute. It is executed all the same, once.
 func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 	t.Parallel()
 	b := open(t, storetest.Schema(t), &script{opaque: true, run: twoSteps})
@@ -30,8 +30,8 @@ func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 	eventually(t, "the run's success", func() bool { return b.status(t, c.Run) == mapping.RunSuccess })
 }
 
-// TestClaimUnderWayIsNotTakenForOrphaned: the answer to a claim takes longer than several
-// looks. The run is not handed back meanwhile: it would be executed twice.
+// TestClaimUnderWayIsNotTakenForOrphaned: the answer to a claim takes longer than several looks. The run is not handed
+// back meanwhile: it would be executed twice.
 func TestClaimUnderWayIsNotTakenForOrphaned(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(*bench, *testing.T, *engine.StartRequest) mapping.Run{
@@ -98,8 +98,8 @@ func TestStepUnderWayIsNotTakenForOrphaned(t *testing.T) {
 	b.parked(t, r)
 }
 
-// holdClaim has the run go on, and holds back the answer to the next commit. It reports
-// whether that is the commit of the claim.
+// holdClaim has the run go on, and holds back the answer to the next commit. It reports whether that is the commit of
+// the claim.
 func (b *bench) holdClaim(t *testing.T, w *storetest.Wire, r mapping.Run, continued chan error) bool {
 	t.Helper()
 	eventually(t, "the step before leaving", func() bool { return b.Live() == 0 })
@@ -126,8 +126,8 @@ func (b *bench) beginBatch(t *testing.T, o *engine.StartRequest) mapping.Run {
 	return c[0].Run
 }
 
-// TestRunAfterAnUpdateThatIsOver: the thread that a state update held could not be freed
-// when it was over. The run that waits for that starts all the same.
+// TestRunAfterAnUpdateThatIsOver: the thread that a state update held could not be freed when it was over. The run that
+// waits for that starts all the same.
 func TestRunAfterAnUpdateThatIsOver(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// A caller that waits for a thread which another process holds for a state update hears that it is free
-// again.
+// A caller that waits for a thread which another process holds for a state update hears that it is free again.
 func TestEndOfAnUpdateIsHeardInOtherProcesses(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)

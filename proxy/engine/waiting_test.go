@@ -15,9 +15,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// Where no other process writes, what waits for a run asks the store for nothing until something rings, and hears
-// then: AwaitInactive of a run that has not begun, Cancel of one that is claimed and not yet executed. Time passes only
-// where all wait.
+// Where no other process writes, what waits for a run asks the store for nothing until something rings, and hears then:
+// AwaitInactive of a run that has not begun, Cancel of one that is claimed and not yet executed. Time passes only where
+// all wait.
 func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -139,8 +139,8 @@ func TestTheRemovalOfAnOldRunIsHeard(t *testing.T) {
 	})
 }
 
-// While another process ends a run that it was asked to stop, nobody looks for that; then it is heard of. All
-// together would last much longer if each were found at the next look.
+// While another process ends a run that it was asked to stop, nobody looks for that; then it is heard of. All together
+// would last much longer if each were found at the next look.
 func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)

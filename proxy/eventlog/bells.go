@@ -7,8 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// bells wake readers that wait for something to happen on a thread. Safe for concurrent
-// use; the zero value is ready.
+// bells wake readers that wait for something to happen on a thread. Safe for concurrent use; the zero value is ready.
 type bells struct {
 	mu sync.Mutex
 	of map[string]*bell
@@ -53,8 +52,8 @@ func (b *bells) next(one *bell) <-chan struct{} {
 	return one.rung
 }
 
-// beside is closed at the next ring that is not for a run alone: readers of the run hear of what
-// is published of it by its buffer.
+// beside is closed at the next ring that is not for a run alone: readers of the run hear of what is published of it by
+// its buffer.
 func (b *bells) beside(one *bell, runID string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,8 +65,7 @@ func (b *bells) beside(one *bell, runID string) <-chan struct{} {
 	return rung
 }
 
-// ring rings a thread's bell. runID is the run that something was published of, where nothing
-// else has happened.
+// ring rings a thread's bell. runID is the run that something was published of, where nothing else has happened.
 func (b *bells) ring(threadID, runID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,10 +98,9 @@ func (one *bell) ring(runID string) {
 // WakeThread wakes readers that wait for something to happen on a thread.
 func (l *Log) WakeThread(threadID string) { l.bells.ring(threadID, "") }
 
-// Watch hears of a thread what happens in this process: that it is made, runs that wait, begin, are parked
-// or end, their entries, updates. Of other processes it hears what is logged of runs whose log is held here
-// (Log.Pin), that a run leaves the thread while others wait there, and the end of an update.
-// Used by one goroutine; Leave must follow.
+// Watch hears of a thread what happens in this process: that it is made, runs that wait, begin, are parked or end,
+// their entries, updates. Of other processes it hears what is logged of runs whose log is held here (Log.Pin), that a
+// run leaves the thread while others wait there, and the end of an update. Used by one goroutine; Leave must follow.
 type Watch struct {
 	log    *Log
 	thread string
@@ -116,8 +113,8 @@ func (l *Log) Watch(threadID string) Watch { return Watch{l, threadID, l.bells.e
 // Next returns a channel that is closed when something happens. Call it before looking at the thread.
 func (w Watch) Next() <-chan struct{} { return w.log.bells.next(w.bell) }
 
-// Wait returns, with nil, when rung is closed or the thread should be looked at without that, and
-// as soon as ctx ends, with its cause.
+// Wait returns, with nil, when rung is closed or the thread should be looked at without that, and as soon as ctx ends,
+// with its cause.
 func (w Watch) Wait(ctx context.Context, rung <-chan struct{}) error {
 	return pause.Until(ctx, w.log.threadPoll, rung)
 }

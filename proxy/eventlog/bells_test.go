@@ -2,8 +2,7 @@ package eventlog_test
 
 import "testing"
 
-// A caller that waits for a run of another process hears of it, of its removal too, where the run's log is
-// held here.
+// A caller that waits for a run of another process hears of it, of its removal too, where the run's log is held here.
 func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -25,8 +24,8 @@ func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 	heard("that the run was removed", func() { b.Removed(run.ID) })
 }
 
-// Where notices were lost, a caller that waits for something on a thread without a run that is followed looks
-// again, too.
+// Where notices were lost, a caller that waits for something on a thread without a run that is followed looks again,
+// too.
 func TestWatchersOfAThreadHearThatNoticesWereLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

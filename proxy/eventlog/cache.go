@@ -6,9 +6,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// cache keeps the values that were used last, bounded by their number and by
-// their weight in bytes; the newest stays whatever it weighs. Safe for
-// concurrent use.
+// cache keeps the values that were used last, bounded by their number and by their weight in bytes; the newest stays
+// whatever it weighs. Safe for concurrent use.
 type cache[V any] struct {
 	mu   sync.Mutex
 	lru  *simplelru.LRU[string, weighed[V]]

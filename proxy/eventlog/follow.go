@@ -11,16 +11,15 @@ import (
 
 const (
 	readBatch = 512
-	// pollFirst is how soon a reader of a run that is not executed here looks
-	// at the store when nothing rang; each look in vain doubles it, to pollMost.
+	// pollFirst is how soon a reader of a run that is not executed here looks at the store when nothing rang; each look
+	// in vain doubles it, to pollMost.
 	pollFirst = time.Second
 	pollMost  = 16 * time.Second
 )
 
-// Follow yields the entries of a run with Seq > after, then waits for more,
-// until the end event, which is the last. It ends with ctx's error when ctx
-// ends, and with NotFound when the run is deleted meanwhile. idle, which may be
-// nil, is called whenever all that there is was yielded.
+// Follow yields the entries of a run with Seq > after, then waits for more, until the end event, which is the last. It
+// ends with ctx's error when ctx ends, and with NotFound when the run is deleted meanwhile. idle, which may be nil, is
+// called whenever all that there is was yielded.
 func (l *Log) Follow(ctx context.Context, run *mapping.Run, after int64, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		r := l.reader(run, after, idle)
@@ -29,8 +28,7 @@ func (l *Log) Follow(ctx context.Context, run *mapping.Run, after int64, idle fu
 	}
 }
 
-// End waits until the run has ended and returns its end entry. Unlike Follow it
-// sleeps through everything before.
+// End waits until the run has ended and returns its end entry. Unlike Follow it sleeps through everything before.
 func (l *Log) End(ctx context.Context, run mapping.Run) (*state.Entry, error) {
 	r := l.reader(&run, 0, nil)
 	defer r.leave()
@@ -49,9 +47,8 @@ func (l *Log) End(ctx context.Context, run mapping.Run) (*state.Entry, error) {
 	}
 }
 
-// Read returns what is logged of a run after a position now, without waiting. What it had
-// to read from the store it does not read again where the buffer has dropped it, as it does
-// with long entries.
+// Read returns what is logged of a run after a position now, without waiting. What it had to read from the store it
+// does not read again where the buffer has dropped it, as it does with long entries.
 func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*state.Entry, err error) {
 	r := &reader{Log: l, buffer: l.use(&run), seq: after}
 	defer l.leave(r.buffer)
@@ -87,8 +84,8 @@ func (r *reader) held(ctx context.Context) (list []*state.Entry, err error) {
 	return append(list, v.entries...), nil
 }
 
-// fill publishes what the store has beyond the buffer. A no-op while an
-// execution of this process publishes, and once the run has ended.
+// fill publishes what the store has beyond the buffer. A no-op while an execution of this process publishes, and once
+// the run has ended.
 func (l *Log) fill(ctx context.Context, t *RunBuffer) error {
 	return l.fillWith(ctx, t, func(int64, []*state.Entry) {})
 }
@@ -118,8 +115,7 @@ func (l *Log) fillWith(ctx context.Context, t *RunBuffer, took func(from int64, 
 	}
 }
 
-// runBase reads the state a run starts from; nil while it is pending, since
-// that is only fixed when it starts.
+// runBase reads the state a run starts from; nil while it is pending, since that is only fixed when it starts.
 func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*state.Fold, error) {
 	fresh, err := l.st.RunState(ctx, run.ThreadID, run.ID)
 	if err != nil {

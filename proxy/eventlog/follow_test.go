@@ -251,8 +251,8 @@ func TestFollowEndsWithItsContextAndReturnsNothingAfterTheEnd(t *testing.T) {
 	}
 }
 
-// A reader's look at the store and an execution that takes the run over meet at
-// every point; in either order, readers see each entry once.
+// A reader's look at the store and an execution that takes the run over meet at every point; in either order, readers
+// see each entry once.
 func TestReadersAndExecutionsRace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -312,8 +312,8 @@ func TestStatesAreReadFromMemoryAndFromTheStoreAlike(t *testing.T) {
 	}
 }
 
-// C5: no bell rings for a run that another process executes: its reader looks at
-// the store by itself, later but completely.
+// C5: no bell rings for a run that another process executes: its reader looks at the store by itself, later but
+// completely.
 func TestC5ReaderThatNoBellRingsFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -328,8 +328,8 @@ func TestC5ReaderThatNoBellRingsFor(t *testing.T) {
 	}
 }
 
-// A caller that waits for the end reads the run from before it waits: neither the run nor what is in memory
-// of it goes meanwhile.
+// A caller that waits for the end reads the run from before it waits: neither the run nor what is in memory of it goes
+// meanwhile.
 func TestAWaitForTheEndReads(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

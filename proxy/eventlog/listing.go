@@ -10,10 +10,9 @@ import (
 // listingKeeps is how many bytes of states one Listing keeps in memory.
 const listingKeeps = 2 << 20
 
-// Listing reads the states of many threads, as a list of threads does. It takes them from
-// memory where they are there, and keeps the first few of the others there: so a short list
-// that is asked for again and again is read once, and a long one takes no more memory than a
-// short one and displaces nothing. Used by one goroutine.
+// Listing reads the states of many threads, as a list of threads does. It takes them from memory where they are there,
+// and keeps the first few of the others there: so a short list that is asked for again and again is read once, and a
+// long one takes no more memory than a short one and displaces nothing. Used by one goroutine.
 type Listing struct {
 	log  *Log
 	room int // bytes that may still be kept

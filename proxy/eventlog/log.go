@@ -34,9 +34,9 @@ type Log struct {
 	live map[string]*RunBuffer // buffers that are read or written to
 }
 
-// Measure has f told how long after its publication an entry, or the oldest of several, was delivered to a
-// reader that had waited for it. f is called before the next wait, after idle of Follow. Measure must be
-// called before the first reader comes.
+// Measure has f told how long after its publication an entry, or the oldest of several, was delivered to a reader that
+// had waited for it. f is called before the next wait, after idle of Follow. Measure must be called before the first
+// reader comes.
 func (l *Log) Measure(f func(lag time.Duration)) { l.lag = f }
 
 // keptState is a checkpoint's state, and how far it is from a snapshot.
@@ -58,31 +58,29 @@ func New(st *store.Store) (*Log, error) {
 	return &Log{st: st, folds: folds, kept: kept, threadPoll: pollOf(st), live: map[string]*RunBuffer{}}, nil
 }
 
-// Acquire returns the buffer that the execution of a run publishes to. From then on
-// readers wait for what it publishes instead of looking into the store.
-// RunBuffer.Begin and at last Release must follow.
+// Acquire returns the buffer that the execution of a run publishes to. From then on readers wait for what it publishes
+// instead of looking into the store. RunBuffer.Begin and at last Release must follow.
 func (l *Log) Acquire(run mapping.Run) *RunBuffer {
 	t := l.use(&run)
 	t.own(1)
 	return t
 }
 
-// Pin keeps in memory what is there of a run's log until release is called, so that what follows a position
-// that was read need not come from the store.
+// Pin keeps in memory what is there of a run's log until release is called, so that what follows a position that was
+// read need not come from the store.
 func (l *Log) Pin(run mapping.Run) (release func()) {
 	t := l.use(&run)
 	return func() { l.leave(t) }
 }
 
-// Release gives back the buffer of Acquire. It is called when the execution has left the run: ended, parked,
-// handed over, or fenced.
+// Release gives back the buffer of Acquire. It is called when the execution has left the run: ended, parked, handed
+// over, or fenced.
 func (l *Log) Release(t *RunBuffer) {
 	t.own(-1)
 	l.leave(t)
 }
 
-// use returns the run's buffer, which stays the run's one buffer until all its
-// users have left.
+// use returns the run's buffer, which stays the run's one buffer until all its users have left.
 func (l *Log) use(run *mapping.Run) *RunBuffer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,8 +125,8 @@ func (l *Log) Removed(runID string) {
 	}
 }
 
-// Wake has readers of a run look again: something was logged for it outside of this process's executions, or
-// its standing changed.
+// Wake has readers of a run look again: something was logged for it outside of this process's executions, or its
+// standing changed.
 func (l *Log) Wake(runID string) {
 	l.mu.Lock()
 	t := l.live[runID]
@@ -153,8 +151,7 @@ func (l *Log) WakeAll() {
 	l.bells.ringAll()
 }
 
-// Known returns a run whose buffer is in memory, as it was when it began; its
-// status may have changed since.
+// Known returns a run whose buffer is in memory, as it was when it began; its status may have changed since.
 func (l *Log) Known(runID string) (mapping.Run, bool) {
 	l.mu.Lock()
 	t, ok := l.live[runID]
@@ -167,15 +164,14 @@ func (l *Log) Known(runID string) (mapping.Run, bool) {
 	return t.run, true
 }
 
-// State returns the fold of a checkpoint; "" is the head. An empty thread
-// gives an empty fold and a zero checkpoint.
+// State returns the fold of a checkpoint; "" is the head. An empty thread gives an empty fold and a zero checkpoint.
 func (l *Log) State(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, error) {
 	f, c, _, err := l.Distance(ctx, threadID, checkpointID)
 	return f, c, err
 }
 
-// Distance is State that also returns how far the state is from a snapshot. A state that is in memory costs a
-// look at its checkpoint.
+// Distance is State that also returns how far the state is from a snapshot. A state that is in memory costs a look at
+// its checkpoint.
 func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, store.Distance, error) {
 	c, err := l.st.CheckpointAt(ctx, threadID, checkpointID)
 	if err != nil {
@@ -195,8 +191,7 @@ func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*sta
 	return f, s.Checkpoint, s.Distance(), err
 }
 
-// Base returns the fold of a checkpoint whose id is known, from memory where
-// it is; "" is the empty state.
+// Base returns the fold of a checkpoint whose id is known, from memory where it is; "" is the empty state.
 func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error) {
 	if checkpointID == "" {
 		return state.NewFold(nil)
@@ -208,8 +203,8 @@ func (l *Log) Base(ctx context.Context, threadID, checkpointID string) (*state.F
 	return f, err
 }
 
-// Keep remembers the state of a checkpoint that was just made, at a distance from
-// the newest snapshot of its line: zero where one is kept with it.
+// Keep remembers the state of a checkpoint that was just made, at a distance from the newest snapshot of its line: zero
+// where one is kept with it.
 func (l *Log) Keep(checkpointID string, f *state.Fold, d store.Distance) {
 	l.folds.add(checkpointID, keptState{f, d}, f.Size())
 }

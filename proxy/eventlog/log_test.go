@@ -186,8 +186,7 @@ func (b *bench) follow(r mapping.Run, after int64) *reading {
 	return rd
 }
 
-// all reads the rest and checks that nothing is missing, twice, or folded
-// otherwise than the log says.
+// all reads the rest and checks that nothing is missing, twice, or folded otherwise than the log says.
 func (rd *reading) all(after int64) []*state.Entry {
 	rd.t.Helper()
 	var list []*state.Entry

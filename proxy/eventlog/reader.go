@@ -18,8 +18,8 @@ type reader struct {
 	idle   func()        // called before every wait; nil: nothing
 	woken  time.Time     // when what is delivered next was published; zero: it was there before the reader came
 
-	// pollOthers is asked before every wait, if there is one, and may say what else
-	// ends the wait. It is asked again after Log.threadPoll at the latest.
+	// pollOthers is asked before every wait, if there is one, and may say what else ends the wait. It is asked again
+	// after Log.threadPoll at the latest.
 	pollOthers func() (<-chan struct{}, error)
 }
 
@@ -63,8 +63,8 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 	}
 }
 
-// join flushes the entries that were published without a follower. Any later commit is
-// flushed before it is published: see appender.commit.
+// join flushes the entries that were published without a follower. Any later commit is flushed before it is published:
+// see appender.commit.
 func (r *reader) join(ctx context.Context) error {
 	if err := r.st.Flush(); err != nil {
 		return err
@@ -72,8 +72,7 @@ func (r *reader) join(ctx context.Context) error {
 	return r.fill(ctx, r.buffer)
 }
 
-// deliver yields the present entries; the view holds what to wait for next. ok means the
-// same as in readGap.
+// deliver yields the present entries; the view holds what to wait for next. ok means the same as in readGap.
 func (r *reader) deliver(ctx context.Context, yield yielder) (v view, ok bool) {
 	v, ok = r.nextView(ctx, yield)
 	for i := 0; ok && i < len(v.entries); i++ {
@@ -83,8 +82,8 @@ func (r *reader) deliver(ctx context.Context, yield yielder) (v view, ok bool) {
 	return v, ok
 }
 
-// nextView returns a view of the buffer that follows the reader's position, yielding
-// from the store what the buffer has dropped. ok means the same as in readGap.
+// nextView returns a view of the buffer that follows the reader's position, yielding from the store what the buffer has
+// dropped. ok means the same as in readGap.
 func (r *reader) nextView(ctx context.Context, yield yielder) (v view, ok bool) {
 	for {
 		v, from := r.buffer.after(r.seq), r.seq
@@ -133,8 +132,7 @@ func (r *reader) rest() {
 	}
 }
 
-// wait returns when there may be more to read. done: there never will be.
-// rung, which may be nil, ends it too.
+// wait returns when there may be more to read. done: there never will be. rung, which may be nil, ends it too.
 func (r *reader) wait(ctx context.Context, v *view, rung <-chan struct{}) (done bool, err error) {
 	switch {
 	case v.gone:
@@ -171,8 +169,8 @@ func attend(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// watch looks into the store from time to time, too. What is published here is rung for, so
-// that of a run which this process executes only what lies beside it is looked for.
+// watch looks into the store from time to time, too. What is published here is rung for, so that of a run which this
+// process executes only what lies beside it is looked for.
 func (r *reader) watch(ctx context.Context, v *view, rung <-chan struct{}) error {
 	poll := r.poll
 	switch {
@@ -194,9 +192,8 @@ func (r *reader) watch(ctx context.Context, v *view, rung <-chan struct{}) error
 	return r.fill(ctx, r.buffer)
 }
 
-// readGap yields from the store what the buffer has dropped, and all that follows
-// there. Where the state at the position is not known it folds from the run's
-// start. false: no more is wanted, or it failed and said so.
+// readGap yields from the store what the buffer has dropped, and all that follows there. Where the state at the
+// position is not known it folds from the run's start. false: no more is wanted, or it failed and said so.
 func (r *reader) readGap(ctx context.Context, yield yielder) bool {
 	fold, seq := r.fold, r.seq
 	if fold == nil {

@@ -9,16 +9,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// bufferEntries and bufferBytes bound what a buffer holds; readers that lag further read the store until they
-// reach it. The newest entry is always held.
+// bufferEntries and bufferBytes bound what a buffer holds; readers that lag further read the store until they reach it.
+// The newest entry is always held.
 const (
 	bufferEntries = 2048
 	bufferBytes   = 16 << 20
 )
 
-// RunBuffer is the newest part of one run's log, with the state folded at every
-// entry. One writer publishes, any number of readers follow. Safe for
-// concurrent use.
+// RunBuffer is the newest part of one run's log, with the state folded at every entry. One writer publishes, any number
+// of readers follow. Safe for concurrent use.
 type RunBuffer struct {
 	run       mapping.Run // as it was when the buffer was made
 	published func()      // called when entries are published, without the lock; nil: no call
@@ -43,15 +42,15 @@ func newRunBuffer(run *mapping.Run) *RunBuffer {
 	return &RunBuffer{run: *run, changed: newRing(), settled: make(chan struct{})}
 }
 
-// Begin notes what there is before an execution publishes anything: the state before the run's first event
-// and, when the run is picked up again, the entries already logged.
+// Begin notes what there is before an execution publishes anything: the state before the run's first event and, when
+// the run is picked up again, the entries already logged.
 func (b *RunBuffer) Begin(base *state.Fold, logged []*state.Entry) {
 	b.setBase(base)
 	b.Publish(logged)
 }
 
-// Publish appends entries that are durable and wakes the readers. Entries that
-// are not newer than what is there are left out.
+// Publish appends entries that are durable and wakes the readers. Entries that are not newer than what is there are
+// left out.
 func (b *RunBuffer) Publish(entries []*state.Entry) {
 	if len(entries) == 0 {
 		return
@@ -82,8 +81,8 @@ func (b *RunBuffer) publish(entries []*state.Entry) {
 	}
 }
 
-// Stall has readers told why the end of the run, which its execution goes on trying to write, does not come:
-// they get what there is, and then err. It is over with what is published next, or when the execution leaves.
+// Stall has readers told why the end of the run, which its execution goes on trying to write, does not come: they get
+// what there is, and then err. It is over with what is published next, or when the execution leaves.
 func (b *RunBuffer) Stall(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,8 +173,8 @@ func (b *RunBuffer) after(seq int64) view {
 // begins reports whether the first entry held has this number.
 func (b *RunBuffer) begins(seq int64) bool { return len(b.entries) > 0 && b.entries[0].Seq == seq }
 
-// newest returns the fold after the newest entry, and its Seq. needed is false
-// when the store has nothing to add: the run has ended, or is executed here.
+// newest returns the fold after the newest entry, and its Seq. needed is false when the store has nothing to add: the
+// run has ended, or is executed here.
 func (b *RunBuffer) newest() (f *state.Fold, last int64, needed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,8 +185,8 @@ func (b *RunBuffer) newest() (f *state.Fold, last int64, needed bool) {
 	return b.base, b.last, needed
 }
 
-// setBase notes the state before the run's first event, and returns what was
-// noted first: a reader that looked before the run began may come late.
+// setBase notes the state before the run's first event, and returns what was noted first: a reader that looked before
+// the run began may come late.
 func (b *RunBuffer) setBase(f *state.Fold) *state.Fold {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -197,8 +196,7 @@ func (b *RunBuffer) setBase(f *state.Fold) *state.Fold {
 	return b.base
 }
 
-// own counts executions: the one that parked a run may leave after the one
-// that goes on with it has come.
+// own counts executions: the one that parked a run may leave after the one that goes on with it has come.
 func (b *RunBuffer) own(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -210,8 +208,8 @@ func (b *RunBuffer) own(n int) {
 	}
 }
 
-// follow is called by a reader that wants every entry as it comes, before it flushes
-// and reads; a call of unfollow must come later.
+// follow is called by a reader that wants every entry as it comes, before it flushes and reads; a call of unfollow must
+// come later.
 func (b *RunBuffer) follow() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -224,8 +222,7 @@ func (b *RunBuffer) unfollow() {
 	b.readers--
 }
 
-// Followed reports whether a reader in this process wants every entry as it comes,
-// and not just the end.
+// Followed reports whether a reader in this process wants every entry as it comes, and not just the end.
 func (b *RunBuffer) Followed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

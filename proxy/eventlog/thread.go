@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// pollThread bounds how long what other processes did goes unnoticed by those that wait for something
-	// on a thread: no notice tells of a run that begins or of a deletion, and notices may be lost.
+	// pollThread bounds how long what other processes did goes unnoticed by those that wait for something on a thread:
+	// no notice tells of a run that begins or of a deletion, and notices may be lost.
 	pollThread = 2 * time.Second
 	// pollAlone is pollThread of a thread that no other process writes to: each write rings its bell.
 	pollAlone = time.Minute
@@ -28,8 +28,8 @@ func pollOf(st *store.Store) time.Duration {
 	return pollAlone
 }
 
-// AwaitThread returns when a thread is there, with ctx's error when ctx ends. It hears at once of
-// one that this process makes, and within pollThread of one that another does.
+// AwaitThread returns when a thread is there, with ctx's error when ctx ends. It hears at once of one that this process
+// makes, and within pollThread of one that another does.
 func (l *Log) AwaitThread(ctx context.Context, threadID string) error {
 	w := l.Watch(threadID)
 	defer w.Leave()
@@ -45,10 +45,9 @@ func (l *Log) AwaitThread(ctx context.Context, threadID string) error {
 	}
 }
 
-// FollowThread yields the entries of a thread with Seq > after, of all its runs
-// and of updates between them, in order, and waits for more. It ends with ctx's
-// error when ctx ends, and with NotFound when the thread is deleted. Of a run that
-// is deleted meanwhile nothing more is yielded. idle means the same as in Follow.
+// FollowThread yields the entries of a thread with Seq > after, of all its runs and of updates between them, in order,
+// and waits for more. It ends with ctx's error when ctx ends, and with NotFound when the thread is deleted. Of a run
+// that is deleted meanwhile nothing more is yielded. idle means the same as in Follow.
 func (l *Log) FollowThread(ctx context.Context, threadID string, after int64, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		r := &threadReader{Log: l, thread: threadID, seq: after, bell: l.bells.enter(threadID), idle: idle}
@@ -90,8 +89,7 @@ type threadReader struct {
 	looked time.Time       // at that time
 }
 
-// advance yields what begins with the next event: an update, or a run to its end.
-// more is false when there is none yet.
+// advance yields what begins with the next event: an update, or a run to its end. more is false when there is none yet.
 func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, err error) {
 	evs, err := r.st.Events(ctx, r.thread, "", r.seq, 1)
 	if err != nil || len(evs) == 0 {
@@ -108,8 +106,8 @@ func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, e
 	return true, r.through(ctx, rd, yield)
 }
 
-// reading begins to read a run; nil where it was deleted, with its events. It is a function of its own so
-// that advance, which waits for the run's events, does not hold a copy of the whole run for each open stream.
+// reading begins to read a run; nil where it was deleted, with its events. It is a function of its own so that advance,
+// which waits for the run's events, does not hold a copy of the whole run for each open stream.
 func (r *threadReader) reading(ctx context.Context, runID string) (*reader, error) {
 	run, err := r.st.Run(ctx, r.thread, runID)
 	if mapping.Classify(err).Class == mapping.NotFound {
@@ -121,8 +119,8 @@ func (r *threadReader) reading(ctx context.Context, runID string) (*reader, erro
 	return r.reader(&run, r.seq, r.idle), nil
 }
 
-// through yields a run to its end, and in their places events of others that lie
-// between its own: a run that was cancelled while it waited, an update.
+// through yields a run to its end, and in their places events of others that lie between its own: a run that was
+// cancelled while it waited, an update.
 func (r *threadReader) through(ctx context.Context, rd *reader, yield yielder) error {
 	var failed error
 	rd.pollOthers = func() (<-chan struct{}, error) { return r.pollOthers(ctx, rd.buffer.run.ID, yield) }
@@ -147,10 +145,9 @@ func (r *threadReader) unlessGone(ctx context.Context, err error) error {
 	return err
 }
 
-// pollOthers yields what was logged after the position by others than the run that is followed, when the bell
-// rang for them or long after the last look (pollOf), and returns the channel that their next ring closes. It
-// stops before an event of the run itself: that is about to be published, and what follows it has its turn
-// afterwards.
+// pollOthers yields what was logged after the position by others than the run that is followed, when the bell rang for
+// them or long after the last look (pollOf), and returns the channel that their next ring closes. It stops before an
+// event of the run itself: that is about to be published, and what follows it has its turn afterwards.
 func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yielder) (<-chan struct{}, error) {
 	rung := r.bells.beside(r.bell, runID)
 	if rung == r.heard && time.Since(r.looked) < r.threadPoll {
@@ -172,8 +169,8 @@ func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yield
 	return nil, errLeft
 }
 
-// gap yields what lies between the position and an entry of a run. It is seldom
-// anything: what a number is missing for is mostly gone.
+// gap yields what lies between the position and an entry of a run. It is seldom anything: what a number is missing for
+// is mostly gone.
 func (r *threadReader) gap(ctx context.Context, until *state.Entry, yield yielder) error {
 	for !r.left {
 		evs, err := r.st.Events(ctx, r.thread, "", r.seq, 1)

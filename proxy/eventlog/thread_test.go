@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// What comes between the entries of a run, of one beside it, is told before its
-// reader waits on: a client would have it late else. Time passes only where all wait.
+// What comes between the entries of a run, of one beside it, is told before its reader waits on: a client would have it
+// late else. Time passes only where all wait.
 func TestFollowersOfAThreadAreIdleAfterWhatComesBetween(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -59,8 +59,7 @@ func TestFollowersOfAThreadAreIdleAfterWhatComesBetween(t *testing.T) {
 	})
 }
 
-// A token for many readers costs the store nothing: no other process has written on the thread, so no reader
-// looks.
+// A token for many readers costs the store nothing: no other process has written on the thread, so no reader looks.
 func TestFollowersOfAThreadAskTheStoreOnlyForOthers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -139,8 +138,8 @@ func TestFollowersOfAQuietThreadAskTheStoreNothing(t *testing.T) {
 	}
 }
 
-// A caller that waits for a thread hears of it with its first run, not at the next look. Time passes only
-// where all wait.
+// A caller that waits for a thread hears of it with its first run, not at the next look. Time passes only where all
+// wait.
 func TestAThreadIsAwaited(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

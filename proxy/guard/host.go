@@ -13,9 +13,8 @@ import (
 // CodeHost is the code of refusals of a host.
 const CodeHost = "host_not_allowed"
 
-// Hosts are the names the bridge answers to. On a loopback listener others are
-// refused: a web page whose name was pointed at 127.0.0.1 would otherwise be
-// same-origin with the bridge (DNS rebinding).
+// Hosts are the names the bridge answers to. On a loopback listener others are refused: a web page whose name was
+// pointed at 127.0.0.1 would otherwise be same-origin with the bridge (DNS rebinding).
 type Hosts struct {
 	Guarded bool
 	names   map[string]bool

@@ -9,14 +9,13 @@ import (
 
 const (
 	codeLoop = "loop_detected"
-	// mostHops is how many bridges a request may have come through. Replicas do not know
-	// each other's names, so that a loop through them is known by its length.
+	// mostHops is how many bridges a request may have come through. Replicas do not know each other's names, so that a
+	// loop through them is known by its length.
 	mostHops = 8
 )
 
-// loopGuard refuses a request that has come through this bridge before: an agent's URL
-// leads back here, and each turn would hold a slot of that agent until its timeout.
-// 422 is the answer that no client tries again.
+// loopGuard refuses a request that has come through this bridge before: an agent's URL leads back here, and each turn
+// would hold a slot of that agent until its timeout. 422 is the answer that no client tries again.
 type loopGuard struct {
 	refuser Refuser
 	own     string // what this process calls itself; "": it does not look

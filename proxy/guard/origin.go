@@ -56,8 +56,7 @@ func ofLoopback(origin string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// pageHost is the host of an origin as browsers write it: scheme://host[:port] of the web, in
-// lower case.
+// pageHost is the host of an origin as browsers write it: scheme://host[:port] of the web, in lower case.
 func pageHost(origin string) (host string, ok bool) {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || origin != strings.ToLower(u.Scheme+"://"+u.Host) {
@@ -66,9 +65,8 @@ func pageHost(origin string) (host string, ok bool) {
 	return u.Hostname(), true
 }
 
-// originGuard refuses what comes from a foreign page, and tells browsers which
-// pages may read the answers (the CORS protocol, Fetch standard section 3.2).
-// Cookies and other ambient credentials are never allowed.
+// originGuard refuses what comes from a foreign page, and tells browsers which pages may read the answers (the CORS
+// protocol, Fetch standard section 3.2). Cookies and other ambient credentials are never allowed.
 type originGuard struct {
 	refuser   Refuser
 	origins   origins
@@ -111,17 +109,15 @@ func (g originGuard) allowed(r *http.Request, origin string) bool {
 	return !g.origins.foreign(r)
 }
 
-// SameOrigin reports whether an origin has the host. The scheme is not compared: TLS may end in front of the
-// bridge.
+// SameOrigin reports whether an origin has the host. The scheme is not compared: TLS may end in front of the bridge.
 func SameOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }
 
-// foreign judges what browsers say of requests without Origin (Fetch Metadata). A page of
-// another site may lead a person here by a link. It may not change anything, and may not
-// fetch anything as a picture, a script or a frame, which it could not read but the bridge
-// would work for; unless it is listed, or the bridge's own, by its Referer.
+// foreign judges what browsers say of requests without Origin (Fetch Metadata). A page of another site may lead a
+// person here by a link. It may not change anything, and may not fetch anything as a picture, a script or a frame,
+// which it could not read but the bridge would work for; unless it is listed, or the bridge's own, by its Referer.
 func (o origins) foreign(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {
 		return false
@@ -148,8 +144,7 @@ func (g originGuard) share(h http.Header, origin string) {
 	h.Set("Access-Control-Expose-Headers", exposed)
 }
 
-// preflight allows the headers that are asked for: the SDKs' own are many, and
-// "*" would leave out Authorization.
+// preflight allows the headers that are asked for: the SDKs' own are many, and "*" would leave out Authorization.
 func preflight(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Add("Vary", "Access-Control-Request-Headers")

@@ -11,8 +11,8 @@ import (
 
 const codePath = "bad_path"
 
-// pathGuard refuses paths that two programs could read differently, before
-// anything is decided by path: what is guarded is then what is routed.
+// pathGuard refuses paths that two programs could read differently, before anything is decided by path: what is guarded
+// is then what is routed.
 type pathGuard struct{ refuser Refuser }
 
 // Path returns a check that refuses paths that two programs could read differently.
@@ -27,8 +27,7 @@ func (g pathGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, 
 	return nil, false
 }
 
-// PathFault returns what is wrong with a request's target, or "". Only origin-form (RFC 9112 section 3.2.1)
-// is served.
+// PathFault returns what is wrong with a request's target, or "". Only origin-form (RFC 9112 section 3.2.1) is served.
 func PathFault(r *http.Request) string {
 	if r.Method == http.MethodConnect || r.URL.IsAbs() || r.URL.Host != "" || !strings.HasPrefix(r.RequestURI, "/") {
 		return "it must begin with a slash, without scheme and host"

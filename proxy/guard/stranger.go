@@ -12,8 +12,8 @@ const (
 	strangerLength = 200 // of an origin that is logged
 )
 
-// Strangers are the origins that were refused. Each is logged once: a browser tells its page
-// "Failed to fetch" and nothing of the reason. Safe for concurrent use.
+// Strangers are the origins that were refused. Each is logged once: a browser tells its page "Failed to fetch" and
+// nothing of the reason. Safe for concurrent use.
 type Strangers struct {
 	seen *lru.Cache[string, struct{}]
 	log  *zap.Logger

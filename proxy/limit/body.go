@@ -13,9 +13,8 @@ import (
 // piece is how much of a body is read at once where its bytes are counted.
 const piece = 64 << 10
 
-// Body returns a request's body that counts for the rate of uploads. It is read no faster than that allows;
-// one that begins when nothing is left, or would have to wait for long, is refused with an error of class
-// Limited.
+// Body returns a request's body that counts for the rate of uploads. It is read no faster than that allows; one that
+// begins when nothing is left, or would have to wait for long, is refused with an error of class Limited.
 func (l *Limiter) Body(ctx context.Context, body io.ReadCloser, who mapping.Principal) (io.ReadCloser, error) {
 	most, bounded := int64(piece), false
 	for _, s := range l.subjects(who) {

@@ -8,8 +8,8 @@ import (
 
 // bucket is what is left of a rate. Safe for concurrent use.
 type bucket interface {
-	// take takes n, which is no more than the rate has in a span. wait, where it is not zero, is how
-	// long there will not be as many; then nothing was taken.
+	// take takes n, which is no more than the rate has in a span. wait, where it is not zero, is how long there will
+	// not be as many; then nothing was taken.
 	take(ctx context.Context, n int64) (wait time.Duration, err error)
 	// giveBack adds n of those that were taken.
 	giveBack(ctx context.Context, n int64)
@@ -17,9 +17,9 @@ type bucket interface {
 	left(ctx context.Context) (int64, error)
 }
 
-// local is a bucket of one process. It counts in time, as a Ledger does. What is refused takes nothing, and
-// what is given back is what was taken and no more, whatever others took meanwhile: a caller that is refused
-// often, or has what it took given back often, has neither less nor more for that.
+// local is a bucket of one process. It counts in time, as a Ledger does. What is refused takes nothing, and what is
+// given back is what was taken and no more, whatever others took meanwhile: a caller that is refused often, or has what
+// it took given back often, has neither less nor more for that.
 type local struct {
 	rate
 	mu   sync.Mutex
@@ -62,12 +62,11 @@ func (b *local) left(context.Context) (int64, error) {
 	return b.worth(b.long()), nil
 }
 
-// Ledger keeps rates for all bridges over one database. It counts in time: a rate of n in a
-// span is a line that grows as time passes, is never longer than the span, and loses span/n for each
-// that is taken.
+// Ledger keeps rates for all bridges over one database. It counts in time: a rate of n in a span is a line that grows
+// as time passes, is never longer than the span, and loses span/n for each that is taken.
 type Ledger interface {
-	// TakeRate takes cost off the line called name. wait, where it is not zero, is how long it will
-	// be too short; then nothing was taken. A cost below zero gives back.
+	// TakeRate takes cost off the line called name. wait, where it is not zero, is how long it will be too short; then
+	// nothing was taken. A cost below zero gives back.
 	TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error)
 	// RateLeft returns how long the line is.
 	RateLeft(ctx context.Context, name string, span time.Duration) (time.Duration, error)
@@ -75,12 +74,11 @@ type Ledger interface {
 	Shared() bool
 }
 
-// lotsASecond is how often a bridge asks the ledger at the most for a rate that is used up as fast
-// as it grows. What a bridge holds of a lot may come besides: a tenth of a second's worth.
+// lotsASecond is how often a bridge asks the ledger at the most for a rate that is used up as fast as it grows. What a
+// bridge holds of a lot may come besides: a tenth of a second's worth.
 const lotsASecond = 10
 
-// shared is a bucket of all bridges. It is taken from the ledger in lots, so that few requests wait
-// for a statement.
+// shared is a bucket of all bridges. It is taken from the ledger in lots, so that few requests wait for a statement.
 type shared struct {
 	rate
 	name   string
@@ -132,8 +130,8 @@ func (b *shared) fetch(ctx context.Context, need int64) (wait time.Duration, err
 	return wait, nil
 }
 
-// giveBack keeps a lot of what is given back at the most. The rest goes to the ledger: kept here, it would come
-// besides what the line grows by.
+// giveBack keeps a lot of what is given back at the most. The rest goes to the ledger: kept here, it would come besides
+// what the line grows by.
 func (b *shared) giveBack(ctx context.Context, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

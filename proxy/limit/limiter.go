@@ -31,8 +31,8 @@ type kept struct {
 	bucket
 }
 
-// New returns a Limiter of what the configuration allows. ledger may be nil. refused, which may be nil, is
-// called at each refusal.
+// New returns a Limiter of what the configuration allows. ledger may be nil. refused, which may be nil, is called at
+// each refusal.
 func New(cfg *config.Config, ledger Ledger, refused func(limit, of string)) (*Limiter, error) {
 	buckets, err := lru.New[string, kept](keptBuckets)
 	if err != nil {
@@ -46,8 +46,8 @@ func New(cfg *config.Config, ledger Ledger, refused func(limit, of string)) (*Li
 	return l, nil
 }
 
-// Reconfigure has another configuration count from now on. What was used of a rate that stays
-// the same stays used, and streams that are open stay open.
+// Reconfigure has another configuration count from now on. What was used of a rate that stays the same stays used, and
+// streams that are open stay open.
 func (l *Limiter) Reconfigure(cfg *config.Config) {
 	keys := map[string]config.Key{}
 	for _, k := range cfg.Auth.Keys {
@@ -71,8 +71,8 @@ func (l *Limiter) subjects(who mapping.Principal) (list []subject) {
 	return list
 }
 
-// Take takes n of the principal's rate of a limit, or refuses with an error of class Limited. giveBack gives
-// back as many of them as were not needed, and is never nil.
+// Take takes n of the principal's rate of a limit, or refuses with an error of class Limited. giveBack gives back as
+// many of them as were not needed, and is never nil.
 func (l *Limiter) Take(ctx context.Context, who mapping.Principal, limit string, n int64) (giveBack func(n int64), err error) {
 	var taken []bucket
 	giveBack = func(n int64) {
@@ -165,8 +165,7 @@ func (l *Limiter) Request(ctx context.Context, who mapping.Principal) error {
 	return err
 }
 
-// Runs counts n runs that are to be made. giveBack is to be called with how many of them were not, and is
-// never nil.
+// Runs counts n runs that are to be made. giveBack is to be called with how many of them were not, and is never nil.
 func (l *Limiter) Runs(ctx context.Context, n int) (giveBack func(n int), err error) {
 	back, err := l.Take(ctx, mapping.PrincipalOf(ctx), Runs, int64(n))
 	return func(n int) { back(int64(n)) }, err

@@ -73,8 +73,8 @@ type step struct {
 	wait     time.Duration // it is refused, and this is when it may come again
 }
 
-// TestRates: a whole span's worth may come at once, more as time passes, and no more than a span's worth is
-// ever saved up. What is given back may be taken again, as much as it was.
+// TestRates: a whole span's worth may come at once, more as time passes, and no more than a span's worth is ever saved
+// up. What is given back may be taken again, as much as it was.
 func TestRates(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
@@ -112,8 +112,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestRatesOfManyAtOnce: of a hundred that ask again and again, as many get through as the rate allows, and a
-// caller that is refused often has no less later. What is given back while others ask makes no more of it.
+// TestRatesOfManyAtOnce: of a hundred that ask again and again, as many get through as the rate allows, and a caller
+// that is refused often has no less later. What is given back while others ask makes no more of it.
 func TestRatesOfManyAtOnce(t *testing.T) {
 	t.Parallel()
 	for kind, ledger := range kinds() {
@@ -186,8 +186,8 @@ func TestLotsOfTheLedger(t *testing.T) {
 	})
 }
 
-// TestWhoseLimits: a key has those of its own and those of its tenant, a key of the same id of another tenant only
-// the latter; what one of them refuses, the other has not counted.
+// TestWhoseLimits: a key has those of its own and those of its tenant, a key of the same id of another tenant only the
+// latter; what one of them refuses, the other has not counted.
 func TestWhoseLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/quota"
 )
 
-// Quotas returns the quotas of a limit for what belongs to a key of a tenant, as quota.Allowed wants. None:
-// it is not bounded.
+// Quotas returns the quotas of a limit for what belongs to a key of a tenant, as quota.Allowed wants. None: it is not
+// bounded.
 func (l *Limiter) Quotas(limit, tenant, owner string) (list []quota.Quota) {
 	for _, s := range l.subjects(mapping.Principal{ID: owner, Tenant: tenant}) {
 		if most := quotaOf(s.Allowance, limit); most > 0 {

@@ -11,8 +11,8 @@ import (
 const (
 	// backlogTime bounds what a scrape waits for the counts.
 	backlogTime = time.Second
-	// backlogRest is how many times as long as they took the counts are kept: scrapes, however
-	// many there are, cost the database a twentieth of one connection's time at most.
+	// backlogRest is how many times as long as they took the counts are kept: scrapes, however many there are, cost the
+	// database a twentieth of one connection's time at most.
 	backlogRest = 20
 )
 
@@ -41,8 +41,8 @@ type backlog struct {
 	kept time.Time // until when last is told
 }
 
-// Backlog shows what count says at a scrape, and 0 for agents and states that it does
-// not name. The gauges are missing where count fails or takes longer than a second. Call it once.
+// Backlog shows what count says at a scrape, and 0 for agents and states that it does not name. The gauges are missing
+// where count fails or takes longer than a second. Call it once.
 func (m *Metrics) Backlog(agents func() []string, count func(context.Context) (Backlog, error)) {
 	if m == nil {
 		return

@@ -31,16 +31,15 @@ func (m *Metrics) Committed(operations int, took time.Duration) {
 	}
 }
 
-// DatabaseLog shows what size says, at each scrape: the bytes of SQLite's
-// write-ahead log. Call it once.
+// DatabaseLog shows what size says, at each scrape: the bytes of SQLite's write-ahead log. Call it once.
 func (m *Metrics) DatabaseLog(size func() int64) {
 	if m != nil {
 		m.asked("database_log_bytes", "Size of SQLite's write-ahead log. It grows while another program reads the database.", func() float64 { return float64(size()) })
 	}
 }
 
-// DatabaseSize shows what size says, at each scrape: the bytes of SQLite's file, which
-// may grow to a limit; 0 for none. Call it once.
+// DatabaseSize shows what size says, at each scrape: the bytes of SQLite's file, which may grow to a limit; 0 for none.
+// Call it once.
 func (m *Metrics) DatabaseSize(limit int64, size func() int64) {
 	if m == nil {
 		return
@@ -49,8 +48,8 @@ func (m *Metrics) DatabaseSize(limit int64, size func() int64) {
 	m.asked("database_limit_bytes", "What the SQLite file may grow to (limits.database); 0: what the disk holds.", func() float64 { return float64(limit) })
 }
 
-// DatabaseFull shows what full says, at each scrape: whether the newest write was refused
-// for want of room. Call it once.
+// DatabaseFull shows what full says, at each scrape: whether the newest write was refused for want of room. Call it
+// once.
 func (m *Metrics) DatabaseFull(full func() bool) {
 	if m == nil {
 		return

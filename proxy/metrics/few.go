@@ -2,8 +2,8 @@ package metrics
 
 import "sync"
 
-// mostCodes is how many codes of errors are told apart. The program has fewer; a code that came
-// from elsewhere must not make a time series for each of its values.
+// mostCodes is how many codes of errors are told apart. The program has fewer; a code that came from elsewhere must not
+// make a time series for each of its values.
 const mostCodes = 200
 
 // few bounds the values of a label. Safe for concurrent use.

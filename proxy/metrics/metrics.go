@@ -1,8 +1,7 @@
-// Package metrics counts the bridge's work, for Prometheus. It is a leaf: the guards, the engine's meter,
-// package passthrough and the sender of webhooks call it, and it knows none of them. It decides nothing.
+// Package metrics counts the bridge's work, for Prometheus. It is a leaf: the guards, the engine's meter, package
+// passthrough and the sender of webhooks call it, and it knows none of them. It decides nothing.
 //
-// No label ever holds the id of a thread, run, task or user: their number has no bound, and they
-// are private.
+// No label ever holds the id of a thread, run, task or user: their number has no bound, and they are private.
 //
 // docs/metrics.md lists all metrics; a test holds it to what a bridge shows.
 package metrics
@@ -15,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are the bridge's counters, in a registry of their own. Safe for
-// concurrent use. A nil *Metrics counts nothing.
+// Metrics are the bridge's counters, in a registry of their own. Safe for concurrent use. A nil *Metrics counts
+// nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	requestMetrics

@@ -5,8 +5,8 @@ import "github.com/prometheus/client_golang/prometheus"
 // Reloads are the metrics of configurations that are read while the bridge serves.
 type Reloads struct{ success, at prometheus.Gauge }
 
-// Reloads returns gauges that show whether the configuration that was read last is in force, and since when
-// one is. The one of the start is. Call it once. A nil *Reloads counts nothing.
+// Reloads returns gauges that show whether the configuration that was read last is in force, and since when one is. The
+// one of the start is. Call it once. A nil *Reloads counts nothing.
 func (m *Metrics) Reloads() *Reloads {
 	if m == nil {
 		return nil

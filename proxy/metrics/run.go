@@ -37,8 +37,8 @@ func (m runMetrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.started, m.ended, m.failed, m.running, m.waited, m.steps, m.events, m.recorded}
 }
 
-// Agents has the metrics of agents shown before anything was counted of them, so that the first
-// count is seen as an increase. statuses are those of RunEnded.
+// Agents has the metrics of agents shown before anything was counted of them, so that the first count is seen as an
+// increase. statuses are those of RunEnded.
 func (m *Metrics) Agents(names, statuses []string) {
 	if m == nil {
 		return
@@ -86,8 +86,7 @@ func (m *Metrics) EventsLogged(agent string, events int, bytes int64) {
 	}
 }
 
-// RunEnded counts a run that left this process, by the status it ended with.
-// It follows one RunStarted.
+// RunEnded counts a run that left this process, by the status it ended with. It follows one RunStarted.
 func (m *Metrics) RunEnded(agent, status string) {
 	if m != nil {
 		m.ended.WithLabelValues(agent, status).Inc()
@@ -102,9 +101,8 @@ func (m *Metrics) RunFailed(agent, code string) {
 	}
 }
 
-// UpstreamCall counts one exchange with an agent, a repeated one again: its operation
-// (see adapter/upstream; "passthrough"), its outcome ("ok" or the class of the failure)
-// and how long it took, to the end of the answer.
+// UpstreamCall counts one exchange with an agent, a repeated one again: its operation (see adapter/upstream;
+// "passthrough"), its outcome ("ok" or the class of the failure) and how long it took, to the end of the answer.
 func (m *Metrics) UpstreamCall(agent, operation, outcome string, d time.Duration) {
 	if m != nil {
 		m.upstream.WithLabelValues(agent, operation, outcome).Observe(d.Seconds())

@@ -20,10 +20,11 @@ func folded(name string) string {
 	}, name)
 }
 
-// notForwarded are folded names. The caller's credentials are for the bridge alone; where a page sent the
-// request from is between it and the bridge. Upgrades are not carried: the deadlines of our connections would
-// cut them. The place in a trace is the bridge's to tell, as in every call. The rest names the caller, its address, or another path or method than the bridge has judged: an
-// agent that believes the proxy in front of it would believe a caller that writes them itself.
+// notForwarded are folded names. The caller's credentials are for the bridge alone; where a page sent the request from
+// is between it and the bridge. Upgrades are not carried: the deadlines of our connections would cut them. The place in
+// a trace is the bridge's to tell, as in every call. The rest names the caller, its address, or another path or method
+// than the bridge has judged: an agent that believes the proxy in front of it would believe a caller that writes them
+// itself.
 var notForwarded = []string{
 	"x-api-key", "authorization", "proxy-authorization", "cookie", "origin", "referer", "connection", "upgrade",
 	"traceparent", "tracestate", "baggage",

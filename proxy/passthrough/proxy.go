@@ -46,8 +46,8 @@ func Owns(path string) bool {
 	return below && named && (rest == "upstream" || strings.HasPrefix(rest, "upstream/"))
 }
 
-// New returns a Proxy of a configured agent, without a call. The agent sees the headers of its configuration in the place of every
-// credential of the caller. ends are what its configured URL may end with and its root does not.
+// New returns a Proxy of a configured agent, without a call. The agent sees the headers of its configuration in the
+// place of every credential of the caller. ends are what its configured URL may end with and its root does not.
 func New(up adapter.Upstream, ends []string, refuse Refuse) (*Proxy, error) {
 	target, err := base(up.Config.URL, ends)
 	if err != nil {

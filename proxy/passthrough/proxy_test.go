@@ -223,8 +223,7 @@ func TestAgentsThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// An agent may answer before it has read the body: the answer passes at once, and the rest of the body after
-// it.
+// An agent may answer before it has read the body: the answer passes at once, and the rest of the body after it.
 func TestAnAnswerPassesBeforeTheBodyHasEnded(t *testing.T) {
 	t.Parallel()
 	srv := way(t, func(w http.ResponseWriter, r *http.Request) {

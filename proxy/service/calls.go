@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// calls are what is kept of the calls that runs made of their agents: those of the database and, of a run at
-// work in this process, those of its memory after them.
+// calls are what is kept of the calls that runs made of their agents: those of the database and, of a run at work in
+// this process, those of its memory after them.
 type calls struct{ *core }
 
 func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {

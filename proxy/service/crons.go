@@ -39,8 +39,8 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 	return made, err
 }
 
-// fill sets what a request says of a cron. The run it asks for is laid out once,
-// so that what could never run is refused now.
+// fill sets what a request says of a cron. The run it asks for is laid out once, so that what could never run is
+// refused now.
 func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (err error) {
 	n.Run.Agent, n.Run.ThreadID = c.AssistantID, c.ThreadID
 	run := n.Run
@@ -84,8 +84,8 @@ func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron
 	return s.st.Crons(ctx, out)
 }
 
-// tick makes the run of a cron's tick, the same way as a request for it. The tick
-// is its idempotency key: made twice, it is one run.
+// tick makes the run of a cron's tick, the same way as a request for it. The tick is its idempotency key: made twice,
+// it is one run.
 func (c *core) tick(ctx context.Context, cr mapping.Cron) (err error) {
 	ctx, end := c.engine.Tracer().Cron(ctx, cr.ID)
 	defer func() { end(err) }()
@@ -105,8 +105,8 @@ func (c *core) tick(ctx context.Context, cr mapping.Cron) (err error) {
 	return err
 }
 
-// seesThread refuses a tick on a thread that is out of its key's sight, which it goes when
-// another agent is set to work on it. A cron of a thread that is deleted is deleted with it.
+// seesThread refuses a tick on a thread that is out of its key's sight, which it goes when another agent is set to work
+// on it. A cron of a thread that is deleted is deleted with it.
 func (c *core) seesThread(ctx context.Context, cr mapping.Cron) error {
 	if cr.ThreadID == "" {
 		return nil

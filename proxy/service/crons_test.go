@@ -58,8 +58,7 @@ func (cronMeter) StepTaken(string, time.Duration)            {}
 func (cronMeter) EventsLogged(string, int, int64)            {}
 func (cronMeter) RunEnded(string, mapping.RunStatus, string) {}
 
-// clockwork is a whole bridge but for its faces, on a clock of its own: sleeping
-// costs nothing.
+// clockwork is a whole bridge but for its faces, on a clock of its own: sleeping costs nothing.
 type clockwork struct {
 	adapter.Service
 	st    *store.Store
@@ -125,8 +124,7 @@ func (w *witness) deed() *mapping.Deed {
 	}}
 }
 
-// TestTheRunOfACronIsTold: once for each tick, with the cron, the run and its thread, for the key that
-// made the cron.
+// TestTheRunOfACronIsTold: once for each tick, with the cron, the run and its thread, for the key that made the cron.
 func TestTheRunOfACronIsTold(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
@@ -387,9 +385,9 @@ func TestE20CronsOfAnotherTenant(t *testing.T) {
 	})
 }
 
-// TestCronStopsWhereItsKeySeesNoMore: another agent is set to work on the thread of a cron.
-// Keys that may not use that agent see the thread no more, nor do the ticks of their crons, also
-// once the key is gone; a key that may use it, and a bridge without keys, go on.
+// TestCronStopsWhereItsKeySeesNoMore: another agent is set to work on the thread of a cron. Keys that may not use that
+// agent see the thread no more, nor do the ticks of their crons, also once the key is gone; a key that may use it, and
+// a bridge without keys, go on.
 func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 	t.Parallel()
 	whole := config.Key{ID: "whole"}
@@ -464,8 +462,7 @@ func TestARunOfATickIsBelowIt(t *testing.T) {
 	})
 }
 
-// A process that dies after it made a tick's run, and before it noted so, leaves
-// the tick to be served again.
+// A process that dies after it made a tick's run, and before it noted so, leaves the tick to be served again.
 func TestCronTickThatIsServedTwiceIsOneRun(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {

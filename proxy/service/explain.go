@@ -53,8 +53,7 @@ func (s *explainer) webhook(ctx context.Context, runID string) (*adapter.Webhook
 	return w, nil
 }
 
-// pending: the time comes first, then the runs before it, then an update of its thread's
-// state, then the agent.
+// pending: the time comes first, then the runs before it, then an update of its thread's state, then the agent.
 func (s *explainer) pending(e *adapter.Explanation, st store.Standing) {
 	used, slots := s.slots(st.Run.Agent)
 	wait := st.Run.RunAfter.Sub(st.Now)
@@ -131,8 +130,8 @@ func (s *explainer) ended(e *adapter.Explanation, st store.Standing) (err error)
 	return err
 }
 
-// unanswered are the questions of a run that are open still. A run that was
-// stopped before or after a node asks nothing, and waits all the same.
+// unanswered are the questions of a run that are open still. A run that was stopped before or after a node asks
+// nothing, and waits all the same.
 func unanswered(st store.Standing) ([]mapping.Interrupt, bool) {
 	o := st.Last.Head.Outcome
 	if o == nil || o.Status != mapping.RunInterrupted || o.Cancelled {

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// States that no client can bring about: a run that no process holds, and one that the dispatcher has not
-// looked at yet.
+// States that no client can bring about: a run that no process holds, and one that the dispatcher has not looked at
+// yet.
 func TestExplainWhatABridgeLeftBehind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,8 +13,8 @@ import (
 const (
 	// firstStates are read together before it is known how large they are.
 	firstStates = 4
-	// heldStates is about how many bytes of states a history holds at a time. To read some
-	// costs up to two states besides, so that a few should be read together.
+	// heldStates is about how many bytes of states a history holds at a time. To read some costs up to two states
+	// besides, so that a few should be read together.
 	heldStates = 2 << 20
 	mostStates = 64
 )
@@ -83,8 +83,8 @@ func (h *history) list(ctx context.Context) error {
 	return err
 }
 
-// next reads some states. Where a checkpoint has gone meanwhile, as its run was rolled
-// back or deleted, the rest is looked for anew.
+// next reads some states. Where a checkpoint has gone meanwhile, as its run was rolled back or deleted, the rest is
+// looked for anew.
 func (h *history) next(ctx context.Context) ([]mapping.Checkpoint, []*state.Fold, error) {
 	page := h.left[:min(h.some, len(h.left))]
 	folds, err := h.folds(ctx, h.thread.ID, page)
@@ -104,8 +104,7 @@ func (h *history) next(ctx context.Context) ([]mapping.Checkpoint, []*state.Fold
 	return page, folds, nil
 }
 
-// folds reads the states of a page of checkpoints, newest first, sharing what
-// they share.
+// folds reads the states of a page of checkpoints, newest first, sharing what they share.
 func (s *states) folds(ctx context.Context, threadID string, list []mapping.Checkpoint) ([]*state.Fold, error) {
 	ids := make([]string, len(list))
 	for i, c := range list {

@@ -64,8 +64,7 @@ func (s *interactions) again(ctx context.Context, n adapter.NewInteraction) (sai
 	return said, true, err
 }
 
-// made tells of an interaction by what it has made: a task, the run that an
-// answer began, or nothing but itself.
+// made tells of an interaction by what it has made: a task, the run that an answer began, or nothing but itself.
 func (s *interactions) made(ctx context.Context, n adapter.NewInteraction, id string) (rule.Interaction, error) {
 	none := func(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
 	task, err := s.st.Task(ctx, id)
@@ -100,8 +99,8 @@ func spoken(n adapter.NewInteraction, id string) rule.Interaction {
 	return said
 }
 
-// says reports whether there is anything that an agent could be told: words, an
-// input for its graph, or a spelled-out answer.
+// says reports whether there is anything that an agent could be told: words, an input for its graph, or a spelled-out
+// answer.
 func says(n adapter.NewInteraction) bool {
 	extra := rule.ReadTaskExtra(n.AdditionalInput)
 	return n.Input != nil && *n.Input != "" || len(extra.Input) > 0 || len(extra.Resume) > 0
@@ -141,8 +140,7 @@ func errTopicBusy(err error) error {
 	return e
 }
 
-// answer gives the words to the task that asked. done is false when no task of
-// this agent waits for them.
+// answer gives the words to the task that asked. done is false when no task of this agent waits for them.
 func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said rule.Interaction, done bool, err error) {
 	asked, err := s.runThatAsked(ctx, t, n.Ref.Agent)
 	if err != nil || asked.Status != mapping.RunInterrupted {
@@ -168,8 +166,8 @@ func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.N
 	return answered(n, run), true, nil
 }
 
-// runThatAsked returns the run of an agent that asked the newest of the open questions that it may be
-// answered; else the thread's newest run.
+// runThatAsked returns the run of an agent that asked the newest of the open questions that it may be answered; else
+// the thread's newest run.
 func (s *interactions) runThatAsked(ctx context.Context, t mapping.Thread, agent string) (mapping.Run, error) {
 	for _, q := range slices.Backward(t.Interrupts) {
 		if q.Run == "" {
@@ -244,8 +242,7 @@ func (c *core) head(ctx context.Context, threadID string) (*state.Fold, error) {
 	return fold, err
 }
 
-// byStart orders runs by when they began; those that have not come last, as
-// they were made.
+// byStart orders runs by when they began; those that have not come last, as they were made.
 func byStart(a, b mapping.Run) int {
 	if a.StartedAt.IsZero() || b.StartedAt.IsZero() {
 		return cmp.Compare(later(a), later(b))

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// C9: lists that are read while runs are rolled back or threads deleted show what is
-// there. A restart before has the states read from the database.
+// C9: lists that are read while runs are rolled back or threads deleted show what is there. A restart before has the
+// states read from the database.
 func TestListsBesideRollbacksAndDeletes(t *testing.T) {
 	t.Parallel()
 	t.Run("rollbacks", func(t *testing.T) {

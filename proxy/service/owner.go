@@ -20,8 +20,8 @@ func newOwners(c *core) *owners { return &owners{c, make(chan struct{}, 1)} }
 
 const codeOutOfReach = "owner_out_of_reach"
 
-// reach returns a context in which all of an owner's tenant is seen. The caller has to see all of it; another
-// tenant may be named only by callers without a tenant that were given the right to administer by name.
+// reach returns a context in which all of an owner's tenant is seen. The caller has to see all of it; another tenant
+// may be named only by callers without a tenant that were given the right to administer by name.
 func (s *owners) reach(ctx context.Context, who adapter.OwnerRef) (context.Context, string, error) {
 	p := mapping.PrincipalOf(ctx)
 	tenant := p.Tenant

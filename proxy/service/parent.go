@@ -8,9 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// parent makes an answer of a call that a resumed parent graph repeats: the graph sends its
-// node's input again, which a stateful agent that waits for an answer does not read. Without
-// an open question it is an ordinary run.
+// parent makes an answer of a call that a resumed parent graph repeats: the graph sends its node's input again, which a
+// stateful agent that waits for an answer does not read. Without an open question it is an ordinary run.
 func (b runOptions) parent() error {
 	open := b.thread.Interrupts
 	if b.n.ParentAnswers == nil || !b.traits.Opaque || len(open) == 0 {
@@ -35,8 +34,7 @@ func (b runOptions) parent() error {
 	return nil
 }
 
-// sameQuestion compares ids of questions: as UUIDs they have dashes, in LangGraph they are
-// 32 hexadecimal digits.
+// sameQuestion compares ids of questions: as UUIDs they have dashes, in LangGraph they are 32 hexadecimal digits.
 func sameQuestion(a, b string) bool {
 	plain := func(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 	return plain(a) == plain(b)

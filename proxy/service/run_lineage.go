@@ -13,8 +13,8 @@ import (
 // runLineage decides what a run goes on with: a task of its own, or the one whose question it answers.
 type runLineage struct{ *runBuilder }
 
-// resumeTarget is the run that an answer belongs to: the newest of the agent's that asked
-// what the answer names, or, if it names nothing, what is open. Else it is the agent's newest.
+// resumeTarget is the run that an answer belongs to: the newest of the agent's that asked what the answer names, or, if
+// it names nothing, what is open. Else it is the agent's newest.
 func (b runLineage) resumeTarget(ctx context.Context) (mapping.Run, error) {
 	askers, err := b.askers(ctx, answeredBy(b.out.Run.Options.Resume, b.thread.Interrupts))
 	if err != nil || len(askers) > 0 {
@@ -49,14 +49,13 @@ func (b runLineage) askers(ctx context.Context, questions []mapping.Interrupt) (
 	return list, nil
 }
 
-// questionsOf are the open questions that a run asked, and those of older versions, of which
-// that is not known.
+// questionsOf are the open questions that a run asked, and those of older versions, of which that is not known.
 func (b runLineage) questionsOf(r mapping.Run) []mapping.Interrupt {
 	return slices.DeleteFunc(slices.Clone(b.thread.Interrupts), func(q mapping.Interrupt) bool { return q.Run != "" && q.Run != r.ID })
 }
 
-// oneAsker refuses an answer to questions of several runs, which none of them could be given,
-// and one that names no question while several runs of the agent wait.
+// oneAsker refuses an answer to questions of several runs, which none of them could be given, and one that names no
+// question while several runs of the agent wait.
 func (b runLineage) oneAsker(ctx context.Context, own []mapping.Interrupt) error {
 	open, answer := b.thread.Interrupts, b.out.Run.Options.Resume
 	named := rule.Named(answer, open)
@@ -74,9 +73,8 @@ func (b runLineage) oneAsker(ctx context.Context, own []mapping.Interrupt) error
 	return rule.OtherAskers(others, open)
 }
 
-// awaited refuses an answer that the thread does not wait for. A run that was
-// stopped before or after a node waits, though it has asked nothing; one that was
-// cancelled does not.
+// awaited refuses an answer that the thread does not wait for. A run that was stopped before or after a node waits,
+// though it has asked nothing; one that was cancelled does not.
 func (b runLineage) awaited(ctx context.Context, last mapping.Run, own []mapping.Interrupt) error {
 	open := b.thread.Interrupts
 	switch {
@@ -86,8 +84,7 @@ func (b runLineage) awaited(ctx context.Context, last mapping.Run, own []mapping
 	case slices.ContainsFunc(own, func(q mapping.Interrupt) bool { return q.Run == last.ID }):
 		return nil
 	case len(own) > 0:
-		// It is not noted whose the question is: another agent's, maybe, which has worked on the thread
-		// since.
+		// It is not noted whose the question is: another agent's, maybe, which has worked on the thread since.
 		if asked, err := b.endQuestions(ctx, last); err != nil || len(asked) == 0 || anyOf(own, asked) {
 			return err
 		}
@@ -137,8 +134,7 @@ func (b runLineage) checkAnswer() error {
 	return rule.CheckStepAnswer(&o)
 }
 
-// answeredBy are the open questions that an answer names by their ids; all of
-// them where it names none.
+// answeredBy are the open questions that an answer names by their ids; all of them where it names none.
 func answeredBy(answer json.RawMessage, open []mapping.Interrupt) []mapping.Interrupt {
 	if named := rule.Named(answer, open); len(named) > 0 {
 		return named
@@ -154,8 +150,7 @@ func has(list []mapping.Interrupt, id string) bool {
 	return slices.ContainsFunc(list, func(q mapping.Interrupt) bool { return q.ID == id })
 }
 
-// decide says which task the run belongs to: a resume keeps the task of
-// the question, any other run begins one.
+// decide says which task the run belongs to: a resume keeps the task of the question, any other run begins one.
 func (b runLineage) decide(ctx context.Context) error {
 	r := &b.out.Run
 	if b.task != nil {
@@ -203,8 +198,8 @@ func (b runLineage) resumes(asked mapping.Run) {
 	}
 }
 
-// drop makes a run that drops the open question: it is the last of the task that asked. Without
-// a question it is a run of nothing. The agent is told nothing in either, so no input may come along.
+// drop makes a run that drops the open question: it is the last of the task that asked. Without a question it is a run
+// of nothing. The agent is told nothing in either, so no input may come along.
 func (b runLineage) drop(ctx context.Context) error {
 	if len(b.in.Messages)+len(b.in.Files) > 0 {
 		return refuse("input is not supported beside %s %q, which ends the task without a step. Send the input in a run of its own.",

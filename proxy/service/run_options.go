@@ -13,8 +13,7 @@ import (
 // runOptions reads how a run is to be carried out.
 type runOptions struct{ *runBuilder }
 
-// read turns the request's options into those of the run, and refuses by
-// name what the agent cannot do.
+// read turns the request's options into those of the run, and refuses by name what the agent cannot do.
 func (b runOptions) read(ctx context.Context) error {
 	n, r := b.n, &b.out.Run
 	r.Options = mapping.RunOptions{
@@ -83,8 +82,8 @@ func (b runOptions) command(context.Context) error {
 	return nil
 }
 
-// jump reads where the command leads. An opaque agent is the graph of one node: of that the end alone can
-// be gone to, which drops the open question.
+// jump reads where the command leads. An opaque agent is the graph of one node: of that the end alone can be gone to,
+// which drops the open question.
 func (b runOptions) jump() error {
 	c, o := b.n.Command, &b.out.Run.Options
 	if rawjson.IsNull(c.Goto) {
@@ -152,8 +151,8 @@ func (b runOptions) parallel(context.Context) error {
 	}
 }
 
-// concurrent refuses a run beside others where its agent's configuration does
-// not allow it, and one that would move the head away under them.
+// concurrent refuses a run beside others where its agent's configuration does not allow it, and one that would move the
+// head away under them.
 func (b runOptions) concurrent() error {
 	if !b.agent.Config.AllowConcurrent {
 		return refuse("%s concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",

@@ -16,8 +16,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// startRequest turns a request for a run into a run to be made, or says what is wrong with it. Nothing is
-// written. n is empty afterwards, see startRequestFor.
+// startRequest turns a request for a run into a run to be made, or says what is wrong with it. Nothing is written. n is
+// empty afterwards, see startRequestFor.
 func (c *core) startRequest(ctx context.Context, n *adapter.NewRun) (*engine.StartRequest, []mapping.Loss, error) {
 	agent, assistant, err := c.Assistant(ctx, n.Agent)
 	if err != nil {
@@ -26,8 +26,8 @@ func (c *core) startRequest(ctx context.Context, n *adapter.NewRun) (*engine.Sta
 	return c.startRequestFor(ctx, agent, assistant, n, nil)
 }
 
-// startRequestFor takes n, which may be large: while the run is made, and executed, nothing but the run
-// refers to what was in it.
+// startRequestFor takes n, which may be large: while the run is made, and executed, nothing but the run refers to what
+// was in it.
 func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Assistant, n *adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, []mapping.Loss, error) {
 	b := &runBuilder{core: c, agent: agent, assistant: assistant, n: *n, now: c.now(), task: task, out: &store.RunCreation{}}
 	err := directory.Over(&b.n, assistant)
@@ -97,8 +97,8 @@ func (b *runBuilder) build(ctx context.Context) error {
 	return nil
 }
 
-// strategy is what the request says, else what its agent is configured to, else
-// what the documents of the request's flavour have as their default.
+// strategy is what the request says, else what its agent is configured to, else what the documents of the request's
+// flavour have as their default.
 func (b *runBuilder) strategy() mapping.Strategy {
 	switch set := b.agent.Config.Multitask; {
 	case b.n.Multitask != "":
@@ -169,8 +169,8 @@ func (b *runBuilder) checkGiven() error {
 	return b.in.CheckAttachments(int64(b.engine.Config().Limits.Artifact))
 }
 
-// read reads the input. Words alone are not read back from the message that was made of
-// them: they may be long, and the request has them until it is answered.
+// read reads the input. Words alone are not read back from the message that was made of them: they may be long, and the
+// request has them until it is answered.
 func (b *runBuilder) read() (err error) {
 	r := b.out.Run
 	if b.task == nil || b.task.Words == "" {
@@ -192,8 +192,8 @@ func (b *runBuilder) origin(ctx context.Context) error {
 	return nil
 }
 
-// ofTask fills in what the task says about the run; one without a task begins its
-// own, unless it resumes another (runLineage).
+// ofTask fills in what the task says about the run; one without a task begins its own, unless it resumes another
+// (runLineage).
 func (b *runBuilder) ofTask(context.Context) error {
 	r := &b.out.Run
 	if b.task == nil {
@@ -218,8 +218,8 @@ func (c *core) checkFiles(n int) error {
 	return nil
 }
 
-// checkMessages refuses more messages than one input may bring, before they are put
-// into normal form: a message of three bytes becomes one of 150.
+// checkMessages refuses more messages than one input may bring, before they are put into normal form: a message of
+// three bytes becomes one of 150.
 func (c *core) checkMessages(input, further json.RawMessage) error {
 	var own json.RawMessage
 	if len(input) > 0 && input[0] == '{' {
@@ -248,9 +248,8 @@ func (b *runBuilder) describe(context.Context) error {
 	return err
 }
 
-// letGo drops the references to the request's values, which hold their memory: the run
-// has its own copy by now. What is most of the request holds little beside itself, and is
-// not copied.
+// letGo drops the references to the request's values, which hold their memory: the run has its own copy by now. What is
+// most of the request holds little beside itself, and is not copied.
 func (b *runBuilder) letGo() {
 	b.n.Kwargs, b.n.Input, b.n.Messages, b.n.Command, b.n.Metadata, b.n.Config, b.n.Context = nil, nil, nil, nil, nil, nil, nil
 	o, size := &b.out.Run.Options, 0

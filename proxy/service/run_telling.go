@@ -13,8 +13,8 @@ import (
 // runTelling is what the agent will be told of a run, and what it will not be told.
 type runTelling struct{ *runBuilder }
 
-// losses notes what of the input an agent will not be told as it was sent, beside the fields
-// that its protocol has no word for.
+// losses notes what of the input an agent will not be told as it was sent, beside the fields that its protocol has no
+// word for.
 func (b runTelling) losses(ctx context.Context) error {
 	o := b.out.Run.Options
 	if o.Resuming && !o.ByMessage {
@@ -31,8 +31,8 @@ func (b runTelling) losses(ctx context.Context) error {
 	return err
 }
 
-// inMessages notes what the messages of the input hold beside words and files. They are not
-// looked through for an agent that is told all of it.
+// inMessages notes what the messages of the input hold beside words and files. They are not looked through for an agent
+// that is told all of it.
 func (b runTelling) inMessages() {
 	if len(b.lost(mapping.FoundInMessages()...)) == 0 || b.handedOn() {
 		return
@@ -69,8 +69,8 @@ func (b runTelling) lost(meant ...mapping.Meaning) []mapping.Loss {
 	return b.dialects.Lost(b.n.Flavour, meant, b.traits.Capabilities)
 }
 
-// cuts reports whether the messages beside the request do not fit into what the agent is told,
-// or are kept from it: by its memory.transcript, or since the request is a mere consent.
+// cuts reports whether the messages beside the request do not fit into what the agent is told, or are kept from it: by
+// its memory.transcript, or since the request is a mere consent.
 func (b runTelling) cuts(ctx context.Context) (bool, error) {
 	cfg := b.agent.Config.Memory
 	t := rule.Telling{Mode: rule.Transcript(cfg.Transcript), Current: b.in.Text, Say: sayLong}
@@ -128,8 +128,8 @@ func (b runTelling) consents() bool {
 	return err == nil && a.Continue
 }
 
-// otherMessages are the messages beside the request: those that the client sent, and those that the
-// agent is to be told. A new task is told the thread's, too; an agent that has asked knows them.
+// otherMessages are the messages beside the request: those that the client sent, and those that the agent is to be
+// told. A new task is told the thread's, too; an agent that has asked knows them.
 type otherMessages struct{ sent, told []json.RawMessage }
 
 func (b runTelling) besideRequest(ctx context.Context) (list otherMessages, err error) {
@@ -174,8 +174,8 @@ func (b runTelling) crowded(memory engine.Recalled) bool {
 	return cut.Notes
 }
 
-// recalled is what the agent would be told of the long-term store now. It is read once for a
-// request, and carried along to a run that starts at once.
+// recalled is what the agent would be told of the long-term store now. It is read once for a request, and carried along
+// to a run that starts at once.
 func (b runTelling) recalled(ctx context.Context) (engine.Recalled, error) {
 	if b.memories == nil {
 		memory, err := b.recall(ctx)

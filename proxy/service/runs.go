@@ -80,8 +80,7 @@ func (s *runs) plan(ctx context.Context, n *adapter.NewRun) (*plannedRun, error)
 	}
 	start, losses, err := s.startRequest(ctx, n)
 	if err != nil {
-		// The same request may have been served meanwhile: what it was to
-		// answer, or to begin on, is gone then.
+		// The same request may have been served meanwhile: what it was to answer, or to begin on, is gone then.
 		if before, failed := s.again(ctx, sent, key); before != nil && failed == nil {
 			return &plannedRun{before: before}, nil
 		}
@@ -110,8 +109,8 @@ func (p *plannedRun) started(b *store.Created) *adapter.Started {
 	return &adapter.Started{Run: b.Run, Losses: losses}
 }
 
-// again finds the run that the same request has made before. It is asked for
-// before anything is refused: by now the thread may be busy with that very run.
+// again finds the run that the same request has made before. It is asked for before anything is refused: by now the
+// thread may be busy with that very run.
 func (s *runs) again(ctx context.Context, sent string, key idempotency.Key) (*adapter.Started, error) {
 	if err := checkKey(sent); err != nil {
 		return nil, err
@@ -184,8 +183,7 @@ func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cu
 	return s.log.Follow(ctx, &r, seq, idle), err
 }
 
-// follow finds the run to be read; a run whose buffer is in memory costs no
-// query.
+// follow finds the run to be read; a run whose buffer is in memory costs no query.
 func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (mapping.Run, error) {
 	r, ok := s.log.Known(ref.RunID)
 	p := mapping.PrincipalOf(ctx)

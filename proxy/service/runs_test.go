@@ -294,8 +294,7 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 	}
 }
 
-// C14: a batch that is refused for one of its runs executes none, and makes none twice
-// when it is sent again.
+// C14: a batch that is refused for one of its runs executes none, and makes none twice when it is sent again.
 func TestARefusedBatchExecutesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config.Config) {

@@ -20,9 +20,9 @@ type fileChanges struct {
 	drop   []string // paths that are gone
 }
 
-// files are the artifacts that an update brings: those of values.files, as of any state, and those
-// within messages, as of an input. Of the latter a thread that a graph has worked on gets none, and
-// there a file that cannot be an artifact is the graph's business: it stays in the state alone.
+// files are the artifacts that an update brings: those of values.files, as of any state, and those within messages, as
+// of an input. Of the latter a thread that a graph has worked on gets none, and there a file that cannot be an artifact
+// is the graph's business: it stays in the state alone.
 func (u *stateUpdate) files(ctx context.Context, said []json.RawMessage, before, after *state.Fold) (fileChanges, error) {
 	held := rule.HeldAttachments(said) > 0
 	changed := statedFiles(u.thread.ID, before, after)
@@ -46,8 +46,8 @@ func (u *stateUpdate) files(ctx context.Context, said []json.RawMessage, before,
 	return changed, err
 }
 
-// filesOn are those of a thread's files that stay where it goes on from an older state
-// (store.AppendState): uploads, those that the state has, and those in its messages.
+// filesOn are those of a thread's files that stay where it goes on from an older state (store.AppendState): uploads,
+// those that the state has, and those in its messages.
 func filesOn(at *state.Fold, list []mapping.Artifact) []mapping.Artifact {
 	held := rule.HeldSums(at.Messages())
 	return slices.DeleteFunc(list, func(a mapping.Artifact) bool {
@@ -56,8 +56,8 @@ func filesOn(at *state.Fold, list []mapping.Artifact) []mapping.Artifact {
 	})
 }
 
-// statedFiles are the changes of values.files from one state to the next. A file that is kept
-// elsewhere, and one that cannot be an artifact, changes none.
+// statedFiles are the changes of values.files from one state to the next. A file that is kept elsewhere, and one that
+// cannot be an artifact, changes none.
 func statedFiles(threadID string, before, after *state.Fold) (c fileChanges) {
 	list, _ := rule.ChangedFiles(before, after)
 	for _, f := range list {

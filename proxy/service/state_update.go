@@ -17,8 +17,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// headRetries bounds how often an update, or a read in several looks, is tried that
-// others overtake.
+// headRetries bounds how often an update, or a read in several looks, is tried that others overtake.
 const headRetries = 8
 
 // note is what a request with a key is remembered to have made.
@@ -27,8 +26,8 @@ type note struct {
 	makes string
 }
 
-// update reduces values into a new checkpoint of the thread. It waits for an update
-// that an agent is being told of, and is tried again when another one overtakes it.
+// update reduces values into a new checkpoint of the thread. It waits for an update that an agent is being told of, and
+// is tried again when another one overtakes it.
 func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
 	if err := c.checkUpdate(u); err != nil {
 		return mapping.Checkpoint{}, err
@@ -106,9 +105,8 @@ func (u *stateUpdate) forks() bool {
 	return u.asked.CheckpointID != "" && u.asked.CheckpointID != u.thread.Head
 }
 
-// writer is the agent that can take the update: its state is the thread's, and it has
-// a way to change it. nil: the bridge reduces the update itself, and the next run at
-// an agent starts from what it made.
+// writer is the agent that can take the update: its state is the thread's, and it has a way to change it. nil: the
+// bridge reduces the update itself, and the next run at an agent starts from what it made.
 func (u *stateUpdate) writer(ctx context.Context) (mapping.Link, adapter.StateWriter, error) {
 	if u.forks() || u.thread.Head == "" {
 		return mapping.Link{}, nil, nil
@@ -136,10 +134,9 @@ func (u *stateUpdate) writer(ctx context.Context) (mapping.Link, adapter.StateWr
 	return mapping.Link{}, nil, nil
 }
 
-// throughAgent has the agent reduce the update. The thread is held meanwhile, so that
-// nothing that would refuse the update comes between the agent and the log, and the
-// agent is told once, under the lease that the thread is held by. A client that leaves does
-// not end it half done.
+// throughAgent has the agent reduce the update. The thread is held meanwhile, so that nothing that would refuse the
+// update comes between the agent and the log, and the agent is told once, under the lease that the thread is held by. A
+// client that leaves does not end it half done.
 func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint, err error) {
 	under, end := u.engine.UnderLease(context.WithoutCancel(ctx)) // from before the thread is held
 	defer end()
@@ -166,8 +163,8 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 	}
 	made, err = u.follow(ctx, link, read)
 	for try := 0; err != nil && mapping.Classify(err).Code == store.CodeHeadMoved && try < headRetries; try++ {
-		// A run was rolled back meanwhile. The agent is not told again: the next run
-		// there starts from the thread's state.
+		// A run was rolled back meanwhile. The agent is not told again: the next run there starts from the thread's
+		// state.
 		if err = u.readThread(ctx, u.thread.ID); err == nil {
 			made, err = u.reduce(ctx)
 		}
@@ -178,8 +175,7 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 	return made, err
 }
 
-// updateAgent gives the agent the values one after the other, and returns the state that came
-// of those it took.
+// updateAgent gives the agent the values one after the other, and returns the state that came of those it took.
 func (u *stateUpdate) updateAgent(ctx context.Context, w adapter.StateWriter, link mapping.Link) (read adapter.State, taken int, err error) {
 	for _, values := range u.asked.All() {
 		next, err := w.UpdateState(ctx, link, values, u.asked.AsNode)
@@ -268,8 +264,8 @@ func (u *stateUpdate) gone(err error) error {
 	return err
 }
 
-// append logs the update. far is how far the state before it is from a snapshot: a fork
-// and a state that is too far away get one of their own.
+// append logs the update. far is how far the state before it is from a snapshot: a fork and a state that is too far
+// away get one of their own.
 func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *state.Fold, far store.Distance, opt store.StateOptions) (mapping.Checkpoint, error) {
 	if far = far.Plus(len(ev.Data)); opt.ForkFrom != "" || far.SnapshotDue(after.Size()) {
 		opt.Snapshot, far = after.JSON(), store.Distance{}
@@ -286,9 +282,8 @@ func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *state
 	return made, nil
 }
 
-// cannotUpdate tells an agent that has no way to take a state update, or not
-// now, from one that refused this one. The bridge then reduces by itself, and
-// the next run there starts from what it made: whether the agent has taken the
+// cannotUpdate tells an agent that has no way to take a state update, or not now, from one that refused this one. The
+// bridge then reduces by itself, and the next run there starts from what it made: whether the agent has taken the
 // update all the same does not matter, since a new thread is made there.
 func cannotUpdate(err error) bool {
 	if err == nil {
@@ -311,9 +306,8 @@ func replaceEvent(fold *state.Fold, values json.RawMessage, step int, now time.T
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, nil
 }
 
-// updateEvent reduces values onto a state and returns the event that says so, and the messages
-// that are new or other than before. The node that is named as their author is kept with the
-// checkpoint.
+// updateEvent reduces values onto a state and returns the event that says so, and the messages that are new or other
+// than before. The node that is named as their author is kept with the checkpoint.
 func updateEvent(fold *state.Fold, u adapter.StateUpdate, source string, step int, now time.Time) (ev mapping.Event, after *state.Fold, said []json.RawMessage, err error) {
 	id, reduced := mapping.NewID(), fold
 	for i, given := range u.All() {

@@ -48,8 +48,7 @@ func (k *keeper) UpdateState(ctx context.Context, _ mapping.Link, values json.Ra
 	return adapter.State{Values: state, Checkpoint: fmt.Sprint("up", k.told)}, err
 }
 
-// keeps puts an agent that takes state updates in the place of graph, and makes a thread
-// whose state it has.
+// keeps puts an agent that takes state updates in the place of graph, and makes a thread whose state it has.
 func (b *bench) keeps(t *testing.T, k *keeper, others ...*bench) (thread string) {
 	t.Helper()
 	k.Agent = b.Graph
@@ -85,8 +84,8 @@ func adds(words string) adapter.StateUpdate {
 	return adapter.StateUpdate{Values: json.RawMessage(fmt.Sprintf(`{"messages":[{"id":%q,"type":"human","content":%[1]q}]}`, words))}
 }
 
-// C6: state updates that come at once, over several bridges too, are each told to the
-// agent once and stand in the state once.
+// C6: state updates that come at once, over several bridges too, are each told to the agent once and stand in the state
+// once.
 func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
 	t.Parallel()
 	test := func(t *testing.T, all []*bench) {
@@ -123,8 +122,8 @@ func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
 	t.Run("replicas", func(t *testing.T) { t.Parallel(); test(t, replicas(t, 2)) })
 }
 
-// C19: an update that is refused because a run is active is not told to the agent, and
-// a run that is made while the agent is told waits for the update and begins with it.
+// C19: an update that is refused because a run is active is not told to the agent, and a run that is made while the
+// agent is told waits for the update and begins with it.
 func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -192,8 +191,8 @@ func TestKeyedWordsAtOnceAreToldOnce(t *testing.T) {
 	}
 }
 
-// P B14: a list of values is reduced in order into one checkpoint, by the bridge and by
-// an agent; what an agent refuses in the middle leaves what came before.
+// P B14: a list of values is reduced in order into one checkpoint, by the bridge and by an agent; what an agent refuses
+// in the middle leaves what came before.
 func TestAListOfValuesIsOneUpdate(t *testing.T) {
 	t.Parallel()
 	two := adds("one.")

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// Updates that wait for another one are told when that is over, also where the agent refused it: the time
-// would not do for one look without a ring.
+// Updates that wait for another one are told when that is over, also where the agent refused it: the time would not do
+// for one look without a ring.
 func TestStateUpdatesHearThatTheOneBeforeIsOver(t *testing.T) {
 	t.Parallel()
 	for name, refusal := range map[string]error{
@@ -48,8 +48,7 @@ func TestStateUpdatesHearThatTheOneBeforeIsOver(t *testing.T) {
 	}
 }
 
-// othersAreRefused tries to hold a thread that is held, for so long that all others that try are refused as
-// well.
+// othersAreRefused tries to hold a thread that is held, for so long that all others that try are refused as well.
 func (b *bench) othersAreRefused(t *testing.T, thread string) {
 	t.Helper()
 	st, err := b.States.Get(t.Context(), thread, "")

@@ -33,8 +33,8 @@ func (s *states) Get(ctx context.Context, threadID, checkpointID string) (adapte
 	}
 }
 
-// state is what GET state says of a checkpoint. The head also tells how the
-// thread stands: its open questions, or why its last run failed.
+// state is what GET state says of a checkpoint. The head also tells how the thread stands: its open questions, or why
+// its last run failed.
 func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, fold *state.Fold) (adapter.ThreadState, error) {
 	out := adapter.ThreadState{ThreadID: t.ID, Values: fold.JSON(), Next: []string{}, Tasks: json.RawMessage(`[]`), Metadata: json.RawMessage(`{}`)}
 	if c.ID == "" {
@@ -72,16 +72,16 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 	return out, nil
 }
 
-// askedElsewhere reports whether a state does not say what node asks each question: another agent's
-// run made it, and has come to its end or asked a question of its own.
+// askedElsewhere reports whether a state does not say what node asks each question: another agent's run made it, and
+// has come to its end or asked a question of its own.
 func askedElsewhere(open []mapping.Interrupt, c mapping.Checkpoint) bool {
 	return len(open) > 0 && len(c.Next) == 0 || slices.ContainsFunc(open, func(q mapping.Interrupt) bool {
 		return q.Run != "" && c.RunID != "" && q.Run != c.RunID
 	})
 }
 
-// askingNodes are the nodes that the open questions are of, one for each of rule.StateTasks: agents
-// that show no nodes have one together.
+// askingNodes are the nodes that the open questions are of, one for each of rule.StateTasks: agents that show no nodes
+// have one together.
 func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []string, err error) {
 	asked := map[string]bool{}
 	for _, q := range t.Interrupts {
@@ -110,8 +110,7 @@ func (s *states) lastFault(ctx context.Context, threadID string) (*mapping.Fault
 	return last[0].Fault, nil
 }
 
-// foldOn folds a state that says what came since the one before (Continues),
-// or one that stands alone.
+// foldOn folds a state that says what came since the one before (Continues), or one that stands alone.
 func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 	if !st.Continues {
 		return eventlog.FoldState(st)

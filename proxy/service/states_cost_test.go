@@ -43,9 +43,8 @@ var manyMessages = func() string {
 	return strings.Join(list, ",")
 }()
 
-// Updates of a state cost what they change: the hundredth as much as the tenth,
-// counted in what is allocated, with the states in memory and without. Nor does
-// reading one take more than about two states.
+// Updates of a state cost what they change: the hundredth as much as the tenth, counted in what is allocated, with the
+// states in memory and without. Nor does reading one take more than about two states.
 func TestStateUpdateCostsTheSameHoweverManyCameBefore(t *testing.T) { // not parallel: it counts what is allocated
 	for name, u := range updates {
 		for _, warm := range []bool{true, false} {
@@ -143,8 +142,7 @@ func (b *bench) readsLittle(t *testing.T, thread string) {
 	}
 }
 
-// A history of state updates is kept as one of runs is: no checkpoint stands on
-// more differences than are read quickly.
+// A history of state updates is kept as one of runs is: no checkpoint stands on more differences than are read quickly.
 func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -53,8 +53,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 	return t, err
 }
 
-// taskThread is the thread a task has of its own: the same id, and a mark of
-// where it came from.
+// taskThread is the thread a task has of its own: the same id, and a mark of where it came from.
 func taskThread(t mapping.Task) mapping.Thread {
 	meta := rule.MadeForTask(t.Agent, mapping.AssistantID(t.Agent), t.ID)
 	return mapping.Thread{

@@ -13,8 +13,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 )
 
-// A client that follows a thread on which nothing happens hears at once of a run, of an update and of the
-// end: the clock stands still meanwhile.
+// A client that follows a thread on which nothing happens hears at once of a run, of an update and of the end: the
+// clock stands still meanwhile.
 func TestThreadIsFollowedAtOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, path string) {
@@ -120,8 +120,8 @@ func present(t *testing.T, b *bench, thread string, from adapter.Cursor) (seqs [
 	return seqs
 }
 
-// A reader that begins late on a thread of thousands of events reads the run that was at work there and what
-// comes after it, and knows the checkpoints before it.
+// A reader that begins late on a thread of thousands of events reads the run that was at work there and what comes
+// after it, and knows the checkpoints before it.
 func TestALateReaderOpensAThreadAtARun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -155,8 +155,8 @@ func TestALateReaderOpensAThreadAtARun(t *testing.T) {
 	}
 }
 
-// Where tokens, or the states that runs began on, are gone, positions before them are refused, and
-// the start is that of what is kept.
+// Where tokens, or the states that runs began on, are gone, positions before them are refused, and the start is that of
+// what is kept.
 func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

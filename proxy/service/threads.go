@@ -77,9 +77,8 @@ func (c *core) namedBy(ctx context.Context, metadata json.RawMessage) (string, e
 	return a.Name, nil
 }
 
-// checkSupersteps refuses a history that makes much more work than its length shows: each
-// update takes some 40 bytes of a request and becomes a checkpoint and an event, all in one
-// transaction.
+// checkSupersteps refuses a history that makes much more work than its length shows: each update takes some 40 bytes of
+// a request and becomes a checkpoint and an event, all in one transaction.
 func (c *core) checkSupersteps(list []adapter.Superstep) error {
 	states, files := 0, 0
 	for _, super := range list {
@@ -96,8 +95,8 @@ func (c *core) checkSupersteps(list []adapter.Superstep) error {
 	return c.checkFiles(files)
 }
 
-// superstepEvents are the states a new thread is brought along with, and the files that the newest
-// has; those in their messages, too, unless the agent that the thread is for is a graph.
+// superstepEvents are the states a new thread is brought along with, and the files that the newest has; those in their
+// messages, too, unless the agent that the thread is for is a graph.
 func (c *core) superstepEvents(threadID, agent string, list []adapter.Superstep, now time.Time) (events []mapping.Event, files []artifact.FileWrite, err error) {
 	fold, err := state.NewFold(nil)
 	if err != nil {
@@ -134,8 +133,7 @@ func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
 	return s.withValues(ctx, t)
 }
 
-// withValues fills in the state at the thread's head. The thread may be newer than the
-// one that was given: see atHead.
+// withValues fills in the state at the thread's head. The thread may be newer than the one that was given: see atHead.
 func (c *core) withValues(ctx context.Context, t mapping.Thread) (mapping.Thread, error) {
 	t, fold, err := c.atHead(ctx, t)
 	if err != nil {
@@ -145,8 +143,8 @@ func (c *core) withValues(ctx context.Context, t mapping.Thread) (mapping.Thread
 	return t, nil
 }
 
-// atHead reads the state at a thread's head. When that head was rolled back since the
-// thread was read, the thread is read again; NotFound says that the thread is gone.
+// atHead reads the state at a thread's head. When that head was rolled back since the thread was read, the thread is
+// read again; NotFound says that the thread is gone.
 func (c *core) atHead(ctx context.Context, t mapping.Thread) (mapping.Thread, *state.Fold, error) {
 	return c.headOf(ctx, t, c.log)
 }
@@ -169,8 +167,8 @@ func (c *core) headOf(ctx context.Context, t mapping.Thread, states stateReader)
 	}
 }
 
-// those completes the entries of a list, each in a look of its own, and leaves out what
-// has gone since the list was read.
+// those completes the entries of a list, each in a look of its own, and leaves out what has gone since the list was
+// read.
 func those[T, R any](list iter.Seq2[T, error], complete func(T) (R, error)) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		for one, err := range list {
@@ -269,8 +267,8 @@ func (s *threads) remove(ctx context.Context, id string, runs []mapping.Run, rem
 	return nil
 }
 
-// clear cancels what is active on the thread and returns all its runs. They are
-// listed newest first, so that none that waits gets its turn.
+// clear cancels what is active on the thread and returns all its runs. They are listed newest first, so that none that
+// waits gets its turn.
 func (s *threads) clear(ctx context.Context, id string) ([]mapping.Run, error) {
 	runs, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: id})
 	for _, r := range runs {

@@ -100,8 +100,8 @@ func (c *core) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.Age
 	return agent, t, err
 }
 
-// topicTask makes a task on a topic's thread. Nothing runs before its first
-// step. earlier is what the same request has made before.
+// topicTask makes a task on a topic's thread. Nothing runs before its first step. earlier is what the same request has
+// made before.
 func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key idempotency.Key) (_ mapping.Task, earlier string, err error) {
 	agent, t, err := c.findTopic(ctx, ref)
 	if err != nil {
@@ -125,8 +125,7 @@ func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *strin
 	return k, "", err
 }
 
-// checkStrategy refuses, before anything is made, what a task's first step
-// would refuse.
+// checkStrategy refuses, before anything is made, what a task's first step would refuse.
 func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 	sent := rule.ReadTaskExtra(additional).Strategy
 	if len(sent) == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// Cancel ends the task: its runs, or where none is active and it has not ended, a run that
-// never starts, of the flavour. A task that has ended stays as it is.
+// Cancel ends the task: its runs, or where none is active and it has not ended, a run that never starts, of the
+// flavour. A task that has ended stays as it is.
 func (s *Stepper) Cancel(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) error {
 	for {
 		active, err := s.toCancel(ctx, task, agent, flavour)
@@ -53,8 +53,8 @@ func (s *Stepper) toCancel(ctx context.Context, task mapping.Task, agent *engine
 	return []mapping.Run{r}, err
 }
 
-// neverStarting makes a run that does not start, for a task that is cancelled before
-// its first step or while it waits for an answer: its end is what later steps answer.
+// neverStarting makes a run that does not start, for a task that is cancelled before its first step or while it waits
+// for an answer: its end is what later steps answer.
 func (s *Stepper) neverStarting(ctx context.Context, ses *session, newest string, flavour mapping.Flavour) (mapping.Run, error) {
 	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
 	return s.startRun(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.mode, newest: newest}, nil, idempotency.Key{})

@@ -12,13 +12,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// reservedFor is how long other processes hand out nothing of a task while one of
-// them writes an answer, which it may have to take back. Should that process die,
-// or take longer, they go on with the next step.
+// reservedFor is how long other processes hand out nothing of a task while one of them writes an answer, which it may
+// have to take back. Should that process die, or take longer, they go on with the next step.
 const reservedFor = 5 * time.Second
 
-// claimNextStep is the step that is due and that no other process is handing out. When it
-// returns, the step counts as handed out.
+// claimNextStep is the step that is due and that no other process is handing out. When it returns, the step counts as
+// handed out.
 func (p *stepRequest) claimNextStep(ctx context.Context) (mapping.Step, error) {
 	for {
 		if err := p.refresh(ctx, p.ses); err != nil {
@@ -38,9 +37,8 @@ func (p *stepRequest) claimNextStep(ctx context.Context) (mapping.Step, error) {
 	}
 }
 
-// reserve notes that a step is handed out, before a byte of it leaves: a process that
-// dies afterwards must not hand it out again. false: another process is about to, or
-// has made a run that more steps come of than this last one.
+// reserve notes that a step is handed out, before a byte of it leaves: a process that dies afterwards must not hand it
+// out again. false: another process is about to, or has made a run that more steps come of than this last one.
 func (p *stepRequest) reserve(ctx context.Context, step mapping.Step) (ok bool, err error) {
 	var by store.Reservation
 	if p.st.Shared() {

@@ -39,8 +39,8 @@ func (b *bench) runsOf(t *testing.T, ctx context.Context, task string) int {
 	return len(runs)
 }
 
-// C3: POSTs for a task's first step that come at once, on several replicas and several
-// on each, make one run, and each gets a step of its own.
+// C3: POSTs for a task's first step that come at once, on several replicas and several on each, make one run, and each
+// gets a step of its own.
 func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"graph", "legacy"} {
@@ -80,8 +80,8 @@ func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
 	}
 }
 
-// C4: words that come while a run goes on are answered, whichever replica is told:
-// no step before the answer is the last, and all replicas list the same steps.
+// C4: words that come while a run goes on are answered, whichever replica is told: no step before the answer is the
+// last, and all replicas list the same steps.
 func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)
@@ -122,9 +122,8 @@ func TestWordsInMidRunOnAnotherReplica(t *testing.T) {
 	}
 }
 
-// TestLastStepAndWordsAtOnce: a client fetches the last step at one replica while another
-// replica is told more words. Either the step is not the last, or the words come after
-// it: what was told of a step is what the lists say of it.
+// TestLastStepAndWordsAtOnce: a client fetches the last step at one replica while another replica is told more words.
+// Either the step is not the last, or the words come after it: what was told of a step is what the lists say of it.
 func TestLastStepAndWordsAtOnce(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)

@@ -10,9 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// session is a task as its steps are asked for: its runs, folded into
-// numbered steps. It is a fold of what is stored, and can be dropped at any
-// time when no caller uses it.
+// session is a task as its steps are asked for: its runs, folded into numbered steps. It is a fold of what is stored,
+// and can be dropped at any time when no caller uses it.
 type session struct {
 	key   sessionKey
 	users int // callers that hold it; guarded by sessions.mu
@@ -71,8 +70,8 @@ func (s *Stepper) newSession(ctx context.Context, task mapping.Task, agent *engi
 	return ses, nil
 }
 
-// modeOf is the mode the task's runs were made with, or that a new one will
-// be. A task whose runs came through the other face is read as free.
+// modeOf is the mode the task's runs were made with, or that a new one will be. A task whose runs came through the
+// other face is read as free.
 func modeOf(ctx context.Context, agent *engine.Agent, runs []mapping.Run) (mapping.Stepping, error) {
 	if len(runs) > 0 {
 		if m := runs[0].Options.Stepping; m != "" {
@@ -104,9 +103,8 @@ func (s *session) Task() mapping.Task {
 	return s.task
 }
 
-// endingQuestion reports whether step n asks a question and the run that asks is
-// still being ended. Before that is done its answer could not be taken through
-// another face.
+// endingQuestion reports whether step n asks a question and the run that asks is still being ended. Before that is done
+// its answer could not be taken through another face.
 func (s *session) endingQuestion(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,8 +153,7 @@ func (s *session) step(n int) (mapping.Step, bool) {
 	return s.steps[n-1], true
 }
 
-// standing is how the task stands: its state, what it has asked, and its newest released
-// step, zero for none.
+// standing is how the task stands: its state, what it has asked, and its newest released step, zero for none.
 func (s *session) standing() (state taskState, question []mapping.Interrupt, last mapping.Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,9 +182,8 @@ func (s *session) all() []mapping.Step {
 	return list
 }
 
-// noteFetched is what a step is told to have been asked for with: what fetched it
-// first, where it was handed out before, else this request. It shows in reads
-// from now on: a client may read the step before the POST is over.
+// noteFetched is what a step is told to have been asked for with: what fetched it first, where it was handed out
+// before, else this request. It shows in reads from now on: a client may read the step before the POST is over.
 func (s *session) noteFetched(n int, r store.StepRequest, again bool) store.StepRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,8 +193,8 @@ func (s *session) noteFetched(n int, r store.StepRequest, again bool) store.Step
 	return s.requests[n]
 }
 
-// noteHandOut notes that step n is being handed out; undoHandOut, that its answer was not
-// written and that this is undone.
+// noteHandOut notes that step n is being handed out; undoHandOut, that its answer was not written and that this is
+// undone.
 func (s *session) noteHandOut(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

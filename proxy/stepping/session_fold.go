@@ -25,8 +25,8 @@ func (s *session) feed(i int, entries ...*state.Entry) {
 	}
 }
 
-// takeBackLast takes is_last back from steps that a follow-up run comes after. The follow-up was
-// asked for before they were handed out, so no client has seen them as the last.
+// takeBackLast takes is_last back from steps that a follow-up run comes after. The follow-up was asked for before they
+// were handed out, so no client has seen them as the last.
 func takeBackLast(steps []mapping.Step, next mapping.Run) {
 	if !next.Options.FollowUp {
 		return
@@ -72,8 +72,7 @@ func (s *session) add(r mapping.Run) {
 	}
 }
 
-// joined adds a run that was just made for the task, unless a reader has found it
-// already.
+// joined adds a run that was just made for the task, unless a reader has found it already.
 func (s *session) joined(r mapping.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +93,8 @@ func (s *session) renew(i int, r mapping.Run) {
 	}
 }
 
-// withoutInput is a run as a session keeps it. The input may be long, and is read from the
-// store by whatever executes the run.
+// withoutInput is a run as a session keeps it. The input may be long, and is read from the store by whatever executes
+// the run.
 func withoutInput(r mapping.Run) mapping.Run {
 	r.Options.Input = nil
 	return r
@@ -110,8 +109,8 @@ func (s *session) release() {
 	}
 }
 
-// restart folds the task anew, from what is stored. What steps were fetched
-// with stays: the store may not have all of it yet.
+// restart folds the task anew, from what is stored. What steps were fetched with stays: the store may not have all of
+// it yet.
 func (s *session) restart(fresh *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,8 +133,8 @@ func (s *Stepper) catchUp(ctx context.Context, ses *session) error {
 	}
 }
 
-// upToDate folds everything there is of the task, also what came of an answer
-// that was given through another face, and of words that another process was told.
+// upToDate folds everything there is of the task, also what came of an answer that was given through another face, and
+// of words that another process was told.
 func (s *Stepper) upToDate(ctx context.Context, ses *session) error {
 	for {
 		if err := s.catchUp(ctx, ses); err != nil {
@@ -147,8 +146,7 @@ func (s *Stepper) upToDate(ctx context.Context, ses *session) error {
 	}
 }
 
-// findMore looks for runs after the last one, once that has ended: before then, no step is told to be the
-// last.
+// findMore looks for runs after the last one, once that has ended: before then, no step is told to be the last.
 func (s *Stepper) findMore(ctx context.Context, ses *session) (found bool, err error) {
 	state := ses.State()
 	if state.active() || !s.st.Shared() && state != taskAsked {

@@ -7,8 +7,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// refresh learns what other processes did with a task, where there are any. The
-// caller has the session's turn.
+// refresh learns what other processes did with a task, where there are any. The caller has the session's turn.
 func (s *Stepper) refresh(ctx context.Context, ses *session) error {
 	if !s.st.Shared() {
 		return nil
@@ -17,8 +16,7 @@ func (s *Stepper) refresh(ctx context.Context, ses *session) error {
 	return err
 }
 
-// refreshForRead is refresh for readers: while a caller has the turn, that keeps the
-// session's count of steps as it is.
+// refreshForRead is refresh for readers: while a caller has the turn, that keeps the session's count of steps as it is.
 func (s *Stepper) refreshForRead(ctx context.Context, ses *session) error {
 	if !s.st.Shared() {
 		return nil
@@ -33,9 +31,8 @@ func (s *Stepper) refreshForRead(ctx context.Context, ses *session) error {
 	}
 }
 
-// sync learns what was done with a task without this session: steps that other
-// processes handed out, and runs that were made there or through another face. It
-// reports whether the task's runs are others than before. The caller has the
+// sync learns what was done with a task without this session: steps that other processes handed out, and runs that were
+// made there or through another face. It reports whether the task's runs are others than before. The caller has the
 // session's turn.
 func (s *Stepper) sync(ctx context.Context, ses *session) (moved bool, err error) {
 	tip, err := s.st.TaskTip(ctx, ses.key.task)
@@ -59,9 +56,9 @@ func (s *Stepper) sync(ctx context.Context, ses *session) (moved bool, err error
 	return true, err
 }
 
-// loadNewRuns adds the runs that were made without this session. It is for readers, which
-// do not have the session's turn: they leave its count of steps alone, and runs that are gone
-// to a POST, since what they have read may be older than what the session knows.
+// loadNewRuns adds the runs that were made without this session. It is for readers, which do not have the session's
+// turn: they leave its count of steps alone, and runs that are gone to a POST, since what they have read may be older
+// than what the session knows.
 func (s *Stepper) loadNewRuns(ctx context.Context, ses *session) (found bool, err error) {
 	tip, err := s.st.TaskTip(ctx, ses.key.task)
 	if err != nil || ses.hasRuns(tip) {
@@ -86,8 +83,8 @@ func (s *session) hasRuns(tip store.TaskTip) bool {
 	return len(s.runs) == tip.Runs && (tip.Runs == 0 || s.runs[tip.Runs-1].ID == tip.Newest)
 }
 
-// extend adds what a list of all the task's runs has beyond those that are known. It
-// reports false when a known one is missing from the list, and changes nothing then.
+// extend adds what a list of all the task's runs has beyond those that are known. It reports false when a known one is
+// missing from the list, and changes nothing then.
 func (s *session) extend(all []mapping.Run) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 // keptSessions bounds the sessions that no caller uses and that are held nevertheless.
 const keptSessions = 4096
 
-// sessions are those that callers hold, which must be one per task, since callers
-// take turns in it, and those used last. Safe for concurrent use.
+// sessions are those that callers hold, which must be one per task, since callers take turns in it, and those used
+// last. Safe for concurrent use.
 type sessions struct {
 	mu   sync.Mutex
 	busy map[sessionKey]*session

@@ -32,8 +32,7 @@ const (
 	endedCancelled               // the run has ended as it was cancelled
 )
 
-// transitions is the table of what leaves each state. Any other change leaves a task as it
-// stands.
+// transitions is the table of what leaves each state. Any other change leaves a task as it stands.
 var transitions = map[taskState]map[change]taskState{
 	taskUnstarted: {runFound: taskRunning},
 	taskRunning:   {questionLogged: taskAsking, endedAsking: taskAsked, runEnded: taskDone, endedCancelled: taskCancelled},

@@ -17,8 +17,8 @@ import (
 // stepRoute is where keys of step POSTs belong, with the task.
 const stepRoute = "step"
 
-// stepRequest is one POST for a step, or words that are no such POST but make the task go
-// on as those of one would. Used by one goroutine.
+// stepRequest is one POST for a step, or words that are no such POST but make the task go on as those of one would.
+// Used by one goroutine.
 type stepRequest struct {
 	*Stepper
 	ses     *session
@@ -39,16 +39,15 @@ func (t *Turn) request(req adapter.StepRequest) *stepRequest {
 	return p
 }
 
-// watchIdle begins the idle clock of a run that goes on by itself when a POST is
-// over, with any outcome: a client has to ask for the run's steps.
+// watchIdle begins the idle clock of a run that goes on by itself when a POST is over, with any outcome: a client has
+// to ask for the run's steps.
 func (p *stepRequest) watchIdle() {
 	if _, r, _, active := p.ses.current(); active && p.ses.mode != mapping.SteppingLockstep {
 		p.engine.StartIdleClock(r)
 	}
 }
 
-// due is the step that an earlier POST with the same key was given, else the
-// next one.
+// due is the step that an earlier POST with the same key was given, else the next one.
 func (p *stepRequest) due(ctx context.Context) (mapping.Step, error) {
 	n, err := p.earlier(ctx)
 	if err != nil {
@@ -66,8 +65,7 @@ func (p *stepRequest) due(ctx context.Context) (mapping.Step, error) {
 	return mapping.Step{}, mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The step that was handed out for this Idempotency-Key is not there any more.")
 }
 
-// earlier is the number of the step that an earlier POST with the same key was
-// given, 0 for none.
+// earlier is the number of the step that an earlier POST with the same key was given, 0 for none.
 func (p *stepRequest) earlier(ctx context.Context) (int, error) {
 	made, ok, err := p.st.Remembered(ctx, p.key(stepRoute))
 	if err != nil || !ok {
@@ -95,8 +93,7 @@ func (p *stepRequest) text() (string, bool) {
 	}
 }
 
-// next waits until step n is released and returns it, or the last step again
-// when there will be none.
+// next waits until step n is released and returns it, or the last step again when there will be none.
 func (p *stepRequest) next(ctx context.Context) (mapping.Step, error) {
 	for {
 		step, done, err := p.advance(ctx)
@@ -133,8 +130,8 @@ func (p *stepRequest) advance(ctx context.Context) (step mapping.Step, done bool
 	return step, false, p.follow(ctx, i, run)
 }
 
-// overtaken: another process made a run of the task, or gives one of its steps to a
-// client, before this POST could make its run. The client's words go on from there.
+// overtaken: another process made a run of the task, or gives one of its steps to a client, before this POST could make
+// its run. The client's words go on from there.
 func (p *stepRequest) overtaken(ctx context.Context) error {
 	moved, err := p.sync(ctx, p.ses)
 	if moved || err != nil {
@@ -143,9 +140,8 @@ func (p *stepRequest) overtaken(ctx context.Context) error {
 	return pause.For(ctx, turnPoll)
 }
 
-// interject makes a follow-up run of words that come while the run goes on, or
-// while the client still fetches its steps. In lockstep they belong to the next
-// upstream step instead.
+// interject makes a follow-up run of words that come while the run goes on, or while the client still fetches its
+// steps. In lockstep they belong to the next upstream step instead.
 func (p *stepRequest) interject(ctx context.Context, active bool) error {
 	text, ok := p.text()
 	if !ok || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
@@ -178,8 +174,7 @@ func (p *stepRequest) follow(ctx context.Context, i int, run mapping.Run) error 
 	return nil
 }
 
-// released returns the step that is due when it may be handed out: a question
-// only when it can be answered.
+// released returns the step that is due when it may be handed out: a question only when it can be answered.
 func (p *stepRequest) released() (mapping.Step, bool) {
 	step, ok := p.ses.step(p.n)
 	return step, ok && !p.ses.endingQuestion(p.n)
@@ -211,8 +206,7 @@ func (p *stepRequest) lockstep(ctx context.Context, run mapping.Run) error {
 	return nil
 }
 
-// startNext starts the run that the next step comes from. done: there is none; the
-// last step is handed out again.
+// startNext starts the run that the next step comes from. done: there is none; the last step is handed out again.
 func (p *stepRequest) startNext(ctx context.Context) (last mapping.Step, done bool, err error) {
 	state, question, last := p.ses.standing()
 	switch {

@@ -15,8 +15,8 @@ import (
 
 // Planner lays out the runs of tasks.
 type Planner interface {
-	// PlanTaskRun turns a request for a run of a task into a run to be made, or says what is
-	// wrong with it. Nothing is written.
+	// PlanTaskRun turns a request for a run of a task into a run to be made, or says what is wrong with it. Nothing is
+	// written.
 	PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.NewRun, t *TaskRun) (*engine.StartRequest, error)
 }
 
@@ -54,12 +54,12 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, planner Planner, 
 	return &Stepper{st: st, log: log, engine: e, planner: planner, zap: logger.Named("stepping"), sessions: sessions}, nil
 }
 
-// Step hands out the next step of a task, doing whatever makes there be one:
-// starting the run, letting it go on, answering its question, or waiting. Confirm or Release
-// of the answer must be called; the next POST of the task waits for that.
+// Step hands out the next step of a task, doing whatever makes there be one: starting the run, letting it go on,
+// answering its question, or waiting. Confirm or Release of the answer must be called; the next POST of the task waits
+// for that.
 //
-// A step that the agent failed at is a step. An error says that there is none: Conflict where
-// another task of the thread has to be finished first, and what ends ctx.
+// A step that the agent failed at is a step. An error says that there is none: Conflict where another task of the
+// thread has to be finished first, and what ends ctx.
 func (s *Stepper) Step(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour, req adapter.StepRequest) (adapter.Handout, error) {
 	turn, err := s.Enter(ctx, task, agent, flavour)
 	if err != nil {
@@ -74,8 +74,8 @@ func (s *Stepper) Step(ctx context.Context, task mapping.Task, agent *engine.Age
 	return p.handOut(ctx, step)
 }
 
-// Expect makes ready for a task that was just made: there is nothing to be read of it. It is
-// left for later where the agent would have to be asked.
+// Expect makes ready for a task that was just made: there is nothing to be read of it. It is left for later where the
+// agent would have to be asked.
 func (s *Stepper) Expect(task mapping.Task, agent *engine.Agent) {
 	traits, known := agent.Known()
 	if !known {
@@ -87,8 +87,8 @@ func (s *Stepper) Expect(task mapping.Task, agent *engine.Agent) {
 	s.sessions.add(ses)
 }
 
-// Known returns a task whose session is in memory. Where several processes share the
-// database, others may have handed out more of its steps.
+// Known returns a task whose session is in memory. Where several processes share the database, others may have handed
+// out more of its steps.
 func (s *Stepper) Known(tenant, taskID string) (mapping.Task, bool) {
 	if ses, ok := s.sessions.get(sessionKey{tenant, taskID}); ok {
 		return ses.Task(), true

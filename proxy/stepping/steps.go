@@ -11,8 +11,8 @@ import (
 // readTries bounds how often a task is read anew of which runs are removed meanwhile.
 const readTries = 8
 
-// Steps returns the released steps of a task and the one that is held back, with what fetched them and the
-// ids of their artifacts (WithArtifacts fills in the rest).
+// Steps returns the released steps of a task and the one that is held back, with what fetched them and the ids of their
+// artifacts (WithArtifacts fills in the rest).
 func (s *Stepper) Steps(ctx context.Context, task mapping.Task, agent *engine.Agent) ([]mapping.Step, error) {
 	ses, err := s.open(ctx, task, agent)
 	if err != nil {
@@ -34,9 +34,8 @@ func (s *Stepper) open(ctx context.Context, task mapping.Task, agent *engine.Age
 	}
 }
 
-// Follow yields the steps after a number as they are released, up to the last. It starts nothing: a task
-// whose run no client began has none. It ends with an error, which is yielded, or when the task's runs have
-// ended.
+// Follow yields the steps after a number as they are released, up to the last. It starts nothing: a task whose run no
+// client began has none. It ends with an error, which is yielded, or when the task's runs have ended.
 func (s *Stepper) Follow(ctx context.Context, task mapping.Task, agent *engine.Agent, after int) iter.Seq2[mapping.Step, error] {
 	return func(yield func(mapping.Step, error) bool) {
 		ses, err := s.open(ctx, task, agent)
@@ -60,8 +59,7 @@ func (s *Stepper) Follow(ctx context.Context, task mapping.Task, agent *engine.A
 	}
 }
 
-// await returns step n once it is released; ok is false when the task's runs
-// have ended without it.
+// await returns step n once it is released; ok is false when the task's runs have ended without it.
 func (s *Stepper) await(ctx context.Context, ses *session, n int) (mapping.Step, bool, error) {
 	for {
 		i, run, seq, active := ses.current()
@@ -87,8 +85,7 @@ func (s *Stepper) await(ctx context.Context, ses *session, n int) (mapping.Step,
 	}
 }
 
-// WithArtifacts fills in the artifacts of steps, which carry only their ids. Those that are
-// gone are left out.
+// WithArtifacts fills in the artifacts of steps, which carry only their ids. Those that are gone are left out.
 func (s *Stepper) WithArtifacts(ctx context.Context, threadID string, list []mapping.Step) error {
 	some := false
 	for _, st := range list {

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// request is the run that a task's words ask for: a message each, the files
-// that were uploaded, and what additional_input says in the terms of runs.
+// request is the run that a task's words ask for: a message each, the files that were uploaded, and what
+// additional_input says in the terms of runs.
 func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) adapter.NewRun {
 	extra := rule.ReadTaskExtra(p.ses.task.AdditionalInput)
 	own := extra.Input
@@ -51,8 +51,8 @@ func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) 
 // taskInput is what a run of a task is given of the task.
 type taskInput struct{ *session }
 
-// with is an input object with words as its messages and with files, where there are
-// any. Words alone, which may be long, are copied once.
+// with is an input object with words as its messages and with files, where there are any. Words alone, which may be
+// long, are copied once.
 func (t taskInput) with(own json.RawMessage, words []string, files json.RawMessage) (input json.RawMessage) {
 	switch messages := t.humanMessages(words); {
 	case len(words) == 0 && files == nil:
@@ -68,8 +68,8 @@ func (t taskInput) with(own json.RawMessage, words []string, files json.RawMessa
 	return input
 }
 
-// besides adds to uploads the files that additional_input names itself. Of two
-// with one path the upload counts, which came later.
+// besides adds to uploads the files that additional_input names itself. Of two with one path the upload counts, which
+// came later.
 func besides(uploads, named json.RawMessage) json.RawMessage {
 	var all, over map[string]json.RawMessage
 	if json.Unmarshal(named, &all) != nil || all == nil || json.Unmarshal(uploads, &over) != nil {
@@ -80,8 +80,8 @@ func besides(uploads, named json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// humanMessages are words as messages. The first of a task has the id that it
-// is known by before there is a run, whichever side merges it into the state.
+// humanMessages are words as messages. The first of a task has the id that it is known by before there is a run,
+// whichever side merges it into the state.
 func (t taskInput) humanMessages(words []string) (out rawjson.Pieces) {
 	for i, w := range words {
 		if i == 0 {

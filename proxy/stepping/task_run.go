@@ -39,8 +39,7 @@ func (p *stepRequest) followUp(ctx context.Context, text string) error {
 	return p.run(ctx, p.request(ctx, []string{text}, tr), tr, nil)
 }
 
-// answer resumes the run with the client's words, or with the default answer
-// of a client that never says anything.
+// answer resumes the run with the client's words, or with the default answer of a client that never says anything.
 func (p *stepRequest) answer(ctx context.Context, question []mapping.Interrupt) error {
 	if err := p.stillAsked(ctx); err != nil {
 		return err
@@ -74,8 +73,7 @@ func (p *stepRequest) answer(ctx context.Context, question []mapping.Interrupt) 
 	return err
 }
 
-// resume is the resume value: what the client spelled out, or its words in the
-// form of the question.
+// resume is the resume value: what the client spelled out, or its words in the form of the question.
 func (p *stepRequest) resume(question []mapping.Interrupt, text string) json.RawMessage {
 	if spelled := p.spelled(); spelled != nil {
 		return spelled
@@ -96,8 +94,7 @@ func (p *stepRequest) spelled() json.RawMessage {
 	return rule.ReadTaskExtra(p.req.AdditionalInput).Resume
 }
 
-// run makes a run of the task. A POST that is sent again with its key makes
-// none.
+// run makes a run of the task. A POST that is sent again with its key makes none.
 func (p *stepRequest) run(ctx context.Context, n adapter.NewRun, tr *TaskRun, say *string) error {
 	p.made++
 	key := p.runKey
@@ -111,8 +108,7 @@ func (p *stepRequest) run(ctx context.Context, n adapter.NewRun, tr *TaskRun, sa
 	return err
 }
 
-// startRun makes a run of the task. say is what its first upstream step is
-// told verbatim, where each is asked for.
+// startRun makes a run of the task. say is what its first upstream step is told verbatim, where each is asked for.
 func (s *Stepper) startRun(ctx context.Context, ses *session, n adapter.NewRun, tr *TaskRun, say *string, key idempotency.Key) (mapping.Run, error) {
 	o, err := s.planner.PlanTaskRun(ctx, ses.agent, n, tr)
 	if err != nil {

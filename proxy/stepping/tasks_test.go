@@ -225,8 +225,7 @@ func TestTextInMidRunIsAFollowUp(t *testing.T) {
 	b.listed(t, ref, steps)
 }
 
-// A follow-up that is asked for before the run has ended keeps its last step
-// from being the task's last.
+// A follow-up that is asked for before the run has ended keeps its last step from being the task's last.
 func TestIsLastWaitsForAFollowUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

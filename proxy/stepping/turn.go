@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// turnPoll is how often what other processes do with a task is looked at: whether a hand-out that one of
-// them has begun is over (claimNextStep), or a run that it made of the task is there (overtaken, Cancel). No
-// notice tells of a hand-out, nor of a run whose id is not known here.
+// turnPoll is how often what other processes do with a task is looked at: whether a hand-out that one of them has begun
+// is over (claimNextStep), or a run that it made of the task is there (overtaken, Cancel). No notice tells of a
+// hand-out, nor of a run whose id is not known here.
 const turnPoll = 50 * time.Millisecond
 
 // Turn is the right to one POST for a step of a task; POSTs of one task take turns. Used by one goroutine.
@@ -25,8 +25,8 @@ type Turn struct {
 	leave   func()
 }
 
-// Enter returns the caller's Turn, after those of the callers that came before. Leave must follow. It fails
-// when ctx ends. Runs that are made have the flavour.
+// Enter returns the caller's Turn, after those of the callers that came before. Leave must follow. It fails when ctx
+// ends. Runs that are made have the flavour.
 func (s *Stepper) Enter(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) (*Turn, error) {
 	ses, err := s.session(ctx, task, agent)
 	if err != nil {
@@ -52,9 +52,8 @@ func (s *Stepper) enter(ctx context.Context, ses *session, flavour mapping.Flavo
 // Leave lets the next caller have its turn. Further calls do nothing.
 func (t *Turn) Leave() { t.leave() }
 
-// Answer answers the task's open question with words that are no request for a step. The
-// steps that follow are handed out as any others. key is of the run that is made; ok is false
-// when there is no question.
+// Answer answers the task's open question with words that are no request for a step. The steps that follow are handed
+// out as any others. key is of the run that is made; ok is false when there is no question.
 func (t *Turn) Answer(ctx context.Context, input *string, additional json.RawMessage, key idempotency.Key) (run mapping.Run, ok bool, err error) {
 	p := t.request(adapter.StepRequest{Input: input, AdditionalInput: additional})
 	p.runKey = key

@@ -21,9 +21,9 @@ type uploads struct {
 	ses    *session
 }
 
-// files is the files object of everything that was uploaded and that the task's agent has not been given yet,
-// nil for none, and the mark after it. A file that cannot be read is left out, not fatal: the artifact itself
-// stays, and the mark before it, so that it is tried again with the next step.
+// files is the files object of everything that was uploaded and that the task's agent has not been given yet, nil for
+// none, and the mark after it. A file that cannot be read is left out, not fatal: the artifact itself stays, and the
+// mark before it, so that it is tried again with the next step.
 func (u uploads) files(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
 	given := u.ses.given()
 	list, err := u.st.Uploads(ctx, u.ses.task.ThreadID)
@@ -50,9 +50,9 @@ func (u uploads) files(ctx context.Context) (json.RawMessage, mapping.Uploaded) 
 	return raw, upTo
 }
 
-// asUpdate is the update of the state that goes with an answer or a further step: what was uploaded since the
-// step before. Nil for none, and in front of an opaque agent, which has no state that could be updated: it is
-// given the files themselves.
+// asUpdate is the update of the state that goes with an answer or a further step: what was uploaded since the step
+// before. Nil for none, and in front of an opaque agent, which has no state that could be updated: it is given the
+// files themselves.
 func (u uploads) asUpdate(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
 	if _, traits, err := u.ses.agent.Backend(ctx); err != nil || traits.Opaque {
 		return nil, u.ses.given()

@@ -6,13 +6,12 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// waitForThread waits until a queued run of the task begins, as long as those before it
-// go on by themselves. A parked run of another task does not: its client has
-// to ask for its steps, and may be the very one that waits here. The queued
-// run is then taken back, and the answer names the task to be finished first.
+// waitForThread waits until a queued run of the task begins, as long as those before it go on by themselves. A parked
+// run of another task does not: its client has to ask for its steps, and may be the very one that waits here. The
+// queued run is then taken back, and the answer names the task to be finished first.
 //
-// Of other processes it hears that the run begins, by the run's log, and that one before it is parked
-// or ends: that rings the thread's bell as long as a run waits there.
+// Of other processes it hears that the run begins, by the run's log, and that one before it is parked or ends: that
+// rings the thread's bell as long as a run waits there.
 func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run) error {
 	if run.Status != mapping.RunPending {
 		return nil
@@ -78,9 +77,8 @@ func (p *stepRequest) refuseWait(ctx context.Context, parked string) error {
 	return e
 }
 
-// stillAsked refuses an answer that no run waits for any more: an agent that
-// keeps one state for the whole topic has forgotten its question as soon as
-// another task of it began.
+// stillAsked refuses an answer that no run waits for any more: an agent that keeps one state for the whole topic has
+// forgotten its question as soon as another task of it began.
 func (p *stepRequest) stillAsked(ctx context.Context) error {
 	task := p.ses.Task()
 	if traits, known := p.ses.agent.Known(); !known || traits.Opaque {

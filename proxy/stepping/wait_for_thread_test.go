@@ -111,8 +111,8 @@ func TestAWaitingPOSTAsksTheStoreForNothing(t *testing.T) {
 	})
 }
 
-// A POST that waits for the thread while another process has it does not look again and again, and hears that the
-// run there is parked. All together would last much longer if each were found at the next look.
+// A POST that waits for the thread while another process has it does not look again and again, and hears that the run
+// there is parked. All together would last much longer if each were found at the next look.
 func TestAWaitingPOSTHearsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	all := replicas(t, 2)

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is read of words alone (TaskRun.Words) is what is read back from the message that
-// they become.
+// What is read of words alone (TaskRun.Words) is what is read back from the message that they become.
 func TestWordsReadAsTheirMessage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

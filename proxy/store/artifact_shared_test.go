@@ -95,8 +95,8 @@ func onEach(t *testing.T, test func(t *testing.T, dsn string)) {
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) { test(t, fresh(t)) })
 }
 
-// TestE24CopiedThreadsShareTheirBytes: copying a thread writes no bytes of its files again,
-// and the bytes are gone when the last thread is.
+// TestE24CopiedThreadsShareTheirBytes: copying a thread writes no bytes of its files again, and the bytes are gone when
+// the last thread is.
 func TestE24CopiedThreadsShareTheirBytes(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, dsn string) {
@@ -125,8 +125,7 @@ func TestE24CopiedThreadsShareTheirBytes(t *testing.T) {
 	})
 }
 
-// TestFilesOutliveWhatHappensToAThreadThatSharesThem: whatever takes bytes from one thread
-// leaves them to the other.
+// TestFilesOutliveWhatHappensToAThreadThatSharesThem: whatever takes bytes from one thread leaves them to the other.
 func TestFilesOutliveWhatHappensToAThreadThatSharesThem(t *testing.T) {
 	t.Parallel()
 	for name, happens := range map[string]func(s sharing, thread string){

@@ -81,8 +81,8 @@ func TestUploadIsKeptInChunks(t *testing.T) {
 	})
 }
 
-// A reader that has been given the uploads up to one of them has not been given the next, whatever the clock
-// says: not moving, or set back.
+// A reader that has been given the uploads up to one of them has not been given the next, whatever the clock says: not
+// moving, or set back.
 func TestUploadsAreInTheOrderOfTheirTimes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -193,8 +193,8 @@ func TestArtifactsAreListedAgentMadeFirstRootFirst(t *testing.T) {
 	})
 }
 
-// A slow reader of a file that goes meanwhile gets an error, never the bytes of the file that comes into its
-// place: that may be another owner's.
+// A slow reader of a file that goes meanwhile gets an error, never the bytes of the file that comes into its place:
+// that may be another owner's.
 func TestAReaderIsNotGivenAnotherFile(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -40,8 +40,8 @@ func (b *bench) kept(thread string) map[string]string {
 	return files
 }
 
-// A deleted run leaves no files: what it replaced or removed is there again, and
-// keeps its id, be it written by a client or by a run.
+// A deleted run leaves no files: what it replaced or removed is there again, and keeps its id, be it written by a
+// client or by a run.
 func TestFilesFollowADeletedRun(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -83,8 +83,8 @@ func TestFilesFollowADeletedRun(t *testing.T) {
 	})
 }
 
-// A file that one run removed and another made anew is removed again without the
-// other, and what was there before both comes back only without the one that removed it.
+// A file that one run removed and another made anew is removed again without the other, and what was there before both
+// comes back only without the one that removed it.
 func TestFilesRemovedBeforeADeletedRunStayRemoved(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -139,8 +139,7 @@ func filesAfter(deeds []pathDeed, without map[int]bool) map[string]string {
 	return files
 }
 
-// doDeed adds a deed to others. What changes nothing is none, and what a run made and
-// removed itself was never there.
+// doDeed adds a deed to others. What changes nothing is none, and what a run made and removed itself was never there.
 func doDeed(deeds []pathDeed, d pathDeed) ([]pathDeed, bool) {
 	if d.run == 0 && d.content == "" {
 		return deeds, false // clients only upload
@@ -161,8 +160,7 @@ func doDeed(deeds []pathDeed, d pathDeed) ([]pathDeed, bool) {
 	return append(deeds, d), true
 }
 
-// fileTale is what runs 1 to 3 and clients do to files, and the order in which the
-// runs are deleted.
+// fileTale is what runs 1 to 3 and clients do to files, and the order in which the runs are deleted.
 type fileTale struct {
 	deeds []pathDeed
 	gone  []int
@@ -175,8 +173,8 @@ var fileTales = rapid.Custom(func(r *rapid.T) fileTale {
 	return fileTale{rapid.SliceOfN(deed, 6, 12).Draw(r, "deeds"), rapid.Permutation([]int{1, 2, 3}).Draw(r, "gone")}
 })
 
-// Whatever runs beside each other and clients do to files: without some of the runs
-// they are what the others made of them.
+// Whatever runs beside each other and clients do to files: without some of the runs they are what the others made of
+// them.
 func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -214,8 +212,7 @@ func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 	})
 }
 
-// What other runs stand on stays, and with it the files; a file that a client
-// brought meanwhile is the client's.
+// What other runs stand on stays, and with it the files; a file that a client brought meanwhile is the client's.
 func TestFilesOthersStandOnStay(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

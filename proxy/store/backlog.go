@@ -13,8 +13,8 @@ type Backlog struct {
 	Webhooks int        // that are to be delivered, now or later
 }
 
-// RunCount is how many runs of an agent wait to be started, now or later, are running, or are
-// parked: "queued", "running" or "parked".
+// RunCount is how many runs of an agent wait to be started, now or later, are running, or are parked: "queued",
+// "running" or "parked".
 type RunCount struct {
 	Agent, State string
 	Runs         int

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// The writes of a run of three steps over a real file: made with its thread,
-// linked, three updates with checkpoints, ended.
+// The writes of a run of three steps over a real file: made with its thread, linked, three updates with checkpoints,
+// ended.
 func benchRun(b *bench) {
 	n := newThreadRun()
 	n.Events = append(n.Events, mapping.Event{Kind: mapping.KindInput, Data: []byte(`{"messages":[{"id":"1","type":"human","content":"hi"}]}`),

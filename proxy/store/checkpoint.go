@@ -20,21 +20,20 @@ type states struct {
 	holds updateHolds
 }
 
-// State is what a state is folded from: the newest snapshot at or before the
-// checkpoint and the state-changing events after it, up to and including it.
+// State is what a state is folded from: the newest snapshot at or before the checkpoint and the state-changing events
+// after it, up to and including it.
 type State struct {
 	Checkpoint mapping.Checkpoint // zero on an empty thread
 	Snapshot   []byte             // nil: empty state
 	Events     []mapping.Event
 	DiffBytes  int // bytes of the Data of Events
-	// Continues: Events is only what came since the state before this one in
-	// the list (StatesOf), and Snapshot is not set.
+	// Continues: Events is only what came since the state before this one in the list (StatesOf), and Snapshot is not
+	// set.
 	Continues bool
 }
 
-// checkpointPos is a checkpoint's place: its number, its line, and what its state is
-// folded on: base > 0 the snapshot kept with that number, 0 the empty state,
-// < 0 the state at number -base, which the line forked from.
+// checkpointPos is a checkpoint's place: its number, its line, and what its state is folded on: base > 0 the snapshot
+// kept with that number, 0 the empty state, < 0 the state at number -base, which the line forked from.
 type checkpointPos struct{ seq, line, base int64 }
 
 func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err error) {
@@ -42,8 +41,7 @@ func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err
 	return at, record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
-// StateAt reads a checkpoint; "" is the head. An empty thread gives a zero
-// State; an unknown id is NotFound.
+// StateAt reads a checkpoint; "" is the head. An empty thread gives a zero State; an unknown id is NotFound.
 func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
@@ -69,8 +67,8 @@ func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st
 	return st, err
 }
 
-// CheckpointAt reads a checkpoint without its state; "" is the head. An empty
-// thread gives a zero Checkpoint; an unknown id is NotFound.
+// CheckpointAt reads a checkpoint without its state; "" is the head. An empty thread gives a zero Checkpoint; an
+// unknown id is NotFound.
 func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}
@@ -105,8 +103,7 @@ func readState(t *sqldb.Tx, thread int64, at checkpointPos) (st State, err error
 	return st, st.fillIn(t, thread, at)
 }
 
-// stateSource reads what a state is folded from. It goes back over forks until one
-// has a snapshot.
+// stateSource reads what a state is folded from. It goes back over forks until one has a snapshot.
 func stateSource(t *sqldb.Tx, thread int64, at checkpointPos) (snapshot []byte, events []mapping.Event, err error) {
 	if at.base >= 0 {
 		if snapshot, err = snapshotAt(t, thread, at.base); err != nil {
@@ -134,8 +131,7 @@ func snapshotAt(t *sqldb.Tx, thread, base int64) (snapshot []byte, err error) {
 	return snapshot, err
 }
 
-// fillIn adds the checkpoint itself, from the event that made it, and the
-// size of the events.
+// fillIn adds the checkpoint itself, from the event that made it, and the size of the events.
 func (st *State) fillIn(t *sqldb.Tx, thread int64, at checkpointPos) error {
 	made := st.Events
 	if len(made) == 0 || made[len(made)-1].Seq != at.seq { // the checkpoint is its own snapshot
@@ -153,9 +149,8 @@ func (st *State) fillIn(t *sqldb.Tx, thread int64, at checkpointPos) error {
 	return nil
 }
 
-// StatesOf reads many checkpoints of one thread at once, in the given order.
-// One that lies on the same line as its predecessor, and not before it, only
-// says what came since (Continues).
+// StatesOf reads many checkpoints of one thread at once, in the given order. One that lies on the same line as its
+// predecessor, and not before it, only says what came since (Continues).
 func (s *states) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
@@ -200,8 +195,8 @@ type CheckpointQuery struct {
 	Limit    int // 0: all
 }
 
-// Checkpoints lists checkpoints, newest first. Their states are read by
-// StatesOf. Metadata is matched by containment against rule.CheckpointFacts. An unknown Before or At is NotFound.
+// Checkpoints lists checkpoints, newest first. Their states are read by StatesOf. Metadata is matched by containment
+// against rule.CheckpointFacts. An unknown Before or At is NotFound.
 func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
@@ -235,8 +230,7 @@ func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 	return list, err
 }
 
-// bounds are the number to begin under, and the one that all wanted checkpoints
-// are under.
+// bounds are the number to begin under, and the one that all wanted checkpoints are under.
 func (q CheckpointQuery) bounds(t *sqldb.Tx, thread int64) (from, below int64, err error) {
 	from, below = 1<<62, 1<<62
 	var at checkpointPos

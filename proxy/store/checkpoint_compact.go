@@ -14,10 +14,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// OldHistories lists threads that no run is active on, whose newest run does not wait
-// for an answer (going on may need the state it began with), and whose oldest
-// checkpoint was made at before or earlier, in the order the threads were made,
-// beginning after from (zero: the first). All tenants.
+// OldHistories lists threads that no run is active on, whose newest run does not wait for an answer (going on may need
+// the state it began with), and whose oldest checkpoint was made at before or earlier, in the order the threads were
+// made, beginning after from (zero: the first). All tenants.
 func (s *retention) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
@@ -33,11 +32,9 @@ func (s *retention) OldHistories(ctx context.Context, before time.Time, from Ove
 	return list, err
 }
 
-// ForgetHistory drops checkpoints made at before or earlier, but not the head and
-// what comes after it: their states can be read, forked and run from no more, and
-// neither can runs be replayed that began on one of them. So do the files that runs
-// replaced until then. The events stay. n is how
-// many were dropped; 0 while a run is active.
+// ForgetHistory drops checkpoints made at before or earlier, but not the head and what comes after it: their states can
+// be read, forked and run from no more, and neither can runs be replayed that began on one of them. So do the files
+// that runs replaced until then. The events stay. n is how many were dropped; 0 while a run is active.
 func (s *retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if err := record.LockThread(t, o.key); err != nil {
@@ -65,9 +62,8 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 	return n, artifact.ForgetVersions(t, o.key, before.UnixMicro())
 }
 
-// KeepLatest drops the states of an overdue thread but the newest, and its time to
-// go: it stays. One that has changed since it was listed, or that a run is active on
-// by now, is left as it is.
+// KeepLatest drops the states of an overdue thread but the newest, and its time to go: it stays. One that has changed
+// since it was listed, or that a run is active on by now, is left as it is.
 func (s *retention) KeepLatest(ctx context.Context, o Overdue) error {
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if err := record.LockThread(t, o.key); err != nil {
@@ -120,8 +116,7 @@ func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
 	return err == nil, err
 }
 
-// materializeSnapshots gives every line that stays, but stands on something that goes, a
-// snapshot to stand on.
+// materializeSnapshots gives every line that stays, but stands on something that goes, a snapshot to stand on.
 func (c *compaction) materializeSnapshots() error {
 	type row struct {
 		checkpointPos

@@ -1,25 +1,22 @@
-// Package store keeps the record of everything in a database: threads, runs, tasks, the event log,
-// checkpoints and links. Nouns that stand apart have a package below it each: items, files
-// (artifact), crons, assistants, the outbox, requests with a key (idempotency), rates and
-// secrets; Store has them as parts. These packages hold all SQL of the bridge but that of the
-// database itself (package sqldb). The engine, the log, stepping, the service, the chores and the sender of webhooks call it,
-// and the bridge opens it. It calls no agent, starts no run and knows no HTTP.
+// Package store keeps the record of everything in a database: threads, runs, tasks, the event log, checkpoints and
+// links. Nouns that stand apart have a package below it each: items, files (artifact), crons, assistants, the outbox,
+// requests with a key (idempotency), rates and secrets; Store has them as parts. These packages hold all SQL of the
+// bridge but that of the database itself (package sqldb). The engine, the log, stepping, the service, the chores and
+// the sender of webhooks call it, and the bridge opens it. It calls no agent, starts no run and knows no HTTP.
 //
-// A write is one operation: a function over a *sqldb.Tx that sees what it wrote and takes effect
-// whole or not at all. Start reading at Open, then CreateRun and AppendRun, which carry a run from
-// its first to its last event.
+// A write is one operation: a function over a *sqldb.Tx that sees what it wrote and takes effect whole or not at all.
+// Start reading at Open, then CreateRun and AppendRun, which carry a run from its first to its last event.
 //
 // # Checkpoints
 //
-// A checkpoint stands in the row of the event that made it. Its state is the newest snapshot on its
-// line (a stretch of history without forks) and the differences after it: one range scan. Distance
-// says when a snapshot is due. So any checkpoint is read about as quickly as the first, and history
-// does not copy a growing state at every step.
+// A checkpoint stands in the row of the event that made it. Its state is the newest snapshot on its line (a stretch of
+// history without forks) and the differences after it: one range scan. Distance says when a snapshot is due. So any
+// checkpoint is read about as quickly as the first, and history does not copy a growing state at every step.
 //
 // # Questions
 //
-// A thread may wait for several answers: of one run, of runs beside each other, of several agents.
-// Each question stands in the thread's row with the run that asked, so an answer finds it however
-// long ago that was. An answer closes the questions of its own task, new input those of its agent,
-// a run from an older checkpoint all of them. Other questions stay open.
+// A thread may wait for several answers: of one run, of runs beside each other, of several agents. Each question stands
+// in the thread's row with the run that asked, so an answer finds it however long ago that was. An answer closes the
+// questions of its own task, new input those of its agent, a run from an older checkpoint all of them. Other questions
+// stay open.
 package store

@@ -21,8 +21,7 @@ const (
 	stateOnly  = ` AND e.line IS NOT NULL AND e.seq <= $4`
 )
 
-// readEvents reads events of a thread with numbers above after, in order; limit
-// 0 is all.
+// readEvents reads events of a thread with numbers above after, in order; limit 0 is all.
 func readEvents(t *sqldb.Tx, thread, after int64, limit int, part string, args ...any) (events []mapping.Event, err error) {
 	text := `SELECT e.seq, coalesce(r.run_id, ''), e.kind, e.at_us, e.head, e.data FROM events e LEFT JOIN runs r ON r.id = e.run
  WHERE e.thread = $1 AND e.seq > $2` + part + ` ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
@@ -49,8 +48,7 @@ func scanEvent(e *mapping.Event, thread int64, scan func(...any) error) error {
 	return nil
 }
 
-// Events reads a thread's events with Seq > after, of one run when runID is
-// set, in order. limit 0: all.
+// Events reads a thread's events with Seq > after, of one run when runID is set, in order. limit 0: all.
 func (s *events) Events(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
 	sc := scope.ScopeOf(ctx)
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
@@ -90,8 +88,7 @@ func lastOf(last int64) int64 {
 	return last
 }
 
-// TaskEvents reads events of all runs of a task with Seq > after, in order.
-// limit 0: all.
+// TaskEvents reads events of all runs of a task with Seq > after, in order. limit 0: all.
 func (s *events) TaskEvents(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scope.ScopeOf(ctx), taskID)

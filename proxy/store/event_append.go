@@ -30,8 +30,7 @@ type Append struct {
 	End             *End
 }
 
-// End is how the run leaves this process: its end event is the last of Events,
-// or none when it is parked.
+// End is how the run leaves this process: its end event is the last of Events, or none when it is parked.
 type End struct {
 	Outcome mapping.Outcome
 	Thread  mapping.ThreadStatus // when no further run is pending there
@@ -39,9 +38,8 @@ type End struct {
 	Expire  time.Time // delete thread (DeleteAfter) at
 }
 
-// AppendRun commits a or returns ErrFenced. Returned events carry Seq and
-// parents; artifacts are the visible rows of a.Artifacts and a.Files, in that
-// order. The fence is what it is allowed by: the tenant is not looked at.
+// AppendRun commits a or returns ErrFenced. Returned events carry Seq and parents; artifacts are the visible rows of
+// a.Artifacts and a.Files, in that order. The fence is what it is allowed by: the tenant is not looked at.
 func (s *events) AppendRun(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
 	write := s.DB.Write
 	if a.Relaxed && a.End == nil {
@@ -80,10 +78,9 @@ func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 	return s.appended(t, at, batch, from, a, overlapped)
 }
 
-// Logged returns the events of a running run with Seq > after, for a caller that does not know what became of
-// an append to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held
-// any more, also because that append ended it. The fence is what it is allowed by: the tenant is not looked
-// at.
+// Logged returns the events of a running run with Seq > after, for a caller that does not know what became of an append
+// to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more, also
+// because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
 func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		at, err := s.runKey(t, runID)
@@ -162,10 +159,9 @@ func (s *events) writeRest(t *sqldb.Tx, at record.RunKey, a Append, last int64) 
 	return s.end(t, at, a.RunID, *a.End, last)
 }
 
-// runKey finds a run's keys, in the cache or the table. A run that is gone is
-// fenced: an execution that appends to it has lost it. A database that went back in time, as a standby
-// does that took over, may give a key of the cache to another run: an append names
-// the run as well.
+// runKey finds a run's keys, in the cache or the table. A run that is gone is fenced: an execution that appends to it
+// has lost it. A database that went back in time, as a standby does that took over, may give a key of the cache to
+// another run: an append names the run as well.
 func (s *events) runKey(t *sqldb.Tx, id string) (k record.RunKey, err error) {
 	if k, ok := s.Keys.Get(id); ok {
 		return k, nil
@@ -194,8 +190,7 @@ func begun(t *sqldb.Tx, at record.RunKey, events []mapping.Event) error {
 	return nil
 }
 
-// end lets a run leave its process: ended, or parked until its next step is
-// asked for.
+// end lets a run leave its process: ended, or parked until its next step is asked for.
 func (s *events) end(t *sqldb.Tx, at record.RunKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
 		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.Run, t.Now); err != nil {
@@ -220,8 +215,7 @@ func (s *events) end(t *sqldb.Tx, at record.RunKey, runID string, e End, last in
 	return s.free(t, at, runID, e)
 }
 
-// free gives the thread the status the run left it in; one with a further run
-// stays busy.
+// free gives the thread the status the run left it in; one with a further run stays busy.
 func (s *events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error {
 	if err := joinQuestions(t, at, runID, &e); err != nil {
 		return err
@@ -246,8 +240,8 @@ func (s *events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error 
 	return err
 }
 
-// EndInactive ends a run that no process executes (pending or parked) with the end event; ErrFenced when it
-// is running by now, or has ended. One that never began leaves the state that its thread has now.
+// EndInactive ends a run that no process executes (pending or parked) with the end event; ErrFenced when it is running
+// by now, or has ended. One that never began leaves the state that its thread has now.
 func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)

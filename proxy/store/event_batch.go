@@ -41,8 +41,8 @@ func stateful(e *mapping.Event) bool {
 	return false
 }
 
-// newest is the id of the last checkpoint of the batch, "" without one, and
-// the offset, from 1, of the last event with a snapshot, 0 without one.
+// newest is the id of the last checkpoint of the batch, "" without one, and the offset, from 1, of the last event with
+// a snapshot, 0 without one.
 func (b *eventBatch) newest() (head string, snapshot int) {
 	for i := range b.events {
 		if c := b.events[i].Head.Checkpoint; c != nil {
@@ -55,9 +55,8 @@ func (b *eventBatch) newest() (head string, snapshot int) {
 	return head, snapshot
 }
 
-// fill gives the events their numbers and times and the checkpoints their
-// parents, in copies: the caller's events stay as they are, since an operation
-// may run twice.
+// fill gives the events their numbers and times and the checkpoints their parents, in copies: the caller's events stay
+// as they are, since an operation may run twice.
 func (b *eventBatch) fill(from threadHead, now int64) ([]mapping.Event, []checkpointColumns) {
 	events := make([]mapping.Event, len(b.events))
 	marks := make([]checkpointColumns, len(b.events))
@@ -101,12 +100,11 @@ func (b *eventBatch) checkpoint(e *mapping.Event, at *threadHead) checkpointColu
 	return m
 }
 
-// The one statement that gives numbers, under a condition. What it returns is
-// the head before the batch, but for seq, which the caller puts back. $5 and
-// more belong to the condition.
+// The one statement that gives numbers, under a condition. What it returns is the head before the batch, but for seq,
+// which the caller puts back. $5 and more belong to the condition.
 //
-// PostgreSQL answers at once. SQLite keeps what a statement returns in a table of its
-// own until the end, which takes longer than to ask once more.
+// PostgreSQL answers at once. SQLite keeps what a statement returns in a table of its own until the end, which takes
+// longer than to ask once more.
 const advance = `UPDATE thread_seq SET seq = seq + $2,
  prev_head = head, head = CASE WHEN $3 <> '' THEN $3 ELSE head END,
  prev_base = base, base = CASE WHEN $4 > 0 THEN seq + $4 ELSE base END
@@ -121,8 +119,7 @@ const (
 	advanced = ` seq, prev_head, line, prev_base `
 )
 
-// takeNumbers numbers the batch under the condition of text (advance…). ok is false
-// when the condition does not hold.
+// takeNumbers numbers the batch under the condition of text (advance…). ok is false when the condition does not hold.
 func (b *eventBatch) takeNumbers(t *sqldb.Tx, text string, more ...any) (from threadHead, ok bool, err error) {
 	args := append(b.advance(), more...)
 	was := column.Out{&from.seq, &from.head, &from.line, &from.base}
@@ -152,8 +149,8 @@ func only(n int64, err error) error {
 	return err
 }
 
-// fork begins a new line at an older checkpoint, which becomes the head, and whose files
-// become the thread's. ok is false when the head is not expect any more.
+// fork begins a new line at an older checkpoint, which becomes the head, and whose files become the thread's. ok is
+// false when the head is not expect any more.
 func (s *base) fork(t *sqldb.Tx, thread int64, parent, expect string) (ok bool, err error) {
 	at, err := findCheckpoint(t, thread, parent)
 	if err != nil {
@@ -234,8 +231,8 @@ func (b *eventBatch) insert(t *sqldb.Tx, line int64, events []mapping.Event, mar
 	return nil
 }
 
-// longRow is the length of a value, in bytes, from which its row has a statement of its
-// own: SQLite copies the values of a statement of several rows once more.
+// longRow is the length of a value, in bytes, from which its row has a statement of its own: SQLite copies the values
+// of a statement of several rows once more.
 const longRow = 64 << 10
 
 // rowsAt is how many of the next events one statement writes.

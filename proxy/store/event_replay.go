@@ -10,24 +10,23 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Replay is what a reader needs that tells a thread's events from a number on: for that it has to have each
-// run from its start.
+// Replay is what a reader needs that tells a thread's events from a number on: for that it has to have each run from
+// its start.
 type Replay struct {
-	// From is the number after which to read: all runs that are at work after the asked number begin there or
-	// later.
+	// From is the number after which to read: all runs that are at work after the asked number begin there or later.
 	From int64
-	// Floor is the number up to which the log cannot be told any more, since the state that a run began
-	// on there was dropped (ForgetHistory).
+	// Floor is the number up to which the log cannot be told any more, since the state that a run began on there was
+	// dropped (ForgetHistory).
 	Floor int64
-	// Trimmed: the asked number lies within a run that has ended, and some of what was logged meanwhile
-	// was removed since, such as its tokens (TrimTokens).
+	// Trimmed: the asked number lies within a run that has ended, and some of what was logged meanwhile was removed
+	// since, such as its tokens (TrimTokens).
 	Trimmed bool
 	// Checkpoints are those that were made up to From, in order, as their events name them.
 	Checkpoints []mapping.Checkpoint
 }
 
-// Replay finds where a reader begins that wants what comes after a number; 0 is the thread's start. No
-// event's data is read.
+// Replay finds where a reader begins that wants what comes after a number; 0 is the thread's start. No event's data is
+// read.
 func (s *events) Replay(ctx context.Context, threadID string, after int64) (r Replay, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		r = Replay{}

@@ -16,8 +16,8 @@ type ToldItems struct {
 	Items []mapping.ItemName
 }
 
-// Told returns those of the newest runs of a thread, at most limit, the newest first. A run whose agent was
-// told of nothing is left out.
+// Told returns those of the newest runs of a thread, at most limit, the newest first. A run whose agent was told of
+// nothing is left out.
 func (s *events) Told(ctx context.Context, threadID string, limit int) (list []ToldItems, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil

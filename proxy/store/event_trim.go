@@ -12,9 +12,8 @@ import (
 // tokensAtOnce bounds the tokens that one transaction removes.
 const tokensAtOnce = 2000
 
-// TrimTokens removes tokens (delta events) of runs that ended at before or
-// earlier: what they added up to stays. It does some of it, and reports whether
-// there is more to do. All tenants.
+// TrimTokens removes tokens (delta events) of runs that ended at before or earlier: what they added up to stays. It
+// does some of it, and reports whether there is more to do. All tenants.
 func (s *retention) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
 	var todo []record.RunKey
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {

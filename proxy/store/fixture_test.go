@@ -52,17 +52,17 @@ var fixKey = idempotency.Key{Text: "again", Route: "POST /threads", Sum: []byte(
 // since says from which version of the schema on a database can hold what begins so.
 var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps latest": 12, "time to live": 14, "cancelled because": 14, "by meaning": 16, "calls": 21}
 
-// C7: what each version of the schema has written is read by this program. testdata/upgrade
-// has a database of each version with a little of everything in it, and what is read of
-// them. Those of versions 1 to 12 were made by their migrations from the rows of version 13;
-// what a build of version 8 really wrote is tested by rig/matrix (TestC7TheAnswersOfTheVersionBefore).
+// C7: what each version of the schema has written is read by this program. testdata/upgrade has a database of each
+// version with a little of everything in it, and what is read of them. Those of versions 1 to 12 were made by their
+// migrations from the rows of version 13; what a build of version 8 really wrote is tested by rig/matrix
+// (TestC7TheAnswersOfTheVersionBefore).
 //
 // A new migration needs a database of its version, made by the program that ends with it:
 //
 //	go test ./proxy/store -run TestC7EveryOlderDatabaseIsRead -update
 //
-// What is there is never made anew, since that is what databases out there look like. What
-// is read is written anew: read the difference.
+// What is there is never made anew, since that is what databases out there look like. What is read is written anew:
+// read the difference.
 func TestC7EveryOlderDatabaseIsRead(t *testing.T) {
 	t.Parallel()
 	migrations, err := filepath.Glob("sqldb/migrations/*.sql")

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unflushed is how many pages of the log of a database the kernel has not written to
-// the disk: what a power cut would take.
+// unflushed is how many pages of the log of a database the kernel has not written to the disk: what a power cut would
+// take.
 func (b *bench) unflushed(path string) uint64 {
 	b.t.Helper()
 	f, err := os.Open(path + "-wal")
@@ -30,8 +30,8 @@ func (b *bench) unflushed(path string) uint64 {
 	return is.Dirty + is.Writeback
 }
 
-// lags reports whether do leaves something that is not flushed. The kernel, and what
-// else runs on the machine, may happen to have it flushed, so it is done several times.
+// lags reports whether do leaves something that is not flushed. The kernel, and what else runs on the machine, may
+// happen to have it flushed, so it is done several times.
 func (b *bench) lags(path string, do func()) bool {
 	b.t.Helper()
 	for range 50 {
@@ -42,9 +42,8 @@ func (b *bench) lags(path string, do func()) bool {
 	return false
 }
 
-// TestWhatIsFlushed: a relaxed commit is not flushed. It is when anything is told that
-// stands on it: by Flush, by a read, and by a write that is not relaxed, also by one
-// that has nothing to write itself.
+// TestWhatIsFlushed: a relaxed commit is not flushed. It is when anything is told that stands on it: by Flush, by a
+// read, and by a write that is not relaxed, also by one that has nothing to write itself.
 func TestWhatIsFlushed(t *testing.T) {
 	t.Parallel()
 	for name, tell := range map[string]func(*bench, *store.Created) error{
@@ -102,8 +101,8 @@ func flushTogether(b *bench, _ *store.Created) error {
 	return errors.Join(errs...)
 }
 
-// TestNothingIsFlushedWhereThatIsSaid: with `synchronous: normal` SQLite flushes at its
-// checkpoints, and nothing else does.
+// TestNothingIsFlushedWhereThatIsSaid: with `synchronous: normal` SQLite flushes at its checkpoints, and nothing else
+// does.
 func TestNothingIsFlushedWhereThatIsSaid(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")

@@ -22,8 +22,7 @@ func (holdings) FreeOthers(t *sqldb.Tx, owner string) error {
 	return err
 }
 
-// FreeLapsed implements Holdings. A process that is only slow finds that out at its next
-// write: the fence names it.
+// FreeLapsed implements Holdings. A process that is only slow finds that out at its next write: the fence names it.
 func (holdings) FreeLapsed(t *sqldb.Tx) (freed int64, err error) {
 	held, err := t.Exec(`DELETE FROM updates WHERE ` + sqldb.NoLease(`updates.holder`))
 	if err != nil {

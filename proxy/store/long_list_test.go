@@ -43,8 +43,8 @@ func ranged[T any](b *bench, list iter.Seq2[T, error], id func(T) string, then f
 	return ids
 }
 
-// TestLongLists: lists of long rows have what short ones have, in their order, and leave out
-// what goes while they are read.
+// TestLongLists: lists of long rows have what short ones have, in their order, and leave out what goes while they are
+// read.
 func TestLongLists(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

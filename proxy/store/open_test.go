@@ -59,8 +59,7 @@ func execOn(path, text string) error {
 	return err
 }
 
-// A5 in small: a copy of the files taken between two writes is what a crash
-// leaves. Everything acknowledged is in it.
+// A5 in small: a copy of the files taken between two writes is what a crash leaves. Everything acknowledged is in it.
 func TestCopyTakenWhileOpenHoldsWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "apbridge.db")

@@ -98,8 +98,8 @@ func (s *owners) Overwriting(ctx context.Context, do func() error) error {
 // Rewrite is sqldb.DB.Rewrite.
 func (s *owners) Rewrite(ctx context.Context) (done bool, err error) { return s.DB.Rewrite(ctx) }
 
-// Copies returns what agents have of a thread: the threads and tasks that its log, and its links, name. An
-// agent that was given a new one keeps the old. Each is there once, with its newest link.
+// Copies returns what agents have of a thread: the threads and tasks that its log, and its links, name. An agent that
+// was given a new one keeps the old. Each is there once, with its newest link.
 func (s *owners) Copies(ctx context.Context, threadID string) (list []mapping.Link, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, scope.ScopeOf(ctx), threadID)

@@ -13,8 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Lists of one thread's, or task's rows must not cost more the more there are
-// of others.
+// Lists of one thread's, or task's rows must not cost more the more there are of others.
 func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// A standby that takes over may not have a run of which the process knows the key, and gives
-// the key to another one: nothing is written into that.
+// A standby that takes over may not have a run of which the process knows the key, and gives the key to another one:
+// nothing is written into that.
 func TestKeyOfALostRunIsAnothersByNow(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)

@@ -213,8 +213,7 @@ func TestClosedProcessLeavesItsRunsAtOnce(t *testing.T) {
 	}
 }
 
-// INV5 under load: appends of two processes to one thread, with the numbers
-// without gap and in the order of commits.
+// INV5 under load: appends of two processes to one thread, with the numbers without gap and in the order of commits.
 func TestNumbersAreGaplessOverProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -278,14 +277,12 @@ func TestC9KilledConnectionsLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
-// killsOfOne is how many connections a write may lose: its time is bounded, and on a
-// machine with much to do a try takes longer than the pause between two kills. killsOfAll
-// bounds the time of the test.
+// killsOfOne is how many connections a write may lose: its time is bounded, and on a machine with much to do a try
+// takes longer than the pause between two kills. killsOfAll bounds the time of the test.
 const killsOfOne, killsOfAll = 3, 30
 
-// killWriters kills the connections that write to the database, until stop, which may be
-// called twice. It counts them, and looks at what was written to pass by a write that
-// has lost enough.
+// killWriters kills the connections that write to the database, until stop, which may be called twice. It counts them,
+// and looks at what was written to pass by a write that has lost enough.
 func killWriters(t *testing.T, dsn string, written, killed *atomic.Int64) (stop func()) {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), dsn)
@@ -386,8 +383,7 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 	}
 }
 
-// What is due by the clock is heard of everywhere: the process that wrote it
-// down may be gone by then.
+// What is due by the clock is heard of everywhere: the process that wrote it down may be gone by then.
 func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -426,8 +422,8 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	heard("a webhook", b.Outbox())
 }
 
-// C5: the connection that notices come on breaks. What was missed meanwhile is
-// made up for by one notice that says to look at everything.
+// C5: the connection that notices come on breaks. What was missed meanwhile is made up for by one notice that says to
+// look at everything.
 func TestC5LostNoticesAreMadeUpFor(t *testing.T) {
 	t.Parallel()
 	dsn, name := storetest.Schema(t), "c5-"+id()
@@ -453,8 +449,7 @@ func TestC5LostNoticesAreMadeUpFor(t *testing.T) {
 	}
 }
 
-// C6: what the clock of a process says is nothing to the leases of others, nor
-// to its own.
+// C6: what the clock of a process says is nothing to the leases of others, nor to its own.
 func TestC6ClocksThatJumpEndNoLease(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)

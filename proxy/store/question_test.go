@@ -36,8 +36,8 @@ func (b *bench) open(thread string) (ids []string, status mapping.ThreadStatus) 
 	return ids, th.Status
 }
 
-// TestQuestionsThatStayOpen: what a run closes when it starts are its own task's and its agent's
-// questions; what other agents have asked on the thread stays.
+// TestQuestionsThatStayOpen: what a run closes when it starts are its own task's and its agent's questions; what other
+// agents have asked on the thread stays.
 func TestQuestionsThatStayOpen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -120,8 +120,8 @@ func TestAQuestionGoesWithItsRun(t *testing.T) {
 	})
 }
 
-// TestACancelledTaskAsksNothing: what it waited with goes, also where the run that is cancelled has
-// not begun; what others wait with stays.
+// TestACancelledTaskAsksNothing: what it waited with goes, also where the run that is cancelled has not begun; what
+// others wait with stays.
 func TestACancelledTaskAsksNothing(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

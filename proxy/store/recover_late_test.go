@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestD1LateRecoveryLeavesUpdatesAlone: a process that started on a full disk frees what
-// an earlier one held when there is room, and not what it holds itself by then.
+// TestD1LateRecoveryLeavesUpdatesAlone: a process that started on a full disk frees what an earlier one held when there
+// is room, and not what it holds itself by then.
 func TestD1LateRecoveryLeavesUpdatesAlone(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

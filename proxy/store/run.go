@@ -80,8 +80,7 @@ type RunState struct {
 	Base   string // see mapping.Run
 }
 
-// RunState returns how a run stands, without the request that it was made by, which may be long; threadID may
-// be "".
+// RunState returns how a run stands, without the request that it was made by, which may be long; threadID may be "".
 func (s *runs) RunState(ctx context.Context, threadID, runID string) (r RunState, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
@@ -113,15 +112,14 @@ func lockRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error
 	return findRun(t, sc, threadID, runID)
 }
 
-// Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata
-// is matched by containment.
+// Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata is matched by containment.
 func (s *runs) Runs(ctx context.Context, q mapping.RunQuery) ([]mapping.Run, error) {
 	found, err := s.find(ctx, q, listing.Whole)
 	return found.Rows, err
 }
 
-// SearchRuns is Runs of which few megabytes are held at a time: a run is yielded as it is by
-// then, and one that was removed meanwhile is left out. It is ranged over once.
+// SearchRuns is Runs of which few megabytes are held at a time: a run is yielded as it is by then, and one that was
+// removed meanwhile is left out. It is ranged over once.
 func (s *runs) SearchRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	found, err := s.find(ctx, q, listing.AtOnce)
 	if err != nil {
@@ -173,8 +171,8 @@ func (s *runs) find(ctx context.Context, q mapping.RunQuery, room int) (found li
 	return found, err
 }
 
-// runFilter names threads and tasks by their keys: a join on their ids, with
-// runs in their order, has SQLite walk through all runs there are.
+// runFilter names threads and tasks by their keys: a join on their ids, with runs in their order, has SQLite walk
+// through all runs there are.
 func runFilter(sc scope.Scope, q mapping.RunQuery) (where string, args column.In) {
 	where, args = sc.Narrow(`r.tenant = $1`, sc.Tenant)
 	for _, f := range []struct{ before, value, after string }{
@@ -198,8 +196,8 @@ func runFilter(sc scope.Scope, q mapping.RunQuery) (where string, args column.In
 	return made(where, args, q)
 }
 
-// made adds when runs were made. A run that a list was left at may have gone: then those come that were made before
-// the next one.
+// made adds when runs were made. A run that a list was left at may have gone: then those come that were made before the
+// next one.
 func made(where string, args column.In, q mapping.RunQuery) (string, column.In) {
 	if !q.Since.IsZero() {
 		args = append(args, column.Micros(q.Since))

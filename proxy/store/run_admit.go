@@ -35,8 +35,8 @@ func (x *createRunTx) decideStart() error {
 	return x.checkQueueLimits()
 }
 
-// active are the runs that hold the thread: the running ones, else the oldest
-// pending one. It notes by the way whether the thread is held for an update.
+// active are the runs that hold the thread: the running ones, else the oldest pending one. It notes by the way whether
+// the thread is held for an update.
 func (x *createRunTx) active() (list []runRow, err error) {
 	if x.fresh {
 		return nil, nil
@@ -90,8 +90,7 @@ func (x *createRunTx) applyStrategy(active []runRow, strategy mapping.Strategy) 
 	}
 }
 
-// displace has the active runs stopped: by their executions, or by the process that reads
-// the note.
+// displace has the active runs stopped: by their executions, or by the process that reads the note.
 func (x *createRunTx) displace(active []runRow, note string) error {
 	for _, r := range active {
 		r.CancelReason = mapping.SupersededBy(x.made.Run)
@@ -103,9 +102,8 @@ func (x *createRunTx) displace(active []runRow, note string) error {
 	return nil
 }
 
-// rollbackTime is when a run starts at the latest that has another one rolled
-// back. Its turn comes when what the other did is gone (DeleteRun): between
-// the end of that run and its removal it would start from the wrong state.
+// rollbackTime is when a run starts at the latest that has another one rolled back. Its turn comes when what the other
+// did is gone (DeleteRun): between the end of that run and its removal it would start from the wrong state.
 const rollbackTime = 30 * time.Second
 
 // MakeDue lets a pending run start as soon as its thread is free.
@@ -116,8 +114,7 @@ func (s *runs) MakeDue(ctx context.Context, runID string) error {
 	})
 }
 
-// waitsFor says of a run that holds the thread when it is to start, if it only waits
-// for that.
+// waitsFor says of a run that holds the thread when it is to start, if it only waits for that.
 func (x *createRunTx) waitsFor(r mapping.Run) string {
 	if r.Status != mapping.RunPending || r.Multitask == mapping.StrategyRollback || column.Micros(r.RunAfter) <= x.Now {
 		return ""

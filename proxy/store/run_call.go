@@ -25,10 +25,9 @@ type RunCall struct {
 // runCallsKept is how many calls of a run are kept: the newest.
 const runCallsKept = 256
 
-// KeepCalls adds calls to those of a run that this process holds, after those that are there: N counts from
-// there. It keeps the newest 256 of a run. It does not flush: Flush or a later commit brings them to the
-// disk. ErrFenced when the run is not held any more. The fence is what it is allowed by: the tenant is not
-// looked at.
+// KeepCalls adds calls to those of a run that this process holds, after those that are there: N counts from there. It
+// keeps the newest 256 of a run. It does not flush: Flush or a later commit brings them to the disk. ErrFenced when the
+// run is not held any more. The fence is what it is allowed by: the tenant is not looked at.
 func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, calls []RunCall) error {
 	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var run, last int64

@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/record"
 )
 
-// TestCallsOfRuns: they are read by callers that may see the run, the newest are kept, and they go with the
-// run.
+// TestCallsOfRuns: they are read by callers that may see the run, the newest are kept, and they go with the run.
 func TestCallsOfRuns(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

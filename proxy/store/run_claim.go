@@ -27,15 +27,13 @@ type Claimed struct {
 	Logged          []mapping.Event // state so far: events of this run, in order (empty: never started)
 	Taken           bool            // was running elsewhere, or here before a restart: pick up
 	From            string          // where it was (Store.Owner of that process); "" where that is not known
-	// Running is how long ago the run was first claimed, by the clock of the database,
-	// where that was not just now.
+	// Running is how long ago the run was first claimed, by the clock of the database, where that was not just now.
 	Running time.Duration
 }
 
-// ClaimNext claims the oldest run that may start now: pending and due, first in
-// its thread, nothing active there, agent not in full; or one whose owner's
-// lease has ended. All tenants. ok is false when there is none; next is when
-// the earliest delayed run is due (zero: none).
+// ClaimNext claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent
+// not in full; or one whose owner's lease has ended. All tenants. ok is false when there is none; next is when the
+// earliest delayed run is due (zero: none).
 func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bool, next time.Time, err error) {
 	// Looking does not take the writer's time; what was seen is looked at again there.
 	var due int64
@@ -65,8 +63,8 @@ func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bo
 	return c, ok, time.Time{}, err
 }
 
-// lockClaimable finds the run to be claimed next and locks its thread. Where another
-// process was faster, the next one is looked at.
+// lockClaimable finds the run to be claimed next and locks its thread. Where another process was faster, the next one
+// is looked at.
 func lockClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 	for {
 		if key, taken, err = claimable(t, full); err != nil || key == 0 || !t.Shared() {
@@ -137,8 +135,7 @@ func claimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 	return key, false, err
 }
 
-// oldestPending asks agent by agent, so that the long queue of a busy one is
-// not walked for the others.
+// oldestPending asks agent by agent, so that the long queue of a busy one is not walked for the others.
 func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 	agent := ""
 	for {
@@ -206,8 +203,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error
 	return Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, err
 }
 
-// ClaimParked takes a parked run for its next step. Conflict when it is not
-// parked any more.
+// ClaimParked takes a parked run for its next step. Conflict when it is not parked any more.
 func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
@@ -223,8 +219,8 @@ func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err 
 	return c, err
 }
 
-// Release hands a run of this process back: its lease ends at once, and another
-// process, or this one, may claim it. ErrFenced when it is not held any more.
+// Release hands a run of this process back: its lease ends at once, and another process, or this one, may claim it.
+// ErrFenced when it is not held any more.
 func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		n, err := t.Exec(`UPDATE runs SET left_by = holder, holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
@@ -237,8 +233,8 @@ func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
 	})
 }
 
-// RequestStop notes on a running run that its owner must stop it, and why; the owner learns it by
-// StopRequests. Conflict when the run has ended.
+// RequestStop notes on a running run that its owner must stop it, and why; the owner learns it by StopRequests.
+// Conflict when the run has ended.
 func (s *claims) RequestStop(ctx context.Context, runID, reason string) error {
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
@@ -302,8 +298,8 @@ func (s *claims) Waiting(ctx context.Context) (some bool, err error) {
 	return some, err
 }
 
-// Unpulled lists the active runs whose steps a client has to ask for: parked ones,
-// and those that go on by themselves while their steps are handed out. All tenants.
+// Unpulled lists the active runs whose steps a client has to ask for: parked ones, and those that go on by themselves
+// while their steps are handed out. All tenants.
 func (s *claims) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {

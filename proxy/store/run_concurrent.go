@@ -10,10 +10,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// overlapped reports whether others have changed the thread's state since the run
-// began. What the run knows as its state is not the thread's then: its snapshots
-// are not kept, and no link of it says that an agent has the same state. Asked
-// only where that matters.
+// overlapped reports whether others have changed the thread's state since the run began. What the run knows as its
+// state is not the thread's then: its snapshots are not kept, and no link of it says that an agent has the same state.
+// Asked only where that matters.
 func (b *eventBatch) overlapped(t *sqldb.Tx, at record.RunKey, a Append) (others bool, err error) {
 	if !at.Overlaps || len(a.Snapshots) == 0 && len(a.Links) == 0 {
 		return false, nil
@@ -37,10 +36,9 @@ func stripAgreement(links []mapping.Link) []mapping.Link {
 	return links
 }
 
-// withdraw takes out of the newest state what a run has done beside others that
-// go on, or have: what they did is folded again without it. A run that another
-// began after, or a client changed the state after, is not taken out (false): they had
-// what it did for their start.
+// withdraw takes out of the newest state what a run has done beside others that go on, or have: what they did is folded
+// again without it. A run that another began after, or a client changed the state after, is not taken out (false): they
+// had what it did for their start.
 func withdraw(t *sqldb.Tx, row runRow) (taken bool, err error) {
 	var at checkpointPos
 	var follows bool
@@ -73,16 +71,15 @@ func withdraw(t *sqldb.Tx, row runRow) (taken bool, err error) {
 	return err == nil, err
 }
 
-// ranConcurrently reports whether a run has changed the state beside another that is still
-// there.
+// ranConcurrently reports whether a run has changed the state beside another that is still there.
 func ranConcurrently(t *sqldb.Tx, row runRow) (yes bool, err error) {
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL) AND EXISTS (SELECT 1 FROM runs n WHERE n.thread = $1 AND n.id <> $2 AND n.started_us > 0
  AND n.from_seq < $4 AND (n.ended_us = 0 OR n.last_seq > $3))`, column.In{row.thread, row.key, row.from, row.to()}, column.Out{&yes})
 	return yes, err
 }
 
-// changedAfter reports whether a client changed the state after a run. What takes out
-// another run (withdraw) names that one, and is none.
+// changedAfter reports whether a client changed the state after a run. What takes out another run (withdraw) names that
+// one, and is none.
 func changedAfter(t *sqldb.Tx, row runRow, until int64) (bool, error) {
 	events, err := readEvents(t, row.thread, row.to(), 0, stateOnly, until)
 	return slices.ContainsFunc(events, func(e mapping.Event) bool {
@@ -90,9 +87,8 @@ func changedAfter(t *sqldb.Tx, row runRow, until int64) (bool, error) {
 	}), err
 }
 
-// foldWithout is the state at a checkpoint without what one run of its line did, nor those
-// that were taken out before it. A run that began at an older checkpoint began the
-// line: what lies between the two is none of its history.
+// foldWithout is the state at a checkpoint without what one run of its line did, nor those that were taken out before
+// it. A run that began at an older checkpoint began the line: what lies between the two is none of its history.
 func foldWithout(t *sqldb.Tx, row runRow, at checkpointPos) (*state.Fold, error) {
 	base, err := baseOf(t, row)
 	if err != nil {
@@ -140,8 +136,7 @@ func takenOut(events []mapping.Event) map[string]bool {
 	return out
 }
 
-// withdrawn is the source of the checkpoint that takes a run out: to clients it is
-// an update.
+// withdrawn is the source of the checkpoint that takes a run out: to clients it is an update.
 const withdrawn = "update"
 
 // baseCheckpoint is a checkpoint that a run stands on.

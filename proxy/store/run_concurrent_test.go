@@ -12,9 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A run that may run beside others is removed after a client changed the state, also
-// when it began at an older checkpoint: what stands on it stays readable, and the run
-// is gone.
+// A run that may run beside others is removed after a client changed the state, also when it began at an older
+// checkpoint: what stands on it stays readable, and the run is gone.
 func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 	t.Parallel()
 	for name, elsewhere := range map[string]bool{"at the head": false, "at an older checkpoint": true} {
@@ -49,8 +48,8 @@ func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 	}
 }
 
-// Runs beside each other that are removed one after the other, in any order: the state
-// is what those did that are left, whichever wrote last.
+// Runs beside each other that are removed one after the other, in any order: the state is what those did that are left,
+// whichever wrote last.
 func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

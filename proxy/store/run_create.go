@@ -31,15 +31,13 @@ type RunCreation struct {
 	IdempotencySum                   []byte // of the request body; another sum under the same key is Invalid
 }
 
-// QueueLimits is how many runs may wait in this database before another one is refused, by
-// whose they are; 0 is any number. How many a principal may have waiting, it says
-// itself (mapping.Principal).
+// QueueLimits is how many runs may wait in this database before another one is refused, by whose they are; 0 is any
+// number. How many a principal may have waiting, it says itself (mapping.Principal).
 type QueueLimits struct{ Agent, Thread, All int }
 
-// Answers is what an answer was given to: the run that asked, which must still be the
-// newest of its task, and those of its questions that must still be open on the thread.
-// Else it is a Conflict nothing_to_resume: a question is answered once. The zero
-// value asks for nothing.
+// Answers is what an answer was given to: the run that asked, which must still be the newest of its task, and those of
+// its questions that must still be open on the thread. Else it is a Conflict nothing_to_resume: a question is answered
+// once. The zero value asks for nothing.
 type Answers struct {
 	Run  string
 	Open []mapping.Interrupt
@@ -50,22 +48,19 @@ type Created struct {
 	Run      mapping.Run
 	Claimed  *Claimed // what executes the run gets it as its own, apart from Run; nil: the run waits, or is Replayed
 	Replayed bool     // an idempotency key named an earlier run, which is returned instead
-	// Active are the runs that held the thread when the strategy was interrupt
-	// or rollback and that their owners must now stop; the new run is pending.
+	// Active are the runs that held the thread when the strategy was interrupt or rollback and that their owners must
+	// now stop; the new run is pending.
 	Active []mapping.Run
 }
 
-// CreateRun is one transaction: thread, task, run, first events, claim. A busy
-// thread (any run of it pending or running, parked and delayed ones included):
-// reject → Conflict thread_busy naming the run; enqueue → pending; interrupt, rollback →
-// pending, Created.Active set and stop requests noted on the active runs. While the
-// thread is held for an update of its state (HoldUpdate), a run is pending.
-// concurrent: beside those that let others run beside them (Options.MayOverlap, which
-// a concurrent run must have itself), pending while there is another.
+// CreateRun is one transaction: thread, task, run, first events, claim. A busy thread (any run of it pending or
+// running, parked and delayed ones included): reject → Conflict thread_busy naming the run; enqueue → pending;
+// interrupt, rollback → pending, Created.Active set and stop requests noted on the active runs. While the thread is
+// held for an update of its state (HoldUpdate), a run is pending. concurrent: beside those that let others run beside
+// them (Options.MayOverlap, which a concurrent run must have itself), pending while there is another.
 //
-// Run.Base is where the run starts: what is given there or in
-// Options.Checkpoint (unknown: NotFound), else the head at its first claim. A run
-// that starts elsewhere than at the head moves the head there. n is only read.
+// Run.Base is where the run starts: what is given there or in Options.Checkpoint (unknown: NotFound), else the head at
+// its first claim. A run that starts elsewhere than at the head moves the head there. n is only read.
 func (s *runs) CreateRun(ctx context.Context, n *RunCreation) (made *Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -79,8 +74,8 @@ func (s *runs) CreateRun(ctx context.Context, n *RunCreation) (made *Created, er
 	return made, nil
 }
 
-// CreateRuns is CreateRun for several runs in one transaction: what is refused of one
-// refuses all, and none of them begins before all are there.
+// CreateRuns is CreateRun for several runs in one transaction: what is refused of one refuses all, and none of them
+// begins before all are there.
 func (s *runs) CreateRuns(ctx context.Context, list []*RunCreation) (made []*Created, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -146,9 +141,8 @@ func (x *createRunTx) claim() *Claimed {
 // firstFence is the fence of a run that is claimed as it is made.
 const firstFence = 1
 
-// replay notes the key, or finds the run that an earlier request with the same
-// key made. The note comes first, so that of two requests at once one waits for
-// the other.
+// replay notes the key, or finds the run that an earlier request with the same key made. The note comes first, so that
+// of two requests at once one waits for the other.
 func (x *createRunTx) replay() (bool, error) {
 	earlier, err := idempotency.Claim(x.Tx, x.principal.Tenant, x.key(), x.made.Run.ID)
 	if err != nil || earlier == "" {
@@ -196,8 +190,8 @@ func (x *createRunTx) lineage() (err error) {
 	return err
 }
 
-// answers refuses an answer to what was answered, or dropped, since it was looked
-// at. A run that is stopped for this one has answered nothing.
+// answers refuses an answer to what was answered, or dropped, since it was looked at. A run that is stopped for this
+// one has answered nothing.
 func (x *createRunTx) answers() error {
 	a := x.n.Answers
 	if a.Run == "" {
@@ -216,9 +210,9 @@ func (x *createRunTx) answers() error {
 	return rule.NothingToResume(x.thread.ID, left)
 }
 
-// follows refuses a run of a task that has moved on since its maker looked: two processes that each see a
-// task without a run make one run, not two. A follow-up run begins to count with the first step that no
-// client was given; while another process writes a step, which it may have to take back, that is not known.
+// follows refuses a run of a task that has moved on since its maker looked: two processes that each see a task without
+// a run make one run, not two. A follow-up run begins to count with the first step that no client was given; while
+// another process writes a step, which it may have to take back, that is not known.
 func (x *createRunTx) follows() error {
 	if x.n.Newest == nil {
 		return nil
@@ -358,8 +352,8 @@ func (x *createRunTx) logFirst() (err error) {
 	return x.occupy()
 }
 
-// first are the run's first events: before the input of a run that starts from nothing stands
-// the root of the thread's history.
+// first are the run's first events: before the input of a run that starts from nothing stands the root of the thread's
+// history.
 func (x *createRunTx) first() []mapping.Event {
 	list := x.n.Events
 	if x.made.Run.Base != "" || x.n.Root == nil {

@@ -11,14 +11,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// DeleteRun removes an ended run with its events and checkpoints; the head goes
-// back to the newest checkpoint left when it was the run's. Its numbers are not
-// given again. Where later checkpoints or other runs stand on the run's, those
-// stay, with the events their states are folded from, as history without a run,
-// and so do those of one that ran beside others; what it did beside them is taken
-// out of the newest state by a checkpoint of its own. Files are again what they
-// were before the run where the state is. A newer run that waited for this may
-// start. Conflict while the run is active.
+// DeleteRun removes an ended run with its events and checkpoints; the head goes back to the newest checkpoint left when
+// it was the run's. Its numbers are not given again. Where later checkpoints or other runs stand on the run's, those
+// stay, with the events their states are folded from, as history without a run, and so do those of one that ran beside
+// others; what it did beside them is taken out of the newest state by a checkpoint of its own. Files are again what
+// they were before the run where the state is. A newer run that waited for this may start. Conflict while the run is
+// active.
 func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, scope.ScopeOf(ctx), threadID, runID)
@@ -77,8 +75,8 @@ func (s *base) deleteHistory(t *sqldb.Tx, row runRow) error {
 	return s.backToLine(t, row)
 }
 
-// backToLine gives the thread the files of its head, where a run that goes began at an older
-// checkpoint: the head is that of the line which it left.
+// backToLine gives the thread the files of its head, where a run that goes began at an older checkpoint: the head is
+// that of the line which it left.
 func (s *base) backToLine(t *sqldb.Tx, row runRow) error {
 	var head string
 	var left bool
@@ -105,10 +103,9 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// deleteFiles brings the thread's files to where its state will be: without what the
-// run did, unless that stays. What a run did beside others is taken out of the state
-// here, and its checkpoints stay also where nothing stands on them: without them the
-// line would end, and none of the others could be taken out of it any more.
+// deleteFiles brings the thread's files to where its state will be: without what the run did, unless that stays. What a
+// run did beside others is taken out of the state here, and its checkpoints stay also where nothing stands on them:
+// without them the line would end, and none of the others could be taken out of it any more.
 func deleteFiles(t *sqldb.Tx, row runRow, standing bool) (stays bool, err error) {
 	concurrent := standing
 	if row.Options.MayOverlap && !standing {
@@ -130,9 +127,8 @@ func deleteFiles(t *sqldb.Tx, row runRow, standing bool) (stays bool, err error)
 	return standing, artifact.KeepOfRun(t, row.thread, row.key)
 }
 
-// stoodOn: later checkpoints were folded on those of a run, or another run began on
-// one of them, even if it left none of its own: without its base it could not be
-// replayed. The span is the run's.
+// stoodOn: later checkpoints were folded on those of a run, or another run began on one of them, even if it left none
+// of its own: without its base it could not be replayed. The span is the run's.
 func stoodOn(t *sqldb.Tx, span column.In) (yes bool, err error) {
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND (run IS NULL OR run <> $2)
  AND seq > (SELECT min(seq) FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL))
@@ -141,8 +137,8 @@ func stoodOn(t *sqldb.Tx, span column.In) (yes bool, err error) {
 	return yes, err
 }
 
-// rewind makes the newest checkpoint left the head, if the head is gone. What
-// follows begins a line of its own: the old one has lost events.
+// rewind makes the newest checkpoint left the head, if the head is gone. What follows begins a line of its own: the old
+// one has lost events.
 func rewind(t *sqldb.Tx, thread int64) error {
 	_, err := t.Exec(`UPDATE thread_seq SET line = seq + 1,
  head = coalesce((SELECT checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC LIMIT 1), ''),

@@ -19,12 +19,10 @@ type Displaced struct {
 // stopCancel is the note on a run that is to be stopped, and no more.
 const stopCancel = "cancel"
 
-// rollBack is how a note to stop begins that outlives the end of its run, up to
-// its removal.
+// rollBack is how a note to stop begins that outlives the end of its run, up to its removal.
 const rollBack = "rollback"
 
-// displacing is the note on a run that a newer one displaces; starts: the newer
-// one starts when the other is gone.
+// displacing is the note on a run that a newer one displaces; starts: the newer one starts when the other is gone.
 func displacing(newer mapping.Run, starts bool) string {
 	switch {
 	case newer.Multitask != mapping.StrategyRollback:
@@ -35,8 +33,8 @@ func displacing(newer mapping.Run, starts bool) string {
 	return rollBack
 }
 
-// Displaced lists the runs with a note that they are to be stopped, and those to be
-// rolled back that have ended. All tenants.
+// Displaced lists the runs with a note that they are to be stopped, and those to be rolled back that have ended. All
+// tenants.
 func (s *runs) Displaced(ctx context.Context) (list []Displaced, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+runColumns+` WHERE r.stop <> '' ORDER BY r.id`, nil, func(scan func(...any) error) error {
@@ -65,8 +63,7 @@ func (s *runs) readStop(ctx context.Context, d *Displaced) error {
 	})
 }
 
-// release lets the run start that waited for the removal of another, and of no
-// further one.
+// release lets the run start that waited for the removal of another, and of no further one.
 func release(t *sqldb.Tx, removed int64) error {
 	var stop string
 	if err := t.Get(`SELECT stop FROM runs WHERE id = $1`, column.In{removed}, column.Out{&stop}); err != nil {

@@ -177,8 +177,8 @@ func TestDelayedRunWaitsAndLetsOthersPass(t *testing.T) {
 	})
 }
 
-// TestEveryQueueLimitHolds: with one run waiting, each limit of one alone refuses
-// another by its name, and one of two lets it wait.
+// TestEveryQueueLimitHolds: with one run waiting, each limit of one alone refuses another by its name, and one of two
+// lets it wait.
 func TestEveryQueueLimitHolds(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*store.RunCreation, *mapping.Principal, int){
@@ -383,8 +383,8 @@ func TestEndInactive(t *testing.T) {
 	})
 }
 
-// What a run says of why it was cancelled is noted with the wish, for the process that holds it
-// and for one that comes after a crash, and is gone where the run ends otherwise.
+// What a run says of why it was cancelled is noted with the wish, for the process that holds it and for one that comes
+// after a crash, and is gone where the run ends otherwise.
 func TestWhyARunIsCancelledIsNoted(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

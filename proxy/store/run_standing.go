@@ -111,8 +111,8 @@ func (st *Standing) progress(t *sqldb.Tx, row runRow) error {
 		column.In{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
 }
 
-// steps counts the updates that are of no subgraph. It goes through all of them, of which there may be ten thousand, so a head
-// is decoded only where it may name one.
+// steps counts the updates that are of no subgraph. It goes through all of them, of which there may be ten thousand, so
+// a head is decoded only where it may name one.
 func (st *Standing) steps(t *sqldb.Tx, row runRow) error {
 	return t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, column.In{row.thread, row.from, row.to(), row.key},
 		func(scan func(...any) error) error {

@@ -137,8 +137,7 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 	})
 }
 
-// Runs that are made, go on and end while others read, stop and delete them lose and
-// double nothing.
+// Runs that are made, go on and end while others read, stop and delete them lose and double nothing.
 func TestRunsThatAreReadStoppedAndTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -155,8 +154,7 @@ func TestRunsThatAreReadStoppedAndTakenMeanwhile(t *testing.T) {
 	})
 }
 
-// liveAmongOthers is one run from its beginning to its end or loss. What the others do to
-// it goes by its number.
+// liveAmongOthers is one run from its beginning to its end or loss. What the others do to it goes by its number.
 func liveAmongOthers(b *bench, n int) {
 	b.t.Helper()
 	c := b.create(newThreadRun())

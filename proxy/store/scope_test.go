@@ -46,8 +46,7 @@ func (b *bench) runOf(agent, thread string) *store.Created {
 	return c
 }
 
-// TestKeysSeeTheThreadsOfTheirAgents: a thread is seen by keys that may use all agents
-// which have worked on it.
+// TestKeysSeeTheThreadsOfTheirAgents: a thread is seen by keys that may use all agents which have worked on it.
 func TestKeysSeeTheThreadsOfTheirAgents(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -88,8 +87,7 @@ func TestKeysSeeTheThreadsOfTheirAgents(t *testing.T) {
 	})
 }
 
-// TestAgentsOfThreadsAfterTheUpgrade: what an older version wrote belongs to the agents
-// that its runs were for.
+// TestAgentsOfThreadsAfterTheUpgrade: what an older version wrote belongs to the agents that its runs were for.
 func TestAgentsOfThreadsAfterTheUpgrade(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "old.db")

@@ -59,8 +59,8 @@ func (b *bench) settle() (forgotten []string) {
 	return forgotten
 }
 
-// Whatever keys a database has had, all of it is read, by the newest alone; and where it was sealed from
-// the start, no words of it are in a file.
+// Whatever keys a database has had, all of it is read, by the newest alone; and where it was sealed from the start, no
+// words of it are in a file.
 func TestKeysComeAndGo(t *testing.T) {
 	t.Parallel()
 	want, err := os.ReadFile(readFile)
@@ -171,8 +171,8 @@ func TestAMissingKeyIsNamed(t *testing.T) {
 	})
 }
 
-// A body that was changed, or put into another row, is reported as what it is, also to those that look after
-// the database.
+// A body that was changed, or put into another row, is reported as what it is, also to those that look after the
+// database.
 func TestAChangedBodyDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

@@ -15,8 +15,8 @@ type Unsealed struct {
 	Others bool // another bridge writes under another key, or knows of none: it would go on making others
 }
 
-// Unsealed reports whether there is something for Reseal. If so it notes again under which key this process
-// writes: another one, which has begun to forget that key before this process had its lease, might have it forgotten.
+// Unsealed reports whether there is something for Reseal. If so it notes again under which key this process writes:
+// another one, which has begun to forget that key before this process had its lease, might have it forgotten.
 func (s *sealing) Unsealed(ctx context.Context) (u Unsealed, err error) {
 	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
 		if u.Some, err = s.DB.Unfinished(t); err != nil || !u.Some {
@@ -36,8 +36,8 @@ func (s *sealing) Reseal(ctx context.Context, told func(n int64)) (n int64, err 
 	return s.DB.Reseal(ctx, told)
 }
 
-// Resealed notes that Reseal has found nothing, and returns the ids of the keys that the database needs no
-// longer. ErrOthers: see Unsealed.
+// Resealed notes that Reseal has found nothing, and returns the ids of the keys that the database needs no longer.
+// ErrOthers: see Unsealed.
 func (s *sealing) Resealed(ctx context.Context) (forgotten []string, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		forgotten, err = s.DB.ForgetKeys(t)

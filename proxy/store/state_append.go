@@ -27,13 +27,11 @@ type StateOptions struct {
 	Makes           string          // what a repeated request with the Key is told to have made
 }
 
-// AppendState appends state events outside of a run (state update, PATCH, fork,
-// import): Conflict thread_busy while a run is active (parked ones too), CodeUpdating
-// while the thread is held for another update.
-// expectHead guards against a head that moved since the caller folded it ("":
-// thread has no head): on a mismatch it returns Conflict head_moved and the
-// caller tries again. A request with the Key that came before is Conflict
-// CodeRepeated. Returned events carry Seq and parents.
+// AppendState appends state events outside of a run (state update, PATCH, fork, import): Conflict thread_busy while a
+// run is active (parked ones too), CodeUpdating while the thread is held for another update. expectHead guards against
+// a head that moved since the caller folded it ("": thread has no head): on a mismatch it returns Conflict head_moved
+// and the caller tries again. A request with the Key that came before is Conflict CodeRepeated. Returned events carry
+// Seq and parents.
 func (s *states) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
@@ -104,8 +102,7 @@ func mustBeFree(t *sqldb.Tx, thread int64, threadID string) error {
 	return busy(threadID, run, "")
 }
 
-// touch notes that a thread's state changed. One whose question is withdrawn is
-// idle.
+// touch notes that a thread's state changed. One whose question is withdrawn is idle.
 func touch(t *sqldb.Tx, thread int64, clear bool) error {
 	text := `UPDATE threads SET updated_us = $2 WHERE id = $1`
 	if clear {

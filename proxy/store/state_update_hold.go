@@ -15,23 +15,20 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// CodeUpdating refuses a change of a thread's state while another update has the
-// thread: it is over in the time of one call of an agent, then it can be tried again.
+// CodeUpdating refuses a change of a thread's state while another update has the thread: it is over in the time of one
+// call of an agent, then it can be tried again.
 const CodeUpdating = "state_update_under_way"
 
-// CodeUpdateLost: the process was out of touch with the database for so long that
-// others could go on with the thread.
+// CodeUpdateLost: the process was out of touch with the database for so long that others could go on with the thread.
 const CodeUpdateLost = "state_update_lost"
 
-// HoldUpdate keeps a thread for one update of its state that is told to an agent
-// before it is logged: runs that are made meanwhile are pending, and other updates are
-// refused as Conflict CodeUpdating. All that AppendState refuses is refused here, so
-// that no agent is told of an update that does not take place: thread_busy while a run
-// is active, head_moved, CodeRepeated.
+// HoldUpdate keeps a thread for one update of its state that is told to an agent before it is logged: runs that are
+// made meanwhile are pending, and other updates are refused as Conflict CodeUpdating. All that AppendState refuses is
+// refused here, so that no agent is told of an update that does not take place: thread_busy while a run is active,
+// head_moved, CodeRepeated.
 //
-// AppendState with the token ends it, and so does FreeUpdate: one of them must. It ends
-// with the lease of this process, too. One that is refused, or of which it is not known
-// whether it took place, needs no end; see FreeLeftUpdates.
+// AppendState with the token ends it, and so does FreeUpdate: one of them must. It ends with the lease of this process,
+// too. One that is refused, or of which it is not known whether it took place, needs no end; see FreeLeftUpdates.
 func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k idempotency.Key) (token string, err error) {
 	token = rand.Text()
 	s.holds.add(token)
@@ -73,8 +70,8 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 	return token, err
 }
 
-// FreeUpdate ends what HoldUpdate began, without an update. It is no error when that
-// is over. Where it fails, FreeLeftUpdates does it.
+// FreeUpdate ends what HoldUpdate began, without an update. It is no error when that is over. Where it fails,
+// FreeLeftUpdates does it.
 func (s *states) FreeUpdate(ctx context.Context, threadID, token string) (err error) {
 	defer func() { s.holds.remove(token, err != nil) }()
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -85,9 +82,9 @@ func (s *states) FreeUpdate(ctx context.Context, threadID, token string) (err er
 	})
 }
 
-// FreeLeftUpdates frees the threads that this process holds for an update and that
-// no update of it goes on with: one could not be freed, or it was not known that it was
-// held. It returns how many; it is to be called now and then. All tenants.
+// FreeLeftUpdates frees the threads that this process holds for an update and that no update of it goes on with: one
+// could not be freed, or it was not known that it was held. It returns how many; it is to be called now and then. All
+// tenants.
 func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 	left := s.holds.takeLeft()
 	if !left && !s.DB.Shared() { // a SQLite file always says what became of a transaction
@@ -117,8 +114,8 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 	return freed, err
 }
 
-// leftUpdates are the tokens of holds that no update has. An update is noted before it holds its thread, so
-// that one which is seen held and not noted is over.
+// leftUpdates are the tokens of holds that no update has. An update is noted before it holds its thread, so that one
+// which is seen held and not noted is over.
 func (s *states) leftUpdates(ctx context.Context) (tokens []string, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		tokens = nil
@@ -132,8 +129,8 @@ func (s *states) leftUpdates(ctx context.Context) (tokens []string, err error) {
 	return slices.DeleteFunc(tokens, s.holds.goOn), err
 }
 
-// updateHolds are the tokens of the updates that are under way in this process. Safe for
-// concurrent use; the zero value has none.
+// updateHolds are the tokens of the updates that are under way in this process. Safe for concurrent use; the zero value
+// has none.
 type updateHolds struct {
 	mu   sync.Mutex
 	open map[string]struct{}
@@ -170,8 +167,8 @@ func (h *updateHolds) takeLeft() (left bool) {
 	return left
 }
 
-// mayUpdate ends what HoldUpdate began; runs that were made since wait for that.
-// Without a token the thread must be free, of runs and of other updates.
+// mayUpdate ends what HoldUpdate began; runs that were made since wait for that. Without a token the thread must be
+// free, of runs and of other updates.
 func (s *states) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error {
 	if token != "" {
 		ended, err := t.Exec(`DELETE FROM updates WHERE thread = $1 AND token = $2`, key, token)

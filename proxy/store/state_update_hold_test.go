@@ -9,9 +9,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// TestUpdateThatIsOverHoldsNoThread: a thread that was held for a state update, and could
-// not be freed when that was over, is free at one of the next looks. An update under
-// way keeps its thread.
+// TestUpdateThatIsOverHoldsNoThread: a thread that was held for a state update, and could not be freed when that was
+// over, is free at one of the next looks. An update under way keeps its thread.
 func TestUpdateThatIsOverHoldsNoThread(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

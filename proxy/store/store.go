@@ -24,17 +24,15 @@ import (
 // Options of Open.
 type Options struct {
 	Synchronous string // full (default) | normal
-	// SecureDelete has what is deleted overwritten in a SQLite file. PostgreSQL does not look
-	// at it.
+	// SecureDelete has what is deleted overwritten in a SQLite file. PostgreSQL does not look at it.
 	SecureDelete bool
-	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk
-	// holds; a larger one keeps its size. What does not fit is refused as
-	// mapping.StorageFull. PostgreSQL does not look at it.
+	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk holds; a larger one keeps its size.
+	// What does not fit is refused as mapping.StorageFull. PostgreSQL does not look at it.
 	Limit int64
 	// Crons is how many a tenant may have; 0: any number.
 	Crons int
-	// Quotas are what keys and tenants may keep; nil: any number. Refused, which may be nil, is told of
-	// what they refuse.
+	// Quotas are what keys and tenants may keep; nil: any number. Refused, which may be nil, is told of what they
+	// refuse.
 	Quotas  quota.Allowed
 	Refused func(limit, of string)
 	Index   *item.Index // nil: items do not become vectors
@@ -47,9 +45,9 @@ type Options struct {
 	Now   func() time.Time // nil: time.Now; PostgreSQL: the time of the database
 }
 
-// Store is the record of everything. Safe for concurrent use. Every method is
-// scoped to what the principal in ctx (mapping.PrincipalOf) may see (see scope),
-// unless its comment says otherwise. Errors the caller may show are *mapping.Error.
+// Store is the record of everything. Safe for concurrent use. Every method is scoped to what the principal in ctx
+// (mapping.PrincipalOf) may see (see scope), unless its comment says otherwise. Errors the caller may show are
+// *mapping.Error.
 //
 // Its operations are methods of its parts, one for each noun.
 type Store struct {
@@ -98,14 +96,12 @@ type (
 
 // Open opens the database at dsn and brings its tables up to date.
 //
-// A path is a SQLite file. A missing one is created if its folder exists. What
-// cannot be used (in use by another process, not a database, truncated,
-// read-only, newer than this program, gone where one was) is refused with an
-// error that names the path and says what to do.
+// A path is a SQLite file. A missing one is created if its folder exists. What cannot be used (in use by another
+// process, not a database, truncated, read-only, newer than this program, gone where one was) is refused with an error
+// that names the path and says what to do.
 //
-// postgres://… is a PostgreSQL database, version 13 or later, which any number
-// of processes may use at once; the tables are made in the first schema of its
-// search_path that exists. It tells the time: Options.Now is for tests.
+// postgres://… is a PostgreSQL database, version 13 or later, which any number of processes may use at once; the tables
+// are made in the first schema of its search_path that exists. It tells the time: Options.Now is for tests.
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, error) {
 	db, err := sqldb.Open(ctx, dsn, o.ofDB(), log)
 	if err != nil {
@@ -146,9 +142,9 @@ func (s *Store) start(ctx context.Context) error {
 	return err
 }
 
-// Recover frees what processes that are gone have left behind. Open has done that,
-// unless the disk of a SQLite file was full (mapping.StorageFull): then it is to be
-// called until it succeeds. Later calls do nothing. It belongs to no tenant.
+// Recover frees what processes that are gone have left behind. Open has done that, unless the disk of a SQLite file was
+// full (mapping.StorageFull): then it is to be called until it succeeds. Later calls do nothing. It belongs to no
+// tenant.
 func (s *Store) Recover(ctx context.Context) error {
 	if s.behind.Load() == nil {
 		return nil
@@ -165,12 +161,11 @@ func (s *Store) Recover(ctx context.Context) error {
 	return nil
 }
 
-// Abandoned reports whether the SQLite database at path has been used and no process
-// uses it now.
+// Abandoned reports whether the SQLite database at path has been used and no process uses it now.
 func Abandoned(path string) bool { return sqldb.Abandoned(path) }
 
-// Close waits for writes under way, interrupts reads, gives up what this process holds where
-// others may take it, and closes the database.
+// Close waits for writes under way, interrupts reads, gives up what this process holds where others may take it, and
+// closes the database.
 func (s *Store) Close() error {
 	if s.base.DB.Leave(context.Background()) == nil {
 		s.base.DB.Notify(record.Notice{Kind: record.NoticePending})
@@ -178,11 +173,10 @@ func (s *Store) Close() error {
 	return s.base.DB.Close()
 }
 
-// Beat renews this process's lease until ttl from now, by the clock of the
-// database. Other processes may take its runs once that is over, so it is to be
-// called well before. ErrLapsed says that it came too late: the lease is new,
-// and every run that was held under the old one is free. Where no other process
-// can use the database a lease never ends. It belongs to no tenant.
+// Beat renews this process's lease until ttl from now, by the clock of the database. Other processes may take its runs
+// once that is over, so it is to be called well before. ErrLapsed says that it came too late: the lease is new, and
+// every run that was held under the old one is free. Where no other process can use the database a lease never ends. It
+// belongs to no tenant.
 func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
 	freed, err := s.base.DB.RenewLease(ctx, ttl)
 	if freed {
@@ -194,16 +188,15 @@ func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
 // Owner returns the id of this process in leases.
 func (s *Store) Owner() string { return s.base.Owner }
 
-// Shared reports whether other processes may use the database at the same time,
-// so that leases end and Notices come.
+// Shared reports whether other processes may use the database at the same time, so that leases end and Notices come.
 func (s *Store) Shared() bool { return s.base.DB.Shared() }
 
-// Notices returns the channel on which notices of other processes come. It has one listener, and is nil where
-// there are no other processes.
+// Notices returns the channel on which notices of other processes come. It has one listener, and is nil where there are
+// no other processes.
 func (s *Store) Notices() <-chan record.Notice { return s.base.DB.Notices() }
 
-// Ping reports whether the database answers, whether it could be written to when
-// that was tried last, and whether Recover has succeeded. It belongs to no tenant.
+// Ping reports whether the database answers, whether it could be written to when that was tried last, and whether
+// Recover has succeeded. It belongs to no tenant.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.base.DB.Ping(ctx); err != nil {
 		return err
@@ -216,8 +209,7 @@ func (s *Store) Ping(ctx context.Context) error {
 
 var errNotRecovered error = mapping.Errorf(mapping.Unavailable, sqldb.CodeUnavailable, "What an earlier process left behind is not picked up yet. Try again in a moment.")
 
-// LogSize returns how many bytes SQLite's write-ahead log has; ok is false where there is none of ours, on
-// PostgreSQL.
+// LogSize returns how many bytes SQLite's write-ahead log has; ok is false where there is none of ours, on PostgreSQL.
 func (s *Store) LogSize() (bytes int64, ok bool) { return s.base.DB.LogSize() }
 
 // Size returns how many bytes the SQLite file has; ok is false for PostgreSQL.
@@ -229,6 +221,6 @@ func (s *Store) Full() bool { return s.base.DB.Full() }
 // Flush returns when all that was committed before the call is on the disk: see DB.Flush.
 func (s *Store) Flush() error { return s.base.DB.Flush() }
 
-// RingDue rings for what a NoticeDue says is due, or for all: what waits for
-// Expiries, CronsChanged or Outbox looks again.
+// RingDue rings for what a NoticeDue says is due, or for all: what waits for Expiries, CronsChanged or Outbox looks
+// again.
 func (s *Store) RingDue(what string) { s.base.RingDue(what) }

@@ -19,9 +19,8 @@ import (
 // tasks are made and found, and their steps handed out.
 type tasks struct{ *base }
 
-// CreateTask makes a task on a thread that is there (NotFound otherwise): a
-// task of a topic, whose first run is still to come. earlier is what a request
-// with the same key has made before; then nothing is made.
+// CreateTask makes a task on a thread that is there (NotFound otherwise): a task of a topic, whose first run is still
+// to come. earlier is what a request with the same key has made before; then nothing is made.
 func (s *tasks) CreateTask(ctx context.Context, k mapping.Task, key idempotency.Key) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -121,8 +120,8 @@ func (s *tasks) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, to
 	return found.Rows, total, err
 }
 
-// SearchTasks is Tasks of which few megabytes are held at a time: a task is yielded as it is
-// by then, and one that was removed meanwhile is left out. It is ranged over once.
+// SearchTasks is Tasks of which few megabytes are held at a time: a task is yielded as it is by then, and one that was
+// removed meanwhile is left out. It is ranged over once.
 func (s *tasks) SearchTasks(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping.Task, error], total int, err error) {
 	found, total, err := s.find(ctx, q, listing.AtOnce)
 	if err != nil {
@@ -192,8 +191,7 @@ func taskExtra(t *sqldb.Tx, sc scope.Scope, id string) (key int64, additional js
 	return key, additional, record.NoTask(err, id)
 }
 
-// TaskTip is how far a task has come: all that a process needs to know whether
-// others did something with it.
+// TaskTip is how far a task has come: all that a process needs to know whether others did something with it.
 type TaskTip struct {
 	HandOuts int    // how many steps were handed out
 	Runs     int    // how many there are
@@ -223,8 +221,7 @@ type StepRequest struct {
 	Key             idempotency.Key // remembered with the step's number, not read back
 }
 
-// Requests returns what the handed out steps of a task were fetched with, by n: those whose request said
-// something.
+// Requests returns what the handed out steps of a task were fetched with, by n: those whose request said something.
 func (s *tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
 	err := s.DB.Read(ctx, func(t *sqldb.Tx) error {

@@ -14,9 +14,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// HandOut counts n steps of a task as handed out where n-1 were, keeps what step n is fetched
-// with and remembers its key: the step may leave for its client when that is done. false: it
-// is another number, or another hand-out is not over.
+// HandOut counts n steps of a task as handed out where n-1 were, keeps what step n is fetched with and remembers its
+// key: the step may leave for its client when that is done. false: it is another number, or another hand-out is not
+// over.
 func (s *tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
 	tenant := scope.TenantOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -36,19 +36,19 @@ func (s *tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest
 	return ok, err
 }
 
-// Reservation is what several processes that hand out the steps of a task agree on.
-// The zero value is for a task that only one process hands out steps of.
+// Reservation is what several processes that hand out the steps of a task agree on. The zero value is for a task that
+// only one process hands out steps of.
 type Reservation struct {
-	// Until is when the next step may be handed out at the latest. Before, HandedOut
-	// and TakeBack allow it: other processes cannot know what becomes of the answer.
+	// Until is when the next step may be handed out at the latest. Before, HandedOut and TakeBack allow it: other
+	// processes cannot know what becomes of the answer.
 	Until time.Time
-	// Newest is the run that must still be the newest of the task: a step that is told
-	// to be the last is refused when another run was made meanwhile. "": any.
+	// Newest is the run that must still be the newest of the task: a step that is told to be the last is refused when
+	// another run was made meanwhile. "": any.
 	Newest string
 }
 
-// last reports whether no run was made after the newest one. None is before the operation is over: the thread
-// is locked.
+// last reports whether no run was made after the newest one. None is before the operation is over: the thread is
+// locked.
 func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 	if r.Newest == "" {
 		return true, nil
@@ -67,8 +67,8 @@ func (r Reservation) last(t *sqldb.Tx, tenant, taskID string) (bool, error) {
 const countSteps = `UPDATE tasks SET cursor_n = $3, reserved_n = $4, reserved_until_us = $5, updated_us = $6
  WHERE tenant = $1 AND task_id = $2 AND cursor_n = $7 AND (reserved_n = 0 OR reserved_until_us <= $6)`
 
-// countHandOut asks for the task's key only where something is kept beside it: a
-// row that comes back costs more than the statement.
+// countHandOut asks for the task's key only where something is kept beside it: a row that comes back costs more than
+// the statement.
 func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, err error) {
 	if !r.says() {
 		moved, err := t.Exec(countSteps, args...)
@@ -88,8 +88,8 @@ func (s *tasks) HandedOut(ctx context.Context, taskID string, n int) error {
 	})
 }
 
-// TakeBack undoes HandOut, where nothing was handed out since: the answer was not
-// written. The key of the request still names the step.
+// TakeBack undoes HandOut, where nothing was handed out since: the answer was not written. The key of the request still
+// names the step.
 func (s *tasks) TakeBack(ctx context.Context, taskID string, n int) error {
 	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var key int64
@@ -105,8 +105,8 @@ func (s *tasks) TakeBack(ctx context.Context, taskID string, n int) error {
 	})
 }
 
-// says reports whether there is anything of the request to be read back. Most
-// POSTs for a step say nothing: no row says so too.
+// says reports whether there is anything of the request to be read back. Most POSTs for a step say nothing: no row says
+// so too.
 func (r *StepRequest) says() bool { return r.Input != nil || r.AdditionalInput != nil }
 
 func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) error {

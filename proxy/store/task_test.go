@@ -193,8 +193,8 @@ func TestLinksAndAgents(t *testing.T) {
 	})
 }
 
-// C3: of runs that are made for a task at once by processes that each see it without a run, one is made. So
-// it is with runs after the same newest one.
+// C3: of runs that are made for a task at once by processes that each see it without a run, one is made. So it is with
+// runs after the same newest one.
 func TestRunsOfATaskRaceToOne(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -231,8 +231,7 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 	})
 }
 
-// C4: a step is handed out as the last one, or a run is made after it; which came first, the other one
-// learns.
+// C4: a step is handed out as the last one, or a run is made after it; which came first, the other one learns.
 func TestLastStepOrFollowUp(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

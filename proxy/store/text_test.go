@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Ids, keys and names come from outside: whatever text they hold is kept as it is, and can
-// be asked for. U+10FFFF and what follows it is how earlier versions wrote U+0000 and
-// bytes that are not UTF-8 into PostgreSQL: that goes by the name it is stored with.
+// Ids, keys and names come from outside: whatever text they hold is kept as it is, and can be asked for. U+10FFFF and
+// what follows it is how earlier versions wrote U+0000 and bytes that are not UTF-8 into PostgreSQL: that goes by the
+// name it is stored with.
 func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -45,9 +45,8 @@ func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
 	})
 }
 
-// What PostgreSQL does not keep is refused everywhere before it comes to the database;
-// where it comes there all the same, it is a mistake of the request, which trying again
-// does not mend.
+// What PostgreSQL does not keep is refused everywhere before it comes to the database; where it comes there all the
+// same, it is a mistake of the request, which trying again does not mend.
 func TestPostgresRefusesWhatIsNoText(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, storetest.Schema(t), store.Options{})

@@ -28,10 +28,9 @@ type ThreadCreation struct {
 	Key    idempotency.Key      // a request that is sent again gets the thread of the first
 }
 
-// CreateThread makes a thread with its first state and task. Thread.ID must be
-// set; Status defaults to idle. One that is there already is Conflict
-// thread_exists, or, with OrGet, returned as it is. So is the one that an
-// earlier request with the same Key made.
+// CreateThread makes a thread with its first state and task. Thread.ID must be set; Status defaults to idle. One that
+// is there already is Conflict thread_exists, or, with OrGet, returned as it is. So is the one that an earlier request
+// with the same Key made.
 func (s *threads) CreateThread(ctx context.Context, n ThreadCreation) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -104,9 +103,8 @@ type threadRow struct {
 	mapping.Thread
 }
 
-// insertThread makes the row of a thread of these agents, or reads the one that is
-// there: sql.ErrNoRows when that is out of the principal's sight. The row of its numbers
-// is left to the caller.
+// insertThread makes the row of a thread of these agents, or reads the one that is there: sql.ErrNoRows when that is
+// out of the principal's sight. The row of its numbers is left to the caller.
 func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
 	row.Thread, row.agents = newThread(t, p, th), agents
 	interrupts, err := column.EncodeInterrupts(row.Interrupts)

@@ -14,16 +14,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Expire is when a thread's time is over (zero: never), and what happens then: it is
-// deleted, or its states but the newest are.
+// Expire is when a thread's time is over (zero: never), and what happens then: it is deleted, or its states but the
+// newest are.
 type Expire struct {
 	At         time.Time
 	After      time.Duration // from when it was asked for
 	KeepLatest bool
 }
 
-// PatchThread merges metadata key by key (nil: none) and sets the expiry (nil:
-// leave).
+// PatchThread merges metadata key by key (nil: none) and sets the expiry (nil: leave).
 func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readLocked(t, scope.ScopeOf(ctx), id)
@@ -48,9 +47,8 @@ func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawM
 	return th, err
 }
 
-// CopyThread copies a thread with its checkpoints, the events they are folded
-// from, its artifacts, all under the numbers and ids they have, and its agents; not its
-// links, tasks, runs and time to go: the copy is idle, and stays.
+// CopyThread copies a thread with its checkpoints, the events they are folded from, its artifacts, all under the
+// numbers and ids they have, and its agents; not its links, tasks, runs and time to go: the copy is idle, and stays.
 func (s *threads) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {

@@ -5,8 +5,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// copiedAtOnce is how many bytes of bodies of a copied thread are in memory at a time, but for one event
-// that is larger.
+// copiedAtOnce is how many bytes of bodies of a copied thread are in memory at a time, but for one event that is
+// larger.
 const copiedAtOnce = 4 << 20
 
 // copiedBodies are those of an event.

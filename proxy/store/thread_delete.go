@@ -9,8 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// DeleteThread removes the thread with everything of it. Conflict thread_busy
-// while a run is active: cancel it first.
+// DeleteThread removes the thread with everything of it. Conflict thread_busy while a run is active: cancel it first.
 func (s *threads) DeleteThread(ctx context.Context, id string) error {
 	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return s.deleteThread(ctx, t, id, nil) })
 }
@@ -35,9 +34,8 @@ func (s *base) deleteThread(ctx context.Context, t *sqldb.Tx, id string, first f
 	return record.DeleteAll(t, row.key, threadParts)
 }
 
-// threadParts remove what hangs on a thread, children first. Rows of the outbox
-// stay: they have their own body. The bytes of files stay that another thread refers to;
-// their rows are locked first, as package artifact does.
+// threadParts remove what hangs on a thread, children first. Rows of the outbox stay: they have their own body. The
+// bytes of files stay that another thread refers to; their rows are locked first, as package artifact does.
 var threadParts = []string{
 	`UPDATE blobs SET loose = loose WHERE id IN (SELECT blob FROM artifacts WHERE thread = $1)`,
 	`DELETE FROM chunks WHERE blob IN (SELECT blob FROM artifacts a WHERE a.thread = $1` + ofNoOther + `)`,

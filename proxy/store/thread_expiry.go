@@ -16,8 +16,7 @@ import (
 // retention removes what is old: threads, histories, tokens.
 type retention struct{ *base }
 
-// Overdue is a thread that may be deleted: its time is over, and no run was
-// active on it when it was looked at.
+// Overdue is a thread that may be deleted: its time is over, and no run was active on it when it was looked at.
 type Overdue struct {
 	Tenant, ThreadID string
 	Due              time.Time // when its time was over
@@ -27,17 +26,17 @@ type Overdue struct {
 	idle             bool // listed because nothing uses it
 }
 
-// Expiry says what is overdue. A clock that jumped forward must not end a
-// thread's time early: threads made before the jump are judged by Before.
+// Expiry says what is overdue. A clock that jumped forward must not end a thread's time early: threads made before the
+// jump are judged by Before.
 type Expiry struct {
 	Now    time.Time // for threads made at Since or later
 	Since  time.Time // when the clock jumped last; zero: it did not
 	Before time.Time // for older ones; not after Now
 }
 
-// OverdueThreads lists expired threads that no run is active on, the longest expired first, and returns when
-// the next one expires (zero: none will). One that is to keep its newest state waits for the answer to an
-// open question, too, since going on may need the state that its run began with. All tenants.
+// OverdueThreads lists expired threads that no run is active on, the longest expired first, and returns when the next
+// one expires (zero: none will). One that is to keep its newest state waits for the answer to an open question, too,
+// since going on may need the state that its run began with. All tenants.
 func (s *retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
@@ -67,16 +66,15 @@ func (e Expiry) isDue(due, created time.Time) bool {
 	return !due.After(e.Before) || !e.Since.IsZero() && !created.Before(e.Since) && !due.After(e.Now)
 }
 
-// unused says of thread h that nothing is to come of it: no run is active on it, no update of its state is
-// under way, no cron of it ticks or may be enabled again, and no answer is waited for.
+// unused says of thread h that nothing is to come of it: no run is active on it, no update of its state is under way,
+// no cron of it ticks or may be enabled again, and no answer is waited for.
 const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
  AND NOT EXISTS (SELECT 1 FROM updates u WHERE u.thread = h.id)
  AND NOT EXISTS (SELECT 1 FROM crons c WHERE c.thread = h.id AND c.thread > 0 AND (c.next_us > 0 OR c.enabled = 0))
  AND h.status <> 'interrupted'`
 
-// IdleThreads lists threads that were not changed since before and that nothing
-// uses: no active run, no cron, no open question. In the order they were made,
-// beginning after the thread that from names (zero: the first). All tenants.
+// IdleThreads lists threads that were not changed since before and that nothing uses: no active run, no cron, no open
+// question. In the order they were made, beginning after the thread that from names (zero: the first). All tenants.
 func (s *retention) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
 	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
@@ -102,9 +100,8 @@ type Gone struct {
 // deletedAtOnce bounds the threads of one transaction, and of one statement.
 const deletedAtOnce = 64
 
-// DeleteThreads removes threads with everything of them, many in a transaction.
-// One that has changed since it was listed, or that a run is active on by now,
-// stays, and so does an idle one that is used by now. All tenants.
+// DeleteThreads removes threads with everything of them, many in a transaction. One that has changed since it was
+// listed, or that a run is active on by now, stays, and so does an idle one that is used by now. All tenants.
 func (s *retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
 	for len(list) > 0 && err == nil {
 		part := list[:min(len(list), deletedAtOnce)]

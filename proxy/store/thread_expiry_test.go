@@ -206,8 +206,7 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 	})
 }
 
-// A thread that a cron will use, whose state is being updated, or whose question a
-// person is to answer, is not idle,
+// A thread that a cron will use, whose state is being updated, or whose question a person is to answer, is not idle,
 // and keeps its history.
 func TestRetentionKeepsThreadsInUse(t *testing.T) {
 	t.Parallel()

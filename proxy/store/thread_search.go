@@ -19,8 +19,8 @@ type ThreadFilter func(mapping.Thread) (bool, error)
 // idsMost bounds the ids of one query.
 const idsMost = 1000
 
-// pageOfThreads is how many rows at most are read before they are filtered. Filters run
-// between pages, when no connection is held: they may read the store.
+// pageOfThreads is how many rows at most are read before they are filtered. Filters run between pages, when no
+// connection is held: they may read the store.
 const pageOfThreads = 1024
 
 // Threads returns the threads that match. total is the number of all that do, whatever the limit.
@@ -29,9 +29,9 @@ func (s *threads) Threads(ctx context.Context, q mapping.ThreadQuery) (found []m
 	return list.Rows, total, err
 }
 
-// SearchThreads is Threads of which few megabytes are held at a time: a thread is yielded as
-// it is by then, and one that was removed meanwhile is left out. It is ranged over once.
-// Those that keep does not want are not there for q.Limit, either; nil wants all.
+// SearchThreads is Threads of which few megabytes are held at a time: a thread is yielded as it is by then, and one
+// that was removed meanwhile is left out. It is ranged over once. Those that keep does not want are not there for
+// q.Limit, either; nil wants all.
 func (s *threads) SearchThreads(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter) (found iter.Seq2[mapping.Thread, error], total int, err error) {
 	list, total, err := s.find(ctx, q, keep, listing.AtOnce)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// before takes the newest migrations back: the tables are those of version 2, but for
-// the agents of threads, which this version, in the place of an older one, goes on to write.
+// before takes the newest migrations back: the tables are those of version 2, but for the agents of threads, which this
+// version, in the place of an older one, goes on to write.
 const before = `DELETE FROM goose_db_version WHERE version_id > 2;` + vectorsBefore + `;` + tokensBefore + `;
  DROP INDEX artifacts_versions; ALTER TABLE artifacts DROP COLUMN run; ALTER TABLE artifacts DROP COLUMN until_run;
  DROP TABLE updates; DROP TABLE agent_facts; DROP TABLE assistant_versions; DROP TABLE assistants;
@@ -26,14 +26,15 @@ const before = `DELETE FROM goose_db_version WHERE version_id > 2;` + vectorsBef
  DROP INDEX events_seq; CREATE UNIQUE INDEX events_seq ON events (thread, seq);
  CREATE INDEX events_state ON events (thread, seq) WHERE line IS NOT NULL`
 
-// vectorsBefore takes back that calls of runs are kept, what limits use, that items have members and vectors, and that there are secrets.
+// vectorsBefore takes back that calls of runs are kept, what limits use, that items have members and vectors, and that
+// there are secrets.
 const vectorsBefore = `DROP TABLE run_calls; DROP TABLE quota_counts; DROP TABLE rates; DROP TABLE item_members; DROP INDEX items_unlisted; ALTER TABLE items DROP COLUMN members; ALTER TABLE items DROP COLUMN members_us; DROP TABLE secrets; DROP TABLE item_vectors; DROP TABLE item_index; DROP INDEX items_unseen; ALTER TABLE items DROP COLUMN vectors_us`
 
 // tokensBefore takes back that items have tokens.
 const tokensBefore = `DROP TABLE item_tokens; DROP INDEX items_untold; ALTER TABLE items DROP COLUMN tokens; ALTER TABLE items DROP COLUMN tokens_us`
 
-// threadsBefore takes back what migrations have added to threads, and to runs since they write it. On PostgreSQL it stays: there the process
-// that plays the older one is of this version, and needs it.
+// threadsBefore takes back what migrations have added to threads, and to runs since they write it. On PostgreSQL it
+// stays: there the process that plays the older one is of this version, and needs it.
 const threadsBefore = `ALTER TABLE threads DROP COLUMN agents; ALTER TABLE threads DROP COLUMN keep_latest; ALTER TABLE threads DROP COLUMN ttl_us;
  ALTER TABLE runs DROP COLUMN cancel_reason; ALTER TABLE runs DROP COLUMN left_by`
 
@@ -79,8 +80,7 @@ func TestC7ItemsAreTheSameAfterTheUpgrade(t *testing.T) {
 	}
 }
 
-// C7: what an older version has written is there after the upgrade, and its
-// running runs are picked up.
+// C7: what an older version has written is there after the upgrade, and its running runs are picked up.
 func TestC7OlderDatabaseIsBroughtUpToDate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "old.db")
@@ -104,8 +104,8 @@ func TestC7OlderDatabaseIsBroughtUpToDate(t *testing.T) {
 // holds makes two runs of one thread active that cannot be.
 const holds = `UPDATE runs SET status = 'running', ended_us = 0, concurrent = 2, thread = (SELECT min(thread) FROM runs) WHERE id IN (SELECT id FROM runs LIMIT 2)`
 
-// C7: a newer version migrates while an older one serves: nothing that the older
-// one does fails, and what it runs goes on there.
+// C7: a newer version migrates while an older one serves: nothing that the older one does fails, and what it runs goes
+// on there.
 func TestC7MigratedWhileAnotherProcessServes(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)

@@ -11,9 +11,9 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// UpstreamCall begins the span of a call to an agent, whose place the context that is returned has. end
-// must be called when the answer has ended: status is 0 where there was none, outcome is as the metrics
-// name it. It may be called again, which does nothing.
+// UpstreamCall begins the span of a call to an agent, whose place the context that is returned has. end must be called
+// when the answer has ended: status is 0 where there was none, outcome is as the metrics name it. It may be called
+// again, which does nothing.
 func (t *Tracer) UpstreamCall(ctx context.Context, agent, operation, method, target string) (_ context.Context, end func(status int, outcome string)) {
 	if t == nil {
 		return ctx, func(int, string) {}
@@ -22,8 +22,8 @@ func (t *Tracer) UpstreamCall(ctx context.Context, agent, operation, method, tar
 		attribute.String("apbridge.agent", agent), attribute.String("apbridge.operation", operation))
 }
 
-// Delivery begins the span of an attempt to deliver a run's webhook, as UpstreamCall does. Of the target
-// only the host is told: the rest may be a secret.
+// Delivery begins the span of an attempt to deliver a run's webhook, as UpstreamCall does. Of the target only the host
+// is told: the rest may be a secret.
 func (t *Tracer) Delivery(ctx context.Context, run, target string, attempt int) (_ context.Context, end func(status int, outcome string)) {
 	if t == nil {
 		return ctx, func(int, string) {}

@@ -28,8 +28,8 @@ func TestCallsTellNoSecrets(t *testing.T) {
 	}
 }
 
-// TestWhatIsAnError: an answer that a call could not use, but neither what a question has not found nor what
-// the bridge ended itself.
+// TestWhatIsAnError: an answer that a call could not use, but neither what a question has not found nor what the bridge
+// ended itself.
 func TestWhatIsAnError(t *testing.T) {
 	t.Parallel()
 	came := make(chan *tracepb.Span, 8)

@@ -10,8 +10,8 @@ import (
 	otel "go.opentelemetry.io/otel/trace"
 )
 
-// contextOf is a place as the library has it; the zero value for none. What a later version of traceparent
-// has after the flags means nothing (W3C Trace Context, section 4.3).
+// contextOf is a place as the library has it; the zero value for none. What a later version of traceparent has after
+// the flags means nothing (W3C Trace Context, section 4.3).
 func contextOf(at mapping.Trace) otel.SpanContext {
 	if at.Parent == "" {
 		return otel.SpanContext{}

@@ -14,8 +14,8 @@ import (
 // Request is the span of a request of a client. A nil one tells nothing.
 type Request struct{ span otel.Span }
 
-// Request begins the span of a request, below what its client says. The request that is returned has
-// the place of the span in its context.
+// Request begins the span of a request, below what its client says. The request that is returned has the place of the
+// span in its context.
 func (t *Tracer) Request(r *http.Request) (*http.Request, *Request) {
 	if t == nil {
 		return r, nil

@@ -12,11 +12,11 @@ import (
 // Run is the span of a run, or of a part of one. A nil one tells nothing. Used by one goroutine at a time.
 type Run struct{ span otel.Span }
 
-// Run begins the span of a run that this process executes from now on, below the place of ctx. It is
-// counted from when the run was asked for, so that it holds the time that the run had to wait.
+// Run begins the span of a run that this process executes from now on, below the place of ctx. It is counted from when
+// the run was asked for, so that it holds the time that the run had to wait.
 //
-// Its id follows from the run's, so it is one span whichever process ends it. part: it is only a part of
-// the run, with an id and a time of its own, and with a link to the run.
+// Its id follows from the run's, so it is one span whichever process ends it. part: it is only a part of the run, with
+// an id and a time of its own, and with a link to the run.
 func (t *Tracer) Run(ctx context.Context, r *mapping.Run, part bool) (context.Context, *Run) {
 	if t == nil {
 		return ctx, nil
@@ -56,8 +56,7 @@ func spanOf(run string) otel.SpanID {
 	return id
 }
 
-// Event adds a moment of the run to the span. details are names and values by turns; an empty value is left
-// out.
+// Event adds a moment of the run to the span. details are names and values by turns; an empty value is left out.
 func (s *Run) Event(name string, details ...string) {
 	if s == nil {
 		return
@@ -74,8 +73,8 @@ type Ended struct {
 	Attempts int
 }
 
-// End ends the span. One that is not ended is not sent: of a run that is handed over, the process that takes
-// it up sends the whole.
+// End ends the span. One that is not ended is not sent: of a run that is handed over, the process that takes it up
+// sends the whole.
 func (s *Run) End(e Ended) {
 	if s == nil {
 		return

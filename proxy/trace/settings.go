@@ -26,8 +26,8 @@ type Settings struct {
 	unread []string
 }
 
-// Unread returns the variables of OpenTelemetry that are set and that the bridge has no use for, such as
-// those of metrics and logs.
+// Unread returns the variables of OpenTelemetry that are set and that the bridge has no use for, such as those of
+// metrics and logs.
 func (s *Settings) Unread() []string { return s.unread }
 
 // Endpoint returns the URL that spans are sent to, without what may be a secret.
@@ -35,12 +35,12 @@ func (s *Settings) Endpoint() string {
 	return s.endpoint.Scheme + "://" + s.endpoint.Host + s.endpoint.Path
 }
 
-// Read reads the variables that OpenTelemetry has specified ("Environment Variable Specification", and
-// "OpenTelemetry Protocol Exporter" for those of OTLP) from an environment of NAME=VALUE. An empty
-// value is one that is not set. nil: nothing is to be traced, and no other variable has been looked at.
+// Read reads the variables that OpenTelemetry has specified ("Environment Variable Specification", and "OpenTelemetry
+// Protocol Exporter" for those of OTLP) from an environment of NAME=VALUE. An empty value is one that is not set. nil:
+// nothing is to be traced, and no other variable has been looked at.
 //
-// A value that cannot be honoured is an error, where the specification has it ignored with a warning. The
-// error is config.Complaints, with all of them.
+// A value that cannot be honoured is an error, where the specification has it ignored with a warning. The error is
+// config.Complaints, with all of them.
 func Read(environ []string) (*Settings, error) {
 	v := newVariables(environ)
 	switch {

@@ -31,9 +31,9 @@ const (
 	mostAnswer = 64 << 10 // bytes of an answer that are looked at
 )
 
-// uploads posts batches of spans (OpenTelemetry Protocol Specification, "OTLP/HTTP"). It implements
-// otlptrace.Client. A batch that fails is lost, and the log says so once a minute: a collector that
-// is slow must not hold up what makes spans.
+// uploads posts batches of spans (OpenTelemetry Protocol Specification, "OTLP/HTTP"). It implements otlptrace.Client. A
+// batch that fails is lost, and the log says so once a minute: a collector that is slow must not hold up what makes
+// spans.
 //
 // It is ours, and not otlptracehttp, since that brings all of gRPC into the program.
 type uploads struct {
@@ -78,8 +78,8 @@ func (u *uploads) last() (failing bool) {
 	return u.failing.Load()
 }
 
-// UploadTraces sends a batch, again where that may help, until the timeout. It returns no error: no caller
-// could do anything about one.
+// UploadTraces sends a batch, again where that may help, until the timeout. It returns no error: no caller could do
+// anything about one.
 func (u *uploads) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, stop := context.WithTimeout(ctx, u.settings.timeout)
 	defer stop()

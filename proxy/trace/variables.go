@@ -71,8 +71,8 @@ func (v *variables) yes(name string) bool {
 	return false
 }
 
-// otlp is the variable of the exporter of traces, else the one of all exporters: OTEL_EXPORTER_OTLP_what.
-// name is the one that counts.
+// otlp is the variable of the exporter of traces, else the one of all exporters: OTEL_EXPORTER_OTLP_what. name is the
+// one that counts.
 func (v *variables) otlp(what string) (name, value string) {
 	general := v.get("OTEL_EXPORTER_OTLP_" + what)
 	if own := v.get("OTEL_EXPORTER_OTLP_TRACES_" + what); own != "" {

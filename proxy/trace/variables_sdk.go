@@ -10,8 +10,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// identity is what the spans are said to be of. The service's own variable takes precedence over the
-// attribute.
+// identity is what the spans are said to be of. The service's own variable takes precedence over the attribute.
 func (v *variables) identity(s *Settings) {
 	v.pairs("OTEL_RESOURCE_ATTRIBUTES", v.get("OTEL_RESOURCE_ATTRIBUTES"), func(key, value string) {
 		s.resource = append(s.resource, attribute.String(key, value))
@@ -90,8 +89,8 @@ func (v *variables) spanLimits(s *Settings) {
 	}
 }
 
-// propagators are the headers that lead from one program to the next. Baggage is for a client's own
-// programs, which an agent may not be: it goes on only where the variable says so.
+// propagators are the headers that lead from one program to the next. Baggage is for a client's own programs, which an
+// agent may not be: it goes on only where the variable says so.
 func (v *variables) propagators(s *Settings) {
 	const name = "OTEL_PROPAGATORS"
 	text := cmp.Or(v.get(name), "tracecontext")

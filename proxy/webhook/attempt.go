@@ -22,15 +22,13 @@ const (
 	headerSignature = "X-Apbridge-Signature" // with a secret: see Sign
 )
 
-// verdict is what came of an attempt: why is "" after a success; final says that
-// a further attempt is of no use.
+// verdict is what came of an attempt: why is "" after a success; final says that a further attempt is of no use.
 type verdict struct {
 	why   string
 	final bool
 }
 
-// attempt makes one attempt and notes what came of it. What cannot be noted is
-// tried again once the lease is over.
+// attempt makes one attempt and notes what came of it. What cannot be noted is tried again once the lease is over.
 func (s *Sender) attempt(ctx context.Context, d outbox.Delivery) {
 	v := s.post(ctx, d)
 	note := context.WithoutCancel(ctx)

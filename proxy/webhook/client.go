@@ -15,11 +15,9 @@ import (
 
 var errPrivate = errors.New("the URL leads to a private network, which this bridge does not call (webhooks.allow_private_networks)")
 
-// newClient makes a client that goes where a stranger's URL points, and nowhere
-// it should not: no proxy of the environment, no redirect, no cookie, and, while
-// private networks are not allowed, no connection to an address that is not public.
-// The address is looked at when the connection is made: what a name resolved to
-// before says nothing.
+// newClient makes a client that goes where a stranger's URL points, and nowhere it should not: no proxy of the
+// environment, no redirect, no cookie, and, while private networks are not allowed, no connection to an address that is
+// not public. The address is looked at when the connection is made: what a name resolved to before says nothing.
 func newClient(private func() bool, agent string) *resty.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 15 * time.Second}
 	dialer.ControlContext = func(_ context.Context, network, address string, _ syscall.RawConn) error {

@@ -8,8 +8,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// TestAnOutboxThatCannotBeReadIsSaidOnce: the sender tries each second, and the log does not
-// grow with that.
+// TestAnOutboxThatCannotBeReadIsSaidOnce: the sender tries each second, and the log does not grow with that.
 func TestAnOutboxThatCannotBeReadIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -10,9 +10,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// What gets past the check at creation is refused when it is connected to: here
-// "localhost" stands for any name that resolves to a private address by then. To be among webhooks.hosts is no
-// way around that.
+// What gets past the check at creation is refused when it is connected to: here "localhost" stands for any name that
+// resolves to a private address by then. To be among webhooks.hosts is no way around that.
 func TestE10PrivateAddressIsRefusedAtConnectTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

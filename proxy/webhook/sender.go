@@ -17,16 +17,13 @@ import (
 )
 
 const (
-	// tries is how often a delivery is attempted: with firstRetry doubled each
-	// time, over about an hour.
+	// tries is how often a delivery is attempted: with firstRetry doubled each time, over about an hour.
 	tries      = 8
 	firstRetry = 30 * time.Second
-	// attemptTimeout bounds one attempt, lease how long after a claim another
-	// process believes that ours is gone.
+	// attemptTimeout bounds one attempt, lease how long after a claim another process believes that ours is gone.
 	attemptTimeout = 15 * time.Second
 	lease          = 4 * attemptTimeout
-	// atOnce bounds attempts under way, atOnceHost those to one receiver, so that
-	// a slow one leaves room for others.
+	// atOnce bounds attempts under way, atOnceHost those to one receiver, so that a slow one leaves room for others.
 	atOnce     = 16
 	atOnceHost = 4
 	// How long rows stay for people to look at.
@@ -68,8 +65,8 @@ func (s *Sender) Reconfigure(cfg config.Webhooks) {
 	s.client.GetClient().CloseIdleConnections() // one may lead where none may lead any more
 }
 
-// backoff is the pause after so many failed attempts: exponential, and spread by
-// a fifth each way so that receivers are not met by everything at once.
+// backoff is the pause after so many failed attempts: exponential, and spread by a fifth each way so that receivers are
+// not met by everything at once.
 func backoff(attempts int) time.Duration {
 	d := firstRetry << min(attempts-1, tries)
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
@@ -78,8 +75,7 @@ func backoff(attempts int) time.Duration {
 // Trace has spans made of attempts; nil: none. It must be called before Run.
 func (s *Sender) Trace(t *trace.Tracer) { s.tracer = t }
 
-// Run delivers until ctx ends. Attempts under way are then given back and made
-// again by the next process.
+// Run delivers until ctx ends. Attempts under way are then given back and made again by the next process.
 func (s *Sender) Run(ctx context.Context) {
 	var attempts sync.WaitGroup
 	defer attempts.Wait()
@@ -94,8 +90,7 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// start begins attempts at what is due, and says how long there is nothing more
-// to begin.
+// start begins attempts at what is due, and says how long there is nothing more to begin.
 func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Duration {
 	room := s.room()
 	if room == 0 {
@@ -149,8 +144,7 @@ func (s *Sender) room() int {
 	return atOnce - s.all
 }
 
-// pick reports whether one more attempt at the host may begin, those in picked
-// included.
+// pick reports whether one more attempt at the host may begin, those in picked included.
 func (s *Sender) pick(picked map[string]int, host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

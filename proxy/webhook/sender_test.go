@@ -172,8 +172,7 @@ func TestADeliveryIsSignedAndNamed(t *testing.T) {
 
 func TestSignatureIsWhatItSays(t *testing.T) {
 	t.Parallel()
-	// printf '1700000000.{}' | openssl dgst -sha256 -hmac key
-	// printf '1700000000.7.{}' | openssl dgst -sha256 -hmac key
+	// Of openssl dgst -sha256 -hmac key, for printf '1700000000.{}' and for printf '1700000000.7.{}'.
 	want := "t=1700000000,v1=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae,v2=7d77906aa04e21e7594d136aeb6a5f54936f92be467435916bcc94485b6bca93"
 	at := time.Unix(1_700_000_000, 0)
 	got := Sign([]string{"key"}, at, "7", []byte("{}"))

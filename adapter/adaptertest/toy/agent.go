@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Agent is a toy that says the same to everything. Safe for concurrent use; its fields are
-// set before it is asked.
+// Agent is a toy that says the same to everything. Safe for concurrent use; its fields are set before it is asked.
 type Agent struct {
 	Says []string
 	Ends string // how its answers end; "": well

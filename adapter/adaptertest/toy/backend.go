@@ -43,8 +43,8 @@ func (b *backend) Traits() adapter.Traits {
 	return adapter.Traits{Opaque: true, Stepping: mapping.SteppingFree, Kind: "a toy", Capabilities: capabilities()}
 }
 
-// Run sends the words under the id of the run, so that a run that is picked up is answered
-// as before, and leaves out the outputs that are logged.
+// Run sends the words under the id of the run, so that a run that is picked up is answered as before, and leaves out
+// the outputs that are logged.
 func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	return func(yield func(mapping.Event, error) bool) {
 		s := &talk{backend: b, task: t, yield: yield}

@@ -1,14 +1,13 @@
-// Package toy is a whole dialect in as few lines as one can have: a face, a backend, and an
-// agent that speaks it. It shows what a further dialect is made of, and tests prove with it
-// that one needs nothing but its folder and a line in a table. Only tests mount it. What it leaves
-// out of adapter.Dialect (Effect, Documents and the rest) package threadrun has.
+// Package toy is a whole dialect in as few lines as one can have: a face, a backend, and an agent that speaks it. It
+// shows what a further dialect is made of, and tests prove with it that one needs nothing but its folder and a line in
+// a table. Only tests mount it. What it leaves out of adapter.Dialect (Effect, Documents and the rest) package
+// threadrun has.
 //
-// Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text;
-// the header Toy-Talk names the conversation they belong to, none a new one, and Toy-Once the
-// request: one that was made before is answered as before, and nothing is done again. Toy-Hook is
-// a URL that is told the end of the run: its talk, a blank and its status. The answer has the
-// header Toy-Talk and a line for each output as it is made, a JSON string after "- ", then a line
-// "." or, when it went wrong, a JSON string after "! ".
+// Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text; the header Toy-Talk names the
+// conversation they belong to, none a new one, and Toy-Once the request: one that was made before is answered as
+// before, and nothing is done again. Toy-Hook is a URL that is told the end of the run: its talk, a blank and its
+// status. The answer has the header Toy-Talk and a line for each output as it is made, a JSON string after "- ", then a
+// line "." or, when it went wrong, a JSON string after "! ".
 package toy
 
 import (
@@ -56,8 +55,8 @@ func webhook(run mapping.Run, out mapping.Outcome, _ json.RawMessage) ([]byte, e
 	return json.Marshal(run.ThreadID + " " + string(out.Status))
 }
 
-// capabilities: the toy takes words, among which the bridge writes what else it tells an opaque agent. What is not named
-// is dropped.
+// capabilities: the toy takes words, among which the bridge writes what else it tells an opaque agent. What is not
+// named is dropped.
 func capabilities() mapping.Capabilities {
 	return mapping.Capabilities{
 		mapping.MeansWords: mapping.PassedOn(),

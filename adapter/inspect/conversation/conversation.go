@@ -1,6 +1,5 @@
-// Package conversation is a thread's messages as a person reads them: the speakers, their words,
-// files and tool calls. Package inspect shows it. It leaves out the rest of a message, to which the
-// page leads, and makes no HTML.
+// Package conversation is a thread's messages as a person reads them: the speakers, their words, files and tool calls.
+// Package inspect shows it. It leaves out the rest of a message, to which the page leads, and makes no HTML.
 package conversation
 
 import (

@@ -1,7 +1,6 @@
-// Package difference lists the differences of two JSON values for people: each value that was
-// added, removed or changed, with its place. Package inspect shows it. Lists of things with an id,
-// as messages have one, are compared by it, so that one message in front of all others is one addition.
-// It knows no state and makes no HTML.
+// Package difference lists the differences of two JSON values for people: each value that was added, removed or
+// changed, with its place. Package inspect shows it. Lists of things with an id, as messages have one, are compared by
+// it, so that one message in front of all others is one addition. It knows no state and makes no HTML.
 package difference
 
 import (
@@ -31,8 +30,8 @@ type Change struct {
 // depth is how far into values is looked: what differs further in is one change.
 const depth = 24
 
-// Of lists how after differs from before, in the order of after. more reports whether there are more
-// differences than most.
+// Of lists how after differs from before, in the order of after. more reports whether there are more differences than
+// most.
 func Of(before, after json.RawMessage, most int) (list []Change, more bool) {
 	c := comparison{most: most}
 	c.compare("", before, after, depth)

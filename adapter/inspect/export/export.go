@@ -1,8 +1,7 @@
-// Package export writes one run down to be handed on: as lines of JSON, or as an HTTP archive of
-// the calls of its agent. Package inspect offers it. It reads adapter.Service, and never writes
-// what grants access: calls are kept without the bridge's own credentials, and a value in the log
-// or in a call that says to be a credential, as of a client's own, is hidden
-// (credential.HideNamed).
+// Package export writes one run down to be handed on: as lines of JSON, or as an HTTP archive of the calls of its
+// agent. Package inspect offers it. It reads adapter.Service, and never writes what grants access: calls are kept
+// without the bridge's own credentials, and a value in the log or in a call that says to be a credential, as of a
+// client's own, is hidden (credential.HideNamed).
 package export
 
 import (
@@ -73,8 +72,8 @@ type part struct {
 	Encoding string            `json:"encoding,omitempty"` // base64 of what is no text
 }
 
-// Lines writes a run as lines of JSON: one that says what run it is, one for each event of its log in their order,
-// one for each call that is kept. get returns a call with its bodies; one that is not kept any more is left out.
+// Lines writes a run as lines of JSON: one that says what run it is, one for each event of its log in their order, one
+// for each call that is kept. get returns a call with its bodies; one that is not kept any more is left out.
 func Lines(w io.Writer, a *timeline.Axis, each func(func(*state.Entry, [][]adapter.Sight) bool) error, calls []adapter.AgentCall, get func(n int64) (adapter.AgentCall, error)) error {
 	to := json.NewEncoder(w)
 	to.SetEscapeHTML(false)

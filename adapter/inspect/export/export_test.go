@@ -14,8 +14,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// TestCallsInAnArchive: text is text, other bytes are in base64, a body that was cut says so, and a call that is kept no
-// longer is left out.
+// TestCallsInAnArchive: text is text, other bytes are in base64, a body that was cut says so, and a call that is kept
+// no longer is left out.
 func TestCallsInAnArchive(t *testing.T) {
 	t.Parallel()
 	calls := map[int64]adapter.AgentCall{
@@ -51,7 +51,8 @@ func TestCallsInAnArchive(t *testing.T) {
 	}
 }
 
-// TestACallThatCannotBeReadFailsTheExport: a file that lacks a call for a fault of the database does not pass for whole.
+// TestACallThatCannotBeReadFailsTheExport: a file that lacks a call for a fault of the database does not pass for
+// whole.
 func TestACallThatCannotBeReadFailsTheExport(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("disk")

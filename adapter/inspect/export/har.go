@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// The types are those of HTTP Archive 1.2; what it demands and is not known is -1 or empty. A member that it does not know
-// begins with an underscore (section Custom Fields).
+// The types are those of HTTP Archive 1.2; what it demands and is not known is -1 or empty. A member that it does not
+// know begins with an underscore (section Custom Fields).
 type (
 	archive struct {
 		Log archiveLog `json:"log"`

@@ -11,7 +11,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// harForm are the members of each object of HTTP Archive 1.2, by the member that it is in. A ? is after one that may be left out.
+// harForm are the members of each object of HTTP Archive 1.2, by the member that it is in. A ? is after one that may be
+// left out.
 var harForm = map[string]string{
 	"":            "log",
 	"log":         "version creator browser? pages? entries comment?",
@@ -53,7 +54,8 @@ func checkForm(t *testing.T, at string, value any) {
 	}
 }
 
-// TestAnArchiveKeepsToItsForm: of calls with and without bodies, with bytes that are no text both ways, answered and not.
+// TestAnArchiveKeepsToItsForm: of calls with and without bodies, with bytes that are no text both ways, answered and
+// not.
 func TestAnArchiveKeepsToItsForm(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -21,8 +21,8 @@ const (
 	InputField    = "field-"
 )
 
-// Answer returns what a filled form says: its JSON, if there is any; else its decisions or fields; else its words. An error,
-// of class Invalid, says what is missing.
+// Answer returns what a filled form says: its JSON, if there is any; else its decisions or fields; else its words. An
+// error, of class Invalid, says what is missing.
 func (f Form) Answer(in url.Values) (json.RawMessage, error) {
 	if whole := strings.TrimSpace(in.Get(InputJSON)); whole != "" {
 		return asJSON("the whole answer", whole)

@@ -1,9 +1,7 @@
-// Package question is an open question as a person answers it in a form: the fields of its schema,
-// the decisions that it allows, or words. A filled form is read back into the answer that its asker
-// understands. Package inspect shows it.
+// Package question is an open question as a person answers it in a form: the fields of its schema, the decisions that
+// it allows, or words. A filled form is read back into the answer that its asker understands. Package inspect shows it.
 //
-// Questions come from agents, so their texts are untrusted, and no form of theirs does more than
-// make a JSON value.
+// Questions come from agents, so their texts are untrusted, and no form of theirs does more than make a JSON value.
 package question
 
 import (

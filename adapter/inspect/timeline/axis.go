@@ -156,8 +156,7 @@ func (r *reading) addEntry(e *state.Entry) (more bool) {
 	return true
 }
 
-// Find hands an event to f, with what each column's clients saw of it; an event that the run does not have is
-// NotFound.
+// Find hands an event to f, with what each column's clients saw of it; an event that the run does not have is NotFound.
 func (a *Axis) Find(ctx context.Context, seq int64, f func(e *state.Entry, seen [][]adapter.Sight)) error {
 	found := false
 	err := a.Each(ctx, func(e *state.Entry, seen [][]adapter.Sight) bool {

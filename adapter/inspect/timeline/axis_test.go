@@ -96,7 +96,8 @@ func (l *longLog) page(t *testing.T, marks *Marks, q Query) (Page, int) {
 	return p, l.read - before
 }
 
-// TestARunHasEndedWhereAPageHasItsEnd: also one that ended between the two reads, whose page nothing would change any more.
+// TestARunHasEndedWhereAPageHasItsEnd: also one that ended between the two reads, whose page nothing would change any
+// more.
 func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
 	t.Parallel()
 	for after, want := range map[int64]mapping.RunStatus{0: mapping.RunRunning, longRun - 50: mapping.RunSuccess} {
@@ -112,8 +113,8 @@ func TestARunHasEndedWhereAPageHasItsEnd(t *testing.T) {
 	}
 }
 
-// TestALatePageOfALongRunReadsNoMoreThanTheFirst: each page is what it would be by reading from the run's start, also when it
-// is asked for once more, and one that is asked for after another reads its own events; of a run at work, too.
+// TestALatePageOfALongRunReadsNoMoreThanTheFirst: each page is what it would be by reading from the run's start, also
+// when it is asked for once more, and one that is asked for after another reads its own events; of a run at work, too.
 func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 	t.Parallel()
 	for n := range 3 {
@@ -138,7 +139,8 @@ func TestALatePageOfALongRunReadsNoMoreThanTheFirst(t *testing.T) {
 	}
 }
 
-// TestAPageAfterAPlaceThatWasPruned: a place is kept of events that are there no more; the page has what is left, as without it.
+// TestAPageAfterAPlaceThatWasPruned: a place is kept of events that are there no more; the page has what is left, as
+// without it.
 func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
 	t.Parallel()
 	l, marks := &longLog{}, NewMarks()
@@ -151,7 +153,8 @@ func TestAPageAfterAPlaceThatWasPruned(t *testing.T) {
 	}
 }
 
-// TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent: what is known of the agent meanwhile holds for the next page, as without a place.
+// TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent: what is known of the agent meanwhile holds for the next page, as
+// without a place.
 func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
 	t.Parallel()
 	l, marks := &longLog{}, NewMarks()
@@ -167,7 +170,8 @@ func TestAPageAfterAPlaceThatWasKeptOfAnUnknownAgent(t *testing.T) {
 	}
 }
 
-// TestCallsStandWhereTheirAnswersEnded: between the events of a page; those that ended before it or after it are on others.
+// TestCallsStandWhereTheirAnswersEnded: between the events of a page; those that ended before it or after it are on
+// others.
 func TestCallsStandWhereTheirAnswersEnded(t *testing.T) {
 	t.Parallel()
 	at := func(s int64) time.Time { return time.Unix(s, 0) }

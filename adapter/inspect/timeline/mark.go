@@ -10,13 +10,13 @@ import (
 // marksKept is at how many places reading can go on. One is as large as the names of the messages before it.
 const marksKept = 64
 
-// Marks are places of runs at which pages ended: the page after one is read from there, and not from the run's start, also of
-// a run at work, whose page asks each second. They hold what observers know, and no right: New has found the
+// Marks are places of runs at which pages ended: the page after one is read from there, and not from the run's start,
+// also of a run at work, whose page asks each second. They hold what observers know, and no right: New has found the
 // run first. Safe for concurrent use.
 type Marks struct{ kept *lru.Cache[place, mark] }
 
-// place is where reading can go on, for observers that were told the same of the run's agent: what is not known of it yet, as
-// after a start of the bridge, may turn out otherwise, and then the run is read from its start.
+// place is where reading can go on, for observers that were told the same of the run's agent: what is not known of it
+// yet, as after a start of the bridge, may turn out otherwise, and then the run is read from its start.
 type place struct {
 	run    string
 	opaque bool

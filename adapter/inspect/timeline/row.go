@@ -1,7 +1,6 @@
-// Package timeline puts one run on one axis: the events of its log, the frames that clients of each
-// dialect got of them, and the calls of its agent meanwhile. Packages inspect and export read it.
-// It reads adapter.Service and knows no HTTP. It never makes agents' and clients' words inert: the
-// page does that.
+// Package timeline puts one run on one axis: the events of its log, the frames that clients of each dialect got of
+// them, and the calls of its agent meanwhile. Packages inspect and export read it. It reads adapter.Service and knows
+// no HTTP. It never makes agents' and clients' words inert: the page does that.
 package timeline
 
 import (
@@ -109,7 +108,8 @@ func CallOf(c *adapter.AgentCall) *Call {
 	return &Call{N: c.N, Method: c.Method, URL: c.URL, Status: c.Status, Error: c.Error, Seconds: c.Took.Seconds(), Sent: c.Sent.Size, Received: c.Received.Size}
 }
 
-// withCalls puts the calls that ended from a time on, and before another one, where they ended. A zero time bounds nothing.
+// withCalls puts the calls that ended from a time on, and before another one, where they ended. A zero time bounds
+// nothing.
 func withCalls(rows []Row, run *mapping.Run, calls []adapter.AgentCall, from, to time.Time) []Row {
 	for i := range calls {
 		end := calls[i].At.Add(calls[i].Took)

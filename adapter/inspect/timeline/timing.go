@@ -18,8 +18,8 @@ type Timing struct {
 	Known bool `json:"agent_known"`
 }
 
-// TimingOf returns where the time of a run went, up to now or to its end. agent is what its end event says, 0
-// while there is none.
+// TimingOf returns where the time of a run went, up to now or to its end. agent is what its end event says, 0 while
+// there is none.
 func TimingOf(run *mapping.Run, now time.Time, agent time.Duration, calls []adapter.AgentCall) Timing {
 	end := run.EndedAt
 	if end.IsZero() {

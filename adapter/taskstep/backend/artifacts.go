@@ -42,10 +42,9 @@ type downloads struct {
 	files *tracker
 }
 
-// collect downloads what a step made. files is the object of changed files
-// for the state, ids are the artifacts written. At the end of a run the agent's
-// list is asked for, and what the thread has already is compared with it: agents
-// write a file again without a word about it.
+// collect downloads what a step made. files is the object of changed files for the state, ids are the artifacts
+// written. At the end of a run the agent's list is asked for, and what the thread has already is compared with it:
+// agents write a file again without a word about it.
 //
 // A file that cannot be had is noted (see tracker.skipped) and no failure of the run.
 func (d *downloads) collect(step remoteStep, final bool) (files json.RawMessage, ids []string, err error) {
@@ -68,9 +67,8 @@ func (d *downloads) collect(step remoteStep, final bool) (files json.RawMessage,
 	return d.fetchAll(list, final)
 }
 
-// mayHaveMore reports whether the agent's list is worth a question at the end of a
-// run: always, unless its steps tell of files and there is none that it could have
-// written again.
+// mayHaveMore reports whether the agent's list is worth a question at the end of a run: always, unless its steps tell
+// of files and there is none that it could have written again.
 func (d *downloads) mayHaveMore() (bool, error) {
 	if !d.stepsTell() || len(d.files.missed) > 0 {
 		return true, nil
@@ -101,8 +99,7 @@ func anyNameless(list []remoteArtifact) bool {
 	return false
 }
 
-// merge fills entries that were only ids from the whole list, and at the end
-// of a run adds the rest of it.
+// merge fills entries that were only ids from the whole list, and at the end of a run adds the rest of it.
 func merge(list, all []remoteArtifact, final bool) []remoteArtifact {
 	byID := make(map[string]remoteArtifact, len(all))
 	for _, a := range all {
@@ -203,10 +200,9 @@ func (d *downloads) newest(list []remoteArtifact, final bool) []wanted {
 	return picked
 }
 
-// wants decides what becomes of a path. A version that was downloaded is left alone
-// until the end of the run, where it is compared with what the thread has, as uploads
-// are: an agent may write a file again and say nothing. So each file is downloaded
-// once more at the most, and not at every step.
+// wants decides what becomes of a path. A version that was downloaded is left alone until the end of the run, where it
+// is compared with what the thread has, as uploads are: an agent may write a file again and say nothing. So each file
+// is downloaded once more at the most, and not at every step.
 func (d *downloads) wants(at string, e *entries, final bool) (wanted, bool) {
 	a := e.listed
 	if a == nil || e.many && d.stepsTell() {

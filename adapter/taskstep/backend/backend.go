@@ -13,8 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// backend calls one task/step agent. Between runs it keeps nothing but where
-// the agent's routes were found.
+// backend calls one task/step agent. Between runs it keeps nothing but where the agent's routes were found.
 type backend struct {
 	up      adapter.Upstream
 	base    address
@@ -33,13 +32,13 @@ var (
 	_ adapter.Traited = (*backend)(nil)
 )
 
-// Dial makes the backend of a task/step agent. It does no I/O; the error is an
-// *mapping.Error of class Invalid about the URL.
+// Dial makes the backend of a task/step agent. It does no I/O; the error is an *mapping.Error of class Invalid about
+// the URL.
 func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
 
-// Detect reports whether a server lists tasks where v1 agents do (Agent Protocol
-// v1, GET /ap/v1/agent/tasks) or did before September 2023 (GET /agent/tasks).
-// An error says that there was no answer, or one that tells nothing, such as 401.
+// Detect reports whether a server lists tasks where v1 agents do (Agent Protocol v1, GET /ap/v1/agent/tasks) or did
+// before September 2023 (GET /agent/tasks). An error says that there was no answer, or one that tells nothing, such as
+// 401.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {
@@ -100,13 +99,12 @@ func (b *backend) Profile() string {
 	return "tasks below " + s.prefix + ", in the manner of " + string(s.kind)
 }
 
-// Run creates a task, or goes on with the one it is linked to, and has steps
-// executed until one is the last, asks, or is the one step that was wanted.
+// Run creates a task, or goes on with the one it is linked to, and has steps executed until one is the last, asks, or
+// is the one step that was wanted.
 //
-// The Link it yields holds the upstream task id, what is known about the
-// server, and the ids of the steps logged so far; with Assignment.After these make
-// it possible to ask the agent, after a crash, which steps it did that were
-// never logged.
+// The Link it yields holds the upstream task id, what is known about the server, and the ids of the steps logged so
+// far; with Assignment.After these make it possible to ask the agent, after a crash, which steps it did that were never
+// logged.
 func (b *backend) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mapping.Event, error] {
 	d := newDrive(ctx, b, t)
 	return func(yield func(mapping.Event, error) bool) {

@@ -75,8 +75,7 @@ func said(tr adaptertest.Trace) []string {
 	return list
 }
 
-// again is the task as the engine hands it over when a run goes on after what
-// was logged.
+// again is the task as the engine hands it over when a run goes on after what was logged.
 func again(task adapter.Assignment, logged []mapping.Event) adapter.Assignment {
 	task.After = append(append([]mapping.Event(nil), task.After...), logged...)
 	for _, ev := range logged {

@@ -33,8 +33,8 @@ func instant() http.Handler {
 	})
 }
 
-// BenchmarkRun is a run of three steps through the backend; BenchmarkDirect
-// the same four calls by a bare client, the floor.
+// BenchmarkRun is a run of three steps through the backend; BenchmarkDirect the same four calls by a bare client, the
+// floor.
 func BenchmarkRun(b *testing.B) {
 	srv := httptest.NewServer(instant())
 	defer srv.Close()

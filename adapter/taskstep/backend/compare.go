@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// CompareFiles holds the files of the run's thread against those of the agent's task, as the
-// last step does in a run that comes to one.
+// CompareFiles holds the files of the run's thread against those of the agent's task, as the last step does in a run
+// that comes to one.
 func (b *backend) CompareFiles(ctx context.Context, t *adapter.Assignment) (update mapping.Event, changed bool, err error) {
 	d := downloads{job: &job{backend: b, ctx: ctx, assigned: t, remote: t.Link.Remote}, files: &tracker{}}
 	d.site, _ = parseProfile(t.Link.Profile)
@@ -32,8 +32,8 @@ func (b *backend) CompareFiles(ctx context.Context, t *adapter.Assignment) (upda
 	return update, true, nil
 }
 
-// compareAll fetches what differs from what the thread has, until the context ends. Where the
-// agent does not tell its files, that is worth a word only if one of the thread's could be older.
+// compareAll fetches what differs from what the thread has, until the context ends. Where the agent does not tell its
+// files, that is worth a word only if one of the thread's could be older.
 func (d *downloads) compareAll() (files json.RawMessage, ids []string, err error) {
 	list, err := d.listArtifacts()
 	if err != nil && !errors.Is(err, errNoList) && len(d.files.sums) > 0 {

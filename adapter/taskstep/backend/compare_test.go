@@ -63,8 +63,8 @@ func skippedAtEnd(t *testing.T, update mapping.Event) map[string]string {
 	return all
 }
 
-// TestFileRewrittenBeforeAFailure: the thread has what the agent has when a run has failed,
-// and a second look finds nothing.
+// TestFileRewrittenBeforeAFailure: the thread has what the agent has when a run has failed, and a second look finds
+// nothing.
 func TestFileRewrittenBeforeAFailure(t *testing.T) {
 	t.Parallel()
 	for _, kind := range silentKinds() {
@@ -86,8 +86,8 @@ func TestFileRewrittenBeforeAFailure(t *testing.T) {
 	}
 }
 
-// TestNewArtifactAtEveryWrite: an agent that names each new version in a step is not read back
-// from its list, whose order says nothing.
+// TestNewArtifactAtEveryWrite: an agent that names each new version in a step is not read back from its list, whose
+// order says nothing.
 func TestNewArtifactAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	agent, files := adaptertest.NewStepAgent(adaptertest.Evo), adaptertest.NewFiles(nil)
@@ -102,8 +102,8 @@ func TestNewArtifactAtEveryWrite(t *testing.T) {
 	}
 }
 
-// TestAgentThatDoesNotTellItsFilesAtTheEnd: what could be older than the agent's is named, when
-// the time is over; where there is nothing, nothing is said.
+// TestAgentThatDoesNotTellItsFilesAtTheEnd: what could be older than the agent's is named, when the time is over; where
+// there is nothing, nothing is said.
 func TestAgentThatDoesNotTellItsFilesAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -45,8 +45,7 @@ func (c *creation) create() error {
 	}
 }
 
-// relocate asks anew where the routes are; a server may have been replaced by
-// another since the first run.
+// relocate asks anew where the routes are; a server may have been replaced by another since the first run.
 func (c *creation) relocate() (moved bool, err error) {
 	before := c.site.prefix
 	c.forget()
@@ -91,8 +90,7 @@ func (c *creation) createBody() *rawjson.Pieces {
 	return body.Literal(`"additional_input":`).Pieces(c.additional()).Literal("}")
 }
 
-// additional holds in any case the mark by which a task is found whose creation
-// was never answered.
+// additional holds in any case the mark by which a task is found whose creation was never answered.
 func (c *creation) additional() rawjson.Pieces {
 	given := c.assigned.Additional
 	if given.Len() == 0 {
@@ -104,8 +102,8 @@ func (c *creation) additional() rawjson.Pieces {
 	return given
 }
 
-// prompt is what a new task is told: without a prompt, which a run that went
-// on with an older task does not have, the input's own words.
+// prompt is what a new task is told: without a prompt, which a run that went on with an older task does not have, the
+// input's own words.
 func (c *creation) prompt() string {
 	if c.assigned.Prompt == "" {
 		return c.assigned.Input.Text

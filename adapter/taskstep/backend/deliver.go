@@ -32,8 +32,8 @@ func (d *drive) deliver() (phase, error) {
 	return d.onward()
 }
 
-// event is the update of a step, with the files that it changed. At the end of a run all of
-// the agent's files are looked at.
+// event is the update of a step, with the files that it changed. At the end of a run all of the agent's files are
+// looked at.
 func (d *drive) event(step *remoteStep) (*mapping.Event, error) {
 	info := mapping.StepInfo{
 		ID: step.ID, Name: step.Name, Status: step.Status, Output: step.Output,
@@ -58,8 +58,8 @@ func (d *drive) update(info mapping.StepInfo, files []byte) mapping.Event {
 	return rule.StepUpdate(d.assigned.Run.ID, d.assigned.TaskID, n, info, files, d.assigned.Run.Options.Approval)
 }
 
-// ask ends the run with a question. The link is told once more, since the run
-// that brings the answer needs to know which steps are logged.
+// ask ends the run with a question. The link is told once more, since the run that brings the answer needs to know
+// which steps are logged.
 func (d *drive) ask(questions []mapping.Interrupt) error {
 	if err := d.link(d.past.seen); err != nil {
 		return err

@@ -13,8 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// fetch streams one file into the thread. A nil artifact was skipped, or is there
-// already.
+// fetch streams one file into the thread. A nil artifact was skipped, or is there already.
 func (d *downloads) fetch(w wanted) (*mapping.Artifact, []byte, error) {
 	if w.compare {
 		same, err := d.same(w)
@@ -36,8 +35,7 @@ func (d *downloads) fetch(w wanted) (*mapping.Artifact, []byte, error) {
 	return &saved, inline.content(), nil
 }
 
-// same reports whether the thread has the bytes that the agent has. They are read
-// and not stored.
+// same reports whether the thread has the bytes that the agent has. They are read and not stored.
 func (d *downloads) same(w wanted) (bool, error) {
 	sum := sha256.New()
 	err := d.download(w, func(body io.Reader) error {
@@ -52,9 +50,8 @@ func (d *downloads) same(w wanted) (bool, error) {
 	return true, nil
 }
 
-// download hands the file's bytes to take, and once more from the start where they
-// broke off: a GET changes nothing. A lostError is about this one file, any other
-// error ends the run.
+// download hands the file's bytes to take, and once more from the start where they broke off: a GET changes nothing. A
+// lostError is about this one file, any other error ends the run.
 func (d *downloads) download(w wanted, take func(io.Reader) error) error {
 	err := d.downloadOnce(w, take)
 	if lost := (*lostError)(nil); errors.As(err, &lost) && lost.again {
@@ -139,8 +136,7 @@ func (d *downloads) lostFile(ctx context.Context, err error, broke bool) error {
 	return lost
 }
 
-// tolerate notes a file that cannot be had and lets the run go on. Other errors come
-// back as they are.
+// tolerate notes a file that cannot be had and lets the run go on. Other errors come back as they are.
 func (d *downloads) tolerate(w wanted, err error) error {
 	var lost *lostError
 	if !errors.As(err, &lost) {

@@ -10,13 +10,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// rereads bounds how often an upload is begun anew whose file was replaced while it was
-// read: the agent was sent none of it, or not to its end.
+// rereads bounds how often an upload is begun anew whose file was replaced while it was read: the agent was sent none
+// of it, or not to its end.
 const rereads = 2
 
-// drive is one call of Run: a state machine, whose phases are in phase.go. A phase does its
-// part of the work and names the next one. What it works with has types of its own, which
-// share the job. It is used by one goroutine.
+// drive is one call of Run: a state machine, whose phases are in phase.go. A phase does its part of the work and names
+// the next one. What it works with has types of its own, which share the job. It is used by one goroutine.
 type drive struct {
 	*job
 	phase     phase
@@ -117,8 +116,8 @@ func (d *drive) recall() (phase, error) {
 	return d.found(), nil
 }
 
-// findRoutes is followed by what gets the agent's task: the linked one, one that was created
-// without our learning its id, or a new one.
+// findRoutes is followed by what gets the agent's task: the linked one, one that was created without our learning its
+// id, or a new one.
 func (d *drive) findRoutes() (next phase, err error) {
 	d.site, err = d.locate(d.ctx, d.assigned.Link.Profile)
 	switch {
@@ -156,8 +155,8 @@ func (d *drive) ready() phase {
 	return handing
 }
 
-// resolve settles what an earlier call left open. More than one step where one call is
-// open at the most: the machine failed and took commits with it.
+// resolve settles what an earlier call left open. More than one step where one call is open at the most: the machine
+// failed and took commits with it.
 func (d *drive) resolve() error {
 	steps, err := d.inquiry.steps(nil)
 	d.queueSteps(steps)
@@ -165,8 +164,7 @@ func (d *drive) resolve() error {
 	return err
 }
 
-// hand hands over the files: all of them to a task that has not begun, else those that
-// came since.
+// hand hands over the files: all of them to a task that has not begun, else those that came since.
 func (d *drive) hand() (phase, error) {
 	hand := d.uploads.late
 	if len(d.past.seen) == 0 && len(d.queue) == 0 {

@@ -5,14 +5,12 @@ import (
 	"strings"
 )
 
-// echoLimit is how many times in a row an agent may report the very same
-// error as the output of a step that is not the last.
+// echoLimit is how many times in a row an agent may report the very same error as the output of a step that is not the
+// last.
 const echoLimit = 3
 
-// echo notices an agent that fails in every step without ever ending: its
-// steps succeed, and their output is always the same text that begins like an
-// error. Output that differs, or does not read as an error, is left to
-// max_steps.
+// echo notices an agent that fails in every step without ever ending: its steps succeed, and their output is always the
+// same text that begins like an error. Output that differs, or does not read as an error, is left to max_steps.
 type echo struct {
 	text  string
 	times int

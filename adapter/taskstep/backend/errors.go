@@ -71,8 +71,8 @@ func (b *backend) lost(task string) *mapping.Error {
 		"Start a new run: the thread is kept, and the agent is told of it.", b.excerpt(task, 80))
 }
 
-// unknown: a call was sent, or, where nothing broke, may have been sent by a process
-// that died, and what became of it cannot be known. asked says what asking came to.
+// unknown: a call was sent, or, where nothing broke, may have been sent by a process that died, and what became of it
+// cannot be known. asked says what asking came to.
 func (b *backend) unknown(what, asked string, broke, err error) *mapping.Error {
 	told := "was told to " + what + ", but the connection broke before it answered"
 	switch status := upstream.Status(broke); {

@@ -26,8 +26,8 @@ func filesOf(t *testing.T, tr adaptertest.Trace) map[string]json.RawMessage {
 	return all
 }
 
-// TestFilesBothWays: uploads reach the agent under their path, its files reach
-// the thread and the state, whatever the kind makes of paths.
+// TestFilesBothWays: uploads reach the agent under their path, its files reach the thread and the state, whatever the
+// kind makes of paths.
 func TestFilesBothWays(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -92,8 +92,8 @@ func TestLargeFilesStayOut(t *testing.T) {
 	}
 }
 
-// TestE13BadFilesAreSkipped: names that would leave the folder, files that cannot
-// be downloaded and those over the limit fail no run.
+// TestE13BadFilesAreSkipped: names that would leave the folder, files that cannot be downloaded and those over the
+// limit fail no run.
 func TestE13BadFilesAreSkipped(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.JS)
@@ -123,8 +123,7 @@ func TestUnchangedFiles(t *testing.T) {
 	}
 }
 
-// TestRewrittenUpload: forge names a rewritten upload in no step, only in its
-// list at the end.
+// TestRewrittenUpload: forge names a rewritten upload in no step, only in its list at the end.
 func TestRewrittenUpload(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Forge)

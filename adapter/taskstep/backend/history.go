@@ -62,8 +62,8 @@ func (h *history) event(j *job, ev *mapping.Event) {
 	}
 }
 
-// startOver forgets a failed attempt: a retried run starts over with a
-// task of its own, unless it carries an answer, which only the old one can use.
+// startOver forgets a failed attempt: a retried run starts over with a task of its own, unless it carries an answer,
+// which only the old one can use.
 func (h *history) startOver(resume bool) {
 	h.inRun, h.last, h.echo = 0, nil, echo{}
 	if resume {

@@ -23,8 +23,7 @@ const (
 
 var errTooLarge = upstream.ErrTooLong
 
-// get asks, and asks again when there was no answer or a gateway answered for the
-// agent.
+// get asks, and asks again when there was no answer or a gateway answered for the agent.
 func (b *backend) get(ctx context.Context, path, query string) (*upstream.Answer, error) {
 	ans, err := answered(b.to.Do(ctx, b.read(path, query)))
 	return ans, b.unreachable(ctx, err)
@@ -43,8 +42,7 @@ func (b *backend) read(path, query string) upstream.Call {
 
 func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTimeout()) }
 
-// open starts a download, as get does; the caller closes the body. An answer is a
-// refusal.
+// open starts a download, as get does; the caller closes the body. An answer is a refusal.
 func (b *backend) open(ctx context.Context, path string) (*upstream.Answer, io.ReadCloser, error) {
 	res, err := b.to.Open(ctx, upstream.Call{
 		Method: http.MethodGet, Path: path, Operation: upstream.OpDownload, Accept: "application/octet-stream, */*",
@@ -91,8 +89,8 @@ func (b *backend) post(ctx context.Context, call upstream.Call) (*upstream.Answe
 	return nil, err
 }
 
-// answered makes an answer of whatever the agent said, of a refusal too. One that is too
-// long has a status, and no body.
+// answered makes an answer of whatever the agent said, of a refusal too. One that is too long has a status, and no
+// body.
 func answered(ans *upstream.Answer, err error) (*upstream.Answer, error) {
 	if err == nil {
 		ans.Body = clean(ans.Body)

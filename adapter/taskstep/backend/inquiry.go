@@ -10,9 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// inquiry asks what became of a POST whose answer never came. A POST is never sent a second
-// time, whatever the agent looks like: a server may list nothing of a step, or a task,
-// before it is done with it. The rules:
+// inquiry asks what became of a POST whose answer never came. A POST is never sent a second time, whatever the agent
+// looks like: a server may list nothing of a step, or a task, before it is done with it. The rules:
 //   - steps the agent lists beyond the logged ones were done and are taken;
 //   - a listed step that has no output yet is waited for;
 //   - a step that is not listed is looked for as long as one was seen to take;
@@ -28,8 +27,7 @@ const (
 	pollMax        = 2 * time.Second
 )
 
-// steps returns the steps that were done and not logged, one at least. cause is what
-// broke, nil at a pick-up.
+// steps returns the steps that were done and not logged, one at least. cause is what broke, nil at a pick-up.
 func (q *inquiry) steps(cause error) ([]remoteStep, error) {
 	var steps []remoteStep
 	found, err := q.lookFor(q.past.longest, func() (bool, error) {
@@ -46,8 +44,8 @@ func (q *inquiry) steps(cause error) ([]remoteStep, error) {
 	return steps, nil
 }
 
-// notListed is what a run ends with whose step did not show up. Old servers answer for
-// a task that they forgot with an empty list of steps.
+// notListed is what a run ends with whose step did not show up. Old servers answer for a task that they forgot with an
+// empty list of steps.
 func (q *inquiry) notListed(cause error) error {
 	if known, err := q.known(); err == nil && !known {
 		return q.lost(q.remote)
@@ -77,8 +75,7 @@ func (q *inquiry) unresolved(err, cause error) error {
 	return q.unknown("do a step", "it cannot be asked whether it did", cause, err)
 }
 
-// unlogged lists the steps that were done beyond the logged ones, waiting for
-// one that is being done.
+// unlogged lists the steps that were done beyond the logged ones, waiting for one that is being done.
 func (q *inquiry) unlogged() ([]remoteStep, error) {
 	deadline, wait := time.Now().Add(q.stepTimeout()), pollMin
 	for {
@@ -123,8 +120,7 @@ func (q *inquiry) listSteps() (steps []remoteStep, running bool, err error) {
 	return steps, false, nil
 }
 
-// listedStep reads an entry of a list of steps; where it is only an id, the
-// step is asked for.
+// listedStep reads an entry of a list of steps; where it is only an id, the step is asked for.
 func (q *inquiry) listedStep(elem json.RawMessage) (remoteStep, error) {
 	if rawjson.Kind(elem) == '{' {
 		return parseStep(elem, "steps[].")
@@ -158,9 +154,8 @@ const (
 	stageDone
 )
 
-// stage of a listed step. In a list is_last proves nothing by itself: the Python SDK
-// lists planned steps that already carry it. forge leaves the last step of a
-// task at created.
+// stage of a listed step. In a list is_last proves nothing by itself: the Python SDK lists planned steps that already
+// carry it. forge leaves the last step of a task at created.
 func (q *inquiry) stage(step remoteStep) stage {
 	switch {
 	case q.site.kind.plansAhead() && step.Status == string(mapping.StepCreated):

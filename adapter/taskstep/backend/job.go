@@ -16,8 +16,8 @@ import (
 // errUnwanted: the reader of the run wants no more of it.
 var errUnwanted = errors.New("yield said false")
 
-// job is one run as all parts of a drive see it: what is to be done, where the agent has it, and the
-// way out for events. It is used by one goroutine.
+// job is one run as all parts of a drive see it: what is to be done, where the agent has it, and the way out for
+// events. It is used by one goroutine.
 type job struct {
 	*backend
 	ctx      context.Context
@@ -41,8 +41,7 @@ func (j *job) taskPath(rest string) string {
 	return j.root() + "/tasks/" + url.PathEscape(j.remote) + rest
 }
 
-// known asks whether the agent still has the task. An error means that it
-// could not be found out.
+// known asks whether the agent still has the task. An error means that it could not be found out.
 func (j *job) known() (bool, error) {
 	ans, err := j.get(j.ctx, j.taskPath(""), "")
 	switch {
@@ -98,8 +97,8 @@ func (j *job) emit(ev mapping.Event) error {
 // breakOff yields why the run cannot go on.
 func (j *job) breakOff(err error) { j.yield(mapping.Event{}, mapping.Classify(err)) }
 
-// lookFor asks until something is found, or for as long as it was seen to take. What is
-// seen over a restart of the bridge may be its time, and is bounded by step_timeout.
+// lookFor asks until something is found, or for as long as it was seen to take. What is seen over a restart of the
+// bridge may be its time, and is bounded by step_timeout.
 func (j *job) lookFor(longest time.Duration, look func() (found bool, err error)) (found bool, err error) {
 	over := time.Now().Add(min(max(longest, j.settle), j.stepTimeout()))
 	for wait := pollMin; ; wait = min(wait*2, pollMax) {

@@ -40,8 +40,8 @@ func TestEmptyInputIsToldFromABrokenAgent(t *testing.T) {
 	}
 }
 
-// evo.ninja writes its outputs as JSON within a string: they are told as they
-// stand. Each touch of a file is a new artifact; the last one counts, once.
+// evo.ninja writes its outputs as JSON within a string: they are told as they stand. Each touch of a file is a new
+// artifact; the last one counts, once.
 func TestEvo(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Evo)
@@ -57,8 +57,7 @@ func TestEvo(t *testing.T) {
 	}
 }
 
-// Every kind of server that goes on for ever is stopped by max_steps, and by
-// the same error again and again.
+// Every kind of server that goes on for ever is stopped by max_steps, and by the same error again and again.
 func TestNoKindRunsForEver(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -94,9 +93,8 @@ func lying(agent http.Handler, list string, serve func(w http.ResponseWriter, r 
 	}), asked
 }
 
-// After a broken POST the steps are listed. Whatever such a list claims, the
-// run ends, nothing is done twice, and a step that is not this one is not taken
-// for it.
+// After a broken POST the steps are listed. Whatever such a list claims, the run ends, nothing is done twice, and a
+// step that is not this one is not taken for it.
 func TestListsOfStepsThatLie(t *testing.T) {
 	t.Parallel()
 	stepOf := func(id string) string {

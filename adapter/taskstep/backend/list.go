@@ -18,12 +18,10 @@ const (
 
 func pathEscape(id string) string { return url.PathEscape(id) }
 
-// list reads a whole list. It asks once without a query, since the JavaScript
-// SDK refuses parameters it does not know, and goes on to pages only when the
-// first answer left something out. Servers that ignore the page number would
-// give the first page for ever: a page that brings nothing new ends the walk.
-// whole is false when there is more than could be got. errNoList says that the
-// agent has no such list.
+// list reads a whole list. It asks once without a query, since the JavaScript SDK refuses parameters it does not know,
+// and goes on to pages only when the first answer left something out. Servers that ignore the page number would give
+// the first page for ever: a page that brings nothing new ends the walk. whole is false when there is more than could
+// be got. errNoList says that the agent has no such list.
 func (j *job) list(path, key string) (elems []json.RawMessage, whole bool, err error) {
 	page, err := j.page(path, key, "")
 	if err != nil || !page.more() {
@@ -46,8 +44,7 @@ func (j *job) list(path, key string) (elems []json.RawMessage, whole bool, err e
 	return got.elems, whole, nil
 }
 
-// pageQueries are the two ways to ask for a page: of the v1 document, and of
-// forge.
+// pageQueries are the two ways to ask for a page: of the v1 document, and of forge.
 var pageQueries = []func(n int) string{
 	func(n int) string { return "current_page=" + strconv.Itoa(n) + "&page_size=" + strconv.Itoa(pageSize) },
 	func(n int) string {
@@ -55,8 +52,8 @@ var pageQueries = []func(n int) string{
 	},
 }
 
-// walk asks for page after page until one brings nothing new. done is false
-// when the server does not know this way to ask, or never came to an end.
+// walk asks for page after page until one brings nothing new. done is false when the server does not know this way to
+// ask, or never came to an end.
 func (j *job) walk(path, key string, query func(int) string, got *pile) (done bool, err error) {
 	for n := 1; n <= maxPages; n++ {
 		page, err := j.page(path, key, query(n))
@@ -144,8 +141,7 @@ func notThere(ans *upstream.Answer) bool {
 	return ans.Status == http.StatusNotFound || ans.Status >= 400 && notFound.Match(ans.Body)
 }
 
-// listArtifacts asks for the artifacts of the task; where there is no such
-// list, the task itself may hold them.
+// listArtifacts asks for the artifacts of the task; where there is no such list, the task itself may hold them.
 func (j *job) listArtifacts() ([]remoteArtifact, error) {
 	elems, _, err := j.list(j.taskPath("/artifacts"), "artifacts")
 	if err == nil {

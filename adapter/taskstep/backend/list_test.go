@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// TestListEnds: whatever a server makes of pages, a walk through them ends,
-// and has what there is to have.
+// TestListEnds: whatever a server makes of pages, a walk through them ends, and has what there is to have.
 func TestListEnds(t *testing.T) {
 	t.Parallel()
 	tasks := func(from, to int) string {

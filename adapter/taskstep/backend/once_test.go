@@ -13,13 +13,12 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// lateAgent lists a task, and a step, only when it is done with it, whatever server
-// its answers look like. It does three steps.
+// lateAgent lists a task, and a step, only when it is done with it, whatever server its answers look like. It does
+// three steps.
 type lateAgent struct {
 	style string // how its tasks look
-	// cutCreate and cutStep: the connection of the creation, of the POST of that
-	// step, breaks while the agent works. It is done after so many further looks at
-	// its list; below 0: never.
+	// cutCreate and cutStep: the connection of the creation, of the POST of that step, breaks while the agent works. It
+	// is done after so many further looks at its list; below 0: never.
 	cutCreate bool
 	cutStep   int
 	after     int
@@ -120,8 +119,8 @@ func lookingAt(t *testing.T, url string, after int) adapter.Backend {
 	return backendAt(t, url)
 }
 
-// TestNoStepTwice: the connection breaks in mid-step. What an agent looks like says
-// nothing about a step that it does not list: it may be at it.
+// TestNoStepTwice: the connection breaks in mid-step. What an agent looks like says nothing about a step that it does
+// not list: it may be at it.
 func TestNoStepTwice(t *testing.T) {
 	t.Parallel()
 	for _, style := range styles {
@@ -147,8 +146,8 @@ func TestNoStepTwice(t *testing.T) {
 	}
 }
 
-// TestNoStepTwiceAfterADeath: the bridge dies in mid-step, and the next one finds
-// nothing of the step in the agent's list.
+// TestNoStepTwiceAfterADeath: the bridge dies in mid-step, and the next one finds nothing of the step in the agent's
+// list.
 func TestNoStepTwiceAfterADeath(t *testing.T) {
 	t.Parallel()
 	for _, style := range styles {
@@ -181,8 +180,8 @@ func TestNoStepTwiceAfterADeath(t *testing.T) {
 	}
 }
 
-// TestNoTaskTwice: the connection breaks, or the bridge dies, while the agent still
-// makes the task and does not list it yet.
+// TestNoTaskTwice: the connection breaks, or the bridge dies, while the agent still makes the task and does not list it
+// yet.
 func TestNoTaskTwice(t *testing.T) {
 	t.Parallel()
 	for _, style := range styles {

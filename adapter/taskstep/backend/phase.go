@@ -25,9 +25,8 @@ var phaseNames = [...]string{"recalling", "locating", "creating", "tracing", "li
 
 func (p phase) String() string { return phaseNames[p] }
 
-// phases says which phases may follow each. An error ends a drive in any of them. Nothing is
-// sent twice: no phase leads back to creating, and a step is asked for when all that came
-// before it was delivered.
+// phases says which phases may follow each. An error ends a drive in any of them. Nothing is sent twice: no phase leads
+// back to creating, and a step is asked for when all that came before it was delivered.
 var phases = map[phase][]phase{
 	recalling:  {locating, linking, resolving, handing, ended},
 	locating:   {creating, tracing, linking, resolving, handing},

@@ -15,15 +15,13 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// leg is one call of Run: for so many events, or to the end, with a task made from what the
-// leg before it yielded.
+// leg is one call of Run: for so many events, or to the end, with a task made from what the leg before it yielded.
 type leg struct {
 	events int // 0: all
 	task   func(before []mapping.Event) adapter.Assignment
 }
 
-// walk makes the calls in turn, each in a process of its own, and returns the phases of
-// the last one.
+// walk makes the calls in turn, each in a process of its own, and returns the phases of the last one.
 func walk(t *testing.T, h http.Handler, legs ...leg) []string {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)

@@ -10,9 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// rewriting writes two files and rewrites one of them, and an upload, in a later step
-// without a word: forge keeps one artifact for each path, and touches neither its id
-// nor its time.
+// rewriting writes two files and rewrites one of them, and an upload, in a later step without a word: forge keeps one
+// artifact for each path, and touches neither its id nor its time.
 func rewriting(kind adaptertest.Kind) *adaptertest.StepAgent {
 	a := adaptertest.NewStepAgent(kind)
 	a.Script[0].Files = [][2]string{{"a.txt", "one"}, {"kept.txt", "kept"}}
@@ -79,8 +78,8 @@ func TestFileRewrittenInTheSameRun(t *testing.T) {
 	}
 }
 
-// TestFileRewrittenInLockstep: each step is a call of its own, and only the last one
-// asks for files that no step has named.
+// TestFileRewrittenInLockstep: each step is a call of its own, and only the last one asks for files that no step has
+// named.
 func TestFileRewrittenInLockstep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range silentKinds() {
@@ -106,8 +105,7 @@ func TestFileRewrittenInLockstep(t *testing.T) {
 	}
 }
 
-// TestFileRewrittenBeforeAQuestion: a question ends a run of ours, too, and so does
-// the last step that a run may have.
+// TestFileRewrittenBeforeAQuestion: a question ends a run of ours, too, and so does the last step that a run may have.
 func TestFileRewrittenBeforeAQuestion(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*adaptertest.StepAgent, *adapter.Assignment){
@@ -125,8 +123,8 @@ func TestFileRewrittenBeforeAQuestion(t *testing.T) {
 	}
 }
 
-// TestFileNamedInEveryStep: an agent that names all of its files in each step has them
-// downloaded once, and once more at the end.
+// TestFileNamedInEveryStep: an agent that names all of its files in each step has them downloaded once, and once more
+// at the end.
 func TestFileNamedInEveryStep(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -142,8 +140,8 @@ func TestFileNamedInEveryStep(t *testing.T) {
 	}
 }
 
-// TestUploadThatTheAgentWasNotGiven: a client's newer upload is not undone by the
-// bytes that the agent still has under its path.
+// TestUploadThatTheAgentWasNotGiven: a client's newer upload is not undone by the bytes that the agent still has under
+// its path.
 func TestUploadThatTheAgentWasNotGiven(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Forge)

@@ -19,8 +19,8 @@ var listing = map[adaptertest.Kind]bool{
 	adaptertest.Plain: true, adaptertest.Python: true, adaptertest.Forge: true, adaptertest.AutoGPT: true, adaptertest.Old: true, adaptertest.Bee: true,
 }
 
-// TestA10BrokenStep breaks the connection of the second step's POST in a live
-// process: what the agent can tell is asked, and nothing runs twice.
+// TestA10BrokenStep breaks the connection of the second step's POST in a live process: what the agent can tell is
+// asked, and nothing runs twice.
 func TestA10BrokenStep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -56,8 +56,7 @@ func TestA10BrokenStep(t *testing.T) {
 	}
 }
 
-// TestPickUpWithOpenStep: the process died after POST n was answered and
-// before that was logged.
+// TestPickUpWithOpenStep: the process died after POST n was answered and before that was logged.
 func TestPickUpWithOpenStep(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -103,8 +102,8 @@ func TestPickUpBeforeFirstStep(t *testing.T) {
 	}
 }
 
-// TestBrokenCreate: a task that was made without our hearing of it is found
-// by the run's id; one that is not found may be made yet, and is not made again.
+// TestBrokenCreate: a task that was made without our hearing of it is found by the run's id; one that is not found may
+// be made yet, and is not made again.
 func TestBrokenCreate(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -131,8 +130,8 @@ func TestBrokenCreate(t *testing.T) {
 	}
 }
 
-// TestPickUpWithOpenCreate finds the run's task among many others, and makes none. Its
-// first step may have been sent as well, and is taken where it is listed.
+// TestPickUpWithOpenCreate finds the run's task among many others, and makes none. Its first step may have been sent as
+// well, and is taken where it is listed.
 func TestPickUpWithOpenCreate(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.Python, adaptertest.JS, adaptertest.Forge} {
@@ -164,8 +163,7 @@ func TestPickUpWithOpenCreate(t *testing.T) {
 	}
 }
 
-// TestPickUpWithUnloggedLink: the process died in its first step, before it
-// was logged what the agent calls the task.
+// TestPickUpWithUnloggedLink: the process died in its first step, before it was logged what the agent calls the task.
 func TestPickUpWithUnloggedLink(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []adaptertest.Kind{adaptertest.Plain, adaptertest.Python, adaptertest.JS, adaptertest.Forge} {
@@ -250,8 +248,8 @@ func TestA17Forgotten(t *testing.T) {
 	}
 }
 
-// An agent without a list of steps has not forgotten the task: what became of the call
-// that broke cannot be asked, and that is what is said.
+// An agent without a list of steps has not forgotten the task: what became of the call that broke cannot be asked, and
+// that is what is said.
 func TestA10NoListIsNoLoss(t *testing.T) {
 	t.Parallel()
 	agent := faulty(adaptertest.Python, adaptertest.DieDone)
@@ -275,9 +273,8 @@ func TestLinkKnowsSteps(t *testing.T) {
 	}
 }
 
-// TestPickUpOfARunAheadOfItsLog: a process of an older version had asked for a step
-// before the one before was logged, so that there may have been one more than the
-// agent lists.
+// TestPickUpOfARunAheadOfItsLog: a process of an older version had asked for a step before the one before was logged,
+// so that there may have been one more than the agent lists.
 func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -301,9 +298,8 @@ func TestPickUpOfARunAheadOfItsLog(t *testing.T) {
 	}
 }
 
-// TestPickUpAfterMoreThanOneStep: one call at the most is open, so where the log lacks
-// two steps the machine has failed and taken commits with it, and a third may be under
-// way. The two are taken, and nothing is asked for.
+// TestPickUpAfterMoreThanOneStep: one call at the most is open, so where the log lacks two steps the machine has failed
+// and taken commits with it, and a third may be under way. The two are taken, and nothing is asked for.
 func TestPickUpAfterMoreThanOneStep(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Python)

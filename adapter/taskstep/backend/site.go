@@ -23,9 +23,8 @@ const (
 // plansAhead reports whether steps of status created are plans and not work.
 func (k kind) plansAhead() bool { return k == kindPython }
 
-// listsFilesInSteps reports whether an empty artifacts list of a step means that
-// there are no files. forge updates a file without naming it in the step, and
-// agents over the Python SDK often register files with the task alone.
+// listsFilesInSteps reports whether an empty artifacts list of a step means that there are no files. forge updates a
+// file without naming it in the step, and agents over the Python SDK often register files with the task alone.
 func (k kind) listsFilesInSteps() bool { return k == kindPlain || k == kindJS }
 
 // The places of the task routes: of the v1 document, and from before it.
@@ -67,8 +66,8 @@ type address struct {
 // Ends returns the paths that the URL of an agent may end with, the longest first.
 func Ends() []string { return []string{prefixV1, "/ap/v1", prefixOld} }
 
-// parseBase normalises an agent's URL, which may end with one of Ends. In
-// /agents/agent the end is the name of an agent behind a bridge.
+// parseBase normalises an agent's URL, which may end with one of Ends. In /agents/agent the end is the name of an agent
+// behind a bridge.
 func parseBase(raw string) (address, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -155,8 +154,7 @@ func kindOfHeader(h http.Header) kind {
 	return kindPlain
 }
 
-// locate returns the site, asking the server only once per process; known is
-// what a link remembers of it.
+// locate returns the site, asking the server only once per process; known is what a link remembers of it.
 func (b *backend) locate(ctx context.Context, known string) (site, error) {
 	if s := b.site.Load(); s != nil {
 		return *s, nil

@@ -71,8 +71,8 @@ func (c credulous) Save(ctx context.Context, path, remoteID string, body io.Read
 	return c.Files.Save(ctx, path, remoteID, strings.NewReader(string(b)))
 }
 
-// TestA10DownloadThatBreaks: a GET is sent again; where that breaks, too, the file is
-// not there, the client is told, and the run goes on.
+// TestA10DownloadThatBreaks: a GET is sent again; where that breaks, too, the file is not there, the client is told,
+// and the run goes on.
 func TestA10DownloadThatBreaks(t *testing.T) {
 	t.Parallel()
 	for name, chunked := range map[string]bool{"Content-Length": false, "chunked": true} {
@@ -126,8 +126,8 @@ func TestA10DownloadThatIsNotAnswered(t *testing.T) {
 	}
 }
 
-// TestSkippedFilesAreSaid: what cannot be taken over is named with the step that made
-// it and, where nothing has changed, with the last one; also where steps have no words.
+// TestSkippedFilesAreSaid: what cannot be taken over is named with the step that made it and, where nothing has
+// changed, with the last one; also where steps have no words.
 func TestSkippedFilesAreSaid(t *testing.T) {
 	t.Parallel()
 	for name, output := range map[string]string{"words": `"words"`, "none": "", "empty": `""`, "object": `{"a":1}`} {
@@ -154,8 +154,7 @@ func TestSkippedFilesAreSaid(t *testing.T) {
 	}
 }
 
-// TestSkippedUntilItIsThere: a file that could be had in the end is not said to be
-// missing then.
+// TestSkippedUntilItIsThere: a file that could be had in the end is not said to be missing then.
 func TestSkippedUntilItIsThere(t *testing.T) {
 	t.Parallel()
 	agent, files := adaptertest.NewStepAgent(adaptertest.Plain), adaptertest.NewFiles(nil)
@@ -172,8 +171,7 @@ func TestSkippedUntilItIsThere(t *testing.T) {
 	}
 }
 
-// TestFileThatCannotBeCompared: the thread keeps what it had, and the client is told
-// that this may not be the newest.
+// TestFileThatCannotBeCompared: the thread keeps what it had, and the client is told that this may not be the newest.
 func TestFileThatCannotBeCompared(t *testing.T) {
 	t.Parallel()
 	agent := rewriting(adaptertest.Forge)

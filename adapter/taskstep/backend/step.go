@@ -30,9 +30,8 @@ func (c *stepCall) send() (*remoteStep, error) {
 	return c.read(ans, words)
 }
 
-// words is what the next step is driven with; nil is a POST without a body,
-// which every server reads as "go on". An answer goes with the first step of
-// the run that brings it.
+// words is what the next step is driven with; nil is a POST without a body, which every server reads as "go on". An
+// answer goes with the first step of the run that brings it.
 func (c *stepCall) words() *string {
 	switch {
 	case c.past.said:
@@ -75,8 +74,7 @@ func (c *stepCall) read(ans *upstream.Answer, words *string) (*remoteStep, error
 	return &step, nil
 }
 
-// refusal tells a task that is gone from a step that failed: many servers
-// answer both with a 500.
+// refusal tells a task that is gone from a step that failed: many servers answer both with a 500.
 func (c *stepCall) refusal(ans *upstream.Answer) error {
 	if ans.Status == http.StatusNotFound {
 		return c.lost(c.remote)

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCallsOfARun counts what a run of three steps costs, per kind: the probe
-// once per process, one list of files at the end, and each file twice at the most.
+// TestCallsOfARun counts what a run of three steps costs, per kind: the probe once per process, one list of files at
+// the end, and each file twice at the most.
 func TestCallsOfARun(t *testing.T) {
 	t.Parallel()
 	for _, kind := range adaptertest.Kinds {
@@ -42,8 +42,7 @@ func TestCallsOfARun(t *testing.T) {
 	}
 }
 
-// TestCallsOfARunWithoutFiles: where steps tell of files and there are none, the list
-// is not asked for.
+// TestCallsOfARunWithoutFiles: where steps tell of files and there are none, the list is not asked for.
 func TestCallsOfARunWithoutFiles(t *testing.T) {
 	t.Parallel()
 	for kind, lists := range map[adaptertest.Kind]int{adaptertest.Plain: 0, adaptertest.JS: 0, adaptertest.Python: 1, adaptertest.Forge: 1} {
@@ -353,8 +352,8 @@ func TestA14A15A19Messages(t *testing.T) {
 	}
 }
 
-// TestDroppedAfter500: the server closes a kept connection after an error
-// without saying so; the next run must not stumble over it.
+// TestDroppedAfter500: the server closes a kept connection after an error without saying so; the next run must not
+// stumble over it.
 func TestDroppedAfter500(t *testing.T) {
 	t.Parallel()
 	b := backendOf(t, faulty(adaptertest.Plain, adaptertest.HTML500))

@@ -10,12 +10,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// topicsPath is where a server of the Topic RFC has its topics; the tasks of
-// one are below it, in the form of v1.
+// topicsPath is where a server of the Topic RFC has its topics; the tasks of one are below it, in the form of v1.
 const topicsPath = "/ap/v2/topics"
 
-// servesTopics asks whether the server has topics: only then does it keep a
-// memory that tasks share. Whatever goes wrong, there are none.
+// servesTopics asks whether the server has topics: only then does it keep a memory that tasks share. Whatever goes
+// wrong, there are none.
 func (b *backend) servesTopics(ctx context.Context) bool {
 	ans, err := b.getOnce(ctx, topicsPath, "")
 	if err != nil || ans.Status/100 != 2 {
@@ -27,10 +26,9 @@ func (b *backend) servesTopics(ctx context.Context) bool {
 	return json.Unmarshal(ans.Body, &list) == nil && list.Topics != nil
 }
 
-// openTopic makes the topic that stands for the thread, where the server has
-// topics and there is none yet. One whose creation was never answered stays
-// empty and does no harm. Concurrent runs do not share a topic: what one of
-// them leaves open would be in the way of the others.
+// openTopic makes the topic that stands for the thread, where the server has topics and there is none yet. One whose
+// creation was never answered stays empty and does no harm. Concurrent runs do not share a topic: what one of them
+// leaves open would be in the way of the others.
 func (c *creation) openTopic() error {
 	if c.topic != "" || !c.site.topics || c.assigned.Run.Multitask == mapping.StrategyConcurrent {
 		return nil
@@ -79,8 +77,8 @@ func (c *creation) topicBody() *rawjson.Pieces {
 	return new(rawjson.Pieces).Literal(`{"name":`).Text(thread.Name).Literal("}")
 }
 
-// loseTopic gives up a topic that the server does not know any more. Its
-// memory is gone, so that the next one is told the conversation.
+// loseTopic gives up a topic that the server does not know any more. Its memory is gone, so that the next one is told
+// the conversation.
 func (c *creation) loseTopic() {
 	c.topic = ""
 	if c.assigned.Retelling != "" {
@@ -88,9 +86,8 @@ func (c *creation) loseTopic() {
 	}
 }
 
-// displacing is the additional_input of a task in a topic. A run of ours only
-// begins when the one before it has ended; if its task was left in the middle,
-// no run will go on with it.
+// displacing is the additional_input of a task in a topic. A run of ours only begins when the one before it has ended;
+// if its task was left in the middle, no run will go on with it.
 func displacing(additional rawjson.Pieces) rawjson.Pieces {
 	strategy := rawjson.Member{Name: "multitask_strategy", Value: json.RawMessage(`"` + mapping.StrategyInterrupt + `"`)}
 	made, err := rawjson.WithMembers(additional.Join(), strategy)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// trace looks for the task that carries this run's id, of a creation that was, or
-// may have been, sent. cause is what broke, nil at a pick-up.
+// trace looks for the task that carries this run's id, of a creation that was, or may have been, sent. cause is what
+// broke, nil at a pick-up.
 func (c *creation) trace(cause error) error {
 	found, err := c.lookFor(c.backend.created.Longest(), c.findTask)
 	switch {

@@ -48,8 +48,8 @@ func (tr *tracker) miss(f mapping.SkippedFile) {
 	tr.missed[f.Path], tr.fresh[f.Path] = f, true
 }
 
-// skipped are the files to be named with a step, by path: those that were missed
-// with it, and at the end of a run all that the run has missed.
+// skipped are the files to be named with a step, by path: those that were missed with it, and at the end of a run all
+// that the run has missed.
 func (tr *tracker) skipped(final bool) []mapping.SkippedFile {
 	var list []mapping.SkippedFile
 	for _, at := range slices.Sorted(maps.Keys(tr.missed)) {

@@ -28,9 +28,8 @@ type uploads struct {
 // noteTold notes that a step was told, and with it what the agent was given.
 func (u *uploads) noteTold() { u.files.given, u.inState = 0, nil }
 
-// all hands the thread's files to a task that has not begun (Agent
-// Protocol v1, POST …/tasks/{id}/artifacts). After a pick-up, those that are
-// there already are left alone.
+// all hands the thread's files to a task that has not begun (Agent Protocol v1, POST …/tasks/{id}/artifacts). After a
+// pick-up, those that are there already are left alone.
 func (u *uploads) all() error {
 	list, err := u.assigned.Files.List(u.ctx)
 	if err != nil {
@@ -48,8 +47,8 @@ func (u *uploads) all() error {
 	return u.send(list, present)
 }
 
-// replaced reports whether a file got other bytes, or was removed, while it was read.
-// The agent was sent none of it, or not to its end.
+// replaced reports whether a file got other bytes, or was removed, while it was read. The agent was sent none of it, or
+// not to its end.
 func replaced(err error) bool {
 	var e *mapping.Error
 	return errors.As(err, &e) && e.Code == mapping.CodeArtifactNotFound
@@ -79,8 +78,7 @@ func (u *uploads) present() map[string]bool {
 	return paths
 }
 
-// upload sends one file. taken is false when the agent takes no files at all,
-// which is noted and no failure.
+// upload sends one file. taken is false when the agent takes no files at all, which is noted and no failure.
 func (u *uploads) upload(a mapping.Artifact) (taken bool, err error) {
 	body, err := u.assigned.Files.Open(u.ctx, a.ID)
 	if err != nil {
@@ -119,8 +117,8 @@ func (u *uploads) uploaded(a mapping.Artifact, ans *upstream.Answer) (taken bool
 	return true, nil
 }
 
-// uploadPath names the whole path in the query for forge, which ignores the
-// form field; others may refuse a parameter they do not know.
+// uploadPath names the whole path in the query for forge, which ignores the form field; others may refuse a parameter
+// they do not know.
 func (u *uploads) uploadPath(a mapping.Artifact) string {
 	p := u.taskPath("/artifacts")
 	if u.site.kind == kindForge && strings.Contains(a.Path, "/") {
@@ -129,9 +127,8 @@ func (u *uploads) uploadPath(a mapping.Artifact) string {
 	return p
 }
 
-// form wraps the file in a multipart body of known length: the folder in
-// relative_path (before the file: some servers read in order), the name with
-// the file.
+// form wraps the file in a multipart body of known length: the folder in relative_path (before the file: some servers
+// read in order), the name with the file.
 func (u *uploads) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, string, error) {
 	var head bytes.Buffer
 	w := multipart.NewWriter(&head)
@@ -148,8 +145,8 @@ func (u *uploads) form(a mapping.Artifact, body io.Reader) (*upstream.Stream, st
 	return &upstream.Stream{Reader: io.MultiReader(&head, body, strings.NewReader(tail)), Size: size}, w.FormDataContentType(), nil
 }
 
-// fileHeader describes the file part. The JavaScript SDK reads a plain file
-// name as Latin-1, but knows the extended form.
+// fileHeader describes the file part. The JavaScript SDK reads a plain file name as Latin-1, but knows the extended
+// form.
 func (u *uploads) fileHeader(a mapping.Artifact) textproto.MIMEHeader {
 	name, typ := path.Base(a.Path), a.MIMEType
 	if typ == "" {

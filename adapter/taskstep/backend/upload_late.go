@@ -8,9 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// late hands over what clients uploaded since the files were last handed
-// over, also while a step was under way. The step they are there for brings them
-// into the state.
+// late hands over what clients uploaded since the files were last handed over, also while a step was under way. The
+// step they are there for brings them into the state.
 func (u *uploads) late() error {
 	if u.past.last == nil && !u.assigned.Resume {
 		return nil
@@ -41,8 +40,7 @@ func (u *uploads) layOut(list []mapping.Artifact) error {
 	return nil
 }
 
-// inline is the content of a file that is small enough for the state, nil for
-// one that is not.
+// inline is the content of a file that is small enough for the state, nil for one that is not.
 func (u *uploads) inline(a mapping.Artifact) ([]byte, error) {
 	if a.Size > int64(u.up.Config.Artifacts.MaxInline) {
 		return nil, nil
@@ -55,8 +53,7 @@ func (u *uploads) inline(a mapping.Artifact) ([]byte, error) {
 	return io.ReadAll(body)
 }
 
-// with adds the late uploads to the files that a step changed, nil for none.
-// What the step made of such a file counts.
+// with adds the late uploads to the files that a step changed, nil for none. What the step made of such a file counts.
 func (u *uploads) with(files json.RawMessage) json.RawMessage {
 	if len(u.inState) == 0 {
 		return files

@@ -12,9 +12,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file reads what real v1 servers answer. It is lenient where they are
-// loose: ids as numbers, output as an object, absent fields, nulls. What the
-// bridge cannot do without is refused with the path of the field.
+// This file reads what real v1 servers answer. It is lenient where they are loose: ids as numbers, output as an object,
+// absent fields, nulls. What the bridge cannot do without is refused with the path of the field.
 
 // remoteTask is a task as the agent tells it (Agent Protocol v1, schema Task).
 type remoteTask struct {
@@ -125,8 +124,7 @@ func parseTask(raw json.RawMessage, path string) (remoteTask, error) {
 	return t, err
 }
 
-// kindOfTask knows servers by what only they put into a task: the Python SDK
-// its steps, forge times without a zone.
+// kindOfTask knows servers by what only they put into a task: the Python SDK its steps, forge times without a zone.
 func kindOfTask(env taskEnvelope) kind {
 	if isList(env.Steps) {
 		return kindPython
@@ -163,8 +161,8 @@ func parseStep(raw json.RawMessage, path string) (remoteStep, error) {
 	return s, err
 }
 
-// parseArtifacts reads a list of objects, of ids, or a mix. What is no list
-// counts as none: an agent's word about files is worth less than its step.
+// parseArtifacts reads a list of objects, of ids, or a mix. What is no list counts as none: an agent's word about files
+// is worth less than its step.
 func parseArtifacts(raw json.RawMessage, path string) ([]remoteArtifact, error) {
 	if !isList(raw) || string(raw) == "[]" {
 		return nil, nil
@@ -214,8 +212,8 @@ func parseArtifact(raw json.RawMessage, path string) (remoteArtifact, error) {
 	return a, nil
 }
 
-// members puts an object's members where they belong, as parts of raw: what
-// object does, without reflection, for what every step is read with.
+// members puts an object's members where they belong, as parts of raw: what object does, without reflection, for what
+// every step is read with.
 func members(raw json.RawMessage, path string, place func(name string) *json.RawMessage) error {
 	if rawjson.Kind(raw) != '{' {
 		return &fieldError{placeOf(path), "is not an object"}
@@ -303,8 +301,7 @@ func truth(raw json.RawMessage, path string) (bool, error) {
 	return false, &fieldError{path, "is not a boolean"}
 }
 
-// asObject keeps an object and wraps anything else, since additional_output
-// is an object to all readers behind us.
+// asObject keeps an object and wraps anything else, since additional_output is an object to all readers behind us.
 func asObject(raw json.RawMessage) json.RawMessage {
 	raw = value(raw)
 	if len(raw) == 0 || rawjson.Kind(raw) == '{' {

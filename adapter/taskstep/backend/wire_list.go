@@ -19,8 +19,7 @@ type listPage struct {
 	Pages      json.RawMessage `json:"pages"`
 }
 
-// parseList reads the wrapper {key: […], pagination}, one that says items
-// instead of key, or a bare list.
+// parseList reads the wrapper {key: […], pagination}, one that says items instead of key, or a bare list.
 func parseList(raw json.RawMessage, key string) (remoteList, error) {
 	l := remoteList{Total: -1, Pages: -1}
 	if isList(raw) {
@@ -66,8 +65,8 @@ func count(a, b json.RawMessage) int {
 	return -1
 }
 
-// more reports whether a first page of this size leaves anything out. Servers
-// round total_pages down, so that the items count for more than the pages.
+// more reports whether a first page of this size leaves anything out. Servers round total_pages down, so that the items
+// count for more than the pages.
 func (l remoteList) more() bool {
 	if l.Total >= 0 {
 		return l.Total > len(l.Elems)

@@ -42,8 +42,7 @@ func (s artifacts) download(w http.ResponseWriter, r *http.Request, ref adapter.
 		return nil
 	}
 	if err := copyBody(w, body); err != nil && r.Context().Err() == nil {
-		// Fewer bytes than Content-Length: the server closes the connection
-		// and the client sees that the file is cut.
+		// Fewer bytes than Content-Length: the server closes the connection and the client sees that the file is cut.
 		s.logFailure(w, r, mapping.Classify(err))
 	}
 	return nil

@@ -9,15 +9,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// request is the body of a task or step POST (schemas TaskRequestBody and
-// StepRequestBody, which are the same).
+// request is the body of a task or step POST (schemas TaskRequestBody and StepRequestBody, which are the same).
 type request struct {
 	Input           *string         // nil: null or absent
 	AdditionalInput json.RawMessage // verbatim, an object; nil: null or absent
 }
 
-// readRequest reads such a body. No body at all is an empty request: it is how
-// harnesses say "go on".
+// readRequest reads such a body. No body at all is an empty request: it is how harnesses say "go on".
 func (s *server) readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
 	var req request
 	raw, err := s.readBody(w, r)

@@ -25,8 +25,8 @@ func ownNames() mapping.Names {
 	return names
 }
 
-// RequestFields returns the request fields of the v1 document (TaskRequestBody,
-// StepRequestBody, ArtifactUpload) and those of topics.
+// RequestFields returns the request fields of the v1 document (TaskRequestBody, StepRequestBody, ArtifactUpload) and
+// those of topics.
 func RequestFields() []mapping.RequestField {
 	const task, step = RequestForTask, "step"
 	return slices.Concat(

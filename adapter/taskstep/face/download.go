@@ -10,9 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// describeDownload sets the headers of a file's bytes. A browser must never
-// show what an agent wrote under the bridge's origin: always an attachment,
-// never sniffed, and sandboxed should it be shown all the same.
+// describeDownload sets the headers of a file's bytes. A browser must never show what an agent wrote under the bridge's
+// origin: always an attachment, never sniffed, and sandboxed should it be shown all the same.
 func describeDownload(h http.Header, a *mapping.Artifact) {
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Length", strconv.FormatInt(a.Size, 10))
@@ -21,9 +20,8 @@ func describeDownload(h http.Header, a *mapping.Artifact) {
 	h.Set("Content-Security-Policy", "sandbox")
 }
 
-// attachment is a Content-Disposition with the name twice (RFC 6266, section
-// 4.3 and appendix D): in ASCII for old clients, and whole in the form of
-// RFC 8187 for the others.
+// attachment is a Content-Disposition with the name twice (RFC 6266, section 4.3 and appendix D): in ASCII for old
+// clients, and whole in the form of RFC 8187 for the others.
 func attachment(name string) string {
 	var b strings.Builder
 	b.WriteString(`attachment; filename="`)

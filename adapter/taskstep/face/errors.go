@@ -12,8 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// statusClientGone is what an access log shows for a client that left before
-// its answer; no reader receives it.
+// statusClientGone is what an access log shows for a client that left before its answer; no reader receives it.
 const statusClientGone = 499
 
 // fail answers err as JSON and logs what the client is not told.
@@ -64,8 +63,8 @@ func classify(err error) *mapping.Error {
 	return mapping.Classify(err)
 }
 
-// status is the HTTP status of a class. The documents fix 404, and one status
-// for all that cannot be: 422 in v1, 400 in the Topic RFC.
+// status is the HTTP status of a class. The documents fix 404, and one status for all that cannot be: 422 in v1, 400 in
+// the Topic RFC.
 func (s style) status(c mapping.Class) int {
 	if c == mapping.Invalid || c == mapping.Malformed {
 		return s.invalid
@@ -73,8 +72,8 @@ func (s style) status(c mapping.Class) int {
 	return adapter.Status(c)
 }
 
-// Refusal returns the error of the Agent Protocol v1, whose SDKs read {"message"}; the code is
-// ours. It is for what is refused before the face.
+// Refusal returns the error of the Agent Protocol v1, whose SDKs read {"message"}; the code is ours. It is for what is
+// refused before the face.
 func Refusal(e *mapping.Error) any {
 	return struct {
 		Message string `json:"message"`
@@ -82,9 +81,8 @@ func Refusal(e *mapping.Error) any {
 	}{e.Message, e.Code}
 }
 
-// errorBody is {"message"} for 404, as the document's NotFound has it, and for
-// 405; {"message", "code", "detail"} for everything else, where the document
-// allows any object.
+// errorBody is {"message"} for 404, as the document's NotFound has it, and for 405; {"message", "code", "detail"} for
+// everything else, where the document allows any object.
 func errorBody(e *mapping.Error) []byte {
 	if e.Class == mapping.NotFound || e.Class == mapping.NotAllowed {
 		return new(rawjson.Writer).Open('{').Key("message").Text(e.Message).Close('}').Bytes
@@ -92,8 +90,7 @@ func errorBody(e *mapping.Error) []byte {
 	return streamError(e)
 }
 
-// streamError is an error within a stream, where no status tells its class:
-// always with the code.
+// streamError is an error within a stream, where no status tells its class: always with the code.
 func streamError(e *mapping.Error) []byte {
 	w := new(rawjson.Writer).Open('{').Key("message").Text(e.Message).Key("code").Text(e.Code)
 	if e.Detail != nil {
@@ -104,8 +101,8 @@ func streamError(e *mapping.Error) []byte {
 	return w.Close('}').Bytes
 }
 
-// complaint is one thing wrong with a request, in the form that servers of
-// this protocol made with FastAPI use in "detail".
+// complaint is one thing wrong with a request, in the form that servers of this protocol made with FastAPI use in
+// "detail".
 type complaint struct {
 	Loc []string `json:"loc"` // body, query or header, then the field
 	Msg string   `json:"msg"`

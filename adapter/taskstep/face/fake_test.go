@@ -16,9 +16,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// fake is an adapter.Service in memory. Its agent finishes every task in
-// lastStep steps and writes one file in the first. Ids and times are counted,
-// so that answers are the same on every run.
+// fake is an adapter.Service in memory. Its agent finishes every task in lastStep steps and writes one file in the
+// first. Ids and times are counted, so that answers are the same on every run.
 type fake struct {
 	lastStep int
 	maxFile  int64
@@ -221,8 +220,7 @@ func (f fakeSteps) Get(_ context.Context, ref adapter.TaskRef, id string) (mappi
 
 var errFakeBroken = errors.New("the disk of the fake is broken")
 
-// Follow fails, with an error of no class, once a task has no last step left
-// to come and lastStep is negative.
+// Follow fails, with an error of no class, once a task has no last step left to come and lastStep is negative.
 func (f fakeSteps) Follow(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
 	return func(yield func(mapping.Step, error) bool) {
 		for n := after; ; {

@@ -12,16 +12,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// follow streams a task's steps as they are released. It is an extension
-// of ours and drives nothing: steps are still asked for by POST.
+// follow streams a task's steps as they are released. It is an extension of ours and drives nothing: steps are still
+// asked for by POST.
 //
 //	event: step, data: a Step, id: its number from 1
 //	event: error, data: {"message", "code"}: the stream cannot go on
 //	event: end, data: {}: the last step was sent; do not come back
 //
-// A stream that closes without end or error has nothing to tell for now, as
-// the task waits for a POST. Last-Event-ID continues after that step; without
-// it, or with -1, the stream begins at the first step.
+// A stream that closes without end or error has nothing to tell for now, as the task waits for a POST. Last-Event-ID
+// continues after that step; without it, or with -1, the stream begins at the first step.
 func (s steps) follow(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	after, err := lastEventID(r)
 	if err != nil {

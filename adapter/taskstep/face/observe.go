@@ -17,8 +17,8 @@ type stepObserver struct {
 	layout
 }
 
-// Observe returns an observer that sees a run's events as a client that asks for the task's steps does,
-// whether or not one asks.
+// Observe returns an observer that sees a run's events as a client that asks for the task's steps does, whether or not
+// one asks.
 func Observe(o adapter.Observed) adapter.Observer {
 	mode := cmp.Or(o.Run.Options.Stepping, mapping.SteppingFree)
 	l := layout{}
@@ -28,8 +28,8 @@ func Observe(o adapter.Observed) adapter.Observer {
 	return &stepObserver{steps: rule.NewStepFolder(o.Run.TaskID, mode), layout: l}
 }
 
-// See implements adapter.Observer: it has a step where what it tells happened, and once more where it is
-// known whether it is the last, if that is later.
+// See implements adapter.Observer: it has a step where what it tells happened, and once more where it is known whether
+// it is the last, if that is later.
 func (o *stepObserver) See(e *state.Entry) (seen []adapter.Sight) {
 	for _, s := range o.steps.Add(e) {
 		note := "handed out from here on"

@@ -12,17 +12,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// Bounds of a page. The document has 10 items by default and only lower bounds;
-// AutoGPT's web app asks for 10,000 at a time.
+// Bounds of a page. The document has 10 items by default and only lower bounds; AutoGPT's web app asks for 10,000 at a
+// time.
 const (
 	defaultPageSize = 10
 	maxPageSize     = 10000
 	maxPage         = 1<<31 - 1
 )
 
-// pageOf reads current_page (from 1) and page_size (from 1). A page holds at most
-// maxPageSize items; a client that asks for more is told by the page_size of the
-// answer how many it got.
+// pageOf reads current_page (from 1) and page_size (from 1). A page holds at most maxPageSize items; a client that asks
+// for more is told by the page_size of the answer how many it got.
 func pageOf(r *http.Request) (adapter.Page, error) {
 	p := adapter.Page{Number: 1, Size: defaultPageSize}
 	if r.URL.RawQuery == "" {
@@ -62,8 +61,7 @@ func intParam(q url.Values, name string, absent, most int) (int, error) {
 	return n, nil
 }
 
-// parseCount reads an unsigned decimal number of at most 10 digits and nothing
-// else: no sign, no space.
+// parseCount reads an unsigned decimal number of at most 10 digits and nothing else: no sign, no space.
 func parseCount(s string) (int, bool) {
 	if s == "" || len(s) > 10 {
 		return 0, false
@@ -81,8 +79,8 @@ func parseCount(s string) (int, bool) {
 // pageCount is the number of pages total items fill.
 func pageCount(total, size int) int { return (total + size - 1) / size }
 
-// list answers a page of what read has; a page after the last one is empty. A failure after
-// the first byte cuts the connection, so that what was sent is not taken for the whole.
+// list answers a page of what read has; a page after the last one is empty. A failure after the first byte cuts the
+// connection, so that what was sent is not taken for the whole.
 func list[T any](s *server, w http.ResponseWriter, r *http.Request, name string, read func(context.Context, adapter.Page) (iter.Seq2[T, error], int, error), write func(*rawjson.Writer, *T)) error {
 	page, err := pageOf(r)
 	if err != nil {
@@ -107,9 +105,9 @@ func short[T any](items []T, total int, err error) (iter.Seq2[T, error], int, er
 	return adapter.List(items), total, err
 }
 
-// writePage answers a list: {name: [items], "pagination": {…}}. A long one is sent piece by
-// piece, so that it takes no memory of its own length; a short one has a Content-Length. The
-// error is one of items; that of a client that has gone is none.
+// writePage answers a list: {name: [items], "pagination": {…}}. A long one is sent piece by piece, so that it takes no
+// memory of its own length; a short one has a Content-Length. The error is one of items; that of a client that has gone
+// is none.
 func writePage[T any](w http.ResponseWriter, name string, items iter.Seq2[T, error], write func(*rawjson.Writer, *T), p adapter.Page, total int) (began bool, err error) {
 	out := new(rawjson.Writer).Open('{').Key(name).Open('[')
 	for item, err := range items {

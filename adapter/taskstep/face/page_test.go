@@ -22,8 +22,8 @@ func (c *counting) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestLongPageTakesNoMemoryOfItsLength: a page is as long as its steps are, and is
-// written piece by piece. Not parallel: it counts what is allocated.
+// TestLongPageTakesNoMemoryOfItsLength: a page is as long as its steps are, and is written piece by piece. Not
+// parallel: it counts what is allocated.
 func TestLongPageTakesNoMemoryOfItsLength(t *testing.T) {
 	text := strings.Repeat("x", 100<<10)
 	steps := make([]mapping.Step, 2000)

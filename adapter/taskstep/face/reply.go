@@ -12,13 +12,12 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// pieceSize is how much of a long answer is written at a time: each write gets
-// a deadline of its own from the server around us, so that a slow client is
-// not cut off, only one that takes nothing.
+// pieceSize is how much of a long answer is written at a time: each write gets a deadline of its own from the server
+// around us, so that a slow client is not cut off, only one that takes nothing.
 const pieceSize = 128 << 10
 
-// jsonAnswer names the charset, which RFC 8259 does not need: AutoGPT's web app
-// is one of the clients that take JSON without it for Latin-1.
+// jsonAnswer names the charset, which RFC 8259 does not need: AutoGPT's web app is one of the clients that take JSON
+// without it for Latin-1.
 const jsonAnswer = "application/json; charset=utf-8"
 
 // send writes a whole JSON answer.
@@ -59,11 +58,10 @@ func writePieces(w http.ResponseWriter, body []byte) error {
 	return nil
 }
 
-// deliver is send for an answer that must not be lost: it reports whether every
-// byte was handed to the connection of a client that was still there when the
-// answer was ready. What happens to the connection afterwards proves nothing:
-// many clients close it as soon as they have read the answer. It is not to be
-// transformed on its way: the end of a compressed answer would leave later.
+// deliver is send for an answer that must not be lost: it reports whether every byte was handed to the connection of a
+// client that was still there when the answer was ready. What happens to the connection afterwards proves nothing: many
+// clients close it as soon as they have read the answer. It is not to be transformed on its way: the end of a
+// compressed answer would leave later.
 func deliver(w http.ResponseWriter, r *http.Request, status int, body *rawjson.Pieces) bool {
 	w.Header().Set("Cache-Control", "no-transform")
 	if r.Context().Err() != nil || sendPieces(w, status, body) != nil {

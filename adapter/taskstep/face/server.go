@@ -25,16 +25,15 @@ var (
 	v2 = style{invalid: http.StatusBadRequest, created: http.StatusCreated, root: "/ap/v2/topics", flavour: FlavourTopic}
 )
 
-// server is what the handlers of one version share. Safe for concurrent use; it keeps no state.
-// The handlers stand in one type for each noun, which is a server by another name.
+// server is what the handlers of one version share. Safe for concurrent use; it keeps no state. The handlers stand in
+// one type for each noun, which is a server by another name.
 type server struct {
 	svc   adapter.Service
 	face  adapter.Face
 	style style
 }
 
-// operation answers one request about ref, or returns why it cannot be
-// answered, before it wrote anything.
+// operation answers one request about ref, or returns why it cannot be answered, before it wrote anything.
 type operation func(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error
 
 // endpoint is an operation at a path below a prefix.
@@ -44,8 +43,8 @@ type endpoint struct {
 	need         string // the right to it
 }
 
-// Mount adds the face's routes to r: those of both versions and of before September 2023, below each of their
-// prefixes. They answer from svc.
+// Mount adds the face's routes to r: those of both versions and of before September 2023, below each of their prefixes.
+// They answer from svc.
 func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	if face.Heartbeat <= 0 {
 		face.Heartbeat = 15 * time.Second
@@ -66,8 +65,8 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	old.PathPrefix("/tasks/").Handler(adapter.Anybody(http.HandlerFunc(first.noRoute)))
 }
 
-// endpoints lists the operations on tasks below a prefix, those that clients
-// call most first: the router tries them in this order.
+// endpoints lists the operations on tasks below a prefix, those that clients call most first: the router tries them in
+// this order.
 func (s *server) endpoints(prefix string) []endpoint {
 	all, one := prefix+"/tasks", prefix+"/tasks/{task}"
 	return []endpoint{
@@ -109,9 +108,8 @@ func (s *server) mountHeartbeat(r *mux.Router) {
 	r.Path("/heartbeat").Handler(adapter.Anybody(s.refuseMethod([]string{http.MethodGet, http.MethodHead})))
 }
 
-// mountRest answers everything else below a prefix, so that no client of it
-// ever sees another dialect's error or a page of text. A subrouter per prefix
-// costs the routes of other dialects one comparison instead of forty.
+// mountRest answers everything else below a prefix, so that no client of it ever sees another dialect's error or a page
+// of text. A subrouter per prefix costs the routes of other dialects one comparison instead of forty.
 func (s *server) mountRest(r *mux.Router) {
 	rest := adapter.Anybody(http.HandlerFunc(s.noRoute))
 	r.Path("").Handler(rest)
@@ -158,8 +156,7 @@ func (s *server) ref(r *http.Request) (adapter.TaskRef, error) {
 	return ref, nil
 }
 
-// agent is the config name of the agent that is asked; chosen is empty on the
-// routes of the default agent.
+// agent is the config name of the agent that is asked; chosen is empty on the routes of the default agent.
 func (s *server) agent(chosen string) (string, error) {
 	if chosen != "" {
 		if _, ok := s.face.Agents[chosen]; ok {
@@ -174,8 +171,8 @@ func (s *server) agent(chosen string) (string, error) {
 	return s.face.DefaultAgent, nil
 }
 
-// storable reports whether an id could be one of ours. Any other string is a
-// legal id too, of something that is not there; it is not worth a query.
+// storable reports whether an id could be one of ours. Any other string is a legal id too, of something that is not
+// there; it is not worth a query.
 func storable(id string) bool {
 	return len(id) <= 256 && mapping.IsText(id)
 }

@@ -218,9 +218,8 @@ type postmanItem struct {
 	}
 }
 
-// The requests of the official suite, in its order, with its bodies on GET
-// requests and its headers; and what the suite asserts: 200 everywhere, JSON
-// and less than 500 ms for reads of tasks, the named fields.
+// The requests of the official suite, in its order, with its bodies on GET requests and its headers; and what the suite
+// asserts: 200 everywhere, JSON and less than 500 ms for reads of tasks, the named fields.
 func TestPostmanCollection(t *testing.T) {
 	t.Parallel()
 	var suite collection
@@ -339,9 +338,8 @@ func assertItem(t *testing.T, name string, a gotten) {
 	}
 }
 
-// A benchmark harness of the agbenchmark kind, call by call as its recorded
-// requests look: content types on GETs, POSTs of steps without a body, parts
-// whose type comes before their disposition, relative_path before the file,
+// A benchmark harness of the agbenchmark kind, call by call as its recorded requests look: content types on GETs, POSTs
+// of steps without a body, parts whose type comes before their disposition, relative_path before the file,
 // percent-encoded names, and one page of artifacts without a query.
 func TestBenchmarkHarness(t *testing.T) {
 	t.Parallel()

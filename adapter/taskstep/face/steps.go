@@ -15,12 +15,11 @@ const lossHeader = "X-Apbridge-Lossy"
 // steps answers for steps: one that is asked for, and those that were.
 type steps struct{ *server }
 
-// execute is executeAgentTaskStep. It may take as long as the agent does,
-// and sends nothing before: a status cannot be taken back. A run that failed is
-// a step like any other, with additional_output.error.
+// execute is executeAgentTaskStep. It may take as long as the agent does, and sends nothing before: a status cannot be
+// taken back. A run that failed is a step like any other, with additional_output.error.
 //
-// The hand-out is confirmed only when the whole answer went out to a client
-// that was still there, so that a lost answer is given again.
+// The hand-out is confirmed only when the whole answer went out to a client that was still there, so that a lost answer
+// is given again.
 func (s steps) execute(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	req, err := s.readRequest(w, r)
 	if err != nil {

@@ -36,8 +36,7 @@ func lastStep() mapping.Step {
 	return mapping.Step{ID: "s", TaskID: "t", N: 1, Name: "step", Status: mapping.StepCompleted, Output: &out, IsLast: true}
 }
 
-// A hand-out is confirmed once, and only after the client could have the
-// whole answer: this Confirm waits until it has.
+// A hand-out is confirmed once, and only after the client could have the whole answer: this Confirm waits until it has.
 func TestConfirmComesAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -141,8 +140,7 @@ func TestInternalErrorsHideTheirText(t *testing.T) {
 	}
 }
 
-// What a client is told of the bridge's own trouble sends an operator to the log: the
-// cause is there.
+// What a client is told of the bridge's own trouble sends an operator to the log: the cause is there.
 func TestCausesAreLogged(t *testing.T) {
 	t.Parallel()
 	for class, logged := range map[mapping.Class]bool{

@@ -49,8 +49,7 @@ func (s tasks) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef)
 	}, s.layout(ref).task)
 }
 
-// cancel is an extension of ours: it stops what the task is doing. A body
-// is ignored.
+// cancel is an extension of ours: it stops what the task is doing. A body is ignored.
 func (s tasks) cancel(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	task, err := s.svc.Tasks.Cancel(r.Context(), ref)
 	if err != nil {

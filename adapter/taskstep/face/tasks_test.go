@@ -78,8 +78,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// checkRefused checks that a refusal is JSON with a message and a code, and
-// that nothing was written.
+// checkRefused checks that a refusal is JSON with a message and a code, and that nothing was written.
 func checkRefused(t *testing.T, s *served, a gotten, before int) {
 	t.Helper()
 	var body struct{ Message, Code string }

@@ -11,9 +11,8 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// topicEndpoints lists the operations of the Topic RFC ("Endpoint
-// Specifications") below its prefix. Tasks, steps and artifacts below a topic
-// are those of v1: the same handlers, which find the topic in the reference.
+// topicEndpoints lists the operations of the Topic RFC ("Endpoint Specifications") below its prefix. Tasks, steps and
+// artifacts below a topic are those of v1: the same handlers, which find the topic in the reference.
 func (s *server) topicEndpoints() []endpoint {
 	return append(s.endpoints("/topics/{topic}"),
 		endpoint{http.MethodPost, "/topics/{topic}/interactions", interactions{s}.create, mapping.RightRun},
@@ -64,9 +63,8 @@ func (s topics) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef
 // interactions answers for what is said on a topic.
 type interactions struct{ *server }
 
-// create is createInteraction. The words of a user answer the
-// topic's open question, or derive a task; additional_input.derive_task says
-// otherwise.
+// create is createInteraction. The words of a user answer the topic's open question, or derive a task;
+// additional_input.derive_task says otherwise.
 func (s interactions) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	n, err := s.read(w, r)
 	if err != nil {

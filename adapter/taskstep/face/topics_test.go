@@ -19,8 +19,7 @@ import (
 	"go.uber.org/zap/zaptest"
 )
 
-// topicsHeard answers with fixed topics and interactions, and notes what it
-// was asked.
+// topicsHeard answers with fixed topics and interactions, and notes what it was asked.
 type topicsHeard struct {
 	topic []adapter.NewTopic
 	said  []adapter.NewInteraction

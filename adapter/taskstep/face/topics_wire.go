@@ -5,8 +5,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// topicObject writes a Topic: the entity of the Topic RFC, with the fields of
-// this bridge's completion of it.
+// topicObject writes a Topic: the entity of the Topic RFC, with the fields of this bridge's completion of it.
 func (l layout) topicObject(w *rawjson.Writer, t *rule.Topic) {
 	w.Open('{').Key("topic_id").Text(t.ID).Key("name")
 	writeNullable(w, t.Name)
@@ -18,8 +17,7 @@ func (l layout) topicObject(w *rawjson.Writer, t *rule.Topic) {
 	w.Close('}')
 }
 
-// interaction writes an Interaction: input is what was said to the agent,
-// output what the agent said.
+// interaction writes an Interaction: input is what was said to the agent, output what the agent said.
 func (l layout) interaction(w *rawjson.Writer, i *rule.Interaction) {
 	w.Open('{').Key("interaction_id").Text(i.ID).Key("topic_id").Text(i.TopicID)
 	w.Key("task_id").OrNull(i.TaskID).Key("role").Text(string(i.Role)).Key("input")

@@ -183,8 +183,8 @@ func TestUploadToUnknownTask(t *testing.T) {
 	checkOnlyMessage(t, "upload", a)
 }
 
-// Files of every size class, with the path known before and only afterwards,
-// keep their bytes, and leave no temporary file behind.
+// Files of every size class, with the path known before and only afterwards, keep their bytes, and leave no temporary
+// file behind.
 func TestUploadsAreByteExact(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -278,8 +278,7 @@ func TestE14DownloadHeaders(t *testing.T) {
 	}
 }
 
-// Once bytes went out, an error can only break the connection: the client must
-// not take the part for the whole.
+// Once bytes went out, an error can only break the connection: the client must not take the part for the whole.
 func TestBrokenDownloadIsSeen(t *testing.T) {
 	t.Parallel()
 	f := newFake()

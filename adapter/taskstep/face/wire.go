@@ -9,9 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file writes what the v1 document calls Task, Step, Artifact and
-// Pagination. Every field is always there, arrays are never null,
-// additional_input is always an object.
+// This file writes what the v1 document calls Task, Step, Artifact and Pagination. Every field is always there, arrays
+// are never null, additional_input is always an object.
 
 // timeForm is RFC 3339 in UTC with microseconds, which every store keeps.
 const timeForm = "2006-01-02T15:04:05.000000Z"
@@ -55,8 +54,7 @@ func (l layout) step(w *rawjson.Writer, s *mapping.Step) {
 	l.behindInput(w, s)
 }
 
-// stepPieces is step without a copy of its input, which may be long: it is quoted while it
-// is sent.
+// stepPieces is step without a copy of its input, which may be long: it is quoted while it is sent.
 func (l layout) stepPieces(s *mapping.Step) *rawjson.Pieces {
 	var before rawjson.Writer
 	l.beforeInput(&before, s)
@@ -87,8 +85,8 @@ func (l layout) behindInput(w *rawjson.Writer, s *mapping.Step) {
 	w.Close('}')
 }
 
-// stepRoom is about the length of a step without its input and artifacts, so that a long
-// one is not copied while it is written.
+// stepRoom is about the length of a step without its input and artifacts, so that a long one is not copied while it is
+// written.
 func stepRoom(s *mapping.Step) int {
 	n := 1<<10 + len(s.AdditionalInput) + len(s.AdditionalOutput)
 	if s.Output != nil {
@@ -119,9 +117,9 @@ func (l layout) artifact(w *rawjson.Writer, a *mapping.Artifact) {
 	w.Close('}')
 }
 
-// relativePath is "", which is written as null, for a file in the root: every known client
-// understands that. For a nested one clients differ: benchmark harnesses since
-// September 2023 expect the whole path, the document's example is the folder.
+// relativePath is "", which is written as null, for a file in the root: every known client understands that. For a
+// nested one clients differ: benchmark harnesses since September 2023 expect the whole path, the document's example is
+// the folder.
 func (l layout) relativePath(p string) string {
 	folder, _ := path.Split(p)
 	if folder == "" || l.folders {

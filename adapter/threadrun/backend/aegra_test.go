@@ -16,8 +16,8 @@ func aegra(plays ...adaptertest.ThreadPlay) *adaptertest.ThreadAgent {
 	return a
 }
 
-// TestAegraTakesEveryRequest: searches in pages of 100, flat metadata in runs that make
-// their thread, carry marks of the bridge's own, or come after one.
+// TestAegraTakesEveryRequest: searches in pages of 100, flat metadata in runs that make their thread, carry marks of
+// the bridge's own, or come after one.
 func TestAegraTakesEveryRequest(t *testing.T) {
 	t.Parallel()
 	a := aegra(adaptertest.ChatPlay())
@@ -31,8 +31,8 @@ func TestAegraTakesEveryRequest(t *testing.T) {
 	}
 }
 
-// TestAegraGoesOnAfterAStop: a request that only asks to go on names the checkpoint there, and
-// no other server is told one.
+// TestAegraGoesOnAfterAStop: a request that only asks to go on names the checkpoint there, and no other server is told
+// one.
 func TestAegraGoesOnAfterAStop(t *testing.T) {
 	t.Parallel()
 	a := aegra(adaptertest.StepPlays()...)
@@ -52,8 +52,8 @@ func TestAegraGoesOnAfterAStop(t *testing.T) {
 	sameJSON(t, object(bodies[2])["checkpoint"], `{"checkpoint_id":"1f1e5690-23fd-62e0-8000-000000000001","checkpoint_ns":""}`)
 }
 
-// TestAegraRunThatLostItsAnswer: the server does not say for whom its runs were made. On a thread of
-// the run's own the run is found again, elsewhere it is not sent a second time.
+// TestAegraRunThatLostItsAnswer: the server does not say for whom its runs were made. On a thread of the run's own the
+// run is found again, elsewhere it is not sent a second time.
 func TestAegraRunThatLostItsAnswer(t *testing.T) {
 	t.Parallel()
 	lost := adaptertest.ChatPlay()
@@ -84,8 +84,8 @@ func TestAegraCancel(t *testing.T) {
 	}
 }
 
-// TestPages: lists are read to their end, also where a server takes the limit for the end of
-// the page, or ignores the offset.
+// TestPages: lists are read to their end, also where a server takes the limit for the end of the page, or ignores the
+// offset.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	all := make([]string, 250)

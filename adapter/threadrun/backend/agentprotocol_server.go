@@ -15,11 +15,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// plain are the phases of a run on a server that has only the routes of the Agent Protocol
-// 0.1.6: agents, threads, and runs that are not below a thread. Such a server
-// tells no checkpoints and takes no answer to a question, and nothing promises
-// that a stream is repeated: a stream that broke is not gone back to, the run
-// is waited for.
+// plain are the phases of a run on a server that has only the routes of the Agent Protocol 0.1.6: agents, threads, and
+// runs that are not below a thread. Such a server tells no checkpoints and takes no answer to a question, and nothing
+// promises that a stream is repeated: a stream that broke is not gone back to, the run is waited for.
 type plain struct {
 	*job
 	requests requests
@@ -104,8 +102,7 @@ func (b *backend) patchPlain(ctx context.Context, link mapping.Link, values json
 	return adapter.State{Values: th.Values, Checkpoint: link.RemoteCheckpoint, Next: []string{}}, nil
 }
 
-// start sends the run once. A server without /runs/stream is asked to
-// answer when the run has ended.
+// start sends the run once. A server without /runs/stream is asked to answer when the run has ended.
 func (p *plain) start() (phase, error) {
 	body := p.request()
 	begun := time.Now()
@@ -162,8 +159,8 @@ func (p *plain) startAndWait(body plainCreate) (phase, error) {
 	return ended, p.emitResult(res)
 }
 
-// findLostRun looks for the run of a POST whose answer was lost, or, where nothing broke,
-// that a process may have sent before it died.
+// findLostRun looks for the run of a POST whose answer was lost, or, where nothing broke, that a process may have sent
+// before it died.
 func (p *plain) findLostRun() error {
 	found, err := p.inquiry.until(p.find)
 	if err != nil || !found {
@@ -187,8 +184,8 @@ func (p *plain) find(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// wait asks for the run's result, again and again while it goes on: an
-// answer may be cut off by whatever stands between.
+// wait asks for the run's result, again and again while it goes on: an answer may be cut off by whatever stands
+// between.
 func (p *plain) wait() error {
 	if p.link.RemoteRun == "" {
 		if found, err := p.inquiry.until(p.find); err != nil || !found {
@@ -220,8 +217,8 @@ func (p *plain) result(path string) (res plainResult, err error) {
 	return res, p.b.http.waitJSON(p.ctx, call, nil, &res)
 }
 
-// emitResult tells the result. The run's id stands for the checkpoint that such
-// a server does not name: it says that both sides agreed after that run.
+// emitResult tells the result. The run's id stands for the checkpoint that such a server does not name: it says that
+// both sides agreed after that run.
 func (p *plain) emitResult(res plainResult) error {
 	if err := p.began(res.Run.ID); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// plainAgent is a server of the Agent Protocol alone, with one agent and one
-// run. It speaks bytes written down by hand from the protocol's document.
+// plainAgent is a server of the Agent Protocol alone, with one agent and one run. It speaks bytes written down by hand
+// from the protocol's document.
 type plainAgent struct {
 	stream string // frames of POST /runs/stream; "": the route is not there
 	cut    bool   // the stream breaks after its frames

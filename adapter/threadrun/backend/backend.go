@@ -14,9 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// backend calls a server of the thread/run dialect. It implements every
-// optional interface of package adapter. Between runs it keeps only what it
-// can ask again: which graph it calls, and what that is. Safe for concurrent use.
+// backend calls a server of the thread/run dialect. It implements every optional interface of package adapter. Between
+// runs it keeps only what it can ask again: which graph it calls, and what that is. Safe for concurrent use.
 type backend struct {
 	*graphs // it describes them, too
 	up      adapter.Upstream
@@ -47,8 +46,8 @@ var (
 	_ adapter.Traited     = (*backend)(nil)
 )
 
-// Dial makes a backend for the server at up.Config.URL. It does no I/O; the
-// error, an *mapping.Error, says that the URL cannot be used.
+// Dial makes a backend for the server at up.Config.URL. It does no I/O; the error, an *mapping.Error, says that the URL
+// cannot be used.
 func Dial(up adapter.Upstream) (adapter.Backend, error) { return newBackend(up) }
 
 func newBackend(up adapter.Upstream) (*backend, error) {
@@ -72,9 +71,9 @@ func defaultPauses() pauses {
 	}
 }
 
-// Detect reports whether the server at up speaks this dialect: it answers
-// GET /ok as LangGraph Server does, or publishes an OpenAPI document with the
-// Agent Protocol's run routes. An error says that there was no answer, or one that tells nothing, such as 401.
+// Detect reports whether the server at up speaks this dialect: it answers GET /ok as LangGraph Server does, or
+// publishes an OpenAPI document with the Agent Protocol's run routes. An error says that there was no answer, or one
+// that tells nothing, such as 401.
 func Detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	b, err := newBackend(up)
 	if err != nil {
@@ -117,8 +116,7 @@ func telling(err error) error {
 	return unreachableOnly(err)
 }
 
-// unreachableOnly keeps an error that says that there was no answer, and drops
-// one that is an answer.
+// unreachableOnly keeps an error that says that there was no answer, and drops one that is an answer.
 func unreachableOnly(err error) error {
 	if answered(err) {
 		return nil
@@ -131,8 +129,7 @@ func (b *backend) Traits() adapter.Traits {
 	return adapter.Traits{Stepping: mapping.SteppingFree, Kind: "a thread/run agent", Capabilities: b.tells}
 }
 
-// Probe asks whether the server is there, and whether it is clear which of its
-// graphs is called.
+// Probe asks whether the server is there, and whether it is clear which of its graphs is called.
 func (b *backend) Probe(ctx context.Context) error {
 	switch ok, err := b.healthy(ctx); {
 	case unreachableOnly(err) != nil:

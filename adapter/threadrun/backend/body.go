@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file writes the bodies of calls. What a client gave a run may be as long as a
-// request may be: it is sent from where it stands, neither copied nor checked once more.
+// This file writes the bodies of calls. What a client gave a run may be as long as a request may be: it is sent from
+// where it stands, neither copied nor checked once more.
 
 // large is a body with values that may be long.
 type large interface {

@@ -22,25 +22,25 @@ type creation struct {
 	stream  *stream
 }
 
-// wantsPoint reports whether the server may have refused the request because it says nothing.
-// Aegra wants input, a command or a checkpoint; LangGraph goes on without. The checkpoint
-// is not named to every server: version 1.4.6 of the JavaScript one would begin all later runs
-// of the thread there, and LangGraph does the finished tasks of a superstep again.
+// wantsPoint reports whether the server may have refused the request because it says nothing. Aegra wants input, a
+// command or a checkpoint; LangGraph goes on without. The checkpoint is not named to every server: version 1.4.6 of the
+// JavaScript one would begin all later runs of the thread there, and LangGraph does the finished tasks of a superstep
+// again.
 func wantsPoint(body runCreate, err error) bool {
 	return upstream.Status(err) == http.StatusUnprocessableEntity && !busy(err) && body.saysNothing()
 }
 
-// lacksMode reports whether the server may have refused the request because it does not know the
-// newest stream mode: it names it in the complaint. The streaming protocol asks for that mode in
-// each of its runs, which have to do without what the server cannot tell.
+// lacksMode reports whether the server may have refused the request because it does not know the newest stream mode: it
+// names it in the complaint. The streaming protocol asks for that mode in each of its runs, which have to do without
+// what the server cannot tell.
 func lacksMode(body runCreate, err error) bool {
 	status := upstream.Status(err)
 	return (status == http.StatusUnprocessableEntity || status == http.StatusBadRequest) &&
 		slices.Contains(body.StreamMode, newestMode) && bytes.Contains(upstream.Of(err).Body, []byte(newestMode))
 }
 
-// sendAtHead is send that names the thread's newest checkpoint as the place to go on
-// from. refused is why the request without it was not taken.
+// sendAtHead is send that names the thread's newest checkpoint as the place to go on from. refused is why the request
+// without it was not taken.
 func (c *creation) sendAtHead(body runCreate, refused error) (*http.Response, error) {
 	st, err := c.state()
 	if err != nil || st.head() == "" {
@@ -62,9 +62,8 @@ func runOf(h http.Header) string {
 	return run
 }
 
-// send sends the POST that makes the upstream run. It is sent once; again
-// only when the server has certainly not taken it: it could not be reached, or it
-// refused. The response is nil where an answer was lost and the run was found: it is
+// send sends the POST that makes the upstream run. It is sent once; again only when the server has certainly not taken
+// it: it could not be reached, or it refused. The response is nil where an answer was lost and the run was found: it is
 // followed from its start.
 func (c *creation) send(body runCreate) (*http.Response, error) {
 	path := threadPath(c.link.Remote) + "/runs/stream"
@@ -97,8 +96,8 @@ func (c *creation) send(body runCreate) (*http.Response, error) {
 	}
 }
 
-// afterRefusal decides what a failed POST means. found: the run exists. An
-// error: give up with it. Neither: the POST may be sent again.
+// afterRefusal decides what a failed POST means. found: the run exists. An error: give up with it. Neither: the POST
+// may be sent again.
 func (c *creation) afterRefusal(err error) (found bool, final error) {
 	switch {
 	case upstream.Untouched(err):
@@ -111,16 +110,15 @@ func (c *creation) afterRefusal(err error) (found bool, final error) {
 	return false, err
 }
 
-// busy reports the refusal of a thread with an active run: 409 as documented,
-// 422 with a text from the JavaScript server.
+// busy reports the refusal of a thread with an active run: 409 as documented, 422 with a text from the JavaScript
+// server.
 func busy(err error) bool {
 	status := upstream.Status(err)
 	return status == http.StatusConflict ||
 		status == http.StatusUnprocessableEntity && bytes.Contains(upstream.Of(err).Body, []byte("already running"))
 }
 
-// whyRefused finds out what a 404, or a busy thread, means: servers answer
-// both for a thread they do not have.
+// whyRefused finds out what a 404, or a busy thread, means: servers answer both for a thread they do not have.
 func (c *creation) whyRefused(err error) error {
 	var th threadWire
 	if asked := c.b.http.getJSON(c.ctx, threadPath(c.link.Remote), &th); upstream.Status(asked) == http.StatusNotFound {

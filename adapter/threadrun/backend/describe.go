@@ -12,15 +12,14 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// descriptionAge is how long an answer about a graph is kept: short enough
-// that a server that is deployed anew is soon known.
+// descriptionAge is how long an answer about a graph is kept: short enough that a server that is deployed anew is soon
+// known.
 const descriptionAge = time.Minute
 
-// descriptions keeps what a server said of its graphs, and that it could not tell: clients ask
-// whenever they show a graph, and a server may work for a quarter of a minute before it answers 500
-// (version 1.4.6 of the JavaScript one, for schemas). Each question is under way once at a time. A
-// question outlasts its callers, by callTimeout at most, so that a later one gets the answer. Safe
-// for concurrent use.
+// descriptions keeps what a server said of its graphs, and that it could not tell: clients ask whenever they show a
+// graph, and a server may work for a quarter of a minute before it answers 500 (version 1.4.6 of the JavaScript one,
+// for schemas). Each question is under way once at a time. A question outlasts its callers, by callTimeout at most, so
+// that a later one gets the answer. Safe for concurrent use.
 type descriptions struct {
 	age    time.Duration
 	asking singleflight.Group
@@ -37,9 +36,8 @@ type description struct {
 // maxDescriptions bounds what is kept: a client's words may be part of a path.
 const maxDescriptions = 64
 
-// read is getJSON unless the answer is known, and fails when there is none
-// before ctx ends. An error is kept only where the server answered: one that is
-// away may be back at once.
+// read is getJSON unless the answer is known, and fails when there is none before ctx ends. An error is kept only where
+// the server answered: one that is away may be back at once.
 func (d *descriptions) read(ctx context.Context, c *client, path string, v any) error {
 	got, ok := d.find(path)
 	if !ok {

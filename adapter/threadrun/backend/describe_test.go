@@ -12,8 +12,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/upstream"
 )
 
-// What a server says of its graph is asked for once, also that it cannot tell;
-// a server that is away is asked again.
+// What a server says of its graph is asked for once, also that it cannot tell; a server that is away is asked again.
 func TestDescriptionsAreKept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

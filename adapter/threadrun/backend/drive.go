@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// drive is one call of Backend.Run: a state machine whose phases are in graphPhases and
-// plainPhases. A phase does its part of the work and names the next one. What it works
-// with has types of its own, which share the job. It is used by one goroutine.
+// drive is one call of Backend.Run: a state machine whose phases are in graphPhases and plainPhases. A phase does its
+// part of the work and names the next one. What it works with has types of its own, which share the job. It is used by
+// one goroutine.
 type drive struct {
 	*job
 	phase    phase
@@ -112,10 +112,9 @@ func (s *drive) locate() (next phase, err error) {
 	return pickingUp, err
 }
 
-// pickUp gets back to what an earlier call of Run began and did not end. Where there is
-// nothing, the run is begun. What the log holds is not asked for twice: the stream is
-// continued after the last frame that was logged, and a request whose result is missing
-// is looked for, never sent again.
+// pickUp gets back to what an earlier call of Run began and did not end. Where there is nothing, the run is begun. What
+// the log holds is not asked for twice: the stream is continued after the last frame that was logged, and a request
+// whose result is missing is looked for, never sent again.
 func (s *drive) pickUp() (phase, error) {
 	s.frames.replay()
 	switch {
@@ -203,8 +202,8 @@ func (s *drive) rejoin() (phase, error) {
 	return reading, nil
 }
 
-// askOutcome finds out how the run stands. A stream that closed as it should proves nothing by
-// itself: a proxy closes so, and the server says no end.
+// askOutcome finds out how the run stands. A stream that closed as it should proves nothing by itself: a proxy closes
+// so, and the server says no end.
 func (s *drive) askOutcome() (phase, error) {
 	if goesOn, failed := s.askFailed(); failed {
 		return failing, nil
@@ -227,9 +226,9 @@ func (s *drive) askOutcome() (phase, error) {
 	return ended, s.outcome.emitEnd(st, how)
 }
 
-// askFailed finds out whether the error that the stream told is the run's. It is an attempt's where
-// the server says that the run goes on, or ended well: the rest of its stream is read then. Where
-// the server does not say, the stream is believed.
+// askFailed finds out whether the error that the stream told is the run's. It is an attempt's where the server says
+// that the run goes on, or ended well: the rest of its stream is read then. Where the server does not say, the stream
+// is believed.
 func (s *drive) askFailed() (goesOn, failed bool) {
 	said := s.frames.told.failed
 	if said == nil {
@@ -263,9 +262,9 @@ func (s *drive) afterError(err error) (phase, error) {
 	return s.retry(err)
 }
 
-// retry gets back to the run's stream after a pause, from the last frame that came. It gives
-// up after so many failures in a row, but not on a stream that keeps closing while the
-// server says that the run goes on (err is nil): that is for step_timeout.
+// retry gets back to the run's stream after a pause, from the last frame that came. It gives up after so many failures
+// in a row, but not on a stream that keeps closing while the server says that the run goes on (err is nil): that is for
+// step_timeout.
 func (s *drive) retry(err error) (phase, error) {
 	wait, ok := s.backoff.nextPause(s.b.pause.rejoin, s.frames.told.lastID, err != nil)
 	switch {

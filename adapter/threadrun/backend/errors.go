@@ -13,8 +13,7 @@ import (
 // errStopped ends a drive whose reader wants no more.
 var errStopped = errors.New("the reader has gone")
 
-// errIdle is the cause of a context that ended since the agent was silent for
-// longer than step_timeout.
+// errIdle is the cause of a context that ended since the agent was silent for longer than step_timeout.
 var errIdle error = mapping.Errorf(mapping.Timeout, mapping.CodeStepTimeout, "nothing came from the agent within step_timeout")
 
 // errBadAnswer marks an answer that cannot be read.

@@ -13,8 +13,8 @@ type runError struct{ said errorWire }
 
 func (e *runError) Error() string { return "the agent ended the run in error" }
 
-// fail is the error of a run that ended in error upstream. What the agent's thread holds
-// by then is noted first, so that the next run can go on there.
+// fail is the error of a run that ended in error upstream. What the agent's thread holds by then is noted first, so
+// that the next run can go on there.
 func (o *outcome) fail(said errorWire) error {
 	if err := o.noteState(); err != nil {
 		return err

@@ -13,8 +13,8 @@ type historyAsk struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// findFork reports whether the run can go on from an older checkpoint of its upstream
-// thread, which the task's Fork names by its id from then on.
+// findFork reports whether the run can go on from an older checkpoint of its upstream thread, which the task's Fork
+// names by its id from then on.
 func (th *thread) findFork() (bool, error) {
 	fork := th.t.Fork
 	if fork == nil || th.link.Remote == "" {
@@ -31,8 +31,8 @@ func (th *thread) findFork() (bool, error) {
 	return true, nil
 }
 
-// pointOf is the id of a checkpoint that holds what the task's Values do; "" where the
-// thread has none, as with the durability "exit", or the server does not tell.
+// pointOf is the id of a checkpoint that holds what the task's Values do; "" where the thread has none, as with the
+// durability "exit", or the server does not tell.
 func (th *thread) pointOf(fork *adapter.Fork) (string, error) {
 	var list []stateWire
 	ask := historyAsk{Limit: 3, Metadata: map[string]any{"run_id": fork.Run, "step": fork.Step}}

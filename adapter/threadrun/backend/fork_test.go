@@ -15,8 +15,8 @@ const (
 	forkedValues = `{"messages":[{"id":"h1","type":"human","content":"one"}]}`
 )
 
-// forking is a run that goes on from the middle of the one of a trace, and the agent's
-// history, which has the checkpoint.
+// forking is a run that goes on from the middle of the one of a trace, and the agent's history, which has the
+// checkpoint.
 func forking(tr adaptertest.Trace) (adapter.Assignment, map[string]*adaptertest.Canned) {
 	task := adaptertest.NewTask(nil)
 	task.Run.ID, task.Link = strings.Replace(adaptertest.RunID, "01", "02", 1), linkOf(tr)
@@ -25,8 +25,8 @@ func forking(tr adaptertest.Trace) (adapter.Assignment, map[string]*adaptertest.
 	return task, map[string]*adaptertest.Canned{routeHistory: {Status: 200, Type: "application/json", Body: point}}
 }
 
-// TestForkOfADeadProcessIsFound: a process may have died after the request for a run that
-// goes on from a checkpoint on the thread that is there. It is looked for on that thread.
+// TestForkOfADeadProcessIsFound: a process may have died after the request for a run that goes on from a checkpoint on
+// the thread that is there. It is looked for on that thread.
 func TestForkOfADeadProcessIsFound(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())
@@ -54,8 +54,8 @@ func TestForkOfADeadProcessIsFound(t *testing.T) {
 	}
 }
 
-// TestForkWithoutItsCheckpoint: what the agent's history does not have is done from the whole
-// state, on a fresh thread; an agent that cannot be asked fails the run.
+// TestForkWithoutItsCheckpoint: what the agent's history does not have is done from the whole state, on a fresh thread;
+// an agent that cannot be asked fails the run.
 func TestForkWithoutItsCheckpoint(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -12,12 +12,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// interruptKey is the member under which LangGraph puts questions into
-// updates and values frames.
+// interruptKey is the member under which LangGraph puts questions into updates and values frames.
 const interruptKey = "__interrupt__"
 
-// translator turns frames of an upstream run into events, and keeps what they tell of
-// how far the run has come.
+// translator turns frames of an upstream run into events, and keeps what they tell of how far the run has come.
 type translator struct {
 	*job
 	names  *names
@@ -49,8 +47,7 @@ func (tr *translator) replayLink(l mapping.Link) {
 	tr.link = l
 }
 
-// frame turns one frame of the stream into at most one event, or two for an
-// updates frame that also asks.
+// frame turns one frame of the stream into at most one event, or two for an updates frame that also asks.
 func (tr *translator) frame(f sse.Event) error {
 	if f.Name == "" || len(f.Data) == 0 || f.Name == "end" {
 		return nil // heartbeats, and the end of older servers
@@ -101,8 +98,7 @@ func frameName(name string) (mode string, ns []string) {
 	return parts[0], parts[1:]
 }
 
-// nested is a frame of a subgraph. It changes nothing at the root, so states
-// and questions stay the frames they are.
+// nested is a frame of a subgraph. It changes nothing at the root, so states and questions stay the frames they are.
 func (tr *translator) nested(mode string, head mapping.Head, data json.RawMessage) error {
 	if mode == "updates" {
 		if members, ok := membersOf(data); ok && len(members) > 0 && !bytes.Contains(data, []byte(interruptKey)) {
@@ -154,8 +150,8 @@ func (tr *translator) metadataFrame(data json.RawMessage) error {
 	return tr.began(m.RunID)
 }
 
-// valuesFrame is the whole state. With a question it is the question alone, or
-// in newer servers the state and the question; the updates frame has asked it.
+// valuesFrame is the whole state. With a question it is the question alone, or in newer servers the state and the
+// question; the updates frame has asked it.
 func (tr *translator) valuesFrame(head mapping.Head, data json.RawMessage) error {
 	if bytes.Contains(data, []byte(`"`+interruptKey+`"`)) {
 		members, ok := membersOf(data)
@@ -174,8 +170,8 @@ func (tr *translator) valuesFrame(head mapping.Head, data json.RawMessage) error
 	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: data})
 }
 
-// checkpointFrame is the state at a checkpoint, with what comes next. The
-// short form, which servers send beside values, has no state: it is kept.
+// checkpointFrame is the state at a checkpoint, with what comes next. The short form, which servers send beside values,
+// has no state: it is kept.
 func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) error {
 	cp, err := checkpointOf(data)
 	if err != nil {
@@ -199,9 +195,8 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
 }
 
-// checkpointOf reads a checkpoint, without going over its values more than once;
-// encoding/json says what is wrong with one that cannot be read. The values are parts
-// of data.
+// checkpointOf reads a checkpoint, without going over its values more than once; encoding/json says what is wrong with
+// one that cannot be read. The values are parts of data.
 func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
 	var next json.RawMessage
 	whole := rawjson.EachMember(data, func(name rawjson.Quoted, value json.RawMessage) {
@@ -222,11 +217,9 @@ func checkpointOf(data json.RawMessage) (cp checkpointWire, err error) {
 	return cp, err
 }
 
-// updatesFrame is what one node put out, or several of one superstep, or a
-// question. The delta of one node is the event's data as it came; several stay
-// together in one event, whose node is their names joined by "+" and whose
-// data is the whole object. A node with "+" in its own name is written that
-// way too, so that a reader can tell.
+// updatesFrame is what one node put out, or several of one superstep, or a question. The delta of one node is the
+// event's data as it came; several stay together in one event, whose node is their names joined by "+" and whose data
+// is the whole object. A node with "+" in its own name is written that way too, so that a reader can tell.
 func (tr *translator) updatesFrame(head mapping.Head, data json.RawMessage) error {
 	members, ok := membersOf(data)
 	if !ok {
@@ -278,9 +271,9 @@ func emptyDelta(data json.RawMessage) bool {
 	return text == "null" || text == "{}" || text == "[]"
 }
 
-// errorFrame handles a frame that says that the run failed. Its data is {error, message}, or a text where the
-// server speaks of the stream itself. Older LangGraph servers send it for an attempt, too,
-// that they try again themselves, so a server that can be asked is asked before it is believed.
+// errorFrame handles a frame that says that the run failed. Its data is {error, message}, or a text where the server
+// speaks of the stream itself. Older LangGraph servers send it for an attempt, too, that they try again themselves, so
+// a server that can be asked is asked before it is believed.
 func (tr *translator) errorFrame(data json.RawMessage) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {

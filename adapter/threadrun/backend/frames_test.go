@@ -142,8 +142,7 @@ func TestErrorFrames(t *testing.T) {
 	}
 }
 
-// FuzzFrame: whatever a server sends becomes events that can be kept, or an
-// *mapping.Error.
+// FuzzFrame: whatever a server sends becomes events that can be kept, or an *mapping.Error.
 func FuzzFrame(f *testing.F) {
 	for _, p := range []adaptertest.ThreadPlay{adaptertest.ChatPlay(), adaptertest.AskPlay(), adaptertest.FailPlay(), adaptertest.StepPlays()[0]} {
 		for _, fr := range p.Frames {

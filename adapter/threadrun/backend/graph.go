@@ -15,8 +15,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// target is what runs are made of: an assistant of a LangGraph server, or an
-// agent of a plain Agent Protocol server.
+// target is what runs are made of: an assistant of a LangGraph server, or an agent of a plain Agent Protocol server.
 type target struct {
 	id    string // assistant_id or agent_id
 	graph string // graph_id; "" on a plain server
@@ -25,8 +24,7 @@ type target struct {
 	lacks string // a stream mode that the server does not know; "": it refused none
 }
 
-// graphCache keeps the answer to "which graph", asked once per process and
-// again after a call that failed for it.
+// graphCache keeps the answer to "which graph", asked once per process and again after a call that failed for it.
 type graphCache struct {
 	mu    sync.Mutex
 	known *target
@@ -44,8 +42,8 @@ func (g *graphCache) set(t *target) {
 	g.known = t
 }
 
-// graphs knows which graph of a server is called, and what the server says of it. It keeps only
-// what it can ask again. Safe for concurrent use.
+// graphs knows which graph of a server is called, and what the server says of it. It keeps only what it can ask again.
+// Safe for concurrent use.
 type graphs struct {
 	up    adapter.Upstream
 	http  *client
@@ -66,8 +64,8 @@ func (g *graphs) lacks(t target, mode string) {
 	g.known.set(&t)
 }
 
-// target finds the graph that is called: the configured one, else that of the
-// agent's own name, else the only one there is. Otherwise the error names them.
+// target finds the graph that is called: the configured one, else that of the agent's own name, else the only one there
+// is. Otherwise the error names them.
 func (g *graphs) target(ctx context.Context) (target, error) {
 	if t := g.known.get(); t != nil {
 		return *t, nil
@@ -104,8 +102,7 @@ func (g *graphs) pickAssistant(list []assistantWire) (target, error) {
 		}
 		list[i].Name = cmp.Or(a.Name, a.Graph)
 	}
-	// Assistants that the server made for its graphs come before those that
-	// people made.
+	// Assistants that the server made for its graphs come before those that people made.
 	slices.SortStableFunc(list, func(x, y assistantWire) int { return rank(x) - rank(y) })
 	for _, want := range g.wanted() {
 		for _, a := range list {
@@ -183,8 +180,8 @@ func (g *graphs) findAgent(ctx context.Context) (target, error) {
 	return target{}, g.noGraph(names)
 }
 
-// Schemas asks for the graph's JSON schemas. Some servers cannot tell (version
-// 1.4.6 of the JavaScript one answers 500 for compiled graphs): an error.
+// Schemas asks for the graph's JSON schemas. Some servers cannot tell (version 1.4.6 of the JavaScript one answers 500
+// for compiled graphs): an error.
 func (g *graphs) Schemas(ctx context.Context) (mapping.Schemas, error) {
 	var s struct {
 		Input   json.RawMessage `json:"input_schema"`
@@ -237,9 +234,8 @@ func (g *graphs) describe(ctx context.Context, what string, query url.Values, v 
 	return g.told.read(ctx, g.http, root+url.PathEscape(t.id)+"/"+what, v)
 }
 
-// entry is the node a whole state is written as: one that leads to the end, so
-// that nothing is pending afterwards; else the graph's start, which every
-// graph has.
+// entry is the node a whole state is written as: one that leads to the end, so that nothing is pending afterwards; else
+// the graph's start, which every graph has.
 func (g *graphs) entry(ctx context.Context, t target) string {
 	if t.entry != "" {
 		return t.entry

@@ -37,8 +37,7 @@ func newClient(up adapter.Upstream) (*client, error) {
 
 func (c *client) close() { c.to.CloseIdle() }
 
-// getJSON reads path into v. It is tried again while there is no answer or the
-// server says it is overloaded.
+// getJSON reads path into v. It is tried again while there is no answer or the server says it is overloaded.
 func (c *client) getJSON(ctx context.Context, path string, v any) error {
 	return c.exchange(ctx, upstream.Call{Method: http.MethodGet, Path: path}, nil, v)
 }
@@ -48,9 +47,8 @@ func (c *client) askJSON(ctx context.Context, path string, body, v any) error {
 	return c.exchange(ctx, upstream.Call{Method: http.MethodPost, Path: path, Asks: true}, body, v)
 }
 
-// writeJSON sends a call that changes something, v may be nil. It is tried
-// again only where the server cannot have taken it: no connection was made,
-// or it said to come again later.
+// writeJSON sends a call that changes something, v may be nil. It is tried again only where the server cannot have
+// taken it: no connection was made, or it said to come again later.
 func (c *client) writeJSON(ctx context.Context, method, path string, body, v any) error {
 	return c.exchange(ctx, upstream.Call{Method: method, Path: path}, body, v)
 }

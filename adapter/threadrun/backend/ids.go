@@ -19,11 +19,10 @@ type names struct {
 	newest string // what the bridge calls the newest checkpoint, where it was named here
 }
 
-// own is data in which those members that name the upstream run, thread,
-// assistant and graph name the bridge's: clients hand these ids back, and the
-// bridge knows none but its own. The agent's state is not looked at, but for
-// copies of it in frames of debug and events. Data is the caller's to give
-// away: ids of equal length, as all UUIDs are, are written over.
+// own is data in which those members that name the upstream run, thread, assistant and graph name the bridge's: clients
+// hand these ids back, and the bridge knows none but its own. The agent's state is not looked at, but for copies of it
+// in frames of debug and events. Data is the caller's to give away: ids of equal length, as all UUIDs are, are written
+// over.
 func (n *names) own(data json.RawMessage) json.RawMessage {
 	for at := 0; ; {
 		hit := bytes.Index(data[at:], idKey)
@@ -64,8 +63,7 @@ func keyBefore(data []byte, end int) string {
 	return string(data[bytes.LastIndexByte(data[:end-1], '"')+1 : end-1])
 }
 
-// valueAfter is where the value of a member begins whose key ends at, -1 where
-// what ends there is no key.
+// valueAfter is where the value of a member begins whose key ends at, -1 where what ends there is no key.
 func valueAfter(data []byte, at int) int {
 	colon := skipSpace(data, at)
 	if colon == len(data) || data[colon] != ':' {
@@ -87,8 +85,8 @@ func isText(data []byte, text string) bool {
 	return len(data) > n+1 && data[0] == '"' && string(data[1:n+1]) == text && data[n+1] == '"'
 }
 
-// points are pairs of ids of one checkpoint, the agent's and the bridge's, the
-// newest last. Frames name none but the newest few.
+// points are pairs of ids of one checkpoint, the agent's and the bridge's, the newest last. Frames name none but the
+// newest few.
 type points [][2]string
 
 const pointsKept = 4
@@ -102,9 +100,8 @@ func (p *points) note(theirs, ours string) {
 	}
 }
 
-// ownPoints is a debug frame in which checkpoints of the root are called as
-// the bridge calls them. The frame of a checkpoint follows the state there, so
-// that it tells what the agent calls the newest one; no other frame does.
+// ownPoints is a debug frame in which checkpoints of the root are called as the bridge calls them. The frame of a
+// checkpoint follows the state there, so that it tells what the agent calls the newest one; no other frame does.
 func (n *names) ownPoints(root bool, step int, data json.RawMessage) json.RawMessage {
 	var told struct {
 		Type    string `json:"type"`
@@ -126,8 +123,7 @@ func (n *names) ownPoints(root bool, step int, data json.RawMessage) json.RawMes
 
 func quoted(id string) []byte { return []byte(`"` + id + `"`) }
 
-// pointID is the id of a checkpoint that frames of debug will name; "" leaves
-// it to the engine.
+// pointID is the id of a checkpoint that frames of debug will name; "" leaves it to the engine.
 func (n *names) pointID() string {
 	n.newest = ""
 	if slices.Contains(n.t.Run.Options.StreamModes, "debug") {

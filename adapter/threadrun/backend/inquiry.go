@@ -13,10 +13,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// inquiry asks what became of a request for a run whose answer never came. It is never sent
-// a second time on a guess: multitask_strategy "reject" refuses the second one only
-// while the first run lasts, and a first one that arrives late is carried out all the
-// same. The rules:
+// inquiry asks what became of a request for a run whose answer never came. It is never sent a second time on a guess:
+// multitask_strategy "reject" refuses the second one only while the first run lasts, and a first one that arrives late
+// is carried out all the same. The rules:
 //   - a run that the server lists is taken;
 //   - one that it does not list is looked for as long as such requests were seen to take;
 //   - then the outcome is unknown, and the run says so.
@@ -31,9 +30,8 @@ const (
 	pollMax = 2 * time.Second
 )
 
-// pickUp looks for the upstream run of a request that may have been sent; nil where it was
-// not. Where the process may have died after that request, nil is no answer: the run is
-// found, or its outcome is unknown.
+// pickUp looks for the upstream run of a request that may have been sent; nil where it was not. Where the process may
+// have died after that request, nil is no answer: the run is found, or its outcome is unknown.
 func (q *inquiry) pickUp() (*runWire, error) {
 	forks, err := q.thread.findFork()
 	if err != nil {
@@ -62,8 +60,8 @@ func (q *inquiry) pickUp() (*runWire, error) {
 	return run, nil
 }
 
-// lookUp finds the upstream run of a POST that broke, which is not the run before it. A
-// run that is not found ends the drive with an unknown outcome.
+// lookUp finds the upstream run of a POST that broke, which is not the run before it. A run that is not found ends the
+// drive with an unknown outcome.
 func (q *inquiry) lookUp(broke error) error {
 	run, err := q.findRun(q.link.RemoteRun, false)
 	if err != nil || run == nil {
@@ -72,15 +70,14 @@ func (q *inquiry) lookUp(broke error) error {
 	return q.began(run.ID)
 }
 
-// inDoubt reports whether the request for the next step may have been sent by a process
-// that died: it had come as far as this one, which has read the run that was picked up.
+// inDoubt reports whether the request for the next step may have been sent by a process that died: it had come as far
+// as this one, which has read the run that was picked up.
 func (q *inquiry) inDoubt() bool {
 	return q.t.Open && q.took != "" && q.took == q.link.RemoteRun
 }
 
-// findRun looks for an upstream run of this run other than the one before; nil when
-// there is none. mustBeThere: a thread that the server does not have is lost, not one that
-// a request on its way may make.
+// findRun looks for an upstream run of this run other than the one before; nil when there is none. mustBeThere: a
+// thread that the server does not have is lost, not one that a request on its way may make.
 func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err error) {
 	_, err = q.until(func(ctx context.Context) (bool, error) {
 		r, err := q.newest(ctx)
@@ -98,9 +95,8 @@ func (q *inquiry) findRun(before string, mustBeThere bool) (run *runWire, err er
 	return run, err
 }
 
-// until looks until something is found or the time for it is over, also across looks
-// that the server does not answer; err is that of the last one then. step_timeout bounds
-// it, and begins anew after it.
+// until looks until something is found or the time for it is over, also across looks that the server does not answer;
+// err is that of the last one then. step_timeout bounds it, and begins anew after it.
 func (q *inquiry) until(look func(context.Context) (bool, error)) (found bool, err error) {
 	ctx, d := q.ctx, max(q.b.created.Longest(), q.b.pause.settle)
 	if most := q.b.up.Config.StepTimeout; q.alarm != nil {
@@ -124,8 +120,8 @@ func (q *inquiry) until(look func(context.Context) (bool, error)) (found bool, e
 	}
 }
 
-// newest is the newest upstream run that was made for this run; nil when there is none. In
-// lockstep there is one for every step.
+// newest is the newest upstream run that was made for this run; nil when there is none. In lockstep there is one for
+// every step.
 func (q *inquiry) newest(ctx context.Context) (*runWire, error) {
 	list, err := q.b.runs.list(ctx, q.link.Remote)
 	if err != nil {
@@ -150,8 +146,8 @@ func (q *inquiry) newest(ctx context.Context) (*runWire, error) {
 // errUnmarked is why a run cannot be told from those of others.
 var errUnmarked = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "its list of runs does not say for whom each was made")
 
-// judge is newest for a server that does not repeat the metadata of its runs. The newest
-// run is this one's where the log names it, or where no other client knows the thread.
+// judge is newest for a server that does not repeat the metadata of its runs. The newest run is this one's where the
+// log names it, or where no other client knows the thread.
 func (q *inquiry) judge(r *runWire) (*runWire, error) {
 	switch {
 	case q.logged(r.ID), q.ownThread():
@@ -167,9 +163,8 @@ func (q *inquiry) ownThread() bool {
 	return q.link.Remote == mapping.MessageID(q.t.Run.ID, "thread/"+strconv.Itoa(q.t.Run.Attempt))
 }
 
-// unresolved is why a run ends whose request was not found. broke is what became of the
-// request, nil where a process may have sent it that died; asked why asking failed, nil
-// where the server answered.
+// unresolved is why a run ends whose request was not found. broke is what became of the request, nil where a process
+// may have sent it that died; asked why asking failed, nil where the server answered.
 func (q *inquiry) unresolved(broke, asked error) error {
 	var e *mapping.Error
 	if q.ctx.Err() != nil {

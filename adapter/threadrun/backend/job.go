@@ -12,9 +12,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// job is one run as all parts of a drive see it: the task, what the agent calls its
-// thread and run, the way out for events, and the clock of step_timeout. It is used by
-// one goroutine.
+// job is one run as all parts of a drive see it: the task, what the agent calls its thread and run, the way out for
+// events, and the clock of step_timeout. It is used by one goroutine.
 type job struct {
 	b       *backend
 	t       *adapter.Assignment // its own: it is changed as the run goes on
@@ -82,8 +81,8 @@ func (j *job) emitLink() error {
 	return j.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}})
 }
 
-// began notes the upstream run's id, from whichever of header, metadata frame
-// and list tells it first. Until the run has ended both sides agree on nothing.
+// began notes the upstream run's id, from whichever of header, metadata frame and list tells it first. Until the run
+// has ended both sides agree on nothing.
 func (j *job) began(run string) error {
 	if run == "" || run == j.link.RemoteRun {
 		return nil
@@ -123,8 +122,7 @@ func (j *job) gone() error {
 		Message: fmt.Sprintf("The call to agent %q was stopped.", j.b.up.Name), Err: context.Cause(j.outer)}
 }
 
-// fault is err as the caller gets it. When a context ended, what the transport
-// says about it does not matter.
+// fault is err as the caller gets it. When a context ended, what the transport says about it does not matter.
 func (j *job) fault(err error) error {
 	if j.outer.Err() != nil {
 		return j.gone()
@@ -150,8 +148,7 @@ func (j *job) lost(what string) error {
 		"Agent %q no longer knows the %s; it may have been restarted. A new run starts there from the state that is kept here.", j.b.up.Name, what)
 }
 
-// unknown is the error for a run that was begun and whose end cannot be found
-// out.
+// unknown is the error for a run that was begun and whose end cannot be found out.
 func (j *job) unknown(cause error) error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeOutcomeUnknown, Err: cause,
 		Message: fmt.Sprintf("The connection to agent %q at %s was lost during the run, and it could not be asked how the run ended (%s).",

@@ -8,11 +8,10 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// supersteps counts those of a run whose root put something out. As many updates are one
-// superstep as there were tasks announced for it before the first of them, by the checkpoint that
-// began it or by their own frames. Any further update counts as a superstep of its own: so a
-// graph has a bound that announces nothing, and so do the tasks that a function of LangGraph's
-// functional API calls one after the other.
+// supersteps counts those of a run whose root put something out. As many updates are one superstep as there were tasks
+// announced for it before the first of them, by the checkpoint that began it or by their own frames. Any further update
+// counts as a superstep of its own: so a graph has a bound that announces nothing, and so do the tasks that a function
+// of LangGraph's functional API calls one after the other.
 type supersteps struct {
 	n     int
 	room  int // updates that still belong to the newest superstep
@@ -52,8 +51,7 @@ func (c *supersteps) note(ev mapping.Event) {
 	}
 }
 
-// begins reports whether the data of a tasks frame is that of a task that begins, rather than
-// of its result.
+// begins reports whether the data of a tasks frame is that of a task that begins, rather than of its result.
 func begins(data json.RawMessage) bool {
 	if !bytes.Contains(data, []byte(`"triggers"`)) {
 		return false
@@ -63,9 +61,8 @@ func begins(data json.RawMessage) bool {
 	return found
 }
 
-// mayMake is the guard against agents that never end: servers need not know a
-// recursion_limit, and in lockstep it counts anew with each step. What is above
-// the limit is not taken, and the agent is told to stop.
+// mayMake is the guard against agents that never end: servers need not know a recursion_limit, and in lockstep it
+// counts anew with each step. What is above the limit is not taken, and the agent is told to stop.
 func (tr *translator) mayMake() error {
 	tr.made.update()
 	limit := tr.maxSteps()

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestSupersteps: nodes beside each other are one superstep where the server announces them, by
-// checkpoints or tasks; subgraphs and inputs are none.
+// TestSupersteps: nodes beside each other are one superstep where the server announces them, by checkpoints or tasks;
+// subgraphs and inputs are none.
 func TestSupersteps(t *testing.T) {
 	t.Parallel()
 	checkpoint := func(next ...string) mapping.Event {
@@ -48,8 +48,8 @@ func TestSupersteps(t *testing.T) {
 	}
 }
 
-// TestA18UpdatesWithoutCheckpoints: a graph that tells one checkpoint and then updates for ever is
-// stopped at max_steps (20 here).
+// TestA18UpdatesWithoutCheckpoints: a graph that tells one checkpoint and then updates for ever is stopped at max_steps
+// (20 here).
 func TestA18UpdatesWithoutCheckpoints(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.ChatPlay()

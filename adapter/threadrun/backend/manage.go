@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Cancel stops what was begun on the link's upstream thread for a run of ours,
-// also where its id was never heard. Nothing to stop is no error.
+// Cancel stops what was begun on the link's upstream thread for a run of ours, also where its id was never heard.
+// Nothing to stop is no error.
 func (b *backend) Cancel(ctx context.Context, link mapping.Link, runID string) error {
 	if link.Remote == "" {
 		return nil
@@ -51,10 +51,9 @@ func (b *backend) Forget(ctx context.Context, link mapping.Link) error {
 	return err
 }
 
-// UpdateState sends values through the agent's own reducers, as an update of
-// the node asNode ("": the server finds one), and reads the state back. A
-// server that cannot tell as which node asks for a name: then it is done as
-// the one that leads to the end.
+// UpdateState sends values through the agent's own reducers, as an update of the node asNode ("": the server finds
+// one), and reads the state back. A server that cannot tell as which node asks for a name: then it is done as the one
+// that leads to the end.
 func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values json.RawMessage, asNode string) (adapter.State, error) {
 	if link.Remote == "" {
 		return adapter.State{}, mapping.Errorf(mapping.Upstream, mapping.CodeNotPortable, "Agent %q has no copy of this thread yet.", b.up.Name)
@@ -78,9 +77,8 @@ func (b *backend) UpdateState(ctx context.Context, link mapping.Link, values jso
 	return adapter.State{Values: st.Values, Checkpoint: st.head(), Next: nonNil(st.Next), Tasks: st.Tasks}, nil
 }
 
-// wantsNode reports whether the server may have refused an update because it names no
-// node: servers say so with 400, 422 or 500. What a proxy answers for its server, 502 or
-// 504, says nothing of the update, which may have taken place.
+// wantsNode reports whether the server may have refused an update because it names no node: servers say so with 400,
+// 422 or 500. What a proxy answers for its server, 502 or 504, says nothing of the update, which may have taken place.
 func wantsNode(err error) bool {
 	switch upstream.Status(err) {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:

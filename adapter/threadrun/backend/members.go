@@ -38,8 +38,7 @@ func find(list []rawjson.Member, name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// object is raw as the members of a JSON object, nil when it is none. The values are
-// parts of raw.
+// object is raw as the members of a JSON object, nil when it is none. The values are parts of raw.
 func object(raw json.RawMessage) map[string]json.RawMessage {
 	m := map[string]json.RawMessage{}
 	if rawjson.EachMember(raw, func(name rawjson.Quoted, value json.RawMessage) { m[name.Text()] = slices.Clip(value) }) != nil {
@@ -48,8 +47,8 @@ func object(raw json.RawMessage) map[string]json.RawMessage {
 	return m
 }
 
-// textOf writes an object, its names in order. Its values were checked when they came
-// in: encoding/json would check them once more.
+// textOf writes an object, its names in order. Its values were checked when they came in: encoding/json would check
+// them once more.
 func textOf(m map[string]json.RawMessage) json.RawMessage {
 	var w rawjson.Writer
 	w.Open('{')

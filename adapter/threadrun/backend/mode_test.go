@@ -7,15 +7,15 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// What servers that do not know the stream mode "tools" answer: LangGraph's for JavaScript of
-// version 1.1, and FastAPI's.
+// What servers that do not know the stream mode "tools" answer: LangGraph's for JavaScript of version 1.1, and
+// FastAPI's.
 const (
 	zodWithoutTools  = `{"success":false,"error":{"issues":[{"code":"invalid_union","unionErrors":[{"issues":[{"received":"tools","code":"invalid_enum_value","path":["stream_mode",6],"message":"Invalid enum value. Expected 'values' | 'updates', received 'tools'"}],"name":"ZodError"}]}],"name":"ZodError"}}`
 	fastWithoutTools = `{"detail":[{"type":"literal_error","loc":["body","stream_mode",6],"msg":"Input should be 'values' or 'updates'","input":"tools"}]}`
 )
 
-// The streaming protocol asks for tools in each of its runs: a server that does not know the mode
-// is asked again without it, once, and not for it any more.
+// The streaming protocol asks for tools in each of its runs: a server that does not know the mode is asked again
+// without it, once, and not for it any more.
 func TestServersWithoutTheModeTools(t *testing.T) {
 	t.Parallel()
 	for status, says := range map[int]string{400: zodWithoutTools, 422: fastWithoutTools} {

@@ -8,9 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// namer gives questions that are read when the run has ended the ids that they were told with. A
-// question to which the server gives no id is the one of the same value that a frame told; one
-// that no frame told is the next of the run.
+// namer gives questions that are read when the run has ended the ids that they were told with. A question to which the
+// server gives no id is the one of the same value that a frame told; one that no frame told is the next of the run.
 type namer struct {
 	run  string
 	told []mapping.Interrupt // those without an id of their own that are not found again yet
@@ -36,8 +35,8 @@ func (n *namer) id(w interruptWire) string {
 	return id
 }
 
-// toNameless is an answer as the server can be told it: where it names a question that has
-// no id there, the value alone.
+// toNameless is an answer as the server can be told it: where it names a question that has no id there, the value
+// alone.
 func toNameless(answer json.RawMessage, open []mapping.Interrupt) json.RawMessage {
 	for _, q := range open {
 		if value := rawjson.Get(answer, q.ID); q.Nameless && value != nil {

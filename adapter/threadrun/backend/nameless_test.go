@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestQuestionsWithoutIDs: a server that gives its questions no ids is told of with the same ids in the event that
-// asks and in the outcome, wherever the process dies.
+// TestQuestionsWithoutIDs: a server that gives its questions no ids is told of with the same ids in the event that asks
+// and in the outcome, wherever the process dies.
 func TestQuestionsWithoutIDs(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.NamelessPlay()

@@ -15,8 +15,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// lateGateway stands in front of an agent. A request for a run is answered before the agent has it, as
-// by a gateway whose connection breaks; the agent gets it later.
+// lateGateway stands in front of an agent. A request for a run is answered before the agent has it, as by a gateway
+// whose connection breaks; the agent gets it later.
 type lateGateway struct {
 	agent  http.Handler
 	starts string // end of the path of a request for a run
@@ -80,8 +80,8 @@ func wantOnce(t *testing.T, tr adaptertest.Trace, p *lateGateway, work func() in
 	}
 }
 
-// TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay: INV4. The agent does not list the run
-// of a request whose answer was lost, and carries it out later.
+// TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay: INV4. The agent does not list the run of a request whose answer
+// was lost, and carries it out later.
 func TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 	t.Parallel()
 	seeded := adaptertest.NewTask(nil)
@@ -105,8 +105,8 @@ func TestA10RunIsNotSentAgainWhileItsRequestMayBeOnItsWay(t *testing.T) {
 	}
 }
 
-// TestA10RunOfADeadProcessIsNotSentAgain: a process may have died after its request, of which
-// the log says nothing, or that there is a thread for it.
+// TestA10RunOfADeadProcessIsNotSentAgain: a process may have died after its request, of which the log says nothing, or
+// that there is a thread for it.
 func TestA10RunOfADeadProcessIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, linked := range map[string]bool{"nothing is logged": false, "the link is logged": true} {
@@ -125,8 +125,7 @@ func TestA10RunOfADeadProcessIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestA10NextStepIsNotSentAgain: the second step of a lockstep run, by this process and by one
-// that died.
+// TestA10NextStepIsNotSentAgain: the second step of a lockstep run, by this process and by one that died.
 func TestA10NextStepIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]bool{"the connection breaks": false, "the process dies": true} {
@@ -149,8 +148,8 @@ func TestA10NextStepIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// TestA10EmptyStepOfADeadProcess: a step without output is followed by a request for the next
-// one. A process that died may have sent it.
+// TestA10EmptyStepOfADeadProcess: a step without output is followed by a request for the next one. A process that died
+// may have sent it.
 func TestA10EmptyStepOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	empty := adaptertest.StepPlays()[0]
@@ -188,8 +187,7 @@ func TestA10RunThatIsListedLate(t *testing.T) {
 	}
 }
 
-// TestA10PlainRunIsNotSentAgain: a server of the Agent Protocol alone, whose search does not
-// find the run.
+// TestA10PlainRunIsNotSentAgain: a server of the Agent Protocol alone, whose search does not find the run.
 func TestA10PlainRunIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -230,8 +228,7 @@ func TestA10ThreadIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestA10StateIsNotGivenTwice: a gateway's answer to a state update leaves open whether the
-// agent has taken it.
+// TestA10StateIsNotGivenTwice: a gateway's answer to a state update leaves open whether the agent has taken it.
 func TestA10StateIsNotGivenTwice(t *testing.T) {
 	t.Parallel()
 	a := playing(adaptertest.ChatPlay())

@@ -13,10 +13,10 @@ func asks(st stateWire) bool {
 	return len(questions(st, interruptWire.id, func(string) bool { return true })) > 0
 }
 
-// questions are the open questions of a state, with the state tasks that ask. LangGraph leaves a question
-// that was answered in the state as long as others of the same superstep are open (prepare_state_snapshot in
-// pregel): next does not name the node of its state task any more, or, where several are of one node
-// (Send), not as often. Of the questions of such a node asked says which are open, by the ids that id gives.
+// questions are the open questions of a state, with the state tasks that ask. LangGraph leaves a question that was
+// answered in the state as long as others of the same superstep are open (prepare_state_snapshot in pregel): next does
+// not name the node of its state task any more, or, where several are of one node (Send), not as often. Of the
+// questions of such a node asked says which are open, by the ids that id gives.
 func questions(st stateWire, id func(interruptWire) string, asked func(id string) bool) []mapping.Interrupt {
 	var tasks []taskWire
 	if json.Unmarshal(st.Tasks, &tasks) != nil {
@@ -34,8 +34,8 @@ func questions(st stateWire, id func(interruptWire) string, asked func(id string
 	return list
 }
 
-// comeNext counts the state tasks of a node that ask, and how many of the node come next. A state that does not say what
-// comes next is taken to have none that is done.
+// comeNext counts the state tasks of a node that ask, and how many of the node come next. A state that does not say
+// what comes next is taken to have none that is done.
 func comeNext(st stateWire, tasks []taskWire, node string) (come, all int) {
 	for _, t := range tasks {
 		if t.Name == node && len(t.Interrupts) > 0 {
@@ -58,8 +58,8 @@ func (o *outcome) open(st stateWire) []mapping.Interrupt {
 	return questions(st, o.frames.namer().id, o.isOpen)
 }
 
-// isOpen reports whether a question is open by what is known beside the state: the run has asked it, or it
-// was open before and the run did not answer it.
+// isOpen reports whether a question is open by what is known beside the state: the run has asked it, or it was open
+// before and the run did not answer it.
 func (o *outcome) isOpen(id string) bool {
 	is := func(q mapping.Interrupt) bool { return q.ID == id }
 	_, told := o.frames.askers[id]

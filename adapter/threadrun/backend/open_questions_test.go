@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// TestQuestionsThatWereAnsweredAreNotOpen: as long as others of the same superstep are open, LangGraph has them in
-// the state of a run that answered one, as in those of the runs after it.
+// TestQuestionsThatWereAnsweredAreNotOpen: as long as others of the same superstep are open, LangGraph has them in the
+// state of a run that answered one, as in those of the runs after it.
 func TestQuestionsThatWereAnsweredAreNotOpen(t *testing.T) {
 	t.Parallel()
 	task := func(node, id string) string {
@@ -71,7 +71,8 @@ func TestQuestionsThatWereAnsweredAreNotOpen(t *testing.T) {
 	}
 }
 
-// TestTheNodesThatAreLeft: a checkpoint frame names all nodes of a superstep, and the state those that have not come to their end.
+// TestTheNodesThatAreLeft: a checkpoint frame names all nodes of a superstep, and the state those that have not come to
+// their end.
 func TestTheNodesThatAreLeft(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.AskPlay()

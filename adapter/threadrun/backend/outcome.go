@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// outcome finds out how a run ended and tells it. The state tells; in doubt the run
-// itself is asked. A run whose stream told everything ends without any question.
+// outcome finds out how a run ended and tells it. The state tells; in doubt the run itself is asked. A run whose stream
+// told everything ends without any question.
 type outcome struct {
 	*job
 	names  *names
@@ -28,9 +28,8 @@ const (
 	wasCancelled
 )
 
-// wasTold reports whether the stream that was read to its proper end has told the
-// end of the run. Frames that may have been missed, or whatever else is not quite that,
-// leave it to the server.
+// wasTold reports whether the stream that was read to its proper end has told the end of the run. Frames that may have
+// been missed, or whatever else is not quite that, leave it to the server.
 func (o *outcome) wasTold() bool {
 	return o.frames.told.complete() && !o.stream.rejoined && o.link.RemoteRun != ""
 }
@@ -43,8 +42,7 @@ func (o *outcome) tellAsTold() error {
 	return o.emit(mapping.Event{Kind: mapping.KindEnd, Head: head})
 }
 
-// verdict is how the run stands by the thread's state, or by its own status. A run that
-// ended in error is a runError.
+// verdict is how the run stands by the thread's state, or by its own status. A run that ended in error is a runError.
 func (o *outcome) verdict(st stateWire) (verdict, error) {
 	open := asks(st)
 	if o.ours(st) && (len(st.Next) == 0 || o.frames.told.paused || open) {
@@ -103,8 +101,8 @@ func (o *outcome) fetchRun() (runWire, error) {
 	return run, err
 }
 
-// saidNothing reports whether the run was a lockstep one that did a step without any
-// output: that is none, and the next one is asked for at once.
+// saidNothing reports whether the run was a lockstep one that did a step without any output: that is none, and the next
+// one is asked for at once.
 func (o *outcome) saidNothing(st stateWire, how verdict) bool {
 	return o.t.OneStep && how != wasCancelled && o.frames.told.outputs == 0 && len(st.Next) > 0 && !asks(st)
 }
@@ -152,10 +150,9 @@ func (o *outcome) of(st stateWire, how verdict, open []mapping.Interrupt) mappin
 	return mapping.Outcome{Status: mapping.RunSuccess}
 }
 
-// settleState yields the state as it was read, where the frames may have told
-// less: a server without checkpoints frames, one that stopped at a node (it
-// does not tell the checkpoint there), one of whose state tasks some are done while others ask, or a stream that
-// broke off.
+// settleState yields the state as it was read, where the frames may have told less: a server without checkpoints
+// frames, one that stopped at a node (it does not tell the checkpoint there), one of whose state tasks some are done
+// while others ask, or a stream that broke off.
 func (o *outcome) settleState(st stateWire) error {
 	var meta checkpointMeta
 	_ = json.Unmarshal(st.Metadata, &meta)

@@ -30,9 +30,8 @@ func (p phase) String() string { return phaseNames[p] }
 // phases says which phases may follow each. An error ends a drive in any of them.
 type phases map[phase][]phase
 
-// graphPhases are those of a run on a LangGraph server. The searches for its runs are part
-// of the phases that need them. A phase that leads back to starting does so only where the
-// server has not taken the request.
+// graphPhases are those of a run on a LangGraph server. The searches for its runs are part of the phases that need
+// them. A phase that leads back to starting does so only where the server has not taken the request.
 var graphPhases = phases{
 	locating:   {pickingUp},
 	pickingUp:  {preparing, continuing, rejoining},
@@ -48,8 +47,8 @@ var graphPhases = phases{
 	ended:      {},
 }
 
-// plainPhases are those of a run on a server that has only the routes of the Agent Protocol.
-// Its streams are not gone back to.
+// plainPhases are those of a run on a server that has only the routes of the Agent Protocol. Its streams are not gone
+// back to.
 var plainPhases = phases{
 	locating:  {pickingUp},
 	pickingUp: {preparing, searching, waiting},

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// walk runs tasks one after the other and returns the phases of the last run. A task is made
-// from what the run before it yielded.
+// walk runs tasks one after the other and returns the phases of the last run. A task is made from what the run before
+// it yielded.
 func walk(t *testing.T, h http.Handler, tasks ...func(adaptertest.Trace) adapter.Assignment) (list []string) {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)

@@ -28,12 +28,10 @@ const (
 	endProven        // moreover the newest state of the root has nothing after it, and nothing came after it
 )
 
-// forget drops what belongs to the upstream run before. Frames of debug may still name
-// its last step.
+// forget drops what belongs to the upstream run before. Frames of debug may still name its last step.
 func (p *progress) forget() { *p = progress{step: p.step} }
 
-// checkpoint notes the newest checkpoint of the root, with how many tasks come next.
-// byGraph: the graph itself made it.
+// checkpoint notes the newest checkpoint of the root, with how many tasks come next. byGraph: the graph itself made it.
 func (p *progress) checkpoint(step, next int, byGraph bool) {
 	p.checkpoints++
 	p.step, p.next = step, next
@@ -66,8 +64,8 @@ func (p *progress) goOn() { p.ending = min(p.ending, endTold) }
 // cut reports whether the server may have more of the stream, although it closed properly.
 func (p *progress) cut() bool { return p.ending == endUntold && p.frames > 0 && p.lastID != "" }
 
-// complete reports whether the frames leave nothing open about the end: the newest state has
-// nothing after it, and there is no question.
+// complete reports whether the frames leave nothing open about the end: the newest state has nothing after it, and
+// there is no question.
 func (p *progress) complete() bool {
 	return p.ending == endProven && !p.paused && len(p.asked) == 0 && p.failed == nil
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// question is the value of __interrupt__. It is told when the run has ended: a client that is
-// shown a question may answer at once, while the rest of its superstep still runs. An
-// empty list says that the graph was stopped before or after a node, as the client asked.
+// question is the value of __interrupt__. It is told when the run has ended: a client that is shown a question may
+// answer at once, while the rest of its superstep still runs. An empty list says that the graph was stopped before or
+// after a node, as the client asked.
 func (tr *translator) question(head mapping.Head, raw json.RawMessage) error {
 	var list []interruptWire
 	if err := json.Unmarshal(raw, &list); err != nil {
@@ -35,9 +35,8 @@ func (tr *translator) asks(w interruptWire) mapping.Interrupt {
 	return w.question(id, tr.askers[w.id()])
 }
 
-// stoppedAtNode is a frame that says that the graph was stopped at a node,
-// without a question. Where the client asked for that it is passed on as it
-// came; in lockstep it is the bridge that asked.
+// stoppedAtNode is a frame that says that the graph was stopped at a node, without a question. Where the client asked
+// for that it is passed on as it came; in lockstep it is the bridge that asked.
 func (tr *translator) stoppedAtNode(mode string, head mapping.Head, data json.RawMessage) error {
 	if mode == "updates" {
 		tr.told.paused = true
@@ -62,15 +61,15 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 	}
 }
 
-// keepBack keeps an event back until the run has ended. Clients leave at a frame with
-// __interrupt__ (RemoteGraph also at one of a subgraph) and go on at once.
+// keepBack keeps an event back until the run has ended. Clients leave at a frame with __interrupt__ (RemoteGraph also
+// at one of a subgraph) and go on at once.
 func (tr *translator) keepBack(ev mapping.Event) {
 	ev.Head.UpstreamID, ev.WithEnd = "", true // a stream that breaks is gone back to after what was logged
 	tr.told.held = append(tr.told.held, ev)
 }
 
-// releaseHeld yields what was held back, and then the questions that the run ends with and no frame of the
-// root has asked, as those of a subgraph.
+// releaseHeld yields what was held back, and then the questions that the run ends with and no frame of the root has
+// asked, as those of a subgraph.
 func (tr *translator) releaseHeld(open []mapping.Interrupt) error {
 	asked := map[string]bool{}
 	for _, in := range tr.told.asked {

@@ -19,8 +19,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// The tests of this file run against a real LangGraph server with the graphs
-// of .e2e/langgraph; APBRIDGE_E2E_LANGGRAPH is its URL.
+// The tests of this file run against a real LangGraph server with the graphs of .e2e/langgraph; APBRIDGE_E2E_LANGGRAPH
+// is its URL.
 
 const realPatience = 4 * time.Minute
 
@@ -358,8 +358,7 @@ func TestRealSeedForkAndHeal(t *testing.T) {
 	wantTexts(t, texts(t, healed), "one", "answer one", "healed", "planning", "you said: healed")
 }
 
-// A run of another client on a thread that a run of ours made: what the server
-// hands down to it does not make it ours.
+// A run of another client on a thread that a run of ours made: what the server hands down to it does not make it ours.
 func TestRealForeignRun(t *testing.T) {
 	t.Parallel()
 	b, ctx := real(t, "chat")
@@ -382,8 +381,7 @@ func TestRealForeignRun(t *testing.T) {
 	}
 }
 
-// Agreement can be seen from the values alone, since frames and the state that
-// is read say the same.
+// Agreement can be seen from the values alone, since frames and the state that is read say the same.
 func TestRealValuesAreTheSame(t *testing.T) {
 	t.Parallel()
 	for _, graph := range []string{"chat", "files", "nested", "slow"} {

@@ -25,8 +25,8 @@ func (r remoteRuns) list(ctx context.Context, thread string) ([]runWire, error) 
 	return list, err
 }
 
-// unmark takes our mark off runs of others that inherited it from the run that made the
-// thread. The oldest run with that mark is the one that made it.
+// unmark takes our mark off runs of others that inherited it from the run that made the thread. The oldest run with
+// that mark is the one that made it.
 func unmark(list []runWire) {
 	var maker *runWire
 	for i, r := range list {
@@ -41,8 +41,8 @@ func unmark(list []runWire) {
 	}
 }
 
-// stopStale cancels what still runs on an upstream thread for a run of ours
-// that has ended here: on our side a thread has one active run at most.
+// stopStale cancels what still runs on an upstream thread for a run of ours that has ended here: on our side a thread
+// has one active run at most.
 func (r remoteRuns) stopStale(ctx context.Context, thread, except string) {
 	list, err := r.list(ctx, thread)
 	if err != nil {

@@ -11,17 +11,16 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// streamModes are asked for in every run: values and checkpoints are the
-// state, updates the steps, messages-tuple the tokens, and tasks proves early
-// that more work comes.
+// streamModes are asked for in every run: values and checkpoints are the state, updates the steps, messages-tuple the
+// tokens, and tasks proves early that more work comes.
 var streamModes = []string{"values", "updates", "messages-tuple", "custom", "tasks", "checkpoints"}
 
-// furtherModes are passed on when the client asked for them. The mode messages
-// is not: the face makes it from the tokens.
+// furtherModes are passed on when the client asked for them. The mode messages is not: the face makes it from the
+// tokens.
 var furtherModes = []string{"events", "debug", "tools"}
 
-// ownKeys are entries of config.configurable that name things of the bridge;
-// the agent's server has its own values for them.
+// ownKeys are entries of config.configurable that name things of the bridge; the agent's server has its own values for
+// them.
 var ownKeys = []string{"thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
 
 // requests writes the bodies of the requests for a run.
@@ -47,9 +46,8 @@ func (r requests) nextStep() runCreate {
 	return body
 }
 
-// common is what first and next say alike. It is the server's default to go on when
-// the connection breaks and to keep the frames only if asked; both are said, since
-// getting back to a broken stream rests on them.
+// common is what first and next say alike. It is the server's default to go on when the connection breaks and to keep
+// the frames only if asked; both are said, since getting back to a broken stream rests on them.
 func (r requests) common(next bool) runCreate {
 	o := r.t.Run.Options
 	durability, _ := rawjson.Lookup(r.t.Run.Kwargs, "durability")
@@ -66,8 +64,8 @@ func (r requests) common(next bool) runCreate {
 	return body
 }
 
-// fill puts what the client said into the first request of a run: an answer,
-// an update, a node to go on with, or an input.
+// fill puts what the client said into the first request of a run: an answer, an update, a node to go on with, or an
+// input.
 func (r requests) fill(body *runCreate) {
 	o := r.t.Run.Options
 	switch {
@@ -80,9 +78,8 @@ func (r requests) fill(body *runCreate) {
 	}
 }
 
-// answer is the client's answer, without an id that the agent did not give. One that
-// JavaScript takes for nothing is put under the questions' ids: by itself the server
-// refuses it as an empty command.
+// answer is the client's answer, without an id that the agent did not give. One that JavaScript takes for nothing is
+// put under the questions' ids: by itself the server refuses it as an empty command.
 func (r requests) answer() json.RawMessage {
 	open := r.t.Run.Options.Asked
 	value := orNull(toNameless(r.t.Run.Options.Resume, open))
@@ -101,9 +98,8 @@ func (r requests) answer() json.RawMessage {
 	return objectOf(byID)
 }
 
-// goOn asks for the next step of a run that was stopped after one. What is to be
-// in the state before it is put there on the way: an input would start the graph
-// from its beginning.
+// goOn asks for the next step of a run that was stopped after one. What is to be in the state before it is put there on
+// the way: an input would start the graph from its beginning.
 func (r requests) goOn(body *runCreate) {
 	update := object(r.t.Update)
 	if words := r.words(); words != nil {
@@ -118,8 +114,7 @@ func (r requests) goOn(body *runCreate) {
 	}
 }
 
-// words are what the client said with the step, as messages; nil when it only
-// said to go on.
+// words are what the client said with the step, as messages; nil when it only said to go on.
 func (r requests) words() json.RawMessage {
 	if r.t.Say == nil {
 		return nil
@@ -135,15 +130,14 @@ func (r requests) words() json.RawMessage {
 	return raw
 }
 
-// questionOpen reports whether the thread waited for an answer, not just for
-// leave to go on after a stop before or after a node.
+// questionOpen reports whether the thread waited for an answer, not just for leave to go on after a stop before or
+// after a node.
 func (r requests) questionOpen() bool {
 	return len(r.t.Run.Options.Asked) > 0 || r.t.State != nil && len(r.t.State.Interrupts()) > 0
 }
 
-// config is the client's config without names of ours, and always with a
-// recursion_limit: the server's own default of 25 is no limit of ours. It lies
-// one above max_steps, so that the bridge's own limit is met first (see mayMake).
+// config is the client's config without names of ours, and always with a recursion_limit: the server's own default of
+// 25 is no limit of ours. It lies one above max_steps, so that the bridge's own limit is met first (see mayMake).
 func (r requests) config(next bool) json.RawMessage {
 	given := r.t.Run.Options.Config
 	if rawjson.Kind(given) != '{' {
@@ -172,8 +166,8 @@ func (r requests) configurable(given json.RawMessage, next bool) json.RawMessage
 	return made
 }
 
-// inContext reports whether memory is told in the run's context: servers refuse a run with
-// both a context and config.configurable, where neither is empty (langgraph-api 0.4).
+// inContext reports whether memory is told in the run's context: servers refuse a run with both a context and
+// config.configurable, where neither is empty (langgraph-api 0.4).
 func (r requests) inContext() bool {
 	return rawjson.Kind(r.t.Run.Options.Context) == '{' && rawjson.CountMembers(r.t.Run.Options.Context) > 0
 }
@@ -207,8 +201,8 @@ func (r requests) configured(given json.RawMessage, next bool) json.RawMessage {
 	return made
 }
 
-// originKey is the member of metadata in which the bridge, and earlier versions of this
-// backend, say where a thread comes from.
+// originKey is the member of metadata in which the bridge, and earlier versions of this backend, say where a thread
+// comes from.
 const originKey = "apbridge"
 
 // Keys of the bridge's own in the metadata of upstream threads and runs.
@@ -221,8 +215,8 @@ const (
 // bridgeKeys are what the bridge says in a run's metadata about its own agent.
 var bridgeKeys = []string{"graph_id", "assistant_id", "created_by"}
 
-// metadata is the run's, without what the bridge says there about its own
-// agent, and by what a lost request is found again.
+// metadata is the run's, without what the bridge says there about its own agent, and by what a lost request is found
+// again.
 func (r requests) metadata() json.RawMessage {
 	given := r.t.Run.Metadata
 	if rawjson.Kind(given) != '{' {
@@ -242,12 +236,11 @@ func (r requests) metadata() json.RawMessage {
 	return meta
 }
 
-// originMost is how many members the nested object of the bridge has at the most; one
-// with more is a client's own.
+// originMost is how many members the nested object of the bridge has at the most; one with more is a client's own.
 const originMost = 16
 
-// flat replaces the nested object of the bridge by flat members: servers may refuse
-// a nested value in the metadata of a run (Aegra does).
+// flat replaces the nested object of the bridge by flat members: servers may refuse a nested value in the metadata of a
+// run (Aegra does).
 func flat(origin json.RawMessage) []rawjson.Member {
 	if rawjson.Kind(origin) != '{' || rawjson.CountMembers(origin) > originMost {
 		return nil
@@ -275,8 +268,8 @@ func modes(asked []string, lacks string) []string {
 	return list
 }
 
-// nodes is a list of node names; all of them is the string "*", since servers
-// take a list ["*"] for a node of that name.
+// nodes is a list of node names; all of them is the string "*", since servers take a list ["*"] for a node of that
+// name.
 func nodes(names []string) json.RawMessage {
 	if len(names) == 0 {
 		return nil

@@ -8,12 +8,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file is how an upstream thread is known again at the next run. A stream tells every
-// state, but no checkpoint's id; the state that is read tells by which run and step it was
-// made, which is as good.
+// This file is how an upstream thread is known again at the next run. A stream tells every state, but no checkpoint's
+// id; the state that is read tells by which run and step it was made, which is as good.
 
-// catchUp looks whether another client used the upstream thread since our last run
-// there. What it did to the thread comes first, as a state of its own.
+// catchUp looks whether another client used the upstream thread since our last run there. What it did to the thread
+// comes first, as a state of its own.
 func (th *thread) catchUp() error {
 	if !th.link.Agreed() {
 		return nil
@@ -34,9 +33,8 @@ func (th *thread) catchUp() error {
 	return th.emit(drift)
 }
 
-// agreed reports whether the upstream thread still holds what both sides agreed
-// on: the checkpoint that was noted, or the one with the mark, or at least a
-// state with nothing pending that is the same as ours.
+// agreed reports whether the upstream thread still holds what both sides agreed on: the checkpoint that was noted, or
+// the one with the mark, or at least a state with nothing pending that is the same as ours.
 func (th *thread) agreed(st stateWire) bool {
 	if th.link.RemoteMark == "" {
 		return st.head() == th.link.RemoteCheckpoint || st.head() == ""

@@ -147,8 +147,7 @@ func TestServersThatDoNotMakeThreads(t *testing.T) {
 	}
 }
 
-// TestRunsOfOthers: whose run an upstream run is, by the marks of this version and of those
-// before it.
+// TestRunsOfOthers: whose run an upstream run is, by the marks of this version and of those before it.
 func TestRunsOfOthers(t *testing.T) {
 	t.Parallel()
 	entry := func(id, metadata string) string {

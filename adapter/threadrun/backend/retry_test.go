@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// retrying is a server that tells the error of an attempt which it then makes again itself, as
-// older LangGraph servers do. Its stream closes after the error, or goes on.
+// retrying is a server that tells the error of an attempt which it then makes again itself, as older LangGraph servers
+// do. Its stream closes after the error, or goes on.
 func retrying(closes bool) *adaptertest.ThreadAgent {
 	p := adaptertest.ChatPlay()
 	const failed = 5 // frames, then the error
@@ -23,8 +23,8 @@ func retrying(closes bool) *adaptertest.ThreadAgent {
 	return playing(p)
 }
 
-// TestAnAttemptThatIsMadeAgainUpstream: its error is not the run's, whether the server says
-// that the run goes on or has ended by then, and what the next attempt tells is told once.
+// TestAnAttemptThatIsMadeAgainUpstream: its error is not the run's, whether the server says that the run goes on or has
+// ended by then, and what the next attempt tells is told once.
 func TestAnAttemptThatIsMadeAgainUpstream(t *testing.T) {
 	t.Parallel()
 	run := func(status string) map[string]*adaptertest.Canned {
@@ -62,9 +62,8 @@ func outputs(tr adaptertest.Trace) (list []string) {
 	return list
 }
 
-// TestA13RetriesOfManyRuns: in front of an agent that is overloaded, or not there, a run makes three
-// attempts and no more, so that as many runs as may be under way at once (concurrency)
-// are all that such an agent sees.
+// TestA13RetriesOfManyRuns: in front of an agent that is overloaded, or not there, a run makes three attempts and no
+// more, so that as many runs as may be under way at once (concurrency) are all that such an agent sees.
 func TestA13RetriesOfManyRuns(t *testing.T) {
 	t.Parallel()
 	const runs = 10

@@ -11,9 +11,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// seed writes the whole local state into a fresh thread, as an update of the
-// node that leads to the end. A server that refuses is given the state as part
-// of the run's input.
+// seed writes the whole local state into a fresh thread, as an update of the node that leads to the end. A server that
+// refuses is given the state as part of the run's input.
 func (th *thread) seed() error {
 	if rawjson.CountMembers(th.t.Values) == 0 {
 		return nil
@@ -27,8 +26,7 @@ func (th *thread) seed() error {
 	return th.seedByInput(err)
 }
 
-// seedByInput puts the state into the run's input; refused is why it could not
-// be written.
+// seedByInput puts the state into the run's input; refused is why it could not be written.
 func (th *thread) seedByInput(refused error) error {
 	input, ok := seededInput(th.t.Values, th.t.Input.Raw)
 	if !ok {
@@ -39,8 +37,8 @@ func (th *thread) seedByInput(refused error) error {
 	return nil
 }
 
-// seededInput is input with the state put in front of it: messages and files are
-// joined, other keys are the input's own where it has them.
+// seededInput is input with the state put in front of it: messages and files are joined, other keys are the input's own
+// where it has them.
 func seededInput(values, input json.RawMessage) (json.RawMessage, bool) {
 	all, add := object(values), object(input)
 	if all == nil || (add == nil && len(input) > 0 && !bytes.Equal(bytes.TrimSpace(input), []byte("null"))) {

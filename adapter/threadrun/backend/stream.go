@@ -41,8 +41,7 @@ func (st *stream) hear(resp *http.Response) {
 	st.body, st.events = resp.Body, sse.NewReader(resp.Body, int(st.b.up.Limits.Event))
 }
 
-// rejoin opens the stream of the run that is under way, after the last frame
-// that was read.
+// rejoin opens the stream of the run that is under way, after the last frame that was read.
 func (st *stream) rejoin() error {
 	st.rejoined = true
 	if st.link.RemoteRun == "" {
@@ -149,8 +148,7 @@ func orSilent(err error) error {
 	return errors.New("its stream closes while the run goes on")
 }
 
-// stream opens an event stream. lastID, where not empty, is sent as
-// Last-Event-ID.
+// stream opens an event stream. lastID, where not empty, is sent as Last-Event-ID.
 func (c *client) stream(ctx context.Context, method, path string, body any, lastID string) (*http.Response, error) {
 	call := upstream.Call{Method: method, Path: path, Operation: upstream.OpRun, Accept: "text/event-stream"}
 	if lastID != "" {

@@ -13,10 +13,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// profileForked marks the link of a thread on which a run was started from an
-// older checkpoint. Version 1.4.6 of the JavaScript server keeps that
-// checkpoint in the thread's configuration and starts every later run there
-// too, unless the run says otherwise.
+// profileForked marks the link of a thread on which a run was started from an older checkpoint. Version 1.4.6 of the
+// JavaScript server keeps that checkpoint in the thread's configuration and starts every later run there too, unless
+// the run says otherwise.
 const profileForked = "forked"
 
 // thread sees to the upstream thread that a run works on.
@@ -26,9 +25,8 @@ type thread struct {
 	replaced bool // a fresh thread stands in for one that was lost
 }
 
-// open makes sure of an upstream thread that holds what our thread
-// holds. It costs nothing for a new thread, which the run's own request makes,
-// and one read for a thread that was used before.
+// open makes sure of an upstream thread that holds what our thread holds. It costs nothing for a new thread, which the
+// run's own request makes, and one read for a thread that was used before.
 func (th *thread) open() error {
 	found, err := th.findFork()
 	switch {
@@ -43,9 +41,8 @@ func (th *thread) open() error {
 	return th.catchUp()
 }
 
-// fresh makes a thread of its own for this run and puts our state into
-// it. Its id is made from the run's, so that making it twice, after an answer
-// that was lost, makes one thread.
+// fresh makes a thread of its own for this run and puts our state into it. Its id is made from the run's, so that
+// making it twice, after an answer that was lost, makes one thread.
 func (th *thread) fresh() error {
 	if th.t.Resume {
 		return mapping.Errorf(mapping.Upstream, mapping.CodeNotPortable,
@@ -85,11 +82,10 @@ func (th *thread) makeFirst() error {
 	return th.make()
 }
 
-// mayComeWithRun reports whether the run's own request can make the thread
-// (if_not_exists "create"). Servers then give the run's metadata to the
-// thread, and the thread's to every later run, so that it must say nothing
-// that only this run means; a state has to be there before the run; and the
-// runs of one lockstep run could not be told from those of others.
+// mayComeWithRun reports whether the run's own request can make the thread (if_not_exists "create"). Servers then give
+// the run's metadata to the thread, and the thread's to every later run, so that it must say nothing that only this run
+// means; a state has to be there before the run; and the runs of one lockstep run could not be told from those of
+// others.
 func (th *thread) mayComeWithRun() bool {
 	meta := th.t.Run.Metadata
 	if th.t.OneStep || th.b.separate.Load() || rawjson.CountMembers(th.t.Values) > 0 || rawjson.CountMembers(meta) > len(bridgeKeys)+1 {
@@ -115,8 +111,7 @@ func (th *thread) create(body threadCreate, made *threadWire) error {
 	return err
 }
 
-// id names a fresh thread: one name for the same run, the same attempt,
-// and the same thread that it stands in for.
+// id names a fresh thread: one name for the same run, the same attempt, and the same thread that it stands in for.
 func (th *thread) id() string {
 	name := "thread/" + strconv.Itoa(th.t.Run.Attempt)
 	if th.link.Remote != "" {

@@ -12,8 +12,8 @@ import (
 // errRunEnded is the cause of a stream that was closed here, since its run had ended.
 var errRunEnded = errors.New("the run has ended, though its stream was still open")
 
-// When a watch asks how the run stands: so long after the frames of an end, and then after
-// each answer that it goes on. A server that closes its streams at the end is not asked.
+// When a watch asks how the run stands: so long after the frames of an end, and then after each answer that it goes on.
+// A server that closes its streams at the end is not asked.
 const (
 	firstLook = 10 * time.Millisecond
 	lastLook  = time.Second
@@ -22,11 +22,10 @@ const (
 // quietFor is how long a stream is read on after its run has ended, at the least.
 const quietFor = 20 * time.Millisecond
 
-// endWatch closes a stream whose run has ended. Servers may keep it open: version 1.4.6 of the
-// JavaScript one does so for half a second, in which the thread would be busy though its
-// question is asked. It begins to ask when the frames told an end. Frames may still be on
-// their way when the server says that the run has ended, so the stream is left when it has been
-// quiet for as long as that answer took.
+// endWatch closes a stream whose run has ended. Servers may keep it open: version 1.4.6 of the JavaScript one does so
+// for half a second, in which the thread would be busy though its question is asked. It begins to ask when the frames
+// told an end. Frames may still be on their way when the server says that the run has ended, so the stream is left when
+// it has been quiet for as long as that answer took.
 type endWatch struct {
 	b      *backend
 	ctx    context.Context // of the stream

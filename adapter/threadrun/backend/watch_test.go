@@ -15,8 +15,8 @@ func lingering(p adaptertest.ThreadPlay) adaptertest.ThreadPlay {
 	return p
 }
 
-// TestStreamThatStaysOpenAfterTheEnd: a run has ended when its frames and its server say so, not
-// when its stream closes, and nothing that was sent before is lost.
+// TestStreamThatStaysOpenAfterTheEnd: a run has ended when its frames and its server say so, not when its stream
+// closes, and nothing that was sent before is lost.
 func TestStreamThatStaysOpenAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	trailing := lingering(adaptertest.ChatPlay())
@@ -63,8 +63,8 @@ func TestStepsOfAStreamThatStaysOpen(t *testing.T) {
 	}
 }
 
-// TestQuestionsComeLast: what other nodes of the superstep put out, and the frames of a subgraph that
-// asks, come before the client is told the question, as it leaves then.
+// TestQuestionsComeLast: what other nodes of the superstep put out, and the frames of a subgraph that asks, come before
+// the client is told the question, as it leaves then.
 func TestQuestionsComeLast(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.AskPlay()

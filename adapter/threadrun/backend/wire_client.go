@@ -8,10 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// This file is what a thread/run server sends and is sent, as far as the
-// backend reads or writes it. Field names follow the LangGraph Server API
-// (routes /assistants, /threads, /threads/{thread_id}/runs) and the Agent
-// Protocol 0.1.6 OpenAPI document (routes /agents, /runs).
+// This file is what a thread/run server sends and is sent, as far as the backend reads or writes it. Field names follow
+// the LangGraph Server API (routes /assistants, /threads, /threads/{thread_id}/runs) and the Agent Protocol 0.1.6
+// OpenAPI document (routes /agents, /runs).
 
 // assistantWire is an entry of POST /assistants/search.
 type assistantWire struct {
@@ -34,9 +33,8 @@ type threadWire struct {
 	ID string `json:"thread_id"`
 }
 
-// runWire is the part of a run that is read. Servers of the Agent Protocol
-// know no status "running". Created is compared as text: it is in UTC.
-// Metadata is nil where the server does not repeat it (Aegra).
+// runWire is the part of a run that is read. Servers of the Agent Protocol know no status "running". Created is
+// compared as text: it is in UTC. Metadata is nil where the server does not repeat it (Aegra).
 type runWire struct {
 	ID       string   `json:"run_id"`
 	Thread   string   `json:"thread_id"`
@@ -49,8 +47,7 @@ type runWire struct {
 
 func (r runWire) active() bool { return r.Status == "pending" || r.Status == "running" }
 
-// ours is the id of the bridge's run that the upstream run was made for; "" where it is
-// not known to be one of ours.
+// ours is the id of the bridge's run that the upstream run was made for; "" where it is not known to be one of ours.
 func (r runWire) ours() string {
 	if r.Metadata == nil {
 		return ""
@@ -58,9 +55,8 @@ func (r runWire) ours() string {
 	return r.Metadata.RunID
 }
 
-// runMark is what the bridge writes into the metadata of an upstream run. The values
-// are flat, because some servers refuse nested ones (Aegra). Old is what versions of
-// the bridge before that wrote.
+// runMark is what the bridge writes into the metadata of an upstream run. The values are flat, because some servers
+// refuse nested ones (Aegra). Old is what versions of the bridge before that wrote.
 type runMark struct {
 	RunID string `json:"apbridge_run_id"`
 	First string `json:"apbridge_first_run_id"` // the run whose request made the thread
@@ -69,8 +65,8 @@ type runMark struct {
 	} `json:"apbridge"`
 }
 
-// inherited reports whether the mark may be that of the thread: servers hand the metadata
-// of the request that made a thread down to all its runs.
+// inherited reports whether the mark may be that of the thread: servers hand the metadata of the request that made a
+// thread down to all its runs.
 func (r runWire) inherited() bool {
 	m := r.Metadata
 	return m != nil && m.RunID != "" && (m.RunID == m.First || m.RunID == m.Old.First)
@@ -148,8 +144,8 @@ type threadCreate struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// plainCreate is the body of POST /runs/stream and /runs/wait of the Agent
-// Protocol (schema RunCreate, and stream_mode of RunStream).
+// plainCreate is the body of POST /runs/stream and /runs/wait of the Agent Protocol (schema RunCreate, and stream_mode
+// of RunStream).
 type plainCreate struct {
 	Agent        string          `json:"agent_id"`
 	Thread       string          `json:"thread_id"`
@@ -175,8 +171,7 @@ type stateUpdate struct {
 	AsNode string          `json:"as_node,omitempty"`
 }
 
-// runCreate is the body of POST /threads/{thread_id}/runs/stream. Input is
-// always written: null means "go on".
+// runCreate is the body of POST /threads/{thread_id}/runs/stream. Input is always written: null means "go on".
 type runCreate struct {
 	Assistant       string          `json:"assistant_id"`
 	Input           json.RawMessage `json:"input,omitempty"`
@@ -203,8 +198,8 @@ type pointWire struct {
 	NS string `json:"checkpoint_ns"`
 }
 
-// at has the run begin at a checkpoint. There are two fields for that in LangGraph's
-// API; Aegra knows the second one alone.
+// at has the run begin at a checkpoint. There are two fields for that in LangGraph's API; Aegra knows the second one
+// alone.
 func (r *runCreate) at(checkpoint string) {
 	if checkpoint != "" {
 		r.CheckpointID, r.Checkpoint = checkpoint, &pointWire{ID: checkpoint}

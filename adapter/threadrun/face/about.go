@@ -22,8 +22,8 @@ func (s about) info(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// compatibility is what stock clients were seen to do in front of this version, as a JSON
-// list; `make compatibility` writes it beside docs/compatibility.md.
+// compatibility is what stock clients were seen to do in front of this version, as a JSON list; `make compatibility`
+// writes it beside docs/compatibility.md.
 //
 //go:embed compatibility.json
 var compatibility []byte

@@ -16,8 +16,8 @@ const answerPiece = 64 << 10
 // usualAnswer is what most answers fit into.
 const usualAnswer = 1 << 10
 
-// answer writes a JSON answer that may be long, piece by piece, so that it takes no
-// memory of its own size. What fits into one piece is sent with its length.
+// answer writes a JSON answer that may be long, piece by piece, so that it takes no memory of its own size. What fits
+// into one piece is sent with its length.
 //
 // An error after the first byte cannot be told any more: see breakOff.
 type answer struct {
@@ -33,8 +33,8 @@ func newAnswer(w http.ResponseWriter) *answer {
 	return a
 }
 
-// spill sends what was gathered if it is enough, and returns why nothing more is
-// wanted. It keeps the last byte, by which the encoder knows where commas belong.
+// spill sends what was gathered if it is enough, and returns why nothing more is wanted. It keeps the last byte, by
+// which the encoder knows where commas belong.
 func (a *answer) spill() error {
 	if n := len(a.Bytes); n > answerPiece && a.gone == nil {
 		if !a.began {
@@ -71,8 +71,8 @@ func (a *answer) end() {
 	}
 }
 
-// breakOff returns an error that can still be told; else it is logged and the connection
-// is cut, so that what was sent is not taken for the whole.
+// breakOff returns an error that can still be told; else it is logged and the connection is cut, so that what was sent
+// is not taken for the whole.
 func (s *server) breakOff(a *answer, r *http.Request, err error) error {
 	if !a.began {
 		return err

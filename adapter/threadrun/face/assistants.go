@@ -11,8 +11,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Making and changing assistants is LangGraph's alone. Source: AssistantsClient of
-// the LangGraph SDKs.
+// Making and changing assistants is LangGraph's alone. Source: AssistantsClient of the LangGraph SDKs.
 
 func (s assistants) create(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)

@@ -272,8 +272,7 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// Python sends null for whatever was not given; extra keys come from clients
-// of all kinds.
+// Python sends null for whatever was not given; extra keys come from clients of all kinds.
 func TestNullsAndExtraKeys(t *testing.T) {
 	t.Parallel()
 	var nulls []string

@@ -58,8 +58,8 @@ func (s runs) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	if len(list) == 0 || len(list) > maxBatch || len(o.Members()) != 1 {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body must be a list of 1 to %d runs.", maxBatch)
 	}
-	// Of members that mean nothing is not told here: createBatch of LangGraph's JavaScript SDK sends
-	// its arguments as they are (streamMode), beside the assistant_id that it makes of one.
+	// Of members that mean nothing is not told here: createBatch of LangGraph's JavaScript SDK sends its arguments as
+	// they are (streamMode), beside the assistant_id that it makes of one.
 	var batch []*runRequest
 	for i, one := range list {
 		if run := o.Element("batch", i, one); run != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestBodyThatBreaksOff: a request whose body breaks off is refused with an answer, since its sender may
-// still read: nothing of it is done.
+// TestBodyThatBreaksOff: a request whose body breaks off is refused with an answer, since its sender may still read:
+// nothing of it is done.
 func TestBodyThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, framing := range map[string]string{

@@ -35,8 +35,7 @@ func (s cancels) oneAP(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// run is the same for both. A run that has ended already is as the
-// client wants it.
+// run is the same for both. A run that has ended already is as the client wants it.
 func (s cancels) run(r *http.Request) (waited bool, err error) {
 	ref, err := refOf(r)
 	if err != nil {
@@ -55,8 +54,7 @@ func (s cancels) run(r *http.Request) (waited bool, err error) {
 	return opt.Wait, err
 }
 
-// cancelOptionsOf reads action and reason. Of a run that is rolled back nothing is left to tell a
-// reason of.
+// cancelOptionsOf reads action and reason. Of a run that is rolled back nothing is left to tell a reason of.
 func cancelOptionsOf(q *request.Query) (opt adapter.CancelOptions) {
 	opt.Rollback = q.Enum("action", "interrupt", "rollback") == "rollback"
 	if q.Enum("reason", "taken") == "" {
@@ -68,8 +66,8 @@ func cancelOptionsOf(q *request.Query) (opt adapter.CancelOptions) {
 	return opt
 }
 
-// many cancels the named runs, or all with a status. Both at once is refused, as LangGraph Server
-// does: one would have to be left aside, and a status alone may be all runs there are.
+// many cancels the named runs, or all with a status. Both at once is refused, as LangGraph Server does: one would have
+// to be left aside, and a status alone may be all runs there are.
 func (s cancels) many(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)
 	if err != nil {
@@ -132,8 +130,7 @@ func (s cancels) found(ctx context.Context, q mapping.RunQuery) (ids []string, e
 	return ids, nil
 }
 
-// all cancels each of the runs. It returns NotFound, once all others are cancelled, where one is
-// not there.
+// all cancels each of the runs. It returns NotFound, once all others are cancelled, where one is not there.
 func (s cancels) all(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) (gone error) {
 	for _, id := range ids {
 		err := s.svc.Runs.Cancel(ctx, adapter.RunRef{ThreadID: thread, RunID: id}, opt)

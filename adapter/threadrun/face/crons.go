@@ -15,8 +15,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Crons are LangGraph's: the Agent Protocol has none. Source: CronsClient of the
-// LangGraph SDKs, and their type Cron.
+// Crons are LangGraph's: the Agent Protocol has none. Source: CronsClient of the LangGraph SDKs, and their type Cron.
 
 var (
 	cronKeys = []string{
@@ -76,8 +75,7 @@ func (o cronBody) read(thread string) adapter.NewCron {
 	return n
 }
 
-// keep reads what becomes of the threads of a cron's runs. A cron on a thread
-// keeps that.
+// keep reads what becomes of the threads of a cron's runs. A cron on a thread keeps that.
 func (o cronBody) keep(q *runRequest) bool {
 	switch done := o.Enum("on_run_completed", "delete", "keep"); {
 	case done == "delete" && !q.stateless:
@@ -102,8 +100,7 @@ func (o cronBody) payload() json.RawMessage {
 	return e.Close('}').Bytes
 }
 
-// moment reads an ISO 8601 time; without an offset it is UTC, as Python's
-// isoformat of a naive one.
+// moment reads an ISO 8601 time; without an offset it is UTC, as Python's isoformat of a naive one.
 func (o cronBody) moment(name string) time.Time {
 	s := o.Text(name)
 	if s == "" {
@@ -131,8 +128,7 @@ func (s crons) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// patch reads the cron anew with what was sent in place of what was there;
-// null takes a field back.
+// patch reads the cron anew with what was sent in place of what was there; null takes a field back.
 func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathUUID(r, "cron_id")
 	if err != nil {
@@ -168,8 +164,8 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// over lays the request over what the cron was made of. There is no cron without
-// a schedule: null leaves the one there is.
+// over lays the request over what the cron was made of. There is no cron without a schedule: null leaves the one there
+// is.
 func (o cronBody) over(c mapping.Cron) error {
 	o.Remove(func(m rawjson.Member) bool { return m.Name == "schedule" && rawjson.Kind(m.Value) == 'n' })
 	was, err := rawjson.Members(c.Payload)
@@ -273,8 +269,7 @@ func replyCron(w http.ResponseWriter, c mapping.Cron) {
 	reply(w, http.StatusOK, e.Bytes)
 }
 
-// encodeCron writes a cron. user_id is the principal that made it; now, where it is
-// asked for, the time of the answer.
+// encodeCron writes a cron. user_id is the principal that made it; now, where it is asked for, the time of the answer.
 func encodeCron(e *rawjson.Writer, c mapping.Cron, now bool) {
 	e.Open('{').Key("cron_id").Text(c.ID).Key("assistant_id").Text(c.AssistantID)
 	e.Key("thread_id").OrNull(c.ThreadID)

@@ -82,8 +82,8 @@ func (b *begun) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// remove tells what becomes of each thing on a line of JSON, while it happens. The last line has "end"; an error
-// after the first line is a line, too, and then there is no such end. It stops when the client leaves.
+// remove tells what becomes of each thing on a line of JSON, while it happens. The last line has "end"; an error after
+// the first line is a line, too, and then there is no such end. It stops when the client leaves.
 func (s data) remove(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	who, how := ownerOf(q), adapter.Removing{LeaveCopies: q.Flag("leave_copies"), KeepFile: q.Flag("keep_file")}

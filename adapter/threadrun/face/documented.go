@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// RequestFields returns the request fields of the Agent Protocol's REST document (RunCreate,
-// ThreadCreate, ThreadPatch, the searches, the store), and those that LangGraph's SDKs add.
+// RequestFields returns the request fields of the Agent Protocol's REST document (RunCreate, ThreadCreate, ThreadPatch,
+// the searches, the store), and those that LangGraph's SDKs add.
 func RequestFields() []mapping.RequestField {
 	return slices.Concat(runRequestFields(), foundLost(), threadRequestFields(), otherRequestFields())
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Effect returns what a route of this face does, by its method and template. Of one that may make a run
-// or answer a question, and of a command, the request says more (mapping.NoteVerb).
+// Effect returns what a route of this face does, by its method and template. Of one that may make a run or answer a
+// question, and of a command, the request says more (mapping.NoteVerb).
 func Effect(method, template string) (adapter.Effect, bool) {
 	op, ok := effects[method+" "+template]
 	return op, ok

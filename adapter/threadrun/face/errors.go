@@ -11,8 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// fail answers a request with an error: always {code, message, detail}. The
-// cause goes to the log only.
+// fail answers a request with an error: always {code, message, detail}. The cause goes to the log only.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := mapping.Classify(err)
 	status := adapter.Status(e.Class)
@@ -38,8 +37,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 // Refusal returns an error's body for what is refused before the face.
 func Refusal(e *mapping.Error) any { return json.RawMessage(errorBody(e)) }
 
-// errorBody is the Agent Protocol's ErrorResponse, with the detail that LangGraph's
-// clients look for.
+// errorBody is the Agent Protocol's ErrorResponse, with the detail that LangGraph's clients look for.
 func errorBody(e *mapping.Error) []byte {
 	detail, err := json.Marshal(e.Detail)
 	if err != nil {

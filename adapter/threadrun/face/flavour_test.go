@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestFlavourOfAClient asks where the two flavours answer differently, as the
-// clients of both do: the Agent Protocol's Python client sends limit and offset
-// and is known by its User-Agent alone.
+// TestFlavourOfAClient asks where the two flavours answer differently, as the clients of both do: the Agent Protocol's
+// Python client sends limit and offset and is known by its User-Agent alone.
 func TestFlavourOfAClient(t *testing.T) {
 	t.Parallel()
 	const bare, wrapped, missing, null = `[]`, `{"namespaces":[]}`, `404`, `null`

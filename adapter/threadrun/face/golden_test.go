@@ -25,8 +25,8 @@ var scripts = map[string]func(mapping.Run) []mapping.Event{
 // shownHeaders are those that clients rely on.
 var shownHeaders = []string{"Allow", "Cache-Control", "Content-Location", "Content-Type", "Location", "X-Apbridge-Lossy", "X-Pagination-Next", "X-Pagination-Total"}
 
-// TestGolden plays whole exchanges: each archive holds requests and, right
-// after each, the reply. Its comment names the script that runs play.
+// TestGolden plays whole exchanges: each archive holds requests and, right after each, the reply. Its comment names the
+// script that runs play.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/golden/*.txtar")

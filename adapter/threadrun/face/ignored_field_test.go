@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 )
 
-// Members that mean nothing to a request are told of in the answer; those beside what they
-// seem to mean, and fields of other requests, are no misspellings.
+// Members that mean nothing to a request are told of in the answer; those beside what they seem to mean, and fields of
+// other requests, are no misspellings.
 func TestIgnoredFieldsAreTold(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -8,9 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// jumpOf reads a command's goto: the name of a node, a Send {node, …}, or a list of both; nil where there is
-// none. An agent refuses what is neither, but when the answer that comes with it is spent: the question is
-// closed then.
+// jumpOf reads a command's goto: the name of a node, a Send {node, …}, or a list of both; nil where there is none. An
+// agent refuses what is neither, but when the answer that comes with it is spent: the question is closed then.
 func jumpOf(c *request.Fields) json.RawMessage {
 	to := request.UnlessEmpty(c.Get("goto"))
 	list := []json.RawMessage{to}

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// keepAlive sends a line break now and then while a wait is silent, as
-// LangGraph servers do: clients and proxies cut silent connections. The status
-// is 200 from the first one on, so later errors must stand in the body.
+// keepAlive sends a line break now and then while a wait is silent, as LangGraph servers do: clients and proxies cut
+// silent connections. The status is 200 from the first one on, so later errors must stand in the body.
 type keepAlive struct {
 	w       http.ResponseWriter
 	mu      sync.Mutex

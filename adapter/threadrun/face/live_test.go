@@ -79,8 +79,7 @@ func (r *reader) rest() (ids []string) {
 	}
 }
 
-// Whatever id a reader comes back with, it gets exactly what it would have got
-// from there on.
+// Whatever id a reader comes back with, it gets exactly what it would have got from there on.
 func TestResumeAtEveryFrame(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {
@@ -218,8 +217,7 @@ func TestClientThatLeaves(t *testing.T) {
 	}
 }
 
-// leave starts a request, drops it once the run is there, and waits until the
-// handler has returned.
+// leave starts a request, drops it once the run is there, and waits until the handler has returned.
 func leave(t *testing.T, f *fake, path, body string) {
 	t.Helper()
 	inner := f.serve(t).Config.Handler
@@ -293,8 +291,7 @@ func TestJoinerThatLeavesCancelsOnlyWhenItAsks(t *testing.T) {
 	}
 }
 
-// A stream that the bridge cannot read on breaks: its client must not take it
-// for the end of the run.
+// A stream that the bridge cannot read on breaks: its client must not take it for the end of the run.
 func TestStreamBreaksInsteadOfEnding(t *testing.T) {
 	t.Parallel()
 	f := running(twoSteps, 3)
@@ -345,8 +342,7 @@ func TestWaitKeepsTheConnectionAlive(t *testing.T) {
 	}
 }
 
-// The Agent Protocol's wait sends nothing before its answer: its clients read
-// the status.
+// The Agent Protocol's wait sends nothing before its answer: its clients read the status.
 func TestWaitOfTheAgentProtocolIsSilent(t *testing.T) {
 	t.Parallel()
 	f := running(twoSteps, 4)

@@ -15,9 +15,8 @@ import (
 // okTimeout bounds the asking: a database that does not answer is one that is not there.
 const okTimeout = 2 * time.Second
 
-// ok answers that the process is there, and with check_db whether its database is, too. Where it is
-// not, services names it. The status then is the one of LangGraph Server's document, which does
-// not say what services look like.
+// ok answers that the process is there, and with check_db whether its database is, too. Where it is not, services names
+// it. The status then is the one of LangGraph Server's document, which does not say what services look like.
 func (s about) ok(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	check := q.Flag("check_db")
@@ -44,8 +43,8 @@ func (s about) ready(ctx context.Context) error {
 	return s.face.Ready(ctx)
 }
 
-// unhealthy is the answer of a bridge whose database is away. The path needs no key: what is not
-// meant for callers stays in the log.
+// unhealthy is the answer of a bridge whose database is away. The path needs no key: what is not meant for callers
+// stays in the log.
 func unhealthy(err error) []byte {
 	why := "The database does not answer. The log of the bridge has the cause."
 	if e := (*mapping.Error)(nil); errors.As(err, &e) && e.Class != mapping.Internal {

@@ -24,8 +24,7 @@ func (s protocolRoutes) protocol() *protocol.Server {
 	}
 }
 
-// commandFields are those of a run that a command starts which no client has sent: it loses
-// nothing by them.
+// commandFields are those of a run that a command starts which no client has sent: it loses nothing by them.
 var commandFields = []string{"stream_mode", "stream_subgraphs", "if_not_exists"}
 
 // startRun starts a run that a command asks for, as this face's own routes would.
@@ -67,8 +66,7 @@ func (s protocolRoutes) command(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// events streams a thread's events in the spelling of the SDKs, eventsCamel in that
-// of the Agent Protocol's document.
+// events streams a thread's events in the spelling of the SDKs, eventsCamel in that of the Agent Protocol's document.
 func (s protocolRoutes) events(w http.ResponseWriter, r *http.Request) error {
 	return s.serveEvents(w, r, protocol.Snake)
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// prune deletes many threads, or all of their states but the newest. It
-// counts those of which something went: not those that are gone already, nor, where
-// states are to go, those that a run is active on. Source: threads.prune of the
+// prune deletes many threads, or all of their states but the newest. It counts those of which something went: not those
+// that are gone already, nor, where states are to go, those that a run is active on. Source: threads.prune of the
 // LangGraph SDKs.
 func (s threads) prune(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, true)

@@ -34,8 +34,8 @@ func send(t *testing.T, method, url, body string, headers ...string) int {
 	return res.StatusCode
 }
 
-// Every documented field of a request for a run changes what is started, or is
-// a hint that is only checked. A field that is in no list fails.
+// Every documented field of a request for a run changes what is started, or is a hint that is only checked. A field
+// that is in no list fails.
 func TestEveryRunFieldCounts(t *testing.T) {
 	t.Parallel()
 	cp := uuid(7)
@@ -332,8 +332,7 @@ func TestCancelOfAllWhileOneGoes(t *testing.T) {
 	}
 }
 
-// TestCommandOfRemoteGraph: RemoteGraph sends every member of a Command, those that say
-// nothing too.
+// TestCommandOfRemoteGraph: RemoteGraph sends every member of a Command, those that say nothing too.
 func TestCommandOfRemoteGraph(t *testing.T) {
 	t.Parallel()
 	for body, goesTo := range map[string]string{

@@ -15,8 +15,8 @@ type endpoint struct {
 	needs        []string // rights
 }
 
-// The rights that operations need. A cron makes runs, so the right to write alone is not enough for one. A
-// command of the streaming protocol asks for the right it needs itself.
+// The rights that operations need. A cron makes runs, so the right to write alone is not enough for one. A command of
+// the streaming protocol asks for the right it needs itself.
 var (
 	nothing = []string{}
 	toRead  = []string{mapping.RightRead}
@@ -26,8 +26,8 @@ var (
 	toAdmin = []string{mapping.RightAdmin}
 )
 
-// endpoints are all operations, the busiest ones first. Sources: Agent Protocol
-// 0.1.6, openapi.json; LangGraph SDKs for JavaScript and Python.
+// endpoints are all operations, the busiest ones first. Sources: Agent Protocol 0.1.6, openapi.json; LangGraph SDKs for
+// JavaScript and Python.
 var endpoints = []endpoint{
 	on(toRun, "POST", "/runs/wait", waits.start),
 	on(toRun, "POST", "/runs/stream", streams.start),
@@ -126,8 +126,8 @@ func on[H ~struct{ *server }](needs []string, method, path string, serve func(H,
 	return endpoint{method, path, func(s *server, w http.ResponseWriter, r *http.Request) error { return serve(H{s}, w, r) }, false, needs}
 }
 
-// refuse answers a known operation that is not there with 404 and its name;
-// SDKs take that as final, while they retry 501.
+// refuse answers a known operation that is not there with 404 and its name; SDKs take that as final, while they retry
+// 501.
 func refuse(method, path, what string) endpoint {
 	return endpoint{method, path, func(*server, http.ResponseWriter, *http.Request) error { return notSupported(what) }, true, nothing}
 }

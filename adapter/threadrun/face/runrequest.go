@@ -23,8 +23,8 @@ type runRequest struct {
 	cancel    bool // on_disconnect: cancel
 }
 
-// take is the run that is asked for. The request lets go of its body, which takes memory
-// as long as anything refers to it: while the run is made, and while a client waits.
+// take is the run that is asked for. The request lets go of its body, which takes memory as long as anything refers to
+// it: while the run is made, and while a client waits.
 func (q *runRequest) take() adapter.NewRun {
 	n := q.NewRun
 	q.Input, q.Messages, q.Kwargs, q.Command = nil, nil, nil, nil
@@ -46,8 +46,7 @@ var (
 	protocolModes  = []string{"values", "messages", "updates", "custom"}
 )
 
-// read reads the body of a request for a run; thread is that of the path,
-// or "".
+// read reads the body of a request for a run; thread is that of the path, or "".
 func (s runs) read(w http.ResponseWriter, r *http.Request, thread string) (*runRequest, error) {
 	o, err := s.request(w, r, true)
 	if err != nil {
@@ -90,9 +89,8 @@ func (o runBody) read(thread string) *runRequest {
 	return q
 }
 
-// agent returns which agent is meant, and by that the flavour: assistant_id is
-// LangGraph's, agent_id the Agent Protocol's. Neither means the default agent:
-// on a thread in LangGraph's shape, else in the Agent Protocol's.
+// agent returns which agent is meant, and by that the flavour: assistant_id is LangGraph's, agent_id the Agent
+// Protocol's. Neither means the default agent: on a thread in LangGraph's shape, else in the Agent Protocol's.
 func (o runBody) agent(onThread bool) (string, mapping.Flavour) {
 	assistant, agent := o.Name("assistant_id"), o.Name("agent_id")
 	if assistant != "" {
@@ -107,8 +105,8 @@ func (o runBody) agent(onThread bool) (string, mapping.Flavour) {
 	return "", render.FlavourAgentProtocol
 }
 
-// kept splices together what a run repeats, in the order it was sent. The members are
-// parts of the result from then on, so that nothing holds on to the request's body.
+// kept splices together what a run repeats, in the order it was sent. The members are parts of the result from then on,
+// so that nothing holds on to the request's body.
 func (o runBody) kept() json.RawMessage {
 	size := 2
 	for _, m := range o.Members() {
@@ -138,8 +136,8 @@ func (o runBody) documented() []string {
 	return out
 }
 
-// command reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command,
-// those that say nothing too: graph null, update null, goto [] or "".
+// command reads {resume, update, goto}. RemoteGraph sends every member of LangGraph's Command, those that say nothing
+// too: graph null, update null, goto [] or "".
 func (o runBody) command() *adapter.Command {
 	c := o.Sub("command")
 	if c == nil {
@@ -168,15 +166,14 @@ func configOf(o *request.Fields) json.RawMessage {
 	return raw
 }
 
-// Members of config.configurable by which LangGraph tells the graphs within a graph that it has
-// been resumed. RemoteGraph sends them where it is a node (langgraph, pregel/remote.py).
+// Members of config.configurable by which LangGraph tells the graphs within a graph that it has been resumed.
+// RemoteGraph sends them where it is a node (langgraph, pregel/remote.py).
 const (
 	resumingKey  = "__pregel_resuming"
 	resumeMapKey = "__pregel_resume_map"
 )
 
-// parentAnswers are the answers of a parent graph that has been resumed; nil where the
-// request is not made for one.
+// parentAnswers are the answers of a parent graph that has been resumed; nil where the request is not made for one.
 func (o runBody) parentAnswers(config json.RawMessage) map[string]json.RawMessage {
 	if !bytes.Contains(config, []byte(resumingKey)) {
 		return nil
@@ -213,8 +210,8 @@ func (o runBody) scheduling(q *runRequest) {
 	}
 }
 
-// configuredCheckpoint is the checkpoint that LangGraph's own config names, as in the one of an
-// earlier state. One within a graph's node (checkpoint_ns) is of that graph, not of the thread.
+// configuredCheckpoint is the checkpoint that LangGraph's own config names, as in the one of an earlier state. One
+// within a graph's node (checkpoint_ns) is of that graph, not of the thread.
 func (o runBody) configuredCheckpoint() string {
 	configurable := rawjson.Get(o.Get("config"), "configurable") // which may have any number of keys
 	id := rawjson.Get(configurable, "checkpoint_id")

@@ -21,8 +21,8 @@ var (
 // runs answers for runs, but for their streams, waits and cancellations.
 type runs struct{ *server }
 
-// start reads a request for a run and starts it; the answer's headers are set.
-// tail is what a client that lost the answer may GET below the run's path.
+// start reads a request for a run and starts it; the answer's headers are set. tail is what a client that lost the
+// answer may GET below the run's path.
 func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRequest, *adapter.Started, error) {
 	thread := ""
 	if !isStateless(r) {
@@ -43,9 +43,8 @@ func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRe
 	return q, started, nil
 }
 
-// startedHeaders say where the run is. SDKs take both ids out of
-// Content-Location with a greedy pattern, so nothing may follow the run's id;
-// Location is a path they GET to go on after a broken connection.
+// startedHeaders say where the run is. SDKs take both ids out of Content-Location with a greedy pattern, so nothing may
+// follow the run's id; Location is a path they GET to go on after a broken connection.
 func startedHeaders(h http.Header, q *runRequest, st *adapter.Started, tail string) {
 	at := "/runs/" + st.Run.ID
 	if !q.stateless {
@@ -69,8 +68,7 @@ func (s runs) create(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// asCreated: a run that was just made is pending to its maker, in either
-// flavour, also when it has begun by now.
+// asCreated: a run that was just made is pending to its maker, in either flavour, also when it has begun by now.
 func asCreated(run mapping.Run) mapping.Run {
 	if run.Status == mapping.RunRunning {
 		run.Status = mapping.RunPending
@@ -178,8 +176,7 @@ func (s runs) search(w http.ResponseWriter, r *http.Request) error {
 	return s.replyList(w, r, s.svc.RunIndex.List(r.Context(), q), true, nil)
 }
 
-// protocolStatus is a status as the Agent Protocol counts runs: its "pending" are the pending
-// and the running ones.
+// protocolStatus is a status as the Agent Protocol counts runs: its "pending" are the pending and the running ones.
 func protocolStatus(status string) []mapping.RunStatus {
 	if status == string(mapping.RunPending) {
 		return []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}

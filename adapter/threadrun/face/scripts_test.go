@@ -81,8 +81,7 @@ func chunk(name, data string, ns ...string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindChunk, Data: raw(data), Head: mapping.Head{Name: name, NS: ns}}
 }
 
-// graphRun: a thread/run agent streams tokens, passes inner frames on and
-// tells its states.
+// graphRun: a thread/run agent streams tokens, passes inner frames on and tells its states.
 func graphRun(mapping.Run) []mapping.Event {
 	inner := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"x":1}`), Head: mapping.Head{Node: "deep", NS: []string{"sub:1"}}}
 	several := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"b":{"n":1},"a":{"n":2}}`), Head: mapping.Head{Node: "b+a"}}

@@ -17,8 +17,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// server is what the handlers of all routes share. It keeps no state. The handlers stand in one
-// type for each noun, which is a server by another name: threads(s) has those of threads.
+// server is what the handlers of all routes share. It keeps no state. The handlers stand in one type for each noun,
+// which is a server by another name: threads(s) has those of threads.
 type server struct {
 	svc  adapter.Service
 	face adapter.Face
@@ -30,8 +30,7 @@ type server struct {
 // handler answers one request, or returns why not; then nothing was written.
 type handler func(s *server, w http.ResponseWriter, r *http.Request) error
 
-// Mount adds the face's routes to r, the busy ones first: the router tries
-// routes in their order.
+// Mount adds the face's routes to r, the busy ones first: the router tries routes in their order.
 func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 	s := &server{svc: svc, face: face, log: face.Log, waitBeat: 15 * time.Second}
 	if s.log == nil {
@@ -62,8 +61,8 @@ func (s *server) handle(h handler) http.Handler {
 	})
 }
 
-// queryFault refuses what Go's reader of queries would leave out in silence, as
-// if the parameter had not been sent, and parameters that are no text.
+// queryFault refuses what Go's reader of queries would leave out in silence, as if the parameter had not been sent, and
+// parameters that are no text.
 func queryFault(raw string) error {
 	if raw == "" {
 		return nil
@@ -94,8 +93,8 @@ func endsInID(template string) bool {
 	return strings.HasSuffix(template, "/{thread_id}") || strings.HasSuffix(template, "/{run_id}") || strings.HasSuffix(template, "/{cron_id}")
 }
 
-// isNoWord keeps templates that end in an id from taking fixed paths: GET
-// /runs/wait is a wrong method, not a run with a bad id.
+// isNoWord keeps templates that end in an id from taking fixed paths: GET /runs/wait is a wrong method, not a run with
+// a bad id.
 func isNoWord(r *http.Request, _ *mux.RouteMatch) bool { return !words[r.URL.Path] }
 
 // words are the paths without a variable part.
@@ -107,8 +106,7 @@ var words = func() map[string]bool {
 	return set
 }()
 
-// unknown answers what no route took: 405 for a path that exists for other
-// methods, else 404.
+// unknown answers what no route took: 405 for a path that exists for other methods, else 404.
 func (s *server) unknown(w http.ResponseWriter, r *http.Request) error {
 	var allowed []string
 	for _, e := range endpoints {

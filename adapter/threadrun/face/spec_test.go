@@ -44,8 +44,7 @@ func loadSpec(t *testing.T) *spec {
 	return &spec{doc.(map[string]any), c}
 }
 
-// operation finds the operation a request is for, under its template; a fixed
-// path comes before one with variables.
+// operation finds the operation a request is for, under its template; a fixed path comes before one with variables.
 func (s *spec) operation(method, path string) (template string, op map[string]any) {
 	for tpl, item := range s.doc["paths"].(map[string]any) {
 		o, ok := item.(map[string]any)[strings.ToLower(method)].(map[string]any)
@@ -90,8 +89,7 @@ func (s *spec) check(t *testing.T, method, path string, status int, body []byte)
 	}
 }
 
-// TestRepliesFollowTheDocument sends requests of the Agent Protocol and
-// validates every reply, errors included.
+// TestRepliesFollowTheDocument sends requests of the Agent Protocol and validates every reply, errors included.
 func TestRepliesFollowTheDocument(t *testing.T) {
 	t.Parallel()
 	doc := loadSpec(t)

@@ -83,8 +83,8 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	return s.reply(w, r, thread, id, set)
 }
 
-// checkpointOf reads which checkpoint is meant: checkpoint_id, or checkpoint
-// {thread_id, checkpoint_ns, checkpoint_id, checkpoint_map}; "" is the head.
+// checkpointOf reads which checkpoint is meant: checkpoint_id, or checkpoint {thread_id, checkpoint_ns, checkpoint_id,
+// checkpoint_map}; "" is the head.
 func checkpointOf(o *request.Fields) string {
 	id := o.UUID("checkpoint_id")
 	c := o.Sub("checkpoint")
@@ -129,8 +129,8 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 // stateBody is the body of a request about states.
 type stateBody struct{ *request.Fields }
 
-// updates reads a member that is an object or a list of objects, as LangGraph's SDK for
-// Python types the values of update_state (dict | Sequence[dict]).
+// updates reads a member that is an object or a list of objects, as LangGraph's SDK for Python types the values of
+// update_state (dict | Sequence[dict]).
 func (o stateBody) updates(name string) (first json.RawMessage, then []json.RawMessage) {
 	if rawjson.Kind(o.Get(name)) != '[' {
 		return o.Object(name), nil

@@ -49,9 +49,8 @@ func (o itemBody) key() string {
 	return o.Name("key")
 }
 
-// namespace reads where an item is put: labels, of which there is at least
-// one, none of them empty or with a dot, since one parameter of the GET joins
-// them with dots.
+// namespace reads where an item is put: labels, of which there is at least one, none of them empty or with a dot, since
+// one parameter of the GET joins them with dots.
 func (o itemBody) namespace() []string {
 	o.Needed("namespace", nil)
 	labels := o.labels("namespace")
@@ -114,16 +113,14 @@ func (s items) get(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// missingIsNull reports whether an item that is not there is answered by null,
-// as LangGraph's servers do and their SDKs' own tests expect; the Agent
-// Protocol's document wants 404. A client that does not say its flavour is known
-// by its namespace: LangGraph's SDKs send one parameter with dots.
+// missingIsNull reports whether an item that is not there is answered by null, as LangGraph's servers do and their
+// SDKs' own tests expect; the Agent Protocol's document wants 404. A client that does not say its flavour is known by
+// its namespace: LangGraph's SDKs send one parameter with dots.
 func missingIsNull(f mapping.Flavour, q *request.Query) bool {
 	return f == render.FlavourLangGraph || f == "" && len(q.Repeated("namespace")) == 1
 }
 
-// namespaceOf: the Agent Protocol repeats the parameter, the SDKs join the
-// labels with dots into one.
+// namespaceOf: the Agent Protocol repeats the parameter, the SDKs join the labels with dots into one.
 func namespaceOf(q *request.Query) []string {
 	list := q.Repeated("namespace")
 	if len(list) == 1 {
@@ -188,9 +185,8 @@ func (s items) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// namespaces answers a bare list to the Agent Protocol and {namespaces} to
-// LangGraph SDKs. A client that does not say its flavour is taken for a
-// LangGraph SDK when it sends both limit and offset, which those always do.
+// namespaces answers a bare list to the Agent Protocol and {namespaces} to LangGraph SDKs. A client that does not say
+// its flavour is taken for a LangGraph SDK when it sends both limit and offset, which those always do.
 func (s items) namespaces(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.request(w, r, false)
 	if err != nil {

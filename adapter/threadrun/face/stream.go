@@ -52,13 +52,11 @@ func (s streams) describe(ctx context.Context, v *render.View) error {
 	return err
 }
 
-// cursorGrace is how long a stream with a cursor waits for its first event
-// before it says 200: a cursor that the log refuses should be an HTTP error,
-// and the log says so at once.
+// cursorGrace is how long a stream with a cursor waits for its first event before it says 200: a cursor that the log
+// refuses should be an HTTP error, and the log says so at once.
 const cursorGrace = time.Second
 
-// streaming is one answer under way. Used by one goroutine: while nothing comes,
-// the stream keeps itself alive.
+// streaming is one answer under way. Used by one goroutine: while nothing comes, the stream keeps itself alive.
 type streaming struct {
 	s   streams
 	v   *render.View
@@ -70,8 +68,7 @@ type streaming struct {
 	ended  bool
 }
 
-// pump sends what comes; it returns nil after the run's end, and when there is
-// nothing more to come.
+// pump sends what comes; it returns nil after the run's end, and when there is nothing more to come.
 func (st *streaming) pump(ctx context.Context) error {
 	for e, err := range st.s.svc.Runs.Events(ctx, st.ref, st.v.After, st.out.Idle) {
 		if err == nil {
@@ -114,8 +111,8 @@ func (st *streaming) send(ctx context.Context, e *state.Entry) error {
 	return st.err
 }
 
-// prime reads the tokens before the first entry of a reader that does not
-// start at the run's start: messages/partial tells the whole text so far.
+// prime reads the tokens before the first entry of a reader that does not start at the run's start: messages/partial
+// tells the whole text so far.
 func (st *streaming) prime(ctx context.Context, first *state.Entry) error {
 	if st.primed || st.v.After.Start {
 		return nil
@@ -144,9 +141,8 @@ func (s streams) tokensBefore(ctx context.Context, v *render.View, first *state.
 	return nil
 }
 
-// finish ends the answer. A stream that could not be read to its end is cut
-// off, not closed: a clean close would tell the client that the run is over,
-// after a cut it comes back with the id of its last frame.
+// finish ends the answer. A stream that could not be read to its end is cut off, not closed: a clean close would tell
+// the client that the run is over, after a cut it comes back with the id of its last frame.
 func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 	if st.ended && err == nil {
 		return nil
@@ -166,8 +162,8 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 	panic(http.ErrAbortHandler)
 }
 
-// stillActive: a reader that had seen the end already gets nothing more, and
-// that is right; one whose run goes on was left alone.
+// stillActive: a reader that had seen the end already gets nothing more, and that is right; one whose run goes on was
+// left alone.
 func (st *streaming) stillActive(ctx context.Context) bool {
 	run, err := st.s.svc.Runs.Get(ctx, st.ref)
 	return err == nil && run.Status.Active()

@@ -30,12 +30,11 @@ func (s streams) startView(w http.ResponseWriter, r *http.Request) (v *render.Vi
 	return v, q.cancel, nil
 }
 
-// namespaces are those that a reader's query names, their parts joined by "|" as in the names of
-// frames; "" is the root. Source: streamNamespaces of the LangGraph SDK.
+// namespaces are those that a reader's query names, their parts joined by "|" as in the names of frames; "" is the
+// root. Source: streamNamespaces of the LangGraph SDK.
 func namespaces(r *http.Request) []string { return r.URL.Query()["namespace"] }
 
-// join follows a run that was started elsewhere, in the modes asked for,
-// or in those it was made with.
+// join follows a run that was started elsewhere, in the modes asked for, or in those it was made with.
 func (s streams) join(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
 	names := q.Texts("stream_mode")

@@ -21,8 +21,8 @@ import (
 
 var threadStatuses = []string{"idle", "busy", "interrupted", "error"}
 
-// threadKeys are the members that select may name. The SDKs' ThreadSelectField has context too, which
-// is a run's here: a thread that was selected without it would look as if it had none.
+// threadKeys are the members that select may name. The SDKs' ThreadSelectField has context too, which is a run's here:
+// a thread that was selected without it would look as if it had none.
 var threadKeys = []string{"thread_id", "created_at", "updated_at", "state_updated_at", "metadata", "status", "config", "values", "interrupts", "ttl", "messages", "error"}
 
 // threads answers for threads, but for their states.
@@ -73,9 +73,8 @@ func (o threadBody) supersteps() []adapter.Superstep {
 	return out
 }
 
-// superstepUpdate reads {values, as_node}. A command may stand for values with
-// what it updates; to jump or to resume makes no sense in a history, but a Command of
-// LangGraph's is sent with all its members.
+// superstepUpdate reads {values, as_node}. A command may stand for values with what it updates; to jump or to resume
+// makes no sense in a history, but a Command of LangGraph's is sent with all its members.
 func (o threadBody) superstepUpdate() adapter.StateUpdate {
 	up := adapter.StateUpdate{AsNode: o.Text("as_node")}
 	up.Values, up.Then = stateBody(o).updates("values")
@@ -90,8 +89,8 @@ func (o threadBody) superstepUpdate() adapter.StateUpdate {
 	return up
 }
 
-// ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a
-// strategy the thread is deleted when it is over.
+// ttl reads a time to live: a number of minutes, or {ttl, strategy}. Without a strategy the thread is deleted when it
+// is over.
 func (o threadBody) ttl() (d *time.Duration, keepLatest bool) {
 	v := o.Get("ttl")
 	if rawjson.Kind(v) == '{' {
@@ -188,8 +187,7 @@ func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
 	return replyThread(w, t, err)
 }
 
-// neutralMessages reads messages of the Agent Protocol; those without an id
-// get one.
+// neutralMessages reads messages of the Agent Protocol; those without an id get one.
 func (s threads) neutralMessages(messages json.RawMessage) ([]json.RawMessage, error) {
 	if messages == nil {
 		return nil, nil
@@ -276,8 +274,8 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// encodePicked writes what is wanted of a thread of a list, its messages beside values, its time
-// to live and why it failed only where they are asked for.
+// encodePicked writes what is wanted of a thread of a list, its messages beside values, its time to live and why it
+// failed only where they are asked for.
 func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.Thread, set selection.Set, wanted []selection.Extract) error {
 	var one rawjson.Writer
 	asked := func(part string) bool {

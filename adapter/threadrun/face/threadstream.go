@@ -16,9 +16,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// What a stream of a whole thread holds. Source: ThreadStreamMode of the LangGraph
-// SDKs. The end of a run is a metadata frame with the status run_done, as its
-// beginning is one without.
+// What a stream of a whole thread holds. Source: ThreadStreamMode of the LangGraph SDKs. The end of a run is a metadata
+// frame with the status run_done, as its beginning is one without.
 const (
 	threadRunModes    = "run_modes"    // each run's frames, in the modes it was created with
 	threadLifecycle   = "lifecycle"    // that runs begin and end
@@ -27,9 +26,8 @@ const (
 
 var threadStreamModes = []string{threadRunModes, threadLifecycle, threadStateUpdate}
 
-// wholeThread follows all runs of a thread, those that are still to come
-// too, until the client leaves. The same path is where the Agent Protocol opens the
-// WebSocket of its streaming protocol.
+// wholeThread follows all runs of a thread, those that are still to come too, until the client leaves. The same path is
+// where the Agent Protocol opens the WebSocket of its streaming protocol.
 func (s streams) wholeThread(w http.ResponseWriter, r *http.Request) error {
 	if isWebSocket(r) {
 		return protocolRoutes(s).socket(w, r, protocol.Camel)
@@ -118,8 +116,7 @@ func (ts *threadStream) send(ctx context.Context, e *state.Entry) error {
 	return ts.err
 }
 
-// view is how the entry's run is looked at; nil for an entry between runs, and
-// where nothing of runs is wanted.
+// view is how the entry's run is looked at; nil for an entry between runs, and where nothing of runs is wanted.
 func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*render.View, error) {
 	if e.RunID == "" || !ts.wants(threadRunModes) && !ts.wants(threadLifecycle) {
 		return nil, nil
@@ -151,8 +148,8 @@ func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*render.View,
 	return v, ts.s.tokensBefore(ctx, v, e)
 }
 
-// beyond writes what only a stream of the whole thread has: the end of a run, and
-// the state after it or after an update.
+// beyond writes what only a stream of the whole thread has: the end of a run, and the state after it or after an
+// update.
 func (ts *threadStream) beyond(e *state.Entry, write func([]byte)) {
 	ended := e.Kind == mapping.KindEnd
 	if ended && (ts.wants(threadRunModes) || ts.wants(threadLifecycle)) {

@@ -42,8 +42,7 @@ func (s waits) join(w http.ResponseWriter, r *http.Request) error {
 	return s.joinAs(w, r, bareValues)
 }
 
-// joinAP is the Agent Protocol's; joinWithStatus the same under a thread,
-// where its README reads the status at the top.
+// joinAP is the Agent Protocol's; joinWithStatus the same under a thread, where its README reads the status at the top.
 func (s waits) joinAP(w http.ResponseWriter, r *http.Request) error {
 	return s.joinAs(w, r, waitResponse)
 }
@@ -77,8 +76,8 @@ func mayCancel(r *http.Request, cancel bool) error {
 	return mapping.PrincipalOf(r.Context()).Need(mapping.RightRun)
 }
 
-// readerContext is the request's, which a reader that takes the run along may have
-// ended by now: it is cancelled all the same.
+// readerContext is the request's, which a reader that takes the run along may have ended by now: it is cancelled all
+// the same.
 func readerContext(r *http.Request, cancel bool) context.Context {
 	if cancel {
 		return context.WithoutCancel(r.Context())
@@ -95,8 +94,8 @@ const (
 	waitWithStatus                  // the same with a status at the top
 )
 
-// serve waits for the run's end and answers what came of it. A client that leaves
-// earlier cancels the run only if it asked for that.
+// serve waits for the run's end and answers what came of it. A client that leaves earlier cancels the run only if it
+// asked for that.
 func (s waits) serve(w http.ResponseWriter, r *http.Request, run mapping.Run, shape waitShape, cancel bool) error {
 	beat := &keepAlive{w: w}
 	defer beat.stop() // a beat after the handler returned would write to what is gone
@@ -144,8 +143,8 @@ func (s waits) lastEntry(ctx context.Context, run mapping.Run) (*state.Entry, er
 	return last, nil
 }
 
-// left: the client has gone before the end. A bridge that shuts down ends its
-// requests with a cause of its own, which is no wish of the client's.
+// left: the client has gone before the end. A bridge that shuts down ends its requests with a cause of its own, which
+// is no wish of the client's.
 func (s cancels) left(ctx context.Context, run *mapping.Run, cancel bool) {
 	if !cancel || ctx.Err() != nil && context.Cause(ctx) != context.Canceled {
 		return
@@ -199,8 +198,7 @@ func (a *answer) waitResponse(run mapping.Run, end *state.Entry, shape waitShape
 	return nil
 }
 
-// ended is the run as its end event left it; reading it again would cost a
-// query and could find it deleted.
+// ended is the run as its end event left it; reading it again would cost a query and could find it deleted.
 func ended(run mapping.Run, end *state.Entry) mapping.Run {
 	run.Status, run.Fault, run.CancelReason = end.Head.Outcome.Status, end.Head.Outcome.Fault, end.Head.Outcome.Reason
 	run.Attempt = max(run.Attempt, end.Head.Attempt)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// beat does something again and again, each time so long after the last, until that reports
-// false or end is called. What is under way then goes on.
+// beat does something again and again, each time so long after the last, until that reports false or end is called.
+// What is under way then goes on.
 type beat struct {
 	every time.Duration
 	do    func() bool

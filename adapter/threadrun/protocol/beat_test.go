@@ -34,8 +34,8 @@ func TestABeatGoesOnUntilItIsEnded(t *testing.T) {
 	})
 }
 
-// A bridge that stops says so to a client, which then knows that it may come back. Its ways to end the connection
-// must not race, so there are some rounds.
+// A bridge that stops says so to a client, which then knows that it may come back. Its ways to end the connection must
+// not race, so there are some rounds.
 func TestASocketIsClosedWhenTheBridgeStops(t *testing.T) {
 	t.Parallel()
 	for range 20 {

@@ -98,8 +98,8 @@ func TestWordsAfterACallDoNotWait(t *testing.T) {
 	}
 }
 
-// blocksOf are the blocks that a client ends with, whose parts it checks: they come in order, each after
-// the one before has ended, and the pieces of a block are together what it ends as.
+// blocksOf are the blocks that a client ends with, whose parts it checks: they come in order, each after the one before
+// has ended, and the pieces of a block are together what it ends as.
 func blocksOf(t *testing.T, lines []byte) (list []string) {
 	t.Helper()
 	open, sum := false, ""

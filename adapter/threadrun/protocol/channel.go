@@ -41,16 +41,15 @@ type filter struct {
 	since      int64      // a sequence number: only what comes after it
 }
 
-// mostFiltered is how many channels and namespaces a filter may have: each event is compared
-// with all of them.
+// mostFiltered is how many channels and namespaces a filter may have: each event is compared with all of them.
 const mostFiltered = 1000
 
 func (f *filter) tooLong() bool {
 	return len(f.channels) > mostFiltered || len(f.namespaces) > mostFiltered
 }
 
-// readFilter reads channels, namespaces and depth, and since where a request may have it
-// (CDDL, EventStreamRequest and SubscribeParams).
+// readFilter reads channels, namespaces and depth, and since where a request may have it (CDDL, EventStreamRequest and
+// SubscribeParams).
 func readFilter(p *params) (filter, error) {
 	f := filter{depth: -1}
 	list, ok := textsOf(p.get("channels"))
@@ -85,8 +84,7 @@ func readFilter(p *params) (filter, error) {
 	return f, nil
 }
 
-// wants reports whether an event comes after since, is on one of the channels and in one of the
-// namespaces.
+// wants reports whether an event comes after since, is on one of the channels and in one of the namespaces.
 func (f *filter) wants(ev *event, at place) bool {
 	return at.isPast(f.since) && f.onChannel(ev) && f.within(ev.namespace)
 }
@@ -105,8 +103,8 @@ func (f *filter) within(namespace []string) bool {
 	})
 }
 
-// isPrefix reports whether a namespace begins with a prefix. A segment without ":" stands for
-// all tasks of that node (langgraph, stream/namespace).
+// isPrefix reports whether a namespace begins with a prefix. A segment without ":" stands for all tasks of that node
+// (langgraph, stream/namespace).
 func isPrefix(prefix, namespace []string) bool {
 	if len(prefix) > len(namespace) {
 		return false

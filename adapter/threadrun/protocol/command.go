@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Reply is the answer to a command: its envelope, and what could not be carried of a run that
-// it started.
+// Reply is the answer to a command: its envelope, and what could not be carried of a run that it started.
 type Reply struct {
 	Body   []byte
 	Losses []mapping.Loss
@@ -32,8 +31,7 @@ type command struct {
 // operation carries a command out and returns what writes its result.
 type operation func(c *command) (result func(w *writer), err error)
 
-// operations are the commands that need no connection of their own (CDDL, CommandData), and the right that
-// each needs.
+// operations are the commands that need no connection of their own (CDDL, CommandData), and the right that each needs.
 var operations = map[string]struct {
 	carry operation
 	need  string
@@ -60,8 +58,8 @@ var overConnection = map[string]bool{
 	"subscription.subscribe": true, "subscription.unsubscribe": true, "subscription.reconnect": true,
 }
 
-// Command carries out one command for a thread. What is wrong with the command is told in the
-// reply; an error is what is wrong with the request, or with the bridge.
+// Command carries out one command for a thread. What is wrong with the command is told in the reply; an error is what
+// is wrong with the request, or with the bridge.
 func (s *Server) Command(ctx context.Context, thread string, header http.Header, raw json.RawMessage) (Reply, error) {
 	c, err := s.read(ctx, thread, raw)
 	if err != nil {
@@ -72,8 +70,8 @@ func (s *Server) Command(ctx context.Context, thread string, header http.Header,
 	return Reply{Body: body, Losses: c.losses}, err
 }
 
-// read reads the envelope {id, method, params}, of a command that its sender has the right to. With an error
-// comes as much of the command as could be read: its id says what is refused.
+// read reads the envelope {id, method, params}, of a command that its sender has the right to. With an error comes as
+// much of the command as could be read: its id says what is refused.
 func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (*command, error) {
 	c := &command{subject: subject{s, ctx, thread}}
 	if len(raw) == 0 {
@@ -104,8 +102,8 @@ func idOf(envelope json.RawMessage) json.RawMessage {
 	return id
 }
 
-// idWithin is the id of what is refused for its form, such as a command that is nested too deeply. Over a
-// WebSocket its sender waits for an answer with the id, for ever.
+// idWithin is the id of what is refused for its form, such as a command that is nested too deeply. Over a WebSocket its
+// sender waits for an answer with the id, for ever.
 func idWithin(raw json.RawMessage) json.RawMessage {
 	if !rawjson.Valid(raw) || rawjson.Kind(raw) != '{' {
 		return nil
@@ -113,8 +111,8 @@ func idWithin(raw json.RawMessage) json.RawMessage {
 	return idOf(raw)
 }
 
-// permitted asks for the right that the command needs. What is no command here needs that to read: its refusal
-// tells how far the thread has come.
+// permitted asks for the right that the command needs. What is no command here needs that to read: its refusal tells
+// how far the thread has come.
 func (c *command) permitted() error {
 	return mapping.PrincipalOf(c.ctx).Need(cmp.Or(operations[c.method].need, mapping.RightRead))
 }
@@ -124,8 +122,8 @@ func malformed() error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "A command is an object {id, method, params}: a whole number, a string, an object.")
 }
 
-// reply carries the command out and writes its envelope, spelled as the command was, or as
-// usual where that does not show.
+// reply carries the command out and writes its envelope, spelled as the command was, or as usual where that does not
+// show.
 func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 	var result func(w *writer)
 	var err error
@@ -166,8 +164,8 @@ func (c *command) carryOut(run operation) (func(w *writer), error) {
 	}
 }
 
-// through is up to where the thread's events are there by now; 0 for a thread that is not there
-// yet. Clients take questions up to there for old ones when they have sent a command.
+// through is up to where the thread's events are there by now; 0 for a thread that is not there yet. Clients take
+// questions up to there for old ones when they have sent a command.
 func (s *Server) through(ctx context.Context, thread string) (int64, error) {
 	at, err := s.Service.ThreadLog.Position(ctx, thread, adapter.Cursor{K: -1, Live: true})
 	if isNotFound(err) {

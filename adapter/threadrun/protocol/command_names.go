@@ -29,8 +29,8 @@ var taken = map[string][]string{
 // ofFilters are the params of what asks for events (EventStreamRequest, SubscribeParams).
 var ofFilters = []string{"channels", "namespaces", "depth", "since"}
 
-// slip refuses a param whose name is nearly that of one which the command lacks: a run that is started
-// without its input would go on with the thread, and a stream without its filter would tell everything.
+// slip refuses a param whose name is nearly that of one which the command lacks: a run that is started without its
+// input would go on with the thread, and a stream without its filter would tell everything.
 func (p *params) slip(of string, known []string) (err error) {
 	if p.object == nil || len(known) == 0 {
 		return nil

@@ -24,9 +24,9 @@ type request struct {
 	checkpoint string
 }
 
-// startOnce starts the run that ask makes of the command and of the thread as it stands. A command
-// that came before under the same Idempotency-Key has its run already, and asks nothing of the
-// thread: what it has answered is not open any more.
+// startOnce starts the run that ask makes of the command and of the thread as it stands. A command that came before
+// under the same Idempotency-Key has its run already, and asks nothing of the thread: what it has answered is not open
+// any more.
 func (c *command) startOnce(ask func() (request, error)) (*mapping.Run, error) {
 	if run, err := c.again(); run != nil || err != nil {
 		return run, err
@@ -55,8 +55,8 @@ func (c *command) again() (*mapping.Run, error) {
 	return &before.Run, nil
 }
 
-// said is what an Idempotency-Key stands for; nil without one. It is the command without its id,
-// which a client may count on when it sends it again.
+// said is what an Idempotency-Key stands for; nil without one. It is the command without its id, which a client may
+// count on when it sends it again.
 func (c *command) said() json.RawMessage {
 	if c.header.Get(adapter.IdempotencyKeyHeader) == "" {
 		return nil
@@ -65,8 +65,8 @@ func (c *command) said() json.RawMessage {
 	return w.Key("params").Raw(c.object, "null").Close('}').Bytes
 }
 
-// start starts a run with the further params that a command may have for it. It waits for its
-// turn where the thread is busy, unless the command says otherwise.
+// start starts a run with the further params that a command may have for it. It waits for its turn where the thread is
+// busy, unless the command says otherwise.
 func (c *command) start(r *request) (*mapping.Run, error) {
 	if err := adapter.RoomOf(c.ctx).Short(); err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func (c *command) forkedFrom() string {
 	return rawjson.GetText(member(c.get("config"), "configurable"), "checkpoint_id")
 }
 
-// runStart starts a run; the thread is made where it is not there. Where it waits for an
-// answer, the input is the answer.
+// runStart starts a run; the thread is made where it is not there. Where it waits for an answer, the input is the
+// answer.
 func (c *command) runStart() (func(w *writer), error) {
 	run, err := c.startOnce(c.asked)
 	return func(w *writer) { w.text("run_id", run.ID) }, err
@@ -132,9 +132,9 @@ func (c *command) asked() (request, error) {
 	return r, err
 }
 
-// asAnswer is an input as the answer to the question that the thread waits with; nil where it
-// waits with none, or with another agent's. A task/step agent is answered in words: with spoken, the messages
-// of the input have them, and come into the state as they are.
+// asAnswer is an input as the answer to the question that the thread waits with; nil where it waits with none, or with
+// another agent's. A task/step agent is answered in words: with spoken, the messages of the input have them, and come
+// into the state as they are.
 func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.RawMessage, spoken bool, err error) {
 	open, err := c.questions()
 	if err != nil || len(open) == 0 {
@@ -256,9 +256,9 @@ func firstText(err error, p *params, name string) (string, error) {
 	return p.text(name, true)
 }
 
-// inputInject says something to a thread while its agent works. Agents take no words in the
-// middle of a run, so they are the input of the next one. While a question is open it is refused:
-// a run of its own would drop the question, or answer it unasked.
+// inputInject says something to a thread while its agent works. Agents take no words in the middle of a run, so they
+// are the input of the next one. While a question is open it is refused: a run of its own would drop the question, or
+// answer it unasked.
 func (c *command) inputInject() (func(w *writer), error) {
 	_, err := c.startOnce(c.injected)
 	return func(*writer) {}, err

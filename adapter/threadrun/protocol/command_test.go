@@ -125,7 +125,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestAnswersByTheirIds: either spelling of an id names a question, and one that is not open refuses what comes with it.
+// TestAnswersByTheirIds: either spelling of an id names a question, and one that is not open refuses what comes with
+// it.
 func TestAnswersByTheirIds(t *testing.T) {
 	t.Parallel()
 	const digits, dashed = "b93f4bd644d25c28ac2a1bfa61d8dbfa", "b93f4bd6-44d2-5c28-ac2a-1bfa61d8dbfa"

@@ -52,9 +52,8 @@ func errorCode(e *mapping.Error) string {
 	}
 }
 
-// answers reports whether an error is the command's own: it is told in the envelope. What is
-// wrong with the bridge, and may pass, is told by the status of HTTP, so that clients send
-// the command again.
+// answers reports whether an error is the command's own: it is told in the envelope. What is wrong with the bridge, and
+// may pass, is told by the status of HTTP, so that clients send the command again.
 func answers(e *mapping.Error) bool { return errorCode(e) != errUnknown }
 
 // errorReply is an ErrorResponse. id is null for what is no command.

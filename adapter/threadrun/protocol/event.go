@@ -37,10 +37,9 @@ type place struct {
 	at  time.Time
 }
 
-// framesPerEntry is how far apart the numbers of two entries are. JavaScript tells whole numbers up
-// to 2^53 apart, so a thread may have 2^33 entries. An agent's answer of some tens of megabytes can
-// be told as more events than that: those from lastFrame on share a number, and a reader that has seen it is
-// told all of them again.
+// framesPerEntry is how far apart the numbers of two entries are. JavaScript tells whole numbers up to 2^53 apart, so a
+// thread may have 2^33 entries. An agent's answer of some tens of megabytes can be told as more events than that: those
+// from lastFrame on share a number, and a reader that has seen it is told all of them again.
 const (
 	framesPerEntry = 1 << 20
 	lastFrame      = framesPerEntry - 2
@@ -80,8 +79,7 @@ func (ev *event) encode(at place, spelling Spelling) []byte {
 	return w.close().Bytes
 }
 
-// body writes what an event holds. The SDKs read an update's node beside its values, the
-// document has both within data.
+// body writes what an event holds. The SDKs read an update's node beside its values, the document has both within data.
 func (ev *event) body(w *writer) {
 	if ev.method == channelUpdates && w.spelling == Camel {
 		w.object("data", func() {

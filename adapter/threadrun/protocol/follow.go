@@ -8,12 +8,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// follow emits the events of a thread: what has happened since, then what happens, until
-// ctx ends or emit fails. The thread is waited for, since clients listen before they make it. idle,
-// which may be nil, is called before each wait. It returns NotFound when the thread is deleted.
+// follow emits the events of a thread: what has happened since, then what happens, until ctx ends or emit fails. The
+// thread is waited for, since clients listen before they make it. idle, which may be nil, is called before each wait.
+// It returns NotFound when the thread is deleted.
 //
-// The events of an entry depend on those before it in its run. So what is read begins with the
-// runs that were at work at since: some events before it are emitted, too.
+// The events of an entry depend on those before it in its run. So what is read begins with the runs that were at work
+// at since: some events before it are emitted, too.
 func (s *Server) follow(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
 	if idle != nil {
 		idle()
@@ -61,8 +61,8 @@ func (s *Server) emitEntry(ctx context.Context, t *translator, thread string, e 
 	return nil
 }
 
-// introduce makes a run known. It is a function of its own to save memory where many connections follow
-// threads: a run is large, and its room is given back when introduce returns.
+// introduce makes a run known. It is a function of its own to save memory where many connections follow threads: a run
+// is large, and its room is given back when introduce returns.
 func (s *Server) introduce(ctx context.Context, t *translator, ref adapter.RunRef) error {
 	run, err := s.Service.Runs.Get(ctx, ref)
 	if err == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Whatever an agent streams is told as events that are JSON, in which each message begins once,
-// ends once, and has one block open at a time.
+// Whatever an agent streams is told as events that are JSON, in which each message begins once, ends once, and has one
+// block open at a time.
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"id":"m","type":"ai","content":"x"}`), []byte(`{"id":"m","type":"ai","content":[{"type":"reasoning","reasoning":"y","index":0},{"type":"image","url":"u"}]}`))
 	f.Add([]byte(`{"id":"m","type":"AIMessageChunk","tool_call_chunks":[{"id":"c","name":"n","args":"{","index":0}]}`), []byte(`{"id":"n","type":"tool","content":"y","tool_call_id":"c","tool_calls":[{"id":"c","args":{}}]}`))

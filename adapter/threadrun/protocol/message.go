@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// message is one message that is being told: message-start, its blocks one after the other,
-// message-finish (CDDL, section 8).
+// message is one message that is being told: message-start, its blocks one after the other, message-finish (CDDL,
+// section 8).
 type message struct {
 	id, role  string
 	namespace []string
@@ -40,8 +40,7 @@ func (m *message) addChunk(out *teller, chunk json.RawMessage) {
 	}
 }
 
-// send emits an event of the message. SDKs tell messages that are streamed at the same time
-// apart by run_id.
+// send emits an event of the message. SDKs tell messages that are streamed at the same time apart by run_id.
 func (m *message) send(out *teller, name string, members func(w *writer)) {
 	out.send(channelMessages, m.namespace, func(w *writer) {
 		w.open().text("event", name)
@@ -61,8 +60,8 @@ func (m *message) start(out *teller, chunk json.RawMessage) {
 	})
 }
 
-// content is a text, or a list of blocks. Calls of tools that stand in it are left out where
-// the message has them beside it.
+// content is a text, or a list of blocks. Calls of tools that stand in it are left out where the message has them
+// beside it.
 func (m *message) content(out *teller, content json.RawMessage, calls bool) {
 	if rawjson.Kind(content) == '"' {
 		m.grow(out, "text", blockText, rawjson.TextOf(content))
@@ -96,8 +95,8 @@ func (m *message) part(out *teller, b json.RawMessage, calls bool) {
 	}
 }
 
-// grow adds a text to the last block where that has the key. A text that goes on after another block is a block of
-// its own.
+// grow adds a text to the last block where that has the key. A text that goes on after another block is a block of its
+// own.
 func (m *message) grow(out *teller, key, kind, text string) {
 	if text == "" {
 		return

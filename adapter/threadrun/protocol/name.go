@@ -7,8 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// Spelling is how a client writes names of two words. Replies to clients that have not shown
-// theirs have both.
+// Spelling is how a client writes names of two words. Replies to clients that have not shown theirs have both.
 type Spelling uint8
 
 const (
@@ -16,8 +15,7 @@ const (
 	Camel                      // as documented: runId
 )
 
-// camelNames are the names of the protocol that differ between the spellings. In code they
-// are spelled as in the SDKs.
+// camelNames are the names of the protocol that differ between the spellings. In code they are spelled as in the SDKs.
 var camelNames = map[string]string{
 	"applied_through_seq":  "appliedThroughSeq",
 	"assistant_id":         "assistantId",

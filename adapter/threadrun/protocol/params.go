@@ -14,8 +14,7 @@ type params struct {
 	seen   Spelling // of the names of two words that were found
 }
 
-// parse checks that raw is one JSON object, without names that occur twice, not nested deeper
-// than depth (0: no limit).
+// parse checks that raw is one JSON object, without names that occur twice, not nested deeper than depth (0: no limit).
 func parse(raw json.RawMessage, depth int) (*params, error) {
 	err := body.Object(raw, depth, func(string, json.RawMessage) error { return nil })
 	if err != nil {

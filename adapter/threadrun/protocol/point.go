@@ -18,9 +18,9 @@ func (p *points) noteAll(list []mapping.Checkpoint) {
 	}
 }
 
-// stepOf is the step that a checkpoint is told as: one that comes after that of its parent. A
-// thread/run agent counts anew where the bridge made it a new thread to go on from an earlier
-// state, and clients take the values of a lower step for old ones.
+// stepOf is the step that a checkpoint is told as: one that comes after that of its parent. A thread/run agent counts
+// anew where the bridge made it a new thread to go on from an earlier state, and clients take the values of a lower
+// step for old ones.
 func (p *points) stepOf(cp *mapping.Checkpoint) int {
 	if before, ok := p.steps[cp.Parent]; ok {
 		return max(cp.Step, before+1)
@@ -28,9 +28,9 @@ func (p *points) stepOf(cp *mapping.Checkpoint) int {
 	return cp.Step
 }
 
-// emitPoint tells a checkpoint, which clients pair with the values after it. brings: it is the one that
-// brings what a person said. To the SDKs only that one names its parent: they take the newest parent
-// they are told for that of all messages in the values, and fork there when a message is edited.
+// emitPoint tells a checkpoint, which clients pair with the values after it. brings: it is the one that brings what a
+// person said. To the SDKs only that one names its parent: they take the newest parent they are told for that of all
+// messages in the values, and fork there when a message is edited.
 func (p *points) emitPoint(cp *mapping.Checkpoint, brings bool) {
 	p.send(channelCheckpoints, nil, func(w *writer) {
 		w.open().text("id", cp.ID)

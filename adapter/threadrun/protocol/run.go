@@ -25,8 +25,8 @@ type runView struct {
 	tree     tree
 }
 
-// started begins a run. A further attempt of one that failed is no second beginning, but what
-// it had begun to say is over.
+// started begins a run. A further attempt of one that failed is no second beginning, but what it had begun to say is
+// over.
 func (v *runView) started(e *state.Entry) {
 	if v.began {
 		v.messages.closeAll(v.out)
@@ -95,8 +95,8 @@ type output struct {
 	data json.RawMessage
 }
 
-// nodesOf takes an update apart: data of several nodes that ran in one step is an object of
-// their names, which the head joins by "+".
+// nodesOf takes an update apart: data of several nodes that ran in one step is an object of their names, which the head
+// joins by "+".
 func nodesOf(e *state.Entry) []output {
 	node := e.Head.Node
 	if !strings.Contains(node, "+") {
@@ -114,8 +114,8 @@ func nodesOf(e *state.Entry) []output {
 	return list
 }
 
-// emitQuestions tells questions, each once. They stand in the log together with the end of their run, so
-// that an answer that comes at once finds the thread waiting.
+// emitQuestions tells questions, each once. They stand in the log together with the end of their run, so that an answer
+// that comes at once finds the thread waiting.
 func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	for _, q := range list {
 		if v.asked[q.ID] {
@@ -139,10 +139,9 @@ func (v *runView) custom(ns []string, name string, data json.RawMessage) {
 	}})
 }
 
-// state is what a thread/run agent tells of its state. It tells each state twice, as values and
-// at a checkpoint; the second is taken, since clients pair a checkpoint with the values after
-// it. The checkpoint before a run's input is left out, as servers do: its state lacks what the
-// client shows already.
+// state is what a thread/run agent tells of its state. It tells each state twice, as values and at a checkpoint; the
+// second is taken, since clients pair a checkpoint with the values after it. The checkpoint before a run's input is
+// left out, as servers do: its state lacks what the client shows already.
 func (v *runView) state(e *state.Entry) {
 	if e.Head.Checkpoint != nil {
 		v.paired = true

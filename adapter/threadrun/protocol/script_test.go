@@ -84,8 +84,8 @@ func chunk(name, data string, ns ...string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindChunk, Data: raw(data), Head: mapping.Head{Name: name, NS: ns}}
 }
 
-// graphRun: a thread/run agent streams a text, thoughts and a call of a tool, has a graph within
-// its graph, and tells its states twice.
+// graphRun: a thread/run agent streams a text, thoughts and a call of a tool, has a graph within its graph, and tells
+// its states twice.
 func graphRun() []mapping.Event {
 	const human = `{"messages":[{"id":"h1","type":"human","content":"hi"}]}`
 	const both = `{"messages":[{"id":"h1","type":"human","content":"hi"},{"id":"m1","type":"ai","content":"hello"}]}`

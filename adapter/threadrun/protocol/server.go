@@ -11,8 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Server answers the protocol's commands and streams out of a service. It keeps no state; safe
-// for concurrent use.
+// Server answers the protocol's commands and streams out of a service. It keeps no state; safe for concurrent use.
 type Server struct {
 	Service adapter.Service
 	Start   Starter
@@ -34,6 +33,5 @@ type Start struct {
 	Command json.RawMessage // what an Idempotency-Key stands for; nil without one
 }
 
-// Starter starts a run as if its payload had come for the thread: what is said in the REST API
-// of runs holds here.
+// Starter starts a run as if its payload had come for the thread: what is said in the REST API of runs holds here.
 type Starter func(ctx context.Context, run Start) (*adapter.Started, error)

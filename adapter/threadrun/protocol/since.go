@@ -19,9 +19,9 @@ func cursorOf(since int64) adapter.Cursor {
 	return c
 }
 
-// checkSince refuses a position that the thread has not come to, and one after which something is
-// not kept any more: clients would take the gap for nothing having happened. last is where the
-// thread is by now; 0 on one that is not there yet.
+// checkSince refuses a position that the thread has not come to, and one after which something is not kept any more:
+// clients would take the gap for nothing having happened. last is where the thread is by now; 0 on one that is not
+// there yet.
 func (s *Server) checkSince(ctx context.Context, thread string, since, last int64) error {
 	if since == 0 {
 		return nil

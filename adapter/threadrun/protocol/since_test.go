@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// longThread has runs one after the other and beside each other, an update between them, and one
-// run that is still at work.
+// longThread has runs one after the other and beside each other, an update between them, and one run that is still at
+// work.
 func longThread() *world {
 	w := newWorld()
 	for n := range 12 {
@@ -34,8 +34,8 @@ func restarted(n int) mapping.Event {
 	return stateEvent("", &mapping.Checkpoint{ID: uuid(500 + n), Parent: uuid(500 + n - 1), Source: "update"}, `{"messages":[]}`)
 }
 
-// Wherever a reader begins, it is told what a reader from the start is told after that: the same
-// ids, steps, namespaces and blocks. It reads the runs that are at work there, and no more.
+// Wherever a reader begins, it is told what a reader from the start is told after that: the same ids, steps, namespaces
+// and blocks. It reads the runs that are at work there, and no more.
 func TestALateReaderIsToldTheSame(t *testing.T) {
 	t.Parallel()
 	w := longThread()
@@ -116,8 +116,8 @@ func TestAPositionThatIsNotKeptIsRefused(t *testing.T) {
 	heard(t, listen(t, url, `{"channels":["values"]}`), 1)
 }
 
-// A position that was never told is refused, on a thread that is not there yet and on one on
-// which nothing has happened, too: its reader would miss all that comes up to there.
+// A position that was never told is refused, on a thread that is not there yet and on one on which nothing has
+// happened, too: its reader would miss all that comes up to there.
 func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
 	t.Parallel()
 	away := newWorld()
@@ -134,8 +134,8 @@ func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
 	}
 }
 
-// Ten thousand events of one entry have a number and an id each, the same at every reading, and a
-// reader goes on after any of them: over a stream with since, over a WebSocket with either.
+// Ten thousand events of one entry have a number and an id each, the same at every reading, and a reader goes on after
+// any of them: over a stream with since, over a WebSocket with either.
 func TestALongEntryIsReadOnFromWithin(t *testing.T) {
 	t.Parallel()
 	const events = 10_000
@@ -182,8 +182,8 @@ func longEntry(messages int) mapping.Event {
 	return mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"messages":[` + strings.Join(said, ",") + `]}`), Head: mapping.Head{Node: "plan"}}
 }
 
-// Of an entry that has even more events the last share a number: a reader that has seen one of
-// them is told them again rather than not at all.
+// Of an entry that has even more events the last share a number: a reader that has seen one of them is told them again
+// rather than not at all.
 func TestEventsThatShareANumberAreToldAgain(t *testing.T) {
 	t.Parallel()
 	f := filter{channels: channels, depth: -1}

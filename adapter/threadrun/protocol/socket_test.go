@@ -104,8 +104,8 @@ func TestASocketGivesTheMemoryOfItsMessagesBack(t *testing.T) {
 	}
 }
 
-// attended serves sockets in the test's own handler, and returns the client's end of one and what tells how its
-// handler has ended: nil, or what it panicked with.
+// attended serves sockets in the test's own handler, and returns the client's end of one and what tells how its handler
+// has ended: nil, or what it panicked with.
 func attended(t *testing.T, s *Server) (*wire, <-chan any) {
 	t.Helper()
 	ended := make(chan any, 1)

@@ -10,9 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// ServeEvents answers a request for a stream of events (CDDL, EventStreamRequest). It goes on
-// across runs until the client leaves: SDKs open one that ends again and again. With an error nothing was
-// sent.
+// ServeEvents answers a request for a stream of events (CDDL, EventStreamRequest). It goes on across runs until the
+// client leaves: SDKs open one that ends again and again. With an error nothing was sent.
 func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread string, spelling Spelling, raw json.RawMessage) error {
 	f, err := s.wanted(r.Context(), thread, raw)
 	if err != nil {

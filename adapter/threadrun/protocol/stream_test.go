@@ -308,7 +308,8 @@ func TestASocketIsTakenUpAgain(t *testing.T) {
 	}
 }
 
-// An entry that is told as thousands of events is told whole, each event once, to a subscription that it finds and to one that comes later.
+// An entry that is told as thousands of events is told whole, each event once, to a subscription that it finds and to
+// one that comes later.
 func TestASocketTellsALongEntryWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld().play(runOf(1, "graph"), started(), longEntry(3000))
@@ -514,8 +515,8 @@ func TestASocketThatIsNeverReadIsCutOff(t *testing.T) {
 	}
 }
 
-// Whatever a connection is subscribed to, and since when, its events come in the order of the
-// log, those that were there before a subscription but for its replay.
+// Whatever a connection is subscribed to, and since when, its events come in the order of the log, those that were
+// there before a subscription but for its replay.
 func TestEventsOfASocketAreInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// socket is one connection: commands come in and their replies go out, and the events of its
-// subscriptions between them. Replies and events are whole messages.
+// socket is one connection: commands come in and their replies go out, and the events of its subscriptions between
+// them. Replies and events are whole messages.
 type socket struct {
 	s        *Server
 	conn     *websocket.Conn
@@ -33,8 +33,8 @@ type socket struct {
 	mu      sync.Mutex
 }
 
-// subprotocol is what a page has to offer that also offers a key (see proxy/auth): browsers want
-// one of what they offer to be chosen.
+// subprotocol is what a page has to offer that also offers a key (see proxy/auth): browsers want one of what they offer
+// to be chosen.
 const subprotocol = "apbridge"
 
 // pump is what sends the events of all subscriptions, each event once.
@@ -43,8 +43,8 @@ type pump struct {
 	ended chan struct{}
 }
 
-// ServeSocket answers a request for a WebSocket. Its Origin was judged before. It returns when
-// the connection has ended, and an error when none was made.
+// ServeSocket answers a request for a WebSocket. Its Origin was judged before. It returns when the connection has
+// ended, and an error when none was made.
 func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread string, spelling Spelling) error {
 	if !isHandshake(r) {
 		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "This is the route of a WebSocket, and the request is no handshake for one (RFC 6455, version 13). Server-sent events are for a POST.")
@@ -75,8 +75,8 @@ func accept(w http.ResponseWriter, r *http.Request) (conn *websocket.Conn, err e
 	return conn, err
 }
 
-// isHandshake reports whether a request asks for a WebSocket as the library will have it, whose
-// own refusals are plain text.
+// isHandshake reports whether a request asks for a WebSocket as the library will have it, whose own refusals are plain
+// text.
 func isHandshake(r *http.Request) bool {
 	keys := r.Header.Values("Sec-WebSocket-Key")
 	if len(keys) != 1 || r.Header.Get("Sec-WebSocket-Version") != "13" {
@@ -116,8 +116,8 @@ func (k *socket) read() {
 	}
 }
 
-// serveCommand reads one command and answers it. Its memory is held meanwhile, as that of a body. An
-// error is the connection's.
+// serveCommand reads one command and answers it. Its memory is held meanwhile, as that of a body. An error is the
+// connection's.
 func (k *socket) serveCommand(message io.Reader) error {
 	held := adapter.RoomOf(k.ctx).Count(k.ctx, message)
 	defer held.Close()
@@ -131,8 +131,8 @@ func (k *socket) serveCommand(message io.Reader) error {
 	return aside(func() error { return k.answer(raw) })
 }
 
-// aside does something in a goroutine of its own, and waits for it: the memory that starting a run takes is
-// given back at once, and not kept by each of many open connections. A panic is the reader's.
+// aside does something in a goroutine of its own, and waits for it: the memory that starting a run takes is given back
+// at once, and not kept by each of many open connections. A panic is the reader's.
 func aside(do func() error) (err error) {
 	done := make(chan any, 1)
 	go func() {
@@ -145,9 +145,8 @@ func aside(do func() error) (err error) {
 	return err
 }
 
-// attend asks for signs of life, which finds a client that has gone without a word, and closes
-// the connection when the bridge stops, until end is called. It takes a goroutine only while it
-// has something to do.
+// attend asks for signs of life, which finds a client that has gone without a word, and closes the connection when the
+// bridge stops, until end is called. It takes a goroutine only while it has something to do.
 func (k *socket) attend(request context.Context) (end func()) {
 	beat := newBeat(k.s.Beat, func() bool {
 		alive := k.timed(k.conn.Ping) == nil
@@ -163,8 +162,8 @@ func (k *socket) attend(request context.Context) (end func()) {
 	}
 }
 
-// farewell is what a connection is closed with when its request has ended: a client whose credentials are not
-// good any more needs others, and one of a bridge that stops may come again.
+// farewell is what a connection is closed with when its request has ended: a client whose credentials are not good any
+// more needs others, and one of a bridge that stops may come again.
 func farewell(request context.Context) (websocket.StatusCode, string) {
 	if e := (*mapping.Error)(nil); errors.As(context.Cause(request), &e) && e.Class == mapping.Unauthorized {
 		return closedFor + http.StatusUnauthorized, "The credentials of this connection are not good any more."
@@ -223,10 +222,9 @@ func (k *socket) failed(err error) *mapping.Error {
 	return e
 }
 
-// restart sends the events of all subscriptions from where each of them stands. They go out in
-// the order of the log, whichever subscription they are for: SDKs take it that nothing of a run
-// comes after its end. So a new subscription has what happened sent by the same pump, while the
-// others wait for what is new to them. Called while nothing is sent.
+// restart sends the events of all subscriptions from where each of them stands. They go out in the order of the log,
+// whichever subscription they are for: SDKs take it that nothing of a run comes after its end. So a new subscription
+// has what happened sent by the same pump, while the others wait for what is new to them. Called while nothing is sent.
 func (k *socket) restart() {
 	if len(k.open) == 0 {
 		return
@@ -257,8 +255,8 @@ func (k *socket) halt() {
 	}
 }
 
-// send sends the events after since that subscriptions want until ctx ends. A connection that takes no more
-// is over, which its reader learns of by itself.
+// send sends the events after since that subscriptions want until ctx ends. A connection that takes no more is over,
+// which its reader learns of by itself.
 func (k *socket) send(ctx context.Context, since int64) {
 	var lost error
 	err := k.s.follow(ctx, k.thread, since, nil, func(ev *event, at place) error {
@@ -277,8 +275,8 @@ func (k *socket) send(ctx context.Context, since int64) {
 	}
 }
 
-// wants reports whether a subscription wants an event that it has not got, and notes for all of
-// them that they are past it.
+// wants reports whether a subscription wants an event that it has not got, and notes for all of them that they are past
+// it.
 func (k *socket) wants(ev *event, at place) (wanted bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -16,8 +16,8 @@ type subject struct {
 	thread string
 }
 
-// asker is the run that asked the questions; zero where none is found. Questions that agents have
-// asked each for itself cannot be answered by one run.
+// asker is the run that asked the questions; zero where none is found. Questions that agents have asked each for itself
+// cannot be answered by one run.
 func (c *subject) asker(questions []mapping.Interrupt) (asker mapping.Run, err error) {
 	runs, err := c.askers(questions)
 	if err != nil || len(runs) == 0 {
@@ -29,15 +29,14 @@ func (c *subject) asker(questions []mapping.Interrupt) (asker mapping.Run, err e
 	return runs[0], nil
 }
 
-// askedBy reports whether one of the questions is an agent's. A question whose run is gone may be
-// any agent's.
+// askedBy reports whether one of the questions is an agent's. A question whose run is gone may be any agent's.
 func (c *subject) askedBy(agent string, questions []mapping.Interrupt) (bool, error) {
 	runs, err := c.askers(questions)
 	return len(runs) == 0 || slices.ContainsFunc(runs, func(r mapping.Run) bool { return r.Agent == agent }), err
 }
 
-// askers are the runs that asked the questions, as far as they are there. A question of a thread
-// of an older version does not say its run: then it is the newest that ended with one.
+// askers are the runs that asked the questions, as far as they are there. A question of a thread of an older version
+// does not say its run: then it is the newest that ended with one.
 func (c *subject) askers(questions []mapping.Interrupt) (found []mapping.Run, err error) {
 	for _, q := range questions {
 		if q.Run == "" {

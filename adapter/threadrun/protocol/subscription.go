@@ -18,15 +18,14 @@ type subscription struct {
 	got place
 }
 
-// behind is the number of an event up to which the subscription has what it wants. Of events
-// that share a number it may lack some.
+// behind is the number of an event up to which the subscription has what it wants. Of events that share a number it may
+// lack some.
 func (sub *subscription) behind() int64 {
 	return max(sub.since, place{seq: sub.got.seq, k: min(sub.got.k, lastFrame-1)}.number())
 }
 
-// operation is a command about the connection's subscriptions; nil for any other. What it leaves
-// in after is done when the command was answered: a client has to know a subscription before
-// its first event.
+// operation is a command about the connection's subscriptions; nil for any other. What it leaves in after is done when
+// the command was answered: a client has to know a subscription before its first event.
 func (k *socket) operation(method string, after *func()) operation {
 	switch method {
 	case "subscription.subscribe":
@@ -86,8 +85,7 @@ func (k *socket) unsubscribe(c *command) (func(w *writer), error) {
 	return func(*writer) {}, nil
 }
 
-// reconnect takes subscriptions of an earlier connection up again, after the last event that
-// the client has seen.
+// reconnect takes subscriptions of an earlier connection up again, after the last event that the client has seen.
 func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 	run, err := c.text("run_id", true)
 	if err != nil {
@@ -140,8 +138,8 @@ func (c *command) lastEvent() (int64, error) {
 
 func noEvent() error { return invalid("last_event_id must be the id of an event.") }
 
-// savedFilter is a filter as it stands in the id of its subscription, so that a connection can
-// take up what another one left.
+// savedFilter is a filter as it stands in the id of its subscription, so that a connection can take up what another one
+// left.
 type savedFilter struct {
 	Channels   []string   `json:"c"`
 	Namespaces [][]string `json:"n,omitempty"`

@@ -19,8 +19,8 @@ const (
 // tools tells what happens to calls of tools.
 type tools struct{ *teller }
 
-// frame is a frame of the stream mode "tools", which calls the same things otherwise
-// (langgraph-api, session/event-normalizers).
+// frame is a frame of the stream mode "tools", which calls the same things otherwise (langgraph-api,
+// session/event-normalizers).
 func (t tools) frame(ns []string, e *state.Entry) {
 	id := callID(e.Data)
 	if id == "" {
@@ -93,8 +93,7 @@ func (t tools) fails(ns []string, id string, data json.RawMessage) {
 	})
 }
 
-// of tells the calls and results that stand in a message of a task/step agent, which has
-// no frames for them.
+// of tells the calls and results that stand in a message of a task/step agent, which has no frames for them.
 func (t tools) of(ns []string, message json.RawMessage) {
 	for _, call := range rawjson.ElementsOf(member(message, "tool_calls")) {
 		t.starts(ns, rawjson.GetText(call, "id"), rawjson.GetText(call, "name"), member(call, "args"))

@@ -10,8 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// transcript is the messages of a run, as far as they have come: those that are being told,
-// and the ids of all.
+// transcript is the messages of a run, as far as they have come: those that are being told, and the ids of all.
 type transcript struct {
 	open []*message
 	told map[string]bool
@@ -19,8 +18,7 @@ type transcript struct {
 
 func newTranscript() transcript { return transcript{told: map[string]bool{}} }
 
-// delta is a piece of a message, or a whole one, that a thread/run agent streams:
-// [chunk, metadata].
+// delta is a piece of a message, or a whole one, that a thread/run agent streams: [chunk, metadata].
 func (v *runView) delta(e *state.Entry) {
 	pair := rawjson.ElementsOf(e.Data)
 	if len(pair) != 2 {
@@ -36,8 +34,8 @@ func (v *runView) delta(e *state.Entry) {
 	}
 }
 
-// of is the message that a chunk belongs to; nil for one that is not told: a person's, one that
-// is closed, and one without an id, which clients drop.
+// of is the message that a chunk belongs to; nil for one that is not told: a person's, one that is closed, and one
+// without an id, which clients drop.
 func (tr *transcript) of(chunk json.RawMessage, ns []string) *message {
 	id, role := rawjson.GetText(chunk, "id"), roleOf(chunk)
 	if id == "" || role == "" {
@@ -71,8 +69,7 @@ func roleOf(m json.RawMessage) string {
 	}
 }
 
-// say tells the messages of an update that were not streamed, each whole. With calls,
-// calls of tools are told, too.
+// say tells the messages of an update that were not streamed, each whole. With calls, calls of tools are told, too.
 func (tr *transcript) say(out *teller, ns []string, update json.RawMessage, calls bool) {
 	list := member(update, "messages")
 	said := rawjson.ElementsOf(list)

@@ -5,9 +5,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// translator turns the entries of one thread's log, in order, into events. It needs each run from
-// its start, and of runs before the first only the checkpoints. The k-th event of an entry is the same
-// for every reader, whatever it filters. Not for concurrent use.
+// translator turns the entries of one thread's log, in order, into events. It needs each run from its start, and of
+// runs before the first only the checkpoints. The k-th event of an entry is the same for every reader, whatever it
+// filters. Not for concurrent use.
 type translator struct {
 	out    *teller
 	points *points

@@ -126,8 +126,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A reader that filters, or begins later, sees some of the events that a reader of all sees,
-// with the same ids.
+// A reader that filters, or begins later, sees some of the events that a reader of all sees, with the same ids.
 func TestFilteredEventsAreSomeOfAll(t *testing.T) {
 	t.Parallel()
 	for name, script := range scripts {

@@ -14,9 +14,8 @@ const (
 	statusInterrupted = "interrupted"
 )
 
-// tree is the graphs within a run's graph, as far as they have been heard of. Namespaces are
-// told as started when something is first heard from there, and as ended with the task that
-// they stand for.
+// tree is the graphs within a run's graph, as far as they have been heard of. Namespaces are told as started when
+// something is first heard from there, and as ended with the task that they stand for.
 type tree struct {
 	graph  string
 	places []*branch // in the order in which they were heard of

@@ -1,5 +1,4 @@
-// Package rawjsontest draws JSON for property tests. Test support only: nothing that is built
-// imports it.
+// Package rawjsontest draws JSON for property tests. Test support only: nothing that is built imports it.
 package rawjsontest
 
 import (
@@ -10,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Object draws an object of few members, with names that are JSON already. depth is how deep
-// its values may be nested.
+// Object draws an object of few members, with names that are JSON already. depth is how deep its values may be nested.
 func Object(t *rapid.T, name *rapid.Generator[string], depth int) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')
 	for range rapid.IntRange(0, 5).Draw(t, "members") {

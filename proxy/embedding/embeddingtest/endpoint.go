@@ -1,5 +1,5 @@
-// Package embeddingtest is an embeddings endpoint for tests, which knows what a few words mean.
-// Nothing that is built imports it.
+// Package embeddingtest is an embeddings endpoint for tests, which knows what a few words mean. Nothing that is built
+// imports it.
 package embeddingtest
 
 import (
@@ -25,8 +25,7 @@ var meanings = [][]string{
 	{"rain", "storm", "weather"},
 }
 
-// Vector returns what a text means in dims numbers: a share for each meaning, and one by chance for each
-// other word.
+// Vector returns what a text means in dims numbers: a share for each meaning, and one by chance for each other word.
 func Vector(text string, dims int) []float32 {
 	v := make([]float32, dims)
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })

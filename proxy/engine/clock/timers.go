@@ -17,8 +17,8 @@ type Timers struct {
 // timer is one of Timers; a new one under the same name is another.
 type timer struct{ *time.Timer }
 
-// Set calls f once after d, in place of what was due under the same name. Nothing is called
-// after Stop. A d of 0 is never.
+// Set calls f once after d, in place of what was due under the same name. Nothing is called after Stop. A d of 0 is
+// never.
 func (t *Timers) Set(name string, d time.Duration, f func()) {
 	if d <= 0 {
 		return

@@ -1,5 +1,5 @@
-// Package slot bounds what goes on at a time, as an agent's runs. The engine has one bound for each
-// agent, and changes it while runs go on. It knows neither agents nor runs.
+// Package slot bounds what goes on at a time, as an agent's runs. The engine has one bound for each agent, and changes
+// it while runs go on. It knows neither agents nor runs.
 package slot
 
 import (
@@ -12,8 +12,8 @@ import (
 
 // Slots bound the runs of an agent that this process executes at a time. Safe for concurrent use.
 //
-// They are this process's own. Counting them in the database would have every claim of an agent
-// wait for the commit of the one before it.
+// They are this process's own. Counting them in the database would have every claim of an agent wait for the commit of
+// the one before it.
 type Slots struct {
 	free *semaphore.Weighted // of any size, so that the bound may grow; what no run may take is held
 

@@ -23,8 +23,8 @@ type Agents struct {
 // NewAgents returns Agents that describe what a directory finds.
 func NewAgents(d *Directory) *Agents { return &Agents{Directory: d} }
 
-// Agent finds a configured agent by name or assistant id; "" is the default
-// one. An agent the principal may not use does not exist for it.
+// Agent finds a configured agent by name or assistant id; "" is the default one. An agent the principal may not use
+// does not exist for it.
 func (dir *Directory) Agent(ctx context.Context, idOrName string) (*engine.Agent, error) {
 	name := idOrName
 	if name == "" {
@@ -59,8 +59,8 @@ func (dir *Directory) names(ctx context.Context) string {
 	return strings.Join(list, ", ")
 }
 
-// Assistant finds what a request for a run names: a configured agent, as Agent does, or an assistant that was
-// made over one.
+// Assistant finds what a request for a run names: a configured agent, as Agent does, or an assistant that was made over
+// one.
 func (dir *Directory) Assistant(ctx context.Context, idOrName string) (*engine.Agent, mapping.Assistant, error) {
 	if made, ok, err := dir.made(ctx, idOrName); ok || err != nil {
 		if err != nil {
@@ -84,8 +84,8 @@ func (dir *Directory) Itself(a *engine.Agent) mapping.Assistant {
 	})
 }
 
-// made finds an assistant that was made; ok is false for everything else. One
-// whose agent the principal may not use does not exist for it.
+// made finds an assistant that was made; ok is false for everything else. One whose agent the principal may not use
+// does not exist for it.
 func (dir *Directory) made(ctx context.Context, id string) (a mapping.Assistant, ok bool, err error) {
 	id = strings.ToLower(id)
 	if _, configured := dir.byID()[id]; configured || !mapping.IsUUID(id) {
@@ -98,8 +98,8 @@ func (dir *Directory) made(ctx context.Context, id string) (a mapping.Assistant,
 	return dir.traits(a), err == nil, err
 }
 
-// Named returns what a filter by agent means, as the two columns have it: a configured agent under its own
-// id, or an assistant over whichever agent.
+// Named returns what a filter by agent means, as the two columns have it: a configured agent under its own id, or an
+// assistant over whichever agent.
 func (dir *Directory) Named(idOrName string) (agent, assistant string) {
 	id := strings.ToLower(idOrName)
 	if name, ok := dir.byID()[id]; ok {
@@ -120,8 +120,8 @@ func (dir *Directory) traits(a mapping.Assistant) mapping.Assistant {
 	return a
 }
 
-// Resolve returns the assistant of that id, or the one that a configured agent is, with the time when this
-// database first saw it. NotFound: there is none, or its agent is one that the principal may not use.
+// Resolve returns the assistant of that id, or the one that a configured agent is, with the time when this database
+// first saw it. NotFound: there is none, or its agent is one that the principal may not use.
 func (s *Agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error) {
 	if made, ok, err := s.made(ctx, idOrName); ok || err != nil {
 		return made, err
@@ -140,8 +140,8 @@ func (dir *Directory) describe(ctx context.Context, a *engine.Agent) (mapping.As
 	return d, err
 }
 
-// Search returns a page of the assistants and configured agents that q wants and the principal may use, and
-// how many there are on all pages.
+// Search returns a page of the assistants and configured agents that q wants and the principal may use, and how many
+// there are on all pages.
 func (s *Agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	all, err := s.all(ctx)
 	if err != nil {
@@ -158,8 +158,7 @@ func (s *Agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.As
 	return adapter.PageOf(list, q.Offset, q.Limit), total, nil
 }
 
-// all are the configured agents and the assistants made over them, as far as the
-// principal may use them.
+// all are the configured agents and the assistants made over them, as far as the principal may use them.
 func (s *Agents) all(ctx context.Context) (list []mapping.Assistant, err error) {
 	for name := range s.engine.Config().Agents {
 		a, ok := s.engine.Agent(name)
@@ -197,8 +196,7 @@ func matches(a mapping.Assistant, q adapter.AgentQuery) bool {
 	return len(q.Metadata) == 0 || rawjson.Contains(a.Metadata, q.Metadata)
 }
 
-// sortAgents sorts by what is asked for, then by name and id: newest first, where
-// nothing is said.
+// sortAgents sorts by what is asked for, then by name and id: newest first, where nothing is said.
 func sortAgents(list []mapping.Assistant, q adapter.AgentQuery) {
 	slices.SortFunc(list, func(a, b mapping.Assistant) (n int) {
 		switch q.SortBy {

@@ -16,14 +16,13 @@ type Assistants struct {
 	deleteThread func(ctx context.Context, id string) error
 }
 
-// NewAssistants returns the Assistants of a directory. deleteThread removes a thread that goes with an
-// assistant.
+// NewAssistants returns the Assistants of a directory. deleteThread removes a thread that goes with an assistant.
 func NewAssistants(d *Directory, deleteThread func(ctx context.Context, id string) error) *Assistants {
 	return &Assistants{d, deleteThread}
 }
 
-// Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.IfExists is
-// "do_nothing": then it returns the one that is there.
+// Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.IfExists is "do_nothing":
+// then it returns the one that is there.
 func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
 	agent, err := s.Agent(ctx, n.Graph)
 	if err != nil {
@@ -118,8 +117,8 @@ func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string
 	return err
 }
 
-// Delete removes an assistant and, where threads is true, the threads that it was used on. One that is a
-// configured agent cannot be deleted: Invalid.
+// Delete removes an assistant and, where threads is true, the threads that it was used on. One that is a configured
+// agent cannot be deleted: Invalid.
 func (s *Assistants) Delete(ctx context.Context, id string, threads bool) error {
 	a, err := s.changeable(ctx, id, "deleting")
 	if err != nil {
@@ -142,8 +141,7 @@ func (s *Assistants) deleteThreads(ctx context.Context, id string) error {
 	return err
 }
 
-// Versions returns a page of an assistant's versions. A configured agent has the one version that it is
-// configured in.
+// Versions returns a page of an assistant's versions. A configured agent has the one version that it is configured in.
 func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
 	made, ok, err := s.made(ctx, idOrName)
 	if err != nil {
@@ -176,8 +174,7 @@ func (s *Assistants) SetLatest(ctx context.Context, idOrName string, version int
 	return a, err
 }
 
-// Over lays a request for a run over the assistant it names: what the request
-// does not say, the assistant does.
+// Over lays a request for a run over the assistant it names: what the request does not say, the assistant does.
 func Over(n *adapter.NewRun, a mapping.Assistant) (err error) {
 	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
 		return err
@@ -186,8 +183,7 @@ func Over(n *adapter.NewRun, a mapping.Assistant) (err error) {
 	return err
 }
 
-// unlessEmpty is nil for an object without members, so that what was not said
-// stays unsaid.
+// unlessEmpty is nil for an object without members, so that what was not said stays unsaid.
 func unlessEmpty(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "{}" {
 		return nil

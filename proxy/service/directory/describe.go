@@ -16,16 +16,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// What a stateful agent says of itself is asked for once by each process and kept in the database, from where
-// it is told while the agent is away. An agent that cannot say is described as what the bridge is in front of
-// an opaque agent: a graph of one node. So is one that takes long to say, until it has.
+// What a stateful agent says of itself is asked for once by each process and kept in the database, from where it is
+// told while the agent is away. An agent that cannot say is described as what the bridge is in front of an opaque
+// agent: a graph of one node. So is one that takes long to say, until it has.
 
-// factPatience is how long a client waits for what an agent says of itself: chat pages
-// show nothing before.
+// factPatience is how long a client waits for what an agent says of itself: chat pages show nothing before.
 const factPatience = 5 * time.Second
 
-// asked remembers which questions this process has put to agents. One that is dialled anew, maybe
-// elsewhere, is asked again. Safe for concurrent use.
+// asked remembers which questions this process has put to agents. One that is dialled anew, maybe elsewhere, is asked
+// again. Safe for concurrent use.
 type asked struct {
 	mu     sync.Mutex
 	byName map[string]questions
@@ -56,8 +55,7 @@ func (a *asked) set(agent *engine.Agent, what string) {
 	a.byName[agent.Name].done[what] = true
 }
 
-// Schemas returns the schemas of an agent's graph, or those of a graph of one node where the agent has not
-// said any.
+// Schemas returns the schemas of an agent's graph, or those of a graph of one node where the agent has not said any.
 func (s *Agents) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
 	body, err := s.fact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		schemas, err := d.Schemas(ctx)
@@ -133,8 +131,7 @@ func (s *Agents) askAgent(ctx context.Context, a *engine.Agent, ask question) js
 	return nil
 }
 
-// keepFact keeps an answer. Those that say nothing are not kept: a client may ask
-// for any namespace.
+// keepFact keeps an answer. Those that say nothing are not kept: a client may ask for any namespace.
 func (s *Agents) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
 	if string(body) == "{}" {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Bench is the service over a real store, log and engine, with two scripted
-// agents: legacy makes steps, graph has a state.
+// Bench is the service over a real store, log and engine, with two scripted agents: legacy makes steps, graph has a
+// state.
 type Bench struct {
 	adapter.Service
 	Legacy, Graph *Agent
@@ -49,8 +49,8 @@ func At(t *testing.T, dsn string, change ...func(*config.Config)) *Bench {
 	return b
 }
 
-// Replicas returns n benches over one PostgreSQL database, in front of the same agents. It skips the test
-// where there is no server.
+// Replicas returns n benches over one PostgreSQL database, in front of the same agents. It skips the test where there
+// is no server.
 func Replicas(t *testing.T, n int, change ...func(*config.Config)) []*Bench {
 	t.Helper()
 	list := []*Bench{laid(storetest.Schema(t), change)}

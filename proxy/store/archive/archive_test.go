@@ -28,8 +28,8 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// filled is a database with a little of everything, as an older version of the tables has it
-// or, for the newest, as this one.
+// filled is a database with a little of everything, as an older version of the tables has it or, for the newest, as
+// this one.
 func filled(t testing.TB, version string) string {
 	t.Helper()
 	f, err := os.Open("../testdata/upgrade/" + version + ".db.gz")
@@ -64,8 +64,8 @@ func imported(t testing.TB, dsn, text string) error {
 	return err
 }
 
-// odd adds what is easily lost on the way: bytes that are no UTF-8, none at all, NULL, U+0000 in
-// bytes, large numbers, and rows of the tables that the fixture leaves empty.
+// odd adds what is easily lost on the way: bytes that are no UTF-8, none at all, NULL, U+0000 in bytes, large numbers,
+// and rows of the tables that the fixture leaves empty.
 func odd(t testing.TB, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -81,8 +81,7 @@ func odd(t testing.TB, path string) {
 	ok(t, err)
 }
 
-// What is exported, imported and exported again is the same to the byte, also by way of the
-// other database.
+// What is exported, imported and exported again is the same to the byte, also by way of the other database.
 func TestRoundTripIsExact(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

@@ -6,9 +6,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Backup copies the SQLite database at path into a file that is empty or not there, while a bridge uses it or
-// not, and returns what the copy holds. The copy is whole and on the disk when Backup returns; after an error
-// the file is of no use.
+// Backup copies the SQLite database at path into a file that is empty or not there, while a bridge uses it or not, and
+// returns what the copy holds. The copy is whole and on the disk when Backup returns; after an error the file is of no
+// use.
 func Backup(ctx context.Context, path, file string, said sqldb.Progress) (*Contents, error) {
 	if err := sqldb.CopySQLite(ctx, path, file, said); err != nil {
 		return nil, err
@@ -16,8 +16,8 @@ func Backup(ctx context.Context, path, file string, said sqldb.Progress) (*Conte
 	return inspect(ctx, file)
 }
 
-// Restore makes the SQLite database at path from a backup. There must be none there, and no
-// bridge that uses it; after an error there is none.
+// Restore makes the SQLite database at path from a backup. There must be none there, and no bridge that uses it; after
+// an error there is none.
 func Restore(ctx context.Context, file, path string, said sqldb.Progress) (*Contents, error) {
 	if _, err := check(ctx, file); err != nil {
 		return nil, err

@@ -16,9 +16,9 @@ const format = 1
 // Rows is told how many rows have been exported or imported.
 type Rows func(n int64)
 
-// Export writes all rows of the database at dsn, as they are at one moment, whether a bridge
-// uses it or not. Bodies that are sealed are opened with the keys, which may be nil: an export is plain text. Of the
-// rows one is in memory at a time.
+// Export writes all rows of the database at dsn, as they are at one moment, whether a bridge uses it or not. Bodies
+// that are sealed are opened with the keys, which may be nil: an export is plain text. Of the rows one is in memory at
+// a time.
 func Export(ctx context.Context, dsn string, keys *seal.Ring, w io.Writer, said Rows) (*Contents, error) {
 	out := bufio.NewWriterSize(w, 1<<16)
 	var found *Contents

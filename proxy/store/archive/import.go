@@ -13,9 +13,9 @@ import (
 // Options are those of the database that is imported into.
 type Options = sqldb.Options
 
-// Import writes an export into the database at dsn, which must hold nothing and be used by no
-// bridge. All of it is one transaction: after an error, and when the process dies, the
-// database holds nothing. Of the rows a few are in memory at a time.
+// Import writes an export into the database at dsn, which must hold nothing and be used by no bridge. All of it is one
+// transaction: after an error, and when the process dies, the database holds nothing. Of the rows a few are in memory
+// at a time.
 func Import(ctx context.Context, dsn string, o Options, r io.Reader, log *zap.Logger, said Rows) (found *Contents, err error) {
 	in := &importer{ctx: ctx, lines: newLines(r), said: said}
 	if err := in.header(); err != nil {

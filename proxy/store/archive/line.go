@@ -11,8 +11,8 @@ import (
 
 type rawValue = json.RawMessage
 
-// lineMost bounds a line, and so what an import has in memory. The largest rows are states and
-// items, which limits.body and limits.event keep far below it.
+// lineMost bounds a line, and so what an import has in memory. The largest rows are states and items, which limits.body
+// and limits.event keep far below it.
 const lineMost = 1 << 30
 
 // lines reads lines and counts them.

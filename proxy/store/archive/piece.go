@@ -18,8 +18,8 @@ type Piece struct {
 	after []any // the key of the last row that was read; nil before the first
 }
 
-// NewPiece returns a Piece of the rows r of a table that a condition selects, whose parameters are args. The
-// table is one of an export: another is a mistake of the program, and panics.
+// NewPiece returns a Piece of the rows r of a table that a condition selects, whose parameters are args. The table is
+// one of an export: another is a mistake of the program, and panics.
 func NewPiece(table, where string, args ...any) *Piece {
 	t := tableOf(table)
 	if t == nil {
@@ -37,8 +37,8 @@ const (
 	pieceBytes = 1 << 20
 )
 
-// Next appends the next rows to lines, one JSON object on each. JSON in a column stands there as it is, and
-// bodies are opened. more is false when there are none left.
+// Next appends the next rows to lines, one JSON object on each. JSON in a column stands there as it is, and bodies are
+// opened. more is false when there are none left.
 func (p *Piece) Next(t *sqldb.Tx, lines []byte) (_ []byte, more bool, err error) {
 	row, places := make([]sqldb.Buffer, len(p.of.columns)), make([]any, len(p.of.columns))
 	for i := range row {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// An export is plain text, whatever keys the database has: so it can be read by another bridge, and in years.
-// What is imported is sealed under the keys of the database that it goes to.
+// An export is plain text, whatever keys the database has: so it can be read by another bridge, and in years. What is
+// imported is sealed under the keys of the database that it goes to.
 
 // body is a column of a table whose bodies are sealed, and the columns that its seal is bound to, by their places.
 type body struct {

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// An export is the same whatever keys its database has, and an import seals under those of the database
-// that it goes to. Without the keys nothing is exported.
+// An export is the same whatever keys its database has, and an import seals under those of the database that it goes
+// to. Without the keys nothing is exported.
 func TestAnExportIsPlainAndAnImportIsSealed(t *testing.T) {
 	t.Parallel()
 	key := append(bytes.Repeat([]byte{1}, seal.KeyBytes-1), 0)

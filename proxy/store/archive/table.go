@@ -12,8 +12,7 @@ type table struct {
 	order   string // by what its rows are sorted: one way only
 	columns []column
 	keyed   bool // its column id is given by the database
-	// own is of tables that a bridge fills by itself: rows in them do not make a database
-	// that is in use.
+	// own is of tables that a bridge fills by itself: rows in them do not make a database that is in use.
 	own    bool
 	sealed []body // of its columns
 	only   string // the condition of the rows that are exported; "": all
@@ -24,8 +23,7 @@ type column struct {
 	kind kind
 }
 
-// kind is what a column holds: a text and bytes are the same in an export, but not in a
-// database.
+// kind is what a column holds: a text and bytes are the same in an export, but not in a database.
 type kind byte
 
 const (
@@ -34,8 +32,7 @@ const (
 	raw    kind = '*'
 )
 
-// tables are those of an export, in its order. TestEveryColumnIsExported holds them to the
-// migrations.
+// tables are those of an export, in its order. TestEveryColumnIsExported holds them to the migrations.
 var tables = []table{
 	keyed("threads", "#id tenant thread_id owner status *metadata *config *interrupts #created_us #updated_us #expires_us agents #keep_latest #ttl_us"),
 	listed("thread_seq", "thread", "#thread #seq head prev_head #line #base #prev_base"),
@@ -90,8 +87,7 @@ func filled(name, order, columns string) table {
 	return t
 }
 
-// listed reads columns as they are written above, # before those that are numbers, and *
-// before those of bytes.
+// listed reads columns as they are written above, # before those that are numbers, and * before those of bytes.
 func listed(name, order, columns string) table {
 	t := table{name: name, order: order}
 	for _, c := range strings.Fields(columns) {

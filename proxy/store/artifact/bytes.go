@@ -19,11 +19,10 @@ import (
 // chunkSize is how much of a file one write stores: other writes get in between.
 const chunkSize = 256 << 10
 
-// SaveArtifact streams a file into chunks, each its own write. The same
-// (thread, path) keeps its id and the time it was made. staged: invisible until
-// an Append names its id (agent-made files); else visible at once (uploads).
-// More than limit bytes (0: no limit): TooLarge, and nothing stays. Size and Sum
-// are worked out here; the rest comes from a, whose Path must be canonical.
+// SaveArtifact streams a file into chunks, each its own write. The same (thread, path) keeps its id and the time it was
+// made. staged: invisible until an Append names its id (agent-made files); else visible at once (uploads). More than
+// limit bytes (0: no limit): TooLarge, and nothing stays. Size and Sum are worked out here; the rest comes from a,
+// whose Path must be canonical.
 func (s *Table) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
 	blob, err := s.newBlob(ctx, a.ThreadID)
 	if err != nil {
@@ -85,9 +84,8 @@ func (s *Table) writeChunks(ctx context.Context, blob int64, body io.Reader, lim
 	}
 }
 
-// fill reads until buf is full or the body has ended. Only a bare io.EOF is the end
-// of a body: io.ErrUnexpectedEOF, which io.ReadFull returns for a short last chunk,
-// is what net/http returns for a body that broke off.
+// fill reads until buf is full or the body has ended. Only a bare io.EOF is the end of a body: io.ErrUnexpectedEOF,
+// which io.ReadFull returns for a short last chunk, is what net/http returns for a body that broke off.
 func fill(body io.Reader, buf []byte) (n int, ended bool, err error) {
 	for n < len(buf) && err == nil {
 		var more int
@@ -140,17 +138,15 @@ func (s *Table) finish(ctx context.Context, blob int64, a mapping.Artifact, stag
 	return made, err
 }
 
-// afterOthers is a time after that of every file of the thread: at, unless two came at once, a clock was set
-// back, or an upload that began later was done earlier. Uploads are told apart by their times, see
-// mapping.Uploaded.
+// afterOthers is a time after that of every file of the thread: at, unless two came at once, a clock was set back, or
+// an upload that began later was done earlier. Uploads are told apart by their times, see mapping.Uploaded.
 func afterOthers(t *sqldb.Tx, thread int64, at time.Time) (time.Time, error) {
 	var newest int64
 	err := t.Get(`SELECT coalesce(max(modified_us), 0) FROM artifacts WHERE thread = $1`, column.In{thread}, column.Out{&newest})
 	return column.TimeOf(max(column.Micros(at), newest+1)), err
 }
 
-// discardBlob removes the chunks of a file that came to nothing. What it misses is
-// swept later.
+// discardBlob removes the chunks of a file that came to nothing. What it misses is swept later.
 func (s *Table) discardBlob(ctx context.Context, blob int64) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer stop()
@@ -186,8 +182,8 @@ func writeFile(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, f FileWrite
 	return a, addedFiles(quotas, t, thread, there, a.Size)
 }
 
-// OpenArtifact reads what Artifact does with its bytes, which are fetched chunk
-// by chunk. A reader whose file is replaced or removed meanwhile gets an error.
+// OpenArtifact reads what Artifact does with its bytes, which are fetched chunk by chunk. A reader whose file is
+// replaced or removed meanwhile gets an error.
 func (s *Table) OpenArtifact(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
 	row, err := s.visible(ctx, threadID, id)
 	if err != nil {
@@ -196,8 +192,8 @@ func (s *Table) OpenArtifact(ctx context.Context, threadID, id string) (mapping.
 	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
 }
 
-// chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of its keys may be those of
-// another file by then, but the sum of its bytes is not.
+// chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of its keys may be those of another
+// file by then, but the sum of its bytes is not.
 type chunks struct {
 	ctx  context.Context
 	db   *sqldb.DB
@@ -236,8 +232,7 @@ func (c *chunks) next() error {
 	return nil
 }
 
-// sweepAge is how long bytes may wait for the row or event that makes them
-// visible.
+// sweepAge is how long bytes may wait for the row or event that makes them visible.
 const sweepAge = 24 * time.Hour
 
 // Sweep removes what uploads and runs that broke off have left behind.
@@ -255,8 +250,8 @@ func Sweep(t *sqldb.Tx) error {
 	return nil
 }
 
-// Copy gives a copied thread the same files under the same ids. They share their
-// bytes, which stay until the last thread has left them (dropBlob).
+// Copy gives a copied thread the same files under the same ids. They share their bytes, which stay until the last
+// thread has left them (dropBlob).
 func Copy(quotas *quota.Keeper, t *sqldb.Tx, from, to int64) error {
 	var rows []artifactRow
 	err := t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0`, column.In{from}, func(scan func(...any) error) error {

@@ -13,9 +13,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// otherLine stands for the run that took a file out of sight, where a fork did: the file is
-// of a line that the thread has left. It is not listed, and can still be read by its id, as
-// the states of that line name it.
+// otherLine stands for the run that took a file out of sight, where a fork did: the file is of a line that the thread
+// has left. It is not listed, and can still be read by its id, as the states of that line name it.
 const otherLine = -2
 
 // Some reports whether a thread has files that ChangeLine may change.
@@ -24,9 +23,9 @@ func Some(t *sqldb.Tx, thread int64) (some bool, err error) {
 	return some, err
 }
 
-// ChangeLine brings the files of a thread from one line of its history to another, by the
-// state where each ends: those that the states differ in, and those that messages brought
-// which only one of them has. What a client uploaded is of no line, and stays.
+// ChangeLine brings the files of a thread from one line of its history to another, by the state where each ends: those
+// that the states differ in, and those that messages brought which only one of them has. What a client uploaded is of
+// no line, and stays.
 func ChangeLine(quotas *quota.Keeper, t *sqldb.Tx, thread int64, was, now *state.Fold) error {
 	l := lineChange{Tx: t, quotas: quotas, thread: thread, now: now}
 	if err := l.stated(was); err != nil {
@@ -154,8 +153,7 @@ func (l lineChange) hide(row artifactRow) error {
 	return l.Put(`UPDATE artifacts SET staged = -1, until_run = $2 WHERE id = $1`, row.key, otherLine)
 }
 
-// show makes a file visible again. It is a new row: what became of a path is told by the
-// order of its rows (deeds).
+// show makes a file visible again. It is a new row: what became of a path is told by the order of its rows (deeds).
 func (l lineChange) show(row artifactRow) error {
 	if err := l.Put(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {
 		return err

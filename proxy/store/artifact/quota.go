@@ -8,14 +8,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// addedFiles counts a file of a thread for the key that made the thread, or refuses it. There was one
-// at its path already where there is true.
+// addedFiles counts a file of a thread for the key that made the thread, or refuses it. There was one at its path
+// already where there is true.
 func addedFiles(quotas *quota.Keeper, t *sqldb.Tx, thread int64, there bool, size int64) error {
 	return countFiles(t, thread, there, size, quotas.Added)
 }
 
-// notedFiles counts a file that a run's state brings, and refuses none: what the agent did is done, and
-// the log would not go on without it.
+// notedFiles counts a file that a run's state brings, and refuses none: what the agent did is done, and the log would
+// not go on without it.
 func notedFiles(quotas *quota.Keeper, t *sqldb.Tx, thread int64, there bool, size int64) error {
 	return countFiles(t, thread, there, size, quotas.Noted)
 }

@@ -26,8 +26,7 @@ func New(db *sqldb.DB, quotas *quota.Keeper) *Table { return &Table{db, quotas} 
 const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run
  FROM artifacts a JOIN threads h ON h.id = a.thread`
 
-// artifactRow is an artifact with its key, its bytes' and that of the run that wrote
-// it (see version).
+// artifactRow is an artifact with its key, its bytes' and that of the run that wrote it (see version).
 type artifactRow struct {
 	key, blob, run int64
 	mapping.Artifact
@@ -66,8 +65,7 @@ func (s *Table) visible(ctx context.Context, threadID, id string) (row artifactR
 	return row, err
 }
 
-// Artifacts lists visible ones: agent-created first, root before nested, then
-// by path. limit 0: all.
+// Artifacts lists visible ones: agent-created first, root before nested, then by path. limit 0: all.
 func (s *Table) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
@@ -88,8 +86,8 @@ func (s *Table) Artifacts(ctx context.Context, threadID string, limit, offset in
 	return found, total, err
 }
 
-// Uploads lists the visible ones of a thread that were not made by an agent,
-// root before nested, then by path. A thread that is not there has none.
+// Uploads lists the visible ones of a thread that were not made by an agent, root before nested, then by path. A thread
+// that is not there has none.
 func (s *Table) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
 	sc := scope.ScopeOf(ctx)
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
@@ -123,8 +121,7 @@ func insertArtifact(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact, st
 	return err
 }
 
-// adopt fills in what a new write of a path keeps of the old: its id, who made
-// it first, and when.
+// adopt fills in what a new write of a path keeps of the old: its id, who made it first, and when.
 func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
 	now := column.TimeOf(t.Now)
 	if there {
@@ -148,8 +145,8 @@ func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
 	a.CreatedAt, a.ModifiedAt = column.TimeOf(column.Micros(a.CreatedAt)), column.TimeOf(column.Micros(a.ModifiedAt))
 }
 
-// show makes a row the visible one of its path, written by a run (0: by a client).
-// The same bytes again stay the work of their first writer.
+// show makes a row the visible one of its path, written by a run (0: by a client). The same bytes again stay the work
+// of their first writer.
 func show(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact) error {
 	old, there, err := visibleAt(t, thread, a.Path)
 	if err != nil {
@@ -192,9 +189,8 @@ func dropArtifact(t *sqldb.Tx, key, blob int64) error {
 	return dropBlob(t, blob)
 }
 
-// dropBlob removes bytes that no artifact refers to any more: a copied thread shares those
-// of its files. The row is locked first, so that of two threads that leave the bytes at
-// once the second one finds that it is the last.
+// dropBlob removes bytes that no artifact refers to any more: a copied thread shares those of its files. The row is
+// locked first, so that of two threads that leave the bytes at once the second one finds that it is the last.
 func dropBlob(t *sqldb.Tx, blob int64) error {
 	const unused = ` AND NOT EXISTS (SELECT 1 FROM artifacts WHERE blob = $1)`
 	return record.DeleteAll(t, blob, []string{
@@ -217,8 +213,8 @@ type FileWrite struct {
 	Content  []byte
 }
 
-// Publish makes staged artifacts visible, writes small files and drops paths,
-// in the transaction of the events that tell of them.
+// Publish makes staged artifacts visible, writes small files and drops paths, in the transaction of the events that
+// tell of them.
 func Publish(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, c Changes) (list []mapping.Artifact, err error) {
 	if len(c.Staged)+len(c.Files)+len(c.Drop) == 0 {
 		return nil, nil
@@ -250,8 +246,7 @@ func Publish(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, c Changes) (l
 	return list, nil
 }
 
-// unstage shows the newest staged row of an id. One that is visible already,
-// with nothing staged, stays as it is.
+// unstage shows the newest staged row of an id. One that is visible already, with nothing staged, stays as it is.
 func unstage(t *sqldb.Tx, thread, run int64, id string) (mapping.Artifact, error) {
 	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 AND a.staged >= 0 ORDER BY a.staged DESC, a.id DESC`, thread, id)
 	if err != nil {

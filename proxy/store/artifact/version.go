@@ -16,13 +16,12 @@ type version struct {
 	gone       bool // nothing can bring it back: it is to be deleted
 }
 
-// ByUpdate stands for the run of a file that a state update or a new thread's states brought. No
-// run takes it back.
+// ByUpdate stands for the run of a file that a state update or a new thread's states brought. No run takes it back.
 const ByUpdate = -1
 
-// giveWay takes a visible file out of the way of what comes in its place (nothing,
-// if it is removed). A run's doing can be taken back, so what was there before it is
-// kept; what a client does cannot, and nothing before it is needed any more.
+// giveWay takes a visible file out of the way of what comes in its place (nothing, if it is removed). A run's doing can
+// be taken back, so what was there before it is kept; what a client does cannot, and nothing before it is needed any
+// more.
 func giveWay(t *sqldb.Tx, thread int64, old artifactRow, run int64) error {
 	switch {
 	case run == 0:
@@ -53,8 +52,7 @@ func readVersions(t *sqldb.Tx, where string, args ...any) (list []version, err e
 	return list, err
 }
 
-// UndoRun takes back what a run did to the files of its thread: each is what it
-// would be without it.
+// UndoRun takes back what a run did to the files of its thread: each is what it would be without it.
 func UndoRun(t *sqldb.Tx, thread, run int64) error {
 	list, err := readVersions(t, `thread = $1 AND path IN (SELECT path FROM artifacts WHERE thread = $1 AND staged <> 1 AND (run = $2 OR until_run = $2))`, thread, run)
 	for len(list) > 0 && err == nil {
@@ -88,8 +86,7 @@ func undoFile(t *sqldb.Tx, list []version, run int64) error {
 	return nil
 }
 
-// replay works out what the versions of a path are without a run's: the rules are
-// those of giveWay.
+// replay works out what the versions of a path are without a run's: the rules are those of giveWay.
 func replay(list []version, without int64) {
 	var now *version
 	for _, d := range deeds(list) {
@@ -114,8 +111,8 @@ type deed struct {
 	put *version
 }
 
-// deeds are told by the versions: one that was not taken out of sight by the run that
-// wrote the next was removed, and the path was free until then.
+// deeds are told by the versions: one that was not taken out of sight by the run that wrote the next was removed, and
+// the path was free until then.
 func deeds(list []version) (done []deed) {
 	for i := range list {
 		v := &list[i]
@@ -139,8 +136,8 @@ func KeepOfRun(t *sqldb.Tx, thread, run int64) error {
 	return t.Put(`UPDATE artifacts SET run = 0 WHERE thread = $1 AND run = $2`, thread, run)
 }
 
-// ForgetVersions drops what runs replaced that ended at before or earlier: it goes
-// with the checkpoints that had it. So does what such runs wrote on lines that the thread left.
+// ForgetVersions drops what runs replaced that ended at before or earlier: it goes with the checkpoints that had it. So
+// does what such runs wrote on lines that the thread left.
 func ForgetVersions(t *sqldb.Tx, thread, before int64) error {
 	list, err := readVersions(t, `thread = $1 AND staged = -1 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = CASE until_run WHEN -2 THEN run ELSE until_run END AND (r.ended_us = 0 OR r.ended_us > $2))`, thread, before)
 	for i := 0; i < len(list) && err == nil; i++ {

@@ -17,8 +17,8 @@ type Agents struct{ db *sqldb.DB }
 // AgentsOf returns what a database remembers of agents.
 func AgentsOf(db *sqldb.DB) *Agents { return &Agents{db} }
 
-// AgentFact returns what an agent last said of itself when it was asked for what; sql.ErrNoRows when it never
-// did. Agents belong to no tenant.
+// AgentFact returns what an agent last said of itself when it was asked for what; sql.ErrNoRows when it never did.
+// Agents belong to no tenant.
 func (s *Agents) AgentFact(ctx context.Context, agent, what string) (body json.RawMessage, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT body FROM agent_facts WHERE agent = $1 AND what = $2`, column.In{agent, what}, column.Out{column.RawOf(&body)})
@@ -35,8 +35,7 @@ func (s *Agents) KeepAgentFact(ctx context.Context, agent, what string, body jso
 	})
 }
 
-// AgentSeen returns when this database first saw a configured agent (now, the first time). Agents belong to
-// no tenant.
+// AgentSeen returns when this database first saw a configured agent (now, the first time). Agents belong to no tenant.
 func (s *Agents) AgentSeen(ctx context.Context, name string) (at time.Time, err error) {
 	// Nearly always it is known: reading must not need a writable disk.
 	var us int64

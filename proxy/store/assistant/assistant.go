@@ -1,6 +1,6 @@
-// Package assistant has the assistants that clients make, with their versions, and what is remembered
-// of the configured agents that assistants are over. Package store has both as parts of Store, and the
-// service's directory asks them. It asks no agent.
+// Package assistant has the assistants that clients make, with their versions, and what is remembered of the configured
+// agents that assistants are over. Package store has both as parts of Store, and the service's directory asks them. It
+// asks no agent.
 package assistant
 
 import (
@@ -23,8 +23,8 @@ type Table struct{ db *sqldb.DB }
 // New returns the assistants of a database.
 func New(db *sqldb.DB) *Table { return &Table{db} }
 
-// An assistant's versions are kept whole; the row of the assistant repeats the
-// current one, so that runs are made with one read.
+// An assistant's versions are kept whole; the row of the assistant repeats the current one, so that runs are made with
+// one read.
 const assistantColumns = `a.id, a.tenant, a.assistant_id, a.owner, a.version, a.last, a.body, a.created_us, a.updated_us FROM assistants a`
 
 type assistantRow struct {
@@ -70,8 +70,8 @@ func (r *assistantRow) read(body []byte) error {
 	return err
 }
 
-// CreateAssistant keeps an assistant as its version 1. One that is there with the
-// same id is Conflict assistant_exists, or is returned as it is (made: false).
+// CreateAssistant keeps an assistant as its version 1. One that is there with the same id is Conflict assistant_exists,
+// or is returned as it is (made: false).
 func (s *Table) CreateAssistant(ctx context.Context, a mapping.Assistant, orGet bool) (kept mapping.Assistant, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
@@ -142,8 +142,8 @@ func holdAssistant(t *sqldb.Tx, sc scope.Scope, id string) (row assistantRow, er
 	return readAssistant(t, sc, id)
 }
 
-// UpdateAssistant makes a further version of what change makes of the current
-// one, and makes that current. change may be called more than once.
+// UpdateAssistant makes a further version of what change makes of the current one, and makes that current. change may
+// be called more than once.
 func (s *Table) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
@@ -199,8 +199,8 @@ func (s *Table) SetAssistantVersion(ctx context.Context, id string, version int)
 	return changed, err
 }
 
-// AssistantVersions lists the versions of an assistant that are over agents the
-// principal may use, newest first; the times of each are when it was made.
+// AssistantVersions lists the versions of an assistant that are over agents the principal may use, newest first; the
+// times of each are when it was made.
 func (s *Table) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
 	keep, pick := listing.Containing(metadata), listing.Picker{Limit: limit, Offset: offset}
 	may := mapping.PrincipalOf(ctx).May
@@ -243,8 +243,7 @@ func (s *Table) Assistants(ctx context.Context) (list []mapping.Assistant, err e
 	return list, err
 }
 
-// DeleteAssistant removes an assistant with its versions and crons. Runs it has
-// made stay.
+// DeleteAssistant removes an assistant with its versions and crons. Runs it has made stay.
 func (s *Table) DeleteAssistant(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)

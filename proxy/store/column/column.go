@@ -1,5 +1,5 @@
-// Package column says how values of the model stand in columns and in the texts of statements, and reads them
-// back. Package store and the packages below it call it. It runs no statement.
+// Package column says how values of the model stand in columns and in the texts of statements, and reads them back.
+// Package store and the packages below it call it. It runs no statement.
 package column
 
 import (
@@ -95,8 +95,8 @@ func Decode(b []byte, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// FillKeys returns base with those keys of extra that it lacks; base keeps its bytes. A key that extra has
-// twice is added twice, so that its later value counts, as everywhere.
+// FillKeys returns base with those keys of extra that it lacks; base keeps its bytes. A key that extra has twice is
+// added twice, so that its later value counts, as everywhere.
 func FillKeys(base, extra json.RawMessage) (json.RawMessage, error) {
 	if len(extra) == 0 {
 		return Object(base), nil

@@ -1,8 +1,8 @@
 package column
 
-// The columns whose bodies are sealed where the bridge has keys (sqldb.Tx.Sealed). Of the rows they are
-// in, what names something stays as it is, and what is searched for: ids, labels, paths, times, statuses
-// and the metadata of threads, runs and crons.
+// The columns whose bodies are sealed where the bridge has keys (sqldb.Tx.Sealed). Of the rows they are in, what names
+// something stays as it is, and what is searched for: ids, labels, paths, times, statuses and the metadata of threads,
+// runs and crons.
 const (
 	EventHead         = "events.head"
 	EventData         = "events.data"

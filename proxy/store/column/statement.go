@@ -30,8 +30,8 @@ func List(from, n int) string {
 // filledMost keeps a filled list below the number of parameters that databases take.
 const filledMost = 1 << 14
 
-// FilledUp returns values with the last repeated until their number is a power of two. IN does not mind, and
-// lists of any length make few texts: connections keep each one prepared.
+// FilledUp returns values with the last repeated until their number is a power of two. IN does not mind, and lists of
+// any length make few texts: connections keep each one prepared.
 func FilledUp(values []string) []string {
 	if len(values) == 0 {
 		return nil
@@ -50,8 +50,8 @@ func Page(at int) string {
 
 // LimitOf returns the parameter of a LIMIT; 0 is none.
 //
-// Statements write LIMIT CAST($1 AS BIGINT): SQLite looks at a bare bound LIMIT
-// while it plans, and for that plans anew at every execution.
+// Statements write LIMIT CAST($1 AS BIGINT): SQLite looks at a bare bound LIMIT while it plans, and for that plans anew
+// at every execution.
 func LimitOf(n int) int64 {
 	if n <= 0 {
 		return 1 << 62

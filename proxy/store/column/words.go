@@ -10,8 +10,8 @@ func Said(t *sqldb.Tx, text, column string, row ...any) any {
 	return words(text)
 }
 
-// words is text as a parameter of a column of bytes. Unlike []byte(s) it takes no copy of a
-// long text on SQLite, which keeps the same bytes.
+// words is text as a parameter of a column of bytes. Unlike []byte(s) it takes no copy of a long text on SQLite, which
+// keeps the same bytes.
 type words string
 
 // BytesValue returns the argument for PostgreSQL (pgtype.BytesValuer).

@@ -1,6 +1,5 @@
-// Package cron has the crons, which make runs by the clock. Package store has it as a part of Store,
-// which the service calls for clients, and the chore of crons for what is due. It makes no run and
-// reads no schedule.
+// Package cron has the crons, which make runs by the clock. Package store has it as a part of Store, which the service
+// calls for clients, and the chore of crons for what is due. It makes no run and reads no schedule.
 package cron
 
 import (
@@ -47,9 +46,8 @@ func (r *cronRow) scan(scan func(...any) error) error {
 	return err
 }
 
-// CreateCron keeps a cron. Its thread, if it names one, must be there (NotFound),
-// and takes it along when it is deleted. A request with a key that came before
-// gets the cron it made.
+// CreateCron keeps a cron. Its thread, if it names one, must be there (NotFound), and takes it along when it is
+// deleted. A request with a key that came before gets the cron it made.
 func (s *Table) CreateCron(ctx context.Context, c mapping.Cron, key idempotency.Key) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
@@ -107,8 +105,7 @@ func readCron(t *sqldb.Tx, sc scope.Scope, id string) (row cronRow, err error) {
 	return row, record.Missing(err, mapping.CodeCronNotFound, "cron", id)
 }
 
-// UpdateCron replaces what can change of a cron: all but its ids, owner, thread
-// and agent.
+// UpdateCron replaces what can change of a cron: all but its ids, owner, thread and agent.
 func (s *Table) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scope.ScopeOf(ctx), c.ID)
@@ -198,8 +195,8 @@ func (q Query) order(a, b mapping.Cron) (n int) {
 	return n
 }
 
-// DueCrons lists crons whose tick is now or was missed, the longest due first, and returns when the next one
-// is (zero: none). All tenants.
+// DueCrons lists crons whose tick is now or was missed, the longest due first, and returns when the next one is (zero:
+// none). All tenants.
 func (s *Table) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
@@ -218,9 +215,8 @@ func (s *Table) DueCrons(ctx context.Context, now time.Time, limit int) (list []
 	return list, next, err
 }
 
-// CronTicked moves a cron that DueCrons told on to its next tick (zero: none), and
-// notes why this one made no run, if it did not. One that was changed meanwhile
-// stays as it is.
+// CronTicked moves a cron that DueCrons told on to its next tick (zero: none), and notes why this one made no run, if
+// it did not. One that was changed meanwhile stays as it is.
 func (s *Table) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,

@@ -1,6 +1,6 @@
-// Package idempotency remembers what requests with an Idempotency-Key have made. Package store and those of
-// nouns below it ask in the operation that makes something, so that of two requests one makes it; the service
-// and package stepping make the keys. It makes nothing itself.
+// Package idempotency remembers what requests with an Idempotency-Key have made. Package store and those of nouns below
+// it ask in the operation that makes something, so that of two requests one makes it; the service and package stepping
+// make the keys. It makes nothing itself.
 package idempotency
 
 import (
@@ -25,20 +25,18 @@ type Table struct{ db *sqldb.DB }
 // New returns the requests of a database.
 func New(db *sqldb.DB) *Table { return &Table{db} }
 
-// kept is how long the outcome of a request with an Idempotency-Key
-// is remembered.
+// kept is how long the outcome of a request with an Idempotency-Key is remembered.
 const kept = 24 * time.Hour
 
-// Key is an Idempotency-Key with what it is bound to beside the tenant: what
-// kind of thing is made where, and the sum of the request. The zero Key is none.
+// Key is an Idempotency-Key with what it is bound to beside the tenant: what kind of thing is made where, and the sum
+// of the request. The zero Key is none.
 type Key struct {
 	Text, Route string
 	Sum         []byte
 }
 
-// NewKey returns a client's key, bound to what is made where and to the request; without a text it is zero.
-// The route is a matter of what is made: a run that was asked for with wait is found again by a request that
-// streams.
+// NewKey returns a client's key, bound to what is made where and to the request; without a text it is zero. The route
+// is a matter of what is made: a run that was asked for with wait is found again by a request that streams.
 func NewKey(text, route string, request any) Key {
 	if text == "" {
 		return Key{}
@@ -51,9 +49,9 @@ func NewKey(text, route string, request any) Key {
 	return Key{Text: text, Route: route, Sum: sum[:]}
 }
 
-// Of returns the key as that of a principal. One that sees nothing of others' things has keys of its own,
-// since it would be told of theirs, or be refused for them. No name is kept: the key may outlive what else is
-// known of its owner.
+// Of returns the key as that of a principal. One that sees nothing of others' things has keys of its own, since it
+// would be told of theirs, or be refused for them. No name is kept: the key may outlive what else is known of its
+// owner.
 func (k Key) Of(p mapping.Principal) Key {
 	if k.Text != "" && p.Own {
 		sum := sha256.Sum256([]byte(p.ID))
@@ -66,8 +64,8 @@ func (k Key) Of(p mapping.Principal) Key {
 var ErrKeyReused error = mapping.Errorf(mapping.Invalid, mapping.CodeKeyReused,
 	"This Idempotency-Key was sent with another request before. Use a fresh key for a new request.")
 
-// Remembered returns what an earlier request with the key made; ok is false where there was none. Another
-// request under the same key is Invalid.
+// Remembered returns what an earlier request with the key made; ok is false where there was none. Another request under
+// the same key is Invalid.
 func (s *Table) Remembered(ctx context.Context, k Key) (made string, ok bool, err error) {
 	if k.Text == "" {
 		return "", false, nil
@@ -96,9 +94,8 @@ func Recall(t *sqldb.Tx, tenant string, k Key) (made string, ok bool, err error)
 	return made, err == nil, err
 }
 
-// Claim notes what a request is about to make, in place of an expired note,
-// and returns "". Where there is a note of an earlier request it returns what
-// that one made. Of two requests at once one waits for the other.
+// Claim notes what a request is about to make, in place of an expired note, and returns "". Where there is a note of an
+// earlier request it returns what that one made. Of two requests at once one waits for the other.
 func Claim(t *sqldb.Tx, tenant string, k Key, making string) (made string, err error) {
 	if k.Text == "" {
 		return "", nil
@@ -133,8 +130,7 @@ func forgetKeys(t *sqldb.Tx) error {
 	return t.Put(`DELETE FROM idempotency WHERE created_us <= $1`, t.Now-kept.Microseconds())
 }
 
-// CodeRepeated is what a change is refused with that the same request has made
-// before.
+// CodeRepeated is what a change is refused with that the same request has made before.
 const CodeRepeated = "repeated"
 
 // Repeated refuses a change that an earlier request has made, unless finding that out has failed.

@@ -9,14 +9,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// itemsAtOnce is how many bytes of values a search holds at a time, but for one item that is
-// longer.
+// itemsAtOnce is how many bytes of values a search holds at a time, but for one item that is longer.
 const itemsAtOnce = 4 << 20
 
-// SearchItems searches, in the order of namespaces and keys; a text search has the best
-// matches first, with their Score (textindex.Corpus.Rank). What was found is
-// decided at once, and read a few megabytes at a time: an item is yielded as it is by then,
-// and one that was removed meanwhile is left out.
+// SearchItems searches, in the order of namespaces and keys; a text search has the best matches first, with their Score
+// (textindex.Corpus.Rank). What was found is decided at once, and read a few megabytes at a time: an item is yielded as
+// it is by then, and one that was removed meanwhile is left out.
 func (s *Table) SearchItems(ctx context.Context, q Query) iter.Seq2[mapping.Item, error] {
 	return func(yield func(mapping.Item, error) bool) {
 		rows, err := s.matching(ctx, q)

@@ -18,8 +18,8 @@ func large(n int) string {
 	return fmt.Sprintf(`{"n":%d,"words":%q,"text":%q}`, n, strings.Join(words, " "), strings.Repeat("x", 1<<20))
 }
 
-// TestItemsAreReadInBatches: what is found is read a few megabytes at a time, in the order of
-// the search. What was removed before it is read is left out, what was changed is as it is.
+// TestItemsAreReadInBatches: what is found is read a few megabytes at a time, in the order of the search. What was
+// removed before it is read is left out, what was changed is as it is.
 func TestItemsAreReadInBatches(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -47,8 +47,8 @@ func (c *candidate) row(scored bool) *itemRow {
 	return row
 }
 
-// compare is the order of what is found: as SortBy says, else the best first. What is
-// alike in that stands in the order of namespaces and keys.
+// compare is the order of what is found: as SortBy says, else the best first. What is alike in that stands in the order
+// of namespaces and keys.
 func (q Query) compare() func(a, b *candidate) int {
 	by := map[mapping.SortKey]func(a, b *candidate) int{
 		mapping.SortByKey:     func(a, b *candidate) int { return cmp.Compare(a.key, b.key) },

@@ -22,8 +22,8 @@ const (
 	bytesTogether = itemsAtOnce
 )
 
-// SweepItems removes items that have expired, which no reader is shown any more. more reports whether there
-// may be others.
+// SweepItems removes items that have expired, which no reader is shown any more. more reports whether there may be
+// others.
 func (s *Chores) SweepItems(ctx context.Context) (more bool, err error) {
 	var due bool
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -48,8 +48,8 @@ type expiredItem struct {
 	told
 }
 
-// expiredItems removes rows. The condition stands twice, since one may be refreshed by
-// another process before it is locked.
+// expiredItems removes rows. The condition stands twice, since one may be refreshed by another process before it is
+// locked.
 func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 	err = t.Each(`DELETE FROM items WHERE expires_us > 0 AND expires_us <= $1 AND (tenant, namespace, item_key) IN
  (SELECT tenant, namespace, item_key FROM items WHERE expires_us > 0 AND expires_us <= $1 LIMIT $2)
@@ -62,9 +62,9 @@ func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 	return gone, err
 }
 
-// TellItems makes the tokens and members of items that have none of their present value, as an
-// older version has written them. Searches by text do not find those, and searches with a filter look at
-// all items until there are none. n is how many were done: 0 where there are no others.
+// TellItems makes the tokens and members of items that have none of their present value, as an older version has
+// written them. Searches by text do not find those, and searches with a filter look at all items until there are none.
+// n is how many were done: 0 where there are no others.
 func (s *Chores) TellItems(ctx context.Context) (n int, err error) {
 	list, err := s.untold(ctx)
 	if err != nil || len(list) == 0 {
@@ -104,7 +104,8 @@ func (s *Chores) untold(ctx context.Context) (list []untoldItem, err error) {
 	return list, err
 }
 
-// index tells the indexes of an item. It does nothing where the item was written meanwhile, or another process was faster.
+// index tells the indexes of an item. It does nothing where the item was written meanwhile, or another process was
+// faster.
 func (it untoldItem) index(t *sqldb.Tx) error {
 	var old told
 	err := t.Get(`UPDATE items SET tokens_us = updated_us, members_us = updated_us WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4 AND members_us <> updated_us

@@ -1,68 +1,61 @@
-// Package item keeps the items of the long-term store in the database, and finds them by namespace,
-// value, words and meaning. It holds all SQL about them.
+// Package item keeps the items of the long-term store in the database, and finds them by namespace, value, words and
+// meaning. It holds all SQL about them.
 //
-// Table has what is done for clients, scoped to what the principal in ctx may reach; Chores has
-// what is done in the background, for all tenants. Package store opens both (store.Open). Through
-// it the service and the engine (for what agents are told) call Table, and package chore calls
-// Chores. The package makes no vector itself: it asks the Embed of its Index. It knows no thread
-// and no run. Start reading at Table.PutItems and Table.SearchItems.
+// Table has what is done for clients, scoped to what the principal in ctx may reach; Chores has what is done in the
+// background, for all tenants. Package store opens both (store.Open). Through it the service and the engine (for what
+// agents are told) call Table, and package chore calls Chores. The package makes no vector itself: it asks the Embed of
+// its Index. It knows no thread and no run. Start reading at Table.PutItems and Table.SearchItems.
 //
 // # Searches by text
 //
-// No index of a database's own is used, since two databases would find two things. The tokens of an
-// item are made in Go (package textindex) and are rows of item_tokens, in the order of tenant,
-// token and namespace, so that a search reads only those below its prefix. Rows only say which
-// items to look at. What is scored is the item's own list of tokens, by BM25, at most 1,000 items a
-// search. Items of an older version get their tokens in the background.
+// No index of a database's own is used, since two databases would find two things. The tokens of an item are made in Go
+// (package textindex) and are rows of item_tokens, in the order of tenant, token and namespace, so that a search reads
+// only those below its prefix. Rows only say which items to look at. What is scored is the item's own list of tokens,
+// by BM25, at most 1,000 items a search. Items of an older version get their tokens in the background.
 //
-// Where a filter has no index, it is asked of the items of whose text a common word is most, up to
-// 4,000, until 1,000 have passed. Where too few pass, it is asked of all items below the prefix, in
-// whose order they are read quickest.
+// Where a filter has no index, it is asked of the items of whose text a common word is most, up to 4,000, until 1,000
+// have passed. Where too few pass, it is asked of all items below the prefix, in whose order they are read quickest.
 //
 // # Searches with a filter
 //
-// item_members has a row for each of a value's own members that is a number, a string or a
-// constant, written so that a range of bytes is a range of values (ItemMembers). What is cut
-// off makes equal rows of values that differ: rows only say which items to look at, and the filter
-// decides. The rows are counted first, up to a bound. Where more would be left, the items below the
-// prefix are read in their order, as without an index, which soon finds the few that a page has.
-// Names are read first and then items, in two statements: PostgreSQL expects too few rows of a
-// table that has just grown, and would choose a bad join.
+// item_members has a row for each of a value's own members that is a number, a string or a constant, written so that a
+// range of bytes is a range of values (ItemMembers). What is cut off makes equal rows of values that differ: rows only
+// say which items to look at, and the filter decides. The rows are counted first, up to a bound. Where more would be
+// left, the items below the prefix are read in their order, as without an index, which soon finds the few that a page
+// has. Names are read first and then items, in two statements: PostgreSQL expects too few rows of a table that has just
+// grown, and would choose a bad join.
 //
-// An item says of which of its values its members are (members_us). While one item is behind, as
-// those are that an older version writes, the index is not asked. Sealed items have no members.
+// An item says of which of its values its members are (members_us). While one item is behind, as those are that an
+// older version writes, the index is not asked. Sealed items have no members.
 //
 // # Searches by meaning
 //
-// The query is compared with every vector that is left by tenant, prefix and filter. 100,000
-// vectors of 384 numbers are 40 million products, a matter of milliseconds, and an index of
-// neighbours would find other items. No column type and no extension of a database is used.
-// item_vectors has one row an item with all its vectors, so that they change together. item_index
-// says of which model and fields they all are, and which process makes them: the one whose lease
-// lives. Vectors of another model are removed before the first new one is made, so a search never
-// compares vectors of two models.
+// The query is compared with every vector that is left by tenant, prefix and filter. 100,000 vectors of 384 numbers are
+// 40 million products, a matter of milliseconds, and an index of neighbours would find other items. No column type and
+// no extension of a database is used. item_vectors has one row an item with all its vectors, so that they change
+// together. item_index says of which model and fields they all are, and which process makes them: the one whose lease
+// lives. Vectors of another model are removed before the first new one is made, so a search never compares vectors of
+// two models.
 //
-// An item records whether its vectors are of its present value (vectors_us). So a PUT waits for nothing, and
-// a version that knows nothing of vectors leaves none that pass for current. A process keeps the vectors of
-// the tenants that searched last and reads at each search what the counter "version" says is new. What was
-// deleted stays in its memory, so each find is looked up before it gets a rank. Where a filter has no index,
-// the nearest items are read by their names until enough have passed; beside a list of words, where ranks
-// count, the whole list is read. Where too few pass, the filter is asked of all items below the prefix.
+// An item records whether its vectors are of its present value (vectors_us). So a PUT waits for nothing, and a version
+// that knows nothing of vectors leaves none that pass for current. A process keeps the vectors of the tenants that
+// searched last and reads at each search what the counter "version" says is new. What was deleted stays in its memory,
+// so each find is looked up before it gets a rank. Where a filter has no index, the nearest items are read by their
+// names until enough have passed; beside a list of words, where ranks count, the whole list is read. Where too few
+// pass, the filter is asked of all items below the prefix.
 //
 // # Rounded vectors
 //
-// Where a tenant's vectors do not fit into store.vector_cache, and beyond 250,000 items in any
-// case, memory has a byte for each number. The length of what rounding left out is kept beside each
-// vector, which bounds every product of the exact numbers (vectorindex.Bounds). A search orders the
-// items by their bounds and reads the exact vectors of the first from the database, until the next
-// bound is below the score of the last item that is wanted. So it finds what a comparison of all
-// finds, with the same scores. Where the list of bounds ends before that, it is made longer, up to
-// an eighth of the items; then the database is searched, which takes as long as reading so many by
-// their names.
+// Where a tenant's vectors do not fit into store.vector_cache, and beyond 250,000 items in any case, memory has a byte
+// for each number. The length of what rounding left out is kept beside each vector, which bounds every product of the
+// exact numbers (vectorindex.Bounds). A search orders the items by their bounds and reads the exact vectors of the
+// first from the database, until the next bound is below the score of the last item that is wanted. So it finds what a
+// comparison of all finds, with the same scores. Where the list of bounds ends before that, it is made longer, up to an
+// eighth of the items; then the database is searched, which takes as long as reading so many by their names.
 //
-// 300,000 items of 384 numbers took 490 MB as they are and 149 MB rounded; a search took 68 ms of
-// CPU, 72 rounded (84 and 133 where a few items have the words and 1,000 scores are exact), 560 to
-// 600 from the database. The products of exact vectors are gonum's, whose inner loop is in
-// assembler. Those of bytes are plain Go: on two cores the memory is the limit. Only what does not
-// fit as bytes either is read from the database at each search, in the order of the table.
+// 300,000 items of 384 numbers took 490 MB as they are and 149 MB rounded; a search took 68 ms of CPU, 72 rounded (84
+// and 133 where a few items have the words and 1,000 scores are exact), 560 to 600 from the database. The products of
+// exact vectors are gonum's, whose inner loop is in assembler. Those of bytes are plain Go: on two cores the memory is
+// the limit. Only what does not fit as bytes either is read from the database at each search, in the order of the
+// table.
 package item

@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// EmbedItems makes the vectors of some items that have none of their present value. n is how
-// many were looked at: 0 where there are no others, or another process makes them. Until then
-// searches find them by their words. What came of an answer that fails is not kept.
+// EmbedItems makes the vectors of some items that have none of their present value. n is how many were looked at: 0
+// where there are no others, or another process makes them. Until then searches find them by their words. What came of
+// an answer that fails is not kept.
 func (s *Chores) EmbedItems(ctx context.Context) (n int, err error) {
 	if s.index == nil {
 		return 0, nil
@@ -105,8 +105,8 @@ func (s *Chores) embed(ctx context.Context, list []*unseenItem) error {
 	return nil
 }
 
-// keep writes vectors, of those items that were not written meanwhile, as long as they are what
-// the index is of and this process makes them.
+// keep writes vectors, of those items that were not written meanwhile, as long as they are what the index is of and
+// this process makes them.
 func (s *Chores) keep(ctx context.Context, list []*unseenItem) error {
 	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var version int64
@@ -137,6 +137,5 @@ func (n itemName) removeVectors(t *sqldb.Tx) error {
 	return t.Put(`DELETE FROM item_vectors WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args()...)
 }
 
-// UnseenItems returns the channel that rings when this process has written items whose vectors are to be
-// made.
+// UnseenItems returns the channel that rings when this process has written items whose vectors are to be made.
 func (s *Chores) UnseenItems() <-chan struct{} { return s.bell }

@@ -13,7 +13,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// A search by prefix and filter of a store of 100,000 items: of a namespace with 100, and of all, also for words that all have.
+// A search by prefix and filter of a store of 100,000 items: of a namespace with 100, and of all, also for words that
+// all have.
 func BenchmarkFilterItems(b *testing.B) {
 	s := openAt(b, filepath.Join(b.TempDir(), "b.db"), store.Options{Synchronous: "normal"})
 	for n := 0; n < 100_000; n += 500 {

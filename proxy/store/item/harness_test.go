@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// bench is one open database with the shorthands the suite is written in. It is opened as the
-// program does it, since that makes the tables.
+// bench is one open database with the shorthands the suite is written in. It is opened as the program does it, since
+// that makes the tables.
 type bench struct {
 	*store.Store
 	t   testing.TB

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Embedder makes vectors of texts; embedding.Client implements it. All have the length 1 and equally many
-// numbers. Safe for concurrent use.
+// Embedder makes vectors of texts; embedding.Client implements it. All have the length 1 and equally many numbers. Safe
+// for concurrent use.
 type Embedder interface {
 	// Query makes the vector of a search's words. A search waits for it.
 	Query(ctx context.Context, text string) ([]float32, error)
@@ -22,15 +22,15 @@ type Index struct {
 	Embed  Embedder
 	Fields []itemquery.ItemPath // of items whose PUT names no paths
 	Dims   int                  // numbers of a vector
-	// Mark is what vectors are of: model, fields and all else that makes them other ones. When
-	// it changes, all are made anew.
+	// Mark is what vectors are of: model, fields and all else that makes them other ones. When it changes, all are made
+	// anew.
 	Mark string
-	// Cache is how many bytes of vectors a process keeps, of all tenants together: of a tenant that has
-	// more a byte for each number, or, where that does not fit either, nothing. What is missing
-	// of them is read from the database by each search.
+	// Cache is how many bytes of vectors a process keeps, of all tenants together: of a tenant that has more a byte for
+	// each number, or, where that does not fit either, nothing. What is missing of them is read from the database by
+	// each search.
 	Cache int64
-	// ExactMost is how many items of a tenant are kept with their vectors as they are; of more a byte is
-	// kept for each number, though there be room. 0: 250,000.
+	// ExactMost is how many items of a tenant are kept with their vectors as they are; of more a byte is kept for each
+	// number, though there be room. 0: 250,000.
 	ExactMost int
 }
 

@@ -17,8 +17,8 @@ func (s *Chores) ownIndex(t *sqldb.Tx) (state indexState, held bool, err error) 
 	return state, err == nil, err
 }
 
-// prepare has the vectors that are there be those of the index: others are removed, a few at
-// a time. done reports whether that is so, and held whether this process is to go on.
+// prepare has the vectors that are there be those of the index: others are removed, a few at a time. done reports
+// whether that is so, and held whether this process is to go on.
 func (s *Chores) prepare(ctx context.Context) (done, held bool, err error) {
 	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var state indexState
@@ -38,8 +38,8 @@ func (s *Chores) prepare(ctx context.Context) (done, held bool, err error) {
 	return done, held, err
 }
 
-// clear removes vectors of another index, and has their items looked at again. Rows are locked
-// in the order of the removal of an item: the item's before that of its vectors.
+// clear removes vectors of another index, and has their items looked at again. Rows are locked in the order of the
+// removal of an item: the item's before that of its vectors.
 func (s *Chores) clear(t *sqldb.Tx) error {
 	var old []itemName
 	err := t.Each(`SELECT tenant, namespace, item_key FROM item_vectors ORDER BY tenant, namespace, item_key LIMIT $1`, in{itemsTogether}, func(scan func(...any) error) error {

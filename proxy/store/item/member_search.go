@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// How many items a filter may leave for them to be looked up by name: where more pass, a search
-// that ends with its page has that soon, too; one that puts all of them in order has not.
+// How many items a filter may leave for them to be looked up by name: where more pass, a search that ends with its page
+// has that soon, too; one that puts all of them in order has not.
 const (
 	listedMost      = 1000
 	listedMostOfAll = 10_000
@@ -25,8 +25,8 @@ const (
 	stretchMost = 4
 )
 
-// listed are the items below a prefix that the filter may pass, by the index of members, in the
-// order of reach.below. ok is false where that does not have all items yet, or the filter leaves too many.
+// listed are the items below a prefix that the filter may pass, by the index of members, in the order of reach.below.
+// ok is false where that does not have all items yet, or the filter leaves too many.
 func (q Query) listed(t *sqldb.Tx, r reach) (parts []part, ok bool, err error) {
 	best, err := q.lookup(t, r)
 	if best == nil || err != nil {
@@ -129,8 +129,8 @@ func newLookup(ranges []itemquery.MemberRange) *lookup {
 	return l
 }
 
-// count tells how many rows names reads, at most one more than most. Within single entries
-// rows are in the order of namespaces; elsewhere those of other namespaces are read, and count, too.
+// count tells how many rows names reads, at most one more than most. Within single entries rows are in the order of
+// namespaces; elsewhere those of other namespaces are read, and count, too.
 func (l *lookup) count(t *sqldb.Tx, r reach, prefix []string, most int) (n int, err error) {
 	if len(l.stretches) > 0 || len(r.Below(prefix)) > 1 {
 		r.Namespaces, prefix = nil, nil

@@ -78,8 +78,8 @@ func (f filtering) listed(q Query) (ok bool) {
 	return ok
 }
 
-// A search finds by the index of members what it finds without, in every order and below every
-// prefix, for every key; the index answers what few items pass, and nothing else.
+// A search finds by the index of members what it finds without, in every order and below every prefix, for every key;
+// the index answers what few items pass, and nothing else.
 func TestFiltersFindTheSameByTheIndex(t *testing.T) {
 	t.Parallel()
 	filterOnBoth(t, func(f filtering) {
@@ -119,8 +119,8 @@ func TestFiltersFindTheSameByTheIndex(t *testing.T) {
 	})
 }
 
-// The index follows its items: written over, deleted, and written by a version that knows nothing
-// of it, until those have been looked at.
+// The index follows its items: written over, deleted, and written by a version that knows nothing of it, until those
+// have been looked at.
 func TestMembersFollowTheirItems(t *testing.T) {
 	t.Parallel()
 	filterOnBoth(t, func(f filtering) {

@@ -43,12 +43,10 @@ func (n itemName) compare(m itemName) int {
 	return cmp.Or(bytes.Compare(n.namespace, m.namespace), strings.Compare(n.key, m.key))
 }
 
-// namesAtOnce is how many items are read by their names in one statement where each is a way to a
-// server and back.
+// namesAtOnce is how many items are read by their names in one statement where each is a way to a server and back.
 const namesAtOnce = 128
 
-// namesTogether is how many names go into one statement. SQLite, which is no way off, looks for
-// one as quickly.
+// namesTogether is how many names go into one statement. SQLite, which is no way off, looks for one as quickly.
 func namesTogether(t *sqldb.Tx) int {
 	if t.Shared() {
 		return namesAtOnce
@@ -56,8 +54,8 @@ func namesTogether(t *sqldb.Tx) int {
 	return 1
 }
 
-// namedParts are the conditions of live items with names, in their order: all of one part stand
-// before those of the next.
+// namedParts are the conditions of live items with names, in their order: all of one part stand before those of the
+// next.
 func namedParts(t *sqldb.Tx, names []itemName) (parts []part) {
 	for len(names) > 0 {
 		n := min(namesTogether(t), len(names))
@@ -72,8 +70,8 @@ func named(names []itemName) part {
 	return part{where + ` AND ` + live(len(args)+1), args}
 }
 
-// namedIn has a database look for each name by itself, whatever it believes of how many items a
-// tenant has. Few lengths make few texts: connections keep each one prepared.
+// namedIn has a database look for each name by itself, whatever it believes of how many items a tenant has. Few lengths
+// make few texts: connections keep each one prepared.
 func namedIn(table string, names []itemName) (where string, args in) {
 	var either []string
 	for i := range 1 << bits.Len(uint(len(names)-1)) {

@@ -11,8 +11,8 @@ import (
 // removedAtOnce bounds the items of one transaction that removes many.
 const removedAtOnce = 200
 
-// RemoveOwned removes some of the items that an owner of the principal's tenant wrote last, and returns how
-// many: none when there are none left. Namespaces are not looked at.
+// RemoveOwned removes some of the items that an owner of the principal's tenant wrote last, and returns how many: none
+// when there are none left. Namespaces are not looked at.
 func (s *Table) RemoveOwned(ctx context.Context, owner string) (removed int, err error) {
 	tenant := mapping.PrincipalOf(ctx).Tenant
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Searches of one namespace must not cost more the more items there are elsewhere. The tables
-// are those of the migrations, as package sqldb makes them.
+// Searches of one namespace must not cost more the more items there are elsewhere. The tables are those of the
+// migrations, as package sqldb makes them.
 func TestSearchesUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// reach is what the caller of an operation sees of the long-term store: the items of its
-// tenant and, where its namespaces are named, of these the items in and below them.
+// reach is what the caller of an operation sees of the long-term store: the items of its tenant and, where its
+// namespaces are named, of these the items in and below them.
 type reach struct{ mapping.Principal }
 
 func reachOf(ctx context.Context) reach { return reach{mapping.PrincipalOf(ctx)} }
@@ -44,9 +44,9 @@ func (r reach) words() string {
 	return strings.Join(list, ", ")
 }
 
-// eachBelow visits the live items under a prefix of labels, as far as they are seen, until
-// one wants no more: those of one namespace of the caller's after those of another, each
-// read by the order of the table. Of a query with a filter those may be left out that cannot pass it.
+// eachBelow visits the live items under a prefix of labels, as far as they are seen, until one wants no more: those of
+// one namespace of the caller's after those of another, each read by the order of the table. Of a query with a filter
+// those may be left out that cannot pass it.
 func (s *Table) eachBelow(ctx context.Context, q Query, statement func(where string) string, begin func(), row func(scan func(...any) error) (more bool, err error)) error {
 	whole, read := reachOf(ctx).below(q.Prefix), s.db.ReadOne
 	if len(whole) > 1 || len(q.Members) > 0 {
@@ -75,8 +75,7 @@ func (s *Table) eachBelow(ctx context.Context, q Query, statement func(where str
 	})
 }
 
-// part is the condition of some live items; its last parameter, the
-// present, is left to the caller.
+// part is the condition of some live items; its last parameter, the present, is left to the caller.
 type part struct {
 	where string
 	args  in
@@ -98,8 +97,7 @@ func (r reach) seen(prefix []string) [][]string {
 	return list
 }
 
-// paths are the paths in and below which items are seen under a prefix of labels: what within
-// is the condition of.
+// paths are the paths in and below which items are seen under a prefix of labels: what within is the condition of.
 func (r reach) paths(prefix []string) (list []string) {
 	for _, ns := range r.Below(prefix) {
 		list = append(list, string(pathOf(ns)))
@@ -107,8 +105,7 @@ func (r reach) paths(prefix []string) (list []string) {
 	return list
 }
 
-// within is the condition of rows of a table under a prefix of labels, as far as they are
-// seen.
+// within is the condition of rows of a table under a prefix of labels, as far as they are seen.
 func (r reach) within(table string, prefix []string) (where string, args in) {
 	args = in{r.Tenant}
 	if len(prefix) == 0 && r.Namespaces == nil {
@@ -129,9 +126,8 @@ func (r reach) within(table string, prefix []string) (where string, args in) {
 	return table + `.tenant = $1 AND (` + strings.Join(ranges, ` OR `) + `)`, args
 }
 
-// under is the condition of rows whose namespace is a path or below it. "/" follows "." in
-// ASCII: the range holds the path and all below it, and what lies between them, such as
-// "a!", which the last line leaves out.
+// under is the condition of rows whose namespace is a path or below it. "/" follows "." in ASCII: the range holds the
+// path and all below it, and what lies between them, such as "a!", which the last line leaves out.
 func under(table string, ns []string, args in) (string, in) {
 	path, n := string(pathOf(ns)), len(args)
 	text := strings.NewReplacer("i.", table+".", "$a", "$"+strconv.Itoa(n+1), "$b", "$"+strconv.Itoa(n+2), "$c", "$"+strconv.Itoa(n+3)).

@@ -24,9 +24,8 @@ func (b *bench) reaching(namespaces ...string) *bench {
 	return &limited
 }
 
-// TestKeysReachTheirNamespaces: searches of every kind find what is in and below the
-// namespaces of a key, and nothing beside them, whatever lies next to them in the order of
-// the table; other operations elsewhere are refused.
+// TestKeysReachTheirNamespaces: searches of every kind find what is in and below the namespaces of a key, and nothing
+// beside them, whatever lies next to them in the order of the table; other operations elsewhere are refused.
 func TestKeysReachTheirNamespaces(t *testing.T) {
 	t.Parallel()
 	endpoint := embeddingtest.Serve(t, vectorDims)

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// sorted finds items in the order of SortBy. It keeps the names of those alone that the page
-// may hold; their values are still to be read.
+// sorted finds items in the order of SortBy. It keeps the names of those alone that the page may hold; their values are
+// still to be read.
 func (s *Table) sorted(ctx context.Context, q Query) ([]*itemRow, error) {
 	var found []*candidate
 	first := func(list []*candidate) []*candidate {

@@ -16,8 +16,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Table is where the items are. On SQLite their table is one tree in the order of
-// tenant, namespace and key, so that a search reads a few pages and not one for each item.
+// Table is where the items are. On SQLite their table is one tree in the order of tenant, namespace and key, so that a
+// search reads a few pages and not one for each item.
 type Table struct {
 	db      *sqldb.DB
 	quotas  *quota.Keeper
@@ -25,8 +25,7 @@ type Table struct {
 	unseen  chan struct{} // rings when there are items whose vectors are to be made
 }
 
-// New returns the items of a database, for callers and for chores. ix says how they become vectors, nil: they
-// do not.
+// New returns the items of a database, for callers and for chores. ix says how they become vectors, nil: they do not.
 func New(db *sqldb.DB, ix *Index, quotas *quota.Keeper) (*Table, *Chores) {
 	unseen := make(chan struct{}, 1)
 	table := &Table{db: db, quotas: quotas, unseen: unseen}
@@ -62,8 +61,7 @@ type Query struct {
 	Lost          func(mapping.Loss) // is told, before the first item, that a query is not answered by meaning; may be nil
 }
 
-// PutItem writes an item over an earlier one of its namespace and key, which
-// keeps the time it was made.
+// PutItem writes an item over an earlier one of its namespace and key, which keeps the time it was made.
 func (s *Table) PutItem(ctx context.Context, p Put) error { return s.PutItems(ctx, p) }
 
 // PutItems writes several items, or none of them. One without a value is deleted.
@@ -98,8 +96,8 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 		if p.TTL > 0 {
 			expires = t.Now + ttl
 		}
-		// A new row has its tokens and members at once, as its value may be long; one that is
-		// there keeps its own, which are then replaced together with their rows.
+		// A new row has its tokens and members at once, as its value may be long; one that is there keeps its own,
+		// which are then replaced together with their rows.
 		var old told
 		var created int64
 		err := t.Get(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us, tokens_us, tokens, members_us, members)
@@ -122,7 +120,8 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 	}
 }
 
-// count has what was written counted, all of its bytes: those of what it replaces are taken off when the quota is counted anew.
+// count has what was written counted, all of its bytes: those of what it replaces are taken off when the quota is
+// counted anew.
 func (s *Table) count(t *sqldb.Tx, it mapping.Item, who mapping.Principal, fresh bool) error {
 	var one int64
 	if fresh {
@@ -150,8 +149,8 @@ func (r *itemRow) scan(scan func(...any) error) error {
 	return err
 }
 
-// Item returns an item; Forbidden when its namespace is out of reach, NotFound when there is none or it has
-// expired. refreshTTL starts its time to live anew.
+// Item returns an item; Forbidden when its namespace is out of reach, NotFound when there is none or it has expired.
+// refreshTTL starts its time to live anew.
 func (s *Table) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
 	if err := reachOf(ctx).check(namespace); err != nil {
 		return it, err
@@ -180,8 +179,7 @@ func (s *Table) ringUnseen() {
 	}
 }
 
-// refresh starts the time to live of items anew. One that was written with another
-// time meanwhile keeps that.
+// refresh starts the time to live of items anew. One that was written with another time meanwhile keeps that.
 func (s *Table) refresh(ctx context.Context, rows []*itemRow) error {
 	rows = slices.DeleteFunc(rows, func(r *itemRow) bool { return r.ttl == 0 })
 	if len(rows) == 0 {

@@ -26,8 +26,7 @@ type textSearch struct {
 	unsure bool            // it has to be
 }
 
-// searchText finds the items that have a token of the query; their values are still to be
-// read.
+// searchText finds the items that have a token of the query; their values are still to be read.
 func (s *Table) searchText(ctx context.Context, q Query) ([]*itemRow, error) {
 	x, err := s.foundByText(ctx, q)
 	if err != nil {
@@ -70,9 +69,9 @@ func (x *textSearch) gatherAll(ctx context.Context, t *sqldb.Tx) error {
 	return nil
 }
 
-// count asks how many items have each token, and leaves out those that none has. To count all takes as
-// long as all else: of a token that is alone, whose weight is all that there is, it is only
-// asked whether more have it than are read.
+// count asks how many items have each token, and leaves out those that none has. To count all takes as long as all
+// else: of a token that is alone, whose weight is all that there is, it is only asked whether more have it than are
+// read.
 func (x *textSearch) count(t *sqldb.Tx) (err error) {
 	x.corpus.Found = make(map[string]int, len(x.tokens))
 	if len(x.tokens) == 1 {
@@ -100,8 +99,7 @@ func (x *textSearch) having(t *sqldb.Tx, token, limit string) (n int, err error)
 	return n, err
 }
 
-// gather adds items that have a token, up to candidatesMost in all: those of whose text it
-// is most.
+// gather adds items that have a token, up to candidatesMost in all: those of whose text it is most.
 func (x *textSearch) gather(ctx context.Context, t *sqldb.Tx, token string) error {
 	known := make(map[string]bool, len(x.found))
 	for _, c := range x.found {
@@ -143,9 +141,9 @@ func (x *textSearch) rowsOf(ctx context.Context, t *sqldb.Tx, token string, know
 	return x.largest(fresh), err
 }
 
-// statement reads the items that have a token: all, or those of whose text it is most, which the
-// database then takes, a good many, as some may be known or have expired. Of equal
-// ones those with the first names are taken, so that each database takes the same.
+// statement reads the items that have a token: all, or those of whose text it is most, which the database then takes, a
+// good many, as some may be known or have expired. Of equal ones those with the first names are taken, so that each
+// database takes the same.
 func (x *textSearch) statement(t *sqldb.Tx, token string, first bool) (text string, args in) {
 	where, args := x.reach.within("k", x.Prefix)
 	where += ` AND k.token = $` + strconv.Itoa(len(args)+1)

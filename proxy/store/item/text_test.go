@@ -114,8 +114,8 @@ func TestTextSearchFiltersBeforeItScores(t *testing.T) {
 	}
 }
 
-// TestTextSearchTakesTheSameOfManyEqualItems: of more items than a search reads, all with as much
-// of the word, those with the first names are found, in whatever order they were written.
+// TestTextSearchTakesTheSameOfManyEqualItems: of more items than a search reads, all with as much of the word, those
+// with the first names are found, in whatever order they were written.
 func TestTextSearchTakesTheSameOfManyEqualItems(t *testing.T) {
 	t.Parallel()
 	const items, scored = 4500, 1000
@@ -172,8 +172,7 @@ func TestTextSearchFindsWhatLivesAmongWhatIsOver(t *testing.T) {
 	})
 }
 
-// Items of an older version are found once they have their tokens, and what is written
-// meanwhile is not undone.
+// Items of an older version are found once they have their tokens, and what is written meanwhile is not undone.
 func TestOlderItemsGetTheirTokens(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, filepath.Join(t.TempDir(), "old.db"), store.Options{})

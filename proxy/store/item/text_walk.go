@@ -8,13 +8,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// walkedOfToken bounds the items with a token that are read to ask the filter of them, those first of
-// whose text it is most. Of fewer all are read; of more these, or where it looks as if too few
-// pass, the filter is asked of all items below the prefix, in whose order they are read quickest.
+// walkedOfToken bounds the items with a token that are read to ask the filter of them, those first of whose text it is
+// most. Of fewer all are read; of more these, or where it looks as if too few pass, the filter is asked of all items
+// below the prefix, in whose order they are read quickest.
 const walkedOfToken = 4 * candidatesMost
 
-// walk adds items that have a token and pass the filter, until there is no room for more. x.unsure
-// says that what it has read does not tell.
+// walk adds items that have a token and pass the filter, until there is no room for more. x.unsure says that what it
+// has read does not tell.
 func (x *textSearch) walk(ctx context.Context, t *sqldb.Tx, token string, known map[string]bool) error {
 	list, err := x.rows(ctx, t, token, ` ORDER BY k.share DESC, k.namespace, k.item_key LIMIT `+strconv.Itoa(walkedOfToken), known)
 	if err != nil {
@@ -68,8 +68,8 @@ func (x *textSearch) rows(ctx context.Context, t *sqldb.Tx, token, order string,
 	return list, err
 }
 
-// read reads what is not known of items by their names, in their order. One that is gone, or does
-// not pass the filter, is left out.
+// read reads what is not known of items by their names, in their order. One that is gone, or does not pass the filter,
+// is left out.
 func (x *textSearch) read(ctx context.Context, t *sqldb.Tx, list []*candidate) (passed []*candidate, err error) {
 	names := make([]itemName, len(list))
 	for i, c := range list {

@@ -79,8 +79,8 @@ func byHand(list []item.Put, q item.Query) (names []string) {
 	return names[min(q.Offset, len(names)):min(q.Offset+q.Limit, len(names))]
 }
 
-// A word that all items have finds, under filters that no index serves, those of whose text it is most,
-// whether many of them pass, too few of the first, few at all, or none.
+// A word that all items have finds, under filters that no index serves, those of whose text it is most, whether many of
+// them pass, too few of the first, few at all, or none.
 func TestACommonWordUnderAFilter(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

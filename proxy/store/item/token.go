@@ -5,8 +5,8 @@ import "github.com/apbridge/apbridge/proxy/store/sqldb"
 // anyToken is in place of a token in the row that each item with tokens has.
 const anyToken = ""
 
-// retoken gives an item its tokens in place of old ones. The caller has the item's row, so
-// that no other process does the same: its tokens are always those that its row tells.
+// retoken gives an item its tokens in place of old ones. The caller has the item's row, so that no other process does
+// the same: its tokens are always those that its row tells.
 func (n itemName) retoken(t *sqldb.Tx, old, fresh told) error {
 	if old.sameTokens(fresh) {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// told is what an item tells searches of its value. It is made before the value is written, and
-// stands in the item's row and in rows of its own.
+// told is what an item tells searches of its value. It is made before the value is written, and stands in the item's
+// row and in rows of its own.
 //
-// Where bodies are sealed, the rows of tokens have what sqldb.Tx.Blinded makes of them, by which they are
-// found as well. There are no members: stretches of them are asked for, which shows what they are.
+// Where bodies are sealed, the rows of tokens have what sqldb.Tx.Blinded makes of them, by which they are found as
+// well. There are no members: stretches of them are asked for, which shows what they are.
 type told struct {
 	tokens  textindex.Bag
 	members memberList

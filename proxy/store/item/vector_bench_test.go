@@ -47,8 +47,8 @@ func (c chance) Documents(ctx context.Context, texts []string) (list [][]float32
 	return list, nil
 }
 
-// BenchmarkMeaning searches 100,000 items of 384 numbers, and fewer: all of them, below a prefix,
-// past a filter, and from the database.
+// BenchmarkMeaning searches 100,000 items of 384 numbers, and fewer: all of them, below a prefix, past a filter, and
+// from the database.
 func BenchmarkMeaning(b *testing.B) {
 	for _, items := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(items), func(b *testing.B) {
@@ -109,8 +109,8 @@ func fillMeaning(s *bench, items int) {
 	s.embed()
 }
 
-// BenchmarkRounded searches more items of 384 numbers than are kept as they are: with their vectors as
-// they are, rounded, and not kept at all, and tells what memory the vectors take.
+// BenchmarkRounded searches more items of 384 numbers than are kept as they are: with their vectors as they are,
+// rounded, and not kept at all, and tells what memory the vectors take.
 func BenchmarkRounded(b *testing.B) {
 	for _, items := range []int{250_000, 300_000} {
 		path := filepath.Join(b.TempDir(), "b.db")

@@ -12,8 +12,8 @@ import (
 // tenantsKept bounds the tenants whose vectors are kept, however few they have.
 const tenantsKept = 10_000
 
-// vectorCache is what a process keeps of item_vectors: those of the tenants that have searched
-// last, as many as Index.Cache allows. What the table has gained since is read at each search.
+// vectorCache is what a process keeps of item_vectors: those of the tenants that have searched last, as many as
+// Index.Cache allows. What the table has gained since is read at each search.
 type vectorCache struct {
 	db    *sqldb.DB
 	index *Index
@@ -32,8 +32,8 @@ func newVectorCache(db *sqldb.DB, ix *Index) *vectorCache {
 	return c
 }
 
-// tenantVectors are those of one tenant. They are read with mu.RLock. Items that were removed
-// from the table stay in them: what is found is looked up in the database before it has a rank.
+// tenantVectors are those of one tenant. They are read with mu.RLock. Items that were removed from the table stay in
+// them: what is found is looked up in the database before it has a rank.
 type tenantVectors struct {
 	counted int64 // of the cache's size; under its lock
 
@@ -78,8 +78,8 @@ func (c *vectorCache) account(tenant string, v *tenantVectors, size int64) {
 	}
 }
 
-// refresh brings a tenant's vectors up to date. ready reports whether the table has those of
-// this process's index; else nothing is to be looked for in them.
+// refresh brings a tenant's vectors up to date. ready reports whether the table has those of this process's index; else
+// nothing is to be looked for in them.
 func (c *vectorCache) refresh(ctx context.Context, tenant string, v *tenantVectors) (ready bool, err error) {
 	var now indexState
 	err = c.db.ReadOne(ctx, func(t *sqldb.Tx) error {

@@ -12,8 +12,8 @@ import (
 // pieceShift is how often the pieces of a tenant double, from the first one of one vector.
 const pieceShift = 7
 
-// vectorPiece is some items' vectors beside each other, so that they are passed quickly: as they
-// are, or each of their numbers in a byte.
+// vectorPiece is some items' vectors beside each other, so that they are passed quickly: as they are, or each of their
+// numbers in a byte.
 type vectorPiece struct {
 	exact     []float32
 	rounded   []int8
@@ -84,8 +84,7 @@ func (p *vectorPiece) round(dims int) {
 	*p = *r
 }
 
-// wanted is what a search by meaning looks at: what the filter let pass, or all that is below
-// one of the prefixes.
+// wanted is what a search by meaning looks at: what the filter let pass, or all that is below one of the prefixes.
 type wanted struct {
 	query    []float32
 	bounds   vectorindex.Bounds // of the query

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// What is gone, over, or written over has no rank before what is there: what comes first by words and by
-// meaning has the score 1, whether vectors are in memory, rounded or not, or in the database.
+// What is gone, over, or written over has no rank before what is there: what comes first by words and by meaning has
+// the score 1, whether vectors are in memory, rounded or not, or in the database.
 func TestRanksAreOfWhatIsThere(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -9,11 +9,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Rounded vectors tell no scores but bounds of them: an item may be as near as its bound, and is no nearer. So
-// the items with the highest bounds are read with their vectors as they are, the highest first,
-// until the next bound is below the score of the last item that is wanted. What is found is
-// what a comparison of all finds. Where the list ends before that it is made longer; the end
-// is the search of the database, which is as quick as reading an eighth of the items by their names.
+// Rounded vectors tell no scores but bounds of them: an item may be as near as its bound, and is no nearer. So the
+// items with the highest bounds are read with their vectors as they are, the highest first, until the next bound is
+// below the score of the last item that is wanted. What is found is what a comparison of all finds. Where the list ends
+// before that it is made longer; the end is the search of the database, which is as quick as reading an eighth of the
+// items by their names.
 const (
 	wideFirst = 4 // lists are so many times as long as what is wanted
 	wider     = 8 // the next one
@@ -28,8 +28,8 @@ type looked struct {
 	widest  bool // a longer list takes too long
 }
 
-// search finds what is nearest, wide times as many as wanted where the vectors are rounded. ok is
-// false where they are not there.
+// search finds what is nearest, wide times as many as wanted where the vectors are rounded. ok is false where they are
+// not there.
 func (v *tenantVectors) search(w *wanted, wide int) (list looked, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -56,8 +56,8 @@ func (v *tenantVectors) areRounded() bool {
 	return v.rounded
 }
 
-// exact are the nearest of a list of bounds, by their vectors as the database has them. certain reports
-// whether nothing that the list has not got belongs to them.
+// exact are the nearest of a list of bounds, by their vectors as the database has them. certain reports whether nothing
+// that the list has not got belongs to them.
 func (x *meaningSearch) exact(ctx context.Context, w *wanted, list looked) (hits nearest, certain bool, err error) {
 	err = x.db.Read(ctx, func(t *sqldb.Tx) error {
 		hits, certain = nil, list.whole

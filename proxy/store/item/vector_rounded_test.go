@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// alike makes vectors that rounding makes equal, or puts in another order: all are nearly the same, in the
-// direction of the query, but for what is less than half a byte of their largest number. Some are equal.
+// alike makes vectors that rounding makes equal, or puts in another order: all are nearly the same, in the direction of
+// the query, but for what is less than half a byte of their largest number. Some are equal.
 type alike struct{ chance }
 
 func (a alike) Query(ctx context.Context, text string) ([]float32, error) {
@@ -85,9 +85,9 @@ func roundedQueries() map[string]item.Query {
 	return list
 }
 
-// What is found by rounded vectors, and the scores, are those of a comparison with all as they are, from memory
-// and from the database: of vectors by chance, and of those that rounding confuses; after items were
-// removed, written over, and added to rounded ones.
+// What is found by rounded vectors, and the scores, are those of a comparison with all as they are, from memory and
+// from the database: of vectors by chance, and of those that rounding confuses; after items were removed, written over,
+// and added to rounded ones.
 func TestRoundedVectorsFindWhatExactOnesFind(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

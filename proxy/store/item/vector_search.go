@@ -16,8 +16,8 @@ import (
 // Embeds reports whether items become vectors, by which searches find them.
 func (s *Table) Embeds() bool { return s.vectors != nil }
 
-// searchQuery finds the items that mean something like the query or have its words, the best
-// of both first. Where no vector of the query is had, it finds them by their words, and says so.
+// searchQuery finds the items that mean something like the query or have its words, the best of both first. Where no
+// vector of the query is had, it finds them by their words, and says so.
 func (s *Table) searchQuery(ctx context.Context, q Query) ([]*itemRow, error) {
 	if strings.TrimSpace(q.Query) == "" {
 		return s.searchText(ctx, q)
@@ -50,8 +50,8 @@ type meaningSearch struct {
 	text    []*candidate // what has the words, the best first
 }
 
-// begin has the query made into a vector, and the vectors of items read. ready is false where
-// there are none to search in.
+// begin has the query made into a vector, and the vectors of items read. ready is false where there are none to search
+// in.
 func (x *meaningSearch) begin(ctx context.Context) (ready bool, err error) {
 	cache := x.Table.vectors
 	if cache == nil {
@@ -83,8 +83,8 @@ func (x *meaningSearch) find(ctx context.Context) (found []*candidate, err error
 	return found, nil
 }
 
-// nearest are the items of the list of what is near for a page of need items, the best first. What was found
-// near may be gone by now, or be found by a value that it has no more: it has no rank, wherever vectors are kept.
+// nearest are the items of the list of what is near for a page of need items, the best first. What was found near may
+// be gone by now, or be found by a value that it has no more: it has no rank, wherever vectors are kept.
 func (x *meaningSearch) nearest(ctx context.Context, need int) (found []*candidate, err error) {
 	list := x.listed(need)
 	enough := list
@@ -102,8 +102,8 @@ func (x *meaningSearch) nearest(ctx context.Context, need int) (found []*candida
 	}
 }
 
-// listed is how long the list of what is near has to be for a page of need items. With a filter, or by
-// rounded vectors, each item of it may have to be read.
+// listed is how long the list of what is near has to be for a page of need items. With a filter, or by rounded vectors,
+// each item of it may have to be read.
 func (x *meaningSearch) listed(need int) int {
 	if x.alone() && (x.q.Keep != nil || x.vectors.areRounded()) {
 		return need
@@ -143,8 +143,8 @@ func (x *meaningSearch) near(ctx context.Context) (hits nearest, err error) {
 	return hits, err
 }
 
-// kept are the nearest by the vectors in memory, the best first; ok is false where those are not there, or
-// do not tell soon enough.
+// kept are the nearest by the vectors in memory, the best first; ok is false where those are not there, or do not tell
+// soon enough.
 func (x *meaningSearch) kept(ctx context.Context, w *wanted) (hits nearest, ok bool, err error) {
 	for wide := wideFirst; ; wide *= wider {
 		list, ok := x.vectors.search(w, wide)

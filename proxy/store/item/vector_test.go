@@ -78,8 +78,8 @@ func (b *bench) wantMeaning(q item.Query, want ...string) {
 	}
 }
 
-// Items are found by what they mean, of the right tenant, below the prefix and past the filter,
-// the best first; what has the words, too, comes before.
+// Items are found by what they mean, of the right tenant, below the prefix and past the filter, the best first; what
+// has the words, too, comes before.
 func TestItemsAreFoundByMeaning(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -173,8 +173,7 @@ func TestVectorsFollowTheirItems(t *testing.T) {
 	})
 }
 
-// An item counts by the best of its vectors, once, and however many they are no other item is
-// pushed out.
+// An item counts by the best of its vectors, once, and however many they are no other item is pushed out.
 func TestItemsOfManyVectors(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
@@ -199,8 +198,8 @@ func TestItemsOfManyVectors(t *testing.T) {
 	})
 }
 
-// Where the endpoint fails, no vector is half-written and searches find items by their words and
-// say so. Once it is there again they become vectors.
+// Where the endpoint fails, no vector is half-written and searches find items by their words and say so. Once it is
+// there again they become vectors.
 func TestAnEndpointThatIsDown(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

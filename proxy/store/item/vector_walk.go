@@ -7,21 +7,21 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// How many of the nearest items are read by their names to ask the filter of them, at a time and at most: so
-// many, or beside words, where as many are wanted, so many times as many. To read one so takes as
-// long as to read many in the order of the table.
+// How many of the nearest items are read by their names to ask the filter of them, at a time and at most: so many, or
+// beside words, where as many are wanted, so many times as many. To read one so takes as long as to read many in the
+// order of the table.
 const (
 	walkedTogether = 64
 	walkedMost     = 1000
 	walkedTimes    = 4
 )
 
-// alone reports whether the list of what is near is the whole answer, the best first, so that nothing after
-// the page counts. Beside a list of what has the words, its ranks count.
+// alone reports whether the list of what is near is the whole answer, the best first, so that nothing after the page
+// counts. Beside a list of what has the words, its ranks count.
 func (x *meaningSearch) alone() bool { return len(x.text) == 0 && x.q.bestFirst() }
 
-// walk goes down the nearest items until the filter has let as many pass as the page needs. done is
-// false where all items are to be asked: there are few, few of the nearest pass, or their vectors are not kept.
+// walk goes down the nearest items until the filter has let as many pass as the page needs. done is false where all
+// items are to be asked: there are few, few of the nearest pass, or their vectors are not kept.
 func (x *meaningSearch) walk(ctx context.Context) (passed nearest, done bool, err error) {
 	all := x.wanted
 	if all.most > max(walkedMost, candidatesMost) {

@@ -16,8 +16,8 @@ import (
 // walkItems are more than a walk reads.
 const walkItems = 1300
 
-// walkQueries are of filters that no index serves, which many pass, some, and one; with words
-// that some items have, and none.
+// walkQueries are of filters that no index serves, which many pass, some, and one; with words that some items have, and
+// none.
 func walkQueries() map[string]item.Query {
 	list := map[string]item.Query{}
 	for _, filter := range []string{`{"k":{"$ne":3}}`, `{"deep":{"k":{"$lt":4}}}`, `{"deep":{"n":7}}`} {
@@ -53,8 +53,8 @@ func (b *bench) scores(q item.Query) (list []string) {
 	return list
 }
 
-// A filter that is asked of the nearest items alone finds what one finds that is asked of all, which
-// is done where no vectors are kept; of what was removed or written over meanwhile, too.
+// A filter that is asked of the nearest items alone finds what one finds that is asked of all, which is done where no
+// vectors are kept; of what was removed or written over meanwhile, too.
 func TestAFilterOfTheNearestFindsWhatOneOfAllFinds(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

@@ -1,5 +1,5 @@
-// Package listing has lists of rows that may be many and long, read a few at a time, and the filters of
-// searches. Package store and the packages below it call it. It knows no table.
+// Package listing has lists of rows that may be many and long, read a few at a time, and the filters of searches.
+// Package store and the packages below it call it. It knows no table.
 package listing
 
 import (
@@ -14,16 +14,15 @@ import (
 )
 
 const (
-	// AtOnce is how many bytes of rows a list holds at a time, but for one row that is
-	// longer.
+	// AtOnce is how many bytes of rows a list holds at a time, but for one row that is longer.
 	AtOnce = 4 << 20
 	// Whole is the room of a list that holds all of its rows.
 	Whole = math.MaxInt
 )
 
-// Long is a list of rows that may be many and long. Which rows it has is decided at once. As many of them as
-// there is room for are kept as they were read; of those after them only the ids are, by which they are read
-// again when the list comes to them.
+// Long is a list of rows that may be many and long. Which rows it has is decided at once. As many of them as there is
+// room for are kept as they were read; of those after them only the ids are, by which they are read again when the list
+// comes to them.
 type Long[R any] struct {
 	Room int // bytes that may still be kept
 	Rows []R // of the first ids
@@ -45,8 +44,8 @@ func (l *Long[R]) Add(id string, row R, size int) {
 // again reads a row anew; sql.ErrNoRows, or NotFound, says that it has gone.
 type again[R any] func(t *sqldb.Tx, id string) (row R, size int, err error)
 
-// Each yields the rows in their order. Those that are read again are as they are by then, and
-// those that have gone are left out. It can be ranged over once.
+// Each yields the rows in their order. Those that are read again are as they are by then, and those that have gone are
+// left out. It can be ranged over once.
 func (l *Long[R]) Each(ctx context.Context, db *sqldb.DB, read again[R]) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		var none R
@@ -88,8 +87,7 @@ func readAgain[R any](ctx context.Context, db *sqldb.DB, ids []string, read agai
 	return rows, left, err
 }
 
-// FirstColumns reads the first columns of a row of so many, and passes over the others, which
-// may be long.
+// FirstColumns reads the first columns of a row of so many, and passes over the others, which may be long.
 func FirstColumns(scan func(...any) error, width int, dest ...any) error {
 	return scan(append(dest, make([]any, width-len(dest))...)...)
 }

@@ -1,6 +1,6 @@
-// Package outbox has the completion hooks that are to be delivered, until a while after they were.
-// Package store adds one with the end of its run, and has the rest as a part of Store, which the
-// sender of webhooks calls. It calls no URL.
+// Package outbox has the completion hooks that are to be delivered, until a while after they were. Package store adds
+// one with the end of its run, and has the rest as a part of Store, which the sender of webhooks calls. It calls no
+// URL.
 package outbox
 
 import (
@@ -44,8 +44,7 @@ type Delivery struct {
 // Dead reports whether the delivery was given up.
 func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
-// Add writes the outbox row of an ending run. The doorbell is rung once it is
-// committed.
+// Add writes the outbox row of an ending run. The doorbell is rung once it is committed.
 func Add(b *record.Base, t *sqldb.Tx, at record.RunKey, runID string, w *Webhook) error {
 	if w == nil {
 		return nil
@@ -59,10 +58,9 @@ func Add(b *record.Base, t *sqldb.Tx, at record.RunKey, runID string, w *Webhook
 // Outbox returns the channel that rings when there may be something new to deliver. It has one listener.
 func (s *Table) Outbox() <-chan struct{} { return s.base.Bells.WebhookBell }
 
-// ClaimDeliveries takes up to limit due deliveries that accept (nil: all) wants,
-// the longest due first: each is due again after lease, should this process not
-// come back to it, and counts as attempted. wait is how long it is until the next
-// one is due (0: none, or those that accept left). All tenants.
+// ClaimDeliveries takes up to limit due deliveries that accept (nil: all) wants, the longest due first: each is due
+// again after lease, should this process not come back to it, and counts as attempted. wait is how long it is until the
+// next one is due (0: none, or those that accept left). All tenants.
 func (s *Table) ClaimDeliveries(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
 	keys, wait, err := s.dueDeliveries(ctx, limit, accept)
 	if err != nil || len(keys) == 0 {
@@ -129,8 +127,7 @@ func (s *Table) DeliveryFailed(ctx context.Context, d Delivery, why string, wait
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now()+wait.Microseconds(), mapping.ToText(why))
 }
 
-// DeliveryDead gives a delivery up. Its row stays, with the reason, for a while
-// (SweepOutbox).
+// DeliveryDead gives a delivery up. Its row stays, with the reason, for a while (SweepOutbox).
 func (s *Table) DeliveryDead(ctx context.Context, d Delivery, why string) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now(), mapping.ToText(why))
 }
@@ -147,8 +144,8 @@ func (s *Table) settleDelivery(ctx context.Context, text string, d Delivery, arg
 	})
 }
 
-// Deliveries lists the caller's deliveries, the newest first, of one run when
-// runID is set; those of a run that was deleted too. limit 0: all.
+// Deliveries lists the caller's deliveries, the newest first, of one run when runID is set; those of a run that was
+// deleted too. limit 0: all.
 func (s *Table) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
@@ -162,8 +159,8 @@ func (s *Table) Deliveries(ctx context.Context, runID string, limit int) (list [
 	return list, err
 }
 
-// SweepOutbox removes deliveries that succeeded longer than delivered ago, and
-// those that were given up longer than dead ago. All tenants.
+// SweepOutbox removes deliveries that succeeded longer than delivered ago, and those that were given up longer than
+// dead ago. All tenants.
 func (s *Table) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,

@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Rows calls a function with all rows that are kept of an owner, some of one table at a time: JSON objects,
-// one on each line. What is made from other rows is left out, and the bytes of files are (Files).
+// Rows calls a function with all rows that are kept of an owner, some of one table at a time: JSON objects, one on each
+// line. What is made from other rows is left out, and the bytes of files are (Files).
 func Rows(ctx context.Context, db *sqldb.DB, o Owner, to func(table string, n int, lines []byte) error) error {
 	for i := range parts {
 		if err := rows(ctx, db, o, &parts[i], to); err != nil {
@@ -48,8 +48,7 @@ type File struct {
 	key, blob                  int64
 }
 
-// Files returns some files of an owner's threads, those that come after one of them; the zero File is before
-// the first.
+// Files returns some files of an owner's threads, those that come after one of them; the zero File is before the first.
 func Files(ctx context.Context, db *sqldb.DB, o Owner, behind File) (list []File, err error) {
 	err = db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil

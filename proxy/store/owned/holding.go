@@ -19,8 +19,8 @@ type Holding struct {
 	Oldest, Newest time.Time // zero where rows have no time
 }
 
-// Holdings counts all that is kept of an owner, kinds of which there is nothing left out. Each kind is counted as it
-// is at one moment.
+// Holdings counts all that is kept of an owner, kinds of which there is nothing left out. Each kind is counted as it is
+// at one moment.
 func Holdings(ctx context.Context, db *sqldb.DB, o Owner) (list []Holding, err error) {
 	for i := range parts {
 		if parts[i].kind == "" {

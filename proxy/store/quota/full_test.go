@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// TestAFullQuotaThatTakesLongIsNotCountedAtEachRefusal: the refusals meanwhile say when it is counted again, since what was
-// deleted may have made room.
+// TestAFullQuotaThatTakesLongIsNotCountedAtEachRefusal: the refusals meanwhile say when it is counted again, since what
+// was deleted may have made room.
 func TestAFullQuotaThatTakesLongIsNotCountedAtEachRefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

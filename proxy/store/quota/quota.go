@@ -41,8 +41,8 @@ type Keeper struct {
 	full    *fullness
 }
 
-// New returns a Keeper. allowed may be nil: then nothing is counted. refused, which may be nil, is called at
-// each refusal.
+// New returns a Keeper. allowed may be nil: then nothing is counted. refused, which may be nil, is called at each
+// refusal.
 func New(allowed Allowed, refused func(limit, of string)) *Keeper {
 	if allowed == nil {
 		allowed = func(string, string, string) []Quota { return nil }
@@ -53,8 +53,8 @@ func New(allowed Allowed, refused func(limit, of string)) *Keeper {
 	return &Keeper{allowed: allowed, refused: refused, full: newFullness()}
 }
 
-// Added counts n more of a key's, which t has added already, and refuses with an error of class
-// Limited what is too many. Bridges that add at once wait for each other, so that no quota is passed.
+// Added counts n more of a key's, which t has added already, and refuses with an error of class Limited what is too
+// many. Bridges that add at once wait for each other, so that no quota is passed.
 func (k *Keeper) Added(t *sqldb.Tx, limit, tenant, owner string, n int64) error {
 	for _, q := range k.allowed(limit, tenant, owner) {
 		there, err := raise(t, q.row(limit), n, q.Most)
@@ -122,7 +122,8 @@ func (k *Keeper) refuse(limit string, q Quota) error {
 	return e
 }
 
-// refuseUncounted refuses at a quota that was full when it was last counted, and what was deleted since may have made room.
+// refuseUncounted refuses at a quota that was full when it was last counted, and what was deleted since may have made
+// room.
 func (k *Keeper) refuseUncounted(limit string, q Quota, wait time.Duration) error {
 	k.refused(limit, q.Of)
 	e := mapping.Errorf(mapping.Limited, "quota_"+limit, "%s %q may keep %d %s (%s), and had as many when they were last counted, which takes long. %s, or have the quota raised; they are counted again in %s.",

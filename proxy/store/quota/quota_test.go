@@ -72,8 +72,8 @@ func named(ctx context.Context, i int) string {
 	return fmt.Sprintf("%x0000000-0000-7000-8000-00000000%04d", who.ID[0]%16, i)
 }
 
-// TestQuotas: what is refused was not added, and says whose quota it is and where that is written; deleting makes
-// room at once, writing over what is there takes none, and others are not bounded by it.
+// TestQuotas: what is refused was not added, and says whose quota it is and where that is written; deleting makes room
+// at once, writing over what is there takes none, and others are not bounded by it.
 func TestQuotas(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
@@ -124,8 +124,8 @@ func TestQuotas(t *testing.T) {
 	})
 }
 
-// TestQuotasOfManyAtOnce: of a hundred that add at once, over two processes where they can share a database, exactly
-// as many are added as may be.
+// TestQuotasOfManyAtOnce: of a hundred that add at once, over two processes where they can share a database, exactly as
+// many are added as may be.
 func TestQuotasOfManyAtOnce(t *testing.T) {
 	t.Parallel()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {

@@ -22,8 +22,8 @@ func (s *Counts) Usage(ctx context.Context, limit, of string, who mapping.Princi
 	return n, err
 }
 
-// CountAnew has what quotas count be counted anew when it is next added to: what was added while none
-// held was not counted. It belongs to no tenant.
+// CountAnew has what quotas count be counted anew when it is next added to: what was added while none held was not
+// counted. It belongs to no tenant.
 func (s *Counts) CountAnew(ctx context.Context) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error { return t.Put(`DELETE FROM quota_counts`) })
 }

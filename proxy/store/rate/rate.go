@@ -1,6 +1,5 @@
-// Package rate counts what keys and tenants use of their rates, where several bridges share a database.
-// Package store has it as a part of Store, and package limit asks that. It does not know how high a
-// rate is.
+// Package rate counts what keys and tenants use of their rates, where several bridges share a database. Package store
+// has it as a part of Store, and package limit asks that. It does not know how high a rate is.
 package rate
 
 import (
@@ -23,10 +22,10 @@ func New(db *sqldb.DB) *Table { return &Table{db} }
 // that end in another order than they began are much closer.
 const setBack = 60_000_000
 
-// TakeRate takes cost off a line that grows with the clock of the database up to span. wait, where
-// it is not zero, is how long it will be too short; then nothing was taken. A cost below zero gives back. A row
-// has the moment up to which its line is used up, and one that is not there has a whole line. What was taken may be
-// lost with the machine. Where the clock was set back, the line is empty and grows from now on.
+// TakeRate takes cost off a line that grows with the clock of the database up to span. wait, where it is not zero, is
+// how long it will be too short; then nothing was taken. A cost below zero gives back. A row has the moment up to which
+// its line is used up, and one that is not there has a whole line. What was taken may be lost with the machine. Where
+// the clock was set back, the line is empty and grows from now on.
 func (s *Table) TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
 	lost, long := cost.Microseconds(), span.Microseconds()
 	if cost >= 0 {

@@ -8,17 +8,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// ErrFenced: the run's lease belongs to another process by now, or the run has
-// ended; nothing was written.
+// ErrFenced: the run's lease belongs to another process by now, or the run has ended; nothing was written.
 var ErrFenced = errors.New("store: the run is not held under this fence")
 
 // What the database itself says of an operation.
 var (
-	// ErrLapsed: this process's lease had ended before it was renewed. What it held is
-	// free, and may be another's by now.
+	// ErrLapsed: this process's lease had ended before it was renewed. What it held is free, and may be another's by
+	// now.
 	ErrLapsed = sqldb.ErrLapsed
-	// ErrUnknown: whether an operation was committed could not be found out. It must not be
-	// done again before the database was looked at.
+	// ErrUnknown: whether an operation was committed could not be found out. It must not be done again before the
+	// database was looked at.
 	ErrUnknown = sqldb.ErrUnknown
 )
 

@@ -2,9 +2,8 @@ package record
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
-// Notice tells what another process has committed to the same database. About is a run,
-// what is due, or of a NoticePending the thread that no update of its state holds any more, or that a run
-// has left while others wait there.
+// Notice tells what another process has committed to the same database. About is a run, what is due, or of a
+// NoticePending the thread that no update of its state holds any more, or that a run has left while others wait there.
 type Notice = sqldb.Notice
 
 // NoticeKind says what a Notice is about.
@@ -27,16 +26,16 @@ const (
 	DueWebhook = "webhook"
 )
 
-// Bells ring in this process when there is something to be done by the clock: a thread's
-// time to go, a cron, a delivery.
+// Bells ring in this process when there is something to be done by the clock: a thread's time to go, a cron, a
+// delivery.
 type Bells struct{ ExpiryBell, CronBell, WebhookBell chan struct{} }
 
 func newBells() Bells {
 	return Bells{ExpiryBell: make(chan struct{}, 1), CronBell: make(chan struct{}, 1), WebhookBell: make(chan struct{}, 1)}
 }
 
-// RingDue rings for what a NoticeDue says is due, or for all: what waits for
-// Expiries, CronsChanged or Outbox looks again.
+// RingDue rings for what a NoticeDue says is due, or for all: what waits for Expiries, CronsChanged or Outbox looks
+// again.
 func (b *Bells) RingDue(what string) {
 	for name, bell := range map[string]chan struct{}{DueExpiry: b.ExpiryBell, DueCron: b.CronBell, DueWebhook: b.WebhookBell} {
 		if what == "" || what == name {

@@ -13,10 +13,9 @@ func ThreadKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
 	return key, NoThread(err, id)
 }
 
-// LockThread keeps other operations away from a thread until this one is over. What decides about a thread
-// and its runs is read after it. The row of a thread's numbers stands for the thread; it is taken before rows
-// of runs in each operation, so that no two operations wait for each other. A single writer needs none of
-// that.
+// LockThread keeps other operations away from a thread until this one is over. What decides about a thread and its runs
+// is read after it. The row of a thread's numbers stands for the thread; it is taken before rows of runs in each
+// operation, so that no two operations wait for each other. A single writer needs none of that.
 func LockThread(t *sqldb.Tx, thread int64) error {
 	if !t.Shared() {
 		return nil
@@ -24,8 +23,8 @@ func LockThread(t *sqldb.Tx, thread int64) error {
 	return t.Put(`SELECT 1 FROM thread_seq WHERE thread = $1 FOR UPDATE`, thread)
 }
 
-// LockThreadNamed is LockThread of a thread whose key is not known, and is read next. One that is
-// not there is no error.
+// LockThreadNamed is LockThread of a thread whose key is not known, and is read next. One that is not there is no
+// error.
 func LockThreadNamed(t *sqldb.Tx, tenant, id string) error {
 	if !t.Shared() {
 		return nil

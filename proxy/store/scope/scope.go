@@ -8,11 +8,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/column"
 )
 
-// Scope is what the caller of an operation sees: the rows of its tenant and, with agents, of these the
-// threads whose agents are all among them, with everything that hangs on such a thread. A thread that no
-// agent has worked on is seen by the key that made it. A principal that sees its own sees of all that what it
-// made itself. Every operation that finds a row by an id from outside asks under a scope, so that what may
-// not be seen is not found.
+// Scope is what the caller of an operation sees: the rows of its tenant and, with agents, of these the threads whose
+// agents are all among them, with everything that hangs on such a thread. A thread that no agent has worked on is seen
+// by the key that made it. A principal that sees its own sees of all that what it made itself. Every operation that
+// finds a row by an id from outside asks under a scope, so that what may not be seen is not found.
 type Scope struct {
 	Tenant string
 	owner  string   // the id of the key
@@ -31,8 +30,8 @@ func ScopeFor(p mapping.Principal) Scope {
 // Whole reports whether every thread of the tenant is seen.
 func (s Scope) Whole() bool { return s.agents == nil && !s.own }
 
-// Narrow returns a condition on threads h, which names the tenant, with what of the tenant's threads is seen
-// added to it.
+// Narrow returns a condition on threads h, which names the tenant, with what of the tenant's threads is seen added to
+// it.
 func (s Scope) Narrow(where string, args ...any) (string, column.In) {
 	if s.Whole() {
 		return where, args
@@ -55,8 +54,8 @@ func (s Scope) threads(args column.In) (string, column.In) {
 	return own + ` AND ` + seen, args
 }
 
-// worked is the condition that no other agents have worked on threads h: nothing is left of the column
-// agents when the agents that may be used are taken out of it.
+// worked is the condition that no other agents have worked on threads h: nothing is left of the column agents when the
+// agents that may be used are taken out of it.
 func (s Scope) worked(args column.In) (string, column.In) {
 	rest := `h.agents`
 	for _, a := range s.agents {
@@ -67,8 +66,8 @@ func (s Scope) worked(args column.In) (string, column.In) {
 	return `(` + rest + ` = '' AND (h.agents <> '' OR h.owner = ` + column.List(len(args), 1) + `))`, args
 }
 
-// Crons returns a condition on crons c with their threads h, and adds to it that the agent may be used, and
-// that the thread, if there is one, is seen.
+// Crons returns a condition on crons c with their threads h, and adds to it that the agent may be used, and that the
+// thread, if there is one, is seen.
 func (s Scope) Crons(where string, args ...any) (string, column.In) {
 	if s.Whole() {
 		return where, args
@@ -87,8 +86,8 @@ func (s Scope) Crons(where string, args ...any) (string, column.In) {
 	return where + ` AND (c.thread = 0 OR ` + seen + `)`, args
 }
 
-// Assistants returns a condition on assistants a, and adds to it, for a caller that sees only its own, that
-// it made them.
+// Assistants returns a condition on assistants a, and adds to it, for a caller that sees only its own, that it made
+// them.
 func (s Scope) Assistants(where string, args ...any) (string, column.In) {
 	if s.own {
 		args = append(args, s.owner)
@@ -97,8 +96,7 @@ func (s Scope) Assistants(where string, args ...any) (string, column.In) {
 	return where, args
 }
 
-// agentMark is how the column agents of threads holds an agent. Names of agents have no
-// slash.
+// agentMark is how the column agents of threads holds an agent. Names of agents have no slash.
 func agentMark(name string) string { return "/" + name + "/" }
 
 // WithAgent returns the column agents with one more agent; "" is none.

@@ -8,8 +8,7 @@ import (
 // KeyBytes is the size of a key.
 const KeyBytes = 32
 
-// KeyID names a key without telling it: the first bytes of a digest of it. The zero KeyID is no
-// key's.
+// KeyID names a key without telling it: the first bytes of a digest of it. The zero KeyID is no key's.
 type KeyID [8]byte
 
 // String returns the id in hexadecimal.

@@ -16,16 +16,16 @@ const headSize = 4 + len(KeyID{})
 // Overhead is how much longer a sealed body is.
 const Overhead = headSize + nonceSize + tagSize
 
-// Ring has the keys of a database. A nil Ring has none: it writes bodies as they are, and reads
-// those. Safe for concurrent use.
+// Ring has the keys of a database. A nil Ring has none: it writes bodies as they are, and reads those. Safe for
+// concurrent use.
 type Ring struct {
 	writes *KeyID // nil: bodies are written as they are
 	keys   map[KeyID]*xaes
 	ids    []KeyID
 }
 
-// New returns a ring of keys of KeyBytes each. All of them read. The first seals what is written, or with
-// plain none does.
+// New returns a ring of keys of KeyBytes each. All of them read. The first seals what is written, or with plain none
+// does.
 func New(keys [][]byte, plain bool) (*Ring, error) {
 	r := &Ring{keys: map[KeyID]*xaes{}}
 	for _, key := range keys {
@@ -87,9 +87,8 @@ func Sealed(body []byte) (id KeyID, ok bool) {
 	return id, id != KeyID{}
 }
 
-// Seal returns a body as it is written, bound to a place. Nothing stays nothing. What a ring without a key
-// writes is the body itself, but for one that looks as if it were sealed: that gets a head that says that it
-// is not.
+// Seal returns a body as it is written, bound to a place. Nothing stays nothing. What a ring without a key writes is
+// the body itself, but for one that looks as if it were sealed: that gets a head that says that it is not.
 func (r *Ring) Seal(body, place []byte) []byte {
 	switch {
 	case len(body) == 0:
@@ -114,8 +113,7 @@ var (
 	ErrBroken = errors.New("it is not what was written there")
 )
 
-// Open returns the body that Seal was given, in the memory of what it is read from. Errors wrap ErrNoKey or
-// ErrBroken.
+// Open returns the body that Seal was given, in the memory of what it is read from. Errors wrap ErrNoKey or ErrBroken.
 func (r *Ring) Open(body, place []byte) ([]byte, error) {
 	if !bytes.HasPrefix(body, mark) {
 		return body, nil

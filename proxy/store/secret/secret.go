@@ -1,5 +1,5 @@
-// Package secret makes and keeps what the bridges over one database sign with. Package store has it as a
-// part of Store, and the engine asks that. It signs nothing.
+// Package secret makes and keeps what the bridges over one database sign with. Package store has it as a part of Store,
+// and the engine asks that. It signs nothing.
 package secret
 
 import (
@@ -21,8 +21,7 @@ func New(db *sqldb.DB) *Table { return &Table{db} }
 // secretBytes is the size of a secret, that of a key of HMAC-SHA256.
 const secretBytes = 32
 
-// Secret returns the secret of a name, which is made at the first call. It belongs to no
-// tenant.
+// Secret returns the secret of a name, which is made at the first call. It belongs to no tenant.
 func (s *Table) Secret(ctx context.Context, name string) (value []byte, err error) {
 	read := func(t *sqldb.Tx) error {
 		return t.Get(`SELECT value FROM secrets WHERE name = $1`, column.In{name}, column.Out{sqldb.Unsealed(&value, column.SecretValue, name)})

@@ -10,9 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Fill opens the database at dsn, as Open does, and runs do as one operation that may
-// take as long as it likes. do is called once. Its error, the end of ctx, and the death of
-// the process leave nothing of it behind.
+// Fill opens the database at dsn, as Open does, and runs do as one operation that may take as long as it likes. do is
+// called once. Its error, the end of ctx, and the death of the process leave nothing of it behind.
 func Fill(ctx context.Context, dsn string, o Options, log *zap.Logger, do func(*Tx) error) error {
 	d, err := Open(ctx, dsn, o, log)
 	if err != nil {
@@ -21,9 +20,9 @@ func Fill(ctx context.Context, dsn string, o Options, log *zap.Logger, do func(*
 	return errors.Join(d.on.classify(d.on.bulk(ctx, d.sealing(do))), d.Close())
 }
 
-// Look runs do on one consistent view of the database at dsn, for as long as do takes,
-// whether other processes use the database or not. Bodies are opened with keys; nil: with none. It changes nothing: tables of an older
-// version stay as they are (SchemaOf tells).
+// Look runs do on one consistent view of the database at dsn, for as long as do takes, whether other processes use the
+// database or not. Bodies are opened with keys; nil: with none. It changes nothing: tables of an older version stay as
+// they are (SchemaOf tells).
 func Look(ctx context.Context, dsn string, ring *seal.Ring, do func(*Tx) error) error {
 	do = keys{ring: ring}.given(do)
 	if isServer(dsn) {
@@ -36,8 +35,7 @@ func (d *sqlite) bulk(ctx context.Context, do func(*Tx) error) error {
 	return d.writer.write(ctx, false, do)
 }
 
-// The server ends transactions of ours that say nothing for idleMost, but these may wait for
-// a file or a pipe.
+// The server ends transactions of ours that say nothing for idleMost, but these may wait for a file or a pipe.
 const untilItIsDone = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 // bulk has a connection of its own: those of the pool serve one operation for operationMost.

@@ -10,8 +10,8 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// DB is one database: a SQLite file or a PostgreSQL schema. Safe for concurrent use.
-// Its own failures are *mapping.Error; errors of operations pass as they are.
+// DB is one database: a SQLite file or a PostgreSQL schema. Safe for concurrent use. Its own failures are
+// *mapping.Error; errors of operations pass as they are.
 type DB struct {
 	on    database
 	owner string
@@ -21,9 +21,8 @@ type DB struct {
 
 // database is what differs between SQLite and PostgreSQL.
 type database interface {
-	// write runs do as one operation and returns when it is durable; relaxed:
-	// when it outlives the process, though on SQLite maybe not the machine. do may be
-	// called again when what it did is lost: it builds its results anew.
+	// write runs do as one operation and returns when it is durable; relaxed: when it outlives the process, though on
+	// SQLite maybe not the machine. do may be called again when what it did is lost: it builds its results anew.
 	write(ctx context.Context, relaxed bool, do func(*Tx) error) error
 	// read runs do on one consistent view.
 	read(ctx context.Context, do func(*Tx) error) error
@@ -33,17 +32,17 @@ type database interface {
 	readBlob(ctx context.Context, do func(*Tx) error) error
 	// bulk is write of an operation that takes long, and is called once.
 	bulk(ctx context.Context, do func(*Tx) error) error
-	// flush returns when what was committed before, relaxed or not, is as durable as
-	// what write commits. What read, readOne and readBlob have read is.
+	// flush returns when what was committed before, relaxed or not, is as durable as what write commits. What read,
+	// readOne and readBlob have read is.
 	flush() error
-	// overwrite has what is deleted from now on overwritten, or not any more unless it always is.
-	// rewrite makes the files anew, without what was deleted; done is false where that is not ours to do.
+	// overwrite has what is deleted from now on overwritten, or not any more unless it always is. rewrite makes the
+	// files anew, without what was deleted; done is false where that is not ours to do.
 	overwrite(ctx context.Context, on bool) error
 	rewrite(ctx context.Context) (done bool, err error)
 	// clock is the present in microseconds.
 	clock() int64
-	// recoverOrphans is done once, before anything else is: what processes that are
-	// gone have left behind is free. renewLease renews the lease of this process.
+	// recoverOrphans is done once, before anything else is: what processes that are gone have left behind is free.
+	// renewLease renews the lease of this process.
 	recoverOrphans(ctx context.Context) error
 	renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error)
 	ping(ctx context.Context) error
@@ -58,9 +57,9 @@ type database interface {
 	close() error
 }
 
-// Open opens the database at dsn, the path of a SQLite file or a URL postgres://…, and
-// brings its tables up to date. What cannot be used is refused with an error that names
-// it and says what to do. The caller recovers the database next (Recover).
+// Open opens the database at dsn, the path of a SQLite file or a URL postgres://…, and brings its tables up to date.
+// What cannot be used is refused with an error that names it and says what to do. The caller recovers the database next
+// (Recover).
 func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*DB, error) {
 	if o.Owner == "" {
 		o.Owner = newOwner()
@@ -99,11 +98,10 @@ func isServer(dsn string) bool {
 // Options of Open.
 type Options struct {
 	Synchronous string // full (default) | normal
-	// SecureDelete has what is deleted overwritten in a SQLite file. PostgreSQL does not look
-	// at it.
+	// SecureDelete has what is deleted overwritten in a SQLite file. PostgreSQL does not look at it.
 	SecureDelete bool
-	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk
-	// holds. PostgreSQL does not look at it.
+	// Limit is how many bytes a SQLite file may grow to, 0 for as many as the disk holds. PostgreSQL does not look at
+	// it.
 	Limit int64
 	// Keys are those that bodies are sealed under; nil: none are.
 	Keys *seal.Ring
@@ -111,19 +109,18 @@ type Options struct {
 	Owner    string
 	Holdings Holdings         // nil: processes hold nothing
 	Now      func() time.Time // nil: time.Now; PostgreSQL: the time of the database
-	// Committed is told of every transaction that was committed: the operations in it, and the time from its
-	// start to when it was as durable as it was to be. nil: it is not reported.
+	// Committed is told of every transaction that was committed: the operations in it, and the time from its start to
+	// when it was as durable as it was to be. nil: it is not reported.
 	Committed func(operations int, took time.Duration)
 }
 
-// Write runs do as one operation and returns when it is durable. do may be called
-// again when what it did is lost: it builds its results anew.
+// Write runs do as one operation and returns when it is durable. do may be called again when what it did is lost: it
+// builds its results anew.
 func (d *DB) Write(ctx context.Context, do func(*Tx) error) error {
 	return d.wrote(d.on.write(ctx, false, d.sealing(do)))
 }
 
-// WriteRelaxed is Write for what may be lost when the machine fails, though not when
-// the process does.
+// WriteRelaxed is Write for what may be lost when the machine fails, though not when the process does.
 func (d *DB) WriteRelaxed(ctx context.Context, do func(*Tx) error) error {
 	return d.wrote(d.on.write(ctx, true, d.sealing(do)))
 }
@@ -143,13 +140,12 @@ func (d *DB) ReadBlob(ctx context.Context, do func(*Tx) error) error {
 	return d.on.classify(d.on.readBlob(ctx, d.sealing(do)))
 }
 
-// Flush returns when all that was committed before the call is on the disk. Where
-// nothing waits for that it costs two looks at memory, and callers that wait at the same
-// time share a flush. What was read, and what a write that is not relaxed has answered,
-// is on the disk without it: it is for what is told from memory.
+// Flush returns when all that was committed before the call is on the disk. Where nothing waits for that it costs two
+// looks at memory, and callers that wait at the same time share a flush. What was read, and what a write that is not
+// relaxed has answered, is on the disk without it: it is for what is told from memory.
 //
-// With SQLite and `synchronous: normal` it does nothing: SQLite flushes at its
-// checkpoints. Nor does it with PostgreSQL, where every commit is flushed, or none is.
+// With SQLite and `synchronous: normal` it does nothing: SQLite flushes at its checkpoints. Nor does it with
+// PostgreSQL, where every commit is flushed, or none is.
 func (d *DB) Flush() error { return d.on.classify(d.on.flush()) }
 
 // Now returns the present by the clock of the database, in microseconds.
@@ -161,21 +157,20 @@ func (d *DB) Owner() string { return d.owner }
 // Shared reports whether other processes may use the database at the same time.
 func (d *DB) Shared() bool { return d.on.notices() != nil }
 
-// Recover frees what processes that are gone have held. It is called once before operations are run. On a
-// full disk of a SQLite file it is mapping.StorageFull, and may be called again.
+// Recover frees what processes that are gone have held. It is called once before operations are run. On a full disk of
+// a SQLite file it is mapping.StorageFull, and may be called again.
 func (d *DB) Recover(ctx context.Context) error { return d.on.classify(d.on.recoverOrphans(ctx)) }
 
-// RenewLease renews this process's lease until ttl from now, by the clock of the
-// database, and frees what processes held whose leases are over. freed reports whether
-// something may have been. ErrLapsed: it came too late; the lease is new, and all that
-// was held under the old one is free. On SQLite a lease never ends.
+// RenewLease renews this process's lease until ttl from now, by the clock of the database, and frees what processes
+// held whose leases are over. freed reports whether something may have been. ErrLapsed: it came too late; the lease is
+// new, and all that was held under the old one is free. On SQLite a lease never ends.
 func (d *DB) RenewLease(ctx context.Context, ttl time.Duration) (freed bool, err error) {
 	freed, err = d.on.renewLease(ctx, ttl)
 	return freed, d.on.classify(err)
 }
 
-// Ping reports whether the database answers, whether it could be written to when that was
-// tried last, and whether a SQLite file has reached its limit.
+// Ping reports whether the database answers, whether it could be written to when that was tried last, and whether a
+// SQLite file has reached its limit.
 func (d *DB) Ping(ctx context.Context) error {
 	err := d.on.ping(ctx)
 	if d.Shared() { // where a ping only reads, and says nothing of room
@@ -187,15 +182,14 @@ func (d *DB) Ping(ctx context.Context) error {
 	return err
 }
 
-// LogSize returns how many bytes SQLite's write-ahead log has; ok is false where there is none of ours, on
-// PostgreSQL.
+// LogSize returns how many bytes SQLite's write-ahead log has; ok is false where there is none of ours, on PostgreSQL.
 func (d *DB) LogSize() (bytes int64, ok bool) { return d.on.logSize() }
 
 // Size returns how many bytes the SQLite file has; ok is false for PostgreSQL.
 func (d *DB) Size() (bytes int64, ok bool) { return d.on.size() }
 
-// Notices returns the channel on which notices of other processes come. It has one listener, and is nil where
-// there are no other processes.
+// Notices returns the channel on which notices of other processes come. It has one listener, and is nil where there are
+// no other processes.
 func (d *DB) Notices() <-chan Notice {
 	if n := d.on.notices(); n != nil {
 		return n.incoming

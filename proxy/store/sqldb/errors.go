@@ -17,8 +17,7 @@ const (
 	CodeUnavailable = "database_unavailable"
 )
 
-// Primary result codes of SQLite ("Result and Error Codes"). An extended code
-// has them in its low byte.
+// Primary result codes of SQLite ("Result and Error Codes"). An extended code has them in its low byte.
 const (
 	sqliteReadonly  = 8
 	sqliteIOErr     = 10
@@ -50,8 +49,8 @@ func Duplicate(err error) bool {
 	return code == sqliteDuplicate || code == sqliteSameKey || stateOf(err) == pgDuplicate
 }
 
-// ofStorage reports whether an error is one of the disk, of the files, or of other programs that use them,
-// and not of an operation itself.
+// ofStorage reports whether an error is one of the disk, of the files, or of other programs that use them, and not of
+// an operation itself.
 func ofStorage(err error) bool {
 	switch codeOf(err) & 0xff {
 	case sqliteFull, sqliteBusy, sqliteReadonly, sqliteIOErr, sqliteCorrupt, sqliteCantOpen, sqliteNotADB:
@@ -60,8 +59,8 @@ func ofStorage(err error) bool {
 	return mapping.Classify(err).Code == CodeUnavailable
 }
 
-// classify gives errors of the database the class by which callers are
-// answered. Others pass as they are, and so does what has a class already.
+// classify gives errors of the database the class by which callers are answered. Others pass as they are, and so does
+// what has a class already.
 func (d *sqlite) classify(err error) error {
 	if e := (*mapping.Error)(nil); errors.As(err, &e) {
 		return err

@@ -2,8 +2,7 @@ package sqldb
 
 import "github.com/apbridge/apbridge/mapping/failpoint"
 
-// failing puts the two fail points of an operation around its commit. It does
-// nothing in builds without them.
+// failing puts the two fail points of an operation around its commit. It does nothing in builds without them.
 func failing(do func(*Tx) error) func(*Tx) error {
 	if !failpoint.Enabled {
 		return do

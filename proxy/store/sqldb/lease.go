@@ -6,9 +6,8 @@ import (
 	"errors"
 )
 
-// Holdings is what processes hold in the tables of operations, each by the name of its
-// owner: what is to be free when the owner has no lease any more. Its methods are parts of
-// an operation.
+// Holdings is what processes hold in the tables of operations, each by the name of its owner: what is to be free when
+// the owner has no lease any more. Its methods are parts of an operation.
 type Holdings interface {
 	// FreeOf frees what a process holds.
 	FreeOf(t *Tx, owner string) error
@@ -39,6 +38,5 @@ func (nothingHeld) FreeOf(*Tx, string) error      { return nil }
 func (nothingHeld) FreeOthers(*Tx, string) error  { return nil }
 func (nothingHeld) FreeLapsed(*Tx) (int64, error) { return 0, nil }
 
-// newOwner makes an id for this process: never used before, so that no lease
-// of an earlier one is mistaken for its own.
+// newOwner makes an id for this process: never used before, so that no lease of an earlier one is mistaken for its own.
 func newOwner() string { return rand.Text() }

@@ -2,23 +2,20 @@ package sqldb
 
 import "sync"
 
-// NoticeKind says what a Notice is about: a letter. Those but NoticeAll are their
-// operations' business.
+// NoticeKind says what a Notice is about: a letter. Those but NoticeAll are their operations' business.
 type NoticeKind byte
 
 // NoticeAll: notices were lost. Look at everything.
 const NoticeAll NoticeKind = 'a'
 
-// Notice tells what another process has committed to the same database. It is
-// a doorbell and no more: it may come late, twice or never, so what waits for
-// it looks at the database now and then, too.
+// Notice tells what another process has committed to the same database. It is a doorbell and no more: it may come late,
+// twice or never, so what waits for it looks at the database now and then, too.
 type Notice struct {
 	Kind  NoticeKind
 	About string // what it is about: an id or a word without spaces; "" where the kind says it all
 }
 
-// notices are on their way: out to other processes, and in from them. Safe for
-// concurrent use.
+// notices are on their way: out to other processes, and in from them. Safe for concurrent use.
 type notices struct {
 	incoming chan Notice
 	lost     bool          // incoming was full; of the goroutine that calls receive
@@ -60,8 +57,7 @@ func (n *notices) drain() map[Notice]struct{} {
 	return out
 }
 
-// receive passes a notice on; one that finds no room is made up for by the next
-// that does. Called by one goroutine.
+// receive passes a notice on; one that finds no room is made up for by the next that does. Called by one goroutine.
 func (n *notices) receive(w Notice) {
 	if n.lost {
 		w = Notice{Kind: NoticeAll}

@@ -153,8 +153,7 @@ func TestOpenRefusesWhatIsNoPath(t *testing.T) {
 	}
 }
 
-// A crash while a new database is made leaves a draft: the next start makes it
-// anew.
+// A crash while a new database is made leaves a draft: the next start makes it anew.
 func TestHalfMadeDatabaseIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "apbridge.db")
@@ -200,8 +199,7 @@ func TestANewDatabaseIsItsUsersOwn(t *testing.T) {
 	}
 }
 
-// A store may be closed twice, and another one may have the file by then: that one's lock
-// stays.
+// A store may be closed twice, and another one may have the file by then: that one's lock stays.
 func TestSecondCloseLeavesTheNextStoreAlone(t *testing.T) {
 	t.Parallel()
 	path := filled(t)

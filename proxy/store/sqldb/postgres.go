@@ -15,9 +15,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// postgres is what is particular to PostgreSQL: its pool, how its transactions
-// run, and that others use it too. Keep it small: the SQL of operations is
-// meant for SQLite too.
+// postgres is what is particular to PostgreSQL: its pool, how its transactions run, and that others use it too. Keep it
+// small: the SQL of operations is meant for SQLite too.
 type postgres struct {
 	name     string // host and database, for messages
 	owner    string
@@ -38,14 +37,13 @@ type postgres struct {
 }
 
 const (
-	// patience is how long an operation is tried again while the database cannot
-	// be reached, as when a standby takes over.
+	// patience is how long an operation is tried again while the database cannot be reached, as when a standby takes
+	// over.
 	patience = 10 * time.Second
 	// operationMost ends an operation whose connection has gone silent.
 	operationMost = time.Minute
-	// idleMost is how long the server keeps a transaction whose process says
-	// nothing, and what it locks: shorter than a lease, so that a process which is
-	// stopped amid one is not waited for.
+	// idleMost is how long the server keeps a transaction whose process says nothing, and what it locks: shorter than a
+	// lease, so that a process which is stopped amid one is not waited for.
 	idleMost = 5 * time.Second
 	poolMost = 16
 )
@@ -79,11 +77,10 @@ func unreadableURL() error {
 	return refuse("PostgreSQL", "its URL cannot be read; write it as postgres://user:password@host:5432/name")
 }
 
-// write runs do as one transaction, again where what it did is lost: the
-// connection broke, the server went away, or two operations waited for each
-// other. Whether a commit took place whose answer never came is asked for. Every commit
-// waits for the disk of the server, relaxed ones too: it may crash while this process
-// and its clients, who were shown what was committed, go on.
+// write runs do as one transaction, again where what it did is lost: the connection broke, the server went away, or two
+// operations waited for each other. Whether a commit took place whose answer never came is asked for. Every commit
+// waits for the disk of the server, relaxed ones too: it may crash while this process and its clients, who were shown
+// what was committed, go on.
 func (p *postgres) write(ctx context.Context, _ bool, do func(*Tx) error) error {
 	do = failing(do)
 	begin := []string{"BEGIN ISOLATION LEVEL READ COMMITTED"}
@@ -151,16 +148,16 @@ func (p *postgres) readOne(ctx context.Context, do func(*Tx) error) error {
 	})
 }
 
-// attempt is one try of an operation on a connection; again: when it failed it
-// left nothing behind and may be tried anew.
+// attempt is one try of an operation on a connection; again: when it failed it left nothing behind and may be tried
+// anew.
 type attempt func(context.Context, *pgx.Conn) (again bool, err error)
 
 func (p *postgres) attempt(ctx context.Context, do attempt) error {
 	return p.persist(ctx, func(ctx context.Context) (bool, error) { return p.once(ctx, do) })
 }
 
-// persist tries while that is worth it. A caller that gives up does not keep
-// what was begun from being finished: half of an operation is no use.
+// persist tries while that is worth it. A caller that gives up does not keep what was begun from being finished: half
+// of an operation is no use.
 func (p *postgres) persist(ctx context.Context, try func(context.Context) (again bool, err error)) error {
 	end := time.Now().Add(patience)
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {

@@ -47,8 +47,8 @@ func TestC9CommitWithoutAnswerIsAskedFor(t *testing.T) {
 // quiet keeps the server from writing its log by itself, so that a crash loses what no commit has waited for.
 var quiet = []string{"wal_writer_delay=10s", "autovacuum=off"}
 
-// C9: the server crashes while a commit is on its way to it, and gives the number of the lost
-// transaction to another one, which commits. What was acknowledged is there, once.
+// C9: the server crashes while a commit is on its way to it, and gives the number of the lost transaction to another
+// one, which commits. What was acknowledged is there, once.
 func TestC9CommitThatACrashLost(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(*storetest.Cluster, uint32){
@@ -110,8 +110,8 @@ func count(t *testing.T, dsn, query string) (n int) {
 	return n
 }
 
-// Every connection of the pool breaks in the middle of a commit. What became of the commits is asked for at
-// once: no operation waits for a connection that the others hold.
+// Every connection of the pool breaks in the middle of a commit. What became of the commits is asked for at once: no
+// operation waits for a connection that the others hold.
 func TestAllConnectionsBreakInACommit(t *testing.T) {
 	t.Parallel()
 	const pool = 4
@@ -133,8 +133,8 @@ func TestAllConnectionsBreakInACommit(t *testing.T) {
 	wantRows(t, a, 2*pool)
 }
 
-// A connection that ends between two statements of a read, of which the first has given a row, is a
-// database that is away, and no fault of the bridge.
+// A connection that ends between two statements of a read, of which the first has given a row, is a database that is
+// away, and no fault of the bridge.
 func TestConnectionBreaksAmidARead(t *testing.T) {
 	t.Parallel()
 	w, dsn := storetest.Through(t, storetest.Schema(t))

@@ -30,8 +30,8 @@ func configure(cfg *pgxpool.Config, dsn string) {
 	}
 }
 
-// keepLines has the pool's connections run over lines, and get the settings that the URL leaves out. Those are
-// no parameters of the connection's start: a pooler in between takes few of them.
+// keepLines has the pool's connections run over lines, and get the settings that the URL leaves out. Those are no
+// parameters of the connection's start: a pooler in between takes few of them.
 func (p *postgres) keepLines(cfg *pgxpool.Config) {
 	given := cfg.ConnConfig.RuntimeParams
 	text := `SELECT pg_backend_pid()`

@@ -11,8 +11,7 @@ import (
 // firstLease lasts until the process begins to renew it.
 const firstLease = time.Minute
 
-// present is the time of the database, in microseconds: leases of several
-// processes must end by one clock.
+// present is the time of the database, in microseconds: leases of several processes must end by one clock.
 const present = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
 
 func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error) {
@@ -44,8 +43,7 @@ func (p *postgres) renewLease(ctx context.Context, ttl time.Duration) (freed boo
 	return n > 0, nil
 }
 
-// ended reports whether the lease was over before now, and keeps others from
-// ending it meanwhile.
+// ended reports whether the lease was over before now, and keeps others from ending it meanwhile.
 func (p *postgres) ended(t *Tx) (over bool, err error) {
 	err = t.Get(`SELECT until_us <= `+present+` FROM processes WHERE owner = $1 FOR UPDATE`, []any{p.owner}, []any{&over})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -94,9 +92,8 @@ func (p *postgres) ping(ctx context.Context) error {
 	return err
 }
 
-// clock is the time of the database as this process knows it without asking: what it was at the last renewal,
-// and what has passed here since. It does not follow when the clock of this machine is set. Safe for
-// concurrent use.
+// clock is the time of the database as this process knows it without asking: what it was at the last renewal, and what
+// has passed here since. It does not follow when the clock of this machine is set. Safe for concurrent use.
 type clock struct {
 	fixed func() time.Time // of tests
 

@@ -12,11 +12,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// notifier carries notices between the processes over one database by NOTIFY and
-// LISTEN, each on a connection of its own: a NOTIFY takes a lock on the whole
-// database while it commits, so it is no part of the transactions it tells of,
-// and many notices go in one. Nothing is kept for a process that is away: when
-// its connection is back it looks at everything.
+// notifier carries notices between the processes over one database by NOTIFY and LISTEN, each on a connection of its
+// own: a NOTIFY takes a lock on the whole database while it commits, so it is no part of the transactions it tells of,
+// and many notices go in one. Nothing is kept for a process that is away: when its connection is back it looks at
+// everything.
 type notifier struct {
 	*notices
 	cfg   *pgx.ConnConfig
@@ -73,8 +72,7 @@ func closeSoon(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
-// notifyOthers sends what waits. When it ends, it has sent what came before
-// notifier.stop.
+// notifyOthers sends what waits. When it ends, it has sent what came before notifier.stop.
 func (n *notifier) notifyOthers(conn *pgx.Conn, channel string) error {
 	for {
 		select {
@@ -100,8 +98,8 @@ func (n *notifier) send(conn *pgx.Conn, channel string) error {
 	return nil
 }
 
-// await is the next notification. A connection that is quiet for a while is asked whether
-// it is still there: one that fell silent would never break.
+// await is the next notification. A connection that is quiet for a while is asked whether it is still there: one that
+// fell silent would never break.
 func (n *notifier) await(conn *pgx.Conn) (*pgconn.Notification, error) {
 	for {
 		ctx, stop := context.WithTimeout(n.ctx, listenQuiet)

@@ -16,12 +16,11 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// postgresOldest is the oldest version that can tell what became of a transaction
-// by the number it has there.
+// postgresOldest is the oldest version that can tell what became of a transaction by the number it has there.
 const postgresOldest = 130000
 
-// prepare looks at the database and brings its tables up to date. Of several
-// processes that start at once one migrates and the others wait.
+// prepare looks at the database and brings its tables up to date. Of several processes that start at once one migrates
+// and the others wait.
 func (p *postgres) prepare(ctx context.Context) error {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
@@ -70,8 +69,8 @@ func (p *postgres) inspect(ctx context.Context, conn *pgxpool.Conn) (schema stri
 }
 
 // refusePooler refuses a pooler that gives connections a session of the server for a transaction only: prepared
-// statements, LISTEN and the lock of migrations need one of their own. Then another connection, which comes while
-// this one is idle, is given its session; this one goes on in another, too.
+// statements, LISTEN and the lock of migrations need one of their own. Then another connection, which comes while this
+// one is idle, is given its session; this one goes on in another, too.
 func (p *postgres) refusePooler(ctx context.Context, conn *pgxpool.Conn) error {
 	const whose = `SELECT pg_backend_pid()`
 	ours, err := first(ctx, conn.Conn(), whose)

@@ -9,20 +9,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// A connection may fall silent without breaking: a network that drops packets, a proxy that lost
-// its other side, a server that stands still. No statement has a time limit for that, since one
-// may rightly take long. Instead the server is asked, over a new connection, whether it is at work on what is waited
-// for. Where it is not, or does not answer, the connection is closed, and the pool's others with it: each operation then
-// does what it does when its connection breaks.
+// A connection may fall silent without breaking: a network that drops packets, a proxy that lost its other side, a
+// server that stands still. No statement has a time limit for that, since one may rightly take long. Instead the server
+// is asked, over a new connection, whether it is at work on what is waited for. Where it is not, or does not answer,
+// the connection is closed, and the pool's others with it: each operation then does what it does when its connection
+// breaks.
 
 const (
-	// silentMost is how long a connection may be waited for before the server is asked; lookEvery how
-	// often connections are looked at. The server must say twice that it does nothing: its answer may be
-	// under way.
+	// silentMost is how long a connection may be waited for before the server is asked; lookEvery how often connections
+	// are looked at. The server must say twice that it does nothing: its answer may be under way.
 	silentMost = 2 * time.Second
 	lookEvery  = time.Second
-	// askMost is how long the server may take to say what it is at. In all that is well below the time of
-	// a lease.
+	// askMost is how long the server may take to say what it is at. In all that is well below the time of a lease.
 	askMost = 5 * time.Second
 	// farewellMost is how long a connection that is given up may take to be closed.
 	farewellMost = time.Second
@@ -46,8 +44,8 @@ func (p *postgres) watch(ctx context.Context) {
 	}
 }
 
-// busy asks over a connection of its own which of the server's processes are at work for this user. One that waits
-// for its client to take what it sends is not.
+// busy asks over a connection of its own which of the server's processes are at work for this user. One that waits for
+// its client to take what it sends is not.
 func (p *postgres) busy(ctx context.Context) (map[uint32]bool, error) {
 	ctx, stop := context.WithTimeout(ctx, askMost)
 	defer stop()

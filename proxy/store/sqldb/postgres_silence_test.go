@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Connections that fall silent, without being reset, are given up within seconds: what waits for them is done
-// over new ones, and those that lie idle in the pool are not tried one by one.
+// Connections that fall silent, without being reset, are given up within seconds: what waits for them is done over new
+// ones, and those that lie idle in the pool are not tried one by one.
 func TestConnectionsFallSilent(t *testing.T) {
 	t.Parallel()
 	const many = 8

@@ -9,11 +9,10 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// pgTx is one operation on one connection. A round trip to the server costs
-// more than most statements, so what needs no answer is kept and sent along with
-// the next statement that does, or with the commit: the start of the
-// transaction, locks, and whatever was put. They are run in order, each on its
-// own and with a view of its own, as if they had been sent one by one.
+// pgTx is one operation on one connection. A round trip to the server costs more than most statements, so what needs no
+// answer is kept and sent along with the next statement that does, or with the commit: the start of the transaction,
+// locks, and whatever was put. They are run in order, each on its own and with a view of its own, as if they had been
+// sent one by one.
 type pgTx struct {
 	ctx     context.Context
 	conn    *pgx.Conn
@@ -107,8 +106,7 @@ func (c *pgTx) send(text string, args []any) (*answer, error) {
 	return &answer{rows: rows, batch: batch}, nil
 }
 
-// flush sends what waits together with one more statement, whose answer is the
-// only one left to read.
+// flush sends what waits together with one more statement, whose answer is the only one left to read.
 func (c *pgTx) flush(last statement) (pgx.BatchResults, error) {
 	var b pgx.Batch
 	for _, text := range c.begin {

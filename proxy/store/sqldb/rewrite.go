@@ -20,10 +20,10 @@ func (d *DB) Overwriting(ctx context.Context, do func() error) error {
 	return errors.Join(err, d.on.classify(d.on.overwrite(context.WithoutCancel(ctx), false)))
 }
 
-// Rewrite makes a SQLite file anew from what it holds, and empties its write-ahead log: no byte of what was
-// deleted is left in either. Writes wait meanwhile, and it takes as much room again as the file has, beside the
-// file and in the system's folder for temporary files. An error of class Unavailable says that a reader kept
-// the log from being emptied. done is false for PostgreSQL, whose VACUUM is the server's.
+// Rewrite makes a SQLite file anew from what it holds, and empties its write-ahead log: no byte of what was deleted is
+// left in either. Writes wait meanwhile, and it takes as much room again as the file has, beside the file and in the
+// system's folder for temporary files. An error of class Unavailable says that a reader kept the log from being
+// emptied. done is false for PostgreSQL, whose VACUUM is the server's.
 func (d *DB) Rewrite(ctx context.Context) (done bool, err error) {
 	done, err = d.on.rewrite(ctx)
 	return done, d.on.classify(err)
@@ -47,8 +47,8 @@ func (d *sqlite) rewrite(ctx context.Context) (done bool, err error) {
 	return true, d.emptyLog(ctx, readersPatience)
 }
 
-// vacuum is SQLite's. Its copy goes to the disk: in memory it would be as large as the database. The file has
-// no name there.
+// vacuum is SQLite's. Its copy goes to the disk: in memory it would be as large as the database. The file has no name
+// there.
 func (d *sqlite) vacuum(conn *sqlite3.Conn) (err error) {
 	if err := d.present(); err != nil {
 		return err

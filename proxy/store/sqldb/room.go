@@ -11,16 +11,16 @@ import (
 
 // room knows whether writes are refused for want of it. Safe for concurrent use.
 //
-// A file at its limit takes small changes still, such as that of a lease, which say nothing of
-// what is refused. So what is filled decides, and a write that succeeds tells only of a disk.
+// A file at its limit takes small changes still, such as that of a lease, which say nothing of what is refused. So what
+// is filled decides, and a write that succeeds tells only of a disk.
 type room struct {
 	full atomic.Bool
 	mu   sync.Mutex
 	used int64 // what the file was filled with when a write was refused; 0: its disk was full
 }
 
-// Full reports whether writes are refused because the file has reached its limit, or the disk of
-// the database is full, as far as the newest writes tell.
+// Full reports whether writes are refused because the file has reached its limit, or the disk of the database is full,
+// as far as the newest writes tell.
 func (d *DB) Full() bool { return d.room.full.Load() }
 
 // wrote classifies what a write has ended with, and notes whether there is room.

@@ -38,8 +38,7 @@ func newer(path string, have, want int64) error {
 	return refuse(path, "it was written by a newer apbridge (schema %d, this one knows %d). Use that version, or restore a backup made before the upgrade", have, want)
 }
 
-// KeysGiven has the keys of a table (its column id) go on after those that were given by hand. SQLite looks
-// for itself.
+// KeysGiven has the keys of a table (its column id) go on after those that were given by hand. SQLite looks for itself.
 func (t *Tx) KeysGiven(table string) error {
 	if !t.Shared() {
 		return nil
@@ -48,8 +47,7 @@ func (t *Tx) KeysGiven(table string) error {
 	return err
 }
 
-// Alone keeps others from changing tables until the operation is over. On SQLite an
-// operation is always alone.
+// Alone keeps others from changing tables until the operation is over. On SQLite an operation is always alone.
 func (t *Tx) Alone(tables []string) error {
 	if !t.Shared() {
 		return nil

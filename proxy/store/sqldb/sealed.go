@@ -48,8 +48,8 @@ func (k keys) Opened(raw []byte, column string, row ...any) ([]byte, error) {
 	return plain, nil
 }
 
-// Sealed returns a body as the parameter of a column that SealedColumns has, in the row with a key. Without
-// keys it is the body itself. nil is NULL.
+// Sealed returns a body as the parameter of a column that SealedColumns has, in the row with a key. Without keys it is
+// the body itself. nil is NULL.
 func (t *Tx) Sealed(body []byte, column string, row ...any) any {
 	if body == nil {
 		return nil
@@ -60,8 +60,8 @@ func (t *Tx) Sealed(body []byte, column string, row ...any) any {
 	return t.ring.Seal(body, place(column, row))
 }
 
-// Blinded returns a word as an index has it that it is found by without being read: a keyed digest. The key
-// is the database's own, and outlives those that bodies are sealed under.
+// Blinded returns a word as an index has it that it is found by without being read: a keyed digest. The key is the
+// database's own, and outlives those that bodies are sealed under.
 func (t *Tx) Blinded(word string) string {
 	h := hmac.New(sha256.New, t.blind)
 	h.Write([]byte(word))
@@ -71,8 +71,8 @@ func (t *Tx) Blinded(word string) string {
 // blindSize is how much of a digest stands in an index, in bytes: enough for words not to meet.
 const blindSize = 12
 
-// Unsealed returns the place of a column that Sealed has written: a *[]byte or a *Buffer. The key of the row
-// is that of Sealed, or pointers to where columns of the same row are read into.
+// Unsealed returns the place of a column that Sealed has written: a *[]byte or a *Buffer. The key of the row is that of
+// Sealed, or pointers to where columns of the same row are read into.
 func Unsealed(to any, column string, row ...any) *Body {
 	return &Body{to: to, column: column, row: row}
 }

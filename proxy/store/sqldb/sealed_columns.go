@@ -2,8 +2,8 @@ package sqldb
 
 import "strings"
 
-// SealedColumn is a column whose bodies are sealed where there are keys. Row are the columns of its table
-// that the seal is bound to, which never change.
+// SealedColumn is a column whose bodies are sealed where there are keys. Row are the columns of its table that the seal
+// is bound to, which never change.
 type SealedColumn struct {
 	Table, Name string
 	Row         []columnName

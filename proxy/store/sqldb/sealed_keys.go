@@ -14,10 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Which keys the bodies of a database may be sealed under is told by rows of secrets that begin with
-// these words. A row of keyRow is written before the first body is, and goes when no body is left
-// (DB.ForgetKeys). A row of writerRow says under which key a process writes, by whose owner it is named;
-// sealedRow, that all bodies are sealed under one.
+// Which keys the bodies of a database may be sealed under is told by rows of secrets that begin with these words. A row
+// of keyRow is written before the first body is, and goes when no body is left (DB.ForgetKeys). A row of writerRow says
+// under which key a process writes, by whose owner it is named; sealedRow, that all bodies are sealed under one.
 const (
 	ownRows   = "seal "
 	keyRow    = ownRows + "key "
@@ -176,8 +175,8 @@ func (d *DB) useKeys(ctx context.Context, dsn string) error {
 	})
 }
 
-// Unfinished reports whether there may be bodies that are not sealed under the key that this process writes
-// under, or, where it writes them as they are, that are sealed.
+// Unfinished reports whether there may be bodies that are not sealed under the key that this process writes under, or,
+// where it writes them as they are, that are sealed.
 func (d *DB) Unfinished(t *Tx) (yes bool, err error) {
 	if !d.Keyed() {
 		return false, nil
@@ -200,8 +199,8 @@ func (d *DB) Others(t *Tx) (yes bool, err error) {
 // ErrOthers is what ForgetKeys says while Others does.
 var ErrOthers = errors.New("store: another bridge of this database writes under another key")
 
-// ForgetKeys notes that all bodies are as this process writes them, and so which keys the database needs
-// no longer. It is for what has looked at every body while there were no Others.
+// ForgetKeys notes that all bodies are as this process writes them, and so which keys the database needs no longer. It
+// is for what has looked at every body while there were no Others.
 func (d *DB) ForgetKeys(t *Tx) (forgotten []string, err error) {
 	if others, err := d.Others(t); err != nil || others {
 		return nil, errors.Join(err, ErrOthers)

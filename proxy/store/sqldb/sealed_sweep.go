@@ -10,17 +10,17 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/seal"
 )
 
-// sweepRows is how many rows a sweep looks at in one statement, sweepWrites how many it writes in one
-// operation, which others wait for, but for those after sweepBytes.
+// sweepRows is how many rows a sweep looks at in one statement, sweepWrites how many it writes in one operation, which
+// others wait for, but for those after sweepBytes.
 const (
 	sweepRows   = 128
 	sweepWrites = 32
 	sweepBytes  = 4 << 20
 )
 
-// Reseal brings all bodies under the key that this process writes under, or makes them plain again where it
-// writes them so, a few at a time. n is how many it changed, which told is told now and then. What others
-// write meanwhile stays. Items whose index changes with it are left to be told anew (item.Chores.TellItems).
+// Reseal brings all bodies under the key that this process writes under, or makes them plain again where it writes them
+// so, a few at a time. n is how many it changed, which told is told now and then. What others write meanwhile stays.
+// Items whose index changes with it are left to be told anew (item.Chores.TellItems).
 func (d *DB) Reseal(ctx context.Context, told func(n int64)) (n int64, err error) {
 	for _, s := range d.sweeps() {
 		for more := true; more; {
@@ -51,7 +51,8 @@ type sweep struct {
 	after   []any
 }
 
-// numbered are the tables whose rows have a number of their own; those of others are found by what their seals are bound to.
+// numbered are the tables whose rows have a number of their own; those of others are found by what their seals are
+// bound to.
 var numbered = []string{"threads", "tasks", "runs", "events", "outbox", "crons", "assistants"}
 
 func (d *DB) sweeps() (list []*sweep) {
@@ -111,8 +112,8 @@ func (s *sweep) selection(args *[]any) string {
 		" WHERE " + strings.Join(where, " AND ") + " ORDER BY " + names + " LIMIT " + strconv.Itoa(sweepRows)
 }
 
-// due is the condition that a body is to be written anew. Tokens that change from the one to the other are made
-// anew with their rows.
+// due is the condition that a body is to be written anew. Tokens that change from the one to the other are made anew
+// with their rows.
 func (s *sweep) due(c SealedColumn, args *[]any) string {
 	begins := func(with []byte) string {
 		return "substr(" + c.Name + ", 1, " + strconv.Itoa(len(with)) + ") = " + parameters(args, with)

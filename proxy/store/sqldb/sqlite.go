@@ -16,13 +16,12 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// busyTimeout is how long connections wait for each other where SQLite has them
-// wait at all: at checkpoints and recovery.
+// busyTimeout is how long connections wait for each other where SQLite has them wait at all: at checkpoints and
+// recovery.
 const busyTimeout = 5 * time.Second
 
-// sqlite is what is particular to SQLite: the file, its lock, its pragmas and
-// how transactions begin. Keep it small: the SQL of operations is meant
-// for PostgreSQL too.
+// sqlite is what is particular to SQLite: the file, its lock, its pragmas and how transactions begin. Keep it small:
+// the SQL of operations is meant for PostgreSQL too.
 type sqlite struct {
 	sqliteFile
 	owner    string
@@ -78,13 +77,12 @@ func secureDelete(on bool) string {
 	return "secure_delete = OFF"
 }
 
-// readersMost is how many reads may be under way at a time. Files are read by a
-// connection of their own: their bytes would fill the caches of the others.
+// readersMost is how many reads may be under way at a time. Files are read by a connection of their own: their bytes
+// would fill the caches of the others.
 const readersMost = 4
 
-// serve opens the writer and the pools of readers. The sizes of their caches, in KiB, are
-// half of what they take: SQLite counts pages without what it keeps beside each, and its
-// allocator rounds 2 KiB and that up to 4.
+// serve opens the writer and the pools of readers. The sizes of their caches, in KiB, are half of what they take:
+// SQLite counts pages without what it keeps beside each, and its allocator rounds 2 KiB and that up to 4.
 func (d *sqlite) serve() error {
 	conn, err := sqlite3.OpenConn(d.path, sqlite3.OpenReadWrite)
 	if err != nil {
@@ -107,15 +105,15 @@ func (d *sqlite) serve() error {
 	return err
 }
 
-// pool makes connections that change nothing. They are set up when they are used first,
-// so that a full disk refuses reads and not the start.
+// pool makes connections that change nothing. They are set up when they are used first, so that a full disk refuses
+// reads and not the start.
 func (d *sqlite) pool(size int, cache string) (*sqlitex.Pool, error) {
 	return sqlitex.NewPool(d.path, sqlitex.PoolOptions{Flags: sqlite3.OpenReadWrite, PoolSize: size,
 		PrepareConn: func(conn *sqlite3.Conn) error { return setUp(conn, cache, "query_only = 1") }})
 }
 
-// setUp gives a new connection its pragmas. Memory-mapped reading stays off: a file that
-// shrinks under a map kills the process instead of failing a read.
+// setUp gives a new connection its pragmas. Memory-mapped reading stays off: a file that shrinks under a map kills the
+// process instead of failing a read.
 func setUp(conn *sqlite3.Conn, pragmas ...string) error {
 	conn.SetBusyTimeout(busyTimeout)
 	for _, p := range append(pragmas, "temp_store = MEMORY") {
@@ -126,13 +124,11 @@ func setUp(conn *sqlite3.Conn, pragmas ...string) error {
 	return nil
 }
 
-// logUsual is how much of the log is gathered, in bytes, before it is taken over into
-// the file.
+// logUsual is how much of the log is gathered, in bytes, before it is taken over into the file.
 const logUsual = 16 << 20
 
-// bound says how much of the log a connection gathers, and has its writes fail where the
-// file would grow beyond a limit. SQLite counts both in pages, which are as large as
-// the program had them that made the file.
+// bound says how much of the log a connection gathers, and has its writes fail where the file would grow beyond a
+// limit. SQLite counts both in pages, which are as large as the program had them that made the file.
 func bound(conn *sqlite3.Conn, limit int64) error {
 	x, page := sqliteTx{conn}, int64(0)
 	if err := x.get("PRAGMA page_size", nil, []any{&page}); err != nil {
@@ -168,8 +164,7 @@ func changes(conn *sqlite3.Conn) (n int64, err error) {
 	return n, err
 }
 
-// committing counts a transaction before readers can see it. One that has changed no row is
-// no commit.
+// committing counts a transaction before readers can see it. One that has changed no row is no commit.
 func (d *sqlite) committing(conn *sqlite3.Conn) error {
 	n, err := changes(conn)
 	if err == nil && n != d.changed {
@@ -211,8 +206,7 @@ func (d *sqlite) readBlob(ctx context.Context, do func(*Tx) error) error {
 
 func (d *sqlite) tx(conn *sqlite3.Conn) *Tx { return &Tx{on: sqliteTx{conn}, Now: d.clock()} }
 
-// lend has do use a connection, until ctx ends, and returns when what was read is on the
-// disk.
+// lend has do use a connection, until ctx ends, and returns when what was read is on the disk.
 func (d *sqlite) lend(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Conn) error) error {
 	if err := d.use(ctx, of, do); err != nil {
 		return err
@@ -220,8 +214,8 @@ func (d *sqlite) lend(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Co
 	return d.flush()
 }
 
-// use is lend without the flush. A reader that finds the file damaged ends writing, too:
-// the writer would only find it later, with more acknowledged by then.
+// use is lend without the flush. A reader that finds the file damaged ends writing, too: the writer would only find it
+// later, with more acknowledged by then.
 func (d *sqlite) use(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Conn) error) error {
 	conn, err := of.Take(ctx)
 	if err == nil {
@@ -241,8 +235,8 @@ func (d *sqlite) use(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Con
 	return err
 }
 
-// flush is flushes.flush of all commits that may have been seen. What could not be flushed may be lost with
-// all that follows it.
+// flush is flushes.flush of all commits that may have been seen. What could not be flushed may be lost with all that
+// follows it.
 func (d *sqlite) flush() error {
 	if err := d.disk.flush(d.disk.seen()); err != nil {
 		return d.writer.notice(err)
@@ -250,9 +244,9 @@ func (d *sqlite) flush() error {
 	return nil
 }
 
-// broken: after a failed write or flush it is not known what the disk holds, and what was written on top of a
-// damaged page is lost with it, so no further write is acknowledged until an operator has looked and started
-// the bridge again. A full disk is not that: it may have room again.
+// broken: after a failed write or flush it is not known what the disk holds, and what was written on top of a damaged
+// page is lost with it, so no further write is acknowledged until an operator has looked and started the bridge again.
+// A full disk is not that: it may have room again.
 func (d *sqlite) broken(err error) bool {
 	switch codeOf(err) & 0xff {
 	case sqliteIOErr, sqliteCorrupt, sqliteNotADB:

@@ -24,8 +24,8 @@ func lookSQLite(ctx context.Context, path string, do func(*Tx) error) error {
 	})
 }
 
-// besideSQLite has do use a connection that changes nothing, in one transaction, beside whatever process uses
-// the database. The lock of that process is not asked for: it keeps away writers.
+// besideSQLite has do use a connection that changes nothing, in one transaction, beside whatever process uses the
+// database. The lock of that process is not asked for: it keeps away writers.
 func besideSQLite(ctx context.Context, path string, do func(*sqlite3.Conn) error) (err error) {
 	if path, err = realPath(path); err != nil {
 		return err
@@ -67,8 +67,7 @@ func beginBeside(path string, conn *sqlite3.Conn) error {
 	return nil
 }
 
-// readable looks at the file before SQLite has it: it must not be opened besides later (see
-// filelock.Lock).
+// readable looks at the file before SQLite has it: it must not be opened besides later (see filelock.Lock).
 func readable(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

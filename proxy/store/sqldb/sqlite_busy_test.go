@@ -30,8 +30,8 @@ func must(t *testing.T, conn *sqlite3.Conn, text string) {
 	}
 }
 
-// D4: while another program writes, operations that write wait for a time; then they are refused, and nothing
-// of theirs is there. Later all is well again.
+// D4: while another program writes, operations that write wait for a time; then they are refused, and nothing of theirs
+// is there. Later all is well again.
 func TestD4AnotherProgramHoldsTheFile(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()
@@ -98,8 +98,8 @@ func (b beginning) begin(conn *sqlite3.Conn) error {
 	return b.sqlite.begin(conn)
 }
 
-// D4: another program that reads for long keeps the log from beginning anew. No operation waits for it; the
-// size of the log is told; and when it is gone the log is cut.
+// D4: another program that reads for long keeps the log from beginning anew. No operation waits for it; the size of the
+// log is told; and when it is gone the log is cut.
 func TestD4LongReaderHoldsTheLog(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)

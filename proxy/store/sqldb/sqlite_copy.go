@@ -16,10 +16,9 @@ type Progress func(done, all int)
 // copyPages is how many pages are copied between two looks at the context.
 const copyPages = 2048
 
-// CopySQLite copies the SQLite database at from into the file to, which is empty or not
-// there, as it is at one moment: the file and what its write-ahead log has. A process that
-// uses the database goes on meanwhile; its log grows until the copy is made. The
-// copy is one file without a log. It is looked through and is on the disk when CopySQLite
+// CopySQLite copies the SQLite database at from into the file to, which is empty or not there, as it is at one moment:
+// the file and what its write-ahead log has. A process that uses the database goes on meanwhile; its log grows until
+// the copy is made. The copy is one file without a log. It is looked through and is on the disk when CopySQLite
 // returns; after an error it is of no use.
 func CopySQLite(ctx context.Context, from, to string, said Progress) error {
 	return besideSQLite(ctx, from, func(src *sqlite3.Conn) error {
@@ -43,8 +42,7 @@ func CopySQLite(ctx context.Context, from, to string, said Progress) error {
 	})
 }
 
-// copyInto copies what the transaction of src sees. Since it stays open, no commit of
-// others has the copy begin anew.
+// copyInto copies what the transaction of src sees. Since it stays open, no commit of others has the copy begin anew.
 func copyInto(ctx context.Context, dst, src *sqlite3.Conn, said Progress) error {
 	b, err := sqlite3.NewBackup(dst, "", src, "")
 	if err != nil {
@@ -63,8 +61,8 @@ func copyInto(ctx context.Context, dst, src *sqlite3.Conn, said Progress) error 
 	return nil
 }
 
-// whole makes a copy one file, which needs no other beside it, and looks through it: pages
-// are copied as they are, harmed ones too.
+// whole makes a copy one file, which needs no other beside it, and looks through it: pages are copied as they are,
+// harmed ones too.
 func whole(dst *sqlite3.Conn, from string) error {
 	mode := ""
 	if err := (sqliteTx{dst}).get("PRAGMA journal_mode = DELETE", nil, []any{&mode}); err != nil {
@@ -103,9 +101,8 @@ func unwritable(to string, err error) error {
 	return err
 }
 
-// RestoreSQLite makes the SQLite database at path a copy of the one at from. There must be
-// none at path, and no process that uses it. Until it returns nil there is no database at
-// path.
+// RestoreSQLite makes the SQLite database at path a copy of the one at from. There must be none at path, and no process
+// that uses it. Until it returns nil there is no database at path.
 func RestoreSQLite(ctx context.Context, from, path string, said Progress) error {
 	path, err := realPath(path)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// damaged is a store whose file had many items in it and was harmed while it is
-// open; what it has in its caches is whole.
+// damaged is a store whose file had many items in it and was harmed while it is open; what it has in its caches is
+// whole.
 func damaged(t *testing.T, harm func(path string) error) *DB {
 	t.Helper()
 	s, ctx := fresh(t), context.Background()
@@ -63,8 +63,8 @@ var harms = map[string]func(path string) error{
 	"cut off": func(path string) error { return os.Truncate(path, 4096) },
 }
 
-// D2, D3: a statement that meets a damaged page ends writing, be it a
-// read or a write. Nothing more is acknowledged, not even what would fit in whole pages.
+// D2, D3: a statement that meets a damaged page ends writing, be it a read or a write. Nothing more is acknowledged,
+// not even what would fit in whole pages.
 func TestD3DamageFoundUnderWayEndsWriting(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -92,8 +92,8 @@ func TestD3DamageFoundUnderWayEndsWriting(t *testing.T) {
 	}
 }
 
-// D2: of operations that go together none is acknowledged when one finds the file
-// damaged, and what passes is tried again.
+// D2: of operations that go together none is acknowledged when one finds the file damaged, and what passes is tried
+// again.
 func TestD2FailedStatementEndsWriting(t *testing.T) {
 	t.Parallel()
 	for code, last := range map[sqlite3.ResultCode]bool{

@@ -20,10 +20,9 @@ import (
 // applicationID marks a database file as ours ("PRAGMA application_id").
 const applicationID = 0x41504247
 
-// pageSize is that of new files, in bytes. Every commit writes each page that it
-// changes as a whole, and a run changes thirty for five kilobytes of its own: with
-// SQLite's usual 4 KiB that takes a seventh longer. Larger rows go to pages of their
-// own either way, in as many bytes.
+// pageSize is that of new files, in bytes. Every commit writes each page that it changes as a whole, and a run changes
+// thirty for five kilobytes of its own: with SQLite's usual 4 KiB that takes a seventh longer. Larger rows go to pages
+// of their own either way, in as many bytes.
 const pageSize = 2048
 
 // sqliteFile is the file of a database, locked, with what stands beside it. Safe for concurrent use once it is opened.
@@ -52,8 +51,7 @@ func (f *sqliteFile) prepare(ctx context.Context) error {
 	return nil
 }
 
-// upgrade looks at the tables and brings them up to date, by the driver that
-// migrations are written for.
+// upgrade looks at the tables and brings them up to date, by the driver that migrations are written for.
 func (f *sqliteFile) upgrade(ctx context.Context) error {
 	pool := openPool(f.path)
 	defer pool.Close()
@@ -69,9 +67,8 @@ func (f *sqliteFile) upgrade(ctx context.Context) error {
 	return migrate(ctx, f.path, pool, goose.DialectSQLite3, sqliteWords, f.zap)
 }
 
-// ensureFile leaves a complete database at the path or says why not. A new one
-// is made under another name first, so that a file at the path is never half
-// made.
+// ensureFile leaves a complete database at the path or says why not. A new one is made under another name first, so
+// that a file at the path is never half made.
 func (f *sqliteFile) ensureFile(ctx context.Context) error {
 	info, err := os.Stat(f.path)
 	switch {
@@ -140,10 +137,10 @@ func (f *sqliteFile) size() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// logSize is the size of the write-ahead log. It is written anew from its beginning when a checkpoint has
-// seen all of it, which needs that no reader stands on what is older: our own readers are brief, but another
-// program may hold it up for as long as it likes. Nothing waits for that; the log grows meanwhile, and is cut
-// to journal_size_limit when it can be.
+// logSize is the size of the write-ahead log. It is written anew from its beginning when a checkpoint has seen all of
+// it, which needs that no reader stands on what is older: our own readers are brief, but another program may hold it up
+// for as long as it likes. Nothing waits for that; the log grows meanwhile, and is cut to journal_size_limit when it
+// can be.
 func (f *sqliteFile) logSize() (bytes int64, ok bool) {
 	info, err := os.Stat(f.path + "-wal")
 	if err != nil {
@@ -152,8 +149,8 @@ func (f *sqliteFile) logSize() (bytes int64, ok bool) {
 	return info.Size(), true
 }
 
-// build makes a complete, empty database, which is durable when it returns. No other program knows the draft
-// before that: it is flushed once, at its end.
+// build makes a complete, empty database, which is durable when it returns. No other program knows the draft before
+// that: it is flushed once, at its end.
 func build(ctx context.Context, draft string) error {
 	if err := fill(ctx, draft); err != nil {
 		return err
@@ -194,8 +191,8 @@ func checkHeader(path string, f io.Reader, size int64) error {
 	if page == 1 {
 		page = 65536
 	}
-	// A checkpoint that was cut off leaves the file short while the log has the
-	// rest: only without one is shortness a loss.
+	// A checkpoint that was cut off leaves the file short while the log has the rest: only without one is shortness a
+	// loss.
 	if pages := int64(binary.BigEndian.Uint32(h[28:])); size < pages*page && emptyOrAbsent(path+"-wal") {
 		return refuse(path, "the file is truncated: %d of %d bytes are left. Restore a backup", size, pages*page)
 	}
@@ -253,8 +250,7 @@ func removeAll(paths ...string) error {
 	return nil
 }
 
-// syncFolder makes a rename durable where the system can; elsewhere it is as
-// durable as renames are there.
+// syncFolder makes a rename durable where the system can; elsewhere it is as durable as renames are there.
 func syncFolder(path string) {
 	if f, err := os.Open(path); err == nil {
 		_ = f.Sync()

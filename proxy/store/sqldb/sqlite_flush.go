@@ -10,9 +10,9 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// flushes flushes the log of a SQLite file, and knows which commits may not be on the disk
-// yet. SQLite itself flushes at its checkpoints only (synchronous NORMAL). Callers that wait
-// at the same time share a flush. Safe for concurrent use; its zero value counts nothing and never flushes.
+// flushes flushes the log of a SQLite file, and knows which commits may not be on the disk yet. SQLite itself flushes
+// at its checkpoints only (synchronous NORMAL). Callers that wait at the same time share a flush. Safe for concurrent
+// use; its zero value counts nothing and never flushes.
 type flushes struct {
 	log     string       // path of SQLite's write-ahead log; "": nothing is flushed here
 	begun   atomic.Int64 // commits; each is counted before it can be seen
@@ -24,16 +24,14 @@ type flushes struct {
 	failed error // why nothing is flushed any more; see sync
 }
 
-// start has f flush the log of the database at path. What an earlier process left in
-// the log may not be on the disk.
+// start has f flush the log of the database at path. What an earlier process left in the log may not be on the disk.
 func (f *flushes) start(path string) {
 	f.log = path + "-wal"
 	f.commitBegins()
 	f.commitEnds()
 }
 
-// commitBegins counts a commit that is about to be made, commitEnds one that is over. One goroutine
-// makes all commits.
+// commitBegins counts a commit that is about to be made, commitEnds one that is over. One goroutine makes all commits.
 func (f *flushes) commitBegins() { f.begun.Add(1) }
 func (f *flushes) commitEnds()   { f.over.Store(f.begun.Load()) }
 
@@ -63,8 +61,8 @@ func (f *flushes) flush(commit int64) error {
 	return nil
 }
 
-// sync flushes the log. One that fails is the last: the kernel tells of it once, and the next
-// would succeed without what it has dropped.
+// sync flushes the log. One that fails is the last: the kernel tells of it once, and the next would succeed without
+// what it has dropped.
 func (f *flushes) sync() (err error) {
 	if f.file == nil {
 		if f.file, err = os.OpenFile(f.log, os.O_RDWR, 0); err != nil {

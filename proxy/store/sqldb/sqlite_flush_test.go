@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestAFailedFlushIsTheLast: the kernel tells of a write that failed once, and drops what
-// was to be written. The next flush would succeed, without it.
+// TestAFailedFlushIsTheLast: the kernel tells of a write that failed once, and drops what was to be written. The next
+// flush would succeed, without it.
 func TestAFailedFlushIsTheLast(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: "full"}, zap.NewNop())
@@ -38,8 +38,8 @@ func TestAFailedFlushIsTheLast(t *testing.T) {
 	}
 }
 
-// TestNothingIsFlushedAfterClose: the log is removed with the last connection, and the
-// next one at its place is another process's.
+// TestNothingIsFlushedAfterClose: the log is removed with the last connection, and the next one at its place is another
+// process's.
 func TestNothingIsFlushedAfterClose(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: "full"}, zap.NewNop())

@@ -10,8 +10,7 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// seen is what was known of a database's files when they were looked at last. Safe
-// for concurrent use.
+// seen is what was known of a database's files when they were looked at last. Safe for concurrent use.
 type seen struct {
 	size atomic.Int64                // of the file: it never shrinks but by VACUUM
 	log  atomic.Pointer[os.FileInfo] // of the write-ahead log; nil before the first transaction
@@ -26,9 +25,9 @@ func (f *sqliteFile) present() error {
 	return refuse(f.path, "the file was moved or deleted while in use; stop the bridge, put the file back and start again")
 }
 
-// intact looks, at the start of a transaction that writes, whether the file was cut short or the log taken
-// away. No other program can change the database meanwhile, so that what VACUUM of another program has freed
-// is told from what is lost. lasting: no further write may be trusted.
+// intact looks, at the start of a transaction that writes, whether the file was cut short or the log taken away. No
+// other program can change the database meanwhile, so that what VACUUM of another program has freed is told from what
+// is lost. lasting: no further write may be trusted.
 func (f *sqliteFile) intact(conn *sqlite3.Conn) (lasting bool, err error) {
 	known := f.seen.size.Load()
 	info, err := os.Stat(f.path)
@@ -53,8 +52,8 @@ func (f *sqliteFile) intact(conn *sqlite3.Conn) (lasting bool, err error) {
 	return false, f.logIntact()
 }
 
-// logIntact looks whether the write-ahead log is the one that is open. SQLite deletes
-// it when the last connection is closed, and not before.
+// logIntact looks whether the write-ahead log is the one that is open. SQLite deletes it when the last connection is
+// closed, and not before.
 func (f *sqliteFile) logIntact() error {
 	info, err := os.Stat(f.path + "-wal")
 	known := f.seen.log.Load()
@@ -68,8 +67,7 @@ func (f *sqliteFile) logIntact() error {
 	return refuse(f.path, "%s-wal was moved or deleted while in use, and a crash would now lose what is in it. Stop the bridge with SIGTERM, which moves all of it into the file, and start again", f.path)
 }
 
-// suspicious reports whether a transaction that writes might find something wrong
-// with the files.
+// suspicious reports whether a transaction that writes might find something wrong with the files.
 func (f *sqliteFile) suspicious() bool {
 	known := f.seen.size.Load() // before the file is looked at, which may grow meanwhile
 	info, err := os.Stat(f.path)
@@ -95,8 +93,8 @@ func (p *probe) due() bool {
 	return true
 }
 
-// ping reads. It writes, once a second at most, only where the newest write was
-// refused, or the files are not as they were: to see whether that has passed.
+// ping reads. It writes, once a second at most, only where the newest write was refused, or the files are not as they
+// were: to see whether that has passed.
 func (d *sqlite) ping(ctx context.Context) error {
 	if err := d.present(); err != nil {
 		return err

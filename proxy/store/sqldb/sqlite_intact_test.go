@@ -12,8 +12,8 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// D3: a file that is cut short while it is in use is noticed at the next write, and at the next question for
-// readiness where nothing is written, though no lost page is read.
+// D3: a file that is cut short while it is in use is noticed at the next write, and at the next question for readiness
+// where nothing is written, though no lost page is read.
 func TestD3FileCutShortInUse(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -50,8 +50,7 @@ func TestD3FileCutShortInUse(t *testing.T) {
 	}
 }
 
-// D3: without its write-ahead log the file lacks what was acknowledged last, which a
-// crash would show.
+// D3: without its write-ahead log the file lacks what was acknowledged last, which a crash would show.
 func TestD3LogTakenAwayInUse(t *testing.T) {
 	t.Parallel()
 	s, ctx := fresh(t), context.Background()

@@ -14,9 +14,8 @@ func (d *sqlite) renewLease(ctx context.Context, ttl time.Duration) (freed bool,
 	})
 }
 
-// recoverOrphans frees what all other processes hold: they are gone, since this one
-// holds the file's lock. This one may hold something already: on a full disk that is done
-// when there is room.
+// recoverOrphans frees what all other processes hold: they are gone, since this one holds the file's lock. This one may
+// hold something already: on a full disk that is done when there is room.
 func (d *sqlite) recoverOrphans(ctx context.Context) error {
 	return d.write(ctx, false, func(t *Tx) error {
 		if err := d.holdings.FreeOthers(t, d.owner); err != nil {

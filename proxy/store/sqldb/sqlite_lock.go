@@ -26,8 +26,7 @@ func lockDatabase(path string) (*filelock.Lock, error) {
 	return nil, refuse(path, "%v", err)
 }
 
-// holdDatabase takes the lock of the file itself. filelock.ErrUnlocked: it is open, and
-// can be locked by its name only.
+// holdDatabase takes the lock of the file itself. filelock.ErrUnlocked: it is open, and can be locked by its name only.
 func holdDatabase(lock *filelock.Lock, path string) error {
 	err := lock.Hold()
 	var names filelock.ManyNames
@@ -52,6 +51,5 @@ func noFolder(path, folder string) error {
 	return refuse(path, "the folder %s does not exist. Make it, or set database to another path", folder)
 }
 
-// Abandoned reports whether the SQLite database at path has been used and no process
-// uses it now.
+// Abandoned reports whether the SQLite database at path has been used and no process uses it now.
 func Abandoned(path string) bool { return filelock.Abandoned(path) }

@@ -8,8 +8,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// A file is served whatever its pages are like: how much of the log is gathered, and
-// how large the file may grow, is counted in bytes.
+// A file is served whatever its pages are like: how much of the log is gathered, and how large the file may grow, is
+// counted in bytes.
 func TestPagesOfOlderFiles(t *testing.T) {
 	t.Parallel()
 	const limit = 8 << 20

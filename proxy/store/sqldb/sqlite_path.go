@@ -10,9 +10,8 @@ import (
 // linksMost bounds the symbolic links that lead to a file which is not there yet.
 const linksMost = 40
 
-// realPath is where a database's file is, or is to be made, whatever symbolic
-// links lead there: SQLite's files, ours, and the lock stand beside the file
-// itself, so that all of its names mean one database.
+// realPath is where a database's file is, or is to be made, whatever symbolic links lead there: SQLite's files, ours,
+// and the lock stand beside the file itself, so that all of its names mean one database.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

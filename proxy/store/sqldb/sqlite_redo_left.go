@@ -12,13 +12,12 @@ import (
 // lastWithRedo is the newest build that reads such a log.
 const lastWithRedo = "the build of commit 09ca291d (22 November 2026), or an older one,"
 
-// Earlier versions wrote some runs to a log of their own, FILE-redo, a moment before the
-// database had them, and removed it when they stopped in order. This version writes no
-// such log. One that is found is the work of a process that died.
+// Earlier versions wrote some runs to a log of their own, FILE-redo, a moment before the database had them, and removed
+// it when they stopped in order. This version writes no such log. One that is found is the work of a process that died.
 //
-// The log has two areas. Each begins with a record of the batch in it: the record's
-// length, the number of the batch and a checksum, four bytes each, little endian. The
-// database notes the number of the newest batch that it has, as its user_version.
+// The log has two areas. Each begins with a record of the batch in it: the record's length, the number of the batch and
+// a checksum, four bytes each, little endian. The database notes the number of the newest batch that it has, as its
+// user_version.
 const (
 	redoArea   = 512 << 10
 	redoRecord = 12
@@ -26,9 +25,8 @@ const (
 
 func (f *sqliteFile) redoPath() string { return f.path + "-redo" }
 
-// clearRedo removes a redo log of which the database has everything, and refuses one
-// with runs that are nowhere else. It comes before the migrations: the version that
-// can take those runs over must still find its own tables.
+// clearRedo removes a redo log of which the database has everything, and refuses one with runs that are nowhere else.
+// It comes before the migrations: the version that can take those runs over must still find its own tables.
 func (f *sqliteFile) clearRedo(ctx context.Context, pool *sql.DB) error {
 	log, err := os.ReadFile(f.redoPath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,9 +46,8 @@ func (f *sqliteFile) clearRedo(ctx context.Context, pool *sql.DB) error {
 	return removeAll(f.redoPath())
 }
 
-// redoNewer reports whether an area of the log holds a batch after the given one.
-// Numbers start anew after the largest one. Bytes too few for a record were
-// acknowledged to no client.
+// redoNewer reports whether an area of the log holds a batch after the given one. Numbers start anew after the largest
+// one. Bytes too few for a record were acknowledged to no client.
 func redoNewer(log []byte, batch uint32) bool {
 	for ; len(log) >= redoRecord; log = log[min(redoArea, len(log)):] {
 		length, number := binary.LittleEndian.Uint32(log), binary.LittleEndian.Uint32(log[4:])

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// redoOf is a redo log as earlier versions wrote it, with a batch of that number in each
-// of its areas; 0 leaves an area as it is before its first use.
+// redoOf is a redo log as earlier versions wrote it, with a batch of that number in each of its areas; 0 leaves an area
+// as it is before its first use.
 func redoOf(first, second uint32) []byte {
 	const area = 512 << 10
 	log := make([]byte, area+64)
@@ -23,8 +23,7 @@ func redoOf(first, second uint32) []byte {
 	return log
 }
 
-// What an earlier version acknowledged is not lost in silence, and what the database has
-// of it is not in the way.
+// What an earlier version acknowledged is not lost in silence, and what the database has of it is not in the way.
 func TestRedoLogOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -76,8 +75,7 @@ func TestRedoLogOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// Runs that were acknowledged and whose database is gone are not left for a new one to
-// wonder about.
+// Runs that were acknowledged and whose database is gone are not left for a new one to wonder about.
 func TestRedoLogWithoutItsDatabase(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "apbridge.db")

@@ -68,8 +68,7 @@ func TestC8SecondProcessByAnotherName(t *testing.T) {
 	}
 }
 
-// Everything that belongs to a database is beside the file itself, so that the names
-// of it may be used in turn.
+// Everything that belongs to a database is beside the file itself, so that the names of it may be used in turn.
 func TestLinkAndFileAreOneDatabase(t *testing.T) {
 	t.Parallel()
 	real, links := filepath.Join(t.TempDir(), "real.db"), t.TempDir()

@@ -10,12 +10,12 @@ import (
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
-// sqliteTx is a SQLite connection in the middle of an operation. Not for concurrent use.
-// It does without database/sql, which asks for the names of parameters and the types of
-// columns at every execution. Migrations go through database/sql, as goose does.
+// sqliteTx is a SQLite connection in the middle of an operation. Not for concurrent use. It does without database/sql,
+// which asks for the names of parameters and the types of columns at every execution. Migrations go through
+// database/sql, as goose does.
 //
-// The connection keeps every statement that was prepared on it. So there must not be
-// ever new texts: a list of any length is filled up (column.FilledUp).
+// The connection keeps every statement that was prepared on it. So there must not be ever new texts: a list of any
+// length is filled up (column.FilledUp).
 type sqliteTx struct{ conn *sqlite3.Conn }
 
 // prepare gives a statement its arguments. The caller finishes it.
@@ -95,8 +95,8 @@ func (x sqliteTx) until(text string, args []any, row func(scan func(...any) erro
 // shared: the writer is the only one that changes anything.
 func (sqliteTx) shared() bool { return false }
 
-// bind gives each parameter its argument, $1 the first. The parameter's name tells which
-// it is: SQLite numbers parameters by where they come first in the text.
+// bind gives each parameter its argument, $1 the first. The parameter's name tells which it is: SQLite numbers
+// parameters by where they come first in the text.
 func bind(st *sqlite3.Stmt, args []any) error {
 	if n := st.BindParamCount(); n != len(args) {
 		return fmt.Errorf("store: %d arguments for %d parameters", len(args), n)
@@ -141,8 +141,7 @@ func bytesLike(v reflect.Value) bool {
 	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8
 }
 
-// scan reads the columns of the row that the last step came to. A column with a nil
-// place is passed over.
+// scan reads the columns of the row that the last step came to. A column with a nil place is passed over.
 func scan(st *sqlite3.Stmt, dest []any) error {
 	if n := st.ColumnCount(); n != len(dest) {
 		return fmt.Errorf("store: %d places for %d columns", len(dest), n)
@@ -183,8 +182,7 @@ func scanOne(st *sqlite3.Stmt, at int, dest any) error {
 	return nil
 }
 
-// columnBytes copies a column into room, or into memory of its own where that is too
-// small; nil for NULL.
+// columnBytes copies a column into room, or into memory of its own where that is too small; nil for NULL.
 func columnBytes(st *sqlite3.Stmt, at int, room []byte) []byte {
 	if st.ColumnIsNull(at) {
 		return nil

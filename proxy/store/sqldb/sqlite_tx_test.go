@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// What a statement is given stays what its numbers say, and too few or too many
-// arguments are refused.
+// What a statement is given stays what its numbers say, and too few or too many arguments are refused.
 func TestParametersKeepTheirNumbers(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)

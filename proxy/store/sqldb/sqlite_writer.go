@@ -16,9 +16,8 @@ import (
 // groupMost is how many operations one transaction takes at most.
 const groupMost = 512
 
-// op is an operation on its way through the writer. do may be called a second
-// time when the transaction it ran in first was lost: it must build its results
-// anew each time.
+// op is an operation on its way through the writer. do may be called a second time when the transaction it ran in first
+// was lost: it must build its results anew each time.
 type op struct {
 	do      func(*Tx) error
 	alone   func(*sqlite3.Conn) error // in the place of do: it is run outside of transactions
@@ -32,8 +31,8 @@ type op struct {
 // engine is what the writer needs of a database: how transactions begin and end.
 type engine interface {
 	begin(conn *sqlite3.Conn) error
-	// committing is called right before a commit, and committed after it: it returns when the commit is on
-	// the disk, unless that is not waited for.
+	// committing is called right before a commit, and committed after it: it returns when the commit is on the disk,
+	// unless that is not waited for.
 	committing(conn *sqlite3.Conn) error
 	committed(relaxed bool) error
 	exec(conn *sqlite3.Conn, text string) error
@@ -41,13 +40,12 @@ type engine interface {
 	// broken is asked about every failed statement; true: accept no more writes.
 	broken(err error) bool
 	present() error // nil while the file is where it was opened
-	// intact is asked at the start of each transaction. lasting: the files are harmed,
-	// and nothing more may be written.
+	// intact is asked at the start of each transaction. lasting: the files are harmed, and nothing more may be written.
 	intact(conn *sqlite3.Conn) (lasting bool, err error)
 }
 
-// writer changes the database, on one goroutine: one transaction at a time, made of
-// whatever operations wait by then. One that fails leaves its neighbours alone.
+// writer changes the database, on one goroutine: one transaction at a time, made of whatever operations wait by then.
+// One that fails leaves its neighbours alone.
 type writer struct {
 	db      engine
 	conn    *sqlite3.Conn                            // of the goroutine
@@ -67,9 +65,8 @@ func newWriter(db engine, conn *sqlite3.Conn, told func(int, time.Duration)) *wr
 	return w
 }
 
-// write runs do and returns when it is committed, and on the disk unless it is relaxed. A
-// caller whose context ends before its operation was begun leaves with nothing done;
-// afterwards it waits.
+// write runs do and returns when it is committed, and on the disk unless it is relaxed. A caller whose context ends
+// before its operation was begun leaves with nothing done; afterwards it waits.
 func (w *writer) write(ctx context.Context, relaxed bool, do func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -129,9 +126,9 @@ func (w *writer) work() {
 	grouped := false // the newest group was of several
 	for o := range w.queue {
 		if grouped {
-			// Callers that the last commit has answered, and that write again at once, get to queue their
-			// operations first: four at a time write about 1.5 times as fast, 16 1.1 times (BenchmarkWriters).
-			// Nothing waits on a clock.
+			// Callers that the last commit has answered, and that write again at once, get to queue their operations
+			// first: four at a time write about 1.5 times as fast, 16 1.1 times (BenchmarkWriters). Nothing waits on a
+			// clock.
 			runtime.Gosched()
 		}
 		group, alone := w.gather(o)
@@ -143,8 +140,7 @@ func (w *writer) work() {
 	}
 }
 
-// gather is the first operation and those that wait after it, but for the withdrawn, up to one that is to be
-// alone.
+// gather is the first operation and those that wait after it, but for the withdrawn, up to one that is to be alone.
 func (w *writer) gather(first *op) (group []*op, alone *op) {
 	for o, more := first, true; more; {
 		if o.alone != nil {
@@ -183,8 +179,8 @@ func (w *writer) serveAlone(o *op) {
 	o.err = w.notice(o.alone(w.conn))
 }
 
-// serve commits a group and answers it. A panic between operations belongs to none of them: nothing more is
-// written then.
+// serve commits a group and answers it. A panic between operations belongs to none of them: nothing more is written
+// then.
 func (w *writer) serve(group []*op) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -204,8 +200,8 @@ func (w *writer) serve(group []*op) {
 	w.noteRefusal(group)
 }
 
-// noteRefusal notes whether the disk, or another program, kept something of a group from
-// being written, or else that all of it was.
+// noteRefusal notes whether the disk, or another program, kept something of a group from being written, or else that
+// all of it was.
 func (w *writer) noteRefusal(group []*op) {
 	for _, o := range group {
 		if err := o.err; err != nil && ofStorage(err) {
@@ -218,8 +214,8 @@ func (w *writer) noteRefusal(group []*op) {
 	}
 }
 
-// commit runs a group as one transaction. lost: the database has undone all of it for
-// the sake of one operation, and each is to be run again by itself.
+// commit runs a group as one transaction. lost: the database has undone all of it for the sake of one operation, and
+// each is to be run again by itself.
 func (w *writer) commit(group []*op) (lost bool) {
 	begun := time.Now()
 	err := w.open()
@@ -256,8 +252,8 @@ func (w *writer) open() error {
 	return err
 }
 
-// run runs the operations. Each has a savepoint to go back to, where it is not alone;
-// its error stays in it. err is what all of them fail with.
+// run runs the operations. Each has a savepoint to go back to, where it is not alone; its error stays in it. err is
+// what all of them fail with.
 func (w *writer) run(group []*op) (lost bool, err error) {
 	if len(group) == 1 {
 		w.do(group[0])
@@ -296,8 +292,8 @@ func doSafely(do func(*Tx) error, t *Tx) (err error) {
 	return do(t)
 }
 
-// finish commits. What is written to a file that was deleted or moved is lost to the next
-// process that opens the path: it must not be acknowledged.
+// finish commits. What is written to a file that was deleted or moved is lost to the next process that opens the path:
+// it must not be acknowledged.
 func (w *writer) finish(relaxed bool) error {
 	if err := w.db.present(); err != nil {
 		return err
@@ -336,8 +332,7 @@ func fail(group []*op, err error) {
 	}
 }
 
-// notice remembers an error after which the database must not be trusted with
-// further writes.
+// notice remembers an error after which the database must not be trusted with further writes.
 func (w *writer) notice(err error) error {
 	if w.db.broken(err) {
 		w.failed.CompareAndSwap(nil, &err)

@@ -41,8 +41,7 @@ func readItems(s *DB) (n int, err error) {
 	return n, err
 }
 
-// group hands operations over while the writer is busy, so that they are
-// committed together, and returns their errors.
+// group hands operations over while the writer is busy, so that they are committed together, and returns their errors.
 func group(t *testing.T, s *DB, ops ...func(*Tx) error) []error {
 	t.Helper()
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -131,8 +130,7 @@ func TestFailingOperationLeavesNeighboursAlone(t *testing.T) {
 	}
 }
 
-// An operation that fails costs its neighbours no second try, whether or not it has
-// written.
+// An operation that fails costs its neighbours no second try, whether or not it has written.
 func TestNeighboursOfAFailureAreRunOnce(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]func(*Tx) error{
@@ -155,8 +153,8 @@ func TestNeighboursOfAFailureAreRunOnce(t *testing.T) {
 	}
 }
 
-// The database may undo a whole transaction for one operation's sake (a full
-// disk): the neighbours must then run again, alone.
+// The database may undo a whole transaction for one operation's sake (a full disk): the neighbours must then run again,
+// alone.
 func TestLostTransactionIsRunAgainOneByOne(t *testing.T) {
 	t.Parallel()
 	s, runs := fresh(t), 0
@@ -329,8 +327,8 @@ func (f *flaky) exec(conn *sqlite3.Conn, text string) error {
 	return f.sqlite.exec(conn, text)
 }
 
-// D2: after a commit that the disk failed it is not known what the file holds, so nothing more is
-// acknowledged, though the next commit might come through; reading goes on.
+// D2: after a commit that the disk failed it is not known what the file holds, so nothing more is acknowledged, though
+// the next commit might come through; reading goes on.
 func TestD2FailedFlushEndsWriting(t *testing.T) {
 	t.Parallel()
 	for code, last := range map[sqlite3.ResultCode]bool{

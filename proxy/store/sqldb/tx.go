@@ -2,8 +2,7 @@ package sqldb
 
 import "database/sql"
 
-// statements is one connection in the middle of an operation: a sqliteTx or
-// a *pgTx.
+// statements is one connection in the middle of an operation: a sqliteTx or a *pgTx.
 type statements interface {
 	exec(text string, args []any) (int64, error)
 	put(text string, args []any) error
@@ -25,8 +24,8 @@ type Tx struct {
 // Exec runs a statement and returns how many rows it changed.
 func (t *Tx) Exec(text string, args ...any) (int64, error) { return t.on.exec(text, args) }
 
-// Put runs a statement whose count is not needed. It may fail later, at the latest when the operation is
-// committed, and then with all of it.
+// Put runs a statement whose count is not needed. It may fail later, at the latest when the operation is committed, and
+// then with all of it.
 func (t *Tx) Put(text string, args ...any) error { return t.on.put(text, args) }
 
 // Get reads one row, also of a statement that writes and returns; sql.ErrNoRows when there is none.
@@ -50,8 +49,8 @@ func (t *Tx) getBodies(text string, args []any, dest []any) error {
 	return err
 }
 
-// Insert adds one row and returns the key that it was given (the column id); sql.ErrNoRows when the text says
-// that a conflict adds none.
+// Insert adds one row and returns the key that it was given (the column id); sql.ErrNoRows when the text says that a
+// conflict adds none.
 func (t *Tx) Insert(text string, args ...any) (key int64, err error) {
 	return t.on.insert(text, args)
 }

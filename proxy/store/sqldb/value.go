@@ -2,8 +2,8 @@ package sqldb
 
 import "time"
 
-// Blob returns bytes as a parameter: nil is NULL. A driver may make no difference between nil and empty bytes
-// by itself.
+// Blob returns bytes as a parameter: nil is NULL. A driver may make no difference between nil and empty bytes by
+// itself.
 func Blob(b []byte) any {
 	if b == nil {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Bouncer starts a PgBouncer of the test's own in front of the server of dsn (see Schema), in a pool mode:
-// session, transaction or statement. It returns the URL that leads over it, to the schema of dsn. It skips
-// the test where PgBouncer is not installed.
+// Bouncer starts a PgBouncer of the test's own in front of the server of dsn (see Schema), in a pool mode: session,
+// transaction or statement. It returns the URL that leads over it, to the schema of dsn. It skips the test where
+// PgBouncer is not installed.
 func Bouncer(t testing.TB, dsn, mode string) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")

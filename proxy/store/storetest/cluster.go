@@ -18,10 +18,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Cluster is a PostgreSQL server of a test's own, which the test may crash. It
-// listens on a free port of 127.0.0.1, keeps its data and its socket in a
-// temporary folder, and is stopped and removed at the end of the test. Its
-// methods fail the test where they fail; they are for the test's goroutine.
+// Cluster is a PostgreSQL server of a test's own, which the test may crash. It listens on a free port of 127.0.0.1,
+// keeps its data and its socket in a temporary folder, and is stopped and removed at the end of the test. Its methods
+// fail the test where they fail; they are for the test's goroutine.
 type Cluster struct {
 	t    testing.TB
 	bin  string // folder of the server's programs
@@ -30,11 +29,9 @@ type Cluster struct {
 	port int
 }
 
-// Private starts a server of the test's own with some settings, each as
-// "name=value" besides the defaults of its version; fsync is off, because
-// nothing here takes the machine's power away. It skips the test where Variable is not
-// set, as every test with PostgreSQL does, and where the server's programs
-// are not installed on this machine.
+// Private starts a server of the test's own with some settings, each as "name=value" besides the defaults of its
+// version; fsync is off, because nothing here takes the machine's power away. It skips the test where Variable is not
+// set, as every test with PostgreSQL does, and where the server's programs are not installed on this machine.
 func Private(t testing.TB, settings ...string) *Cluster {
 	t.Helper()
 	if os.Getenv(Variable) == "" {
@@ -51,8 +48,8 @@ func Private(t testing.TB, settings ...string) *Cluster {
 	return c
 }
 
-// programs is the folder of initdb and pg_ctl: pg_config's, else the newest where
-// Debian and its kin put them, else that of the PATH.
+// programs is the folder of initdb and pg_ctl: pg_config's, else the newest where Debian and its kin put them, else
+// that of the PATH.
 func programs(t testing.TB) string {
 	t.Helper()
 	var folders []string
@@ -104,8 +101,8 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// folder makes the folder, with a short path: that of a socket has 107 bytes at
-// the most. t.TempDir is no place for it: another user could not enter it.
+// folder makes the folder, with a short path: that of a socket has 107 bytes at the most. t.TempDir is no place for it:
+// another user could not enter it.
 func (c *Cluster) folder() {
 	c.t.Helper()
 	dir, err := os.MkdirTemp("", "apbridge-pg-")
@@ -139,8 +136,7 @@ func (c *Cluster) program(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run takes the output down in a file: the server keeps what it was given, and a
-// pipe would not end before it does.
+// run takes the output down in a file: the server keeps what it was given, and a pipe would not end before it does.
 func (c *Cluster) run(cmd *exec.Cmd) {
 	c.t.Helper()
 	if err := c.try(cmd); err != nil {
@@ -199,8 +195,8 @@ func (c *Cluster) Start() {
 	}
 }
 
-// Crash has the server give up at once, as it does for pg_ctl -m immediate: what
-// it has not written to its log on disk is lost.
+// Crash has the server give up at once, as it does for pg_ctl -m immediate: what it has not written to its log on disk
+// is lost.
 func (c *Cluster) Crash() {
 	c.t.Helper()
 	if err := c.ctl("stop", "-m", "immediate"); err != nil {
@@ -208,8 +204,7 @@ func (c *Cluster) Crash() {
 	}
 }
 
-// Kill ends the server's first process by SIGKILL, and waits until its others
-// have noticed.
+// Kill ends the server's first process by SIGKILL, and waits until its others have noticed.
 func (c *Cluster) Kill() {
 	c.t.Helper()
 	pid := c.postmaster()
@@ -235,9 +230,8 @@ func (c *Cluster) sigkill(pid int) {
 	}
 }
 
-// KillBackend ends the process that serves one connection by SIGKILL, as a machine does that runs out of
-// memory. The server then ends all connections and recovers, without being started anew. It returns when that
-// is done.
+// KillBackend ends the process that serves one connection by SIGKILL, as a machine does that runs out of memory. The
+// server then ends all connections and recovers, without being started anew. It returns when that is done.
 func (c *Cluster) KillBackend(pid uint32) {
 	c.t.Helper()
 	c.sigkill(int(pid))

@@ -1,5 +1,5 @@
-// Package storetest gives tests databases of both kinds, from an environment that no other package
-// reads. Those with tables are package blank's. Test support only: nothing that is built imports it.
+// Package storetest gives tests databases of both kinds, from an environment that no other package reads. Those with
+// tables are package blank's. Test support only: nothing that is built imports it.
 package storetest
 
 import (
@@ -19,9 +19,8 @@ import (
 // Variable names the URL of a PostgreSQL server for tests.
 const Variable = "APBRIDGE_TEST_POSTGRES"
 
-// Databases runs a test twice, as subtests that run in parallel: over SQLite,
-// and over PostgreSQL where Variable is set. fresh returns the path of a file
-// that is not there yet, or the URL of an empty schema.
+// Databases runs a test twice, as subtests that run in parallel: over SQLite, and over PostgreSQL where Variable is
+// set. fresh returns the path of a file that is not there yet, or the URL of an empty schema.
 func Databases(t *testing.T, test func(t *testing.T, fresh func(testing.TB) string)) {
 	t.Helper()
 	Each(t, path, Schema, test)
@@ -50,20 +49,19 @@ func path(t testing.TB) string { return filepath.Join(t.TempDir(), "bridge.db") 
 
 const unset = Variable + " is not set: it names a PostgreSQL server, as in postgres://user@127.0.0.1:5432/test"
 
-// Everywhere is the variable that has all tests that are not about one kind of
-// database run over PostgreSQL, when it is "postgres".
+// Everywhere is the variable that has all tests that are not about one kind of database run over PostgreSQL, when it is
+// "postgres".
 const Everywhere = "APBRIDGE_TEST_DATABASE"
 
-// Flushing is the variable that has tests run with another setting of synchronous than the
-// default, full: normal.
+// Flushing is the variable that has tests run with another setting of synchronous than the default, full: normal.
 const Flushing = "APBRIDGE_TEST_SYNCHRONOUS"
 
 // Synchronous returns the setting of synchronous to test with.
 func Synchronous() string { return cmp.Or(os.Getenv(Flushing), "full") }
 
-// DSN returns a new database of the kind that tests run over: SQLite, or what Everywhere says. The test's log
-// notes the question: over PostgreSQL .ci/suite runs the tests of bridges that asked, and those that were
-// left out for want of a server.
+// DSN returns a new database of the kind that tests run over: SQLite, or what Everywhere says. The test's log notes the
+// question: over PostgreSQL .ci/suite runs the tests of bridges that asked, and those that were left out for want of a
+// server.
 func DSN(t testing.TB) string {
 	t.Helper()
 	return Chosen(t, path, Schema)
@@ -87,8 +85,8 @@ func File(t testing.TB) {
 	}
 }
 
-// Served reports whether there is a PostgreSQL server, for a test that does less without one. The
-// test's log notes the question, as with DSN.
+// Served reports whether there is a PostgreSQL server, for a test that does less without one. The test's log notes the
+// question, as with DSN.
 func Served(t testing.TB) bool {
 	t.Helper()
 	if os.Getenv(Variable) != "" {
@@ -98,9 +96,8 @@ func Served(t testing.TB) bool {
 	return false
 }
 
-// Schema makes an empty schema, which goes at the end of the test, and returns
-// the URL of the database with that schema in front. It skips the test when
-// Variable is not set.
+// Schema makes an empty schema, which goes at the end of the test, and returns the URL of the database with that schema
+// in front. It skips the test when Variable is not set.
 func Schema(t testing.TB) string {
 	t.Helper()
 	server := os.Getenv(Variable)

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// Template is a database on the server that Variable names, of which tests have copies. Nothing may be
-// connected to it. Safe for concurrent use.
+// Template is a database on the server that Variable names, of which tests have copies. Nothing may be connected to it.
+// Safe for concurrent use.
 type Template struct{ server, name string }
 
-// NewTemplate returns a new database, written by fill, which leaves no connection to it. The user of the
-// server may make databases.
+// NewTemplate returns a new database, written by fill, which leaves no connection to it. The user of the server may
+// make databases.
 func NewTemplate(fill func(dsn string) error) (*Template, error) {
 	m := &Template{server: os.Getenv(Variable), name: newName()}
 	if err := execute(m.server, "CREATE DATABASE "+m.name); err != nil {

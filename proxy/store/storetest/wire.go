@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Wire stands between a program and its PostgreSQL server, and does to their
-// connections what networks and servers do. Safe for concurrent use.
+// Wire stands between a program and its PostgreSQL server, and does to their connections what networks and servers do.
+// Safe for concurrent use.
 type Wire struct {
 	server string
 
@@ -186,8 +186,7 @@ func (w *Wire) tell(c *line, b []byte) bool {
 	return false
 }
 
-// CutAnswer lets the next commit happen, and cuts the connection instead of
-// passing the answer on.
+// CutAnswer lets the next commit happen, and cuts the connection instead of passing the answer on.
 func (w *Wire) CutAnswer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,9 +207,8 @@ func (w *Wire) Connections() int {
 	return w.made
 }
 
-// HoldCommits keeps the next n COMMITs from the server, and what belongs to
-// them: their connections fall silent. The channel is closed when all have been sent. A
-// commit must have gone over the Wire before.
+// HoldCommits keeps the next n COMMITs from the server, and what belongs to them: their connections fall silent. The
+// channel is closed when all have been sent. A commit must have gone over the Wire before.
 func (w *Wire) HoldCommits(n int) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -218,17 +216,16 @@ func (w *Wire) HoldCommits(n int) <-chan struct{} {
 	return w.held
 }
 
-// Silence passes nothing on any more, in neither direction, of the connections
-// there are, without closing them. New ones work.
+// Silence passes nothing on any more, in neither direction, of the connections there are, without closing them. New
+// ones work.
 func (w *Wire) Silence() {
 	for _, c := range w.all() {
 		c.silence()
 	}
 }
 
-// HangUp closes the connections that fell silent towards the client; the server hears nothing of that.
-// The channel is closed when the server's ends are closed too: once what was kept back was delivered,
-// and the server has answered it.
+// HangUp closes the connections that fell silent towards the client; the server hears nothing of that. The channel is
+// closed when the server's ends are closed too: once what was kept back was delivered, and the server has answered it.
 func (w *Wire) HangUp() <-chan struct{} {
 	var hung []*line
 	for _, c := range w.all() {
@@ -247,8 +244,8 @@ func (w *Wire) HangUp() <-chan struct{} {
 	return over
 }
 
-// HoldAnswer lets the next commit happen that is sent together with of, and keeps its answer
-// back. The channel is closed when that has happened.
+// HoldAnswer lets the next commit happen that is sent together with of, and keeps its answer back. The channel is
+// closed when that has happened.
 func (w *Wire) HoldAnswer(of string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,10 +9,9 @@ import (
 // stop is the reason for which a message ends, in the words of OpenAI's API.
 const stop = "stop"
 
-// chunksOf is a whole message as the chunks of one: what LangGraph's servers stream, and clients
-// add up by id. CopilotKit's adapter takes a message of an agent for ended at an empty chunk with
-// the reason "stop" only, and reads the name and the arguments of a tool call from two chunks.
-// Other messages are one chunk, as they are.
+// chunksOf is a whole message as the chunks of one: what LangGraph's servers stream, and clients add up by id.
+// CopilotKit's adapter takes a message of an agent for ended at an empty chunk with the reason "stop" only, and reads
+// the name and the arguments of a tool call from two chunks. Other messages are one chunk, as they are.
 func chunksOf(m json.RawMessage) []json.RawMessage {
 	if rawjson.GetText(m, "type") != "ai" {
 		return []json.RawMessage{m}

@@ -10,9 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file makes what frames hold. Those that tell of an agent's inner life (tasks,
-// checkpoints, debug, events) are made for task/step agents, which have none: the bridge
-// is their graph of one node, run once per step.
+// This file makes what frames hold. Those that tell of an agent's inner life (tasks, checkpoints, debug, events) are
+// made for task/step agents, which have none: the bridge is their graph of one node, run once per step.
 
 // content is an event of a run as the frames of it tell it.
 type content struct {
@@ -53,8 +52,7 @@ func (c *content) checkpointMetadata(e *rawjson.Writer) {
 	e.Key("run_id").Text(c.e.RunID).Key("thread_id").Text(c.Run.ThreadID).Key("parents").Literal("{}").Close('}')
 }
 
-// taskID is the id of the state task that ran: it stood in the checkpoint
-// before this one.
+// taskID is the id of the state task that ran: it stood in the checkpoint before this one.
 func (c *content) taskID() string { return mapping.StateTaskID(c.point().Parent) }
 
 // task is a task that starts: the state before it is its input.
@@ -120,8 +118,8 @@ func (c *content) data() []byte { return c.e.Data }
 
 func (c *content) values() []byte { return c.e.After.JSON() }
 
-// updates is {node: delta}. Data of several nodes that ran in one step is that
-// object already; their names are joined by "+".
+// updates is {node: delta}. Data of several nodes that ran in one step is that object already; their names are joined
+// by "+".
 func (c *content) updates() []byte {
 	node := c.e.Head.Node
 	if strings.Contains(node, "+") && joinedKeys(c.e.Data) == node {

@@ -9,9 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// CursorOf reads where a reader wants to go on from (header Last-Event-ID of
-// the HTML Standard): none means live, -1 and empty from the run's start, else
-// an id that a frame carried.
+// CursorOf reads where a reader wants to go on from (header Last-Event-ID of the HTML Standard): none means live, -1
+// and empty from the run's start, else an id that a frame carried.
 func CursorOf(h http.Header) (adapter.Cursor, error) {
 	values, ok := h["Last-Event-Id"]
 	if !ok {
@@ -20,8 +19,8 @@ func CursorOf(h http.Header) (adapter.Cursor, error) {
 	return ParseCursor(values[0])
 }
 
-// ParseCursor reads `-1`, "", `<seq>` (everything of that event was seen) and
-// `<seq>.<k>`. Whether the log has that number is for the log to say.
+// ParseCursor reads `-1`, "", `<seq>` (everything of that event was seen) and `<seq>.<k>`. Whether the log has that
+// number is for the log to say.
 func ParseCursor(s string) (adapter.Cursor, error) {
 	if s = strings.TrimSpace(s); s == "" || s == "-1" {
 		return adapter.Cursor{K: -1, Start: true}, nil
@@ -41,8 +40,7 @@ func ParseCursor(s string) (adapter.Cursor, error) {
 	return adapter.Cursor{Seq: seq, K: int(k)}, nil
 }
 
-// maxFrames is more than the frames that one event has. An update of a thousand messages has
-// some thousands.
+// maxFrames is more than the frames that one event has. An update of a thousand messages has some thousands.
 const maxFrames = 1 << 30
 
 // counter reads a number as frames carry it: digits, no leading zero.

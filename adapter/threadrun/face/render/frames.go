@@ -11,14 +11,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// An event renders to a fixed set of frames, each in a slot of its own: a
-// frame's id is `<seq>.<slot>`, the same for every reader and on every replay,
-// whatever modes a reader asked for. Slots are counted by kind of event, in
-// the order in which frames are sent. They are part of the wire: ids that
-// clients hold must keep their meaning, so slots are added, never renumbered.
-// (Earlier versions made one frame of a step's message, and had the frames after
-// it at updateEventEnd … updateAskValues: a reader that comes back with such an
-// id gets those frames once more.)
+// An event renders to a fixed set of frames, each in a slot of its own: a frame's id is `<seq>.<slot>`, the same for
+// every reader and on every replay, whatever modes a reader asked for. Slots are counted by kind of event, in the order
+// in which frames are sent. They are part of the wire: ids that clients hold must keep their meaning, so slots are
+// added, never renumbered. (Earlier versions made one frame of a step's message, and had the frames after it at
+// updateEventEnd … updateAskValues: a reader that comes back with such an id gets those frames once more.)
 const (
 	startedMetadata = 0
 	startedEvent    = 1
@@ -124,8 +121,8 @@ func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
 	return v
 }
 
-// Within limits the reader to the frames of these namespaces, each without what is nested in it; ""
-// is the root. Without namespaces it gets all frames.
+// Within limits the reader to the frames of these namespaces, each without what is nested in it; "" is the root.
+// Without namespaces it gets all frames.
 func (v *View) Within(namespaces []string) {
 	if len(namespaces) == 0 {
 		return
@@ -142,12 +139,11 @@ func (v *View) AsksForEvents() bool { return v.modes&modeEvents != 0 }
 // AsksForPartials reports whether the reader has to be told the tokens before its first event.
 func (v *View) AsksForPartials() bool { return v.partials != nil }
 
-// Recall takes in a token that came before the reader's first event. The reader gets no
-// frame of it.
+// Recall takes in a token that came before the reader's first event. The reader gets no frame of it.
 func (v *View) Recall(e *state.Entry) { v.partials.add(e) }
 
-// Frames hands emit the frames of an event that this reader wants, in order.
-// The bytes are shared between readers and must not be changed.
+// Frames hands emit the frames of an event that this reader wants, in order. The bytes are shared between readers and
+// must not be changed.
 func (v *View) Frames(e *state.Entry, emit func(frame []byte)) {
 	v.e, v.emit = e, emit
 	switch e.Kind {
@@ -172,8 +168,8 @@ func (v *View) Frames(e *state.Entry, emit func(frame []byte)) {
 	}
 }
 
-// frame sends the frame of one slot, unless the reader does not want it or has
-// it already. The first reader's encoding is kept for the others.
+// frame sends the frame of one slot, unless the reader does not want it or has it already. The first reader's encoding
+// is kept for the others.
 func (v *View) frame(slot int, mode Modes, name string, data func() []byte) {
 	if !v.wants(slot, mode) {
 		return
@@ -223,9 +219,8 @@ func (v *View) valuesFrame(slot int) {
 	v.emit(v.e.Encoded(slotKey(slot), encode))
 }
 
-// nameWithin is how a nested graph's frames are called: mode|outer|inner. Those
-// of the mode messages keep their name: servers tell messages by id alone, and
-// clients look for these names as they are.
+// nameWithin is how a nested graph's frames are called: mode|outer|inner. Those of the mode messages keep their name:
+// servers tell messages by id alone, and clients look for these names as they are.
 func nameWithin(name string, ns []string) string {
 	if len(ns) == 0 || strings.HasPrefix(name, "messages/") {
 		return name
@@ -248,8 +243,7 @@ func slotKey(slot int) string {
 	return "threadrun/" + strconv.Itoa(slot)
 }
 
-// started: what begins a run begins its stream; a further attempt of a run that
-// failed is not a second beginning.
+// started: what begins a run begins its stream; a further attempt of a run that failed is not a second beginning.
 func (v *View) started() {
 	if v.e.Head.Attempt > 1 {
 		return
@@ -264,16 +258,15 @@ func (v *View) started() {
 	}
 }
 
-// input: the bridge merged a run's input itself, which it does in front of
-// task/step agents only.
+// input: the bridge merged a run's input itself, which it does in front of task/step agents only.
 func (v *View) input() {
 	v.frame(inputCheckpoint, modeCheckpoints, "checkpoints", v.checkpoint)
 	v.frame(inputDebug, modeDebug, "debug", v.debugCheckpoint)
 	v.valuesFrame(inputValues)
 }
 
-// update: one node's output. An agent with a state of its own tells messages
-// and values in events of their own; for one without, they are made here.
+// update: one node's output. An agent with a state of its own tells messages and values in events of their own; for one
+// without, they are made here.
 func (v *View) update() {
 	if !v.e.Head.Reduce {
 		v.frame(updateUpdates, modeUpdates, "updates", v.updates)
@@ -325,8 +318,8 @@ func (v *View) interrupt(updates, values int) {
 	v.frame(values, modeValues, "values", ask)
 }
 
-// chunk passes an upstream frame on. messages/* are made from the tokens here,
-// for every reader alike; the agent's own would double the text.
+// chunk passes an upstream frame on. messages/* are made from the tokens here, for every reader alike; the agent's own
+// would double the text.
 func (v *View) chunk() {
 	name := v.e.Head.Name
 	base, _, _ := strings.Cut(name, "/")
@@ -359,8 +352,7 @@ func (v *View) end() {
 	}
 }
 
-// FaultObject returns {error, message}: the data of an error frame, and of
-// __error__ in the answer of a wait.
+// FaultObject returns {error, message}: the data of an error frame, and of __error__ in the answer of a wait.
 func FaultObject(f *mapping.Fault) []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("error").Text(f.Code).Key("message").Text(f.Message).Close('}')

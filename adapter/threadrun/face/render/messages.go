@@ -8,10 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file makes the frames of messages: `messages` with [chunk, metadata] in
-// the mode messages-tuple; messages/metadata, messages/partial and
-// messages/complete in the mode messages. Clients concatenate the chunks of
-// one id, so a text goes out once: as tokens, or whole, never both.
+// This file makes the frames of messages: `messages` with [chunk, metadata] in the mode messages-tuple;
+// messages/metadata, messages/partial and messages/complete in the mode messages. Clients concatenate the chunks of one
+// id, so a text goes out once: as tokens, or whole, never both.
 
 // delta is a token of a thread/run agent.
 func (v *View) delta() {
@@ -30,8 +29,7 @@ func (v *View) deltaPartials(id string, first bool) {
 			return metadataObject(id, metadata)
 		})
 	}
-	// Each holds the whole text so far: keeping them would take the square of
-	// the text's length.
+	// Each holds the whole text so far: keeping them would take the square of the text's length.
 	v.passing(deltaPartial, modeMessages, "messages/partial", func() []byte {
 		var e rawjson.Writer
 		e.Open('[').Raw(v.partials.message(id), "null").Close(']')
@@ -58,8 +56,7 @@ func metadataObject(id string, metadata json.RawMessage) []byte {
 	return e.Bytes
 }
 
-// updateMessages sends the messages of a step whole. The human message of a
-// run is in values only.
+// updateMessages sends the messages of a step whole. The human message of a run is in values only.
 func (v *View) updateMessages() {
 	if v.modes&(modeMessages|modeTuple) == 0 {
 		return
@@ -118,8 +115,7 @@ func spoken(delta json.RawMessage) []json.RawMessage {
 
 func messageID(m json.RawMessage) string { return rawjson.GetText(m, "id") }
 
-// stateMessages completes the messages that a thread/run agent's state has
-// anew.
+// stateMessages completes the messages that a thread/run agent's state has anew.
 func (v *View) stateMessages() {
 	if v.modes&modeMessages == 0 || v.e.Data == nil {
 		return

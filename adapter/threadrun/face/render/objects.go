@@ -12,10 +12,9 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// This file writes the dialect's objects. Where the Agent Protocol and
-// LangGraph Server differ in the same place, what is written is the union of
-// both: either client finds its keys and ignores the rest. No key of an Agent
-// Protocol object is null, since its schemas allow that nowhere.
+// This file writes the dialect's objects. Where the Agent Protocol and LangGraph Server differ in the same place, what
+// is written is the union of both: either client finds its keys and ignores the rest. No key of an Agent Protocol
+// object is null, since its schemas allow that nowhere.
 
 // The flavours of the dialect, as runs keep them.
 const (
@@ -32,8 +31,7 @@ const (
 // TimeLayout is how the dialect writes times: UTC with milliseconds.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// RunStatus returns the status as a flavour knows it: the Agent Protocol has no
-// "running" (schema RunStatus).
+// RunStatus returns the status as a flavour knows it: the Agent Protocol has no "running" (schema RunStatus).
 func RunStatus(st mapping.RunStatus, ap bool) string {
 	if ap && st == mapping.RunRunning {
 		return string(mapping.RunPending)
@@ -67,8 +65,7 @@ func runMembers(e *rawjson.Writer, run mapping.Run, ap bool) {
 	}
 }
 
-// runMetadata counts the attempts of a run that was retried, under the name that
-// LangGraph's servers have for it.
+// runMetadata counts the attempts of a run that was retried, under the name that LangGraph's servers have for it.
 func runMetadata(run mapping.Run) json.RawMessage {
 	if run.Attempt <= 1 {
 		return run.Metadata
@@ -87,8 +84,7 @@ func strategyOf(run mapping.Run) string {
 	return string(run.Multitask)
 }
 
-// requestMembers repeats what an Agent Protocol client asked for: its Run
-// includes its RunCreate.
+// requestMembers repeats what an Agent Protocol client asked for: its Run includes its RunCreate.
 func requestMembers(e *rawjson.Writer, kwargs json.RawMessage) {
 	_ = rawjson.EachMember(kwargs, func(name rawjson.Quoted, value json.RawMessage) {
 		switch name.Text() {
@@ -115,11 +111,11 @@ func timeToLive(e *rawjson.Writer, t mapping.Thread) {
 
 // ThreadParts are the members of a thread that not every answer has.
 type ThreadParts struct {
-	// Messages at the top, in the Agent Protocol's form, beside those in values, where LangGraph
-	// clients look for them. A list of long threads is long enough with one copy.
+	// Messages at the top, in the Agent Protocol's form, beside those in values, where LangGraph clients look for them.
+	// A list of long threads is long enough with one copy.
 	Messages bool
-	// TTL is told where a client asked for it, as LangGraph Server does (Get Thread: "Only present
-	// when ?include=ttl is passed").
+	// TTL is told where a client asked for it, as LangGraph Server does (Get Thread: "Only present when ?include=ttl is
+	// passed").
 	TTL bool
 	// Fault is why the last run failed, nil where it did not.
 	Fault *mapping.Fault
@@ -150,8 +146,7 @@ func Thread(e *rawjson.Writer, t mapping.Thread, parts ThreadParts) error {
 	return nil
 }
 
-// stateTime is when the newest state was made, which its id says: not before the thread, whose
-// state it became then.
+// stateTime is when the newest state was made, which its id says: not before the thread, whose state it became then.
 func stateTime(t mapping.Thread) time.Time {
 	if made := rule.MessageTime(t.Head); made.After(t.CreatedAt) {
 		return made
@@ -204,8 +199,8 @@ func taskOf(i mapping.Interrupt, head string) string {
 	return mapping.StateTaskID(head)
 }
 
-// InterruptObject returns {"__interrupt__": [...]}: the data of an interrupt's
-// frames, and the whole answer of a wait that ended in a question.
+// InterruptObject returns {"__interrupt__": [...]}: the data of an interrupt's frames, and the whole answer of a wait
+// that ended in a question.
 func InterruptObject(list []mapping.Interrupt) []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("__interrupt__")
@@ -227,8 +222,7 @@ func State(e *rawjson.Writer, st adapter.ThreadState) {
 	e.Close('}')
 }
 
-// interruptsOf are the questions of a state's tasks, one list: the SDKs' type
-// ThreadState has them beside the tasks.
+// interruptsOf are the questions of a state's tasks, one list: the SDKs' type ThreadState has them beside the tasks.
 func interruptsOf(tasks json.RawMessage) []json.RawMessage {
 	list := []json.RawMessage{}
 	for _, task := range rawjson.ElementsOf(tasks) {
@@ -255,8 +249,8 @@ func Assistant(e *rawjson.Writer, a mapping.Assistant) {
 	e.Key("created_at").Time(a.CreatedAt, TimeLayout).Key("updated_at").Time(a.UpdatedAt, TimeLayout).Close('}')
 }
 
-// Agent writes an agent as the Agent Protocol shows it (schema Agent).
-// Configured agents are known by their name, others by their id.
+// Agent writes an agent as the Agent Protocol shows it (schema Agent). Configured agents are known by their name,
+// others by their id.
 func Agent(e *rawjson.Writer, a mapping.Assistant) {
 	e.Open('{').Key("agent_id").Text(AgentID(a)).Key("name").Text(a.Name)
 	if a.Description != "" {

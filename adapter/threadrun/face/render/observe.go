@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// observedModes are those whose frames an observer sees even where the run was not asked for them: they
-// tell what happened, and others tell the same once more.
+// observedModes are those whose frames an observer sees even where the run was not asked for them: they tell what
+// happened, and others tell the same once more.
 const observedModes = modeValues | modeUpdates | modeTuple | modeCustom | Always
 
 // outline is told of a frame in place of a reader: its bytes are made when data is called.

@@ -8,13 +8,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// partials keeps the messages of a run as far as their tokens have come. It
-// depends on nothing but the run's delta events from its start, in order, so
-// every reader has the same partials at the same event.
+// partials keeps the messages of a run as far as their tokens have come. It depends on nothing but the run's delta
+// events from its start, in order, so every reader has the same partials at the same event.
 type partials struct{ byID map[string]*partial }
 
-// partial is one message. Its text is kept apart, since it grows with every
-// token; the other members are those of the newest chunk that had them.
+// partial is one message. Its text is kept apart, since it grows with every token; the other members are those of the
+// newest chunk that had them.
 type partial struct {
 	text    strings.Builder
 	blocks  []json.RawMessage // content that came as blocks
@@ -24,9 +23,8 @@ type partial struct {
 
 func newPartials() *partials { return &partials{byID: map[string]*partial{}} }
 
-// add takes a delta event. first reports whether its message begins. The id is
-// empty when the chunk has none: clients drop such chunks. An event that is in
-// already is not added again.
+// add takes a delta event. first reports whether its message begins. The id is empty when the chunk has none: clients
+// drop such chunks. An event that is in already is not added again.
 func (p *partials) add(e *state.Entry) (id string, first bool) {
 	chunk, _ := splitDelta(e.Data)
 	members, err := rawjson.Members(chunk)
@@ -63,8 +61,7 @@ func (m *partial) merge(members []rawjson.Member) {
 	}
 }
 
-// set keeps a member: pieces of tool calls are put together, everything else
-// is replaced, but not by an empty list.
+// set keeps a member: pieces of tool calls are put together, everything else is replaced, but not by an empty list.
 func (m *partial) set(f rawjson.Member) {
 	for i, old := range m.members {
 		if old.Name != f.Name {
@@ -82,8 +79,7 @@ func (m *partial) set(f rawjson.Member) {
 	m.members = append(m.members, f)
 }
 
-// joinChunks adds pieces to a list: one with the index of an element goes into
-// that element, others are appended.
+// joinChunks adds pieces to a list: one with the index of an element goes into that element, others are appended.
 func joinChunks(list, more []json.RawMessage) []json.RawMessage {
 	for _, piece := range more {
 		if i := sameIndex(list, piece); i >= 0 {
@@ -105,8 +101,7 @@ func sameIndex(list []json.RawMessage, piece json.RawMessage) int {
 	return -1
 }
 
-// joinChunk appends the texts that grow; of the rest the first that is not
-// null counts.
+// joinChunk appends the texts that grow; of the rest the first that is not null counts.
 func joinChunk(whole, piece json.RawMessage) json.RawMessage {
 	members, _ := rawjson.Members(whole)
 	more, _ := rawjson.Members(piece)

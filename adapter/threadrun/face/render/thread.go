@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// RunDone writes that a run has ended, as streams of a whole thread tell it: a metadata frame
-// with the status run_done. A reader that has it by after gets nothing.
+// RunDone writes that a run has ended, as streams of a whole thread tell it: a metadata frame with the status run_done.
+// A reader that has it by after gets nothing.
 func RunDone(e *state.Entry, after adapter.Cursor, emit func(frame []byte)) {
 	v := threadView(e, after, emit)
 	v.frame(endDone, Always, "metadata", func() []byte { return doneObject(e) })

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// WebhookBody returns the body of a completion hook: the run, when it ran, and what
-// came of it. Both flavours get the same.
+// WebhookBody returns the body of a completion hook: the run, when it ran, and what came of it. Both flavours get the
+// same.
 func WebhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) ([]byte, error) {
 	run.Status = out.Status
 	if out.Fault != nil {

@@ -15,9 +15,8 @@ func Read(w http.ResponseWriter, r *http.Request, most int64) (json.RawMessage, 
 	return body.JSON(w, r, most, body.TypeJSON, "+json", "text/plain", "")
 }
 
-// Parse splits a request body. It refuses what is not one JSON object,
-// invalid UTF-8, names that occur twice, at any depth, and nesting deeper than
-// depth (0: no limit). nil bytes are an empty object.
+// Parse splits a request body. It refuses what is not one JSON object, invalid UTF-8, names that occur twice, at any
+// depth, and nesting deeper than depth (0: no limit). nil bytes are an empty object.
 func Parse(raw json.RawMessage, depth int) (*Fields, error) {
 	o := &Fields{errs: new([]Complaint)}
 	if raw == nil {
@@ -36,6 +35,6 @@ func Parse(raw json.RawMessage, depth int) (*Fields, error) {
 	return o, nil
 }
 
-// mostMembers is how many members an object of a request may have that is split: no
-// documented one has a hundred. Objects that are only carried may have any number.
+// mostMembers is how many members an object of a request may have that is split: no documented one has a hundred.
+// Objects that are only carried may have any number.
 const mostMembers = 1_000

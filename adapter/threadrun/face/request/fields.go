@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Fields is a JSON object of a request, split into its members. Its getters
-// treat null as absent and note complaints, which Err reports together.
+// Fields is a JSON object of a request, split into its members. Its getters treat null as absent and note complaints,
+// which Err reports together.
 type Fields struct {
 	path    string // "" at the top, else "config."
 	members []rawjson.Member
@@ -92,15 +92,15 @@ func (o *Fields) Blame(field, message string) { *o.errs = append(*o.errs, Compla
 // ErrSoFar returns what was wrong so far as an error, or nil; more may be asked for later.
 func (o *Fields) ErrSoFar() error { return Invalid(*o.errs) }
 
-// Err returns what was wrong with the object and everything below it, or nil. All members that
-// mean something have been asked for by then.
+// Err returns what was wrong with the object and everything below it, or nil. All members that mean something have been
+// asked for by then.
 func (o *Fields) Err() error {
 	o.Unasked()
 	return Invalid(*o.errs)
 }
 
-// Invalid returns an error of class Invalid with the complaints as its detail and the first one as its text;
-// nil when there are none.
+// Invalid returns an error of class Invalid with the complaints as its detail and the first one as its text; nil when
+// there are none.
 func Invalid(list []Complaint) error {
 	if len(list) == 0 {
 		return nil
@@ -189,8 +189,7 @@ func (o *Fields) Enum(name string, allowed ...string) string {
 	return s
 }
 
-// Whole returns a member that must be a whole number from min to max; def when
-// absent.
+// Whole returns a member that must be a whole number from min to max; def when absent.
 func (o *Fields) Whole(name string, def, min, max int) int {
 	v := o.typed(name, '0', "a number")
 	if v == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Query reads the parameters after the question mark; like fields, it notes
-// complaints. An empty parameter is an absent one.
+// Query reads the parameters after the question mark; like fields, it notes complaints. An empty parameter is an absent
+// one.
 type Query struct {
 	values url.Values
 	errs   []Complaint
@@ -82,8 +82,8 @@ func (q *Query) Enum(name string, allowed ...string) string {
 	return s
 }
 
-// Texts reads a parameter that may be repeated, be a list with commas, or be a
-// JSON list of strings: SDK versions differ in how they write one.
+// Texts reads a parameter that may be repeated, be a list with commas, or be a JSON list of strings: SDK versions
+// differ in how they write one.
 func (q *Query) Texts(name string) []string {
 	var out []string
 	for _, v := range q.values[name] {

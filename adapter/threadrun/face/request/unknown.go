@@ -7,9 +7,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Unasked complains about members whose name is nearly one that a getter asked for in vain, and
-// names the others that none asked for in the answer's header: the documents allow further keys
-// (RunCreate of the Agent Protocol and its kin do not set additionalProperties).
+// Unasked complains about members whose name is nearly one that a getter asked for in vain, and names the others that
+// none asked for in the answer's header: the documents allow further keys (RunCreate of the Agent Protocol and its kin
+// do not set additionalProperties).
 func (o *Fields) Unasked() {
 	if o.answer == nil {
 		return
@@ -23,8 +23,8 @@ func (o *Fields) Unasked() {
 	}
 }
 
-// Names of a checkpoint that clients know from config.configurable: they name nothing here, and are
-// no misspellings of those that do.
+// Names of a checkpoint that clients know from config.configurable: they name nothing here, and are no misspellings of
+// those that do.
 var otherNames = []string{"checkpoint_ns", "thread_ts"}
 
 func (o *Fields) unknown(name string) {

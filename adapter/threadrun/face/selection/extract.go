@@ -10,15 +10,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// The extract option of a search for threads: a name for each value wanted of a
-// thread, and where it stands, as in {"last": "values.messages[-1].content"}.
-// Source: ThreadsClient.search of the LangGraph SDKs.
+// The extract option of a search for threads: a name for each value wanted of a thread, and where it stands, as in
+// {"last": "values.messages[-1].content"}. Source: ThreadsClient.search of the LangGraph SDKs.
 
 // extractMost is how many values may be asked for, as LangGraph's server has it.
 const extractMost = 10
 
-// Extract is one value that is wanted; steps are names (string) and places in
-// lists (int, from the end where negative).
+// Extract is one value that is wanted; steps are names (string) and places in lists (int, from the end where negative).
 type Extract struct {
 	alias string
 	steps []any

@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Set is the select option: the keys of each object that are wanted; nil
-// wants all.
+// Set is the select option: the keys of each object that are wanted; nil wants all.
 type Set map[string]bool
 
 // Of reads a list of names, all of which must be known.
@@ -46,8 +45,8 @@ func (set Set) Pick(e *rawjson.Writer, object []byte) {
 	e.Close('}')
 }
 
-// State is the select option of a thread's state: members of it, and single keys of its
-// values as values.KEY. Source: ThreadStateSelectField of the LangGraph SDKs.
+// State is the select option of a thread's state: members of it, and single keys of its values as values.KEY. Source:
+// ThreadStateSelectField of the LangGraph SDKs.
 type State struct {
 	Set
 	keys Set // nil: the values are wanted whole, or not at all

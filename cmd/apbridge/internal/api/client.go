@@ -18,8 +18,8 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client of the bridge at an address, http://host:port with or without a path in front of the
-// routes. key may be "", for a bridge without keys.
+// New returns a client of the bridge at an address, http://host:port with or without a path in front of the routes. key
+// may be "", for a bridge without keys.
 func New(address, key string) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -37,8 +37,8 @@ func (c *Client) URL() string { return c.base }
 // WithKey reports whether requests carry a key.
 func (c *Client) WithKey() bool { return c.key != "" }
 
-// call sends body as JSON, if it is not nil, and reads the answer's JSON into answer, if that is
-// not nil. What the bridge refuses is a *Refused.
+// call sends body as JSON, if it is not nil, and reads the answer's JSON into answer, if that is not nil. What the
+// bridge refuses is a *Refused.
 func (c *Client) call(ctx context.Context, method, path string, body, answer any) (http.Header, error) {
 	res, err := c.send(ctx, method, path, body, nil)
 	if err != nil {

@@ -47,8 +47,8 @@ func (c *Client) refused(res *http.Response) error {
 	return r
 }
 
-// strange is the error of an answer that no bridge gives. A listener that speaks TLS answers
-// http:// with words of its own.
+// strange is the error of an answer that no bridge gives. A listener that speaks TLS answers http:// with words of its
+// own.
 func (c *Client) strange(res *http.Response, raw []byte) string {
 	if res.StatusCode == http.StatusBadRequest && (bytes.Contains(raw, []byte("TLS")) || bytes.Contains(raw, []byte("HTTPS"))) {
 		return c.base + " speaks TLS. Write https:// in the place of http://"

@@ -18,8 +18,8 @@ const (
 	healthEvery    = 200 * time.Millisecond
 )
 
-// Ready returns nil when the bridge takes requests, else why it does not. It asks again for up to
-// wait; with 0 it asks once.
+// Ready returns nil when the bridge takes requests, else why it does not. It asks again for up to wait; with 0 it asks
+// once.
 func (c *Client) Ready(ctx context.Context, wait time.Duration) error {
 	over := time.Now().Add(wait)
 	for {

@@ -48,8 +48,8 @@ type RunFilter struct {
 	Offset int    `json:"offset,omitempty"`
 }
 
-// Runs lists runs of all threads, the newest first. Their statuses are those of RunFilter: by Explain it is
-// known which of the pending ones run.
+// Runs lists runs of all threads, the newest first. Their statuses are those of RunFilter: by Explain it is known which
+// of the pending ones run.
 func (c *Client) Runs(ctx context.Context, f RunFilter) (list []Run, err error) {
 	_, err = c.call(ctx, http.MethodPost, "/runs/search", f, &list)
 	return list, err
@@ -82,8 +82,8 @@ type Question struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// Questions returns the questions that the run waits for an answer to; open is false when it waits for none.
-// A run that was stopped before or after a node is open and has no questions.
+// Questions returns the questions that the run waits for an answer to; open is false when it waits for none. A run that
+// was stopped before or after a node is open and has no questions.
 func (e Explanation) Questions() (list []Question, open bool) {
 	if e.Question == nil {
 		return nil, false
@@ -104,8 +104,8 @@ func (c *Client) Explain(ctx context.Context, id string) (e Explanation, err err
 	return e, nil
 }
 
-// Cancel stops a run and returns when it has ended. One that has ended already stays as it is.
-// rollback also removes what the run did.
+// Cancel stops a run and returns when it has ended. One that has ended already stays as it is. rollback also removes
+// what the run did.
 func (c *Client) Cancel(ctx context.Context, id string, rollback bool) error {
 	path := "/runs/" + url.PathEscape(id) + "/cancel?wait=true"
 	if rollback {
@@ -115,8 +115,7 @@ func (c *Client) Cancel(ctx context.Context, id string, rollback bool) error {
 	return err
 }
 
-// Start makes a run on a thread; body is the request's. lost names what the agent is not told
-// exactly, "" for nothing.
+// Start makes a run on a thread; body is the request's. lost names what the agent is not told exactly, "" for nothing.
 func (c *Client) Start(ctx context.Context, thread string, body any) (r Run, lost string, err error) {
 	header, err := c.call(ctx, http.MethodPost, "/threads/"+url.PathEscape(thread)+"/runs", body, &r)
 	return r, strings.TrimSpace(header.Get("X-Apbridge-Lossy")), err

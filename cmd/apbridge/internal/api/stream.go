@@ -12,15 +12,15 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// A stream that breaks off is gone on with after the last event that was seen, so often at the
-// most without a new one, after a pause each time.
+// A stream that breaks off is gone on with after the last event that was seen, so often at the most without a new one,
+// after a pause each time.
 const (
 	mostBreaks = 5
 	breakPause = time.Second
 )
 
-// Follow calls each with each event of a run's stream, from the run's start to its end, which for a
-// run that has not ended is yet to come. Events have the mode "updates". An error of each ends it.
+// Follow calls each with each event of a run's stream, from the run's start to its end, which for a run that has not
+// ended is yet to come. Events have the mode "updates". An error of each ends it.
 func (c *Client) Follow(ctx context.Context, run string, each func(sse.Event) error) error {
 	f := &following{c: c, path: "/runs/" + url.PathEscape(run) + "/stream?stream_mode=updates", after: "-1", each: each}
 	for breaks := 0; ; breaks++ {

@@ -24,8 +24,8 @@ type Thread struct {
 	Whole json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON keeps the text beside the members. What an agent's state has in another shape
-// than messages and files is in Whole alone.
+// UnmarshalJSON keeps the text beside the members. What an agent's state has in another shape than messages and files
+// is in Whole alone.
 func (t *Thread) UnmarshalJSON(raw []byte) error {
 	type members Thread
 	var m members

@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// aboutAgents are agents as the inspector shows them. How the calls of all callers went is only for callers
-// that may read the metrics.
+// aboutAgents are agents as the inspector shows them. How the calls of all callers went is only for callers that may
+// read the metrics.
 func (a *App) aboutAgents(ctx context.Context, names []string) map[string]inspect.AgentInfo {
 	agents, asked := map[string]*engine.Agent{}, map[string]front.Agent{}
 	for _, name := range names {

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// seals are digests of the files that agents' tls names, by the agents' names. An agent is dialled anew
-// when its seal is another, so that a renewed certificate needs no restart.
+// seals are digests of the files that agents' tls names, by the agents' names. An agent is dialled anew when its seal
+// is another, so that a renewed certificate needs no restart.
 type seals map[string]string
 
 func sealsOf(cfg *config.Config) seals {

@@ -66,8 +66,8 @@ type App struct {
 // Option adds something to the bridge that New makes.
 type Option func(*App)
 
-// New opens the database and the listener; nothing is served or run yet. The program
-// speaks Dialects; a test may add to them. Close must follow.
+// New opens the database and the listener; nothing is served or run yet. The program speaks Dialects; a test may add to
+// them. Close must follow.
 func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger, options ...Option) (*App, error) {
 	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}, hop: "apbridge;id=" + mapping.NewID()}
 	a.reloads = a.metrics.Reloads()
@@ -254,8 +254,8 @@ func (a *App) face(dialect string, cfg *config.Config) adapter.Face {
 	}
 }
 
-// repeated has the log say once a minute, with a count, by which errors of the database requests fail. What
-// each was answered stands in its own line.
+// repeated has the log say once a minute, with a count, by which errors of the database requests fail. What each was
+// answered stands in its own line.
 func (a *App) repeated(e *mapping.Error) (times int, due bool) {
 	if e.Code != store.CodeUnavailable && e.Code != store.CodeStorageFull {
 		return 1, true
@@ -272,8 +272,8 @@ func (a *App) OnServing(f func()) { a.serving = f }
 // URL returns the address of the bridge.
 func (a *App) URL() string { return a.server.URL() }
 
-// Run picks up what an earlier process left, then serves until ctx ends and
-// the bridge has drained. Until it is called, connections wait.
+// Run picks up what an earlier process left, then serves until ctx ends and the bridge has drained. Until it is called,
+// connections wait.
 func (a *App) Run(ctx context.Context) error {
 	a.logConfiguration()
 	if err := a.engine.Start(ctx); err != nil {
@@ -291,8 +291,7 @@ func (a *App) Run(ctx context.Context) error {
 	return err
 }
 
-// unstarted hands over what was picked up before the start failed. To be
-// stopped meanwhile is no failure.
+// unstarted hands over what was picked up before the start failed. To be stopped meanwhile is no failure.
 func (a *App) unstarted(ctx context.Context, err error) error {
 	a.Abandon()
 	if ctx.Err() != nil {
@@ -308,8 +307,8 @@ func (a *App) Abandon() {
 	a.engine.Shutdown(at)
 }
 
-// deliver sends webhooks until the returned stop is called: after the bridge has
-// drained, so that the last ends are still told.
+// deliver sends webhooks until the returned stop is called: after the bridge has drained, so that the last ends are
+// still told.
 func (a *App) deliver() (stop func()) {
 	ctx, cancel := context.WithCancel(mapping.WithDeed(context.Background(), a.background()))
 	done := make(chan struct{})

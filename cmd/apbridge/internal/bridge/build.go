@@ -5,8 +5,8 @@ import "runtime/debug"
 // version is what a package was made as: -ldflags "-X …/internal/bridge.version=1.2.3".
 var version string
 
-// Version returns the version that the linker was given, else the module's version as the go command stamped
-// it, or "devel".
+// Version returns the version that the linker was given, else the module's version as the go command stamped it, or
+// "devel".
 func Version() string {
 	if version != "" {
 		return version

@@ -12,9 +12,8 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Dialects returns every dialect the program speaks. Those below a prefix come first, which
-// cost the routes of the others one comparison. The one that carries most comes last, and
-// so is asked for first: another apbridge speaks all.
+// Dialects returns every dialect the program speaks. Those below a prefix come first, which cost the routes of the
+// others one comparison. The one that carries most comes last, and so is asked for first: another apbridge speaks all.
 func Dialects() adapter.Dialects {
 	return adapter.Dialects{
 		taskstep.Dialect(),

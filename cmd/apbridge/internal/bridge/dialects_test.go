@@ -74,8 +74,8 @@ func TestRunIn(t *testing.T) {
 	}
 }
 
-// TestWhatEndsWorkSaysSo: a request that ends work is taken while memory is short, and no other that may
-// begin something.
+// TestWhatEndsWorkSaysSo: a request that ends work is taken while memory is short, and no other that may begin
+// something.
 func TestWhatEndsWorkSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, d := range Dialects() {

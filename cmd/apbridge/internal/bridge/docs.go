@@ -10,8 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy"
 )
 
-// documents are the paths of the OpenAPI documents. A test compares these with the routes and with
-// what is answered.
+// documents are the paths of the OpenAPI documents. A test compares these with the routes and with what is answered.
 func documents(dialects adapter.Dialects) map[string]http.Handler {
 	paths := map[string]http.Handler{}
 	for _, d := range dialects.Documents() {

@@ -39,8 +39,8 @@ func itemPaths(fields []string) (paths []itemquery.ItemPath, err error) {
 	return paths, nil
 }
 
-// markOf returns a mark that differs between vectors that cannot be compared: of another model, or of other
-// texts. Where the model is served makes no difference.
+// markOf returns a mark that differs between vectors that cannot be compared: of another model, or of other texts.
+// Where the model is served makes no difference.
 func markOf(cfg config.Index) (string, error) {
 	b, err := json.Marshal(struct {
 		Embed  string   `json:"embed"`

@@ -17,15 +17,14 @@ import (
 
 const module = "github.com/apbridge/apbridge/"
 
-// law says what a package may import. It is the architecture: see
-// ARCHITECTURE.md for the reasons.
+// law says what a package may import. It is the architecture: see ARCHITECTURE.md for the reasons.
 type law struct {
 	ours  []string // packages of ours
 	never []string // packages from anywhere
 }
 
-// laws has one row for every package, with exactly the arrows that exist. A new package, a
-// new arrow and an arrow that is gone fail the test, so that each is a decision in a review.
+// laws has one row for every package, with exactly the arrows that exist. A new package, a new arrow and an arrow that
+// is gone fail the test, so that each is a decision in a review.
 var laws = map[string]law{
 	"adapter": {ours: []string{"config", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	// The suite makes an adapter.Upstream, which holds a config.Agent.
@@ -176,8 +175,8 @@ var laws = map[string]law{
 	"proxy/store/owned":             {ours: []string{"proxy/store/archive", "proxy/store/quota", "proxy/store/sqldb"}},
 }
 
-// clocks may not be read in package mapping and below it, but for pause, which no rule imports:
-// the rules give the same result for the same input.
+// clocks may not be read in package mapping and below it, but for pause, which no rule imports: the rules give the same
+// result for the same input.
 var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}
 
 func TestImportLaw(t *testing.T) {
@@ -295,8 +294,8 @@ func TestLawItself(t *testing.T) {
 	}
 }
 
-// TestDialectsMeetTheMachineHere: nothing but this package knows a dialect, so
-// that a further one is a folder and a line in the table.
+// TestDialectsMeetTheMachineHere: nothing but this package knows a dialect, so that a further one is a folder and a
+// line in the table.
 func TestDialectsMeetTheMachineHere(t *testing.T) {
 	t.Parallel()
 	for pkg, l := range laws {

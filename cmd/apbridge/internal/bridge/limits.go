@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// ledger is where rates are counted for all bridges: the database, which is opened after the limiter that asks it
-// was made.
+// ledger is where rates are counted for all bridges: the database, which is opened after the limiter that asks it was
+// made.
 type ledger struct{ app *App }
 
 func (l ledger) TakeRate(ctx context.Context, name string, cost, span time.Duration) (time.Duration, error) {

@@ -75,8 +75,7 @@ func TestLossTable(t *testing.T) {
 	}
 }
 
-// What real clients send to start a run (SDK payload keys and the Agent
-// Protocol's RunCreate) is all in the table.
+// What real clients send to start a run (SDK payload keys and the Agent Protocol's RunCreate) is all in the table.
 func TestLossTableKnowsRunFields(t *testing.T) {
 	t.Parallel()
 	have := map[string]bool{}
@@ -99,8 +98,7 @@ func TestLossTableKnowsRunFields(t *testing.T) {
 	}
 }
 
-// TestEveryMeaningIsHandled: an agent is told of each field of each dialect, or the dialect
-// says why not.
+// TestEveryMeaningIsHandled: an agent is told of each field of each dialect, or the dialect says why not.
 func TestEveryMeaningIsHandled(t *testing.T) {
 	t.Parallel()
 	for _, from := range bridge.Dialects() {

@@ -34,8 +34,7 @@ func (a *App) passthrough(cfg *config.Config) (map[string]http.Handler, error) {
 	return ways, nil
 }
 
-// mountThrough adds a route for each way; elsewhere, and where passthrough is
-// off, the paths do not exist.
+// mountThrough adds a route for each way; elsewhere, and where passthrough is off, the paths do not exist.
 func mountThrough(r *mux.Router, ways map[string]http.Handler) {
 	for name, way := range ways {
 		way = adapter.Operation{Handler: way, Needs: []string{mapping.RightAdmin}}
@@ -44,8 +43,7 @@ func mountThrough(r *mux.Router, ways map[string]http.Handler) {
 	}
 }
 
-// allowedOnly hides an agent from callers that may not use it, and refuses those that would see what is not
-// theirs.
+// allowedOnly hides an agent from callers that may not use it, and refuses those that would see what is not theirs.
 func (a *App) allowedOnly(name string, way http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := mapping.PrincipalOf(r.Context())

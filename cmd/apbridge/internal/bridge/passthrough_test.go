@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A page that an agent shows on the bridge's address is in a sandbox, and what such a
-// page sends is refused: browsers say that it comes from the origin null.
+// A page that an agent shows on the bridge's address is in a sandbox, and what such a page sends is refused: browsers
+// say that it comes from the origin null.
 func TestPagesOfAgentsCannotUseTheBridge(t *testing.T) {
 	t.Parallel()
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -19,9 +19,9 @@ func (a *App) record(up adapter.Upstream) adapter.Upstream {
 	return up
 }
 
-// Replayed returns an upstream as it is, or, where its URL names a recording (replay:FILE), as the recorded
-// agent was reached, with answers from the recording. A recording that cannot be read is a config.Complaints,
-// as every value is that is of no use.
+// Replayed returns an upstream as it is, or, where its URL names a recording (replay:FILE), as the recorded agent was
+// reached, with answers from the recording. A recording that cannot be read is a config.Complaints, as every value is
+// that is of no use.
 func Replayed(up adapter.Upstream) (adapter.Upstream, error) {
 	file, ok := up.Config.Recording()
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Reload puts what load reads in force, as far as that goes without a restart, and logs one line. What
-// cannot be used changes nothing. It is not safe for concurrent use.
+// Reload puts what load reads in force, as far as that goes without a restart, and logs one line. What cannot be used
+// changes nothing. It is not safe for concurrent use.
 func (a *App) Reload(load func() (*config.Config, error)) (config.Change, error) {
 	change, err := a.reload(load)
 	a.reloads.Reloaded(err == nil)
@@ -44,8 +44,8 @@ func (a *App) reload(load func() (*config.Config, error)) (config.Change, error)
 	return change, a.use(change.Config, next)
 }
 
-// use makes everything first, so that all of it comes in force or nothing. Agents come before the
-// routes, which may name them.
+// use makes everything first, so that all of it comes in force or nothing. Agents come before the routes, which may
+// name them.
 func (a *App) use(cfg *config.Config, next seals) error {
 	agents, err := a.redialled(cfg, next)
 	if err != nil {

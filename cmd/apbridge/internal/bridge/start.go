@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// logConfiguration logs what is in force: files, environment and flags have been merged by now, and
-// an operator asks first what of them counts. It names no secret.
+// logConfiguration logs what is in force: files, environment and flags have been merged by now, and an operator asks
+// first what of them counts. It names no secret.
 func (a *App) logConfiguration() {
 	c := a.cfg
 	a.log.Info("configuration in force",
@@ -27,8 +27,8 @@ func (a *App) logConfiguration() {
 	}
 }
 
-// withoutSecrets is a URL's scheme, host and path: what else it has may open something. A path of a
-// file stays as it is.
+// withoutSecrets is a URL's scheme, host and path: what else it has may open something. A path of a file stays as it
+// is.
 func withoutSecrets(text string) string {
 	if !strings.Contains(text, "://") {
 		return text

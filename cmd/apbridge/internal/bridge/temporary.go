@@ -8,8 +8,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// What the commands keep in a temporary folder of their own: the patterns of its name,
-// and the database in it.
+// What the commands keep in a temporary folder of their own: the patterns of its name, and the database in it.
 const (
 	TemporaryRun  = "apbridge-run-*"
 	TemporaryDemo = "apbridge-demo-*"
@@ -17,13 +16,11 @@ const (
 	DemoDatabase  = "demo.db"
 )
 
-// settledAge is how old a temporary folder is by the time its process surely holds its
-// database.
+// settledAge is how old a temporary folder is by the time its process surely holds its database.
 const settledAge = time.Hour
 
-// SweepTemporary removes from dir what killed bridge processes have left:
-// clients' uploads, and the databases of run and demo. What a living process uses stays.
-// What cannot be removed is left to the next sweep.
+// SweepTemporary removes from dir what killed bridge processes have left: clients' uploads, and the databases of run
+// and demo. What a living process uses stays. What cannot be removed is left to the next sweep.
 func SweepTemporary(dir string) {
 	for _, d := range Dialects() {
 		for _, pattern := range d.Temporary {
@@ -40,8 +37,8 @@ func SweepTemporary(dir string) {
 	}
 }
 
-// removeFiles removes the files that a pattern matches. A system that removes the name of an
-// open file leaves its bytes to the process that has it open.
+// removeFiles removes the files that a pattern matches. A system that removes the name of an open file leaves its bytes
+// to the process that has it open.
 func removeFiles(pattern string) {
 	files, _ := filepath.Glob(pattern)
 	for _, path := range files {

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestSweepOfTemporaryFiles: a start removes what killed processes have left, and
-// nothing that is in use or belongs to another program.
+// TestSweepOfTemporaryFiles: a start removes what killed processes have left, and nothing that is in use or belongs to
+// another program.
 func TestSweepOfTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	dir, old := t.TempDir(), time.Now().Add(-2*settledAge)

@@ -35,8 +35,8 @@ func (a *App) callTracer() adapter.Tracer {
 // leastFlush is how long the last spans may take where the grace is over.
 const leastFlush = time.Second
 
-// flushed gives the last spans what is left of the grace that begins with the end of ctx. The result must be
-// called when the bridge has drained.
+// flushed gives the last spans what is left of the grace that begins with the end of ctx. The result must be called
+// when the bridge has drained.
 func (a *App) flushed(ctx context.Context) (flush func()) {
 	var ended atomic.Pointer[time.Time]
 	stop := context.AfterFunc(ctx, func() {

@@ -1,6 +1,6 @@
-// Package conformance checks a server against the documents of the dialects that it speaks. The
-// command of the same name calls it. It calls the server as any client does, so it knows nothing of
-// the bridge. The checks of a dialect are a package each; their parts are in package check.
+// Package conformance checks a server against the documents of the dialects that it speaks. The command of the same
+// name calls it. It calls the server as any client does, so it knows nothing of the bridge. The checks of a dialect are
+// a package each; their parts are in package check.
 package conformance
 
 import (
@@ -31,8 +31,7 @@ type Options struct {
 	Watch    func(check.Result) // called after each check
 }
 
-// Spoken returns the suites of the dialects that a server speaks, as far as it can be asked without making
-// anything.
+// Spoken returns the suites of the dialects that a server speaks, as far as it can be asked without making anything.
 func Spoken(ctx context.Context, server *check.Server) (list []check.Suite) {
 	for _, s := range Suites() {
 		if s.Asked(ctx, server) {

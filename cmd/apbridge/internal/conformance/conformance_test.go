@@ -46,8 +46,8 @@ func failures(r report.Report) (ids []string) {
 	return ids
 }
 
-// TestTheBridgeConforms: in front of an agent of either kind the bridge speaks every dialect, and every check
-// of every level passes. What the checks made is gone.
+// TestTheBridgeConforms: in front of an agent of either kind the bridge speaks every dialect, and every check of every
+// level passes. What the checks made is gone.
 func TestTheBridgeConforms(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{"step agent": adaptertest.NewStepAgent(adaptertest.Plain), "graph": rig.Chats()} {

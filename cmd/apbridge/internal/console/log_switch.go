@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Log is a log whose level and format can be changed while it is written. Nothing is sampled
-// away: a log that leaves out what is frequent leaves out what went wrong. Wherever it goes, it is
-// looked at on a terminal one day, so that it is plain text in any case. Safe for concurrent use.
+// Log is a log whose level and format can be changed while it is written. Nothing is sampled away: a log that leaves
+// out what is frequent leaves out what went wrong. Wherever it goes, it is looked at on a terminal one day, so that it
+// is plain text in any case. Safe for concurrent use.
 type Log struct {
 	level      zap.AtomicLevel
 	format     atomic.Pointer[string]

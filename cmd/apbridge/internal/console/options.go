@@ -61,8 +61,7 @@ func (f *ConfigFlags) LoadFrom(environ []string, warn func(config.Complaint), re
 	return config.Load(o)
 }
 
-// Options returns what the configuration is read from. A flag that cannot be meant as it is written is a
-// Misuse.
+// Options returns what the configuration is read from. A flag that cannot be meant as it is written is a Misuse.
 func (f *ConfigFlags) Options(environ []string) (config.Options, error) {
 	settings, err := f.settings()
 	return config.Options{File: f.Path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Path: checkItemPath}, err

@@ -1,5 +1,5 @@
-// Package console is what the commands share: the process around them, their flags, their refusals
-// of what cannot be meant, and their output to terminals. It knows no command.
+// Package console is what the commands share: the process around them, their flags, their refusals of what cannot be
+// meant, and their output to terminals. It knows no command.
 package console
 
 import (
@@ -23,8 +23,8 @@ type Process struct {
 	Hangups func() <-chan os.Signal
 }
 
-// ExitMisuse is the exit code of a command line that cannot be meant as it is
-// written; what was tried and failed ends with 1.
+// ExitMisuse is the exit code of a command line that cannot be meant as it is written; what was tried and failed ends
+// with 1.
 const ExitMisuse = 2
 
 // ExitInterrupted is the exit code of what Ctrl-C stopped, as shells have it: 128 and SIGINT.

@@ -23,10 +23,9 @@ var (
 
 const hidden = credential.HiddenText
 
-// WithoutSecrets returns a command line for reports, which are shown around: the values of flags,
-// variables and query members that are named like secrets are hidden, and so are the logins in URLs and
-// what has the form of a key. Secrets of other names are not known for such; they belong in the
-// environment.
+// WithoutSecrets returns a command line for reports, which are shown around: the values of flags, variables and query
+// members that are named like secrets are hidden, and so are the logins in URLs and what has the form of a key. Secrets
+// of other names are not known for such; they belong in the environment.
 func WithoutSecrets(words []string) string {
 	shown := make([]string, len(words))
 	for i, word := range words {

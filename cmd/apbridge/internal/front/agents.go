@@ -32,8 +32,8 @@ func (l listed) Mark() string {
 	}
 }
 
-// agents are those that the caller may use, the default one first. It asks them how they are. When an agent
-// answered other callers is told only to callers that may read the metrics.
+// agents are those that the caller may use, the default one first. It asks them how they are. When an agent answered
+// other callers is told only to callers that may read the metrics.
 func (f *front) agents(r *http.Request) (list []listed) {
 	who, cfg := mapping.PrincipalOf(r.Context()), f.Config()
 	agents := map[string]Agent{}

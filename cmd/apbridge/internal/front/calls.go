@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 )
 
-// Calls is a meter that notes how the newest calls of each agent went, and passes each on to the next meter.
-// Safe for concurrent use.
+// Calls is a meter that notes how the newest calls of each agent went, and passes each on to the next meter. Safe for
+// concurrent use.
 type Calls struct {
 	next adapter.Meter
 	of   sync.Map // of *agentCalls by the agent's name

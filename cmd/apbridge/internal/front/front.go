@@ -1,11 +1,9 @@
-// Package front is the two pages that a person meets first: / shows what this is, the agents and
-// their health, and /docs how they are used. The bridge mounts it. Both show only what the caller's
-// key may use of the agents, and nothing of them without a key where keys are asked for. The pages
-// name no dialect.
+// Package front is the two pages that a person meets first: / shows what this is, the agents and their health, and
+// /docs how they are used. The bridge mounts it. Both show only what the caller's key may use of the agents, and
+// nothing of them without a key where keys are asked for. The pages name no dialect.
 //
-// An agent is asked for its health at most once in 30 seconds, however many look. The time of
-// others' answers is shown only to principals that may read the metrics. The URL that a page shows
-// is the one that the caller used.
+// An agent is asked for its health at most once in 30 seconds, however many look. The time of others' answers is shown
+// only to principals that may read the metrics. The URL that a page shows is the one that the caller used.
 package front
 
 import (

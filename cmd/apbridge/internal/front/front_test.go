@@ -161,8 +161,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestVisitorsCostAgentsNothing: an agent is asked once in a while, however many look, and one that no
-// visitor may know of is not asked at all. An agent that replaces it is asked anew.
+// TestVisitorsCostAgentsNothing: an agent is asked once in a while, however many look, and one that no visitor may know
+// of is not asked at all. An agent that replaces it is asked anew.
 func TestVisitorsCostAgentsNothing(t *testing.T) {
 	t.Parallel()
 	h, now := NewCheckups(), time.Now()
@@ -196,8 +196,7 @@ func TestVisitorsCostAgentsNothing(t *testing.T) {
 	}
 }
 
-// TestOthersCallsAreNotTold: that an agent answered another caller is told only to callers that may read
-// metrics.
+// TestOthersCallsAreNotTold: that an agent answered another caller is told only to callers that may read metrics.
 func TestOthersCallsAreNotTold(t *testing.T) {
 	t.Parallel()
 	called := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -223,8 +222,8 @@ func spokenBy(name string) adapter.Dialect {
 	}
 }
 
-// TestProgramsAreTheDialects: both pages show what the dialects bring, those of the last one first, for the agent that the caller
-// is shown first.
+// TestProgramsAreTheDialects: both pages show what the dialects bring, those of the last one first, for the agent that
+// the caller is shown first.
 func TestProgramsAreTheDialects(t *testing.T) {
 	t.Parallel()
 	const input = `{"messages":[{"role":"user","content":"hi"}]}`

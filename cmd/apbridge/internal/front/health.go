@@ -38,8 +38,8 @@ type Health struct {
 	Took    time.Duration
 }
 
-// Checkups asks agents for their health, each at most once in fresh, however many visitors want to know:
-// visitors cost agents nothing. Safe for concurrent use.
+// Checkups asks agents for their health, each at most once in fresh, however many visitors want to know: visitors cost
+// agents nothing. Safe for concurrent use.
 type Checkups struct {
 	now   func() time.Time
 	mu    sync.Mutex
@@ -56,8 +56,8 @@ type checkup struct {
 // NewCheckups returns Checkups that have asked no agent yet.
 func NewCheckups() *Checkups { return &Checkups{now: time.Now, known: map[string]*checkup{}} }
 
-// Of returns the health of agents, by their names. It waits for those that have to be asked, at most for
-// patience; one that another visitor has just asked for is shown as it was.
+// Of returns the health of agents, by their names. It waits for those that have to be asked, at most for patience; one
+// that another visitor has just asked for is shown as it was.
 func (h *Checkups) Of(ctx context.Context, agents map[string]Agent) map[string]Health {
 	// A visitor that leaves has asked all the same.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)

@@ -118,8 +118,8 @@ func (a *attempt) step(ctx context.Context) (last bool, err error) {
 	return s.Last, nil
 }
 
-// halted reports whether the steps ended for what is not an answer of the agent, so that what is
-// there is judged all the same: Ctrl-C, or a step without an answer in time. agbenchmark does so.
+// halted reports whether the steps ended for what is not an answer of the agent, so that what is there is judged all
+// the same: Ctrl-C, or a step without an answer in time. agbenchmark does so.
 func (a *attempt) halted(ctx context.Context) bool {
 	a.TimedOut = a.TimedOut || a.silent
 	return a.silent || ctx.Err() != nil && a.TaskID != ""
@@ -170,9 +170,8 @@ func (a *attempt) folder() string {
 	return fmt.Sprintf("%s-%d", name, a.Number)
 }
 
-// fetch downloads what the task has, also after a time limit: what is there counts. All together
-// may take as long as one request: an agent that is slow with each of a thousand files would never
-// end else.
+// fetch downloads what the task has, also after a time limit: what is there counts. All together may take as long as
+// one request: an agent that is slow with each of a thousand files would never end else.
 func (a *attempt) fetch(ctx context.Context, w *verdict.Workspace) error {
 	ctx, stop := context.WithTimeoutCause(ctx, a.Agent.Patience, agent.ErrNoAnswer)
 	defer stop()
@@ -200,8 +199,8 @@ func (a *attempt) fetch(ctx context.Context, w *verdict.Workspace) error {
 	return nil
 }
 
-// conclude words why the try did not pass. It worked until ctx ended and was judged until after
-// did; err is what kept it from being judged.
+// conclude words why the try did not pass. It worked until ctx ended and was judged until after did; err is what kept
+// it from being judged.
 func (a *attempt) conclude(ctx, after context.Context, err error) {
 	if err != nil {
 		a.Status, a.Reason = report.Failed, a.transport(err)

@@ -1,10 +1,9 @@
-// Package judge runs challenges against an agent that serves the Agent Protocol v1, directly or
-// through a bridge, and judges what it hands in. The command bench calls it. It knows nothing of
-// the bridge.
+// Package judge runs challenges against an agent that serves the Agent Protocol v1, directly or through a bridge, and
+// judges what it hands in. The command bench calls it. It knows nothing of the bridge.
 //
-// It calls in agbenchmark's order: a task is made, the files of artifacts_in are uploaded one after
-// another, steps are asked for without a body until one is the last or the time limit has passed,
-// the artifacts are listed and each is downloaded. The result is judged in a folder of its own.
+// It calls in agbenchmark's order: a task is made, the files of artifacts_in are uploaded one after another, steps are
+// asked for without a body until one is the last or the time limit has passed, the artifacts are listed and each is
+// downloaded. The result is judged in a folder of its own.
 package judge
 
 import (
@@ -40,8 +39,8 @@ type Options struct {
 	Watch func(report.Event)
 }
 
-// Run runs the challenges and reports how each went; an agent that fails is in the report. When
-// ctx ends, what is under way is judged by what is there, and what is left is skipped.
+// Run runs the challenges and reports how each went; an agent that fails is in the report. When ctx ends, what is under
+// way is judged by what is there, and what is left is skipped.
 func Run(ctx context.Context, o Options) report.Report {
 	r := &run{Options: o, results: make([]report.Result, len(o.Challenges)), state: map[string]state{}, events: make(chan report.Event)}
 	told := make(chan struct{})

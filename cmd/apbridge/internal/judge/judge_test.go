@@ -196,8 +196,7 @@ func (p *pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"artifacts":[%s],"pagination":{"total_pages":%d}}`, strings.Join(list, ","), p.of)
 }
 
-// A file on a later page is judged, and a server that has not as many pages as it says is not
-// asked for ever.
+// A file on a later page is judged, and a server that has not as many pages as it says is not asked for ever.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	const last = `{"should_contain":["Hi"],"files":["39.txt"],"eval":{"type":"file"}}`
@@ -318,8 +317,7 @@ func TestPythonLeavesAChild(t *testing.T) {
 	}
 }
 
-// pytest is asked for by its module; its exit code is the verdict. A script
-// stands for the interpreter here.
+// pytest is asked for by its module; its exit code is the verdict. A script stands for the interpreter here.
 func TestPytest(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {
@@ -389,8 +387,7 @@ func lines(r report.Report) (list []string) {
 	return list
 }
 
-// What others depend on comes first; what cannot be passed any more is skipped,
-// however many are run at a time.
+// What others depend on comes first; what cannot be passed any more is skipped, however many are run at a time.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	list := loaded(t, "a/data.json", named("A", `"TestC"`), "b/data.json", named("B", `"A"`), "c/data.json", named("C", ``), "d/data.json", named("D", `"Gone"`))
@@ -471,8 +468,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// What was done before it was stopped is reported. What is under way is judged by what is there,
-// and has not failed.
+// What was done before it was stopped is reported. What is under way is judged by what is there, and has not failed.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	for name, there := range map[string]string{"nothing yet": "", "done already": "Hi"} {
@@ -562,8 +558,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// An interpreter and a folder that are named from where the program was started are found from
-// the workspace, too.
+// An interpreter and a folder that are named from where the program was started are found from the workspace, too.
 func TestRelativePaths(t *testing.T) {
 	found, err := exec.LookPath("python3")
 	if err != nil {

@@ -81,8 +81,8 @@ func TestPytestLimits(t *testing.T) {
 
 func quoted(program string) string { return `"""` + program + `"""` }
 
-// A program that does not heed signals, and one whose child leaves its group with the pipes open,
-// hold the judge up no longer than the time limit.
+// A program that does not heed signals, and one whose child leaves its group with the pipes open, hold the judge up no
+// longer than the time limit.
 func TestTimeLimit(t *testing.T) {
 	t.Parallel()
 	const asks = `{"should_contain":["done"],"files":["a.py"],"eval":{"type":"python"}}`

@@ -26,8 +26,8 @@ func (l *lengths) Grade(_ context.Context, _ challenge.Challenge, text string) (
 
 const forModel = `{"files":[".txt"],"eval":{"type":"llm","scoring":"percentage","template":"rubric"}}`
 
-// A model is asked once, about all files together; more than nine tenths are a success, as in
-// agbenchmark, and without a grade nothing is known.
+// A model is asked once, about all files together; more than nine tenths are a success, as in agbenchmark, and without
+// a grade nothing is known.
 func TestByModel(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string { return strings.Repeat("x", n) }

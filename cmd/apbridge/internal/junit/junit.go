@@ -1,6 +1,5 @@
-// Package junit is the XML form of test results that CI servers read, as far as all of them do (the
-// schema of Apache Ant's junit task). The reports of bench and conformance use it. It opens no
-// file.
+// Package junit is the XML form of test results that CI servers read, as far as all of them do (the schema of Apache
+// Ant's junit task). The reports of bench and conformance use it. It opens no file.
 package junit
 
 import (

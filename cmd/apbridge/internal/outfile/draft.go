@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Draft is a file that is there whole or not at all: it is written under another name beside
-// it. Not for concurrent use.
+// Draft is a file that is there whole or not at all: it is written under another name beside it. Not for concurrent
+// use.
 type Draft struct {
 	Path string // where it is written
 	name string
@@ -18,9 +18,9 @@ type Draft struct {
 // ErrThere is why a file is not written over.
 var ErrThere = errors.New("it is there already")
 
-// NewDraft begins the file of a name, as an empty file that only its owner may read. A file of
-// that name is refused unless over is set: then it stays until Keep. Keep or Drop must follow; a process that
-// dies first leaves NAME.*.partial behind.
+// NewDraft begins the file of a name, as an empty file that only its owner may read. A file of that name is refused
+// unless over is set: then it stays until Keep. Keep or Drop must follow; a process that dies first leaves
+// NAME.*.partial behind.
 func NewDraft(name string, over bool) (*Draft, error) {
 	if err := writable(name, over); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-// Package outfile opens the files that reports are written to, before the work that they report on.
-// The commands use it. A file that cannot be written is an error at once, and an earlier report
-// stays until there is a new one: a file is never half written.
+// Package outfile opens the files that reports are written to, before the work that they report on. The commands use
+// it. A file that cannot be written is an error at once, and an earlier report stays until there is a new one: a file
+// is never half written.
 package outfile
 
 import (

@@ -31,8 +31,7 @@ var PlainClient = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// Do sends a request; a body that is not empty is JSON unless headers, given
-// as name and value in turns, say otherwise.
+// Do sends a request; a body that is not empty is JSON unless headers, given as name and value in turns, say otherwise.
 func (b *Bridge) Do(method, path, body string, headers ...string) Answer {
 	b.T.Helper()
 	a, err := b.Try(context.Background(), method, path, body, headers...)
@@ -131,8 +130,7 @@ func (a Answer) Want(t *testing.T, status int, texts ...string) Answer {
 
 func (a Answer) String() string { return string(a.Body) }
 
-// Member is At as text: a string as it is, anything else as JSON. It is empty where the
-// answer is no JSON.
+// Member is At as text: a string as it is, anything else as JSON. It is empty where the answer is no JSON.
 func (a Answer) Member(path string) string {
 	var v any
 	if json.Unmarshal(a.Body, &v) != nil {
@@ -214,8 +212,7 @@ func (f Frame) At(path string) any {
 	return Dig(v, path)
 }
 
-// ReadFrames reads an event stream by the HTML Standard, up to its end
-// or the nth frame where n is above 0.
+// ReadFrames reads an event stream by the HTML Standard, up to its end or the nth frame where n is above 0.
 func ReadFrames(r io.Reader, n int) ([]Frame, error) {
 	var list []Frame
 	var f Frame

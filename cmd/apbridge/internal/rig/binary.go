@@ -14,12 +14,10 @@ import (
 
 const program = "github.com/apbridge/apbridge/cmd/apbridge"
 
-// Binary returns the program, built once for all tests of this process. The package's TestMain is
-// Main.
+// Binary returns the program, built once for all tests of this process. The package's TestMain is Main.
 func Binary(t *testing.T) string { return built(t, plainBinary) }
 
-// Release returns the program as it is released: static and stripped. It is built once for all tests
-// of this process.
+// Release returns the program as it is released: static and stripped. It is built once for all tests of this process.
 func Release(t *testing.T) string { return built(t, releaseBinary) }
 
 // failing is the program with fail points.
@@ -48,8 +46,8 @@ var builds struct {
 	folders []string
 }
 
-// Main is the TestMain of a package that starts bridges: it removes binaries and the template of
-// databases after its tests.
+// Main is the TestMain of a package that starts bridges: it removes binaries and the template of databases after its
+// tests.
 func Main(m *testing.M) {
 	adaptertest.WaitTogether()
 	code := m.Run()

@@ -21,8 +21,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// Bridge is the whole program, in this process, on a free port and with a
-// SQLite file of its own.
+// Bridge is the whole program, in this process, on a free port and with a SQLite file of its own.
 type Bridge struct {
 	T    *testing.T
 	Cfg  *config.Config
@@ -39,8 +38,7 @@ type Bridge struct {
 	traces *trace.Settings
 }
 
-// AgentAt returns an agent named "agent" at url, with settings that keep tests
-// short.
+// AgentAt returns an agent named "agent" at url, with settings that keep tests short.
 func AgentAt(url string, change ...func(*config.Agent)) config.Agent {
 	a := config.DefaultAgent()
 	a.URL, a.StepTimeout, a.RunTimeout = url, time.Minute, 2*time.Minute
@@ -50,8 +48,7 @@ func AgentAt(url string, change ...func(*config.Agent)) config.Agent {
 	return a
 }
 
-// InFront starts a bridge in front of one agent, called "agent", which is also the
-// default one.
+// InFront starts a bridge in front of one agent, called "agent", which is also the default one.
 func InFront(t *testing.T, agent http.Handler, change ...func(*config.Agent)) *Bridge {
 	t.Helper()
 	return InFrontOf(t, adaptertest.Serve(t, agent).URL, change...)
@@ -73,8 +70,8 @@ func ConfigFor(t *testing.T, agents map[string]config.Agent) *config.Config {
 	return cfg
 }
 
-// databaseOf is a new database with few connections to it: many tests hold a bridge each while they wait for
-// their parts, and the server has connections for all of them together.
+// databaseOf is a new database with few connections to it: many tests hold a bridge each while they wait for their
+// parts, and the server has connections for all of them together.
 func databaseOf(t *testing.T) string {
 	t.Helper()
 	dsn := blank.DSN(t)
@@ -126,8 +123,7 @@ func (b *Bridge) End() {
 	})
 }
 
-// Kill takes listener and database away at once: nothing is drained, ended or
-// handed over, as when the process dies.
+// Kill takes listener and database away at once: nothing is drained, ended or handed over, as when the process dies.
 func (b *Bridge) Kill() {
 	b.once.Do(func() {
 		_ = b.app.Close()
@@ -208,8 +204,7 @@ func (b *Bridge) Thread() string {
 	return "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
 }
 
-// Expect fails the test unless the text at a member of what a path answers is
-// as wanted.
+// Expect fails the test unless the text at a member of what a path answers is as wanted.
 func (b *Bridge) Expect(path, member, want string) {
 	b.T.Helper()
 	if got := b.Get(path).OK(); got.At(member) != want {

@@ -116,8 +116,7 @@ func (c *Collector) Of() (resource map[string]string, header http.Header) {
 	return c.resource, c.header
 }
 
-// Await waits for the first span of that name and returns it. About is a value that one of its attributes
-// has; "": any.
+// Await waits for the first span of that name and returns it. About is a value that one of its attributes has; "": any.
 func (c *Collector) Await(t *testing.T, name, about string) (found Span) {
 	t.Helper()
 	Eventually(t, "a span "+name+" of "+about, func() bool {
@@ -160,8 +159,8 @@ func (s Span) Links() (list []string) {
 	return list
 }
 
-// StartTraced starts a bridge that sends its spans to the collector, as soon as it has some. more are
-// further variables of its environment.
+// StartTraced starts a bridge that sends its spans to the collector, as soon as it has some. more are further variables
+// of its environment.
 func StartTraced(t *testing.T, cfg *config.Config, c *Collector, log *zap.Logger, more ...string) *Bridge {
 	t.Helper()
 	traces, err := trace.Read(append([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=5"}, more...))

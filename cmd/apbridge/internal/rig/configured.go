@@ -17,9 +17,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// Configured starts a bridge until the test ends. In text, $NAME is the URL of the
-// agent of that name, and $DB the path of a file for SQLite. Where text does not begin with a database,
-// the bridge has one of the kind that tests run over.
+// Configured starts a bridge until the test ends. In text, $NAME is the URL of the agent of that name, and $DB the path
+// of a file for SQLite. Where text does not begin with a database, the bridge has one of the kind that tests run over.
 func Configured(t *testing.T, text string, agents map[string]http.Handler, environ ...string) *Bridge {
 	t.Helper()
 	folder := t.TempDir()

@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// Gate stands in front of an agent and holds up the nth of the requests it watches until it is
-// opened, or until the client has left. The request is then done all the same.
+// Gate stands in front of an agent and holds up the nth of the requests it watches until it is opened, or until the
+// client has left. The request is then done all the same.
 type Gate struct {
 	Agent   http.Handler
 	Watches func(*http.Request) bool
@@ -36,8 +36,8 @@ func RunPosts(r *http.Request) bool {
 	return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/runs/stream")
 }
 
-// NewGate returns a gate that lets an agent's requests pass until the nth of those watched, which waits
-// until the gate is opened.
+// NewGate returns a gate that lets an agent's requests pass until the nth of those watched, which waits until the gate
+// is opened.
 func NewGate(agent http.Handler, watches func(*http.Request) bool, nth int) *Gate {
 	return &Gate{Agent: agent, Watches: watches, Nth: nth, Reached: make(chan struct{}), Passage: make(chan struct{})}
 }
@@ -73,8 +73,8 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.Agent.ServeHTTP(w, r)
 }
 
-// Gone returns a channel that is closed when the client has left. A server sees that only after it has read
-// the body. Uploads are left unread: they are sent as they are taken.
+// Gone returns a channel that is closed when the client has left. A server sees that only after it has read the body.
+// Uploads are left unread: they are sent as they are taken.
 func Gone(r *http.Request) <-chan struct{} {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		body, _ := io.ReadAll(r.Body)

@@ -22,13 +22,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// CrashPatience bounds each wait of a scene, on a busy machine: a process that died
-// while it renewed its lease is waited for until the lease is over, and some seconds
-// more.
+// CrashPatience bounds each wait of a scene, on a busy machine: a process that died while it renewed its lease is
+// waited for until the lease is over, and some seconds more.
 const CrashPatience = 3 * time.Minute
 
-// Killable is a bridge that dies at a point, and the ones that come after it over
-// the same database, at the same address. Safe for concurrent use.
+// Killable is a bridge that dies at a point, and the ones that come after it over the same database, at the same
+// address. Safe for concurrent use.
 type Killable struct {
 	T       *testing.T
 	Dsn     string
@@ -68,8 +67,7 @@ func (l *Life) Stopping() bool {
 	}
 }
 
-// NewKillable returns a Killable whose process dies at point (NAME#N). No process is started before the first
-// request.
+// NewKillable returns a Killable whose process dies at point (NAME#N). No process is started before the first request.
 func NewKillable(t *testing.T, dsn string, agent http.Handler, point string, environ ...string) *Killable {
 	t.Helper()
 	d := &Killable{T: t, Dsn: dsn, environ: environ, Point: point, said: NewConsole()}
@@ -177,8 +175,7 @@ func (d *Killable) await(l *Life) bool {
 
 var servingAt = regexp.MustCompile(`"msg":"serving","url":"([^"]+)"`)
 
-// buried notes a process that is over; false: it did not die at its point. The lock
-// is held.
+// buried notes a process that is over; false: it did not die at its point. The lock is held.
 func (d *Killable) buried() bool {
 	l := d.Now
 	select {
@@ -243,8 +240,7 @@ func (d *Killable) over(l *Life) {
 	}
 }
 
-// End stops what runs with SIGTERM, so that the record can be read. What dies at
-// the point meanwhile is dead too.
+// End stops what runs with SIGTERM, so that the record can be read. What dies at the point meanwhile is dead too.
 func (d *Killable) End() { d.EndAfter(func(*Life) {}) }
 
 // EndAfter is End with something to be done when the process has been told, and before it is waited for.
@@ -308,8 +304,8 @@ func (d *Killable) Send(url, method, body string, headers ...string) (Answer, er
 	return a, err
 }
 
-// Sure sends a request until it is answered, again and again with the same
-// Idempotency-Key where one is given: what a careful client does.
+// Sure sends a request until it is answered, again and again with the same Idempotency-Key where one is given: what a
+// careful client does.
 func (d *Killable) Sure(method, path, body string, headers ...string) Answer {
 	d.T.Helper()
 	for {
@@ -328,8 +324,8 @@ func (d *Killable) Keyed(path, body, key string) Answer {
 	return d.Sure("POST", path, body, "Idempotency-Key", key).OK()
 }
 
-// Either makes a request that has no key. After a death it checks whether the request
-// was carried out, and repeats it if not. It may be done or not, but not by halves.
+// Either makes a request that has no key. After a death it checks whether the request was carried out, and repeats it
+// if not. It may be done or not, but not by halves.
 func (d *Killable) Either(done func() bool, method, path, body string) {
 	d.T.Helper()
 	for {
@@ -350,8 +346,7 @@ type follower struct {
 	Done   chan struct{}
 }
 
-// Follow reads a run's stream to its end, resuming after the last frame that
-// came whenever it breaks.
+// Follow reads a run's stream to its end, resuming after the last frame that came whenever it breaks.
 func (d *Killable) Follow(run string) *follower {
 	f := &follower{Done: make(chan struct{})}
 	go func() {

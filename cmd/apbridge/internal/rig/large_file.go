@@ -26,15 +26,14 @@ func NewLargeTask(t *testing.T, c *http.Client, base string) string {
 	return base + "/ap/v1/agent/tasks/" + id
 }
 
-// LargeFile returns a file of any size whose bytes look random and are the same each
-// time.
+// LargeFile returns a file of any size whose bytes look random and are the same each time.
 func LargeFile(size int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{1}), size) }
 
 // LargeBoundary divides the forms that large files are sent in.
 const LargeBoundary = "a-boundary-that-is-in-no-file"
 
-// LargeForm returns a multipart body; folder "" leaves relative_path out, so that a
-// reader of the stream does not know the file's path before its end.
+// LargeForm returns a multipart body; folder "" leaves relative_path out, so that a reader of the stream does not know
+// the file's path before its end.
 func LargeForm(folder string, size int64) (body io.Reader, length int64) {
 	head, tail := "", "\r\n--"+LargeBoundary+"--\r\n"
 	if folder != "" {

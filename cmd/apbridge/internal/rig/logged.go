@@ -8,7 +8,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// LogText returns all that a Configured bridge has logged, at every level, as a log of JSON has it: fields and causes included.
+// LogText returns all that a Configured bridge has logged, at every level, as a log of JSON has it: fields and causes
+// included.
 func (b *Bridge) LogText() string {
 	b.T.Helper()
 	var text strings.Builder
@@ -24,7 +25,8 @@ func (b *Bridge) LogText() string {
 	return text.String()
 }
 
-// LineWith returns the first line of a text that has a mark, plain or within bytes in Base64, as logs and JSON have bytes; "": none has.
+// LineWith returns the first line of a text that has a mark, plain or within bytes in Base64, as logs and JSON have
+// bytes; "": none has.
 func LineWith(text, mark string) string {
 	forms := append(inBase64(mark), mark)
 	for line := range strings.SplitSeq(text, "\n") {

@@ -13,9 +13,9 @@ import (
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 )
 
-// MemoryGraph is a graph with a memory: a run says one, two, three after what
-// stands in its thread, or at the checkpoint it starts from; without input, what is
-// left to be said there. Messages are joined by id, as add_messages does.
+// MemoryGraph is a graph with a memory: a run says one, two, three after what stands in its thread, or at the
+// checkpoint it starts from; without input, what is left to be said there. Messages are joined by id, as add_messages
+// does.
 type MemoryGraph struct {
 	*adaptertest.ThreadAgent
 	mu    sync.Mutex
@@ -24,8 +24,7 @@ type MemoryGraph struct {
 	runs  map[string]runBeginning // by the bridge's id of a run
 }
 
-// runBeginning is what a run of the graph begins with: messages, and how many of its words
-// have been said.
+// runBeginning is what a run of the graph begins with: messages, and how many of its words have been said.
 type runBeginning struct {
 	Base, Given []Utterance
 	Said        int
@@ -105,8 +104,8 @@ func (g *MemoryGraph) updated(thread string, body []byte) []byte {
 	return body
 }
 
-// head reads a thread's messages, and notes them by their checkpoint: a fork starts
-// from a checkpoint that was at the head.
+// head reads a thread's messages, and notes them by their checkpoint: a fork starts from a checkpoint that was at the
+// head.
 func (g *MemoryGraph) head(thread string) []Utterance {
 	rec := httptest.NewRecorder()
 	g.ThreadAgent.ServeHTTP(rec, httptest.NewRequest("GET", "/threads/"+thread+"/state", nil))

@@ -12,8 +12,8 @@ import (
 // HistoryRoute is how an agent is asked for a thread's older checkpoints.
 const HistoryRoute = "POST /threads/{t}/history"
 
-// history answers with the one checkpoint, in the middle of a run or at its end, that a
-// run and a step in the filter name; without both it shows none.
+// history answers with the one checkpoint, in the middle of a run or at its end, that a run and a step in the filter
+// name; without both it shows none.
 func (g *MemoryGraph) history(w http.ResponseWriter, thread string, body []byte) {
 	var ask struct {
 		Metadata struct {

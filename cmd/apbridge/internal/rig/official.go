@@ -17,9 +17,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// official are the documents of the task/step family: that of v1, and that of
-// the Topic RFC. They are read once; nil where APBRIDGE_SPECS does not lead to
-// them.
+// official are the documents of the task/step family: that of v1, and that of the Topic RFC. They are read once; nil
+// where APBRIDGE_SPECS does not lead to them.
 var official = sync.OnceValues(func() (*OfficialSpecs, error) {
 	folder := os.Getenv("APBRIDGE_SPECS")
 	if folder == "" {
@@ -79,8 +78,7 @@ func allowNulls(node any) {
 	}
 }
 
-// Judge holds the answers of one server against the documents and notes what
-// was seen.
+// Judge holds the answers of one server against the documents and notes what was seen.
 type Judge struct {
 	Docs *OfficialSpecs
 	mu   sync.Mutex
@@ -97,8 +95,7 @@ func NewJudge(t *testing.T) *Judge {
 	return &Judge{Docs: docs, Seen: map[string]bool{}}
 }
 
-// Check judges an answer; paths of other faces, extensions and methods that
-// are refused stand in neither document.
+// Check judges an answer; paths of other faces, extensions and methods that are refused stand in neither document.
 func (j *Judge) Check(t *testing.T, method, path string, status int, header http.Header, body []byte) {
 	t.Helper()
 	where := template(path)

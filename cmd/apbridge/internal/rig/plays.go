@@ -50,8 +50,8 @@ func AgentsBehind() []Behind {
 	return append(list, Behind{"threadrun", peer, []string{"planning", "thinking <b>", "the answer is 42"}, false, false, scriptedSteps})
 }
 
-// InputAndSteps are the checkpoints of a turn of an opaque agent: the input and one for each of
-// three steps. Before its first turn a thread has one more.
+// InputAndSteps are the checkpoints of a turn of an opaque agent: the input and one for each of three steps. Before its
+// first turn a thread has one more.
 const InputAndSteps = 1 + 3
 
 // scriptedSteps are those of the scripted server.
@@ -63,8 +63,8 @@ func ToyBehind() Behind {
 	return Behind{"toy", func() adaptertest.Peer { return &toy.Agent{Says: texts} }, texts, false, false, InputAndSteps}
 }
 
-// SecondPlay returns a second turn of the conversation that ChatPlay begins: the
-// same outputs under new ids, after the messages of the first.
+// SecondPlay returns a second turn of the conversation that ChatPlay begins: the same outputs under new ids, after the
+// messages of the first.
 func SecondPlay() adaptertest.ThreadPlay {
 	play := adaptertest.ChatPlay()
 	_, said, _ := strings.Cut(play.State, `"messages":[`)
@@ -107,8 +107,7 @@ func PullAtMost(t *testing.T, b *Bridge, at, body string, most int) []Answer {
 	return nil
 }
 
-// CheckSteps: one turn's steps are the agent's outputs in order, and only the
-// last is the last.
+// CheckSteps: one turn's steps are the agent's outputs in order, and only the last is the last.
 func CheckSteps(t *testing.T, who Behind, steps []Answer) {
 	t.Helper()
 	var texts []string
@@ -150,8 +149,7 @@ func CheckTurns(t *testing.T, what string, values any, who Behind, turns int) {
 	}
 }
 
-// CheckFrames: metadata first, one update per step, every frame with an id
-// that is new.
+// CheckFrames: metadata first, one update per step, every frame with an id that is new.
 func CheckFrames(t *testing.T, frames []Frame, who Behind) {
 	t.Helper()
 	if len(frames) == 0 || frames[0].Event != "metadata" {

@@ -12,8 +12,8 @@ type Setting struct {
 	Cut         bool   // the machine dies: what was not flushed is gone
 }
 
-// cutPower cuts SQLite's log to the part that was flushed, by the process's own account. The
-// file itself lacks nothing: the log of a scene is too short for a checkpoint.
+// cutPower cuts SQLite's log to the part that was flushed, by the process's own account. The file itself lacks nothing:
+// the log of a scene is too short for a checkpoint.
 func (d *Killable) cutPower() {
 	d.T.Helper()
 	text, err := os.ReadFile(d.Dsn + "-flushed")

@@ -23,8 +23,8 @@ type Process struct {
 	Start time.Duration // from exec to ready
 }
 
-// StartProcess runs the binary with a configuration, its files and its
-// temporary files in folder, and stops it with the test.
+// StartProcess runs the binary with a configuration, its files and its temporary files in folder, and stops it with the
+// test.
 func StartProcess(t *testing.T, binary, folder, text string) *Process {
 	t.Helper()
 	file := filepath.Join(folder, "apbridge.yaml")
@@ -87,8 +87,8 @@ func (b *Process) CPU() time.Duration {
 	if err != nil {
 		return 0
 	}
-	// The name in parentheses may hold spaces; utime and stime are the 12th
-	// and 13th field after it, in ticks of 1/100 s (proc(5)).
+	// The name in parentheses may hold spaces; utime and stime are the 12th and 13th field after it, in ticks of 1/100
+	// s (proc(5)).
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
@@ -98,8 +98,7 @@ func (b *Process) CPU() time.Duration {
 // RSS returns the memory the process holds now, in MB; 0 where /proc does not tell.
 func (b *Process) RSS() float64 { return b.Memory("VmRSS:") }
 
-// Peak returns the most memory the process has held, in MB; 0 where /proc does not
-// tell.
+// Peak returns the most memory the process has held, in MB; 0 where /proc does not tell.
 func (b *Process) Peak() float64 { return b.Memory("VmHWM:") }
 
 // Memory returns a field of /proc/PID/status in MB; 0 where that does not tell.

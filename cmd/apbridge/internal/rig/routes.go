@@ -17,8 +17,8 @@ import (
 // Route is one operation that the faces serve.
 type Route struct{ Method, Path string }
 
-// Routes returns the routes that the dialects add to the router. What is there for
-// every method of a path only refuses, and is left out; HEAD is GET.
+// Routes returns the routes that the dialects add to the router. What is there for every method of a path only refuses,
+// and is left out; HEAD is GET.
 func Routes(t *testing.T) []Route {
 	t.Helper()
 	list, _ := routes(t)
@@ -32,8 +32,8 @@ func Pages(t *testing.T) []Route {
 	return list
 }
 
-// Needs returns the rights that each route of Routes and Pages declares. A route that declares none at all fails
-// the test: no caller would be asked for a right to it.
+// Needs returns the rights that each route of Routes and Pages declares. A route that declares none at all fails the
+// test: no caller would be asked for a right to it.
 func Needs(t *testing.T) map[Route][]string {
 	t.Helper()
 	list, handlers := routes(t)
@@ -114,8 +114,8 @@ func (m Route) Fill(ids map[string]string) (path string, missing string) {
 	}
 }
 
-// Documented returns the document and the path where a route is described: what is below an agent's prefix,
-// or the one of before v1, is described once.
+// Documented returns the document and the path where a route is described: what is below an agent's prefix, or the one
+// of before v1, is described once.
 func Documented(m Route) (name, path string) {
 	path = strings.TrimPrefix(m.Path, "/agents/{agent}")
 	switch {

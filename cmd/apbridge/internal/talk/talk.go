@@ -1,5 +1,4 @@
-// Package talk prints what an agent says in a run, for the commands run and remote. It starts no
-// run.
+// Package talk prints what an agent says in a run, for the commands run and remote. It starts no run.
 package talk
 
 import (
@@ -87,8 +86,8 @@ func Questions(list []api.Question) string {
 	return "the agent asks: " + strings.Join(texts, " ")
 }
 
-// said is the text of a delta's messages, else the delta itself, and the name of the speaker, ""
-// for none. Why the run failed is not told here, but at its end.
+// said is the text of a delta's messages, else the delta itself, and the name of the speaker, "" for none. Why the run
+// failed is not told here, but at its end.
 func said(delta json.RawMessage) (name, text string) {
 	var d struct{ Messages []json.RawMessage }
 	if json.Unmarshal(delta, &d) != nil || len(d.Messages) == 0 {

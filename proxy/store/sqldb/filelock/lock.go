@@ -7,20 +7,18 @@ import (
 	"os"
 )
 
-// Lock keeps a second process away from a database: two writers over one file would
-// each believe in leases the other cannot see. Not safe for concurrent use.
+// Lock keeps a second process away from a database: two writers over one file would each believe in leases the other
+// cannot see. Not safe for concurrent use.
 type Lock struct {
 	path string
-	// name is PATH-lock, which stays behind: its content says that there is a
-	// database, so that a missing one is noticed. It guards the making of a new file.
+	// name is PATH-lock, which stays behind: its content says that there is a database, so that a missing one is
+	// noticed. It guards the making of a new file.
 	name *os.File
-	// file is the database itself, locked as what it is and not by a name, since
-	// names can be deleted and there may be several. See lockWhole for what the
-	// lock is.
+	// file is the database itself, locked as what it is and not by a name, since names can be deleted and there may be
+	// several. See lockWhole for what the lock is.
 	//
-	// POSIX locks, which SQLite uses, end when the process closes any descriptor of
-	// the file. So this one is closed after SQLite's, and nothing else may open the
-	// database's file while it is in use.
+	// POSIX locks, which SQLite uses, end when the process closes any descriptor of the file. So this one is closed
+	// after SQLite's, and nothing else may open the database's file while it is in use.
 	file *os.File
 }
 
@@ -42,9 +40,8 @@ func (n ManyNames) Error() string {
 	return fmt.Sprintf("the file has %d names (hard links)", uint64(n))
 }
 
-// Take takes the lock of the name of the database at path, which need not be there.
-// ErrLocked: another process has it. ErrUnlocked: there are no such locks here. Other
-// errors are those of opening PATH-lock.
+// Take takes the lock of the name of the database at path, which need not be there. ErrLocked: another process has it.
+// ErrUnlocked: there are no such locks here. Other errors are those of opening PATH-lock.
 func Take(path string) (*Lock, error) {
 	f, err := os.OpenFile(nameOf(path), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -62,9 +59,9 @@ func Take(path string) (*Lock, error) {
 
 func nameOf(path string) string { return path + "-lock" }
 
-// Hold opens the database's file and locks it. ErrLocked: another process has it, under
-// another name. ErrUnlocked: it is open, and can be locked by its name only. ManyNames:
-// it has hard links. Other errors are those of opening the file.
+// Hold opens the database's file and locks it. ErrLocked: another process has it, under another name. ErrUnlocked: it
+// is open, and can be locked by its name only. ManyNames: it has hard links. Other errors are those of opening the
+// file.
 func (l *Lock) Hold() error {
 	f, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err != nil {

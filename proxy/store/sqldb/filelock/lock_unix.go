@@ -18,8 +18,7 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// unlock ends the lock although a process that is being started has the descriptor, too, until it
-// runs its program.
+// unlock ends the lock although a process that is being started has the descriptor, too, until it runs its program.
 func unlock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_UN) }
 
 // linkCount is how many names a file has.

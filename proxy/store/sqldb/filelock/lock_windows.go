@@ -11,8 +11,8 @@ const exclusive = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDI
 
 func tryLock(f *os.File) error { return lockByte(f, new(windows.Overlapped)) }
 
-// lockWhole locks a byte far after those that SQLite locks (at 1 GiB), and after every file's end: a locked
-// byte cannot be read by others.
+// lockWhole locks a byte far after those that SQLite locks (at 1 GiB), and after every file's end: a locked byte cannot
+// be read by others.
 func lockWhole(f *os.File) error {
 	err := lockByte(f, &windows.Overlapped{OffsetHigh: 1 << 30})
 	if err != nil && !errors.Is(err, ErrLocked) {

@@ -74,8 +74,8 @@ func (s *Lines) Over(dial pgconn.DialFunc) pgconn.DialFunc {
 	}
 }
 
-// Serves notes which process of the server is behind a connection. Waited leaves out a line of which that is
-// not known. It does nothing where the connection runs over no line.
+// Serves notes which process of the server is behind a connection. Waited leaves out a line of which that is not known.
+// It does nothing where the connection runs over no line.
 func Serves(conn *pgx.Conn, pid uint32) {
 	c := conn.PgConn().Conn()
 	if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
@@ -102,8 +102,8 @@ func (s *Lines) Waited(most time.Duration) Waiting {
 	return found
 }
 
-// GiveUp closes the lines that the server does nothing for, or all where it is away, and counts them.
-// The server has to have said twice of one wait that it does nothing for it. Called by one goroutine.
+// GiveUp closes the lines that the server does nothing for, or all where it is away, and counts them. The server has to
+// have said twice of one wait that it does nothing for it. Called by one goroutine.
 func (w Waiting) GiveUp(busy map[uint32]bool, away bool) (closed int) {
 	for l, since := range w {
 		switch {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A line is closed when the server has said twice of one wait that it does nothing for it, and at once where the
-// server is away.
+// A line is closed when the server has said twice of one wait that it does nothing for it, and at once where the server
+// is away.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 	idle, busy := map[uint32]bool{}, map[uint32]bool{7: true}

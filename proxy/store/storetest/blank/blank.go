@@ -1,7 +1,7 @@
-// Package blank gives tests databases of both kinds that have their tables already. To make these takes
-// longer than most tests do, above all on PostgreSQL and under the race detector: it is done once for all
-// tests of a process, which have a copy each. Tests of what becomes of an empty database take
-// package storetest's. Test support only: nothing that is built imports it.
+// Package blank gives tests databases of both kinds that have their tables already. To make these takes longer than
+// most tests do, above all on PostgreSQL and under the race detector: it is done once for all tests of a process, which
+// have a copy each. Tests of what becomes of an empty database take package storetest's. Test support only: nothing
+// that is built imports it.
 package blank
 
 import (

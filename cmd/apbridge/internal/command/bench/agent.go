@@ -23,8 +23,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// How often a started agent is asked whether it is there; how long it may take to end when it is
-// asked to; and how long after a broken connection its own end may be seen.
+// How often a started agent is asked whether it is there; how long it may take to end when it is asked to; and how long
+// after a broken connection its own end may be seen.
 const (
 	startPoll = 200 * time.Millisecond
 	stopGrace = 5 * time.Second
@@ -55,8 +55,7 @@ func (f *targetFlags) reachCommand(ctx context.Context, p *program, call benchCa
 	return t, nil
 }
 
-// place finds out where an agent will serve: the port that it is told, and the configuration that
-// knows its URL.
+// place finds out where an agent will serve: the port that it is told, and the configuration that knows its URL.
 func (f *targetFlags) place(ctx context.Context, environ []string) (string, *config.Config, error) {
 	port, err := freePort()
 	if err != nil {
@@ -104,8 +103,8 @@ type child struct {
 	err   error
 }
 
-// startChild starts a command. Ctrl-C on the terminal does not reach it where processes have
-// groups, so that it can still be asked for its files.
+// startChild starts a command. Ctrl-C on the terminal does not reach it where processes have groups, so that it can
+// still be asked for its files.
 func startChild(command []string, port string, environ []string) (*child, error) {
 	args := make([]string, len(command))
 	for i, a := range command {

@@ -1,5 +1,5 @@
-// Package bench is the command that judges agents by challenges. Package main adds it. It serves no
-// bridge but the one that it starts for an agent, and judges by package judge alone.
+// Package bench is the command that judges agents by challenges. Package main adds it. It serves no bridge but the one
+// that it starts for an agent, and judges by package judge alone.
 package bench
 
 import (

@@ -71,8 +71,8 @@ func (b *benchFiles) add(t *report.Target, ofEvents bool) {
 	b.lines, b.watch = t, progress.Lines(t)
 }
 
-// distinct refuses two flags with one file, in which only the last report would be left. Pipes and
-// devices take several.
+// distinct refuses two flags with one file, in which only the last report would be left. Pipes and devices take
+// several.
 func distinct(opened map[string]*report.Target) error {
 	flags := slices.Sorted(maps.Keys(opened))
 	for i, one := range flags {

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 )
 
-// progress shows a run: rewritten lines on a terminal, a line for each event elsewhere and on one
-// that cannot rewrite any.
+// progress shows a run: rewritten lines on a terminal, a line for each event elsewhere and on one that cannot rewrite
+// any.
 func (p *program) progress() func(report.Event) {
 	raw, ok := console.Rewritable(p.Out, p.Environ)
 	if !ok {

@@ -117,8 +117,8 @@ func reachURL(ctx context.Context, address string, client *agent.Client) (*targe
 	return t, nil
 }
 
-// unnamed is the error of a bridge that has agents, but not the one that the address names; nil of
-// what is something else.
+// unnamed is the error of a bridge that has agents, but not the one that the address names; nil of what is something
+// else.
 func unnamed(ctx context.Context, client *agent.Client, err error) error {
 	if !errors.As(err, new(*agent.Refused)) {
 		return nil
@@ -134,8 +134,8 @@ func unnamed(ctx context.Context, client *agent.Client, err error) error {
 	return fmt.Errorf("the bridge at %s has no default agent: put /agents/NAME behind its address%s", client.Base, there)
 }
 
-// refusedBy is the error of a server that does not list tasks as version 1 has it; nil when it is
-// one of version 1 all the same.
+// refusedBy is the error of a server that does not list tasks as version 1 has it; nil when it is one of version 1 all
+// the same.
 func refusedBy(ctx context.Context, base string, err error) error {
 	var refused *agent.Refused
 	asked := errors.As(err, &refused)
@@ -173,8 +173,7 @@ func (f *targetFlags) reachAgent(ctx context.Context, p *program, call benchCall
 	return bridgeBefore(ctx, p, cfg, name, call.keep, client)
 }
 
-// bridgeBefore starts a bridge that lives as long as the target. Its database is in keep, or
-// leaves with it.
+// bridgeBefore starts a bridge that lives as long as the target. Its database is in keep, or leaves with it.
 func bridgeBefore(ctx context.Context, p *program, cfg *config.Config, name, keep string, client *agent.Client) (*target, error) {
 	bridge.SweepTemporary(os.TempDir())
 	folder, remove := keep, func() error { return nil }

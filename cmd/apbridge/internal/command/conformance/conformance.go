@@ -1,5 +1,5 @@
-// Package conformance is the command that checks servers against the protocols. Package main adds
-// it. It serves nothing and knows no rule: those are in package internal/conformance.
+// Package conformance is the command that checks servers against the protocols. Package main adds it. It serves nothing
+// and knows no rule: those are in package internal/conformance.
 package conformance
 
 import (

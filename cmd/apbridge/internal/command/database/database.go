@@ -1,5 +1,5 @@
-// Package database is the commands that take a database out, put it back and move it. Package main
-// adds them. They work on the database itself (package archive), and never ask a bridge.
+// Package database is the commands that take a database out, put it back and move it. Package main adds them. They work
+// on the database itself (package archive), and never ask a bridge.
 package database
 
 import (
@@ -34,8 +34,8 @@ func (f *databaseFlags) load(environ []string) (*config.Config, error) {
 
 func isServer(database string) bool { return strings.Contains(database, "://") }
 
-// forServer is the command line of one of PostgreSQL's programs with the database at the end: without its
-// password, and without what only a bridge understands.
+// forServer is the command line of one of PostgreSQL's programs with the database at the end: without its password, and
+// without what only a bridge understands.
 func forServer(command, database string) string {
 	u, err := url.Parse(database)
 	if err != nil {

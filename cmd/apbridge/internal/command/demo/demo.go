@@ -1,5 +1,5 @@
-// Package demo is the command that shows both conversations, with an example agent of each kind.
-// Package main adds it. It never calls an agent of yours, and leaves nothing behind.
+// Package demo is the command that shows both conversations, with an example agent of each kind. Package main adds it.
+// It never calls an agent of yours, and leaves nothing behind.
 package demo
 
 import (

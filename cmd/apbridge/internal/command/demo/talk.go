@@ -91,8 +91,7 @@ func (c *client) reverse(ctx context.Context) error {
 
 const maxDemoSteps = 10
 
-// call sends one request, shows it with its answer, and decodes the answer
-// into v unless that is nil.
+// call sends one request, shows it with its answer, and decodes the answer into v unless that is nil.
 func (c *client) call(ctx context.Context, method, path, body string, v any) error {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader([]byte(body)))
 	if err != nil {

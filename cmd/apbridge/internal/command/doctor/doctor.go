@@ -1,6 +1,5 @@
-// Package doctor is the command that asks agents what they are, and tells why one cannot be used.
-// Package main adds it; bench and conformance use its way of calling. It only asks: no run and no
-// task is made.
+// Package doctor is the command that asks agents what they are, and tells why one cannot be used. Package main adds it;
+// bench and conformance use its way of calling. It only asks: no run and no task is made.
 package doctor
 
 import (
@@ -54,8 +53,8 @@ The exit code is 0 when every agent can be used, else 1.`,
 	return cmd
 }
 
-// patients is the configuration of the agents to ask: those at the URLs with all else at its default, or
-// the ones that flags, file and environment name.
+// patients is the configuration of the agents to ask: those at the URLs with all else at its default, or the ones that
+// flags, file and environment name.
 func patients(p *console.Process, from console.ConfigFlags, urls []string) (*config.Config, error) {
 	unwise := func(c config.Complaint) { fmt.Fprintf(p.Err, "unwise: %s\n", c) }
 	if len(urls) == 0 {

@@ -37,8 +37,8 @@ type Finding struct {
 	Err       error
 }
 
-// grace is for an agent whose dialect is to be found out: that ends by itself after as long as the
-// agent may take, and says what came of it.
+// grace is for an agent whose dialect is to be found out: that ends by itself after as long as the agent may take, and
+// says what came of it.
 const grace = time.Second
 
 // Examine asks one agent of a configuration. What it finds wrong is in the finding.
@@ -139,8 +139,8 @@ func (f *Finding) probe(ctx context.Context, b adapter.Backend) {
 
 var plainVersion = regexp.MustCompile(`^[\w.+-]{1,40}$`)
 
-// askVersion asks a healthy agent for its server's version, which GET /info tells of a LangGraph
-// server (Agent Server API, System, "Server Information"); version 1 has no word for it.
+// askVersion asks a healthy agent for its server's version, which GET /info tells of a LangGraph server (Agent Server
+// API, System, "Server Information"); version 1 has no word for it.
 func (f *Finding) askVersion(ctx context.Context) {
 	if f.Err != nil {
 		return

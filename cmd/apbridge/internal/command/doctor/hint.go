@@ -42,8 +42,7 @@ func object(member string) func([]byte) bool {
 	}
 }
 
-// Hints returns sentences about a server that answers, but not as an agent: what it may be and where the
-// agent may be.
+// Hints returns sentences about a server that answers, but not as an agent: what it may be and where the agent may be.
 func Hints(ctx context.Context, name string, c config.Agent, limits config.Limits, err error) (list []string) {
 	if strings.HasPrefix(mapping.Classify(err).Message, manyGraphs) {
 		return []string{fmt.Sprintf("Without a configuration, the name before the URL chooses the graph: --agent GRAPH=%s.", console.WithoutParts(c.URL))}
@@ -110,8 +109,7 @@ func described(kind string, body []byte) string {
 	return " with " + strings.ToValidUTF8(fmt.Sprintf("%.60q", kind), "")
 }
 
-// Unfit returns an error that says in the words of doctor why an agent cannot be used, and what may be there
-// instead.
+// Unfit returns an error that says in the words of doctor why an agent cannot be used, and what may be there instead.
 func Unfit(err error, hints []string) error {
 	return errors.New(strings.Join(append([]string{mapping.Classify(err).Message}, hints...), " "))
 }

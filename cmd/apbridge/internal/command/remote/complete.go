@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A shell that completes a word waits for the bridge no longer than completionPatience, and is
-// given completionMost words.
+// A shell that completes a word waits for the bridge no longer than completionPatience, and is given completionMost
+// words.
 const (
 	completionPatience = 2 * time.Second
 	completionMost     = 100
@@ -19,8 +19,8 @@ const (
 // words are what a shell offers, each with its meaning after a tab.
 type words func(ctx context.Context, c *api.Client) ([]string, error)
 
-// completed offers words of the bridge for the arguments of a command, most of them. For a bridge that cannot
-// be asked it offers none: there is no place to say why.
+// completed offers words of the bridge for the arguments of a command, most of them. For a bridge that cannot be asked
+// it offers none: there is no place to say why.
 func (r *remote) completed(most int, list words) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		c, err := r.client()

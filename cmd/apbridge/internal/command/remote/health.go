@@ -53,8 +53,7 @@ The exit code is 0 when it takes requests, else 1.`,
 	return cmd
 }
 
-// takeWait takes the time out of "--wait 30s": pflag leaves it among the arguments, since --wait may
-// stand alone.
+// takeWait takes the time out of "--wait 30s": pflag leaves it among the arguments, since --wait may stand alone.
 func takeWait(cmd *cobra.Command, args []string, wait *time.Duration) ([]string, error) {
 	for i, a := range args {
 		if d, err := time.ParseDuration(a); err == nil && cmd.Flags().Changed("wait") {

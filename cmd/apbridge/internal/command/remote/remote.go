@@ -1,5 +1,5 @@
-// Package remote is the commands that ask a bridge that serves: runs, threads, agents and health.
-// Package main adds them. They use public routes only (package api), and never open a database.
+// Package remote is the commands that ask a bridge that serves: runs, threads, agents and health. Package main adds
+// them. They use public routes only (package api), and never open a database.
 package remote
 
 import (
@@ -51,8 +51,8 @@ func (r *remote) json() bool { return r.output == "json" }
 // printJSON writes a value indented, as JSON that the bridge sent is easier to read.
 func (r *remote) printJSON(v any) error { return indented(r.p.Out, v) }
 
-// table writes rows below their names in columns. It is at most 80 wide with an id of 36 characters,
-// a state, an age and 17 characters more; nothing is shortened, as cells are pasted.
+// table writes rows below their names in columns. It is at most 80 wide with an id of 36 characters, a state, an age
+// and 17 characters more; nothing is shortened, as cells are pasted.
 func table(w io.Writer, names string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.ReplaceAll(names, " ", "\t"))
@@ -62,8 +62,8 @@ func table(w io.Writer, names string, rows [][]string) error {
 	return t.Flush()
 }
 
-// cells are the fields of a row without what would begin another one. Clients name assistants as
-// they like, and programs that read a table take a line for a row.
+// cells are the fields of a row without what would begin another one. Clients name assistants as they like, and
+// programs that read a table take a line for a row.
 func cells(row []string) []string {
 	list := make([]string, len(row))
 	for i, cell := range row {

@@ -47,8 +47,8 @@ func (a *questioner) answer(ctx context.Context, list []api.Question) (any, erro
 	return answers, nil
 }
 
-// line is one line of the person's. The reading goes on after ctx has ended, as a terminal's cannot
-// be stopped: the process ends then.
+// line is one line of the person's. The reading goes on after ctx has ended, as a terminal's cannot be stopped: the
+// process ends then.
 func (a *questioner) line(ctx context.Context, question string) (string, error) {
 	fmt.Fprintf(a.out, "the agent asks: %s\n> ", question)
 	type read struct {

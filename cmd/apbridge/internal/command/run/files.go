@@ -14,8 +14,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// saveFiles writes the files of a thread into a folder, over files that are there.
-// Nothing is written outside of it, whatever the agent calls a file, links in the folder included.
+// saveFiles writes the files of a thread into a folder, over files that are there. Nothing is written outside of it,
+// whatever the agent calls a file, links in the folder included.
 func (p *program) saveFiles(ctx context.Context, c *api.Client, thread, folder string) error {
 	t, err := c.Thread(ctx, thread)
 	if err != nil || len(t.Values.Files) == 0 {

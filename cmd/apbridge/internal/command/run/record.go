@@ -24,8 +24,8 @@ func draftOf(e errand) (*outfile.Draft, error) {
 	return draft, nil
 }
 
-// recording opens the file that an errand's calls are recorded to. ended must follow the last of
-// them; it says what was recorded, or why the file is not whole.
+// recording opens the file that an errand's calls are recorded to. ended must follow the last of them; it says what was
+// recorded, or why the file is not whole.
 func (p *program) recording(cfg *config.Config, e errand) (with []bridge.Option, ended func() error, err error) {
 	if e.record == "" {
 		return nil, func() error { return nil }, nil

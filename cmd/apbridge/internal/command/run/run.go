@@ -1,5 +1,5 @@
-// Package run is the command that has an agent do one thing and then ends. Package main adds it. It
-// starts a bridge of its own for that, and asks it as any client does.
+// Package run is the command that has an agent do one thing and then ends. Package main adds it. It starts a bridge of
+// its own for that, and asks it as any client does.
 package run
 
 import (
@@ -98,8 +98,7 @@ type errand struct {
 	force bool // a recording that is there is written over
 }
 
-// makeOut makes the folder for files before anything is done: an agent's work must not be lost for
-// want of one.
+// makeOut makes the folder for files before anything is done: an agent's work must not be lost for want of one.
 func (e errand) makeOut() error {
 	if e.out == "" {
 		return nil

@@ -6,10 +6,9 @@ import (
 	"syscall"
 )
 
-// Hangups takes SIGHUP, which ends other commands. It has two meanings: an operator wants the
-// configuration to be read again, or the terminal is gone that the process was started from. Then stop
-// is called, since nothing could end it there any more; unless the process was to outlive the terminal,
-// as with nohup.
+// Hangups takes SIGHUP, which ends other commands. It has two meanings: an operator wants the configuration to be read
+// again, or the terminal is gone that the process was started from. Then stop is called, since nothing could end it
+// there any more; unless the process was to outlive the terminal, as with nohup.
 func Hangups(stop func()) <-chan os.Signal {
 	outlives := signal.Ignored(syscall.SIGHUP) || !hasTerminal()
 	taken, passed := make(chan os.Signal, 1), make(chan os.Signal, 1)

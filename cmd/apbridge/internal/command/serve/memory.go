@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// gcPercent is GOGC where the environment sets none. Most of the live heap belongs to open
-// streams, of which there may be thousands: garbage may grow to half of it. With Go's own
-// 100 a run costs an eighth less, and an open stream takes a quarter more.
+// gcPercent is GOGC where the environment sets none. Most of the live heap belongs to open streams, of which there may
+// be thousands: garbage may grow to half of it. With Go's own 100 a run costs an eighth less, and an open stream takes
+// a quarter more.
 const gcPercent = 50
 
 // setCollector sets how often memory is collected. The runtime honours GOMEMLIMIT beside it.

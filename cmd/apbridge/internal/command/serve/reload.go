@@ -14,9 +14,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// watchEvery is how often the files of the configuration are looked at. They are read, and not only
-// asked for their dates: what a link leads to may be replaced (a ConfigMap), and files be copied
-// with their dates.
+// watchEvery is how often the files of the configuration are looked at. They are read, and not only asked for their
+// dates: what a link leads to may be replaced (a ConfigMap), and files be copied with their dates.
 const watchEvery = 2 * time.Second
 
 // reloader reads the configuration again when it is told to, and when its files have changed.
@@ -50,8 +49,8 @@ func (c contents) now() contents {
 	return now
 }
 
-// attend has the configuration be reloaded, and the supervisor told how the bridge is, until the
-// returned stop is called. A shutdown ends reloads; signs of life go on.
+// attend has the configuration be reloaded, and the supervisor told how the bridge is, until the returned stop is
+// called. A shutdown ends reloads; signs of life go on.
 func (r *reloader) attend(ctx context.Context) (stop func()) {
 	serving, end := context.WithCancel(ctx)
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
@@ -73,8 +72,8 @@ func (r *reloader) attend(ctx context.Context) (stop func()) {
 	}
 }
 
-// seen has files be as they were looked at: one that is too large was not read as a whole, and is no
-// reason to try again and again.
+// seen has files be as they were looked at: one that is too large was not read as a whole, and is no reason to try
+// again and again.
 func (c contents) seen(looked contents) {
 	for file := range c {
 		if sum, ok := looked[file]; ok {
@@ -83,8 +82,8 @@ func (c contents) seen(looked contents) {
 	}
 }
 
-// run reloads until ctx ends: at each hangup, and when files have changed and then stayed the same
-// for a look, since they may be written piece by piece.
+// run reloads until ctx ends: at each hangup, and when files have changed and then stayed the same for a look, since
+// they may be written piece by piece.
 func (r *reloader) run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -106,8 +105,8 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// reload changes the log's setting only where the configuration's has changed: it may have been set
-// on the admin listener since.
+// reload changes the log's setting only where the configuration's has changed: it may have been set on the admin
+// listener since.
 func (r *reloader) reload() {
 	defer r.systemd.reloading()()
 	change, err := r.app.Reload(r.load)

@@ -1,5 +1,5 @@
-// Package serve is the command that runs the bridge: its log, its reloads, its supervisor. Package
-// main adds it. It answers no request; package bridge does.
+// Package serve is the command that runs the bridge: its log, its reloads, its supervisor. Package main adds it. It
+// answers no request; package bridge does.
 package serve
 
 import (

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// supervisor is the service manager that waits for word from this process, as systemd does
-// (sd_notify(3), sd_watchdog_enabled(3)). Where none does, it is told nothing.
+// supervisor is the service manager that waits for word from this process, as systemd does (sd_notify(3),
+// sd_watchdog_enabled(3)). Where none does, it is told nothing.
 type supervisor struct {
 	socket string        // "": there is none
 	every  time.Duration // between two signs of life; 0: none are asked for

@@ -1,6 +1,6 @@
-// Package agentprotocol has the checks of LangChain's Agent Protocol: agents, threads, runs and the
-// store, by its openapi.json. Package conformance runs it. Its streaming protocol is package
-// streaming. It never asks for what only a LangGraph server has.
+// Package agentprotocol has the checks of LangChain's Agent Protocol: agents, threads, runs and the store, by its
+// openapi.json. Package conformance runs it. Its streaming protocol is package streaming. It never asks for what only a
+// LangGraph server has.
 package agentprotocol
 
 import (

@@ -1,9 +1,8 @@
-// Package check is what the checks of a dialect are made of: a rule with its place in a document,
-// the talk with a server that shows whether it is kept, and the verdict. The packages of checks and
-// their report use it.
+// Package check is what the checks of a dialect are made of: a rule with its place in a document, the talk with a
+// server that shows whether it is kept, and the verdict. The packages of checks and their report use it.
 //
-// A check sends requests to the one server that it is given and to nothing else: redirections are
-// not followed. It removes in the end what it made there, where the dialect has a request for that.
+// A check sends requests to the one server that it is given and to nothing else: redirections are not followed. It
+// removes in the end what it made there, where the dialect has a request for that.
 package check
 
 import (
@@ -15,8 +14,8 @@ import (
 // Level is how much a document demands of a rule.
 type Level string
 
-// The levels. A rule that a document states, by a schema, a status or in words, is a Must; one that it
-// recommends or that follows from its examples is a Should; what it leaves to servers is a May.
+// The levels. A rule that a document states, by a schema, a status or in words, is a Must; one that it recommends or
+// that follows from its examples is a Should; what it leaves to servers is a May.
 const (
 	Must   Level = "must"
 	Should Level = "should"
@@ -40,8 +39,8 @@ type Check struct {
 	Run   func(*Talk)
 }
 
-// Suite is the checks of a dialect. Begin makes them for one server: what one of them has made there,
-// such as a run, is looked at by others. Not for concurrent use.
+// Suite is the checks of a dialect. Begin makes them for one server: what one of them has made there, such as a run, is
+// looked at by others. Not for concurrent use.
 type Suite struct {
 	Name   string // as --dialect has it
 	Title  string
@@ -113,16 +112,15 @@ type verdict struct {
 	sent, came string
 }
 
-// Once is something that several checks look at and that is made once, by the first that needs it. The
-// zero value is ready.
+// Once is something that several checks look at and that is made once, by the first that needs it. The zero value is
+// ready.
 type Once[T any] struct {
 	tried   bool
 	value   T
 	verdict *verdict
 }
 
-// Own returns the value to the check whose rule is that it can be made: that check fails where making it
-// fails.
+// Own returns the value to the check whose rule is that it can be made: that check fails where making it fails.
 func (o *Once[T]) Own(t *Talk, make func(*Talk) T) T {
 	if t.Over() {
 		return o.value
@@ -136,8 +134,7 @@ func (o *Once[T]) Own(t *Talk, make func(*Talk) T) T {
 	return o.value
 }
 
-// Need returns the value to any other check, which is skipped, with what was seen then, where it cannot be
-// made.
+// Need returns the value to any other check, which is skipped, with what was seen then, where it cannot be made.
 func (o *Once[T]) Need(t *Talk, what string, make func(*Talk) T) T {
 	if t.Over() {
 		return o.value

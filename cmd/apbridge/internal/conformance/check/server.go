@@ -68,8 +68,7 @@ func (s *Server) Talk(ctx context.Context) *Talk {
 // errLate is why the context of a check ended.
 var errLate = errors.New("time limit")
 
-// Clean removes what the checks made, the newest first, also after ctx has ended. It returns what could
-// not be removed.
+// Clean removes what the checks made, the newest first, also after ctx has ended. It returns what could not be removed.
 func (s *Server) Clean(ctx context.Context) (left []string) {
 	ctx = context.WithoutCancel(ctx)
 	for i := len(s.remains) - 1; i >= 0; i-- {

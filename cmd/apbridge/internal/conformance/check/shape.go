@@ -8,15 +8,13 @@ import (
 	"time"
 )
 
-// Shape returns what is wrong with a JSON value at a path; "" for nothing. The documents' schemas are
-// written as such.
+// Shape returns what is wrong with a JSON value at a path; "" for nothing. The documents' schemas are written as such.
 type Shape func(v any, at string) string
 
 // Members are an object's members with their shapes.
 type Members map[string]Shape
 
-// Object returns the shape of an object that has the required members and may have the optional ones and any
-// others.
+// Object returns the shape of an object that has the required members and may have the optional ones and any others.
 func Object(required, optional Members) Shape {
 	return func(v any, at string) string {
 		o, ok := v.(map[string]any)

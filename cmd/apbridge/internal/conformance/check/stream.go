@@ -24,8 +24,8 @@ type Stream struct {
 	Ended  bool // the server ended it
 }
 
-// Stream sends a request and reads events until enough says so or the stream ends. A nil enough waits
-// for the end. An answer that is no stream has no events.
+// Stream sends a request and reads events until enough says so or the stream ends. A nil enough waits for the end. An
+// answer that is no stream has no events.
 func (t *Talk) Stream(r Request, enough func(Event) bool) Stream {
 	if r.Header == nil {
 		r.Header = map[string]string{"Accept": "text/event-stream"}
@@ -131,8 +131,8 @@ func (s Stream) First(name string) (Event, bool) {
 	return Event{}, false
 }
 
-// Events posts a value as JSON and reads the events that answer it, to their end. Another answer than a
-// stream ends the check.
+// Events posts a value as JSON and reads the events that answer it, to their end. Another answer than a stream ends the
+// check.
 func (t *Talk) Events(path string, body any) Stream {
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -41,8 +41,8 @@ func (r Request) build(ctx context.Context, s *Server) (*http.Request, error) {
 	return req, nil
 }
 
-// Talk is the requests of one check. The first thing that is wrong ends it: after that nothing is sent,
-// and answers are empty. Not for concurrent use.
+// Talk is the requests of one check. The first thing that is wrong ends it: after that nothing is sent, and answers are
+// empty. Not for concurrent use.
 type Talk struct {
 	server  *Server
 	ctx     context.Context //nolint:containedctx // a talk is one call

@@ -1,8 +1,7 @@
-// Package langgraph has the checks of what LangGraph's SDKs call of a LangGraph server: assistants,
-// threads and their states, runs and their streams, and the store. Package conformance runs it. It
-// cites the classes, methods and types of the JavaScript SDK's reference, which say what a client
-// sends and reads. They do not say with which status a request is refused: any of 400 to 499 will
-// do, and no check of that is a must.
+// Package langgraph has the checks of what LangGraph's SDKs call of a LangGraph server: assistants, threads and their
+// states, runs and their streams, and the store. Package conformance runs it. It cites the classes, methods and types
+// of the JavaScript SDK's reference, which say what a client sends and reads. They do not say with which status a
+// request is refused: any of 400 to 499 will do, and no check of that is a must.
 package langgraph
 
 import (

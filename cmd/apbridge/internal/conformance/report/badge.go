@@ -51,8 +51,7 @@ func (r Report) Badge(w io.Writer) error {
 // width is that of a text with its margins, in pixels: 7 a letter, which textLength then makes true.
 func width(text string) int { return 16 + 7*len([]rune(text)) }
 
-// Endpoint writes the result as the JSON that badges of shields.io are made from (Endpoint Badge,
-// schemaVersion 1).
+// Endpoint writes the result as the JSON that badges of shields.io are made from (Endpoint Badge, schemaVersion 1).
 func (r Report) Endpoint(w io.Writer) error {
 	b := r.badge()
 	return json.NewEncoder(w).Encode(struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/junit"
 )
 
-// JUnit writes the report as XML for CI servers: a suite for each dialect. A check of a should or a may
-// that failed is no failure there, but is told as skipped: the exit code does not count it either.
+// JUnit writes the report as XML for CI servers: a suite for each dialect. A check of a should or a may that failed is
+// no failure there, but is told as skipped: the exit code does not count it either.
 func (r Report) JUnit(w io.Writer) error {
 	var all []junit.Suite
 	for _, d := range r.Dialects {

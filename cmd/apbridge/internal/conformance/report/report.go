@@ -1,5 +1,5 @@
-// Package report writes the results of checks in the forms that people and programs read. The
-// command calls it. It calls no server.
+// Package report writes the results of checks in the forms that people and programs read. The command calls it. It
+// calls no server.
 package report
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/conformance/check"
 )
 
-// Table writes the report for people: what failed, with its reason and the place in the document, what
-// could not be seen, and the sums.
+// Table writes the report for people: what failed, with its reason and the place in the document, what could not be
+// seen, and the sums.
 func (r Report) Table(w io.Writer) error {
 	var text strings.Builder
 	for _, d := range r.Dialects {
@@ -63,8 +63,8 @@ func (d Dialect) skips(w *strings.Builder) {
 	}
 }
 
-// Share returns in words how many of the checks of a level passed of those that were not skipped; "-" where
-// there are none.
+// Share returns in words how many of the checks of a level passed of those that were not skipped; "-" where there are
+// none.
 func (d Dialect) Share(level check.Level) string {
 	passed, failed := d.Count(check.Passed, level), d.Count(check.Failed, level)
 	if passed+failed == 0 {

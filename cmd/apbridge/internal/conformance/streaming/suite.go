@@ -1,9 +1,9 @@
-// Package streaming has the checks of the Agent Streaming Protocol: commands to a thread, and one
-// stream of its events, over HTTP. Package conformance runs it. It never checks a WebSocket.
+// Package streaming has the checks of the Agent Streaming Protocol: commands to a thread, and one stream of its events,
+// over HTTP. Package conformance runs it. It never checks a WebSocket.
 //
-// Servers in use speak it in two forms: the document's, and that of LangGraph's SDKs, which have
-// another path and names with underscores. The checks that say so hold to the document; all others
-// look at the server in the form that it speaks.
+// Servers in use speak it in two forms: the document's, and that of LangGraph's SDKs, which have another path and names
+// with underscores. The checks that say so hold to the document; all others look at the server in the form that it
+// speaks.
 package streaming
 
 import (
@@ -24,8 +24,8 @@ func Suite() check.Suite {
 	return check.Suite{Name: "streaming", Title: "Agent Streaming Protocol 0.0.13", Speaks: speaks, Begin: begin}
 }
 
-// speaks asks for the tree of a thread that does not exist: a server that speaks the protocol answers in its
-// envelope, also with an error, and one that has no such path does not.
+// speaks asks for the tree of a thread that does not exist: a server that speaks the protocol answers in its envelope,
+// also with an error, and one that has no such path does not.
 func speaks(t *check.Talk) bool {
 	a := t.Post("/threads/"+uuid.NewString()+"/commands", map[string]any{"id": 1, "method": "agent.getTree", "params": map[string]any{}})
 	kind := a.Text("type")

@@ -1,5 +1,5 @@
-// Package taskstep has the checks of the AI-Engineer-Foundation Agent Protocol v1: tasks, steps and
-// artifacts, by its openapi.yml. Package conformance runs it. It knows no extension of the bridge.
+// Package taskstep has the checks of the AI-Engineer-Foundation Agent Protocol v1: tasks, steps and artifacts, by its
+// openapi.yml. Package conformance runs it. It knows no extension of the bridge.
 package taskstep
 
 import (

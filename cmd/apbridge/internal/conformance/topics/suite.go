@@ -1,6 +1,5 @@
-// Package topics has the checks of the Topic RFC of the Agent Protocol ("RFC: Topic Endpoint").
-// Package conformance runs it. The document names paths, statuses and no schemas, so the checks
-// never demand more than these.
+// Package topics has the checks of the Topic RFC of the Agent Protocol ("RFC: Topic Endpoint"). Package conformance
+// runs it. The document names paths, statuses and no schemas, so the checks never demand more than these.
 package topics
 
 import (

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Address reads a server's address, also with the protocol's paths after it, and returns it
-// without them: http://host:port, with /agents/NAME for one agent of a bridge.
+// Address reads a server's address, also with the protocol's paths after it, and returns it without them:
+// http://host:port, with /agents/NAME for one agent of a bridge.
 func Address(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {

@@ -64,8 +64,7 @@ func parseStep(raw []byte) (Step, error) {
 	return step, s.check()
 }
 
-// failure reads additional_output.error, in which a bridge says that a run failed: the protocol
-// has no word for that.
+// failure reads additional_output.error, in which a bridge says that a run failed: the protocol has no word for that.
 func failure(raw json.RawMessage) string {
 	var said struct {
 		Message string `json:"message"`

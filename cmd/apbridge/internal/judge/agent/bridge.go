@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Agents returns the names of a bridge's agents, each a server of version 1 below /agents/NAME. A server that
-// is no bridge, or lists no agents, has none.
+// Agents returns the names of a bridge's agents, each a server of version 1 below /agents/NAME. A server that is no
+// bridge, or lists no agents, has none.
 func (c *Client) Agents(ctx context.Context) (names []string) {
 	var list []struct {
 		ID string `json:"agent_id"`

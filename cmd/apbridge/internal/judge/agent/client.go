@@ -1,9 +1,9 @@
-// Package agent calls an agent that serves the Agent Protocol v1, as agbenchmark's client does: in
-// its order, with its bytes, and as strict with the answers. Package judge calls it. A wrong type
-// is an error instead of being guessed around. Nothing is tried twice.
+// Package agent calls an agent that serves the Agent Protocol v1, as agbenchmark's client does: in its order, with its
+// bytes, and as strict with the answers. Package judge calls it. A wrong type is an error instead of being guessed
+// around. Nothing is tried twice.
 //
-// The order and the bytes are those of agbenchmark/agent_api_interface.py over the Python client
-// agent_protocol_client 1.1.0, as recorded.
+// The order and the bytes are those of agbenchmark/agent_api_interface.py over the Python client agent_protocol_client
+// 1.1.0, as recorded.
 package agent
 
 import (
@@ -66,8 +66,8 @@ func (c *Client) Step(ctx context.Context, task string) (Step, error) {
 	return parseStep(raw)
 }
 
-// Artifacts lists a task's files: the server's first page, by agbenchmark's request, and those
-// after it, until there are more files than most. agbenchmark sees the first page alone.
+// Artifacts lists a task's files: the server's first page, by agbenchmark's request, and those after it, until there
+// are more files than most. agbenchmark sees the first page alone.
 func (c *Client) Artifacts(ctx context.Context, task string, most int) ([]Artifact, error) {
 	all, pages, err := c.page(ctx, c.task(task)+"/artifacts")
 	for n := 2; err == nil && n <= pages && len(all) <= most; n++ {
@@ -160,8 +160,8 @@ func (c *Client) send(ctx context.Context, r request, take func(io.Reader) error
 	return err
 }
 
-// follower follows redirections, but takes the key along to no other server: net/http keeps back
-// only credentials of names that it knows.
+// follower follows redirections, but takes the key along to no other server: net/http keeps back only credentials of
+// names that it knows.
 func (c *Client) follower() *http.Client {
 	client := *c.HTTP
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Upload sends a file: the folder it belongs into first, unless it is the root, then its bytes,
-// with the name percent-encoded.
+// Upload sends a file: the folder it belongs into first, unless it is the root, then its bytes, with the name
+// percent-encoded.
 func (c *Client) Upload(ctx context.Context, task, at string, content []byte) error {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)

@@ -14,8 +14,8 @@ type Usage struct {
 	Cost   *float64 `json:"cost,omitempty"`   // in dollars, as AutoGPT counts
 }
 
-// Add adds what a step says: AutoGPT's task_total_cost, or task_cumulative_cost, is that of the
-// task so far; usage_metadata (LangChain, UsageMetadata) is that of one message.
+// Add adds what a step says: AutoGPT's task_total_cost, or task_cumulative_cost, is that of the task so far;
+// usage_metadata (LangChain, UsageMetadata) is that of one message.
 func (u *Usage) Add(additional json.RawMessage) {
 	var said struct {
 		Total      *float64 `json:"task_total_cost"`
@@ -79,8 +79,7 @@ func (c *Client) Root() string {
 	return root
 }
 
-// Probe asks for the tasks, which every server of version 1 lists. The error is *Refused for an
-// answer that is not 2xx.
+// Probe asks for the tasks, which every server of version 1 lists. The error is *Refused for an answer that is not 2xx.
 func (c *Client) Probe(ctx context.Context) error {
 	var list struct {
 		Tasks []json.RawMessage `json:"tasks"`
@@ -98,8 +97,8 @@ func (c *Client) IsBridge(ctx context.Context) bool {
 	return c.call(ctx, http.MethodGet, c.Root()+"/info", nil, &info) == nil && info.Flags.Assistants
 }
 
-// ThreadUsage reads the tokens of a task from its thread: a bridge has both under one id, and a
-// thread's messages say what each took. Without a thread, or where nothing is said, it is unknown.
+// ThreadUsage reads the tokens of a task from its thread: a bridge has both under one id, and a thread's messages say
+// what each took. Without a thread, or where nothing is said, it is unknown.
 func (c *Client) ThreadUsage(ctx context.Context, task string) (u Usage) {
 	var state struct {
 		Values struct {

@@ -1,6 +1,6 @@
-// Package challenge reads challenges in agbenchmark's data format: a data.json with the folders
-// artifacts_in and custom_python beside it, and below an old suite.json. Package judge and the
-// command bench call it. It runs and judges nothing.
+// Package challenge reads challenges in agbenchmark's data format: a data.json with the folders artifacts_in and
+// custom_python beside it, and below an old suite.json. Package judge and the command bench call it. It runs and judges
+// nothing.
 //
 // The format is that of agbenchmark's BuiltinChallengeSpec (agbenchmark/challenges/builtin.py).
 package challenge
@@ -36,8 +36,7 @@ type Ground struct {
 	Answer           string   `json:"answer"` // for people, and for judges that are models
 	ShouldContain    []string `json:"should_contain"`
 	ShouldNotContain []string `json:"should_not_contain"`
-	// Files are judged: ".txt" is every such file in the root, anything else
-	// one path.
+	// Files are judged: ".txt" is every such file in the root, anything else one path.
 	Files         []string `json:"files"`
 	CaseSensitive *bool    `json:"case_sensitive"` // nil is true
 	Eval          Eval     `json:"eval"`
@@ -108,6 +107,6 @@ func (c Challenge) Limit() time.Duration {
 	return time.Duration(c.Cutoff) * time.Second
 }
 
-// Canonical returns a name in the form that names are compared in: dependencies and command lines may spell a
-// challenge with the "Test" that agbenchmark puts in front of its name.
+// Canonical returns a name in the form that names are compared in: dependencies and command lines may spell a challenge
+// with the "Test" that agbenchmark puts in front of its name.
 func Canonical(name string) string { return strings.TrimPrefix(strings.TrimSpace(name), "Test") }

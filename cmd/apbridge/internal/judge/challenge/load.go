@@ -12,9 +12,8 @@ import (
 // ErrNone is the error of a folder without a data.json.
 var ErrNone = errors.New("there is no data.json")
 
-// Load reads every data.json below the root of files, at any depth. What is no challenge is a
-// fault, and the others are read all the same; the error is for a folder that cannot be read or
-// holds no data.json at all.
+// Load reads every data.json below the root of files, at any depth. What is no challenge is a fault, and the others are
+// read all the same; the error is for a folder that cannot be read or holds no data.json at all.
 func Load(files fs.FS) (list []Challenge, faults []Fault, err error) {
 	l := loader{files: files, taken: map[string]string{}}
 	err = fs.WalkDir(files, ".", func(at string, d fs.DirEntry, err error) error {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Order puts challenges after those they depend on and otherwise keeps their order. Challenges
-// that wait for one another are faults.
+// Order puts challenges after those they depend on and otherwise keeps their order. Challenges that wait for one
+// another are faults.
 func Order(all []Challenge) ([]Challenge, []Fault) {
 	o := order{byName: map[string]Challenge{}, done: map[string]bool{}, circular: map[string]bool{}}
 	for _, c := range all {

@@ -15,8 +15,8 @@ type Selection struct {
 	Alone bool
 }
 
-// From keeps the chosen challenges and those they depend on, in their order. A name or a
-// category that no challenge has is an error.
+// From keeps the chosen challenges and those they depend on, in their order. A name or a category that no challenge has
+// is an error.
 func (s Selection) From(all []Challenge) ([]Challenge, error) {
 	if err := s.check(all); err != nil {
 		return nil, err

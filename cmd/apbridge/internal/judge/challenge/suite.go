@@ -6,9 +6,8 @@ import (
 	"path"
 )
 
-// suite is a suite.json of agbenchmark before October 2023: what the challenges in the folders
-// below it have in common. Those with same_task were one run of the agent there; here each is a
-// run of its own, with the same verdict.
+// suite is a suite.json of agbenchmark before October 2023: what the challenges in the folders below it have in common.
+// Those with same_task were one run of the agent there; here each is a run of its own, with the same verdict.
 type suite struct {
 	Task         string   `json:"task"`
 	Cutoff       int      `json:"cutoff"`

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// read takes the text of the first choice from an answer, and the tokens that it cost where the
-// endpoint says.
+// read takes the text of the first choice from an answer, and the tokens that it cost where the endpoint says.
 func (g *Grader) read(raw []byte) (text string, tokens *int64, err error) {
 	var a struct {
 		Choices []struct {

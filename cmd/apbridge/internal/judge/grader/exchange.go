@@ -91,8 +91,8 @@ func (g *Grader) send(ctx context.Context, method, path string, body []byte) ([]
 	return raw, nil
 }
 
-// unreached is the failure of a network. A request that took too long is not tried again: the
-// model may have worked for it.
+// unreached is the failure of a network. A request that took too long is not tried again: the model may have worked for
+// it.
 func (g *Grader) unreached(ctx context.Context, err error) *failure {
 	if errors.Is(context.Cause(ctx), errSlow) {
 		return &failure{text: fmt.Sprintf("the grader did not answer within %v (--grader-timeout)", g.cfg.Timeout)}

@@ -1,6 +1,5 @@
-// Package grader asks a model how well an agent did its task, by an endpoint of the form of
-// OpenAI's (API reference, Chat Completions, Create). The command bench makes one for package
-// verdict. It never asks the agent.
+// Package grader asks a model how well an agent did its task, by an endpoint of the form of OpenAI's (API reference,
+// Chat Completions, Create). The command bench makes one for package verdict. It never asks the agent.
 package grader
 
 import (
@@ -49,8 +48,8 @@ func New(cfg Config) (*Grader, error) {
 	return &Grader{cfg: cfg, secrets: credential.SetOf(cfg.Key), base: base, http: client, wait: pause.For}, nil
 }
 
-// Probe finds an endpoint that is not there and a key that is not taken, by the list of models:
-// that costs nothing. An endpoint without the list is none the worse.
+// Probe finds an endpoint that is not there and a key that is not taken, by the list of models: that costs nothing. An
+// endpoint without the list is none the worse.
 func (g *Grader) Probe(ctx context.Context) error {
 	_, f := g.send(ctx, http.MethodGet, "models", nil)
 	if f == nil || f.status != 0 && f.status != http.StatusUnauthorized {
@@ -59,8 +58,8 @@ func (g *Grader) Probe(ctx context.Context) error {
 	return f
 }
 
-// Grade has the model score a text that an agent made of a challenge of type llm. With an error there is no
-// score, but the tokens that were used are told all the same.
+// Grade has the model score a text that an agent made of a challenge of type llm. With an error there is no score, but
+// the tokens that were used are told all the same.
 func (g *Grader) Grade(ctx context.Context, c challenge.Challenge, text string) (verdict.Grade, error) {
 	body, err := question(g.cfg.Model, c, text)
 	if err != nil {

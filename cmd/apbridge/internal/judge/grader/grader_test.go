@@ -243,8 +243,7 @@ func TestKeyStays(t *testing.T) {
 	}
 }
 
-// Before anything is run, an endpoint that is away and a key that is none are found, and no list
-// of models is needed.
+// Before anything is run, an endpoint that is away and a key that is none are found, and no list of models is needed.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	for status, says := range map[int]string{200: "", 403: "", 404: "", 500: "", 401: "is GRADER_KEY the right one?"} {

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 )
 
-// What the model is told of each scoring and template of agbenchmark's format. The meaning is that
-// of agbenchmark/utils/prompts.py; the words are ours.
+// What the model is told of each scoring and template of agbenchmark's format. The meaning is that of
+// agbenchmark/utils/prompts.py; the words are ours.
 var (
 	scorings = map[string]string{
 		challenge.Percentage: "Score from 0 (useless) to 100 (ideal); fractions are allowed.",
@@ -39,8 +39,7 @@ type (
 	}
 )
 
-// question is the body of a request. What an agent wrote is a JSON string in it, which no text of
-// the agent's can end.
+// question is the body of a request. What an agent wrote is a JSON string in it, which no text of the agent's can end.
 func question(model string, c challenge.Challenge, text string) ([]byte, error) {
 	e := c.Ground.Eval
 	about := map[string]any{"task": c.Task, e.Template: c.Ground.Answer, "answer": strings.ToValidUTF8(text, "\uFFFD")}

@@ -1,8 +1,7 @@
 //go:build unix
 
-// Package process starts foreign programs so that they can be ended with all that they start, and
-// end at the latest with this process. The command bench and package verdict use it. It reads none
-// of their output.
+// Package process starts foreign programs so that they can be ended with all that they start, and end at the latest
+// with this process. The command bench and package verdict use it. It reads none of their output.
 package process
 
 import (
@@ -10,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Group has a command that is not started yet run in a process group of its own: Ctrl-C on the
-// terminal does not reach it.
+// Group has a command that is not started yet run in a process group of its own: Ctrl-C on the terminal does not reach
+// it.
 func Group(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // Interrupt asks a started command and its children to end.

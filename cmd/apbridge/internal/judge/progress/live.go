@@ -14,10 +14,10 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Live returns a function that shows a line for each try that is under way, with what it is at, and leaves a
-// line for each that ended. It writes ANSI sequences (ECMA-48: CUU, ED), so w must be a terminal as it is;
-// plain makes a text harmless, and width returns the number of columns at any time. A line shows how long it
-// has not changed; after the event of the end nothing is written any more.
+// Live returns a function that shows a line for each try that is under way, with what it is at, and leaves a line for
+// each that ended. It writes ANSI sequences (ECMA-48: CUU, ED), so w must be a terminal as it is; plain makes a text
+// harmless, and width returns the number of columns at any time. A line shows how long it has not changed; after the
+// event of the end nothing is written any more.
 func Live(w io.Writer, plain func(string) string, width func() int) func(report.Event) {
 	l := &live{w: w, plain: plain, width: width, now: time.Now}
 	ended := make(chan struct{})
@@ -153,8 +153,7 @@ func (l *live) row(r row) string {
 	return l.fit("  "+l.fit(r.name, l.width()/2)+l.waited(r)+": "+r.doing, l.width())
 }
 
-// fit keeps a text on one line of less than so many columns, or the next drawing would not find
-// it.
+// fit keeps a text on one line of less than so many columns, or the next drawing would not find it.
 func (l *live) fit(text string, room int) string {
 	text = l.plain(oneLine.Replace(text))
 	columns, cut := 0, 0

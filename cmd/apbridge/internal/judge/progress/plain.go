@@ -1,5 +1,5 @@
-// Package progress shows challenges while they run: a line for each event in a pipe, lines that are
-// rewritten on a terminal, JSON for programs. The command bench calls it. It judges nothing.
+// Package progress shows challenges while they run: a line for each event in a pipe, lines that are rewritten on a
+// terminal, JSON for programs. The command bench calls it. It judges nothing.
 package progress
 
 import (
@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 )
 
-// Plain returns a function that writes one line for each event. What cannot be written is lost: the report is
-// not.
+// Plain returns a function that writes one line for each event. What cannot be written is lost: the report is not.
 func Plain(w io.Writer) func(report.Event) {
 	began := time.Now()
 	return func(e report.Event) {

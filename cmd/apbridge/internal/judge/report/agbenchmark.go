@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// The form of agbenchmark's report.json: agbenchmark/reports/processing/report_types.py, as
-// SessionReportManager and add_test_result_to_report fill it. What that has no field for is in
-// metadata, which it keeps for such.
+// The form of agbenchmark's report.json: agbenchmark/reports/processing/report_types.py, as SessionReportManager and
+// add_test_result_to_report fill it. What that has no field for is in metadata, which it keeps for such.
 type (
 	agReport struct {
 		Command       string            `json:"command"`

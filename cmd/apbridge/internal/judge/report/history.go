@@ -52,8 +52,8 @@ func dropAll(files []*Target) (err error) {
 	return err
 }
 
-// lasting is how many runs in a row a challenge must have passed to be expected to, as in
-// agbenchmark (update_regression_tests).
+// lasting is how many runs in a row a challenge must have passed to be expected to, as in agbenchmark
+// (update_regression_tests).
 const lasting = 3
 
 // Regressions returns the challenges of r that passed in it and in the runs before it, three in all.

@@ -20,8 +20,8 @@ func (r Rate) always() bool { return r.Of > 0 && r.Passed == r.Of }
 
 func (r Rate) never() bool { return r.Of > 0 && r.Passed == 0 }
 
-// Interval returns the bounds of the true rate with a confidence of 95 %, by E. B. Wilson's score interval
-// (Journal of the American Statistical Association 22, 1927). Of no tries it is 0 to 1.
+// Interval returns the bounds of the true rate with a confidence of 95 %, by E. B. Wilson's score interval (Journal of
+// the American Statistical Association 22, 1927). Of no tries it is 0 to 1.
 func (r Rate) Interval() (low, high float64) {
 	if r.Of == 0 {
 		return 0, 1

@@ -14,8 +14,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 )
 
-// Read reads a report.json, ours or agbenchmark's of 2024 and later. path may be the file, the
-// folder of a run, or a folder of runs, of which the newest counts.
+// Read reads a report.json, ours or agbenchmark's of 2024 and later. path may be the file, the folder of a run, or a
+// folder of runs, of which the newest counts.
 func Read(path string) (Report, error) {
 	file, err := find(path)
 	if err != nil {
@@ -73,8 +73,7 @@ func (in agReport) report() (r Report) {
 	return r
 }
 
-// attempts reads the tries: those of a report of ours as they were, else from what agbenchmark
-// says of them.
+// attempts reads the tries: those of a report of ours as they were, else from what agbenchmark says of them.
 func (t agTest) attempts() (list []Attempt) {
 	if t.Metadata.Ours != nil && len(t.Metadata.Ours.Attempts) == len(t.Results) {
 		return t.Metadata.Ours.Attempts

@@ -1,6 +1,5 @@
-// Package report holds the results of challenges, and writes them: for people, for agbenchmark's
-// tools, for CI servers, and for programs. It compares two reports. The command bench and package
-// judge call it. It runs no challenge.
+// Package report holds the results of challenges, and writes them: for people, for agbenchmark's tools, for CI servers,
+// and for programs. It compares two reports. The command bench and package judge call it. It runs no challenge.
 package report
 
 import (
@@ -145,8 +144,8 @@ func orOther[N any](a, b *N) *N {
 	return a
 }
 
-// Whole reports whether the run came to its end, no try failed, and every file was a challenge: the exit code
-// is 0 then. Skipped tries do not count.
+// Whole reports whether the run came to its end, no try failed, and every file was a challenge: the exit code is 0
+// then. Skipped tries do not count.
 func (r Report) Whole() bool {
 	return r.Count(Failed) == 0 && !r.Interrupted && len(r.Faults) == 0
 }

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 )
 
-// Table writes the report for people: a line for each challenge, then what is to say of those that
-// did not pass, then the sum.
+// Table writes the report for people: a line for each challenge, then what is to say of those that did not pass, then
+// the sum.
 func (r Report) Table(w io.Writer) error {
 	var text strings.Builder
 	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -27,8 +27,7 @@ func (r Report) Table(w io.Writer) error {
 	return err
 }
 
-// verdict is the status of all tries, or how many passed of those that were judged, and how many
-// others there are.
+// verdict is the status of all tries, or how many passed of those that were judged, and how many others there are.
 func (r Result) verdict() string {
 	first := r.Attempts[0].Status
 	if len(r.Attempts) == 1 || r.Count(first) == len(r.Attempts) && r.Rate().Of == 0 {

@@ -11,8 +11,8 @@ import (
 
 // Model grades texts.
 type Model interface {
-	// Grade grades how well a text does what a challenge of type llm wants. The error says in a
-	// sentence why there is no grade. Safe for concurrent use.
+	// Grade grades how well a text does what a challenge of type llm wants. The error says in a sentence why there is
+	// no grade. Safe for concurrent use.
 	Grade(ctx context.Context, c challenge.Challenge, text string) (Grade, error)
 }
 
@@ -23,18 +23,17 @@ type Grade struct {
 	Tokens *int64  // of the model, in and out; nil is unknown
 }
 
-// What a model is asked at most, in bytes, and the share of the best score that is still too
-// little; the second is agbenchmark's.
+// What a model is asked at most, in bytes, and the share of the best score that is still too little; the second is
+// agbenchmark's.
 const (
 	maxGraded  = 256 << 10
 	notYetGood = 0.9
 )
 
-// JudgeByModel has a model look at a workspace, at all files of the challenge together, as
-// agbenchmark does. It adds the challenge's custom_python to it.
+// JudgeByModel has a model look at a workspace, at all files of the challenge together, as agbenchmark does. It adds
+// the challenge's custom_python to it.
 //
-// Where the model gives no score, nothing is known of the agent, so the challenge is not judged;
-// agbenchmark fails it.
+// Where the model gives no score, nothing is known of the agent, so the challenge is not judged; agbenchmark fails it.
 func (p *Python) JudgeByModel(ctx context.Context, m Model, c challenge.Challenge, w *Workspace) Verdict {
 	outputs, err := p.outputs(ctx, c, w)
 	if err != nil {

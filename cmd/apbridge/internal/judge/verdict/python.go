@@ -16,8 +16,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/process"
 )
 
-// What is kept of a program, in bytes: of its output, whose end is judged; of each of its outputs
-// when it failed, for people; and of the line that says why.
+// What is kept of a program, in bytes: of its output, whose end is judged; of each of its outputs when it failed, for
+// people; and of the line that says why.
 const (
 	maxPrinted = 1 << 20
 	maxShown   = 8 << 10
@@ -27,22 +27,21 @@ const (
 // Limits bound one program that is judged.
 type Limits struct {
 	Time time.Duration
-	// Memory is how many bytes of address space it and each of its children may have. It
-	// holds on systems with a POSIX shell whose ulimit knows -v (Linux); 0 is no limit.
+	// Memory is how many bytes of address space it and each of its children may have. It holds on systems with a POSIX
+	// shell whose ulimit knows -v (Linux); 0 is no limit.
 	Memory int64
 }
 
-// Python runs what agents wrote, in their workspace and with an environment that holds nothing of
-// ours. That is no sandbox: a program may read this machine's files and use its network. Safe for
-// concurrent use.
+// Python runs what agents wrote, in their workspace and with an environment that holds nothing of ours. That is no
+// sandbox: a program may read this machine's files and use its network. Safe for concurrent use.
 type Python struct {
 	path   string // "" is none
 	limits Limits
 	shell  string // that sets the limit of memory; "" is none
 }
 
-// NewPython finds the interpreter. One that was named must be there; without python3 the challenges that need
-// it are skipped.
+// NewPython finds the interpreter. One that was named must be there; without python3 the challenges that need it are
+// skipped.
 func NewPython(named string, limits Limits) (*Python, error) {
 	p := &Python{limits: limits}
 	if limits.Memory > 0 {
@@ -85,8 +84,8 @@ func (p *Python) hasPytest(ctx context.Context) bool {
 	return p.run(ctx, w.dir, "", "-c", "import pytest").failed == ""
 }
 
-// run executes in the workspace. It returns soon after the limit, whatever the program does, and
-// where processes have groups it leaves none behind but those that have left the program's group.
+// run executes in the workspace. It returns soon after the limit, whatever the program does, and where processes have
+// groups it leaves none behind but those that have left the program's group.
 func (p *Python) run(ctx context.Context, dir, source string, args ...string) output {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.Time)
 	defer cancel()
@@ -126,8 +125,8 @@ func (p *Python) command(ctx context.Context, args []string) *exec.Cmd {
 	return exec.CommandContext(ctx, p.shell, append([]string{"-c", limited, strconv.FormatInt(p.limits.Memory>>10, 10), p.path}, args...)...)
 }
 
-// lastWords is the line that says best why a program failed: pytest marks its failed assertions
-// with E, and a traceback ends with the error.
+// lastWords is the line that says best why a program failed: pytest marks its failed assertions with E, and a traceback
+// ends with the error.
 func lastWords(text string, err error) string {
 	last := ""
 	for line := range strings.Lines(text) {

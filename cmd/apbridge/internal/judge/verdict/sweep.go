@@ -12,8 +12,8 @@ const temporary = "apbridge-bench-*"
 // abandoned is how old a workspace is when no process judges it any more.
 const abandoned = 24 * time.Hour
 
-// Sweep removes from dir the workspaces that killed processes have left. What cannot be removed
-// is left to the next sweep.
+// Sweep removes from dir the workspaces that killed processes have left. What cannot be removed is left to the next
+// sweep.
 func Sweep(dir string) {
 	folders, _ := filepath.Glob(filepath.Join(dir, temporary))
 	for _, folder := range folders {

@@ -1,8 +1,8 @@
-// Package verdict judges an agent's files: texts that should hold something, programs that should
-// print something, pytest. Package judge calls it. It never calls the agent.
+// Package verdict judges an agent's files: texts that should hold something, programs that should print something,
+// pytest. Package judge calls it. It never calls the agent.
 //
-// The rules are those of agbenchmark's BuiltinChallenge (agbenchmark/challenges/builtin.py): a
-// challenge is passed when one of the files named is as it should be.
+// The rules are those of agbenchmark's BuiltinChallenge (agbenchmark/challenges/builtin.py): a challenge is passed when
+// one of the files named is as it should be.
 package verdict
 
 import (
@@ -31,8 +31,7 @@ type Verdict struct {
 
 func failed(reason string) Verdict { return Verdict{Status: report.Failed, Reason: reason} }
 
-// Judge judges a workspace, for a challenge of any type but llm. It adds the challenge's
-// custom_python to it.
+// Judge judges a workspace, for a challenge of any type but llm. It adds the challenge's custom_python to it.
 func (p *Python) Judge(ctx context.Context, c challenge.Challenge, w *Workspace) Verdict {
 	outputs, err := p.outputs(ctx, c, w)
 	if err != nil {

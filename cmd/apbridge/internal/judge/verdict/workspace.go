@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// Workspace is a folder with what the agent handed in. Nothing is written or read outside of it,
-// whatever the agent calls its files. Not safe for concurrent use.
+// Workspace is a folder with what the agent handed in. Nothing is written or read outside of it, whatever the agent
+// calls its files. Not safe for concurrent use.
 type Workspace struct {
 	dir  string
 	root *os.Root
 	kept bool
 }
 
-// NewWorkspace makes a temporary folder, which Close removes, or the folder keep, which stays.
-// keep must not be there yet; "" is none.
+// NewWorkspace makes a temporary folder, which Close removes, or the folder keep, which stays. keep must not be there
+// yet; "" is none.
 func NewWorkspace(keep string) (*Workspace, error) {
 	dir, err := makeFolder(keep)
 	if err != nil {
@@ -52,8 +52,7 @@ func (w *Workspace) Close() error {
 	return errors.Join(err, remove(w.dir))
 }
 
-// remove removes a folder, also where a program has locked folders below it, as the Go command
-// locks its module cache.
+// remove removes a folder, also where a program has locked folders below it, as the Go command locks its module cache.
 func remove(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -67,12 +66,11 @@ func remove(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// maxDepth is how many folders a file may lie in. A name has room for thousands, and each costs
-// time: os.Root opens all those above it anew.
+// maxDepth is how many folders a file may lie in. A name has room for thousands, and each costs time: os.Root opens all
+// those above it anew.
 const maxDepth = 100
 
-// Write makes a file, with the folders above it, of what fill writes. A path that leads out of
-// the folder is an error.
+// Write makes a file, with the folders above it, of what fill writes. A path that leads out of the folder is an error.
 func (w *Workspace) Write(at string, fill func(io.Writer) error) error {
 	if n := strings.Count(at, "/"); n > maxDepth {
 		return notKept(at, fmt.Errorf("it lies in %d folders, and at most %d are made", n, maxDepth))
@@ -108,8 +106,8 @@ func (w *Workspace) text(at string, limit int64) (string, error) {
 	return string(raw), err
 }
 
-// matching are the files that one entry of ground.files means: of an ending every such file in
-// the root, but for hidden ones, as a glob has it; else one path, which must be there.
+// matching are the files that one entry of ground.files means: of an ending every such file in the root, but for hidden
+// ones, as a glob has it; else one path, which must be there.
 func (w *Workspace) matching(entry string) ([]string, error) {
 	if !strings.HasPrefix(entry, ".") {
 		at := strings.TrimPrefix(entry, "/")

@@ -16,9 +16,9 @@ const benchSteps = 3
 // benchPace is how long a step of the paced agent takes: a call of a quick model.
 const benchPace = 20 * time.Millisecond
 
-// instantAgent is a task/step agent whose steps take no time, or just a pause. It does what any
-// agent has to: it reads and writes JSON and keeps its tasks, so that what is
-// measured of a call to it is the call and its handling, not a fixed text.
+// instantAgent is a task/step agent whose steps take no time, or just a pause. It does what any agent has to: it reads
+// and writes JSON and keeps its tasks, so that what is measured of a call to it is the call and its handling, not a
+// fixed text.
 type instantAgent struct {
 	steps  int
 	pause  time.Duration

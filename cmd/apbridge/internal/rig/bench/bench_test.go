@@ -14,20 +14,16 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// TestBench measures the bridge and prints the result beside its floors and
-// goals. It is no check: it fails only when runs fail. "make bench" sets
-// APBRIDGE_BENCH; APBRIDGE_BENCH_ROWS chooses among the measurements, by names
-// with commas between; APBRIDGE_BENCH_JSON names a file for the numbers.
-// APBRIDGE_BENCH_BINARY names a binary to measure instead of building one, and
-// APBRIDGE_BENCH_BESIDE a second one, which is measured beside it and not judged.
+// TestBench measures the bridge and prints the result beside its floors and goals. It is no check: it fails only when
+// runs fail. "make bench" sets APBRIDGE_BENCH; APBRIDGE_BENCH_ROWS chooses among the measurements, by names with commas
+// between; APBRIDGE_BENCH_JSON names a file for the numbers. APBRIDGE_BENCH_BINARY names a binary to measure instead of
+// building one, and APBRIDGE_BENCH_BESIDE a second one, which is measured beside it and not judged.
 //
-// Where a ratio is printed, the ways of working that it compares alternate
-// within one round, so that whatever else the machine does hits all of them:
-// direct (a client drives the agent), hop (the same through a bare reverse
-// proxy), flush (the disk alone) and the bridge, as it is by default, with
-// synchronous normal and, where APBRIDGE_TEST_POSTGRES is set, over PostgreSQL.
-// Ratios are taken within a round; the median of the rounds counts. The clients share this process;
-// agents, proxy and bridge are processes of their own.
+// Where a ratio is printed, the ways of working that it compares alternate within one round, so that whatever else the
+// machine does hits all of them: direct (a client drives the agent), hop (the same through a bare reverse proxy), flush
+// (the disk alone) and the bridge, as it is by default, with synchronous normal and, where APBRIDGE_TEST_POSTGRES is
+// set, over PostgreSQL. Ratios are taken within a round; the median of the rounds counts. The clients share this
+// process; agents, proxy and bridge are processes of their own.
 func TestBench(t *testing.T) {
 	if os.Getenv("APBRIDGE_BENCH") == "" {
 		t.Skip("a measurement of some minutes; run it with: make bench")

@@ -15,8 +15,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// benchRun is one unit of work for one client. first is how long the first
-// event took, for work that streams.
+// benchRun is one unit of work for one client. first is how long the first event took, for work that streams.
 type benchRun func(ctx context.Context, c *http.Client) (first time.Duration, err error)
 
 // benchSample is what one round of one way of working measured.
@@ -39,8 +38,8 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
 }
 
-// benchLoad lets clients do work, each as fast as it can, for about d. A run
-// that was begun is finished and counted, and so is its time.
+// benchLoad lets clients do work, each as fast as it can, for about d. A run that was begun is finished and counted,
+// and so is its time.
 func benchLoad(ctx context.Context, clients int, d time.Duration, work benchRun) benchSample {
 	until := time.Now().Add(d)
 	return benchWhile(ctx, clients, func() bool { return time.Now().Before(until) }, work)
@@ -97,8 +96,8 @@ func benchJoin(parts []benchSample, elapsed time.Duration) benchSample {
 	return all
 }
 
-// benchTask drives a task itself, as a client without a bridge has to: it reads
-// every answer, since the next call depends on it.
+// benchTask drives a task itself, as a client without a bridge has to: it reads every answer, since the next call
+// depends on it.
 func benchTask(base string) benchRun {
 	return func(ctx context.Context, c *http.Client) (time.Duration, error) {
 		var task instantTask

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// benchFlush appends as much as a small commit to a file in the folder and flushes it to the
-// disk. It is for one client.
+// benchFlush appends as much as a small commit to a file in the folder and flushes it to the disk. It is for one
+// client.
 func benchFlush(t *testing.T, folder string) benchRun {
 	t.Helper()
 	file, err := os.Create(filepath.Join(folder, "flush"))

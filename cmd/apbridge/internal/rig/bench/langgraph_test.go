@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// langgraphVariable names the URL of a LangGraph server to compare with. Its graph
-// "chat" is that of the end-to-end tests: two nodes that answer at once.
+// langgraphVariable names the URL of a LangGraph server to compare with. Its graph "chat" is that of the end-to-end
+// tests: two nodes that answer at once.
 const langgraphVariable = "APBRIDGE_E2E_LANGGRAPH"
 
-// langgraph runs the bridge's runs, of three steps of an agent's process, beside those of
-// a LangGraph server, which executes its graph itself and keeps nothing.
+// langgraph runs the bridge's runs, of three steps of an agent's process, beside those of a LangGraph server, which
+// executes its graph itself and keeps nothing.
 func (b *bench) langgraph(t *testing.T) {
 	url := os.Getenv(langgraphVariable)
 	if url == "" {

@@ -24,12 +24,10 @@ const (
 	openWindow  = 8 * time.Second // while all of them are open; then the first may end
 )
 
-// openStreams holds many streams open, each of a run of its own whose agent
-// writes an event a second. An event is late by the time between the agent's
-// writing it and the client's reading it, by one clock. A few clients read the
-// agent itself meanwhile: what they find late is the machine's doing. The floor is
-// for the time in which all are open; while they are opened and end, a thousand runs
-// a second are begun and ended beside.
+// openStreams holds many streams open, each of a run of its own whose agent writes an event a second. An event is late
+// by the time between the agent's writing it and the client's reading it, by one clock. A few clients read the agent
+// itself meanwhile: what they find late is the machine's doing. The floor is for the time in which all are open; while
+// they are opened and end, a thousand runs a second are begun and ended beside.
 func (b *bench) openStreams(t *testing.T) {
 	for _, k := range []struct {
 		what string

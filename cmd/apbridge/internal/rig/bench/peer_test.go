@@ -14,17 +14,16 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// Peers of the benchmark are processes of their own, as they are where the
-// bridge is used: an agent that shared the driver's process would answer a
-// direct call without waking a process, which no agent does, and every way that
-// crosses one process more would look slower than it is.
+// Peers of the benchmark are processes of their own, as they are where the bridge is used: an agent that shared the
+// driver's process would answer a direct call without waking a process, which no agent does, and every way that crosses
+// one process more would look slower than it is.
 
-// peerVariable names what a process started by benchPeer is to be: "agent",
-// "paced", "threads", "ticks", "tickthreads", "tokens", or "hop URL".
+// peerVariable names what a process started by benchPeer is to be: "agent", "paced", "threads", "ticks", "tickthreads",
+// "tokens", or "hop URL".
 const peerVariable = "APBRIDGE_BENCH_PEER"
 
-// TestBenchPeer is the other end of benchPeer: it serves until its standard
-// input closes, which happens when the benchmark's process ends, however.
+// TestBenchPeer is the other end of benchPeer: it serves until its standard input closes, which happens when the
+// benchmark's process ends, however.
 func TestBenchPeer(t *testing.T) {
 	kind, target, _ := strings.Cut(os.Getenv(peerVariable), " ")
 	if kind == "" {
@@ -60,8 +59,8 @@ func peerHandler(t *testing.T, kind, target string) http.Handler {
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	proxy.Transport = pooledTransport()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Else the server reads what is left of the body before it answers, and the transport, which
-		// still looks for the body's end, takes that for a failure and drops the answer (net/http).
+		// Else the server reads what is left of the body before it answers, and the transport, which still looks for
+		// the body's end, takes that for a failure and drops the answer (net/http).
 		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 			panic(err)
 		}

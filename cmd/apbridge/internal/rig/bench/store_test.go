@@ -19,8 +19,7 @@ const (
 	storeNamespaces = 1000
 )
 
-// items writes to and reads from a store of 100,000 items, beside a LangGraph
-// server's where there is one.
+// items writes to and reads from a store of 100,000 items, beside a LangGraph server's where there is one.
 func (b *bench) items(t *testing.T) {
 	bridges := map[string]*rig.Process{}
 	for _, v := range b.versions {
@@ -60,8 +59,7 @@ func (b *bench) items(t *testing.T) {
 	}
 }
 
-// itemStore is a store with items in namespaces ["users", "u<n>"], each
-// namespace's of ten kinds.
+// itemStore is a store with items in namespaces ["users", "u<n>"], each namespace's of ten kinds.
 type itemStore struct {
 	url   string
 	items int

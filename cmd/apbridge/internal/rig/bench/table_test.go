@@ -164,8 +164,7 @@ func (t *benchTable) print(w io.Writer) {
 	tab.Flush()
 }
 
-// overBeside compares the two binaries. What lies beyond a flush may be negative, and then has
-// no ratio.
+// overBeside compares the two binaries. What lies beyond a flush may be negative, and then has no ratio.
 func (r benchRow) overBeside() string {
 	if r.Value <= 0 || r.Beside <= 0 {
 		return "–"

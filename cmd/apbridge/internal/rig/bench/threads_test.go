@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// instantThreads is a thread/run agent that takes no time: three nodes whose
-// frames are written once and sent to every client.
+// instantThreads is a thread/run agent that takes no time: three nodes whose frames are written once and sent to every
+// client.
 type instantThreads struct {
 	next   atomic.Int64
 	stream string

@@ -26,8 +26,8 @@ func newTickThreads() *pacedThreads {
 	return &pacedThreads{newInstantThreads(), tickEvents, time.Second, "event: custom\ndata: {\"tick\":%q}\n\n"}
 }
 
-// pacedThreads is a thread/run agent each of whose runs writes a number of frames before its
-// first update, with a pause before each. A frame says when it was written.
+// pacedThreads is a thread/run agent each of whose runs writes a number of frames before its first update, with a pause
+// before each. A frame says when it was written.
 type pacedThreads struct {
 	*instantThreads
 	frames int

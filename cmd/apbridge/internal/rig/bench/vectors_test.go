@@ -21,8 +21,8 @@ import (
 
 const vectorDims = 384
 
-// vectorSizes are how many items the stores have that are searched by meaning.
-// APBRIDGE_BENCH_VECTORS names other sizes, for a quick look.
+// vectorSizes are how many items the stores have that are searched by meaning. APBRIDGE_BENCH_VECTORS names other
+// sizes, for a quick look.
 func vectorSizes(t *testing.T) (sizes []int) {
 	text := os.Getenv("APBRIDGE_BENCH_VECTORS")
 	if text == "" {
@@ -38,8 +38,8 @@ func vectorSizes(t *testing.T) (sizes []int) {
 	return sizes
 }
 
-// vectors puts and searches items that become vectors, beside LangGraph JS's store in memory,
-// which has the same embeddings and is asked without a server.
+// vectors puts and searches items that become vectors, beside LangGraph JS's store in memory, which has the same
+// embeddings and is asked without a server.
 func (b *bench) vectors(t *testing.T) {
 	e := embeddingtest.Serve(t, vectorDims)
 	for _, items := range vectorSizes(t) {

@@ -53,8 +53,8 @@ var backups = map[string]func(t *testing.T, dsn string) string{
 	},
 }
 
-// copyPages copies a few pages at a time, as a backup does that is not to be in the
-// way; SQLite begins anew when the file was written to meanwhile.
+// copyPages copies a few pages at a time, as a backup does that is not to be in the way; SQLite begins anew when the
+// file was written to meanwhile.
 func copyPages(from, to string) error {
 	src, err := sqlite.OpenConn(from, sqlite.OpenReadOnly)
 	if err != nil {
@@ -101,10 +101,9 @@ func lapse(t *testing.T, dsn string) {
 	}
 }
 
-// TestD8_BackupWhileRunning: a copy made while runs are under way opens. What was
-// acknowledged before is in it; the run that was with its agent ends as after a
-// crash (A2), with nothing asked for again; the one after it is done; and the bridge
-// that was copied does not notice.
+// TestD8_BackupWhileRunning: a copy made while runs are under way opens. What was acknowledged before is in it; the run
+// that was with its agent ends as after a crash (A2), with nothing asked for again; the one after it is done; and the
+// bridge that was copied does not notice.
 func TestD8_BackupWhileRunning(t *testing.T) {
 	t.Parallel()
 	for name, backup := range backups {

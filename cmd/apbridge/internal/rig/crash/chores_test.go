@@ -60,8 +60,8 @@ func expect(d *rig.Killable, what string, got, want any) {
 	}
 }
 
-// lostRun waits for the end of a run and reports whether its outcome is unknown, since the
-// process died when the agent may have been told of it. Any other run must have succeeded.
+// lostRun waits for the end of a run and reports whether its outcome is unknown, since the process died when the agent
+// may have been told of it. Any other run must have succeeded.
 func lostRun(d *rig.Killable, what, run string) bool {
 	d.T.Helper()
 	joined := d.Get(run + "/join")
@@ -116,8 +116,8 @@ func playRecords(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.End()
 }
 
-// playUpdates: an agent takes an update of a thread's state and refuses another one;
-// neither keeps the thread from a run.
+// playUpdates: an agent takes an update of a thread's state and refuses another one; neither keeps the thread from a
+// run.
 func playUpdates(t *testing.T, d *rig.Killable, _ adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	run := func(key string) (lost bool) {
@@ -196,8 +196,8 @@ func playFiles(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.End()
 }
 
-// playStops: a run hangs, one after it is cancelled, and a third has the first
-// rolled back. Where it is unknown whether the first was begun, there is nothing to stop.
+// playStops: a run hangs, one after it is cancelled, and a third has the first rolled back. Where it is unknown whether
+// the first was begun, there is nothing to stop.
 func playStops(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
 	d.Sure("POST", "/threads", `{"thread_id":"`+rig.CrashThread[9:]+`","if_exists":"do_nothing"}`).OK()
 	body := func(strategy string) string {

@@ -15,12 +15,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
 )
 
-// wholeCrash is the variable that has every scene die at every point; without it
-// only a few deaths are tried.
+// wholeCrash is the variable that has every scene die at every point; without it only a few deaths are tried.
 const wholeCrash = "APBRIDGE_TEST_CRASH"
 
-// TestA5_Crash kills the bridge at every point of every scene, starts it again and
-// checks that what was promised holds. Every point there is must have been died at.
+// TestA5_Crash kills the bridge at every point of every scene, starts it again and checks that what was promised holds.
+// Every point there is must have been died at.
 func TestA5_Crash(t *testing.T) {
 	if os.Getenv(wholeCrash) == "" {
 		t.Skip("takes minutes; " + wholeCrash + "=1 runs this")
@@ -67,8 +66,7 @@ func TestA5_Crash(t *testing.T) {
 	t.Logf("%d deaths", total)
 }
 
-// crashTime is what the whole may need over PostgreSQL, where every death has a schema
-// of its own, on a small machine.
+// crashTime is what the whole may need over PostgreSQL, where every death has a schema of its own, on a small machine.
 const crashTime = 20 * time.Minute
 
 // TestA5_CrashAtOnce is a few of these deaths, some of them while the process stops.
@@ -94,8 +92,8 @@ func TestA5_CrashAtOnce(t *testing.T) {
 	}
 }
 
-// TestA5_PowerCut is a few power cuts, right after what a client was told: the id of a
-// thread and of a run, a frame of a run that is followed, a step that was handed out.
+// TestA5_PowerCut is a few power cuts, right after what a client was told: the id of a thread and of a run, a frame of
+// a run that is followed, a step that was handed out.
 func TestA5_PowerCut(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

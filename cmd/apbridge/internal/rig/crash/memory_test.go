@@ -25,8 +25,7 @@ func memoryScenes() []scene {
 	}
 }
 
-// indexes has the processes that come make vectors of so many numbers, by an endpoint that is
-// asked for the model.
+// indexes has the processes that come make vectors of so many numbers, by an endpoint that is asked for the model.
 func indexes(t *testing.T, d *rig.Killable, model string, dims int) *embeddingtest.Endpoint {
 	t.Helper()
 	e := embeddingtest.Serve(t, dims)
@@ -54,7 +53,8 @@ func eventuallyNearest(d *rig.Killable, query, key string) {
 	acrossLives(d.T, key+" is found by "+query, func() bool { return nearest(d, query) == key })
 }
 
-// acrossLives is rig.Eventually with the patience for a process that dies meanwhile, the next one, and the work that one does.
+// acrossLives is rig.Eventually with the patience for a process that dies meanwhile, the next one, and the work that
+// one does.
 func acrossLives(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	rig.Within(t, rig.CrashPatience, what, holds)

@@ -16,8 +16,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/failpoint"
 )
 
-// elsewhere are points that one bridge does not come by, with the reason. Each
-// kind of database has its own.
+// elsewhere are points that one bridge does not come by, with the reason. Each kind of database has its own.
 var elsewhere = map[string]map[string]string{
 	"sqlite": {
 		"postgres.renewLease": "PostgreSQL only", "postgres.leave": "PostgreSQL only",
@@ -44,8 +43,8 @@ const unknown = "asked only where it is not known whether a commit took place"
 
 const unfreed = "done only where a hold of a thread could not be freed, or it is not known whether it took place"
 
-// allPoints are the fail points there are: two for each operation of the store
-// that commits, found in its source, and those that package failpoint names.
+// allPoints are the fail points there are: two for each operation of the store that commits, found in its source, and
+// those that package failpoint names.
 func allPoints(t *testing.T, database string) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}

@@ -21,8 +21,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// takeOverMost is how long a run may stand still whose process is gone: its
-// lease, and a look by another process, on a busy machine.
+// takeOverMost is how long a run may stand still whose process is gone: its lease, and a look by another process, on a
+// busy machine.
 const takeOverMost = 2 * time.Minute
 
 // process is a bridge of its own, as users start it.
@@ -148,14 +148,13 @@ func wantUpdates(t *testing.T, stream string, want ...string) {
 	}
 }
 
-// withoutHeartbeats takes the comments out of a stream that fill its silence: whether the time until a
-// dead process's lease ends has one in it is chance.
+// withoutHeartbeats takes the comments out of a stream that fill its silence: whether the time until a dead process's
+// lease ends has one in it is chance.
 func withoutHeartbeats(stream string) string {
 	return strings.ReplaceAll(stream, string(sse.AppendHeartbeat(nil)), "")
 }
 
-// C4: a run is made on one process, executed by another, read on a third, and
-// stopped through any.
+// C4: a run is made on one process, executed by another, read on a third, and stopped through any.
 func TestC4AnyProcessServesAnyRequest(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -210,8 +209,8 @@ func TestC4RunsOfADeadProcessAreTakenOver(t *testing.T) {
 	}
 }
 
-// C4: the same in front of a graph: another process goes back to its stream, after the
-// last frame that was logged, and its run is not made again.
+// C4: the same in front of a graph: another process goes back to its stream, after the last frame that was logged, and
+// its run is not made again.
 func TestC4GraphRunOfADeadProcessIsRejoined(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
@@ -241,8 +240,8 @@ func TestC4GraphRunOfADeadProcessIsRejoined(t *testing.T) {
 	}
 }
 
-// C2: the process that executes a run is stopped for longer than its lease, and
-// wakes when another one has gone on. It changes nothing, there and here.
+// C2: the process that executes a run is stopped for longer than its lease, and wakes when another one has gone on. It
+// changes nothing, there and here.
 func TestC2WokenProcessChangesNothing(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

@@ -10,9 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// checkRecord looks at what is durable after everything: numbers of events without
-// gap (only where the scene deletes some are those skipped), every run ended once
-// and by its last event, no thread busy, no tail of a run after its end.
+// checkRecord looks at what is durable after everything: numbers of events without gap (only where the scene deletes
+// some are those skipped), every run ended once and by its last event, no thread busy, no tail of a run after its end.
 func checkRecord(t *testing.T, dsn string, deletes bool) {
 	t.Helper()
 	st := openRecord(t, dsn)
@@ -48,9 +47,8 @@ func checkNumbers(t *testing.T, thread string, events []mapping.Event, deletes b
 	}
 }
 
-// openRecord opens the database of a bridge that is over. A process that is being
-// started at the same time holds on to every open file for a moment, and to the
-// lock that is on one.
+// openRecord opens the database of a bridge that is over. A process that is being started at the same time holds on to
+// every open file for a moment, and to the lock that is on one.
 func openRecord(t *testing.T, dsn string) (st *store.Store) {
 	t.Helper()
 	rig.Eventually(t, "the database is free", func() (ok bool) {

@@ -12,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scene is what clients do with a bridge that may die at any moment, and what
-// they must see.
+// scene is what clients do with a bridge that may die at any moment, and what they must see.
 type scene struct {
 	name    string
 	peer    func() adaptertest.Peer
@@ -52,8 +51,8 @@ const (
 	aLongWhile = 150 * time.Millisecond // longer than the id of a graph's run waits
 )
 
-// threadScene is a client of threads and runs: two runs one after the other, the
-// first of which is followed, and two more to see that the thread is free.
+// threadScene is a client of threads and runs: two runs one after the other, the first of which is followed, and two
+// more to see that the thread is free.
 type threadScene struct{}
 
 func (s threadScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
@@ -119,8 +118,8 @@ func (s threadScene) checkRuns(t *testing.T, d *rig.Killable, peer adaptertest.P
 	checkWork(t, peer, 4, lost)
 }
 
-// checkWork: the agent did the work of so many runs, and nothing twice. Of runs
-// with an unknown outcome any part may be done.
+// checkWork: the agent did the work of so many runs, and nothing twice. Of runs with an unknown outcome any part may be
+// done.
 func checkWork(t *testing.T, peer adaptertest.Peer, runs, lost int) {
 	t.Helper()
 	if a, ok := peer.(*adaptertest.ThreadAgent); ok {
@@ -135,8 +134,7 @@ func checkWork(t *testing.T, peer adaptertest.Peer, runs, lost int) {
 	}
 }
 
-// taskScene is a client of tasks and steps, and a second task to see that
-// everything goes on.
+// taskScene is a client of tasks and steps, and a second task to see that everything goes on.
 type taskScene struct{ keys bool }
 
 func (s taskScene) play(t *testing.T, d *rig.Killable, peer adaptertest.Peer) {
@@ -173,8 +171,8 @@ func (s taskScene) pull(d *rig.Killable, at, name string) (steps []rig.Answer) {
 	return steps
 }
 
-// checkTask: every step was handed out once. One may be missing to a client without
-// keys: the process died when it had noted the hand-out and not written it.
+// checkTask: every step was handed out once. One may be missing to a client without keys: the process died when it had
+// noted the hand-out and not written it.
 func (s taskScene) checkTask(t *testing.T, d *rig.Killable, at string, steps []rig.Answer) (lost int) {
 	t.Helper()
 	var got, listed []string

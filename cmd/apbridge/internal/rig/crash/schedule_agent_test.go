@@ -24,8 +24,8 @@ const (
 	thinking whim = "thinking" // it is done when the schedule allows it
 )
 
-// whimsical is an agent that has its whims with the POSTs for work it gets, in turn,
-// and is well when it has had them all.
+// whimsical is an agent that has its whims with the POSTs for work it gets, in turn, and is well when it has had them
+// all.
 type whimsical struct {
 	agent http.Handler
 	work  func(path string) bool

@@ -27,8 +27,8 @@ func (s *schedule) tell(r *rapid.T, path string, into any) {
 	}
 }
 
-// compare reads the messages of the thread: what each run and each update left, in
-// one piece, nothing twice, and all of what succeeded.
+// compare reads the messages of the thread: what each run and each update left, in one piece, nothing twice, and all of
+// what succeeded.
 func (s *schedule) compare(r *rapid.T) {
 	var now momentary
 	s.tell(r, "/state", &now)
@@ -54,8 +54,8 @@ func (s *schedule) compare(r *rapid.T) {
 	}
 }
 
-// sort finds out which run or update left which messages; where runs go on beside each other that
-// cannot be momentary, but how much there is.
+// sort finds out which run or update left which messages; where runs go on beside each other that cannot be momentary,
+// but how much there is.
 func (s *schedule) sort(r *rapid.T, messages []rig.Utterance) map[string][]string {
 	left, at, count := map[string][]string{}, "", map[string]int{}
 	for _, m := range messages {
@@ -82,8 +82,8 @@ func (s *schedule) sort(r *rapid.T, messages []rig.Utterance) map[string][]strin
 	return left
 }
 
-// checkHistory reads every checkpoint: each is in order itself, is the same however
-// it is asked for, and goes on from the one before it.
+// checkHistory reads every checkpoint: each is in order itself, is the same however it is asked for, and goes on from
+// the one before it.
 func (s *schedule) checkHistory(r *rapid.T) {
 	var all []momentary
 	s.tell(r, "/history?limit=1000", &all)

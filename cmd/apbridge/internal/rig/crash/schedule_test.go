@@ -19,13 +19,12 @@ import (
 // scheduleChecks is the variable with the number of schedules to try.
 const scheduleChecks = "APBRIDGE_TEST_SCHEDULES"
 
-// TestSchedules has random clients, an agent with whims and restarts at any moment
-// keep what is promised: one active run on a thread, one end of each run, a log that
-// only grows, nothing run twice, and a state that is what the runs did.
+// TestSchedules has random clients, an agent with whims and restarts at any moment keep what is promised: one active
+// run on a thread, one end of each run, a log that only grows, nothing run twice, and a state that is what the runs
+// did.
 func TestSchedules(t *testing.T) {
-	// Without the variable the few schedules are the same each time: what a test run
-	// finds is then about the change under test. With it they are new ones, unless
-	// -rapid.seed names some.
+	// Without the variable the few schedules are the same each time: what a test run finds is then about the change
+	// under test. With it they are new ones, unless -rapid.seed names some.
 	settings := map[string]string{"rapid.checks": os.Getenv(scheduleChecks), "rapid.nofailfile": "true", "rapid.steps": "24", "rapid.shrinktime": "60s"}
 	if settings["rapid.checks"] == "" {
 		settings["rapid.checks"], settings["rapid.seed"] = "12", "1"
@@ -235,8 +234,7 @@ func (s *schedule) see(r *rapid.T, k *knownRun) {
 	k.status = now
 }
 
-// look is done after everything: no thread has two runs at work, unless they asked
-// for that.
+// look is done after everything: no thread has two runs at work, unless they asked for that.
 func (s *schedule) look(r *rapid.T) {
 	alone := 0
 	for _, run := range s.ask(r, fine, "GET", rig.CrashThread+"/runs?status=running", "").List("") {
@@ -267,8 +265,7 @@ func (s *schedule) read(r *rapid.T) {
 	}
 }
 
-// stream reads what comes after an id. A stream may break, and then starts again
-// from there, but not for ever.
+// stream reads what comes after an id. A stream may break, and then starts again from there, but not for ever.
 func (s *schedule) stream(r *rapid.T, k *knownRun, after string) (rig.Answer, []rig.Frame) {
 	for try := 1; ; try++ {
 		res, frames, err := s.b.TryStream("GET", rig.CrashThread+"/runs/"+k.id+"/stream", "", 0, "Last-Event-ID", after)
@@ -361,8 +358,7 @@ func (s *schedule) restart(r *rapid.T) {
 	s.b = s.b.Again()
 }
 
-// settle lets everything come to its end, and compares the state with what the
-// runs did.
+// settle lets everything come to its end, and compares the state with what the runs did.
 func (s *schedule) settle(r *rapid.T) {
 	s.agent.recover()
 	for late := time.Now().Add(adaptertest.Patience); ; {

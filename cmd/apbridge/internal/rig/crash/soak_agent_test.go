@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// tally is a task/step agent of three steps that counts what it does, by the words of the run. It does what
-// it is asked for, even when the caller has left.
+// tally is a task/step agent of three steps that counts what it does, by the words of the run. It does what it is asked
+// for, even when the caller has left.
 type tally struct {
 	mu    sync.Mutex
 	tasks []*tallyTask
@@ -141,8 +141,7 @@ func onePage(n int) map[string]any {
 	return map[string]any{"total_items": n, "total_pages": 1, "current_page": 1, "page_size": max(n, 1)}
 }
 
-// of is what was done for some words: tasks made, steps done, and steps asked for
-// that there was no reason for.
+// of is what was done for some words: tasks made, steps done, and steps asked for that there was no reason for.
 func (a *tally) of(words string) (tasks, steps, extra int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

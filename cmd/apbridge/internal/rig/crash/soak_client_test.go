@@ -15,9 +15,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// soakClient works through the bridges as a careful client does: each POST has an
-// Idempotency-Key and is sent again, to any bridge, until it is acknowledged; a
-// stream that breaks is resumed by its last id, at any bridge.
+// soakClient works through the bridges as a careful client does: each POST has an Idempotency-Key and is sent again, to
+// any bridge, until it is acknowledged; a stream that breaks is resumed by its last id, at any bridge.
 type soakClient struct {
 	history *history
 	bridges []string
@@ -44,8 +43,7 @@ func (c *soakClient) work(ctx context.Context) {
 
 func (c *soakClient) words() string { return fmt.Sprintf("canary-%d-%d", c.n, rand.IntN(1<<40)) }
 
-// thread makes a thread with two runs, of which the second waits for the first, and
-// follows both.
+// thread makes a thread with two runs, of which the second waits for the first, and follows both.
 func (c *soakClient) thread(ctx context.Context) {
 	made, ok := c.insist(ctx, "POST", "/threads", `{}`)
 	if !ok {
@@ -93,8 +91,7 @@ func (c *soakClient) follow(ctx context.Context, r *soakRun) {
 	}
 }
 
-// stream reads what comes after an id from some bridge, and reports whether the
-// stream was closed rather than broken.
+// stream reads what comes after an id from some bridge, and reports whether the stream was closed rather than broken.
 func (c *soakClient) stream(ctx context.Context, r *soakRun, after string) ([]rig.Frame, bool) {
 	req, err := http.NewRequestWithContext(ctx, "GET", c.some()+"/threads/"+r.thread+"/runs/"+r.id+"/stream", nil)
 	if err != nil {
@@ -169,8 +166,8 @@ func (c *soakClient) task(ctx context.Context) {
 	c.history.gaveUp("task %s has no last step: %q", k.id, k.given)
 }
 
-// insist sends a POST until it is acknowledged, under one Idempotency-Key. It ends
-// early with ctx; a refusal that is no reason to come again is a fault.
+// insist sends a POST until it is acknowledged, under one Idempotency-Key. It ends early with ctx; a refusal that is no
+// reason to come again is a fault.
 func (c *soakClient) insist(ctx context.Context, method, path, body string) (map[string]any, bool) {
 	key := fmt.Sprintf("key-%d-%d", c.n, rand.Int64())
 	end := time.Now().Add(soakInsists)

@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// pastLease is how long a bridge is stopped: its lease of 12 s is over, and its
-// runs are another bridge's.
+// pastLease is how long a bridge is stopped: its lease of 12 s is over, and its runs are another bridge's.
 const pastLease = 15 * time.Second
 
 func soakSeedOf(t *testing.T) uint64 {
@@ -30,9 +29,8 @@ func soakSeedOf(t *testing.T) uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
-// disturb causes one fault after the other, each kind in each round, with some
-// quiet between them, until ctx ends. All bridges and the database work when it
-// returns.
+// disturb causes one fault after the other, each kind in each round, with some quiet between them, until ctx ends. All
+// bridges and the database work when it returns.
 func (s *soak) disturb(ctx context.Context) {
 	kinds := []struct {
 		name  string
@@ -105,8 +103,7 @@ func (s *soak) killDatabase(context.Context) {
 
 func (s *soak) killBackend(context.Context) { s.cluster.KillBackend(s.cluster.Backend()) }
 
-// Bounds of a bridge at rest (INV7); a bridge that leaks passes them within a
-// minute of the soak.
+// Bounds of a bridge at rest (INV7); a bridge that leaks passes them within a minute of the soak.
 const (
 	restGoroutines = 250
 	restFiles      = 150

@@ -92,8 +92,7 @@ type worker interface {
 	of(words string) (tasks, steps, extra int)
 }
 
-// violations are the invariants that do not hold, each with its name and where. logs
-// are those of all bridges.
+// violations are the invariants that do not hold, each with its name and where. logs are those of all bridges.
 func (h *history) violations(agent worker, logs string) []string {
 	var v []string
 	bad := func(format string, args ...any) { v = append(v, fmt.Sprintf(format, args...)) }

@@ -15,8 +15,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// replica is a bridge in a process of its own, which is started again at the same
-// address. It is for the test's goroutine.
+// replica is a bridge in a process of its own, which is started again at the same address. It is for the test's
+// goroutine.
 type replica struct {
 	t        *testing.T
 	binary   string

@@ -29,10 +29,9 @@ const (
 	soakSettle   = 3 * time.Minute // for a lease to end, a take-over, and the steps that are left
 )
 
-// TestSoak has clients of both faces work through three bridges over one PostgreSQL
-// while bridges are killed, bridges are stopped for longer than their lease, and
-// the database server crashes. Everything the clients saw is recorded; when all has
-// come to rest, the invariants INV1 to INV8 of docs/faults.md are checked on it.
+// TestSoak has clients of both faces work through three bridges over one PostgreSQL while bridges are killed, bridges
+// are stopped for longer than their lease, and the database server crashes. Everything the clients saw is recorded;
+// when all has come to rest, the invariants INV1 to INV8 of docs/faults.md are checked on it.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv(soakTime))
 	if err != nil {

@@ -25,9 +25,8 @@ type agentFault struct {
 	heals  bool     // the next run works
 }
 
-// TestFaultyAgents: a run whose agent fails ends with a code and a message for
-// a person, all routes say the same, nothing was done twice, and
-// the thread is free for the next run.
+// TestFaultyAgents: a run whose agent fails ends with a code and a message for a person, all routes say the same,
+// nothing was done twice, and the thread is free for the next run.
 func TestFaultyAgents(t *testing.T) {
 	t.Parallel()
 	for _, f := range append(stepFaults(), threadFaults()...) {
@@ -116,8 +115,7 @@ func threadFaults() []agentFault {
 	}
 }
 
-// cutShort is an agent whose stream breaks in its first run, and that answers
-// as given when it is gone back to.
+// cutShort is an agent whose stream breaks in its first run, and that answers as given when it is gone back to.
 func cutShort(join adaptertest.Canned) *adaptertest.ThreadAgent {
 	p := adaptertest.ChatPlay()
 	p.CutAfter = []int{3}
@@ -183,8 +181,7 @@ func (f agentFault) throughThreads(t *testing.T) {
 	f.checkNext(t, next, next.At("__error__.error"))
 }
 
-// throughTasks: the last step tells of the failure, with 200, and nothing more
-// happens however often it is asked for.
+// throughTasks: the last step tells of the failure, with 200, and nothing more happens however often it is asked for.
 func (f agentFault) throughTasks(t *testing.T) {
 	b, peer := f.start(t)
 	task := b.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
@@ -224,8 +221,8 @@ func (f agentFault) checkMessage(t *testing.T, message string) {
 	}
 }
 
-// checkNext: the thread is free. The next run works where the agent is well
-// again, and fails the same way where it is not.
+// checkNext: the thread is free. The next run works where the agent is well again, and fails the same way where it is
+// not.
 func (f agentFault) checkNext(t *testing.T, next rig.Answer, code any) {
 	t.Helper()
 	want := any(f.code)
@@ -265,8 +262,8 @@ func (f agentFault) checkWork(t *testing.T, peer adaptertest.Peer) {
 	}
 }
 
-// TestA9_NoServerThere: in either dialect, and before the agent's dialect is
-// known, the message names the agent and where it should be.
+// TestA9_NoServerThere: in either dialect, and before the agent's dialect is known, the message names the agent and
+// where it should be.
 func TestA9_NoServerThere(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"auto", "taskstep", "threadrun"} {
@@ -294,8 +291,8 @@ func TestA9_NoServerThere(t *testing.T) {
 	}
 }
 
-// TestA10_ResolvedByAsking: the connection breaks, and the agent can tell what
-// became of the call. The run succeeds and nothing was done twice.
+// TestA10_ResolvedByAsking: the connection breaks, and the agent can tell what became of the call. The run succeeds and
+// nothing was done twice.
 func TestA10_ResolvedByAsking(t *testing.T) {
 	t.Parallel()
 	type scene struct {
@@ -330,8 +327,7 @@ func TestA10_ResolvedByAsking(t *testing.T) {
 	}
 }
 
-// TestA11_StreamIsRejoined: a graph's stream that breaks is gone back to, and
-// an answer that was lost is looked for.
+// TestA11_StreamIsRejoined: a graph's stream that breaks is gone back to, and an answer that was lost is looked for.
 func TestA11_StreamIsRejoined(t *testing.T) {
 	t.Parallel()
 	cut, lost := adaptertest.ChatPlay(), adaptertest.ChatPlay()
@@ -353,8 +349,8 @@ func TestA11_StreamIsRejoined(t *testing.T) {
 	}
 }
 
-// TestA17_GraphForgetsTheThread: the next run starts over on a fresh thread
-// upstream, out of the state that is kept here.
+// TestA17_GraphForgetsTheThread: the next run starts over on a fresh thread upstream, out of the state that is kept
+// here.
 func TestA17_GraphForgetsTheThread(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}

@@ -48,8 +48,8 @@ func forTenant(c *config.Config) {
 
 const aCron = `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`
 
-// TestE24Allowances: each limit of a key, and of a tenant, refuses what is more with 429, its name and
-// where it is written, in the words of the dialect; time helps where there is a Retry-After.
+// TestE24Allowances: each limit of a key, and of a tenant, refuses what is more with 429, its name and where it is
+// written, in the words of the dialect; time helps where there is a Retry-After.
 func TestE24Allowances(t *testing.T) {
 	t.Parallel()
 	item := func(i int) string { return fmt.Sprintf(`{"namespace":["a"],"key":"k%d","value":{"n":1}}`, i) }
@@ -115,8 +115,8 @@ func as(b *rig.Bridge, method, path, body string) rig.Answer {
 	return b.Do(method, path, body, "X-Api-Key", boundKey)
 }
 
-// TestE24QuotasAreNeverPassed: of a hundred requests at once, by two bridges where they can share a
-// database, exactly as many are served as may be; what is deleted makes room.
+// TestE24QuotasAreNeverPassed: of a hundred requests at once, by two bridges where they can share a database, exactly
+// as many are served as may be; what is deleted makes room.
 func TestE24QuotasAreNeverPassed(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{Threads: 10, Items: 10})
@@ -201,8 +201,8 @@ func TestE24RunsThatWereMadeBefore(t *testing.T) {
 	}
 }
 
-// TestE24StrangersUseNothingUp: a caller without a key, or with a wrong one, takes nothing of what callers
-// without a tenant may use: neither by pages that are open to all nor by what is refused.
+// TestE24StrangersUseNothingUp: a caller without a key, or with a wrong one, takes nothing of what callers without a
+// tenant may use: neither by pages that are open to all nor by what is refused.
 func TestE24StrangersUseNothingUp(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{}, func(c *config.Config) {

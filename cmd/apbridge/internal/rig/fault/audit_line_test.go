@@ -78,8 +78,8 @@ func TestAuditOfTheWayThrough(t *testing.T) {
 	}
 }
 
-// TestAuditOfRefusedRequests: a caller that is refused for the key or for a limit leaves a line that says
-// why, with nothing of what was shown; a hundred wrong keys leave no hundred lines.
+// TestAuditOfRefusedRequests: a caller that is refused for the key or for a limit leaves a line that says why, with
+// nothing of what was shown; a hundred wrong keys leave no hundred lines.
 func TestAuditOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t, func(c *config.Config) {

@@ -60,8 +60,8 @@ func readAudit(t *testing.T, pattern string) (list []auditLine) {
 	return list
 }
 
-// TestAuditOfEachRoute: each route of each dialect, asked with ids of nothing, leaves exactly one line,
-// which says what the route does. A route whose effect its dialect does not say fails here.
+// TestAuditOfEachRoute: each route of each dialect, asked with ids of nothing, leaves exactly one line, which says what
+// the route does. A route whose effect its dialect does not say fails here.
 func TestAuditOfEachRoute(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)
@@ -127,8 +127,8 @@ func TestAuditOfTheInspector(t *testing.T) {
 	}
 }
 
-// TestAuditNamesWhatWasDone: lines have the ids of what was made, and answers are told from runs; what
-// a client makes up stays one line of JSON.
+// TestAuditNamesWhatWasDone: lines have the ids of what was made, and answers are told from runs; what a client makes
+// up stays one line of JSON.
 func TestAuditNamesWhatWasDone(t *testing.T) {
 	t.Parallel()
 	b, lines := audited(t)
@@ -185,8 +185,8 @@ func TestAuditWithoutReads(t *testing.T) {
 	}
 }
 
-// TestAuditRotates: a file that is full gives way to the next while many write, and no line is lost; no
-// more files stay than are to be kept.
+// TestAuditRotates: a file that is full gives way to the next while many write, and no line is lost; no more files stay
+// than are to be kept.
 func TestAuditRotates(t *testing.T) {
 	t.Parallel()
 	for keep, all := range map[int]bool{0: true, 1: false} {

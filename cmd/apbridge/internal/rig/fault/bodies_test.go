@@ -12,8 +12,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestD5BodiesTogetherInWords: a body that there is no room for is refused in the words of
-// its dialect with the time to try again, while one that brings little is served.
+// TestD5BodiesTogetherInWords: a body that there is no room for is refused in the words of its dialect with the time to
+// try again, while one that brings little is served.
 func TestD5BodiesTogetherInWords(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})

@@ -15,8 +15,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestA20_CancelRunning: the run ends as interrupted, a graph is told, and the
-// thread is free.
+// TestA20_CancelRunning: the run ends as interrupted, a graph is told, and the thread is free.
 func TestA20_CancelRunning(t *testing.T) {
 	t.Parallel()
 	step := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -64,8 +63,8 @@ func TestA20_CancelRunning(t *testing.T) {
 	}
 }
 
-// TestA20_CancelQueued: behind a run of its thread, and behind the agent's
-// concurrency. The agent never hears of what was cancelled.
+// TestA20_CancelQueued: behind a run of its thread, and behind the agent's concurrency. The agent never hears of what
+// was cancelled.
 func TestA20_CancelQueued(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -91,8 +90,8 @@ func TestA20_CancelQueued(t *testing.T) {
 	}
 }
 
-// TestA20_CancelParked: a task between two POSTs is cancelled through either
-// face; its client is told at its next POST, and the agent is left alone.
+// TestA20_CancelParked: a task between two POSTs is cancelled through either face; its client is told at its next POST,
+// and the agent is left alone.
 func TestA20_CancelParked(t *testing.T) {
 	t.Parallel()
 	for _, through := range []string{"threadrun", "taskstep"} {
@@ -124,8 +123,7 @@ func TestA20_CancelParked(t *testing.T) {
 	}
 }
 
-// TestA21_CancelRacesTheEnd: one of both wins, and all clients see the same
-// winner.
+// TestA21_CancelRacesTheEnd: one of both wins, and all clients see the same winner.
 func TestA21_CancelRacesTheEnd(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
@@ -154,8 +152,8 @@ func TestA21_CancelRacesTheEnd(t *testing.T) {
 	}
 }
 
-// TestA20_ClientThatLeaves: the run of a client that goes away is cancelled or
-// goes on, as its request says, or else as its flavour does.
+// TestA20_ClientThatLeaves: the run of a client that goes away is cancelled or goes on, as its request says, or else as
+// its flavour does.
 func TestA20_ClientThatLeaves(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ flavour, said, want string }{
@@ -199,8 +197,7 @@ func TestA20_ClientThatLeaves(t *testing.T) {
 	}
 }
 
-// A reader of a run that another client made ends it by leaving only where the reader
-// asked for that, on every route.
+// A reader of a run that another client made ends it by leaving only where the reader asked for that, on every route.
 func TestB10_ReaderThatLeaves(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{"": "success", "?cancel_on_disconnect=0": "success", "?cancel_on_disconnect=1": "interrupted"} {
@@ -244,8 +241,7 @@ func bodyOf(query string) string {
 	return `{"` + name + `":` + map[string]string{"0": "false", "1": "true"}[value] + `}`
 }
 
-// TestCancelWaitsForTheEnd: a client that asked to wait sees an ended run at
-// once, on both routes.
+// TestCancelWaitsForTheEnd: a client that asked to wait sees an ended run at once, on both routes.
 func TestCancelWaitsForTheEnd(t *testing.T) {
 	t.Parallel()
 	for path, statuses := range map[string][2]int{"thread": {http.StatusAccepted, http.StatusNoContent}, "run": {http.StatusNoContent, http.StatusNoContent}} {
@@ -281,9 +277,9 @@ func sendAndLeave(b *rig.Bridge, method, path, body string) {
 	}
 }
 
-// TestA7_ShutdownDuringAWait: the run of a waiting client is handed over when the bridge
-// stops. The client asked for a cancellation when it leaves, but it does not leave, so the run
-// is not cancelled. One call is open then, and the agent lists its result, however quick it is.
+// TestA7_ShutdownDuringAWait: the run of a waiting client is handed over when the bridge stops. The client asked for a
+// cancellation when it leaves, but it does not leave, so the run is not cancelled. One call is open then, and the agent
+// lists its result, however quick it is.
 func TestA7_ShutdownDuringAWait(t *testing.T) {
 	t.Parallel()
 	const before = 30 // quick steps

@@ -34,8 +34,8 @@ func (a *arrivals) all() []http.Header {
 	return slices.Clone(a.seen)
 }
 
-// E11: what a client writes into its configuration, metadata, input or headers chooses
-// neither where the bridge calls nor with which credentials, however deep it stands.
+// E11: what a client writes into its configuration, metadata, input or headers chooses neither where the bridge calls
+// nor with which credentials, however deep it stands.
 func TestE11ClientsChooseNoUpstream(t *testing.T) {
 	t.Parallel()
 	decoy := &arrivals{next: http.NotFoundHandler()}
@@ -87,8 +87,7 @@ agents:
 	}
 }
 
-// forgedSettings names another server and other credentials by all names that a bridge
-// might look for, flat and nested.
+// forgedSettings names another server and other credentials by all names that a bridge might look for, flat and nested.
 func forgedSettings(url string) string {
 	flat := map[string]any{"headers": map[string]string{"Authorization": "forged", "X-Account": "forged"}}
 	for _, name := range []string{"url", "base_url", "api_base", "api_url", "endpoint", "upstream", "upstream_url", "host", "target", "callback", "callback_url", "proxy"} {

@@ -9,15 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// constructors are values from which some deserialisers make objects, read secrets or run
-// code. Here they are JSON like any other.
+// constructors are values from which some deserialisers make objects, read secrets or run code. Here they are JSON like
+// any other.
 const constructors = `{"made":{"lc":1,"type":"constructor","id":["langchain","llms","OpenAI"],"kwargs":{"model":"x"}},` +
 	`"secret":{"lc":1,"type":"secret","id":["PATH"]},"not":{"lc":2,"type":"not_implemented","id":["os","system"],"repr":"x"},` +
 	`"pickle":{"__reduce__":["os.system",["true"]],"py/object":"os.system","py/reduce":[]},"bytes":{"__type":"msgpack_ext","code":5,"data":"gASVDgAAAAAAAACMAm9zlC4="},` +
 	`"proto":{"__proto__":{"admin":true},"constructor":{"prototype":{}}},"deep":[[{"lc":1,"type":"constructor","id":["builtins","eval"],"kwargs":{}}]]}`
 
-// TestE23_ConstructorsAreCarried: by the store, by metadata, by a state that a client
-// writes, by a graph's state and by a step's output: as they were written, and nothing else.
+// TestE23_ConstructorsAreCarried: by the store, by metadata, by a state that a client writes, by a graph's state and by
+// a step's output: as they were written, and nothing else.
 func TestE23_ConstructorsAreCarried(t *testing.T) {
 	t.Parallel()
 	var want any

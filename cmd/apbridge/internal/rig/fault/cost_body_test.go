@@ -16,8 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// drainingAgent is a step agent that takes any body without looking at it, so that a
-// test measures the bridge alone.
+// drainingAgent is a step agent that takes any body without looking at it, so that a test measures the bridge alone.
 func drainingAgent() http.Handler {
 	m := http.NewServeMux()
 	for route, text := range map[string]string{
@@ -46,9 +45,9 @@ func manyMessages(n int) string {
 	return `{"messages":[` + strings.Repeat(`,{"role":"user","content":"x"}`, n)[1:] + `]}`
 }
 
-// TestE15CostOfOneBody: what a body costs grows with its length alone, however many keys
-// or messages it has, all the way: read, checked, begun, folded, told and answered. It is
-// told by what is allocated, which is the same on any machine, and by what lives.
+// TestE15CostOfOneBody: what a body costs grows with its length alone, however many keys or messages it has, all the
+// way: read, checked, begun, folded, told and answered. It is told by what is allocated, which is the same on any
+// machine, and by what lives.
 func TestE15CostOfOneBody(t *testing.T) {
 	storetest.File(t) // what the client of PostgreSQL allocates is not in these bounds
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
@@ -120,8 +119,8 @@ func costOf(t *testing.T, b *rig.Bridge, path, body string) (rig.Cost, float64) 
 	}), float64(len(body))
 }
 
-// TestE15LengthsThatAreOnlyAnnounced: nothing is held for a body that calls itself an upload
-// where none is taken, however long it says it is.
+// TestE15LengthsThatAreOnlyAnnounced: nothing is held for a body that calls itself an upload where none is taken,
+// however long it says it is.
 func TestE15LengthsThatAreOnlyAnnounced(t *testing.T) {
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")
 	for _, kind := range []string{"multipart/form-data; boundary=x", "application/json"} {

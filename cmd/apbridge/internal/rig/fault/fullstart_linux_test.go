@@ -18,13 +18,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// smallDisk is set for a test that is run once more, to the folder where its small
-// disk goes.
+// smallDisk is set for a test that is run once more, to the folder where its small disk goes.
 const smallDisk = "APBRIDGE_TEST_SMALL_DISK"
 
-// onSmallDisk runs the test that calls it once more, in a process that has a file system of a few
-// megabytes to itself, and gives that one its folder; "" to the first. The test is left
-// out where this user may not make such a process.
+// onSmallDisk runs the test that calls it once more, in a process that has a file system of a few megabytes to itself,
+// and gives that one its folder; "" to the first. The test is left out where this user may not make such a process.
 func onSmallDisk(t *testing.T) (folder string) {
 	t.Helper()
 	if folder = os.Getenv(smallDisk); folder != "" {
@@ -73,9 +71,8 @@ func fill(t *testing.T, folder string) (empty func()) {
 	}
 }
 
-// TestD1_StartOnAFullDisk: after a crash on a disk that is full the bridge starts. What is
-// there is read, what needs room is refused, readiness says so, and what the crash has left behind is
-// picked up once there is room.
+// TestD1_StartOnAFullDisk: after a crash on a disk that is full the bridge starts. What is there is read, what needs
+// room is refused, readiness says so, and what the crash has left behind is picked up once there is room.
 func TestD1_StartOnAFullDisk(t *testing.T) {
 	storetest.File(t)
 	folder := onSmallDisk(t)

@@ -14,9 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestD3_FileDeletedInMidFlight: what can be read is read, nothing more is
-// accepted, and no new file takes the place of the one that was there. Put
-// back, the run goes on.
+// TestD3_FileDeletedInMidFlight: what can be read is read, nothing more is accepted, and no new file takes the place of
+// the one that was there. Put back, the run goes on.
 func TestD3_FileDeletedInMidFlight(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

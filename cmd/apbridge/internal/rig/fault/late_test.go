@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// lateAgent stands in front of an agent and has the nth request for work done and answered only when it is
-// told to, whether or not the caller is still there.
+// lateAgent stands in front of an agent and has the nth request for work done and answered only when it is told to,
+// whether or not the caller is still there.
 type lateAgent struct {
 	*rig.Gate
 	left chan struct{} // closed when the caller has left
@@ -44,12 +44,11 @@ func (a *lateAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.Agent.ServeHTTP(w, r)
 }
 
-// TestA16_AnswerAfterTheTimeout: the agent does what it was asked for, and answers
-// 200, after the run has timed out. The run and its thread stay as they were, the
-// agent is not asked for it again, and the next run has nothing of it.
+// TestA16_AnswerAfterTheTimeout: the agent does what it was asked for, and answers 200, after the run has timed out.
+// The run and its thread stay as they were, the agent is not asked for it again, and the next run has nothing of it.
 //
-// That it was late is recorded nowhere: the connection is closed at the timeout, from
-// which the agent learns that its caller has left, and the late bytes are lost.
+// That it was late is recorded nowhere: the connection is closed at the timeout, from which the agent learns that its
+// caller has left, and the late bytes are lost.
 func TestA16_AnswerAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(*config.Agent){
@@ -93,8 +92,8 @@ func withoutReasons(texts []any) []any {
 	return texts
 }
 
-// checkLate starts a run, lets it time out and the agent answer, and compares what
-// is told of it before and after. It returns the thread.
+// checkLate starts a run, lets it time out and the agent answer, and compares what is told of it before and after. It
+// returns the thread.
 func checkLate(b *rig.Bridge, code string, late *lateAgent) (at string) {
 	b.T.Helper()
 	at = b.Thread()

@@ -31,8 +31,8 @@ func (d *detour) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httputil.NewSingleHostReverseProxy(d.to.Load()).ServeHTTP(w, r)
 }
 
-// TestE24BridgeInFrontOfItself: a request that comes back to the bridge is refused, whether
-// straight or by way of another bridge, and the run says why; nothing goes round again.
+// TestE24BridgeInFrontOfItself: a request that comes back to the bridge is refused, whether straight or by way of
+// another bridge, and the run says why; nothing goes round again.
 func TestE24BridgeInFrontOfItself(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []string{"taskstep", "threadrun", "auto"} {
@@ -59,8 +59,8 @@ func TestE24BridgeInFrontOfItself(t *testing.T) {
 	}
 }
 
-// TestE24LongWays: replicas do not know each other, so that a way that is too long is
-// refused, in the words of either dialect; a short one is served.
+// TestE24LongWays: replicas do not know each other, so that a way that is too long is refused, in the words of either
+// dialect; a short one is served.
 func TestE24LongWays(t *testing.T) {
 	t.Parallel()
 	b := rig.InFrontOf(t, "http://127.0.0.1:9")

@@ -13,8 +13,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// heldAgent is an agent that holds its steps back at first, and counts how many it was
-// asked for at once.
+// heldAgent is an agent that holds its steps back at first, and counts how many it was asked for at once.
 type heldAgent struct {
 	http.Handler
 	free      chan struct{}
@@ -32,9 +31,8 @@ func (c *heldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Handler.ServeHTTP(w, r)
 }
 
-// TestA8_ManyRunsAcrossADeath: a process dies over a thousand runs, a few of them
-// running. The next one is ready at once, asks the agent for no more at a time than
-// it may, and every run is done once.
+// TestA8_ManyRunsAcrossADeath: a process dies over a thousand runs, a few of them running. The next one is ready at
+// once, asks the agent for no more at a time than it may, and every run is done once.
 func TestA8_ManyRunsAcrossADeath(t *testing.T) {
 	t.Parallel()
 	const runs, atOnce = 1000, 8

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newerStepAgent is a step agent of a later version of its document: each object has a
-// further field, and no step has a status of today's.
+// newerStepAgent is a step agent of a later version of its document: each object has a further field, and no step has a
+// status of today's.
 type newerStepAgent struct {
 	*adaptertest.StepAgent
 	newer atomic.Int64 // steps that were told in later words
@@ -51,8 +51,8 @@ func TestF2_NewerStepAgent(t *testing.T) {
 	}
 }
 
-// newerPlay is a run of a graph on a server of a later version: frames of unknown names,
-// further members in known ones, a checkpoint of an unknown source.
+// newerPlay is a run of a graph on a server of a later version: frames of unknown names, further members in known ones,
+// a checkpoint of an unknown source.
 func newerPlay() adaptertest.ThreadPlay {
 	play := adaptertest.ChatPlay()
 	for i, f := range play.Frames {
@@ -64,8 +64,8 @@ func newerPlay() adaptertest.ThreadPlay {
 	return play
 }
 
-// TestF2_NewerGraph: frames of an unknown name belong to no mode that a reader can ask
-// for, so that none is shown; further members of messages stay; the run ends as ever.
+// TestF2_NewerGraph: frames of an unknown name belong to no mode that a reader can ask for, so that none is shown;
+// further members of messages stay; the run ends as ever.
 func TestF2_NewerGraph(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{newerPlay()}})
@@ -87,8 +87,7 @@ func TestF2_NewerGraph(t *testing.T) {
 	}
 }
 
-// TestF2_NewerQuestion: what a question holds beyond today's members reaches the client,
-// and it can be answered.
+// TestF2_NewerQuestion: what a question holds beyond today's members reaches the client, and it can be answered.
 func TestF2_NewerQuestion(t *testing.T) {
 	t.Parallel()
 	ask := adaptertest.AskPlay()

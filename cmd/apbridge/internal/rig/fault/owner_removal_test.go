@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestRemovalReachesOnesTenantAlone: a key that sees a part of a tenant, and one of another tenant, is
-// refused; one without a tenant that has the right by name is not.
+// TestRemovalReachesOnesTenantAlone: a key that sees a part of a tenant, and one of another tenant, is refused; one
+// without a tenant that has the right by name is not.
 func TestRemovalReachesOnesTenantAlone(t *testing.T) {
 	t.Parallel()
 	p := newPersonal(t, asking(), chats())
@@ -47,8 +47,8 @@ func TestRemovalOfAGuest(t *testing.T) {
 	p.as(keyOfBob, "GET", at, "").Want(t, 200, "bobsword")
 }
 
-// TestRemovalGoesOn: a process that dies in the midst of a removal leaves what it has not come to, with the copies
-// that agents have of it, and the same request goes on with that; runs under way end.
+// TestRemovalGoesOn: a process that dies in the midst of a removal leaves what it has not come to, with the copies that
+// agents have of it, and the same request goes on with that; runs under way end.
 func TestRemovalGoesOn(t *testing.T) {
 	t.Parallel()
 	graph := chats()
@@ -89,8 +89,8 @@ func TestRemovalGoesOn(t *testing.T) {
 	}
 }
 
-// TestRemovalTakesWhatIsMadeMeanwhile: what its owner makes after its part of a removal is over goes with the
-// next look at everything.
+// TestRemovalTakesWhatIsMadeMeanwhile: what its owner makes after its part of a removal is over goes with the next look
+// at everything.
 func TestRemovalTakesWhatIsMadeMeanwhile(t *testing.T) {
 	t.Parallel()
 	gate := rig.NewGate(chats(), func(r *http.Request) bool { return r.Method == "DELETE" }, 1)

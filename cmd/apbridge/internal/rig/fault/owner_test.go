@@ -22,8 +22,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// mark is in everything that alice says, and that is said to her. It is one word of lower case, since what a
-// search looks for is.
+// mark is in everything that alice says, and that is said to her. It is one word of lower case, since what a search
+// looks for is.
 const mark = "zqxmark"
 
 const (

@@ -18,12 +18,12 @@ import (
 // mostOfABody is what one body may take in memory, as a multiple of its length.
 const mostOfABody = 10
 
-// mostOfEmptyTexts is the same for the one shape that takes more: each byte of it is a token, and
-// the conversation that is logged is two thirds longer than what came. Measured: 9.0 to 10.6.
+// mostOfEmptyTexts is the same for the one shape that takes more: each byte of it is a token, and the conversation that
+// is logged is two thirds longer than what came. Measured: 9.0 to 10.6.
 const mostOfEmptyTexts = 11
 
-// shapeOfABody is one request with a large body. IDs in the path and the body are those of
-// a thread and a task that were made before.
+// shapeOfABody is one request with a large body. IDs in the path and the body are those of a thread and a task that
+// were made before.
 type shapeOfABody struct {
 	name, method, path, body string
 	status                   int
@@ -111,8 +111,8 @@ func shapesOfABody() []shapeOfABody {
 	return shapes
 }
 
-// TestE15PeakOfOneBody: what the built program takes for one body, as the operating
-// system counts it, beside what it has when idle. What would take more is refused.
+// TestE15PeakOfOneBody: what the built program takes for one body, as the operating system counts it, beside what it
+// has when idle. What would take more is refused.
 func TestE15PeakOfOneBody(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
 		t.Skip("builds and runs the binary as it is released; APBRIDGE_TEST_LARGE=1 runs this")
@@ -159,8 +159,8 @@ func (c shapeOfABody) take(t *testing.T, binary, config string) float64 {
 	return took
 }
 
-// idOf makes something and returns its id. It also has the bridge ask its agents what
-// they are, before anything is measured.
+// idOf makes something and returns its id. It also has the bridge ask its agents what they are, before anything is
+// measured.
 func idOf(t *testing.T, bridge *rig.Process, path, before string) string {
 	t.Helper()
 	made, err := rig.Call(t.Context(), http.DefaultClient, http.MethodPost, bridge.URL+path, `{}`)
@@ -214,8 +214,7 @@ func acceptAll(kind, text string) http.HandlerFunc {
 	}
 }
 
-// acceptingGraph is a graph that takes any body without looking at it and answers one
-// word.
+// acceptingGraph is a graph that takes any body without looking at it and answers one word.
 func acceptingGraph() http.Handler {
 	const run = "01900000-0000-7000-8000-000000000002"
 	frames := "event: metadata\ndata: {\"run_id\":\"" + run + "\",\"attempt\":1}\n\n" +

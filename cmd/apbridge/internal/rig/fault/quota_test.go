@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestE24Quotas: a request that makes more work than its length shows has a limit with a
-// name. Above the limit it is refused in the words of its dialect, with a status that no
-// client tries again by itself; below the limit it is served.
+// TestE24Quotas: a request that makes more work than its length shows has a limit with a name. Above the limit it is
+// refused in the words of its dialect, with a status that no client tries again by itself; below the limit it is
+// served.
 func TestE24Quotas(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})

@@ -68,11 +68,10 @@ func inUse() float64 {
 	return float64(m.HeapAlloc + m.StackInuse)
 }
 
-// TestB5ReadersThatNeverRead, and B6 and B4 on the way: many streams wait for an agent and
-// take little (APBRIDGE_TEST_READERS is their number, 10,000 for instance); when it goes on,
-// no client reads, and the run ends as ever; a new client is served meanwhile; one of the
-// readers then reads a bit, leaves, and gets the rest by its cursor. Not parallel: memory
-// is the process's.
+// TestB5ReadersThatNeverRead, and B6 and B4 on the way: many streams wait for an agent and take little
+// (APBRIDGE_TEST_READERS is their number, 10,000 for instance); when it goes on, no client reads, and the run ends as
+// ever; a new client is served meanwhile; one of the readers then reads a bit, leaves, and gets the rest by its cursor.
+// Not parallel: memory is the process's.
 func TestB5ReadersThatNeverRead(t *testing.T) {
 	readers := 500
 	if n, err := strconv.Atoi(os.Getenv("APBRIDGE_TEST_READERS")); err == nil {
@@ -123,8 +122,8 @@ func TestB5ReadersThatNeverRead(t *testing.T) {
 	}
 }
 
-// TestB8B9StreamsForOldClients: a client of HTTP/1.0 reads the same frames,
-// neither compressed nor in chunks, up to the end of the connection.
+// TestB8B9StreamsForOldClients: a client of HTTP/1.0 reads the same frames, neither compressed nor in chunks, up to the
+// end of the connection.
 func TestB8B9StreamsForOldClients(t *testing.T) {
 	t.Parallel()
 	for name, peer := range rig.EitherKind() {

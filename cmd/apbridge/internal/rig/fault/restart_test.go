@@ -32,8 +32,8 @@ func deathsInSteps() []deathInStep {
 	}
 }
 
-// TestProcessDiesInAStep: the step's outcome is found out by asking the agent,
-// or said to be unknown. No step is done twice.
+// TestProcessDiesInAStep: the step's outcome is found out by asking the agent, or said to be unknown. No step is done
+// twice.
 func TestProcessDiesInAStep(t *testing.T) {
 	t.Parallel()
 	for _, s := range deathsInSteps() {
@@ -125,8 +125,8 @@ func (s deathInStep) check(t *testing.T, agent *adaptertest.StepAgent, code any,
 	}
 }
 
-// TestA3_ProcessDiesInAStream: the graph's stream is gone back to after the
-// last frame that was logged; what its readers saw is a beginning of the whole.
+// TestA3_ProcessDiesInAStream: the graph's stream is gone back to after the last frame that was logged; what its
+// readers saw is a beginning of the whole.
 func TestA3_ProcessDiesInAStream(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
@@ -182,8 +182,8 @@ func TestA1_ProcessDiesWhileQueued(t *testing.T) {
 	b.Expect(at, "status", "idle")
 }
 
-// TestParkedAcrossARestart: a task between two POSTs goes on where it was, or
-// is cancelled when no client asks for a step.
+// TestParkedAcrossARestart: a task between two POSTs goes on where it was, or is cancelled when no client asks for a
+// step.
 func TestParkedAcrossARestart(t *testing.T) {
 	t.Parallel()
 	t.Run("goes on", func(t *testing.T) {

@@ -66,8 +66,8 @@ func resume(b *rig.Bridge, at, value string, more ...string) rig.Answer {
 	return b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+strings.Join(more, "")+`"command":{"resume":`+value+`}}`)
 }
 
-// TestA22_AnswerToAnotherQuestion is refused with the ids of the open ones, does not
-// reach the agent, and leaves the question to be answered.
+// TestA22_AnswerToAnotherQuestion is refused with the ids of the open ones, does not reach the agent, and leaves the
+// question to be answered.
 func TestA22_AnswerToAnotherQuestion(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
@@ -94,8 +94,7 @@ func TestA22_AnswerToAnotherQuestion(t *testing.T) {
 	}
 }
 
-// TestA22_WhichOfTwo: where several questions are open, an answer must say which it
-// is for.
+// TestA22_WhichOfTwo: where several questions are open, an answer must say which it is for.
 func TestA22_WhichOfTwo(t *testing.T) {
 	t.Parallel()
 	agent := rig.Asking(adaptertest.ChatPlay())
@@ -125,8 +124,8 @@ func askingTwice() adaptertest.ThreadPlay {
 	return play
 }
 
-// TestA22_AnsweredTwice: whether the first answer waits, is worked on, or has been,
-// and with whatever strategy, there is no second one.
+// TestA22_AnsweredTwice: whether the first answer waits, is worked on, or has been, and with whatever strategy, there
+// is no second one.
 func TestA22_AnsweredTwice(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
@@ -166,8 +165,7 @@ func TestA22_AnsweredTwice(t *testing.T) {
 	}
 }
 
-// TestA22_AnsweredAtOnce: of many answers at the same time one counts, also where the
-// others would wait for their turn.
+// TestA22_AnsweredAtOnce: of many answers at the same time one counts, also where the others would wait for their turn.
 func TestA22_AnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
@@ -198,8 +196,7 @@ func TestA22_AnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// TestA22_AnsweredAfterACancel: an answer whose run was cancelled is used up; the
-// thread goes on with input.
+// TestA22_AnsweredAfterACancel: an answer whose run was cancelled is used up; the thread goes on with input.
 func TestA22_AnsweredAfterACancel(t *testing.T) {
 	t.Parallel()
 	for name, q := range questionable() {
@@ -224,8 +221,7 @@ func TestA22_AnsweredAfterACancel(t *testing.T) {
 	}
 }
 
-// eachAtItsQuestion is a task that waits for an answer, of either kind of agent and
-// with either kind of steps.
+// eachAtItsQuestion is a task that waits for an answer, of either kind of agent and with either kind of steps.
 func eachAtItsQuestion(t *testing.T, test func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string)) {
 	for name, q := range questionable() {
 		for modeName, mode := range rig.ModesWithSteps() {
@@ -242,9 +238,8 @@ func eachAtItsQuestion(t *testing.T, test func(t *testing.T, q questioned, peer 
 	}
 }
 
-// TestA22_ThroughSteps: v1 answers with its next step. One that names another question
-// is refused; of several at once the agent is told one, and the others are the steps
-// after it.
+// TestA22_ThroughSteps: v1 answers with its next step. One that names another question is refused; of several at once
+// the agent is told one, and the others are the steps after it.
 func TestA22_ThroughSteps(t *testing.T) {
 	t.Parallel()
 	eachAtItsQuestion(t, func(t *testing.T, q questioned, peer adaptertest.Peer, b *rig.Bridge, at string) {
@@ -289,8 +284,8 @@ func TestA22_TaskCancelledAtItsQuestion(t *testing.T) {
 	})
 }
 
-// TestAnswerNamesTheQuestionEitherWay: the id of a question is 32 hexadecimal digits, as
-// LangGraph's are, and may be named as the UUID that it was in earlier versions.
+// TestAnswerNamesTheQuestionEitherWay: the id of a question is 32 hexadecimal digits, as LangGraph's are, and may be
+// named as the UUID that it was in earlier versions.
 func TestAnswerNamesTheQuestionEitherWay(t *testing.T) {
 	t.Parallel()
 	digits := regexp.MustCompile(`^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$`)

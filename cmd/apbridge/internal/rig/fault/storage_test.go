@@ -33,8 +33,8 @@ func TestC8_SecondProcess(t *testing.T) {
 	}
 }
 
-// TestD3_DamagedDatabase: the program does not start, says which file is meant
-// and what to do, and leaves the file as it is.
+// TestD3_DamagedDatabase: the program does not start, says which file is meant and what to do, and leaves the file as
+// it is.
 func TestD3_DamagedDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

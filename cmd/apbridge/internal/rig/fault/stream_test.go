@@ -11,8 +11,7 @@ import (
 
 var cursorModes = `"stream_mode":["updates","values","messages-tuple","custom"],`
 
-// streamed runs an agent once and returns the run's path with every frame of
-// its stream.
+// streamed runs an agent once and returns the run's path with every frame of its stream.
 func streamed(t *testing.T, b *rig.Bridge) (run string, frames []rig.Frame) {
 	t.Helper()
 	at := b.Thread()
@@ -21,8 +20,8 @@ func streamed(t *testing.T, b *rig.Bridge) (run string, frames []rig.Frame) {
 	return at + "/runs/" + frames[0].At("run_id").(string), frames
 }
 
-// TestB1_ResumesExactly: after any frame, the rest comes and nothing else;
-// also from another process on the same file (B3).
+// TestB1_ResumesExactly: after any frame, the rest comes and nothing else; also from another process on the same file
+// (B3).
 func TestB1_ResumesExactly(t *testing.T) {
 	t.Parallel()
 	for name, peer := range rig.EitherKind() {
@@ -56,8 +55,8 @@ func checkResumes(t *testing.T, b *rig.Bridge, run string, frames []rig.Frame) {
 	}
 }
 
-// TestB1_ReaderDropsInMidRun: a reader leaves while the run goes on and comes
-// back with its cursor; another one is not disturbed (B10).
+// TestB1_ReaderDropsInMidRun: a reader leaves while the run goes on and comes back with its cursor; another one is not
+// disturbed (B10).
 func TestB1_ReaderDropsInMidRun(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)
@@ -116,8 +115,8 @@ func TestB2_Cursors(t *testing.T) {
 	}
 }
 
-// A run whose first state was pruned cannot be replayed, ever: its stream is refused
-// and says so, and is not cut off, after which a client would come back.
+// A run whose first state was pruned cannot be replayed, ever: its stream is refused and says so, and is not cut off,
+// after which a client would come back.
 func TestB2_ReplayOfAPrunedRun(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

@@ -115,8 +115,8 @@ func TestE24LongUploads(t *testing.T) {
 	}
 }
 
-// TestE20TheWayThroughIsNoWayAround: an agent knows no tenants and no owners, so that a caller confined to
-// either goes there by the right to administer alone.
+// TestE20TheWayThroughIsNoWayAround: an agent knows no tenants and no owners, so that a caller confined to either goes
+// there by the right to administer alone.
 func TestE20TheWayThroughIsNoWayAround(t *testing.T) {
 	t.Parallel()
 	b := bounded(t, config.Allowance{}, through(streaming(nil))(t), func(c *config.Config) {

@@ -22,8 +22,8 @@ const (
 	keyOfErin  = "erin--0123456789abcdef" // of A's tenant, and expired
 )
 
-// everybody are keys of each kind: for each right one that has all others, and for
-// each set of rights that a route needs one with those alone.
+// everybody are keys of each kind: for each right one that has all others, and for each set of rights that a route
+// needs one with those alone.
 func everybody(needs map[rig.Route][]string) string {
 	var b strings.Builder
 	b.WriteString(`
@@ -81,9 +81,9 @@ func (e *guarded) dump() string {
 }
 
 // TestEveryOperationAsksForTheCaller asks every operation of every dialect and of the inspector without a key, with a
-// wrong key and an expired one, as a key of another tenant, as another owner, as one who may use another
-// agent only, and with every right but the one that it needs: it is refused, and the database is what it was.
-// Then keys with that right alone ask.
+// wrong key and an expired one, as a key of another tenant, as another owner, as one who may use another agent only,
+// and with every right but the one that it needs: it is refused, and the database is what it was. Then keys with that
+// right alone ask.
 func TestEveryOperationAsksForTheCaller(t *testing.T) {
 	t.Parallel()
 	needs := rig.Needs(t)

@@ -14,10 +14,9 @@ var oneTenant = strings.Replace(twoKeys, "tenant: other$ONLY", "tenant: acme, ag
 // shared are the routes that a tenant's keys share: its long-term store.
 func shared(m rig.Route) bool { return strings.Contains(m.Path, "/store/") }
 
-// TestKeysNeverMeetOtherAgents asks every route, by a key that may use agent b alone,
-// for what its own tenant has with agent a: it is not there. Then a key that may use
-// both asks the same, to show that the question was well put. The path names agent a
-// once and agent b once, since b is there.
+// TestKeysNeverMeetOtherAgents asks every route, by a key that may use agent b alone, for what its own tenant has with
+// agent a: it is not there. Then a key that may use both asks the same, to show that the question was well put. The
+// path names agent a once and agent b once, since b is there.
 func TestKeysNeverMeetOtherAgents(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t, oneTenant)
@@ -43,8 +42,8 @@ func (e *belongings) naming(agent string) *belongings {
 	return &belongings{e.Bridge, ids}
 }
 
-// outOfSight: what is agent a's is as it was, and neither counted nor handed out by
-// names that a key of agent b happens to know.
+// outOfSight: what is agent a's is as it was, and neither counted nor handed out by names that a key of agent b happens
+// to know.
 func (e *belongings) outOfSight(t *testing.T) {
 	t.Helper()
 	thread := e.ids["thread_id"]

@@ -160,8 +160,8 @@ func uploadOf(name, file, folder string, status int) bad {
 		[]string{"Content-Type", "multipart/form-data; boundary=b"}}
 }
 
-// TestMatrixBadInput: whatever cannot be taken is refused in the caller's
-// dialect, and afterwards everything is as before.
+// TestMatrixBadInput: whatever cannot be taken is refused in the caller's dialect, and afterwards everything is as
+// before.
 func TestMatrixBadInput(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ours reports whether a route belongs to the task/step family, and the status of its
-// version for an invalid request.
+// ours reports whether a route belongs to the task/step family, and the status of its version for an invalid request.
 func ours(m rig.Route) (invalid int, ok bool) {
 	path := strings.TrimPrefix(m.Path, "/agents/{agent}")
 	switch {
@@ -27,9 +26,8 @@ func ours(m rig.Route) (invalid int, ok bool) {
 	return 0, false
 }
 
-// TestBadInputOnEveryRoute asks every route of v1 and v2, under every prefix,
-// in every wrong way that fits it, in front of agents of both kinds. Each is refused
-// as stated; afterwards nothing was written and no agent was asked.
+// TestBadInputOnEveryRoute asks every route of v1 and v2, under every prefix, in every wrong way that fits it, in front
+// of agents of both kinds. Each is refused as stated; afterwards nothing was written and no agent was asked.
 func TestBadInputOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]adaptertest.Peer{
@@ -111,9 +109,8 @@ func refuses(b *rig.Bridge, m rig.Route, ids map[string]string, invalid int) int
 	return len(list)
 }
 
-// insist sends a request again whose body the bridge stops reading: a client that
-// goes on writing for half a second may find the connection closed before it has
-// read the answer.
+// insist sends a request again whose body the bridge stops reading: a client that goes on writing for half a second may
+// find the connection closed before it has read the answer.
 func insist(b *rig.Bridge, w wrong) rig.Answer {
 	b.T.Helper()
 	for try := 1; ; try++ {

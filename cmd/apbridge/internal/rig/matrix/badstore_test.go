@@ -83,8 +83,7 @@ func badItems() (list []badItem) {
 	return list
 }
 
-// TestStoreRefusesBadInput: in both flavours, with a 422 that names the field, and nothing
-// of it is written.
+// TestStoreRefusesBadInput: in both flavours, with a 422 that names the field, and nothing of it is written.
 func TestStoreRefusesBadInput(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -103,8 +102,7 @@ func TestStoreRefusesBadInput(t *testing.T) {
 	}
 }
 
-// Names and queries are taken as they are: what has a meaning in SQL, in patterns or in a
-// search syntax has none here.
+// Names and queries are taken as they are: what has a meaning in SQL, in patterns or in a search syntax has none here.
 func TestStoreTakesSignsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

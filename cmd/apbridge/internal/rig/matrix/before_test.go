@@ -19,9 +19,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// testdata/before has what the build of commit 6a57d61b left: the database of a bridge that was stopped in order, what it
-// had answered of it, and the files of one that was killed with runs in its redo log. They are never made anew. An item of
-// the first has a time to live, which ends in May 2036.
+// testdata/before has what the build of commit 6a57d61b left: the database of a bridge that was stopped in order, what
+// it had answered of it, and the files of one that was killed with runs in its redo log. They are never made anew. An
+// item of the first has a time to live, which ends in May 2036.
 const beforeFiles = "testdata/before"
 
 // changed are the members that say something else since, on purpose.
@@ -90,8 +90,8 @@ func kept(want, got any) any {
 	return got
 }
 
-// C7: runs that a killed bridge of that version has in its redo log alone are not passed over: the start is refused with
-// what to do, and the files stay as they are.
+// C7: runs that a killed bridge of that version has in its redo log alone are not passed over: the start is refused
+// with what to do, and the files stay as they are.
 func TestC7TheRedoLogOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	storetest.File(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBenchmark: the built-in challenges give the same verdicts on able and unable agents of
-// both kinds through the bridge, in every mode of stepping.
+// TestBenchmark: the built-in challenges give the same verdicts on able and unable agents of both kinds through the
+// bridge, in every mode of stepping.
 func TestBenchmark(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {

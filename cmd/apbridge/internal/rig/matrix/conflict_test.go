@@ -13,9 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// flavour is one of the two families of clients that call the same routes: a
-// LangGraph client names an assistant, an Agent Protocol client an agent or
-// nothing.
+// flavour is one of the two families of clients that call the same routes: a LangGraph client names an assistant, an
+// Agent Protocol client an agent or nothing.
 type flavour struct{ name, agent string }
 
 var flavours = []flavour{
@@ -26,15 +25,14 @@ var flavours = []flavour{
 
 func (f flavour) langGraph() bool { return f.name == "langgraph" }
 
-// conflict is a method and path, or a matter of several, that the Agent
-// Protocol and LangGraph want differently, and a check of what either gets.
+// conflict is a method and path, or a matter of several, that the Agent Protocol and LangGraph want differently, and a
+// check of what either gets.
 type conflict struct {
 	name  string
 	check func(t *testing.T, b *rig.Bridge, f flavour)
 }
 
-// TestConflicts: one server for both, each row for each flavour and in front of
-// agents of both kinds.
+// TestConflicts: one server for both, each row for each flavour and in front of agents of both kinds.
 func TestConflicts(t *testing.T) {
 	t.Parallel()
 	for kind, peer := range rig.EitherKind() {
@@ -156,8 +154,8 @@ func checkProtocolRoutes(t *testing.T, b *rig.Bridge, f flavour) {
 	b.Get(run).Is(http.StatusNotFound)
 }
 
-// checkThreadRuns: an assistant may be missing, the shape is LangGraph's, but
-// for the wait, which has a status at the top as the README reads it.
+// checkThreadRuns: an assistant may be missing, the shape is LangGraph's, but for the wait, which has a status at the
+// top as the README reads it.
 func checkThreadRuns(t *testing.T, b *rig.Bridge, f flavour) {
 	at := b.Thread()
 	run := at + "/runs/" + b.Post(at+"/runs", `{`+f.agent+rig.SaysHi+`}`).OK().Text("run_id")
@@ -170,8 +168,7 @@ func checkThreadRuns(t *testing.T, b *rig.Bridge, f flavour) {
 	}
 }
 
-// checkCancelStatus: under a thread 202, or 204 when it was waited for; 204 on
-// the Agent Protocol's path. wait=0 is no.
+// checkCancelStatus: under a thread 202, or 204 when it was waited for; 204 on the Agent Protocol's path. wait=0 is no.
 func checkCancelStatus(t *testing.T, b *rig.Bridge, f flavour) {
 	for query, want := range map[string]int{"": 202, "?wait=0": 202, "?wait=false": 202, "?wait=1": 204, "?wait=true": 204} {
 		made := b.Post("/runs", `{`+f.agent+`"after_seconds":600,"on_completion":"keep",`+rig.SaysHi+`}`).OK()
@@ -213,9 +210,8 @@ func keysOf(t *testing.T, v any) string {
 	return strings.Join(names, " ")
 }
 
-// TestBusyAndRunningByFlavour: while a run is under way a second one is
-// refused with 409 in every flavour, and the Agent Protocol calls the first
-// one pending, since it has no other word.
+// TestBusyAndRunningByFlavour: while a run is under way a second one is refused with 409 in every flavour, and the
+// Agent Protocol calls the first one pending, since it has no other word.
 func TestBusyAndRunningByFlavour(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 2)
@@ -253,8 +249,8 @@ func TestBusyAndRunningByFlavour(t *testing.T) {
 	b.Expect("/runs/"+id, "status", "success")
 }
 
-// TestFailureAndQuestionByFlavour: only __error__ or __interrupt__ for
-// LangGraph's clients; a run with its error, or with interrupts, for others.
+// TestFailureAndQuestionByFlavour: only __error__ or __interrupt__ for LangGraph's clients; a run with its error, or
+// with interrupts, for others.
 func TestFailureAndQuestionByFlavour(t *testing.T) {
 	t.Parallel()
 	for _, f := range flavours {
@@ -278,8 +274,7 @@ func TestFailureAndQuestionByFlavour(t *testing.T) {
 	}
 }
 
-// TestMissingAgent: without a default one, an agent must be named; of several
-// the default one is meant.
+// TestMissingAgent: without a default one, an agent must be named; of several the default one is meant.
 func TestMissingAgent(t *testing.T) {
 	t.Parallel()
 	agents := map[string]config.Agent{

@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// threadConflicts are those of threads, their states, the store and the views
-// of agents; TestConflicts takes them.
+// threadConflicts are those of threads, their states, the store and the views of agents; TestConflicts takes them.
 func threadConflicts() []conflict {
 	return []conflict{
 		{"POST /threads", checkEmptyBodies},
@@ -127,8 +126,7 @@ func checkCopyOfNothing(t *testing.T, b *rig.Bridge, _ flavour) {
 	}
 }
 
-// checkNamespaceSpelling: labels repeated, or in one parameter with dots;
-// so a label has none.
+// checkNamespaceSpelling: labels repeated, or in one parameter with dots; so a label has none.
 func checkNamespaceSpelling(t *testing.T, b *rig.Bridge, _ flavour) {
 	top := "s" + mapping.NewID()
 	b.Do("PUT", "/store/items", `{"namespace":["`+top+`","a"],"key":"k","value":{"n":1}}`).Is(http.StatusNoContent)

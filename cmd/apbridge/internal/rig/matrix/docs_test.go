@@ -81,8 +81,7 @@ func TestDocumentsAndRoutesAgree(t *testing.T) {
 	}
 }
 
-// TestAnswersAreAsDescribed asks every route once and holds the answer against
-// the document.
+// TestAnswersAreAsDescribed asks every route once and holds the answer against the document.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	all := specs(t)
@@ -146,8 +145,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfTheDoorAreDescribed: each operation but the probe may be refused for the key, for a right and for a limit,
-// and its document says so.
+// TestRefusalsOfTheDoorAreDescribed: each operation but the probe may be refused for the key, for a right and for a
+// limit, and its document says so.
 func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
 	t.Parallel()
 	for name, s := range specs(t) {

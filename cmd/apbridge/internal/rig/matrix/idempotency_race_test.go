@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
-// atOnce sends a request to each bridge in turn, all at the same time, under one
-// key, and returns the ids that were made.
+// atOnce sends a request to each bridge in turn, all at the same time, under one key, and returns the ids that were
+// made.
 func atOnce(t *testing.T, bridges []*rig.Bridge, path, body, id string) map[string]bool {
 	t.Helper()
 	var all sync.WaitGroup
@@ -34,9 +34,8 @@ func atOnce(t *testing.T, bridges []*rig.Bridge, path, body, id string) map[stri
 	return made
 }
 
-// TestOneAnswerAtOnce: of the same answers at once one is given, and the others are
-// told of it, although the question is gone when they come to it. It takes several
-// rounds to come between every two steps of the others.
+// TestOneAnswerAtOnce: of the same answers at once one is given, and the others are told of it, although the question
+// is gone when they come to it. It takes several rounds to come between every two steps of the others.
 func TestOneAnswerAtOnce(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, askingAgent(), rig.Lockstep)

@@ -87,9 +87,8 @@ func (m creation) made(a rig.Answer) string {
 	return a.Header.Get("Content-Location")
 }
 
-// TestIdempotencyKeys: every POST that makes something makes it once for a key,
-// in turn and at once; another request under the key is refused, and another
-// key makes another.
+// TestIdempotencyKeys: every POST that makes something makes it once for a key, in turn and at once; another request
+// under the key is refused, and another key makes another.
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	bridges := map[bool]*rig.Bridge{false: rig.InFront(t, adaptertest.NewStepAgent(adaptertest.AutoGPT), rig.Lockstep), true: rig.InFront(t, askingAgent(), rig.Lockstep)}

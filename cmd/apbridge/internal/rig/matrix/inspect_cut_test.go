@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestInspectorShowsAStreamThatWasCut: of an agent's stream that breaks and is resumed each event stands once, as of one that was
-// whole, and what it is linked to stands once more.
+// TestInspectorShowsAStreamThatWasCut: of an agent's stream that breaks and is resumed each event stands once, as of
+// one that was whole, and what it is linked to stands once more.
 func TestInspectorShowsAStreamThatWasCut(t *testing.T) {
 	t.Parallel()
 	shown := func(cut ...int) (kinds []any, links int) {

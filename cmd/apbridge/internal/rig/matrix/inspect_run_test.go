@@ -268,7 +268,8 @@ func TestInspectorSaysWhyFieldsAreLost(t *testing.T) {
 	}
 }
 
-// TestExportsHoldNoCredentials: neither those of a client, which it gives to its agent, nor those that the agent answers with.
+// TestExportsHoldNoCredentials: neither those of a client, which it gives to its agent, nor those that the agent
+// answers with.
 func TestExportsHoldNoCredentials(t *testing.T) {
 	t.Parallel()
 	const said = `{"openai_api_key":"canary-key","args":"{\"password\":\"canary-word\"}","link":"http://h/?a=1&token=canary-link"}`

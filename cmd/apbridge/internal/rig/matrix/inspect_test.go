@@ -161,8 +161,8 @@ func TestInspectorTellsOfChanges(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsAgents: what each speaks, how it is and what it cannot be told; a message to one makes a run, and
-// a form of another page's does not.
+// TestInspectorShowsAgents: what each speaks, how it is and what it cannot be told; a message to one makes a run, and a
+// form of another page's does not.
 func TestInspectorShowsAgents(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, gone: {url: 'http://127.0.0.1:1', dialect: taskstep}}\ndefault_agent: a", legacy())
@@ -193,7 +193,8 @@ func TestInspectorShowsAgents(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsHowCallsOfAgentsWent: how many failed and how long they took, to keys that may read metrics: they are others', too.
+// TestInspectorShowsHowCallsOfAgentsWent: how many failed and how long they took, to keys that may read metrics: they
+// are others', too.
 func TestInspectorShowsHowCallsOfAgentsWent(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
@@ -223,8 +224,8 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: looks, key:
 	}
 }
 
-// TestInspectorSendsAMessageOnce: the page that asks says what goes to which agent, and calls none; its
-// button makes one run, however often it is pressed and by how many at once, and leads to it.
+// TestInspectorSendsAMessageOnce: the page that asks says what goes to which agent, and calls none; its button makes
+// one run, however often it is pressed and by how many at once, and leads to it.
 func TestInspectorSendsAMessageOnce(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, oneAgent, legacy())

@@ -63,8 +63,8 @@ func settled(t *testing.T, b *rig.Bridge, thread string) (told rig.Answer) {
 	return told
 }
 
-// TestAThreadsPageSaysWhatItHasSeen: its mark is that of its stream as long as nothing changes, so that a page hears of what happens
-// before it listens.
+// TestAThreadsPageSaysWhatItHasSeen: its mark is that of its stream as long as nothing changes, so that a page hears of
+// what happens before it listens.
 func TestAThreadsPageSaysWhatItHasSeen(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, oneAgent, legacy())
@@ -91,7 +91,8 @@ func TestAThreadsPageSaysWhatItHasSeen(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsAThread: a conversation, its history with a fork, what two states differ in, files and their versions.
+// TestInspectorShowsAThread: a conversation, its history with a fork, what two states differ in, files and their
+// versions.
 func TestInspectorShowsAThread(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, oneAgent, legacy())
@@ -173,8 +174,8 @@ var (
 
 const asked = "74462228383d847ecfda1c079720e8fc"
 
-// TestInspectorAnswers: a form answers a question once a person has confirmed it, the log names the key, and
-// of two answers at once the second is told who was first.
+// TestInspectorAnswers: a form answers a question once a person has confirmed it, the log names the key, and of two
+// answers at once the second is told who was first.
 func TestInspectorAnswers(t *testing.T) {
 	t.Parallel()
 	b, agent, at, log := answering(t)
@@ -215,7 +216,8 @@ func TestInspectorAnswers(t *testing.T) {
 	})
 }
 
-// TestInspectorRunsAgain: the same, with another input, from the same start, of another agent; and how a program does it.
+// TestInspectorRunsAgain: the same, with another input, from the same start, of another agent; and how a program does
+// it.
 func TestInspectorRunsAgain(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, "default_agent: a\nagents: {a: {url: $A}, b: {url: $A}}", legacy())
@@ -324,8 +326,8 @@ func watched(t *testing.T, b *rig.Bridge, path string) <-chan string {
 	return events
 }
 
-// TestInspectorIsToldThatAThreadIsGone: a page that watches hears of changes, and of the end, which is the last that it hears: of a
-// thread, and of a run.
+// TestInspectorIsToldThatAThreadIsGone: a page that watches hears of changes, and of the end, which is the last that it
+// hears: of a thread, and of a run.
 func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, oneAgent, legacy())
@@ -352,8 +354,7 @@ func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 	}
 }
 
-// TestInspectorAnswersOnce: of many answers to a question at the same moment one is taken, and the others are
-// told so.
+// TestInspectorAnswersOnce: of many answers to a question at the same moment one is taken, and the others are told so.
 func TestInspectorAnswersOnce(t *testing.T) {
 	t.Parallel()
 	b, _, at, _ := answering(t)
@@ -384,8 +385,8 @@ func TestInspectorAnswersOnce(t *testing.T) {
 	}
 }
 
-// TestInspectorShowsWhatAgentsWereTold: the items of the store that an agent was given for a run, as they are now, and to a key
-// that may not reach their namespace their number alone.
+// TestInspectorShowsWhatAgentsWereTold: the items of the store that an agent was given for a run, as they are now, and
+// to a key that may not reach their namespace their number alone.
 func TestInspectorShowsWhatAgentsWereTold(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
@@ -411,8 +412,8 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1
 	}
 }
 
-// TestInspectorActsAreInTheLog: whatever is done of the page of a run or a thread leaves a line with the key that did it, and what
-// was only asked leaves one by which nothing was done.
+// TestInspectorActsAreInTheLog: whatever is done of the page of a run or a thread leaves a line with the key that did
+// it, and what was only asked leaves one by which nothing was done.
 func TestInspectorActsAreInTheLog(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "audit.log")

@@ -108,8 +108,8 @@ func checkPolicy(t *testing.T, at, policy string) {
 	}
 }
 
-// TestInspectorLeadsNowhereElse: every link, file, stream and form of every page is there, where clients are served, below a path
-// of a proxy's and on the admin listener: of runs that ended, failed, ask and work.
+// TestInspectorLeadsNowhereElse: every link, file, stream and form of every page is there, where clients are served,
+// below a path of a proxy's and on the admin listener: of runs that ended, failed, ask and work.
 func TestInspectorLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	addr := rig.FreeAddress(t)

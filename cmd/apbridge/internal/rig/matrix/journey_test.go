@@ -19,9 +19,8 @@ type journeyStep struct {
 
 const supportThread = "229c1834-bc04-4d90-8fd6-77f6b9ef1462"
 
-// journeys are those of the Agent Protocol's README ("Agent Protocol in
-// Action"), with its paths, requests and assertions. The first names no agent
-// and reads the status of a run at the top of the answer of its wait.
+// journeys are those of the Agent Protocol's README ("Agent Protocol in Action"), with its paths, requests and
+// assertions. The first names no agent and reads the status of a run at the top of the answer of its wait.
 func journeys() map[string][]journeyStep {
 	thread := "/threads/" + supportThread
 	begin := []journeyStep{
@@ -80,10 +79,9 @@ func walk(t *testing.T, b *rig.Bridge, steps []journeyStep) {
 	}
 }
 
-// TestJourneyOfTheAgentsWords: what the journeys do not assert. The text under
-// message and prompt is what a step agent is asked, the run's output is in the
-// answer of the wait, and the first journey may end with a stream or a look at
-// the thread instead.
+// TestJourneyOfTheAgentsWords: what the journeys do not assert. The text under message and prompt is what a step agent
+// is asked, the run's output is in the answer of the wait, and the first journey may end with a stream or a look at the
+// thread instead.
 func TestJourneyOfTheAgentsWords(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

@@ -100,8 +100,8 @@ func TestOneNameOfTheNode(t *testing.T) {
 	}
 }
 
-// TestFirstMessageIsSaidAnew: a thread's history begins with an empty state, from which the
-// first message can be said otherwise. It is there once, however a first run begins.
+// TestFirstMessageIsSaidAnew: a thread's history begins with an empty state, from which the first message can be said
+// otherwise. It is there once, however a first run begins.
 func TestFirstMessageIsSaidAnew(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]string{"words": rig.SaysHi, "words and a file": `"input":{"messages":[{"role":"user","content":"hi"}],"files":{"/a.txt":"x"}}`,
@@ -130,8 +130,8 @@ func TestFirstMessageIsSaidAnew(t *testing.T) {
 	}
 }
 
-// TestFailureIsAMessage: pages that show nothing but messages show why a run failed; the agent
-// is not told it as its own answer.
+// TestFailureIsAMessage: pages that show nothing but messages show why a run failed; the agent is not told it as its
+// own answer.
 func TestFailureIsAMessage(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"one"`}, {Fault: adaptertest.HTML500}, {Output: `"two"`, Last: true}}}

@@ -12,15 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// face is a way to talk to the bridge: a conversation of two turns with
-// everything that can be read of it afterwards.
+// face is a way to talk to the bridge: a conversation of two turns with everything that can be read of it afterwards.
 type face struct {
 	name string
 	talk func(t *testing.T, b *rig.Bridge, who rig.Behind)
 }
 
-// TestMatrix has every face talk with every kind of agent. The toy is a dialect of which
-// the program knows nothing but its line in the table.
+// TestMatrix has every face talk with every kind of agent. The toy is a dialect of which the program knows nothing but
+// its line in the table.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	for _, f := range []face{{"langgraph", talkLangGraph}, {"agentprotocol", talkAgentProtocol}, {"taskstep", talkTaskStep}, {"toy", talkToy}} {
@@ -36,8 +35,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// talkLangGraph: runs on a thread in LangGraph's shape, the first waited for,
-// the second streamed.
+// talkLangGraph: runs on a thread in LangGraph's shape, the first waited for, the second streamed.
 func talkLangGraph(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	thread := b.Post("/threads", `{}`).OK().Text("thread_id")
 	at := "/threads/" + thread
@@ -54,8 +52,7 @@ func talkLangGraph(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	checkRunsAsTasks(t, b, thread, who)
 }
 
-// talkAgentProtocol: the Agent Protocol's own routes, where the thread stands
-// in the body.
+// talkAgentProtocol: the Agent Protocol's own routes, where the thread stands in the body.
 func talkAgentProtocol(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	thread := b.Post("/threads", `{}`).OK().Text("thread_id")
 	waited := b.Post("/runs/wait", `{"agent_id":"agent","thread_id":"`+thread+`",`+rig.SaysHi+`}`).OK()
@@ -266,8 +263,8 @@ func checkCounts(t *testing.T, f face, who rig.Behind, peer adaptertest.Peer) {
 		if upstream.Work() != 2 || upstream.Threads() != 1 {
 			t.Errorf("%d runs on %d threads, want 2 on 1", upstream.Work(), upstream.Threads())
 		}
-		// The first run's request makes the thread. Before the second run the
-		// bridge checks whether another client used the thread.
+		// The first run's request makes the thread. Before the second run the bridge checks whether another client used
+		// the thread.
 		if made, read := upstream.Calls("POST /threads"), upstream.Calls("GET /threads/{t}/state"); made != 0 || read != 1 {
 			t.Errorf("%d threads made beforehand, the state read %d times, want 0 and 1", made, read)
 		}

@@ -42,8 +42,8 @@ func writer(namespace, value string) *adaptertest.StepAgent {
 	}}
 }
 
-// TestAgentsShareMemory: what one agent writes of a user, agents of either kind are told on
-// other threads, in other tasks, and of no other user.
+// TestAgentsShareMemory: what one agent writes of a user, agents of either kind are told on other threads, in other
+// tasks, and of no other user.
 func TestAgentsShareMemory(t *testing.T) {
 	t.Parallel()
 	first, second, graph := writer(`["users","ada"]`, `{"likes":"green tea"}`), adaptertest.NewStepAgent(adaptertest.Plain), rig.NewMemoryGraph()
@@ -195,9 +195,8 @@ func (c *caller) ask(method, path, body string) string {
 	return fmt.Sprint(res.StatusCode, " ", string(text))
 }
 
-// TestAgentsUseTheStoreWhileTheyRun: an agent of either kind, called for a client of either
-// face, reads and writes in its namespaces by its token, and nothing else; when the run has
-// ended the token is good no more.
+// TestAgentsUseTheStoreWhileTheyRun: an agent of either kind, called for a client of either face, reads and writes in
+// its namespaces by its token, and nothing else; when the run has ended the token is good no more.
 func TestAgentsUseTheStoreWhileTheyRun(t *testing.T) {
 	t.Parallel()
 	faces := map[string]func(r *rig.Bridge){
@@ -254,8 +253,8 @@ func (c *caller) check(t *testing.T) {
 	}
 }
 
-// TestTokensOutliveTheProcess: a token is good while the run is at work, whichever process
-// has it, reads alone where memory.writes is off, and ends with the run that is cancelled.
+// TestTokensOutliveTheProcess: a token is good while the run is at work, whichever process has it, reads alone where
+// memory.writes is off, and ends with the run that is cancelled.
 func TestTokensOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}
@@ -284,8 +283,7 @@ agents: {a: {url: $A, dialect: threadrun, assistant: agent, memory: {namespaces:
 	}
 }
 
-// echo is an agent that shows its configuration in what it says, as LangGraph's servers do in
-// frames of debug.
+// echo is an agent that shows its configuration in what it says, as LangGraph's servers do in frames of debug.
 func echo(body []byte) adaptertest.ThreadPlay {
 	var run struct{ Config json.RawMessage }
 	_ = json.Unmarshal(body, &run)
@@ -379,8 +377,8 @@ func TestTokensAreNotShownInSteps(t *testing.T) {
 	}
 }
 
-// TestTokensAreOfTheirTenant: with keys, a token opens the tenant's store of the key that made
-// the run, and of it what that key may use.
+// TestTokensAreOfTheirTenant: with keys, a token opens the tenant's store of the key that made the run, and of it what
+// that key may use.
 func TestTokensAreOfTheirTenant(t *testing.T) {
 	t.Parallel()
 	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}

@@ -53,8 +53,7 @@ func expectCalls(b *rig.Bridge, operation, outcome string, want int) {
 	}
 }
 
-// TestMetricsCountEveryCall: each call of an agent is counted once, by its operation and
-// outcome.
+// TestMetricsCountEveryCall: each call of an agent is counted once, by its operation and outcome.
 func TestMetricsCountEveryCall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -80,8 +79,8 @@ func TestMetricsCountEveryCall(t *testing.T) {
 	}
 }
 
-// TestMetricsCountFailedCalls: a call that failed is counted by the class of its failure,
-// and a call that was tried again is counted again.
+// TestMetricsCountFailedCalls: a call that failed is counted by the class of its failure, and a call that was tried
+// again is counted again.
 func TestMetricsCountFailedCalls(t *testing.T) {
 	t.Parallel()
 	failing := func(agent http.Handler, watches func(*http.Request) bool, times int64, fail http.HandlerFunc) http.Handler {

@@ -73,8 +73,7 @@ func familyOf(sample string, shown map[string]shownMetric) string {
 	return sample
 }
 
-// TestMetricsAreDocumented: docs/metrics.md lists what a bridge shows, with types and labels, and
-// nothing else.
+// TestMetricsAreDocumented: docs/metrics.md lists what a bridge shows, with types and labels, and nothing else.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join(rig.Root(t), "docs", "metrics.md"))
@@ -204,8 +203,8 @@ var (
 	quoted      = regexp.MustCompile(`"[^"]*"`)
 )
 
-// TestDashboardAndAlertsUseWhatIsShown: each metric in the dashboard and the alerts is one that a
-// bridge shows, and each label one that it has, or that Prometheus adds.
+// TestDashboardAndAlertsUseWhatIsShown: each metric in the dashboard and the alerts is one that a bridge shows, and
+// each label one that it has, or that Prometheus adds.
 func TestDashboardAndAlertsUseWhatIsShown(t *testing.T) {
 	t.Parallel()
 	shown := everyMetric(t)
@@ -250,8 +249,8 @@ func usedLabels(expr string) (labels []string) {
 	return labels
 }
 
-// TestPromtoolTakesTheExamples: Prometheus' own tool takes configuration, alerts and the
-// expressions of the dashboard, and the alerts go off as their tests say.
+// TestPromtoolTakesTheExamples: Prometheus' own tool takes configuration, alerts and the expressions of the dashboard,
+// and the alerts go off as their tests say.
 func TestPromtoolTakesTheExamples(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("promtool"); err != nil {

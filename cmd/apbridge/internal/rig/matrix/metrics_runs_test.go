@@ -23,8 +23,8 @@ func expectMetric(b *rig.Bridge, lines ...string) {
 	})
 }
 
-// TestMetricsTellHowRunsWent: in front of either kind of agent each step is timed and each event is
-// counted, and how a run waited and ended.
+// TestMetricsTellHowRunsWent: in front of either kind of agent each step is timed and each event is counted, and how a
+// run waited and ended.
 func TestMetricsTellHowRunsWent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -53,8 +53,8 @@ func TestMetricsTellHowRunsWent(t *testing.T) {
 	}
 }
 
-// TestMetricsTellWhyThingsFailed: a failed run is counted by its code, and so is a refused
-// request, whether a face or a guard in front of it has refused it.
+// TestMetricsTellWhyThingsFailed: a failed run is counted by its code, and so is a refused request, whether a face or a
+// guard in front of it has refused it.
 func TestMetricsTellWhyThingsFailed(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, rig.FaultyStep(adaptertest.Plain, adaptertest.BadJSON)())
@@ -70,8 +70,8 @@ func TestMetricsTellWhyThingsFailed(t *testing.T) {
 	)
 }
 
-// TestMetricsCountOpenStreams: a stream and a WebSocket are counted as long as they are open, and
-// how late their events are.
+// TestMetricsCountOpenStreams: a stream and a WebSocket are counted as long as they are open, and how late their events
+// are.
 func TestMetricsCountOpenStreams(t *testing.T) {
 	t.Parallel()
 	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)

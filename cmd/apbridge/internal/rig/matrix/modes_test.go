@@ -47,10 +47,9 @@ func streamedAgents() []modesOf {
 	}
 }
 
-// TestStreamModes compares the streams of every mode, and of all of them at
-// once, with what was written down; the scripted graph sends all it has
-// whatever it was asked for. The goldens say "uuid 1" and "time" where these
-// change from run to run.
+// TestStreamModes compares the streams of every mode, and of all of them at once, with what was written down; the
+// scripted graph sends all it has whatever it was asked for. The goldens say "uuid 1" and "time" where these change
+// from run to run.
 func TestStreamModes(t *testing.T) {
 	t.Parallel()
 	for _, m := range streamedAgents() {
@@ -77,8 +76,8 @@ func TestStreamModes(t *testing.T) {
 	}
 }
 
-// stream is one run on a thread of its own, with what holds in any mode: where
-// the run is, the frame that begins it, ids, and the client's message.
+// stream is one run on a thread of its own, with what holds in any mode: where the run is, the frame that begins it,
+// ids, and the client's message.
 func (m modesOf) stream(t *testing.T, b *rig.Bridge, mode string) []rig.Frame {
 	t.Helper()
 	at := b.Thread()
@@ -107,9 +106,8 @@ func (m modesOf) stream(t *testing.T, b *rig.Bridge, mode string) []rig.Frame {
 	return frames
 }
 
-// checkSaid puts the pieces of each message together as clients do: in
-// messages-tuple the chunks of an id follow each other, in messages each frame
-// replaces the one before. Either way the text is there once.
+// checkSaid puts the pieces of each message together as clients do: in messages-tuple the chunks of an id follow each
+// other, in messages each frame replaces the one before. Either way the text is there once.
 func (m modesOf) checkSaid(t *testing.T, mode string, frames []rig.Frame) {
 	t.Helper()
 	chunks, whole := map[string]string{}, map[string]string{}
@@ -145,8 +143,8 @@ var (
 	anyTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)`)
 )
 
-// shown is a stream with what changes from run to run replaced: every id by a
-// number that is its own, every time by the word.
+// shown is a stream with what changes from run to run replaced: every id by a number that is its own, every time by the
+// word.
 func shown(frames []rig.Frame) string {
 	var text strings.Builder
 	for _, f := range frames {
@@ -155,8 +153,7 @@ func shown(frames []rig.Frame) string {
 	return plain(text.String(), map[string]string{})
 }
 
-// plain replaces what changes from run to run; names are those of the ids so
-// far.
+// plain replaces what changes from run to run; names are those of the ids so far.
 func plain(text string, names map[string]string) string {
 	name := func(form string) func(id string) string {
 		return func(id string) string {
@@ -171,9 +168,8 @@ func plain(text string, names map[string]string) string {
 	return anyTime.ReplaceAllString(anyPort.ReplaceAllString(text, "127.0.0.1:port"), "time")
 }
 
-// modesPlay is a run of a graph within a graph as LangGraph servers stream it
-// when they are asked for everything: "plan" says its message in tokens,
-// "whole" at once.
+// modesPlay is a run of a graph within a graph as LangGraph servers stream it when they are asked for everything:
+// "plan" says its message in tokens, "whole" at once.
 func modesPlay() adaptertest.ThreadPlay {
 	const (
 		common = `"tool_calls":[],"invalid_tool_calls":[],"additional_kwargs":{},"response_metadata":{},"type":"ai"}`

@@ -12,16 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unused are answers that the documents name and this bridge does not give: in the RFC's
-// family a request that makes something is answered with 201, except for steps.
+// unused are answers that the documents name and this bridge does not give: in the RFC's family a request that makes
+// something is answered with 201, except for steps.
 var unused = map[string]bool{
 	"POST /ap/v2/topics/{topic_id}/tasks 200":                     true,
 	"POST /ap/v2/topics/{topic_id}/tasks/{task_id}/artifacts 200": true,
 	"POST /ap/v2/topics/{topic_id}/tasks/{task_id}/steps 201":     true,
 }
 
-// TestOfficialDocuments provokes every answer that the two documents name
-// in front of every kind of agent, and holds each against its schema.
+// TestOfficialDocuments provokes every answer that the two documents name in front of every kind of agent, and holds
+// each against its schema.
 func TestOfficialDocuments(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("APBRIDGE_SPECS") == "" {

@@ -9,8 +9,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// Every key of the configuration is honoured: there is a proof for each, and a key
-// without one fails the test.
+// Every key of the configuration is honoured: there is a proof for each, and a key without one fails the test.
 func TestEveryOptionIsHonoured(t *testing.T) {
 	t.Parallel()
 	proofs := map[string]func(*testing.T){}

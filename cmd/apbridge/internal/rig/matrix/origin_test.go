@@ -50,8 +50,8 @@ func (o *origins) want(t *testing.T, what string, calls ...string) {
 	}
 }
 
-// TestAgentsAreToldTheRequest: every call of an agent of either kind has the id and the trace of
-// the client's request that it is made for, also when the run had to wait in the database.
+// TestAgentsAreToldTheRequest: every call of an agent of either kind has the id and the trace of the client's request
+// that it is made for, also when the run had to wait in the database.
 func TestAgentsAreToldTheRequest(t *testing.T) {
 	t.Parallel()
 	for name, agent := range rig.EitherKind() {
@@ -69,8 +69,8 @@ func TestAgentsAreToldTheRequest(t *testing.T) {
 	}
 }
 
-// TestQueuedRunsKeepTheirRequest: a run that waits in the database is made for its own request, not
-// for the one that it waited for.
+// TestQueuedRunsKeepTheirRequest: a run that waits in the database is made for its own request, not for the one that it
+// waited for.
 func TestQueuedRunsKeepTheirRequest(t *testing.T) {
 	t.Parallel()
 	peer := &origins{Handler: adaptertest.NewStepAgent(adaptertest.Plain)}
@@ -89,8 +89,8 @@ func TestQueuedRunsKeepTheirRequest(t *testing.T) {
 	}
 }
 
-// TestStepsAreMadeForTheirRequest: where each POST of a client asks the agent for a step, the agent
-// is told of that POST.
+// TestStepsAreMadeForTheirRequest: where each POST of a client asks the agent for a step, the agent is told of that
+// POST.
 func TestStepsAreMadeForTheirRequest(t *testing.T) {
 	t.Parallel()
 	peer := &origins{Handler: adaptertest.NewStepAgent(adaptertest.Plain)}

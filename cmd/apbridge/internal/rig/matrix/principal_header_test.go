@@ -32,8 +32,8 @@ func (p *told) calls() []string {
 	return list
 }
 
-// TestAgentsAreToldThePrincipal: every call that is made for a request or for a run says whose it is, also when
-// the run had to wait for one of another principal; what the bridge asks for itself says nothing of the kind.
+// TestAgentsAreToldThePrincipal: every call that is made for a request or for a run says whose it is, also when the run
+// had to wait for one of another principal; what the bridge asks for itself says nothing of the kind.
 func TestAgentsAreToldThePrincipal(t *testing.T) {
 	t.Parallel()
 	const alice, bob = "alice-0123456789abcdef", "bob-0123456789abcdef"

@@ -14,9 +14,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// conversation is what a client sends in turn, from a file of testdata/replayed. "capture NAME
-// MEMBER" keeps a member of the answer as {{NAME}}; "settled ID" waits until nothing runs on that
-// thread, before a request whose answer would depend on it.
+// conversation is what a client sends in turn, from a file of testdata/replayed. "capture NAME MEMBER" keeps a member
+// of the answer as {{NAME}}; "settled ID" waits until nothing runs on that thread, before a request whose answer would
+// depend on it.
 type conversation struct {
 	file    string
 	headers []string // of every request. What is sent compressed to other clients would be to this one.
@@ -50,8 +50,8 @@ var conversations = []conversation{
 	{"webapp", []string{"Accept", "*/*", "Accept-Encoding", "gzip, deflate, br", "User-Agent", "Mozilla/5.0"}, askingAgents},
 }
 
-// TestReplayed sends the requests of clients that cannot be installed here, one conversation
-// each, in front of agents of both kinds, and compares all answers with what was written down.
+// TestReplayed sends the requests of clients that cannot be installed here, one conversation each, in front of agents
+// of both kinds, and compares all answers with what was written down.
 func TestReplayed(t *testing.T) {
 	t.Parallel()
 	for _, c := range conversations {
@@ -111,8 +111,8 @@ func (r *replay) send(t *testing.T, part txtar.File) string {
 	return r.shown(got)
 }
 
-// shown is an answer with ids and times as in the goldens of streams, and without the
-// heartbeats that fill a long silence; an id has the same name throughout the conversation.
+// shown is an answer with ids and times as in the goldens of streams, and without the heartbeats that fill a long
+// silence; an id has the same name throughout the conversation.
 func (r *replay) shown(a rig.Answer) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %s\n", a.Status, http.StatusText(a.Status))

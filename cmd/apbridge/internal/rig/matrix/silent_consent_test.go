@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTasksClientsThatSayNothingToACommand: what they ask for the next step with is a consent, or what stepping.default_answer
-// has in its place (docs/approval.md).
+// TestTasksClientsThatSayNothingToACommand: what they ask for the next step with is a consent, or what
+// stepping.default_answer has in its place (docs/approval.md).
 func TestTasksClientsThatSayNothingToACommand(t *testing.T) {
 	t.Parallel()
 	for stepping, want := range map[string]string{"": "", ", stepping: {default_answer: 'No, ask a person first.'}": `{"input":"No, ask a person first."}`} {

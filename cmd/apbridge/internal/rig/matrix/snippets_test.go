@@ -22,7 +22,8 @@ type takes struct {
 	keywords []string
 }
 
-// pythonTakes has the callables of Python packages that programs to copy may use, by the names that they have there. Read from
+// pythonTakes has the callables of Python packages that programs to copy may use, by the names that they have there.
+// Read from
 //   - langgraph-sdk 0.4.3: _sync/client.py, _sync/runs.py (wait), and
 //   - agent-protocol-client 1.1.0: configuration.py, api_client.py, api/agent_api.py, models/task_request_body.py.
 //
@@ -99,8 +100,8 @@ func checkPythonCall(t *testing.T, program, name, given string) {
 	}
 }
 
-// copied runs a program as it is copied. The Python packages are stood in for by testdata/snippets, which send what those were
-// seen to send, and are called as pythonTakes says; .e2e/docs.mjs runs JavaScript with the real one.
+// copied runs a program as it is copied. The Python packages are stood in for by testdata/snippets, which send what
+// those were seen to send, and are called as pythonTakes says; .e2e/docs.mjs runs JavaScript with the real one.
 func copied(t *testing.T, language, code, key, want string) {
 	t.Helper()
 	program := map[string][]string{"curl": {"sh", "-c"}, "Python": {"python3", "-c"}}[language]
@@ -153,8 +154,8 @@ func keyHeader(key string) []string {
 	return []string{"X-Api-Key", key}
 }
 
-// TestInspectorProgramsMakeTheRunAgain: the programs beside Run again make a run of the same words as they are copied, whatever the
-// words are, in every language that can be tried, and the run has the same input.
+// TestInspectorProgramsMakeTheRunAgain: the programs beside Run again make a run of the same words as they are copied,
+// whatever the words are, in every language that can be tried, and the run has the same input.
 func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 	t.Parallel()
 	const said = "hi $(id) `id` 'a' \u202eé😀"
@@ -195,7 +196,8 @@ func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 	}
 }
 
-// TestProgramsTakeATokenWhereThereAreNoKeys: a bridge that is called with tokens of an issuer alone is sent one as it is sent a key.
+// TestProgramsTakeATokenWhereThereAreNoKeys: a bridge that is called with tokens of an issuer alone is sent one as it
+// is sent a key.
 func TestProgramsTakeATokenWhereThereAreNoKeys(t *testing.T) {
 	t.Parallel()
 	jwks, addr := filepath.Join(t.TempDir(), "jwks.json"), rig.FreeAddress(t)

@@ -82,15 +82,15 @@ func newEstate(t *testing.T, yaml string) *belongings {
 type ask struct {
 	query, body string
 	headers     []string
-	// own: the request names nothing that is A's, or what it names would become
-	// the caller's own: it succeeds and shows nothing.
+	// own: the request names nothing that is A's, or what it names would become the caller's own: it succeeds and shows
+	// nothing.
 	own bool
 	// endless: the answer goes on until the client leaves, which it does at once.
 	endless bool
 }
 
-// asks are the routes that need more than their path. Ids stand in braces, and {mine} is
-// an agent that the caller may use.
+// asks are the routes that need more than their path. Ids stand in braces, and {mine} is an agent that the caller may
+// use.
 var asks = map[string]ask{
 	"POST /runs":                      {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
 	"POST /runs/wait":                 {body: `{"assistant_id":"{mine}","thread_id":"{thread_id}","input":"x"}`},
@@ -184,9 +184,8 @@ func askOf(m rig.Route) ask {
 	return ask{}
 }
 
-// TestE20_TenantsNeverMeet asks every route, as tenant B, for what is tenant
-// A's: it is not there. Then A asks the same, to show that the question was
-// well put.
+// TestE20_TenantsNeverMeet asks every route, as tenant B, for what is tenant A's: it is not there. Then A asks the
+// same, to show that the question was well put.
 func TestE20_TenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t, strings.Replace(twoKeys, "$ONLY", "", 1))

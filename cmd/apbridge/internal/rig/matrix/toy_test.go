@@ -20,16 +20,14 @@ import (
 
 func withToy() adapter.Dialects { return append(bridge.Dialects(), toy.Dialect()) }
 
-// inFrontSpeaking starts a bridge of the dialects in front of one agent, which is asked what it
-// speaks.
+// inFrontSpeaking starts a bridge of the dialects in front of one agent, which is asked what it speaks.
 func inFrontSpeaking(t *testing.T, dialects adapter.Dialects, peer adaptertest.Peer) *rig.Bridge {
 	t.Helper()
 	agents := map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, peer).URL)}
 	return rig.StartSpeaking(t, rig.ConfigFor(t, agents), dialects)
 }
 
-// TestFurtherDialectIsKnownEverywhere: what guards, pages, service and loss table say of the toy
-// comes from its folder.
+// TestFurtherDialectIsKnownEverywhere: what guards, pages, service and loss table say of the toy comes from its folder.
 func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	t.Parallel()
 	b := inFrontSpeaking(t, withToy(), &toy.Agent{Says: []string{"one"}, Ends: "! \"out of order\"\n"})
@@ -49,8 +47,8 @@ func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	b.Post("/threads/"+b.Post("/threads", `{}`).OK().Text("thread_id")+"/runs/wait", goes).Want(t, 422, "not supported before a toy")
 }
 
-// TestFurtherDialectHearsOfLosses: what the bridge finds lost is told to the toy's clients under the names of meanings, as to
-// others under those of their fields, whichever dialect the agent speaks.
+// TestFurtherDialectHearsOfLosses: what the bridge finds lost is told to the toy's clients under the names of meanings,
+// as to others under those of their fields, whichever dialect the agent speaks.
 func TestFurtherDialectHearsOfLosses(t *testing.T) {
 	t.Parallel()
 	for dialect, peer := range map[string]adaptertest.Peer{

@@ -36,8 +36,8 @@ func below(t *testing.T, s rig.Span, trace, parent string) {
 	}
 }
 
-// TestOneTraceFromRequestToAgent: the client's span is above the request's, that above the run's, and that
-// above one for each call of the agent, which is told that very span.
+// TestOneTraceFromRequestToAgent: the client's span is above the request's, that above the run's, and that above one
+// for each call of the agent, which is told that very span.
 func TestOneTraceFromRequestToAgent(t *testing.T) {
 	t.Parallel()
 	for name, agent := range rig.EitherKind() {
@@ -79,8 +79,8 @@ func keepsSecrets(t *testing.T, c *rig.Collector) {
 	}
 }
 
-// TestQueuedRunsKeepTheirTrace: a run that waits in the database while the bridge is started anew is below
-// the request that asked for it, and its span holds the wait.
+// TestQueuedRunsKeepTheirTrace: a run that waits in the database while the bridge is started anew is below the request
+// that asked for it, and its span holds the wait.
 func TestQueuedRunsKeepTheirTrace(t *testing.T) {
 	t.Parallel()
 	c, g := rig.NewCollector(t), rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
@@ -147,8 +147,8 @@ func TestResumedRunsAreLinked(t *testing.T) {
 	}
 }
 
-// TestStepsAreInTheirRequestsTraces: where each POST asks the agent for a step, what is done for it is in its
-// trace, with a link to the run.
+// TestStepsAreInTheirRequestsTraces: where each POST asks the agent for a step, what is done for it is in its trace,
+// with a link to the run.
 func TestStepsAreInTheirRequestsTraces(t *testing.T) {
 	t.Parallel()
 	c := rig.NewCollector(t)
@@ -210,8 +210,8 @@ func TestDeliveriesAreInTheRunsTrace(t *testing.T) {
 	keepsSecrets(t, c)
 }
 
-// TestStreamsEndTheirSpans: a streamed answer is one span to its end, and what leads straight to an agent
-// is told of its span.
+// TestStreamsEndTheirSpans: a streamed answer is one span to its end, and what leads straight to an agent is told of
+// its span.
 func TestStreamsEndTheirSpans(t *testing.T) {
 	t.Parallel()
 	c, peer := rig.NewCollector(t), &origins{Handler: adaptertest.NewStepAgent(adaptertest.Plain)}

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A step that was handed out is not handed out again by the next process,
-// although the answer did not wait for the store.
+// A step that was handed out is not handed out again by the next process, although the answer did not wait for the
+// store.
 func TestCursorSurvivesTheProcess(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}})

@@ -10,9 +10,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestURLOfALargeFile: a file above artifacts.max_inline stands in the state with a URL
-// on the bridge, which opens with the key that the state was read with and with no
-// other tenant's.
+// TestURLOfALargeFile: a file above artifacts.max_inline stands in the state with a URL on the bridge, which opens with
+// the key that the state was read with and with no other tenant's.
 func TestURLOfALargeFile(t *testing.T) {
 	t.Parallel()
 	content := strings.Repeat("large ", 100)
@@ -57,8 +56,8 @@ func TestURLOfALargeFile(t *testing.T) {
 	check("what a graph is given", files, "/in.txt")
 }
 
-// TestURLOfALargeFileInACopy: a copy has no task until its first run, so its state leads to the
-// thread it was made of, while that is there; its own task has the copy's file.
+// TestURLOfALargeFileInACopy: a copy has no task until its first run, so its state leads to the thread it was made of,
+// while that is there; its own task has the copy's file.
 func TestURLOfALargeFileInACopy(t *testing.T) {
 	t.Parallel()
 	content := strings.Repeat("large ", 100)

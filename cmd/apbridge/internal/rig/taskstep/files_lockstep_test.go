@@ -18,8 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// filer is a graph of four steps, each of which keeps the files it is given in
-// its state.
+// filer is a graph of four steps, each of which keeps the files it is given in its state.
 type filer struct {
 	adaptertest.ThreadAgent
 
@@ -75,8 +74,7 @@ func keptPlay(n int, files map[string]json.RawMessage) adaptertest.ThreadPlay {
 	}
 }
 
-// taker is a task/step agent of four steps that notes which files it is given
-// before each.
+// taker is a task/step agent of four steps that notes which files it is given before each.
 type taker struct {
 	*adaptertest.StepAgent
 
@@ -111,8 +109,7 @@ func (a *taker) came() []int {
 	return slices.Clone(a.steps)
 }
 
-// duringSecond uploads before every step of a task in lockstep, and while the
-// second is under way.
+// duringSecond uploads before every step of a task in lockstep, and while the second is under way.
 func duringSecond(t *testing.T, b *rig.Bridge, g *rig.Gate) string {
 	t.Helper()
 	at := b.Task(`{"input":"hi"}`)
@@ -147,8 +144,8 @@ func hasLate(b *rig.Bridge, at string) {
 	}
 }
 
-// What is uploaded between two steps, or while one is under way, is in the state
-// of the agent before it does the next: each version once, and as the client's own.
+// What is uploaded between two steps, or while one is under way, is in the state of the agent before it does the next:
+// each version once, and as the client's own.
 func TestUploadsInLockstep(t *testing.T) {
 	t.Parallel()
 	own := []string{"between.txt <nil> false 2", "first.txt <nil> false 1, mended", "during.txt in/during.txt false 3"}
@@ -207,8 +204,7 @@ func TestUploadThatCannotBeReadForAWhile(t *testing.T) {
 	}
 }
 
-// A file that a client replaces while the agent is sent it reaches the agent as
-// it is then.
+// A file that a client replaces while the agent is sent it reaches the agent as it is then.
 func TestUploadThatIsReplacedUnderWay(t *testing.T) {
 	t.Parallel()
 	agent := newTaker()

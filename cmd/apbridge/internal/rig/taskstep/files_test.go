@@ -14,8 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// writer is a graph that in its nth run leaves the nth of these files objects
-// in its state, whatever was there.
+// writer is a graph that in its nth run leaves the nth of these files objects in its state, whatever was there.
 func writer(states ...string) *adaptertest.ThreadAgent {
 	var n atomic.Int64
 	return &adaptertest.ThreadAgent{Choose: func(body []byte) adaptertest.ThreadPlay {
@@ -47,9 +46,8 @@ func given(t *testing.T, agent *adaptertest.ThreadAgent, n int) map[string]any {
 	return run.Input.Files
 }
 
-// What is uploaded before the first step stands in the state that the graph is
-// given, under its path, in the style that is configured; bytes that are no
-// text as base64.
+// What is uploaded before the first step stands in the state that the graph is given, under its path, in the style that
+// is configured; bytes that are no text as base64.
 func TestUploadsReachAGraph(t *testing.T) {
 	t.Parallel()
 	text := func(content string) map[string]any {
@@ -97,8 +95,7 @@ func TestUploadsBesideNamedFiles(t *testing.T) {
 	}
 }
 
-// Every shape that graphs give files in becomes an artifact; what cannot be a
-// name does not.
+// Every shape that graphs give files in becomes an artifact; what cannot be a name does not.
 func TestFilesOfAGraphAreArtifacts(t *testing.T) {
 	t.Parallel()
 	agent := writer(`{
@@ -170,8 +167,8 @@ func TestE13NamesOfAStepAgentsFiles(t *testing.T) {
 	}
 }
 
-// What is uploaded while a graph waits for an answer goes with the answer, and
-// stays the client's own when the graph still has it.
+// What is uploaded while a graph waits for an answer goes with the answer, and stays the client's own when the graph
+// still has it.
 func TestUploadsAtAQuestion(t *testing.T) {
 	t.Parallel()
 	type command struct {
@@ -224,8 +221,8 @@ func TestSkippedFilesAreLogged(t *testing.T) {
 	}
 }
 
-// A task/step agent gets what is uploaded between its steps, or at its
-// question, before it does the next one, and each file once.
+// A task/step agent gets what is uploaded between its steps, or at its question, before it does the next one, and each
+// file once.
 func TestUploadsBetweenSteps(t *testing.T) {
 	t.Parallel()
 	agent := rig.Curious(1)

@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// fileAgent is a task/step agent that takes one file, and in its only step makes
-// one of the same size.
+// fileAgent is a task/step agent that takes one file, and in its only step makes one of the same size.
 type fileAgent struct {
 	size int64
 

@@ -22,9 +22,8 @@ const (
 	mostMemory = 100
 )
 
-// A gigabyte goes up in either order of the form's parts, down again, on to the
-// agent, and a gigabyte of the agent's own the other way, in a bridge whose
-// memory stays flat.
+// A gigabyte goes up in either order of the form's parts, down again, on to the agent, and a gigabyte of the agent's
+// own the other way, in a bridge whose memory stays flat.
 func TestAGigabytePassesInFlatMemory(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
 		t.Skip("takes up to a minute and 4 GB of disk; APBRIDGE_TEST_LARGE=1 runs this")
@@ -69,8 +68,7 @@ func TestAGigabytePassesInFlatMemory(t *testing.T) {
 	flat("the agent's file")
 }
 
-// An upload over the limit, however it is announced, and one that breaks off,
-// leave nothing behind.
+// An upload over the limit, however it is announced, and one that breaks off, leave nothing behind.
 func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
 		t.Skip("builds and runs the binary as it is released; APBRIDGE_TEST_LARGE=1 runs this")
@@ -82,8 +80,8 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	task := rig.NewLargeTask(t, client, bridge.URL)
 	for _, sub := range []string{"", "folder"} {
 		for _, announced := range []bool{true, false} {
-			// The bridge reads no further than the limit: a client that goes on
-			// writing may find the connection closed before it has read the answer.
+			// The bridge reads no further than the limit: a client that goes on writing may find the connection closed
+			// before it has read the answer.
 			status := 0
 			for try := 0; status == 0 && try < 10; try++ {
 				body, length := rig.LargeForm(sub, 4*limit)

@@ -12,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestQuestionOfAnAgent crosses to both faces, and the answer back, in every
-// mode that has steps.
+// TestQuestionOfAnAgent crosses to both faces, and the answer back, in every mode that has steps.
 func TestQuestionOfAnAgent(t *testing.T) {
 	t.Parallel()
 	t.Run("threadrun", func(t *testing.T) {
@@ -62,8 +61,8 @@ func TestQuestionOfAnAgent(t *testing.T) {
 	}
 }
 
-// TestDefaultAnswer: a client that never says anything gets on, once per
-// question; an agent that asks the same again ends its run.
+// TestDefaultAnswer: a client that never says anything gets on, once per question; an agent that asks the same again
+// ends its run.
 func TestDefaultAnswer(t *testing.T) {
 	t.Parallel()
 	for name, mode := range rig.ModesWithSteps() {
@@ -95,8 +94,8 @@ func TestDefaultAnswer(t *testing.T) {
 	}
 }
 
-// TestQuestionInOneStep: where one step is the whole run, a question is a step
-// of its own, and its answer brings the rest in one.
+// TestQuestionInOneStep: where one step is the whole run, a question is a step of its own, and its answer brings the
+// rest in one.
 func TestQuestionInOneStep(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
@@ -250,8 +249,7 @@ func TestQuestionOfAGraph(t *testing.T) {
 	})
 }
 
-// answeredElsewhere is a task whose graph asked in its second step and got its
-// answer through the thread's routes.
+// answeredElsewhere is a task whose graph asked in its second step and got its answer through the thread's routes.
 func answeredElsewhere(t *testing.T) (b *rig.Bridge, agent *adaptertest.ThreadAgent, at string) {
 	t.Helper()
 	agent = rig.Asking(adaptertest.ChatPlay())

@@ -19,8 +19,8 @@ func say(b *rig.Bridge, at, words string) rig.Answer {
 	return b.Post(at+"/steps", `{"input":"`+words+`"}`).OK()
 }
 
-// TestLockstepModes: what each way of stepping hands out in front of either kind of
-// agent, and how far the agent is ahead of its client.
+// TestLockstepModes: what each way of stepping hands out in front of either kind of agent, and how far the agent is
+// ahead of its client.
 func TestLockstepModes(t *testing.T) {
 	t.Parallel()
 	graph := func(plays ...adaptertest.ThreadPlay) func() adaptertest.Peer {
@@ -92,8 +92,8 @@ func TestLockstepWords(t *testing.T) {
 	}
 }
 
-// TestFollowUps: more words make a run of the same task, also while the first
-// one goes on; is_last is told of the last step of the last run only.
+// TestFollowUps: more words make a run of the same task, also while the first one goes on; is_last is told of the last
+// step of the last run only.
 func TestFollowUps(t *testing.T) {
 	t.Parallel()
 	t.Run("after the end", func(t *testing.T) {
@@ -185,8 +185,8 @@ func TestLockstepConcurrentPosts(t *testing.T) {
 	}
 }
 
-// TestLockstepIdle: a task whose client does not come back is given up, but
-// not while it is being served, and not when it is done.
+// TestLockstepIdle: a task whose client does not come back is given up, but not while it is being served, and not when
+// it is done.
 func TestLockstepIdle(t *testing.T) {
 	t.Parallel()
 	after := func(d time.Duration) func(*config.Agent) {
@@ -243,8 +243,7 @@ func TestLockstepIdle(t *testing.T) {
 	})
 }
 
-// TestLockstepParkedThread: another run of a parked task's thread follows its
-// strategy.
+// TestLockstepParkedThread: another run of a parked task's thread follows its strategy.
 func TestLockstepParkedThread(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

@@ -39,8 +39,8 @@ func TestAdditionalInputIsPassedOn(t *testing.T) {
 	}
 }
 
-// TestMessagesOfATaskThatAreNotTold: messages in additional_input.input are told to an agent of version 1 as words. It is
-// given them as they were sent, too, unless other members stand beside them, which it is given in their place.
+// TestMessagesOfATaskThatAreNotTold: messages in additional_input.input are told to an agent of version 1 as words. It
+// is given them as they were sent, too, unless other members stand beside them, which it is given in their place.
 func TestMessagesOfATaskThatAreNotTold(t *testing.T) {
 	t.Parallel()
 	const message = `{"role":"user","name":"ann","metadata":{"a":1},"content":[{"type":"text","text":"look"},` +

@@ -26,8 +26,8 @@ var (
 	runTimesOut  = badEnd{fault: adaptertest.Hang, status: "timeout", change: func(a *config.Agent) { a.RunTimeout = 4 * time.Second }}
 )
 
-// agent writes a file in its first step, writes it again in its second without a word,
-// and does not come to the end of its third.
+// agent writes a file in its first step, writes it again in its second without a word, and does not come to the end of
+// its third.
 func (e badEnd) agent() *adaptertest.StepAgent {
 	a := rewriting()
 	a.Script[2] = adaptertest.ScriptStep{Fault: e.fault}
@@ -103,8 +103,7 @@ func (e badEnd) test(t *testing.T) {
 	}
 }
 
-// stream follows the run to its end: the last values have the agent's newest files, and
-// come before the end.
+// stream follows the run to its end: the last values have the agent's newest files, and come before the end.
 func (e badEnd) stream(b *rig.Bridge, at, body string) {
 	_, frames, err := b.TryStream("POST", at+"/runs/stream", body, 0)
 	if err != nil || len(frames) == 0 {
@@ -146,8 +145,8 @@ func (e badEnd) testSteps(t *testing.T, mode func(*config.Agent)) {
 	checkContents(b, task, map[string]string{"a.txt": "two", "in.txt": "rewritten"})
 }
 
-// TestFileRewrittenInTheSameRunOfARunThatFails and the two below: the thread has the
-// agent's newest files however the run ends, and the end stays what it is.
+// TestFileRewrittenInTheSameRunOfARunThatFails and the two below: the thread has the agent's newest files however the
+// run ends, and the end stays what it is.
 func TestFileRewrittenInTheSameRunOfARunThatFails(t *testing.T)       { runFails.test(t) }
 func TestFileRewrittenInTheSameRunOfARunThatIsCancelled(t *testing.T) { runCancelled.test(t) }
 func TestFileRewrittenInTheSameRunOfARunThatTimesOut(t *testing.T)    { runTimesOut.test(t) }
@@ -169,8 +168,8 @@ func TestFileRewrittenBeforeACancelledPause(t *testing.T) {
 	}
 }
 
-// TestAgentThatHangsAtTheLastLook: files that cannot be compared when a run has failed are
-// named, in time, and the run's own error stays.
+// TestAgentThatHangsAtTheLastLook: files that cannot be compared when a run has failed are named, in time, and the
+// run's own error stays.
 func TestAgentThatHangsAtTheLastLook(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]func(*config.Agent){"free": rig.Free, "run": rig.Whole, "lockstep": rig.Lockstep} {
@@ -192,8 +191,7 @@ func TestAgentThatHangsAtTheLastLook(t *testing.T) {
 	}
 }
 
-// TestStopDoesNotWaitForTheLastLook: a bridge that is stopped leaves an agent alone that does
-// not answer.
+// TestStopDoesNotWaitForTheLastLook: a bridge that is stopped leaves an agent alone that does not answer.
 func TestStopDoesNotWaitForTheLastLook(t *testing.T) {
 	t.Parallel()
 	const most = 2 * time.Second // the engine waits so long for what does not stop

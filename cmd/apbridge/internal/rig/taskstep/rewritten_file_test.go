@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// rewriting is an agent that writes a file in its first step and writes it again in
-// its second, as it does with an upload, and names the file in its first step only.
+// rewriting is an agent that writes a file in its first step and writes it again in its second, as it does with an
+// upload, and names the file in its first step only.
 func rewriting() *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{
 		{Output: `"one"`, Files: [][2]string{{"a.txt", "one"}}},
@@ -26,8 +26,8 @@ func contentAt(files any, path string) any {
 	return rig.Dig(object[path], "content")
 }
 
-// TestFileRewrittenInTheSameRun: files that are read when a run has ended are the
-// agent's newest, and the next turn gives the agent no older one back.
+// TestFileRewrittenInTheSameRun: files that are read when a run has ended are the agent's newest, and the next turn
+// gives the agent no older one back.
 func TestFileRewrittenInTheSameRun(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]func(*config.Agent){"free": rig.Free, "run": rig.Whole, "lockstep": rig.Lockstep} {
@@ -68,8 +68,8 @@ func TestFileRewrittenInTheSameRun(t *testing.T) {
 	})
 }
 
-// TestSkippedFilesAreToldToBothFaces: a file that cannot be fetched is named where
-// clients of either dialect look, and the run succeeds.
+// TestSkippedFilesAreToldToBothFaces: a file that cannot be fetched is named where clients of either dialect look, and
+// the run succeeds.
 func TestSkippedFilesAreToldToBothFaces(t *testing.T) {
 	t.Parallel()
 	peer := func() http.Handler {

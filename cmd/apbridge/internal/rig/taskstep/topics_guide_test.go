@@ -75,8 +75,7 @@ func (s *shell) do(line string) {
 	s.vars[m[1]], _ = answer[field].(string)
 }
 
-// words splits a command: single quotes keep everything, $NAME is replaced
-// outside of them.
+// words splits a command: single quotes keep everything, $NAME is replaced outside of them.
 func (s *shell) words(line string) (words []string) {
 	word, quoted, open := "", false, false
 	expand := func(text string) string { return os.Expand(text, func(name string) string { return s.vars[name] }) }

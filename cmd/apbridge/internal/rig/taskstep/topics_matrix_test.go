@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMatrixTopics has the topic face talk with every kind of agent, in every
-// way of stepping it.
+// TestMatrixTopics has the topic face talk with every kind of agent, in every way of stepping it.
 func TestMatrixTopics(t *testing.T) {
 	t.Parallel()
 	for _, who := range rig.AgentsBehind() {
@@ -36,8 +35,7 @@ func TestMatrixTopics(t *testing.T) {
 	}
 }
 
-// talkTopics is two turns of a topic, and what can be read of it, also by the
-// next process.
+// talkTopics is two turns of a topic, and what can be read of it, also by the next process.
 func talkTopics(t *testing.T, b *rig.Bridge, who rig.Behind) {
 	at := "/ap/v2/topics/" + b.Post("/ap/v2/topics", `{"name":"matrix"}`).Is(201).Text("topic_id")
 	var ids []any

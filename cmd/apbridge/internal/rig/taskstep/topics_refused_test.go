@@ -8,8 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What cannot be is refused in the words of the topic face: 400 where v1 says
-// 422, and nothing is written.
+// What cannot be is refused in the words of the topic face: 400 where v1 says 422, and nothing is written.
 func TestTopicsRefused(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t, "APBRIDGE_LIMITS__BODY=4096", "APBRIDGE_LIMITS__DEPTH=20", "APBRIDGE_LIMITS__ARTIFACT=1024")

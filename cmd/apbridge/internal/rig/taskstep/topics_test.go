@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// topicBridge is the program in front of an agent of each kind, asked by a client of
-// topics. Every answer is judged by the document where that is at hand.
+// topicBridge is the program in front of an agent of each kind, asked by a client of topics. Every answer is judged by
+// the document where that is at hand.
 type topicBridge struct {
 	t   *testing.T
 	url string // of the bridge
@@ -299,8 +299,8 @@ func TestTopicQuestions(t *testing.T) {
 	}
 }
 
-// A task may be begun over an open question. An agent with one state for the
-// whole topic has then forgotten it; one that keeps tasks apart has not.
+// A task may be begun over an open question. An agent with one state for the whole topic has then forgotten it; one
+// that keeps tasks apart has not.
 func TestTopicQuestionLeftOpen(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)
@@ -325,8 +325,8 @@ func TestTopicQuestionLeftOpen(t *testing.T) {
 	}
 }
 
-// Tasks of a topic come one after the other. A task whose next step was not asked for
-// is in the way of the others, and the strategy of another task decides its end.
+// Tasks of a topic come one after the other. A task whose next step was not asked for is in the way of the others, and
+// the strategy of another task decides its end.
 func TestTopicStrategies(t *testing.T) {
 	t.Parallel()
 	b := startTopics(t)

@@ -49,9 +49,8 @@ func (b *topicBridge) topics(root string) (count int, inputs []string) {
 	return count, inputs
 }
 
-// An agent that serves topics keeps the memory of a thread itself: one topic
-// per thread, one task per run, and no conversation told twice. When it cannot
-// know something, a new topic is told everything.
+// An agent that serves topics keeps the memory of a thread itself: one topic per thread, one task per run, and no
+// conversation told twice. When it cannot know something, a new topic is told everything.
 func TestAgentWithTopics(t *testing.T) {
 	t.Parallel()
 	back := startTopics(t)

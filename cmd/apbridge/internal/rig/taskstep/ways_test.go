@@ -53,8 +53,8 @@ func eachWay(t *testing.T, test func(t *testing.T, w way)) {
 	}
 }
 
-// TestStepStream: the stream has the steps as they are read, numbered from 1,
-// goes on after any of them, and starts nothing.
+// TestStepStream: the stream has the steps as they are read, numbered from 1, goes on after any of them, and starts
+// nothing.
 func TestStepStream(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		peer := w.peer()
@@ -103,8 +103,8 @@ func TestStepStreamLive(t *testing.T) {
 	}
 }
 
-// TestTaskCancel: 200 and the task, whatever it is doing; the next step is the
-// last and says so, and the agent is asked for nothing more.
+// TestTaskCancel: 200 and the task, whatever it is doing; the next step is the last and says so, and the agent is asked
+// for nothing more.
 func TestTaskCancel(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		t.Run("before its first step", func(t *testing.T) {
@@ -147,8 +147,7 @@ func TestTaskCancel(t *testing.T) {
 	})
 }
 
-// TestClientLeavesMidStep: the step goes on, and is handed out to the next
-// POST; the agent is not asked twice.
+// TestClientLeavesMidStep: the step goes on, and is handed out to the next POST; the agent is not asked twice.
 func TestClientLeavesMidStep(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		peer, nth := w.peer(), min(2, w.work)
@@ -175,8 +174,7 @@ func TestClientLeavesMidStep(t *testing.T) {
 	})
 }
 
-// TestStepsAtOnce: each POST has a step of its own, late ones the last one
-// again; nothing is done twice.
+// TestStepsAtOnce: each POST has a step of its own, late ones the last one again; nothing is done twice.
 func TestStepsAtOnce(t *testing.T) {
 	eachWay(t, func(t *testing.T, w way) {
 		peer := w.peer()
@@ -208,8 +206,8 @@ func TestStepsAtOnce(t *testing.T) {
 	})
 }
 
-// Pages of other origins may call both versions under every prefix, and read
-// the headers that tell of losses and retries, where they are let in.
+// Pages of other origins may call both versions under every prefix, and read the headers that tell of losses and
+// retries, where they are let in.
 func TestTaskFaceForPages(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})

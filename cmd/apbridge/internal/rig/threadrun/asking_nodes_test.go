@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestEachQuestionHasItsNode: where agents of both kinds wait for answers on one thread, the state
-// names the node of each, and what is answered waits no more.
+// TestEachQuestionHasItsNode: where agents of both kinds wait for answers on one thread, the state names the node of
+// each, and what is answered waits no more.
 func TestEachQuestionHasItsNode(t *testing.T) {
 	t.Parallel()
 	graph, steps := rig.Asking(adaptertest.ChatPlay()), rig.Curious(1)

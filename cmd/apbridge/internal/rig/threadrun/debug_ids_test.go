@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestDebugCheckpointsCanBeRead: what a debug frame calls a checkpoint is an id
-// that the bridge reads a state by, and can run from.
+// TestDebugCheckpointsCanBeRead: what a debug frame calls a checkpoint is an id that the bridge reads a state by, and
+// can run from.
 func TestDebugCheckpointsCanBeRead(t *testing.T) {
 	t.Parallel()
 	play := adaptertest.ChatPlay()

@@ -1,3 +1,2 @@
-// Package threadrun shows that promises to clients of threads and runs are kept. It holds tests
-// only.
+// Package threadrun shows that promises to clients of threads and runs are kept. It holds tests only.
 package threadrun

@@ -42,8 +42,7 @@ var wrongQuery = map[string][]string{
 	"names": {"nonsense", "[1]", `["nonsense"]`}, "bool": {"perhaps", "2"}, "modes": {"nonsense", `["nonsense"]`, "[1]"}, "depth": {"deep", "-1", "101", "1.5"},
 }
 
-// malformed are bodies that no route takes; those where only an object is asked
-// for refuse a list, too.
+// malformed are bodies that no route takes; those where only an object is asked for refuse a list, too.
 var malformed = []string{`{"a":`, `nothing`, `"text"`, `7`, `{} {}`, `{"x":1,"x":2}`, "{\"x\":\"caf\xe9\"}", `{"x":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`}
 
 // whole is everything that there is, as its owner sees it.
@@ -94,9 +93,8 @@ func badRequests(op string, o operation) (list []string) {
 	return list
 }
 
-// TestBadInputOnEveryThreadRunRoute: what no route takes is refused with 422 and an object
-// that says what is wrong, and nothing is written. The routes come from the router:
-// a new one needs a row.
+// TestBadInputOnEveryThreadRunRoute: what no route takes is refused with 422 and an object that says what is wrong, and
+// nothing is written. The routes come from the router: a new one needs a row.
 func TestBadInputOnEveryThreadRunRoute(t *testing.T) {
 	t.Parallel()
 	w := newFieldWorld(t)
@@ -183,8 +181,8 @@ func TestBatchIsStartedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestEveryRouteTakesNullsAndFurtherKeys: null is how Python clients say nothing,
-// and clients of all kinds send keys of their own.
+// TestEveryRouteTakesNullsAndFurtherKeys: null is how Python clients say nothing, and clients of all kinds send keys of
+// their own.
 func TestEveryRouteTakesNullsAndFurtherKeys(t *testing.T) {
 	t.Parallel()
 	w := newFieldWorld(t)

@@ -11,8 +11,8 @@ import (
 // here is where most of the proofs of this file stand.
 const here = "cmd/apbridge/internal/rig/threadrun"
 
-// listed: the list that answers with has these values of a member, and the one that
-// answers without has others. Names of ids in braces are replaced.
+// listed: the list that answers with has these values of a member, and the one that answers without has others. Names
+// of ids in braces are replaced.
 func (w *fieldWorld) listed(without, with, member string, want ...string) row {
 	return row{func(t *testing.T, op string, _ field) {
 		ask := func(request string) string {
@@ -106,8 +106,8 @@ func (w *fieldWorld) threadRows() map[string]row {
 	}
 }
 
-// keepsLatest: the thread, its newest state and its runs stay, and what it was before is gone. A thread
-// that a run is active on is left as it is.
+// keepsLatest: the thread, its newest state and its runs stay, and what it was before is gone. A thread that a run is
+// active on is left as it is.
 func (w *fieldWorld) keepsLatest(t *testing.T, op string, _ field) {
 	made := w.Post("/threads", `{"metadata":{"graph_id":"agent"},"supersteps":[{"updates":[{"values":{"k":1}}]}]}`).OK().Text("thread_id")
 	at := "/threads/" + made

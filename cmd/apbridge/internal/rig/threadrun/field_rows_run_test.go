@@ -23,8 +23,7 @@ func (w *fieldWorld) pastThread() (at string, ids map[string]string) {
 	return at, map[string]string{"first": str(rig.Dig(history[1], "checkpoint.checkpoint_id")), "thread_id": strings.TrimPrefix(at, "/threads/")}
 }
 
-// forks: without the field the thread goes on from its newest state, with it from
-// the one before.
+// forks: without the field the thread goes on from its newest state, with it from the one before.
 func (w *fieldWorld) forks(base, more string) row {
 	return row{func(t *testing.T, op string, _ field) {
 		for extra, want := range map[string]any{`{}`: 7.0, more: nil} {
@@ -126,8 +125,8 @@ func (w *fieldWorld) joined(t *testing.T, op string, _ field) {
 	}
 }
 
-// shortens: the answer is the first of those that come without. A thread and an assistant in the
-// path are the probes, which have several of each.
+// shortens: the answer is the first of those that come without. A thread and an assistant in the path are the probes,
+// which have several of each.
 func (w *fieldWorld) shortens(without, with string) row {
 	return row{func(t *testing.T, op string, _ field) {
 		op = strings.NewReplacer("{thread_id}", "{thread one}", "{assistant_id}", "{assistant one}").Replace(op)

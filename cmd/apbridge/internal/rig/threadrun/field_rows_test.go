@@ -17,8 +17,7 @@ type row struct {
 	check func(t *testing.T, op string, f field)
 }
 
-// fieldWorld is a bridge in front of an agent of either kind, with something of
-// everything.
+// fieldWorld is a bridge in front of an agent of either kind, with something of everything.
 type fieldWorld struct {
 	*rig.Bridge
 	graph *adaptertest.ThreadAgent
@@ -111,8 +110,7 @@ func (w *fieldWorld) send(t *testing.T, op, request string) rig.Answer {
 	return w.Do(method, path, request)
 }
 
-// differs: the answer to with holds a text (or, after a !, lacks it), and the
-// answer to without does not.
+// differs: the answer to with holds a text (or, after a !, lacks it), and the answer to without does not.
 func (w *fieldWorld) differs(without, with, text string) row {
 	return row{func(t *testing.T, op string, _ field) {
 		text, lacks := strings.CutPrefix(put(w.ids, text), "!")
@@ -167,8 +165,7 @@ type launched struct {
 	thread string
 }
 
-// launch makes a run by one of the six routes and waits for its end. The thread is
-// a fresh one unless more names one.
+// launch makes a run by one of the six routes and waits for its end. The thread is a fresh one unless more names one.
 func (w *fieldWorld) launch(t *testing.T, op, thread, more string) launched {
 	t.Helper()
 	method, path := split(op)

@@ -11,9 +11,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// operation is one request of the thread/run face: a body that is taken as it is,
-// and every field that a document or an SDK has for it, with its type. Names with
-// a ? in front stand in the query.
+// operation is one request of the thread/run face: a body that is taken as it is, and every field that a document or an
+// SDK has for it, with its type. Names with a ? in front stand in the query.
 type operation struct {
 	base      string
 	fields    string
@@ -29,8 +28,7 @@ const cronRunFields = "input:any config:object context:object metadata:object st
 	"webhook:url multitask_strategy:enum checkpoint_during:bool durability:enum stream_mode:modes " +
 	"schedule:name timezone:name end_time:time enabled:bool on_run_completed:enum"
 
-// operations are all requests of the thread/run face. Sources: the Agent Protocol's
-// document; the LangGraph SDKs.
+// operations are all requests of the thread/run face. Sources: the Agent Protocol's document; the LangGraph SDKs.
 var operations = map[string]operation{
 	"POST /threads":                                        {`{}`, "thread_id:uuid metadata:object if_exists:enum supersteps:list ttl:ttl", false},
 	"POST /threads/search":                                 {`{}`, "metadata:object ids:uuids limit:limit offset:offset status:enum sort_by:enum sort_order:enum select:names values:object extract:object", false},
@@ -114,8 +112,8 @@ var refusedOperations = map[string]string{
 	"POST /ui/{assistant_id}":          "agents have no user interface here",
 }
 
-// protocolOperations are those of the streaming protocol, whose tests are in protocol_test.go:
-// what is wrong with a command is told in its answer.
+// protocolOperations are those of the streaming protocol, whose tests are in protocol_test.go: what is wrong with a
+// command is told in its answer.
 var protocolOperations = map[string]bool{
 	"POST /threads/{thread_id}/stream":        true,
 	"POST /threads/{thread_id}/stream/events": true,
@@ -164,8 +162,8 @@ func split(op string) (method, path string) {
 	return method, path
 }
 
-// Every route of the face has a row, and every row is a route. So has every
-// operation of the official document; nothing is answered with a server's error.
+// Every route of the face has a row, and every row is a route. So has every operation of the official document; nothing
+// is answered with a server's error.
 func TestEveryOperationIsThereOrRefused(t *testing.T) {
 	t.Parallel()
 	for _, m := range rig.Routes(t) {
@@ -213,8 +211,8 @@ func TestEveryOperationIsThereOrRefused(t *testing.T) {
 	}
 }
 
-// officialFields are the operations of the Agent Protocol's document, and the
-// fields of each; nil when the document is not at hand.
+// officialFields are the operations of the Agent Protocol's document, and the fields of each; nil when the document is
+// not at hand.
 func officialFields(t *testing.T) map[string][]string {
 	t.Helper()
 	folder := os.Getenv("APBRIDGE_SPECS")
@@ -263,12 +261,10 @@ func membersOf(doc, schema any) (names []string) {
 	return names
 }
 
-// runReplies are members of a Run that the document repeats in the request of
-// POST /runs and /runs/stream by mistake.
+// runReplies are members of a Run that the document repeats in the request of POST /runs and /runs/stream by mistake.
 var runReplies = []string{"run_id", "created_at", "updated_at", "status"}
 
-// Every field of the official document has a row, and every row a probe, a
-// refusal or a reason why it changes nothing.
+// Every field of the official document has a row, and every row a probe, a refusal or a reason why it changes nothing.
 func TestEveryFieldIsHonouredRefusedOrAHint(t *testing.T) {
 	t.Parallel()
 	for op, names := range officialFields(t) {

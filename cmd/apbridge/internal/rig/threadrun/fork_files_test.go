@@ -25,9 +25,8 @@ func filesOf(b *rig.Bridge, at, task string) map[string]string {
 	return files
 }
 
-// TestFilesAreThoseOfTheLine: where a thread goes on from an older state, its files are what they
-// were there. Those of the line that it left are listed when it goes back, and until then found by
-// their checkpoint and their id.
+// TestFilesAreThoseOfTheLine: where a thread goes on from an older state, its files are what they were there. Those of
+// the line that it left are listed when it goes back, and until then found by their checkpoint and their id.
 func TestFilesAreThoseOfTheLine(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())

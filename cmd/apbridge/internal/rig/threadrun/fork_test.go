@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestForksGoToTheThreadThatKnowsTheirCheckpoint: a run that begins at an older
-// checkpoint does so on the agent's side, too, as long as the agent's thread is the one
-// that the checkpoint is of. Is that thread gone, the bridge gives its state to the next.
+// TestForksGoToTheThreadThatKnowsTheirCheckpoint: a run that begins at an older checkpoint does so on the agent's side,
+// too, as long as the agent's thread is the one that the checkpoint is of. Is that thread gone, the bridge gives its
+// state to the next.
 func TestForksGoToTheThreadThatKnowsTheirCheckpoint(t *testing.T) {
 	t.Parallel()
 	g := rig.NewMemoryGraph()
@@ -42,9 +42,8 @@ func TestForksGoToTheThreadThatKnowsTheirCheckpoint(t *testing.T) {
 	checkFork(t, b, at, "fifth")
 }
 
-// TestARunGoesOnFromTheMiddleOfAnother: without input the agent does from there what comes
-// next, as pages ask for another answer. Streams do not tell what the agent calls the
-// checkpoint, so its history is asked.
+// TestARunGoesOnFromTheMiddleOfAnother: without input the agent does from there what comes next, as pages ask for
+// another answer. Streams do not tell what the agent calls the checkpoint, so its history is asked.
 func TestARunGoesOnFromTheMiddleOfAnother(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -25,8 +25,8 @@ func largeStates(b *rig.Bridge, states, size int) (thread string) {
 	return thread
 }
 
-// heldOfAList is how many bytes may live while a long list is read and written, whatever its
-// length. A busy machine collects late: what came meanwhile counts, too.
+// heldOfAList is how many bytes may live while a long list is read and written, whatever its length. A busy machine
+// collects late: what came meanwhile counts, too.
 const heldOfAList = 32_000_000
 
 // readLong reads a long answer, and returns its length.
@@ -47,8 +47,8 @@ func readLong(b *rig.Bridge, method, path, body string) (length int64) {
 	return length
 }
 
-// TestHistoryIsNotHeldWhole: an answer of many states, of many threads with their values, or
-// of many runs or tasks with what they were given, is read and goes out piece by piece. Not parallel: what lives is the process's.
+// TestHistoryIsNotHeldWhole: an answer of many states, of many threads with their values, or of many runs or tasks with
+// what they were given, is read and goes out piece by piece. Not parallel: what lives is the process's.
 func TestHistoryIsNotHeldWhole(t *testing.T) {
 	const states, size = 200, 500_000
 	const rows = 80
@@ -82,8 +82,8 @@ func TestHistoryIsNotHeldWhole(t *testing.T) {
 	}
 }
 
-// TestHistoryThatBreaksOff: what fails after the first states cannot be told any more;
-// the connection is cut, so that no client takes a part for the whole.
+// TestHistoryThatBreaksOff: what fails after the first states cannot be told any more; the connection is cut, so that
+// no client takes a part for the whole.
 func TestHistoryThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	const states, size = 40, 500_000
@@ -103,8 +103,8 @@ func TestHistoryThatBreaksOff(t *testing.T) {
 	}
 }
 
-// smallWindow is a client whose system takes in little that it has not read: by default a connection on
-// loopback grows to hold a whole answer.
+// smallWindow is a client whose system takes in little that it has not read: by default a connection on loopback grows
+// to hold a whole answer.
 func smallWindow(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

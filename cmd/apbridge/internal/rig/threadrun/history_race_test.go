@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A client that reads the history of a thread while runs are removed from it gets the
-// existing states, never an error about a checkpoint that it did not name.
+// A client that reads the history of a thread while runs are removed from it gets the existing states, never an error
+// about a checkpoint that it did not name.
 func TestHistoryWhileRunsAreRemoved(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

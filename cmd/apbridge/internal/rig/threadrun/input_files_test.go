@@ -17,8 +17,7 @@ func asked(parts ...string) string {
 	return `{"assistant_id":"agent","input":{"messages":[` + strings.ReplaceAll(content(parts...), "m%d", "m1") + `]}}`
 }
 
-// TestBadFilesOfMessages: what cannot be a file is refused before anything is made, with the
-// place of its message.
+// TestBadFilesOfMessages: what cannot be a file is refused before anything is made, with the place of its message.
 func TestBadFilesOfMessages(t *testing.T) {
 	t.Parallel()
 	small := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, echo()).URL)})
@@ -44,8 +43,7 @@ func TestBadFilesOfMessages(t *testing.T) {
 	}
 }
 
-// TestGraphsGetMessagesAsTheyCame: what only an agent with files needs is not done in front of one
-// with messages.
+// TestGraphsGetMessagesAsTheyCame: what only an agent with files needs is not done in front of one with messages.
 func TestGraphsGetMessagesAsTheyCame(t *testing.T) {
 	t.Parallel()
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.AskPlay()}}
@@ -67,8 +65,8 @@ func TestGraphsGetMessagesAsTheyCame(t *testing.T) {
 	}
 }
 
-// TestTranscriptThatLeavesTheInputOut: a client is told when the configuration keeps a part of
-// its own input from the agent, and not where that gets it another way.
+// TestTranscriptThatLeavesTheInputOut: a client is told when the configuration keeps a part of its own input from the
+// agent, and not where that gets it another way.
 func TestTranscriptThatLeavesTheInputOut(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -112,8 +110,8 @@ func TestTranscriptThatLeavesTheInputOut(t *testing.T) {
 	}
 }
 
-// TestCallsOfATranscriptBeside: tool calls have no member in the Agent Protocol's messages, so
-// additional_input has them in words, as a prompt has.
+// TestCallsOfATranscriptBeside: tool calls have no member in the Agent Protocol's messages, so additional_input has
+// them in words, as a prompt has.
 func TestCallsOfATranscriptBeside(t *testing.T) {
 	t.Parallel()
 	agent := echo()
@@ -131,8 +129,8 @@ func TestCallsOfATranscriptBeside(t *testing.T) {
 	}
 }
 
-// TestFilesOfMessagesGoWithTheirRun: a run that is deleted takes its files along, and one
-// that waits in a queue or is taken up by another process brings them.
+// TestFilesOfMessagesGoWithTheirRun: a run that is deleted takes its files along, and one that waits in a queue or is
+// taken up by another process brings them.
 func TestFilesOfMessagesGoWithTheirRun(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -148,8 +146,8 @@ func TestFilesOfMessagesGoWithTheirRun(t *testing.T) {
 	}
 }
 
-// TestFilesOfMessagesAfterADeath: a process that ends while the agent works leaves a thread
-// whose next turn has the files, each once.
+// TestFilesOfMessagesAfterADeath: a process that ends while the agent works leaves a thread whose next turn has the
+// files, each once.
 func TestFilesOfMessagesAfterADeath(t *testing.T) {
 	t.Parallel()
 	steps := 0
@@ -198,8 +196,8 @@ func TestFilesOfMessagesInARunStart(t *testing.T) {
 	}
 }
 
-// TestInputOfTheAISDK: what @ai-sdk/langchain 3.0.99 sends without a thread, recorded: the whole
-// conversation, and content_blocks in place of a content.
+// TestInputOfTheAISDK: what @ai-sdk/langchain 3.0.99 sends without a thread, recorded: the whole conversation, and
+// content_blocks in place of a content.
 func TestInputOfTheAISDK(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())

@@ -12,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// echo is a step agent whose one step says what its task was told and which files it had
-// by then.
+// echo is a step agent whose one step says what its task was told and which files it had by then.
 func echo() *adaptertest.StepAgent {
 	return &adaptertest.StepAgent{Kind: adaptertest.Plain, Choose: func(input string, files map[string]string) []adaptertest.ScriptStep {
 		said := []string{input}
@@ -47,8 +46,8 @@ func content(parts ...string) string {
 	return `{"type":"human","id":"m%d","content":[` + strings.Join(parts, ",") + `]}`
 }
 
-// TestAllOfAnInputIsTold: what the agent of a first run is told, and what the client is told
-// of what the agent is not. AP is the same request in the Agent Protocol's flavour.
+// TestAllOfAnInputIsTold: what the agent of a first run is told, and what the client is told of what the agent is not.
+// AP is the same request in the Agent Protocol's flavour.
 func TestAllOfAnInputIsTold(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -96,9 +95,8 @@ func TestAllOfAnInputIsTold(t *testing.T) {
 	}
 }
 
-// TestFilesOfMessagesOnAThread: later turns name the files of earlier ones and the agent has
-// them; a page that sends the whole thread again brings nothing twice; messages stay as
-// they were sent.
+// TestFilesOfMessagesOnAThread: later turns name the files of earlier ones and the agent has them; a page that sends
+// the whole thread again brings nothing twice; messages stay as they were sent.
 func TestFilesOfMessagesOnAThread(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())

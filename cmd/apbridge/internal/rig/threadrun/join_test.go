@@ -76,9 +76,8 @@ func TestSomeNamespacesOfARun(t *testing.T) {
 	}
 }
 
-// TestIdsOfTheVersionBefore: a client that holds the id of an update in the older numbering gets
-// the frames of that event after its message once more, and all that follows once
-// (docs/deployment.md, "Upgrading").
+// TestIdsOfTheVersionBefore: a client that holds the id of an update in the older numbering gets the frames of that
+// event after its message once more, and all that follows once (docs/deployment.md, "Upgrading").
 func TestIdsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

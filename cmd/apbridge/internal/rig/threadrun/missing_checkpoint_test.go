@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// A run from a checkpoint that is not there is refused by its name, wherever a client names it and
-// whether it says anything or not; no run is made, and no thread.
+// A run from a checkpoint that is not there is refused by its name, wherever a client names it and whether it says
+// anything or not; no run is made, and no thread.
 func TestARunFromAMissingCheckpoint(t *testing.T) {
 	t.Parallel()
 	const gone = "00000000-0000-7000-8000-000000000404"

@@ -12,9 +12,9 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// TestAQuestionWithoutAnIDHasOneEverywhere: an agent that gives its questions no ids is asked for; every
-// way to read the question tells the same id, once, also when it is told again by another process, and the
-// agent is given the answer alone.
+// TestAQuestionWithoutAnIDHasOneEverywhere: an agent that gives its questions no ids is asked for; every way to read
+// the question tells the same id, once, also when it is told again by another process, and the agent is given the
+// answer alone.
 func TestAQuestionWithoutAnIDHasOneEverywhere(t *testing.T) {
 	t.Parallel()
 	for name, answer := range answersOf {

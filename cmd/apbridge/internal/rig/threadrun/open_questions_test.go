@@ -11,8 +11,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
-// askedBefore is a thread on which "agent" has asked, and "calm" has come to an end since, as often
-// as told.
+// askedBefore is a thread on which "agent" has asked, and "calm" has come to an end since, as often as told.
 func askedBefore(t *testing.T, agent http.Handler, dialect string, ends int) (b *rig.Bridge, at, id string) {
 	t.Helper()
 	calm := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL
@@ -134,8 +133,8 @@ func TestAnOldQuestionIsAnswered(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfOneAgentsRuns: runs beside each other have each asked. What an answer is given to
-// has to be said, one run at a time.
+// TestQuestionsOfOneAgentsRuns: runs beside each other have each asked. What an answer is given to has to be said, one
+// run at a time.
 func TestQuestionsOfOneAgentsRuns(t *testing.T) {
 	t.Parallel()
 	b := rig.StartBridge(t, rig.ConfigFor(t, map[string]config.Agent{

@@ -133,8 +133,8 @@ func (o *owned) on(agent, text string, more ...string) rig.Answer {
 
 func saidAt(a rig.Answer, path string) string { return fmt.Sprint(rig.Pluck(a.List(path), "content")) }
 
-// chatted is what is said on a thread where the graph "chat" was told texts; one
-// that begins with "=" was put there without it.
+// chatted is what is said on a thread where the graph "chat" was told texts; one that begins with "=" was put there
+// without it.
 func chatted(texts ...string) string {
 	var all []string
 	for _, text := range texts {
@@ -147,8 +147,7 @@ func chatted(texts ...string) string {
 	return "[" + strings.Join(all, " ") + "]"
 }
 
-// both fails the test unless the thread says what is wanted, here and where the
-// agent keeps it.
+// both fails the test unless the thread says what is wanted, here and where the agent keeps it.
 func (o *owned) both(want string) {
 	o.T.Helper()
 	if got := saidAt(o.Get(o.at+"/state").OK(), "values.messages"); got != want {
@@ -188,9 +187,8 @@ func (o *owned) checkpoints() (ids []string) {
 	return ids
 }
 
-// TestRealStateOwnership: before a run on a real LangGraph server both sides are
-// brought to one state, whichever side changed it, and the server's own reducers are
-// the ones that count.
+// TestRealStateOwnership: before a run on a real LangGraph server both sides are brought to one state, whichever side
+// changed it, and the server's own reducers are the ones that count.
 func TestRealStateOwnership(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -52,8 +52,8 @@ func newThread() string { return "/threads/" + mapping.NewID() }
 
 const starts = `{"id":1,"method":"run.start","params":{"assistant_id":"agent",` + rig.SaysHi + `}}`
 
-// A run that is started by a command makes its thread, and is told in the order that clients
-// build their pages from. The same is told again, with the same ids, in either spelling.
+// A run that is started by a command makes its thread, and is told in the order that clients build their pages from.
+// The same is told again, with the same ids, in either spelling.
 func TestProtocolTellsARun(t *testing.T) {
 	t.Parallel()
 	for name, agent := range map[string]http.Handler{
@@ -259,8 +259,7 @@ func TestProtocolOfAnotherAgentsThread(t *testing.T) {
 	}
 }
 
-// A page cannot give its WebSocket headers. It offers the key as a subprotocol; a key in the URL
-// is not looked at.
+// A page cannot give its WebSocket headers. It offers the key as a subprotocol; a key in the URL is not looked at.
 func TestE4KeyOfAPagesWebSocket(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain))
@@ -321,8 +320,8 @@ func TestProtocolRefusesBadRequests(t *testing.T) {
 	b.Get(thread + "/stream/events").Is(400)
 }
 
-// A WebSocket through the whole program: commands and events share it, pages of other sites do
-// not get one, and it is closed when the bridge stops.
+// A WebSocket through the whole program: commands and events share it, pages of other sites do not get one, and it is
+// closed when the bridge stops.
 func TestProtocolOverAWebSocket(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

@@ -87,8 +87,8 @@ func TestEveryWayToAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerWithAFile: a message that answers brings its files along, names them to the agent,
-// and stays as it was sent. Without a word, the file is the answer.
+// TestAnswerWithAFile: a message that answers brings its files along, names them to the agent, and stays as it was
+// sent. Without a word, the file is the answer.
 func TestAnswerWithAFile(t *testing.T) {
 	t.Parallel()
 	for content, told := range map[string]string{
@@ -118,8 +118,8 @@ func TestAnswerWithAFile(t *testing.T) {
 	}
 }
 
-// TestMessagesBesideAnAnswer are told with it, as far as the thread has not got them, and what is
-// kept from the agent is in the header of losses.
+// TestMessagesBesideAnAnswer are told with it, as far as the thread has not got them, and what is kept from the agent
+// is in the header of losses.
 func TestMessagesBesideAnAnswer(t *testing.T) {
 	t.Parallel()
 	const system, blue = `{"type":"system","id":"s1","content":"Be brief."}`, `{"type":"human","id":"m1","content":"blue"}`
@@ -248,8 +248,8 @@ func TestGotoEndDropsTheQuestion(t *testing.T) {
 	}
 }
 
-// TestRespondWithGotoEndDropsTheQuestion: the same over the streaming protocol, whose command has
-// to name the question and may say null to it.
+// TestRespondWithGotoEndDropsTheQuestion: the same over the streaming protocol, whose command has to name the question
+// and may say null to it.
 func TestRespondWithGotoEndDropsTheQuestion(t *testing.T) {
 	t.Parallel()
 	agent := rig.Curious(1)
@@ -278,8 +278,8 @@ func TestRespondWithGotoEndDropsTheQuestion(t *testing.T) {
 	}
 }
 
-// TestGotoEndIsTheGraphsBusiness: a thread/run agent is told what the client said, and what it
-// makes of that is the thread's state.
+// TestGotoEndIsTheGraphsBusiness: a thread/run agent is told what the client said, and what it makes of that is the
+// thread's state.
 func TestGotoEndIsTheGraphsBusiness(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -320,8 +320,8 @@ func asksMessages(how string) func(*config.Agent) {
 	return func(a *config.Agent) { a.AnswerByMessage = how }
 }
 
-// TestMessagesThatAnswerNothing: an approval is never given in passing, and a configuration may have no
-// message be an answer.
+// TestMessagesThatAnswerNothing: an approval is never given in passing, and a configuration may have no message be an
+// answer.
 func TestMessagesThatAnswerNothing(t *testing.T) {
 	t.Parallel()
 	tool := `{"use_tool":{"name":"write_file","arguments":{"filename":"a"}}}`
@@ -364,8 +364,8 @@ func TestMessagesThatAnswerNothing(t *testing.T) {
 	})
 }
 
-// TestNoInputPassesABreakpoint that the client has set itself, as in LangGraph; it is no consent
-// to what the agent or its operator asks.
+// TestNoInputPassesABreakpoint that the client has set itself, as in LangGraph; it is no consent to what the agent or
+// its operator asks.
 func TestNoInputPassesABreakpoint(t *testing.T) {
 	t.Parallel()
 	agent := rig.Curious(1)
@@ -382,8 +382,8 @@ func TestNoInputPassesABreakpoint(t *testing.T) {
 	step.Post(at+"/runs/wait", `{`+saysAgent+`"input":null}`).Is(http.StatusUnprocessableEntity)
 }
 
-// TestResponseSchema of a graph's question is shown wherever the question is, and answers are
-// checked against it before the graph is told.
+// TestResponseSchema of a graph's question is shown wherever the question is, and answers are checked against it before
+// the graph is told.
 func TestResponseSchema(t *testing.T) {
 	t.Parallel()
 	const schema = `{"type":"object","properties":{"days":{"type":"integer"}},"required":["days"]}`

@@ -13,9 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asNode is what RemoteGraph of langgraph 1.2 (Python) sends where it is a node of another graph
-// (POST /threads/{id}/runs/stream); resumed are the members of configurable that only a
-// resumed parent sends.
+// asNode is what RemoteGraph of langgraph 1.2 (Python) sends where it is a node of another graph (POST
+// /threads/{id}/runs/stream); resumed are the members of configurable that only a resumed parent sends.
 func asNode(resumed string) string {
 	return `{"input":{"messages":[{"content":"hi","additional_kwargs":{},"response_metadata":{},"type":"human","name":null,"id":"h1"}]},
 		"config":{"recursion_limit":10007,"tags":[],"metadata":{"langgraph_step":1,"langgraph_node":"remote","thread_id":"t"},
@@ -23,15 +22,14 @@ func asNode(resumed string) string {
 		"stream_mode":["values","updates"],"stream_subgraphs":true,"assistant_id":"agent","if_not_exists":"create"}`
 }
 
-// outright is what RemoteGraph sends where it is called by itself: input, or a Command as
-// dataclasses.asdict makes it.
+// outright is what RemoteGraph sends where it is called by itself: input, or a Command as dataclasses.asdict makes it.
 func outright(what string) string {
 	return `{` + what + `,"config":{"recursion_limit":25,"tags":[],"metadata":{},"configurable":{}},
 		"stream_mode":["values","updates"],"stream_subgraphs":false,"assistant_id":"agent","if_not_exists":"create"}`
 }
 
-// atQuestion reads a stream as RemoteGraph does: it leaves at the first updates frame with
-// __interrupt__. It returns the id of the question, "" where the run ended without one.
+// atQuestion reads a stream as RemoteGraph does: it leaves at the first updates frame with __interrupt__. It returns
+// the id of the question, "" where the run ended without one.
 func atQuestion(b *rig.Bridge, at, body string) string {
 	b.T.Helper()
 	ctx, leave := context.WithTimeout(context.Background(), time.Minute)
@@ -68,8 +66,8 @@ func atQuestion(b *rig.Bridge, at, body string) string {
 	}
 }
 
-// curiousAgents ask in their first run and end in the second. The graph's server keeps its streams
-// open at the end, as that of LangGraph in JavaScript does.
+// curiousAgents ask in their first run and end in the second. The graph's server keeps its streams open at the end, as
+// that of LangGraph in JavaScript does.
 func curiousAgents() map[string]adaptertest.Peer {
 	ask, chat := adaptertest.AskPlay(), adaptertest.ChatPlay()
 	ask.Linger, chat.Linger = true, true
@@ -79,8 +77,8 @@ func curiousAgents() map[string]adaptertest.Peer {
 	}
 }
 
-// TestRemoteGraphAnswersAtOnce: a client that leaves at the question and answers in the same moment
-// finds the thread free.
+// TestRemoteGraphAnswersAtOnce: a client that leaves at the question and answers in the same moment finds the thread
+// free.
 func TestRemoteGraphAnswersAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, peer := range curiousAgents() {
@@ -99,8 +97,8 @@ func TestRemoteGraphAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// TestRemoteGraphAsANode: a parent graph that is resumed calls its node again, with the same input
-// and the answers by their ids.
+// TestRemoteGraphAsANode: a parent graph that is resumed calls its node again, with the same input and the answers by
+// their ids.
 func TestRemoteGraphAsANode(t *testing.T) {
 	t.Parallel()
 	for name, spell := range map[string]func(string) string{

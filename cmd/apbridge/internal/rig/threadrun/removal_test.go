@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestRemovedMessagesAreGone: LangChain's RemoveMessage takes messages out of the thread of a
-// task/step agent, however it is written, and the agent is told neither them nor the removal.
+// TestRemovedMessagesAreGone: LangChain's RemoveMessage takes messages out of the thread of a task/step agent, however
+// it is written, and the agent is told neither them nor the removal.
 func TestRemovedMessagesAreGone(t *testing.T) {
 	t.Parallel()
 	const asks = `{"role":"user","id":"m2","content":"who?"}`

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// What a failed attempt said is not shown as the run's, where the next attempt succeeds: LangGraph
-// Server ends streams with it before 0.16.
+// What a failed attempt said is not shown as the run's, where the next attempt succeeds: LangGraph Server ends streams
+// with it before 0.16.
 func TestTheErrorOfARetriedAttemptIsNotTheRuns(t *testing.T) {
 	t.Parallel()
 	var attempts atomic.Int32

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestARolledBackRunIsGoneAtItsAgentToo: the thread of a graph keeps what a run did there
-// that was stopped in the middle. The next run does not begin with that.
+// TestARolledBackRunIsGoneAtItsAgentToo: the thread of a graph keeps what a run did there that was stopped in the
+// middle. The next run does not begin with that.
 func TestARolledBackRunIsGoneAtItsAgentToo(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -50,8 +50,8 @@ func TestARolledBackRunIsGoneAtItsAgentToo(t *testing.T) {
 	}
 }
 
-// TestARunThatNeverBeganUndoesNothing: after a run that failed the next one goes on in its agent's thread,
-// also when one was deleted that was still to start.
+// TestARunThatNeverBeganUndoesNothing: after a run that failed the next one goes on in its agent's thread, also when
+// one was deleted that was still to start.
 func TestARunThatNeverBeganUndoesNothing(t *testing.T) {
 	t.Parallel()
 	graph := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{

@@ -26,8 +26,8 @@ func logged(b *rig.Bridge, message, run string) *observer.LoggedEntry {
 	return nil
 }
 
-// A run is found in the log by its id: when it begins, parks and ends, who asked for it, and the request
-// that made it. What was said is not there.
+// A run is found in the log by its id: when it begins, parks and ends, who asked for it, and the request that made it.
+// What was said is not there.
 func TestRunsAreLogged(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
@@ -85,7 +85,8 @@ auth: {keys: [{id: app, key: '`+runLogKey+`'}]}`, map[string]http.Handler{"legac
 	}
 }
 
-// What a process leaves is handed over, and taken up by the next one, which say so. A process says what it is configured to.
+// What a process leaves is handed over, and taken up by the next one, which say so. A process says what it is
+// configured to.
 func TestTakeoversAreLogged(t *testing.T) {
 	t.Parallel()
 	asked, goOn := make(chan struct{}, 8), make(chan struct{})

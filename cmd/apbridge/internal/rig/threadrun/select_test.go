@@ -76,8 +76,8 @@ func TestATimeToLiveIsTold(t *testing.T) {
 	b.Get(at+"?include=ttl,storage").Want(t, 422, "include names the unknown part")
 }
 
-// TestEverySelectedFieldOfAThread is given: why its last run failed, and when its state changed,
-// which a change of its metadata is not.
+// TestEverySelectedFieldOfAThread is given: why its last run failed, and when its state changed, which a change of its
+// metadata is not.
 func TestEverySelectedFieldOfAThread(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))

@@ -13,9 +13,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// TestSchemasThatTakeLong: pages that ask for a graph's schemas before they show anything
-// are told the bridge's after some seconds. The agent is asked once, and what it says in
-// the end is told to clients that ask then.
+// TestSchemasThatTakeLong: pages that ask for a graph's schemas before they show anything are told the bridge's after
+// some seconds. The agent is asked once, and what it says in the end is told to clients that ask then.
 func TestSchemasThatTakeLong(t *testing.T) {
 	t.Parallel()
 	agent, say := &adaptertest.ThreadAgent{}, make(chan struct{})

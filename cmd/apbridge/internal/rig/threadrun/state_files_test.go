@@ -17,8 +17,8 @@ func saidWith(id string, parts ...string) string {
 
 const text = `{"type":"text","text":"look"}`
 
-// TestFilesOfAStateUpdate: files in messages that come by a state update, or with the states of a
-// new thread, are artifacts with it, and the next run's agent is given them.
+// TestFilesOfAStateUpdate: files in messages that come by a state update, or with the states of a new thread, are
+// artifacts with it, and the next run's agent is given them.
 func TestFilesOfAStateUpdate(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -53,8 +53,8 @@ func TestFilesOfAStateUpdate(t *testing.T) {
 	}
 }
 
-// TestStatedFilesOfAStateUpdate: values.files of an update, and of the states of a new thread, are
-// artifacts at once, with the bytes that agents are given; what is removed from the state is none any more.
+// TestStatedFilesOfAStateUpdate: values.files of an update, and of the states of a new thread, are artifacts at once,
+// with the bytes that agents are given; what is removed from the state is none any more.
 func TestStatedFilesOfAStateUpdate(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, echo())
@@ -96,8 +96,8 @@ func TestStatedFilesOfAStateUpdate(t *testing.T) {
 	}
 }
 
-// TestStatedFilesOfAGraph: an update that the graph takes brings files as a run of it does, and what
-// cannot be an artifact is left to it.
+// TestStatedFilesOfAGraph: an update that the graph takes brings files as a run of it does, and what cannot be an
+// artifact is left to it.
 func TestStatedFilesOfAGraph(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}, rig.AsThreads)
@@ -139,8 +139,8 @@ func TestGraphsHaveNoFilesOfAStateUpdate(t *testing.T) {
 	}
 }
 
-// TestSaidAnewWithoutItsFile: a message that is said anew without its file keeps it from the agent,
-// whatever brought the file; what was uploaded stays, and the line that has the file, too.
+// TestSaidAnewWithoutItsFile: a message that is said anew without its file keeps it from the agent, whatever brought
+// the file; what was uploaded stays, and the line that has the file, too.
 func TestSaidAnewWithoutItsFile(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]func(b *rig.Bridge, at, message string){

@@ -132,8 +132,7 @@ var outcomes = map[string]func(*busyThread){
 	},
 }
 
-// TestStrategies: every route that starts a run on a thread honours every
-// strategy, and has a default.
+// TestStrategies: every route that starts a run on a thread honours every strategy, and has a default.
 func TestStrategies(t *testing.T) {
 	t.Parallel()
 	sharing := func(a *config.Agent) { a.AllowConcurrent = true }
@@ -166,8 +165,7 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// A run whose request names no strategy follows its agent's configuration, and
-// a request that names one does not.
+// A run whose request names no strategy follows its agent's configuration, and a request that names one does not.
 func TestDefaultStrategyOfAnAgent(t *testing.T) {
 	t.Parallel()
 	protocol := creators[3] // whose clients' documents say reject

@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// strict_resume has an answer refused that answers nothing (SDK 1.15, strictResume). The thread
-// waits on, and a good answer is taken.
+// strict_resume has an answer refused that answers nothing (SDK 1.15, strictResume). The thread waits on, and a good
+// answer is taken.
 func TestStrictResume(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, rig.Asking(adaptertest.ChatPlay()), rig.AsThreads)

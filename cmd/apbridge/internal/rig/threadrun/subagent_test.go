@@ -8,9 +8,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
-// subagent is deepagents' client of an async subagent: it starts a run on a
-// thread of its own, polls it, and reads the thread's last message, or the
-// run's error.
+// subagent is deepagents' client of an async subagent: it starts a run on a thread of its own, polls it, and reads the
+// thread's last message, or the run's error.
 type subagent struct {
 	b           *rig.Bridge
 	thread, run string // paths
@@ -76,8 +75,8 @@ func busySubagent(t *testing.T, kind string) *subagent {
 	return s
 }
 
-// TestSubagent: success is read as the thread's last message, failure as the
-// run's error; more words interrupt what is under way, and a run can be stopped.
+// TestSubagent: success is read as the thread's last message, failure as the run's error; more words interrupt what is
+// under way, and a run can be stopped.
 func TestSubagent(t *testing.T) {
 	t.Parallel()
 	for kind, last := range map[string]string{"step agent": "three", "graph": "the answer is 42"} {
@@ -131,8 +130,7 @@ func TestSubagent(t *testing.T) {
 	}
 }
 
-// TestSubagentKeepsTheConversation: what an interrupted run was asked is told
-// to the agent of the next one.
+// TestSubagentKeepsTheConversation: what an interrupted run was asked is told to the agent of the next one.
 func TestSubagentKeepsTheConversation(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)

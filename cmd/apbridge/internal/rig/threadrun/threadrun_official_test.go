@@ -35,8 +35,8 @@ func holds(d *rig.OfficialSpecs, t *testing.T, op string, got rig.Answer) {
 	d.Validate(t, op, protocolDocument+"#"+pointer+"/content/application~1json/schema", got.Body)
 }
 
-// asks of the document's operations, the removing ones last. Names of ids in braces
-// are replaced, {agent} by the agent's name.
+// asks of the document's operations, the removing ones last. Names of ids in braces are replaced, {agent} by the
+// agent's name.
 var officialAsks = []struct{ op, query, body string }{
 	{"POST /agents/search", "", `{}`},
 	{"POST /agents/search", "", `{"name":"{agent}","metadata":{},"limit":1,"offset":0}`},
@@ -69,9 +69,8 @@ var officialAsks = []struct{ op, query, body string }{
 	{"DELETE /threads/{thread_id}", "", ""},
 }
 
-// TestEverySuccessFollowsTheOfficialDocument asks every operation of the document
-// that is served, in front of an agent of either kind, and holds what it answers against
-// its schema.
+// TestEverySuccessFollowsTheOfficialDocument asks every operation of the document that is served, in front of an agent
+// of either kind, and holds what it answers against its schema.
 func TestEverySuccessFollowsTheOfficialDocument(t *testing.T) {
 	t.Parallel()
 	doc := loadProtocol(t)

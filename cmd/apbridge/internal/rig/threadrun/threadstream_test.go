@@ -165,8 +165,7 @@ func TestThreadStreamIsRefused(t *testing.T) {
 	}
 }
 
-// A run that is cancelled while it waits ends in between, although the run before
-// it has nothing to say.
+// A run that is cancelled while it waits ends in between, although the run before it has nothing to say.
 func TestThreadStreamOfRunsThatNeverRan(t *testing.T) {
 	t.Parallel()
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
