@@ -22,8 +22,8 @@ func (b runOptions) read(ctx context.Context) error {
 		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
 		Losses: b.dialects.Losses(n.Flavour, n.Fields, b.traits.Capabilities), MayOverlap: b.agent.Config.AllowConcurrent,
 	}
-	runTelling{b.runBuilder}.lose(n.Means...)
-	for _, check := range []func(context.Context) error{b.hook, b.command, b.supervision, b.checkpoint, b.parallel} {
+	runTelling(b).lose(n.Means...)
+	for _, check := range []func(context.Context) error{b.checkWebhook, b.command, b.supervision, b.checkpoint, b.parallel} {
 		if err := check(ctx); err != nil {
 			return err
 		}
@@ -43,8 +43,8 @@ func refuse(format string, args ...any) error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, format, args...)
 }
 
-// hook refuses a webhook that could never be called.
-func (b runOptions) hook(context.Context) error {
+// checkWebhook refuses a webhook that could never be called.
+func (b runOptions) checkWebhook(context.Context) error {
 	if b.n.Webhook == "" {
 		return nil
 	}
