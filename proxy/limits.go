@@ -30,7 +30,7 @@ func (g bodyGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, 
 	limit, complaint := g.bodyLimit(r)
 	if r.ContentLength > limit {
 		w.Header().Set("Connection", "close")
-		g.refuse(w, r, complaint)
+		g.refuse(w, r, complaint())
 		linger(w, r.Body)
 		return nil, false
 	}
@@ -58,13 +58,13 @@ func linger(w http.ResponseWriter, from io.Reader) {
 
 // bodyLimit is how long a body may be, and what is said of a longer one. Of a form that is not too long, the size of
 // its file is the face's to judge.
-func (g bodyGuard) bodyLimit(r *http.Request) (int64, *mapping.Error) {
+func (g bodyGuard) bodyLimit(r *http.Request) (limit int64, complaint func() *mapping.Error) {
 	if streamed(r) {
 		most := int64(g.limits.Artifact)
-		return most + body.FormOverhead, body.UploadTooLarge(most)
+		return most + body.FormOverhead, func() *mapping.Error { return body.UploadTooLarge(most) }
 	}
 	most := int64(g.limits.Body)
-	return most, body.TooLarge(most)
+	return most, func() *mapping.Error { return body.TooLarge(most) }
 }
 
 // streamed reports whether the body is an upload, which is written to the database as it comes.

@@ -49,7 +49,8 @@ func OpenForm(w http.ResponseWriter, r *http.Request, of FormParts) (*Form, erro
 	if r.ContentLength > of.Most+FormOverhead {
 		return nil, UploadTooLarge(of.Most)
 	}
-	return newForm(Bounded(w, r.Body, of.Most+FormOverhead, UploadTooLarge(of.Most)), params["boundary"], of), nil
+	long := func() *mapping.Error { return UploadTooLarge(of.Most) }
+	return newForm(Bounded(w, r.Body, of.Most+FormOverhead, long), params["boundary"], of), nil
 }
 
 func newForm(from io.Reader, boundary string, of FormParts) *Form {

@@ -100,7 +100,7 @@ func TestFormsThatAreNotOpened(t *testing.T) {
 	}{
 		{"multipart/form-data; boundary=b", "", 10, ""},
 		{"multipart/form-data; boundary=b; charset=utf-8", "identity", 10, ""},
-		{"multipart/form-data; boundary=b; charset=latin1", "", 10, mapping.Unsupported},
+		{"multipart/form-data; boundary=b; charset=latin1", "", 10, ""},
 		{"multipart/form-data; boundary=b", "gzip", 10, mapping.Unsupported},
 		{"multipart/mixed; boundary=b", "", 10, mapping.Unsupported},
 		{"application/json", "", 10, mapping.Unsupported},

@@ -32,10 +32,15 @@ func checkKind(h http.Header, takes ...string) (map[string]string, error) {
 	if err != nil || !taken(media, takes) {
 		return nil, unsupported("The request body must be %s, and its Content-Type has to say so.", takes[0])
 	}
-	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+	if media != typeForm && !isUTF8(params["charset"]) { // of a form each part says it of itself
 		return nil, unsupported("The request body must be in UTF-8, and is in another charset by its Content-Type. Send %s.", takes[0])
 	}
 	return params, nil
+}
+
+// isUTF8 reports whether a charset is UTF-8, in the spellings of clients, or a part of it.
+func isUTF8(charset string) bool {
+	return slices.Contains([]string{"", "utf-8", "utf8", "us-ascii"}, strings.ToLower(charset))
 }
 
 // compressed reports whether any coding but none is named, in whichever of the header's lines.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // JSON reads the body of a request, which is not parsed; nil: there is none but white space. takes are the media types
@@ -33,7 +35,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, takes ...string) 
 		if r.ContentLength > limit {
 			return nil, TooLarge(limit)
 		}
-		r.Body = Bounded(w, r.Body, limit, TooLarge(limit))
+		r.Body = Bounded(w, r.Body, limit, func() *mapping.Error { return TooLarge(limit) })
 	}
 	raw, err := readAll(r.Body, r.ContentLength)
 	if err != nil {

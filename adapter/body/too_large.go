@@ -19,19 +19,19 @@ func UploadTooLarge(limit int64) *mapping.Error {
 }
 
 // Bounded is the body of a request that fails with the complaint where it is longer than limit.
-func Bounded(w http.ResponseWriter, of io.ReadCloser, limit int64, complaint *mapping.Error) io.ReadCloser {
+func Bounded(w http.ResponseWriter, of io.ReadCloser, limit int64, complaint func() *mapping.Error) io.ReadCloser {
 	return bounded{http.MaxBytesReader(w, of, limit), complaint}
 }
 
 type bounded struct {
 	io.ReadCloser
-	complaint *mapping.Error
+	complaint func() *mapping.Error
 }
 
 func (b bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
-		err = b.complaint
+		err = b.complaint()
 	}
 	return n, err
 }

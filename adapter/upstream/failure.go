@@ -101,11 +101,11 @@ func Untouched(err error) bool {
 }
 
 // MayHaveActed reports whether the agent may have acted on a call that came to no answer of its own. What became of
-// such a call is asked, and it is not made again: its exchange broke or was stopped, or a gateway that has passed it
-// on, or may have, answered in the agent's place (unanswered). Every other status is the agent's word, as HTTP has it:
-// the call failed (500), is not taken now (503; RFC 9110, section 15.6.4), or did not come whole (408; section 15.5.9).
-// A gateway that says 503 of an agent which it had reached is believed: its answer cannot be told from that of an agent
-// that is overloaded.
+// such a call is asked, and it is not made again unless doing it twice is the same: its exchange broke or was stopped,
+// or a gateway that has passed it on, or may have, answered in the agent's place (unanswered). Every other status is
+// the agent's word, as HTTP has it: the call failed (500), is not taken now (503; RFC 9110, section 15.6.4), or did not
+// come whole (408; section 15.5.9). A gateway that says 503 of an agent which it had reached is believed: its answer
+// cannot be told from that of an agent that is overloaded.
 func MayHaveActed(err error) bool {
 	return Is(err, Broken) || Is(err, Stopped) || unanswered(Status(err))
 }

@@ -73,6 +73,8 @@ func (c *canceller) stopHere(ctx context.Context, r mapping.Run, how Cancellatio
 		return false, nil
 	case !fresh.Status.Active():
 		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, fresh.Status)
+	case fresh.Status == mapping.RunRunning && !fresh.Parked:
+		return true, nil // seen without the writer: each event of the run rings
 	}
 	if ended, err := c.endParked(ctx, fresh, how); ended {
 		return false, err

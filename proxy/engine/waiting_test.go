@@ -171,7 +171,7 @@ func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 		}
 		lasted += time.Since(let)
 	}
-	if lasted > times*time.Second || looks > times {
+	if lasted > times*time.Second || looks > 3*times { // an event of the run may ring
 		t.Errorf("it took %s to hear of %d ends, and %d looks before", lasted, times, looks)
 	}
 }

@@ -3,14 +3,18 @@ package passthrough_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/passthrough"
 )
 
 // sendRaw sends a request as it stands: net/http would put names into their usual form.
@@ -116,5 +120,33 @@ func TestTheAgentIsToldThePrincipal(t *testing.T) {
 		if got := (<-seen)["X-For"]; strings.Join(got, ",") != want {
 			t.Errorf("for %q the agent is told %q", id, got)
 		}
+	}
+}
+
+// TestInterimAnswersAndTrailersGoNoFurther: they do not pass by what keeps an agent's headers back, and the bridge's
+// own headers stay.
+func TestInterimAnswersAndTrailersGoNoFurther(t *testing.T) {
+	t.Parallel()
+	srv := way(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Set-Cookie", "early=1")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Set-Cookie")
+		w.Header().Set("Trailer", "Set-Cookie")
+		_, _ = io.WriteString(w, "whole")
+		w.Header().Set("Set-Cookie", "late=1")
+		w.Header().Set(http.TrailerPrefix+"Alt-Svc", `h2="elsewhere:443"`)
+	})
+	interim := 0
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error {
+		interim++
+		return nil
+	}})
+	req, err := http.NewRequestWithContext(ctx, "GET", srv.URL+passthrough.Prefix("legacy")+"/page", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, text := send(t, req)
+	if text != "whole" || interim != 0 || len(res.Trailer) != 0 || res.Header.Get("Set-Cookie") != "" || res.Header.Get("Trailer") != "" {
+		t.Errorf("%q after %d interim answers, headers %v, trailers %v", text, interim, res.Header, res.Trailer)
 	}
 }

@@ -24,11 +24,22 @@ type sending func(*http.Request) (*http.Response, error)
 
 func (s sending) RoundTrip(r *http.Request) (*http.Response, error) { return s(r) }
 
-// send leads a request to the agent and waits for the beginning of its answer.
+// send leads a request to the agent and waits for the beginning of its answer. What comes in front of that (1xx) and
+// after its body (trailers) goes no further: neither passes through modify.
 func (p *Proxy) send(r *http.Request) (*http.Response, error) {
 	wait := &patience{most: p.patience, call: callOf(r.Context())}
 	defer wait.over()
-	return p.client.Pass(r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{WroteRequest: wait.wrote})))
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
+		trace.Got1xxResponse = nil // of the reverse proxy, for this call alone; it would write the agent's headers
+	}
+	res, err := p.client.Pass(r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{WroteRequest: wait.wrote})))
+	if err != nil {
+		return nil, err
+	}
+	untrailed := *res // the transport adds trailers to its own response when the body has ended
+	untrailed.Trailer = nil
+	untrailed.Header.Del("Trailer")
+	return &untrailed, nil
 }
 
 // wrote begins the waiting, again where the request was written to another connection.

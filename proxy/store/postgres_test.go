@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -329,7 +330,7 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 		for {
 			select {
 			case n := <-b.Notices():
-				if n.Kind == kind && (n.About == c.Run.ID || n.About == "") {
+				if n.Kind == kind && slices.Contains([]string{c.Run.ID, c.Run.ThreadID, ""}, n.About) {
 					return
 				}
 			case <-deadline:

@@ -107,7 +107,7 @@ type createRunTx struct {
 	logged    []mapping.Event
 	made      Created // its run is the one of n, completed step by step
 
-	additional json.RawMessage // additional_input of the task
+	additional json.RawMessage // additional_input of the task, of a run that starts now
 }
 
 func (s *runs) creation(t *sqldb.Tx, p mapping.Principal, n *RunCreation) *createRunTx {
@@ -186,7 +186,11 @@ func (x *createRunTx) lineage() (err error) {
 		x.made.Run.TaskID, x.additional = x.n.Task.ID, x.n.Task.AdditionalInput
 		return err
 	}
-	x.task, x.additional, err = taskExtra(x.Tx, scope.ScopeFor(x.principal), x.made.Run.TaskID)
+	if sc := scope.ScopeFor(x.principal); x.claimed {
+		x.task, x.additional, err = taskExtra(x.Tx, sc, x.made.Run.TaskID)
+	} else {
+		x.task, err = taskKey(x.Tx, sc, x.made.Run.TaskID)
+	}
 	return err
 }
 

@@ -25,7 +25,7 @@ type ending int
 const (
 	endUntold ending = iota
 	endTold          // the newest frames are those of an end: nothing comes next, or a question
-	endProven        // moreover the newest state of the root has nothing after it, and nothing came after it
+	endProven        // moreover the newest state of the root has no further tasks, and no frame came after it
 )
 
 // forget drops what belongs to the upstream run before. Frames of debug may still name its last step.

@@ -21,8 +21,8 @@ func NewAssistants(d *Directory, deleteThread func(ctx context.Context, id strin
 	return &Assistants{d, deleteThread}
 }
 
-// Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.IfExists is "do_nothing":
-// then it returns the one that is there.
+// Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.OrGet: then it returns
+// the one that is there.
 func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
 	agent, err := s.Agent(ctx, n.Graph)
 	if err != nil {

@@ -10,7 +10,7 @@ func with(text, narrow string) string { return strings.Replace(text, "{of}", nar
 
 const (
 	// longCount is what may be counted at each refusal.
-	longCount = 50 * time.Millisecond
+	longCount = 5 * time.Millisecond
 	// rest is how many times as long as a count took nothing is counted again: a client that goes on asking at a full
 	// quota takes at most a twentieth of the writer's time.
 	rest = 20

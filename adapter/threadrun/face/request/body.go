@@ -37,4 +37,4 @@ func Parse(raw json.RawMessage, depth int) (*Fields, error) {
 
 // mostMembers is how many members an object of a request may have that is split: no documented one has a hundred.
 // Objects that are only carried may have any number.
-const mostMembers = 1_000
+const mostMembers = 250
