@@ -18,7 +18,7 @@ const (
 	KindInput Kind = "input"
 	// KindDelta is a token: Data is [message chunk, metadata].
 	KindDelta Kind = "delta"
-	// KindUpdate is one node's output: Data is its delta object. It is the matter steps are made of.
+	// KindUpdate is one node's output: Data is its delta object. Steps are made of it.
 	KindUpdate Kind = "update"
 	// KindInterrupt is a question: Head.Interrupts.
 	KindInterrupt Kind = "interrupt"

@@ -45,7 +45,7 @@ func TestBackend(t *testing.T, s Suite) {
 	t.Run("EndedContext", s.testEndedContext)
 	t.Run("PickedUpAsksNothingTwice", s.testAfter)
 	t.Run("C2SendsNothingWithoutAPermit", s.testPermit)
-	t.Run("A9NobodyThere", s.testRefused)
+	t.Run("A9NoServerThere", s.testRefused)
 	t.Run("A10GatewayAnswers", s.testGateway)
 	t.Run("Fails", s.testFails)
 	t.Run("Concurrent", s.testConcurrent)

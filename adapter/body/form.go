@@ -116,12 +116,12 @@ func (f *Form) next() (*multipart.Part, error) {
 	}
 }
 
-// end reads what follows the closing boundary, an epilogue for nobody, up to the request's own end: a message that
-// breaks off is incomplete, whatever of it has come (RFC 9112, section 8).
+// end reads what follows the closing boundary, an epilogue that is not read, up to the request's own end: a message
+// that breaks off is incomplete, whatever of it has come (RFC 9112, section 8).
 func (f *Form) end() error {
 	_, err := io.Copy(io.Discard, f.body)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return f.fail(malformed("The request broke off behind the form: its announced length, or its last chunk, is missing."))
+		return f.fail(malformed("The request broke off after the form: its announced length, or its last chunk, is missing."))
 	}
 	if err != nil {
 		return f.fail(formError(err))

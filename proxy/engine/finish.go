@@ -96,7 +96,7 @@ func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool)
 	d.tellFault(out)
 	ctx = context.WithoutCancel(ctx)
 	d.x.keepCalls(ctx, out)
-	s := newSettling(d.x, out)
+	s := newPendingEnd(d.x, out)
 	if over, err := s.until(ctx, s.overdue); over || d.x.e.root.Err() != nil {
 		d.finished(s, err)
 		return true

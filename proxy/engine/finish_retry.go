@@ -37,7 +37,7 @@ type pendingEnd struct {
 	said    complaint.Complaint
 }
 
-func newSettling(x *execution, out mapping.Outcome) *pendingEnd {
+func newPendingEnd(x *execution, out mapping.Outcome) *pendingEnd {
 	return &pendingEnd{x: x, out: out, began: time.Now(), wait: firstPause}
 }
 

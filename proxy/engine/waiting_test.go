@@ -139,8 +139,8 @@ func TestTheRemovalOfAnOldRunIsHeard(t *testing.T) {
 	})
 }
 
-// While another process ends a run that it was asked to stop, nobody looks for that; then it is heard of. All together
-// would last much longer if each were found at the next look.
+// While another process ends a run that it was asked to stop, the store is not asked for that; then it is heard of. All
+// together would last much longer if each were found at the next look.
 func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)

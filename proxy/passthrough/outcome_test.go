@@ -95,7 +95,7 @@ func TestOutcomesAreThoseOfAllCalls(t *testing.T) {
 	}
 }
 
-// TestCallersThatLeave: it is not the agent's failure that nobody waits for its answer.
+// TestCallersThatLeave: it is not the agent's failure that its caller has left.
 func TestCallersThatLeave(t *testing.T) {
 	t.Parallel()
 	came, calls, c := make(chan bool), make(counted, 1), config.DefaultAgent()

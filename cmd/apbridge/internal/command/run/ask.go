@@ -20,7 +20,7 @@ type questioner struct {
 	out io.Writer
 }
 
-func (p *program) asker() *questioner {
+func (p *program) questioner() *questioner {
 	a := &questioner{out: p.Out}
 	if f, ok := p.In.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		a.in = bufio.NewReader(f)

@@ -162,7 +162,7 @@ func (p *program) converse(ctx context.Context, c *api.Client, thread string, e 
 	if lost != "" {
 		fmt.Fprintf(p.Out, "(not told exactly: %s)\n", lost)
 	}
-	for ask := p.asker(); err == nil; {
+	for ask := p.questioner(); err == nil; {
 		t := &talk.Printer{Out: p.Out}
 		if err = c.Follow(ctx, run.ID, t.Event); err != nil {
 			break

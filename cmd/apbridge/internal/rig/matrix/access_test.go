@@ -22,9 +22,9 @@ const (
 	keyOfErin  = "erin--0123456789abcdef" // of A's tenant, and expired
 )
 
-// everybody are keys of each kind: for each right one that has all others, and for each set of rights that a route
+// keysOfEachKind are keys of each kind: for each right one that has all others, and for each set of rights that a route
 // needs one with those alone.
-func everybody(needs map[rig.Route][]string) string {
+func keysOfEachKind(needs map[rig.Route][]string) string {
 	var b strings.Builder
 	b.WriteString(`
 default_agent: a
@@ -65,7 +65,7 @@ type guarded struct {
 func newGuarded(t *testing.T, needs map[rig.Route][]string) *guarded {
 	t.Helper()
 	database := storetest.DSN(t)
-	e := newEstate(t, "database: "+database+"\ninspector: {capture: all}"+everybody(needs))
+	e := newEstate(t, "database: "+database+"\ninspector: {capture: all}"+keysOfEachKind(needs))
 	e.looked()
 	return &guarded{e, database}
 }
