@@ -35,7 +35,7 @@ func (g bodyGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, 
 		return nil, false
 	}
 	g.paceBody(w, r)
-	r.Body = body.Bounded(w, r.Body, limit, complaint)
+	r.Body = body.Bounded(w, r, limit, complaint)
 	return r, true
 }
 

@@ -50,7 +50,7 @@ func OpenForm(w http.ResponseWriter, r *http.Request, of FormParts) (*Form, erro
 		return nil, UploadTooLarge(of.Most)
 	}
 	long := func() *mapping.Error { return UploadTooLarge(of.Most) }
-	return newForm(Bounded(w, r.Body, of.Most+FormOverhead, long), params["boundary"], of), nil
+	return newForm(Bounded(w, r, of.Most+FormOverhead, long), params["boundary"], of), nil
 }
 
 func newForm(from io.Reader, boundary string, of FormParts) *Form {

@@ -35,7 +35,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, takes ...string) 
 		if r.ContentLength > limit {
 			return nil, TooLarge(limit)
 		}
-		r.Body = Bounded(w, r.Body, limit, func() *mapping.Error { return TooLarge(limit) })
+		r.Body = Bounded(w, r, limit, func() *mapping.Error { return TooLarge(limit) })
 	}
 	raw, err := readAll(r.Body, r.ContentLength)
 	if err != nil {

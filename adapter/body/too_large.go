@@ -18,9 +18,13 @@ func UploadTooLarge(limit int64) *mapping.Error {
 	return mapping.Errorf(mapping.TooLarge, "artifact_too_large", "The upload is larger than %d bytes, the limit of limits.artifact.", limit)
 }
 
-// Bounded is the body of a request that fails with the complaint where it is longer than limit.
-func Bounded(w http.ResponseWriter, of io.ReadCloser, limit int64, complaint func() *mapping.Error) io.ReadCloser {
-	return bounded{http.MaxBytesReader(w, of, limit), complaint}
+// Bounded is the body of a request, which fails with the complaint where it is longer than limit. One that announces
+// its length needs no bound: net/http ends it there.
+func Bounded(w http.ResponseWriter, r *http.Request, limit int64, complaint func() *mapping.Error) io.ReadCloser {
+	if r.ContentLength >= 0 && r.ContentLength <= limit {
+		return r.Body
+	}
+	return bounded{http.MaxBytesReader(w, r.Body, limit), complaint}
 }
 
 type bounded struct {
