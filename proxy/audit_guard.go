@@ -46,7 +46,7 @@ func (w witness) entry(r *http.Request, who mapping.Principal) audit.Entry {
 	}
 }
 
-func (g auditGuard) guard(next http.Handler) http.Handler {
+func (g *auditGuard) guard(next http.Handler) http.Handler {
 	if g.audit == nil || g.does == nil {
 		return next
 	}
@@ -73,7 +73,7 @@ func (g auditGuard) guard(next http.Handler) http.Handler {
 	})
 }
 
-func (g auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Deed) {
+func (g *auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Deed) {
 	op, ok := g.does(r.Method, rec.route, r.URL.Path)
 	if !ok {
 		if rec.status == http.StatusTooManyRequests {
@@ -92,7 +92,7 @@ func (g auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Deed)
 }
 
 // also writes a line for what is done by a message of a WebSocket.
-func (g auditGuard) also(r *http.Request) func(context.Context, *mapping.Deed, string, error) {
+func (g *auditGuard) also(r *http.Request) func(context.Context, *mapping.Deed, string, error) {
 	return func(ctx context.Context, d *mapping.Deed, kind string, err error) {
 		e := g.entry(r, mapping.PrincipalOf(ctx))
 		Complete(&e, d, kind, err)

@@ -8,7 +8,7 @@ const challenge = `Basic realm="apbridge: any name, and the API key as the passw
 // fromBrowser has the password of HTTP Basic authentication stand for a key on the paths of pages that people open with
 // a key: a browser sends no other header by itself. Elsewhere Basic means nothing, so that a key that a browser has
 // kept opens nothing that a page of another's could have it ask for.
-func (g principalGuard) fromBrowser(w http.ResponseWriter, r *http.Request) {
+func (g *principalGuard) fromBrowser(w http.ResponseWriter, r *http.Request) {
 	if g.browsed == nil || !g.browsed(r.URL.Path) {
 		return
 	}

@@ -29,9 +29,7 @@ func (d *door) guard(next http.Handler) http.Handler {
 			return
 		}
 		if !d.admission.enter() {
-			w.Header().Set("Retry-After", strconv.Itoa(d.retryAfter()))
-			d.refuse(w, r, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown,
-				"The bridge is shutting down. Try again in a moment."))
+			d.closed(w, r)
 			return
 		}
 		defer d.admission.leave()
@@ -39,6 +37,12 @@ func (d *door) guard(next http.Handler) http.Handler {
 		defer d.metrics.InFlight(-1)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// closed refuses a request while the bridge stops.
+func (d *door) closed(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", strconv.Itoa(d.retryAfter()))
+	d.refuse(w, r, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "The bridge is shutting down. Try again in a moment."))
 }
 
 // retryAfter is in seconds: when the next process may be there.

@@ -31,10 +31,10 @@ func (s *Server) insideRoutes() (http.Handler, error) {
 	h := http.Handler(newRouter(f, none, s.opt.Inside.Mount))
 	for _, add := range slices.Backward([]func(http.Handler) http.Handler{
 		guard.InOrder(requestID{}),
-		accessLog{f, none, proxies, &s.times, s.opt.Tracer, s.opt.RunIn}.guard,
+		(&accessLog{f, none, proxies, &s.times, s.opt.Tracer, s.opt.RunIn}).guard,
 		recoverer{f}.guard,
 		guard.InOrder(bodyGuard{f, s.cfg.Limits, &s.times}, guard.Path(f)),
-		auditGuard{f, witness{proxies, s.opt.Audit}, none, s.opt.Does}.guard,
+		(&auditGuard{f, witness{proxies, s.opt.Audit}, none, s.opt.Does}).guard,
 	}) {
 		h = add(h)
 	}

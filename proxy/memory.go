@@ -81,7 +81,7 @@ type memoryGuard struct {
 	sees   foresight
 }
 
-func (g memoryGuard) guard(next http.Handler) http.Handler {
+func (g *memoryGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.ops.own(r.URL.Path) {
 			next.ServeHTTP(w, r)
@@ -108,13 +108,13 @@ func mayBegin(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-func (g memoryGuard) overloaded(w http.ResponseWriter, r *http.Request, err error) {
+func (g *memoryGuard) overloaded(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Retry-After", "1")
 	g.refuse(w, r, err)
 }
 
 // holdBody has memory held for the request's body as it comes; nil: it is not counted.
-func (g memoryGuard) holdBody(r *http.Request) *heldBody {
+func (g *memoryGuard) holdBody(r *http.Request) *heldBody {
 	if r.Body == nil || r.Body == http.NoBody || streamed(r) {
 		return nil
 	}

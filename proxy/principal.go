@@ -31,7 +31,7 @@ type principalGuard struct {
 	browsed func(path string) bool  // Options.Browsed
 }
 
-func (g principalGuard) guard(next http.Handler) http.Handler {
+func (g *principalGuard) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.open(r.URL.Path) || g.public[r.URL.Path] != nil {
 			next.ServeHTTP(w, r)
@@ -52,7 +52,7 @@ func (g principalGuard) guard(next http.Handler) http.Handler {
 
 // known is the request with its principal, until that is not good any more; done ends the look at it. A request without
 // a known caller is refused.
-func (g principalGuard) known(w http.ResponseWriter, r *http.Request) (on *http.Request, done func(), ok bool) {
+func (g *principalGuard) known(w http.ResponseWriter, r *http.Request) (on *http.Request, done func(), ok bool) {
 	g.fromBrowser(w, r)
 	pass, err := g.gate.Authenticate(r, g.trusted.client(r))
 	if err != nil {
@@ -74,7 +74,7 @@ func (g principalGuard) known(w http.ResponseWriter, r *http.Request) (on *http.
 }
 
 // found is the request's context, on the paths that people open in a browser with where they found the bridge.
-func (g principalGuard) found(r *http.Request) context.Context {
+func (g *principalGuard) found(r *http.Request) context.Context {
 	if g.browsed == nil || !g.browsed(r.URL.Path) {
 		return r.Context()
 	}
@@ -82,7 +82,7 @@ func (g principalGuard) found(r *http.Request) context.Context {
 }
 
 // unknown refuses a request whose key is missing or wrong.
-func (g principalGuard) unknown(w http.ResponseWriter, r *http.Request, err error) {
+func (g *principalGuard) unknown(w http.ResponseWriter, r *http.Request, err error) {
 	g.failed(r, mapping.Principal{}, auth.Reason(err), err)
 	if slowed := (*auth.Slowed)(nil); errors.As(err, &slowed) {
 		w.Header().Set("Retry-After", strconv.Itoa(slowed.Seconds()))
@@ -91,7 +91,7 @@ func (g principalGuard) unknown(w http.ResponseWriter, r *http.Request, err erro
 }
 
 // failed counts a request that is refused for its key, and writes its line in the audit log.
-func (g principalGuard) failed(r *http.Request, who mapping.Principal, reason string, err error) {
+func (g *principalGuard) failed(r *http.Request, who mapping.Principal, reason string, err error) {
 	g.metrics.AuthFailed(reason)
 	e := mapping.Classify(err)
 	g.attempted(r, who, adapter.Status(e.Class), e.Code)
@@ -100,7 +100,7 @@ func (g principalGuard) failed(r *http.Request, who mapping.Principal, reason st
 // permit refuses a path that is not the principal's whatever it asks there. Metrics tell of all tenants and agents, so
 // that a key which is confined in any way has to be given the right to them. What else a route needs is asked where it
 // is known (rightGuard).
-func (g principalGuard) permit(who mapping.Principal, path string) error {
+func (g *principalGuard) permit(who mapping.Principal, path string) error {
 	switch {
 	case path == pathMetrics && !who.MayReadMetrics():
 		return mapping.Errorf(mapping.Forbidden, codeRight,

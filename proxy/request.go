@@ -68,7 +68,7 @@ type accessLog struct {
 	runIn   func(path string) string // nil: no path names a run
 }
 
-func (l accessLog) guard(next http.Handler) http.Handler {
+func (l *accessLog) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: l.times.write, metrics: l.metrics, route: unmatched}
 		start := time.Now()
@@ -87,7 +87,7 @@ func (l accessLog) guard(next http.Handler) http.Handler {
 	})
 }
 
-func (l accessLog) write(rec *responseTap, r *http.Request, span *trace.Request, took time.Duration) {
+func (l *accessLog) write(rec *responseTap, r *http.Request, span *trace.Request, took time.Duration) {
 	dialect := l.faceOf(r.URL.Path).Name
 	level := zapcore.InfoLevel
 	if l.ops.own(r.URL.Path) {
@@ -125,7 +125,7 @@ func matched(route string) string {
 
 // runOf is the run that a request is about: the one that it made, as the answer says, or that its path names; "" for
 // none.
-func (l accessLog) runOf(answer http.Header, path string) string {
+func (l *accessLog) runOf(answer http.Header, path string) string {
 	if l.runIn == nil {
 		return ""
 	}

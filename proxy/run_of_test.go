@@ -11,7 +11,7 @@ import (
 func TestRunOf(t *testing.T) {
 	t.Parallel()
 	const run, other = "0190e1f2-0000-7000-8000-000000000001", "0190e1f2-0000-7000-8000-000000000002"
-	l := accessLog{runIn: func(path string) string {
+	l := &accessLog{runIn: func(path string) string {
 		return adapter.RunIn([]string{"/runs/{run}", "/threads/{thread}/runs/{run}"}, path)
 	}}
 	for _, x := range []struct{ location, path, want string }{
@@ -23,7 +23,7 @@ func TestRunOf(t *testing.T) {
 			t.Errorf("%q, %s: %q, want %q", x.location, x.path, got, x.want)
 		}
 	}
-	if got := (accessLog{}).runOf(http.Header{}, "/runs/"+run); got != "" {
+	if got := (&accessLog{}).runOf(http.Header{}, "/runs/"+run); got != "" {
 		t.Errorf("where no path names one: %q", got)
 	}
 }

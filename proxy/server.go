@@ -152,15 +152,15 @@ func (s *Server) guards(h *served, routes router) ([]func(http.Handler) http.Han
 	}
 	return []func(http.Handler) http.Handler{
 		guard.InOrder(requestID{}),
-		accessLog{f, s.ops, proxies, &s.times, o.Tracer, o.RunIn}.guard,
+		(&accessLog{f, s.ops, proxies, &s.times, o.Tracer, o.RunIn}).guard,
 		recoverer{f}.guard,
 		guard.InOrder(bodyGuard{f, cfg.Limits, &s.times}, framingGuard{f}, guard.Path(f), guard.Host(f, guard.NewHosts(cfg)),
 			guard.Origin(f, cfg.CORS.Origins, s.strangers)),
-		principalGuard{f, witness{proxies, o.Audit}, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed}.guard,
-		auditGuard{f, witness{proxies, o.Audit}, s.ops, o.Does}.guard,
+		(&principalGuard{f, witness{proxies, o.Audit}, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed}).guard,
+		(&auditGuard{f, witness{proxies, o.Audit}, s.ops, o.Does}).guard,
 		guard.InOrder(limitGuard{f, s.ops, o.Limits}, guard.Loop(f, o.Hop)),
 		s.door.guard,
-		memoryGuard{f, s.ops, h.memory, &s.times, foresight{routes.mux, o.Does}}.guard,
+		(&memoryGuard{f, s.ops, h.memory, &s.times, foresight{routes.mux, o.Does}}).guard,
 		pack.guard,
 	}, nil
 }
