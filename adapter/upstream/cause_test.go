@@ -74,7 +74,7 @@ func TestEachCauseHasItsSentence(t *testing.T) {
 			if name == "silent" {
 				patience = time.Second
 			}
-			_, err := clientOf(t, tt.url).Do(t.Context(), upstream.Call{Method: http.MethodGet, Path: "/", Time: patience})
+			_, err := clientOf(t, tt.url).Do(t.Context(), &upstream.Call{Method: http.MethodGet, Path: "/", Time: patience})
 			f := upstream.Of(err)
 			if f == nil || !strings.Contains(f.Cause(), tt.want) {
 				t.Errorf("the cause of %v is %q, want %q in it", err, upstream.CauseOf(err), tt.want)

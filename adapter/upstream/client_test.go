@@ -119,18 +119,18 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, f := range faults {
 		for way, c := range map[string]struct {
-			call upstream.Call
+			call *upstream.Call
 			set  func(*adapter.Upstream, *upstream.Options)
 			op   string
 			want int
 		}{
-			"GET":          {upstream.Call{Method: http.MethodGet}, later, "read", f.asked},
-			"asking POST":  {upstream.Call{Method: http.MethodPost, Body: new(rawjson.Pieces).Literal("{}"), Asks: true}, later, "read", f.asked},
-			"POST":         {upstream.Call{Method: http.MethodPost, Body: new(rawjson.Pieces).Literal("{}")}, func(*adapter.Upstream, *upstream.Options) {}, "write", f.told},
-			"POST, later":  {upstream.Call{Method: http.MethodPost, Operation: upstream.OpRun}, later, "run", f.due},
-			"DELETE":       {upstream.Call{Method: http.MethodDelete}, func(*adapter.Upstream, *upstream.Options) {}, "write", f.told},
-			"a sent file":  {upstream.Call{Method: http.MethodPost, Stream: &upstream.Stream{Reader: strings.NewReader("file"), Size: 4}}, later, "write", 1},
-			"opened later": {upstream.Call{Method: http.MethodPost}, later, "write", -1},
+			"GET":          {&upstream.Call{Method: http.MethodGet}, later, "read", f.asked},
+			"asking POST":  {&upstream.Call{Method: http.MethodPost, Body: new(rawjson.Pieces).Literal("{}"), Asks: true}, later, "read", f.asked},
+			"POST":         {&upstream.Call{Method: http.MethodPost, Body: new(rawjson.Pieces).Literal("{}")}, func(*adapter.Upstream, *upstream.Options) {}, "write", f.told},
+			"POST, later":  {&upstream.Call{Method: http.MethodPost, Operation: upstream.OpRun}, later, "run", f.due},
+			"DELETE":       {&upstream.Call{Method: http.MethodDelete}, func(*adapter.Upstream, *upstream.Options) {}, "write", f.told},
+			"a sent file":  {&upstream.Call{Method: http.MethodPost, Stream: &upstream.Stream{Reader: strings.NewReader("file"), Size: 4}}, later, "write", 1},
+			"opened later": {&upstream.Call{Method: http.MethodPost}, later, "write", -1},
 		} {
 			if c.want < 0 && f.kind != upstream.Refused {
 				continue // the caller reads an opened answer, so only refusals fail here
@@ -183,7 +183,7 @@ func TestNotReached(t *testing.T) {
 	} {
 		meter := &calls{}
 		to := clientOf(t, url, func(up *adapter.Upstream, _ *upstream.Options) { up.Meter = meter })
-		_, err := to.Do(t.Context(), upstream.Call{Method: http.MethodPost, Operation: upstream.OpStep})
+		_, err := to.Do(t.Context(), &upstream.Call{Method: http.MethodPost, Operation: upstream.OpStep})
 		if !upstream.Is(err, upstream.NotReached) || !upstream.Untouched(err) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -210,7 +210,7 @@ func TestStopped(t *testing.T) {
 		<-asked
 		stop(why)
 	}()
-	_, err := to.Do(ctx, upstream.Call{Method: http.MethodGet})
+	_, err := to.Do(ctx, &upstream.Call{Method: http.MethodGet})
 	if !upstream.Is(err, upstream.Stopped) || !errors.Is(err, why) {
 		t.Errorf("%v", err)
 	}
@@ -235,7 +235,7 @@ func TestE21NoSecretInAFailure(t *testing.T) {
 	for _, url := range []string{nowhere(t), echo.URL} {
 		url = strings.Replace(url, "http://", "http://me:"+password+"@", 1)
 		to := clientOf(t, url)
-		_, err := to.Do(t.Context(), upstream.Call{Method: http.MethodPost, Path: "/x"})
+		_, err := to.Do(t.Context(), &upstream.Call{Method: http.MethodPost, Path: "/x"})
 		f := upstream.Of(err)
 		if f == nil {
 			t.Fatalf("no failure: %v", err)
@@ -268,7 +268,7 @@ func TestNoRedirectAndNoCookie(t *testing.T) {
 	defer srv.Close()
 	to := clientOf(t, srv.URL)
 	for range 2 {
-		if _, err := to.Do(t.Context(), upstream.Call{Method: http.MethodGet}); upstream.Status(err) != http.StatusFound {
+		if _, err := to.Do(t.Context(), &upstream.Call{Method: http.MethodGet}); upstream.Status(err) != http.StatusFound {
 			t.Errorf("%v", err)
 		}
 	}
@@ -290,15 +290,15 @@ func TestWhatACallSays(t *testing.T) {
 	to := clientOf(t, srv.URL+"/base/", func(up *adapter.Upstream, _ *upstream.Options) { up.UserAgent = "apbridge/1" })
 	own := "|Bearer " + secret + "|"
 	for _, c := range []struct {
-		call upstream.Call
+		call *upstream.Call
 		want string
 	}{
-		{upstream.Call{Method: "GET", Path: "/a%2Fb?c=d"}, "GET /base/a%2Fb?c=d" + own + "application/json||apbridge/1||0 "},
-		{upstream.Call{Method: "GET", Path: "/e", Accept: "text/event-stream", Header: map[string]string{"Last-Event-ID": "7"}}, "GET /base/e" + own + "text/event-stream||apbridge/1|7|0 "},
-		{upstream.Call{Method: "POST", Path: "/p"}, "POST /base/p" + own + "application/json||apbridge/1||0 "},
-		{upstream.Call{Method: "POST", Path: "/p", Type: "application/json", Body: new(rawjson.Pieces).Literal("{}")}, "POST /base/p" + own + "application/json|application/json|apbridge/1||2 {}"},
-		{upstream.Call{Method: "POST", Path: "/p", Type: "text/x", Stream: &upstream.Stream{Reader: strings.NewReader("file"), Size: 4}}, "POST /base/p" + own + "application/json|text/x|apbridge/1||4 file"},
-		{upstream.Call{Method: "DELETE", Path: "/p"}, "DELETE /base/p" + own + "application/json||apbridge/1||0 "},
+		{&upstream.Call{Method: "GET", Path: "/a%2Fb?c=d"}, "GET /base/a%2Fb?c=d" + own + "application/json||apbridge/1||0 "},
+		{&upstream.Call{Method: "GET", Path: "/e", Accept: "text/event-stream", Header: map[string]string{"Last-Event-ID": "7"}}, "GET /base/e" + own + "text/event-stream||apbridge/1|7|0 "},
+		{&upstream.Call{Method: "POST", Path: "/p"}, "POST /base/p" + own + "application/json||apbridge/1||0 "},
+		{&upstream.Call{Method: "POST", Path: "/p", Type: "application/json", Body: new(rawjson.Pieces).Literal("{}")}, "POST /base/p" + own + "application/json|application/json|apbridge/1||2 {}"},
+		{&upstream.Call{Method: "POST", Path: "/p", Type: "text/x", Stream: &upstream.Stream{Reader: strings.NewReader("file"), Size: 4}}, "POST /base/p" + own + "application/json|text/x|apbridge/1||4 file"},
+		{&upstream.Call{Method: "DELETE", Path: "/p"}, "DELETE /base/p" + own + "application/json||apbridge/1||0 "},
 	} {
 		ans, err := to.Do(t.Context(), c.call)
 		if err != nil {
@@ -316,7 +316,7 @@ func TestNoConnectionAfterAnError(t *testing.T) {
 	p := listen(t, saying("500 Oh", "", "oh"))
 	to := clientOf(t, p.url)
 	for n := range int64(3) {
-		_, _ = to.Do(t.Context(), upstream.Call{Method: http.MethodPost})
+		_, _ = to.Do(t.Context(), &upstream.Call{Method: http.MethodPost})
 		if p.conns.Load() != n+1 {
 			t.Fatalf("%d connections after %d errors", p.conns.Load(), n+1)
 		}
@@ -335,7 +335,7 @@ func TestAnOpenedAnswerIsCountedWhenItEnds(t *testing.T) {
 	defer srv.Close()
 	meter := &calls{}
 	to := clientOf(t, srv.URL, func(up *adapter.Upstream, _ *upstream.Options) { up.Meter = meter })
-	res, err := to.OpenOnce(t.Context(), upstream.Call{Method: http.MethodGet, Operation: upstream.OpFollow})
+	res, err := to.OpenOnce(t.Context(), &upstream.Call{Method: http.MethodGet, Operation: upstream.OpFollow})
 	if err != nil {
 		t.Fatal(err)
 	}

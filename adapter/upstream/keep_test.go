@@ -68,13 +68,13 @@ func TestCallsAreKept(t *testing.T) {
 	c := clientOf(t, srv.URL, func(_ *adapter.Upstream, o *upstream.Options) { o.Limit = 1 << 20 })
 	k := &keptCalls{room: 1 << 20}
 	ctx := adapter.WithCallKeeper(t.Context(), k)
-	_, err := c.Do(ctx, upstream.Call{Method: "POST", Path: "/echo?key=" + secret, Type: "application/json", Body: new(rawjson.Pieces).Literal(`{"a":"` + secret + `"}`)})
+	_, err := c.Do(ctx, &upstream.Call{Method: "POST", Path: "/echo?key=" + secret, Type: "application/json", Body: new(rawjson.Pieces).Literal(`{"a":"` + secret + `"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = c.Do(ctx, upstream.Call{Method: "GET", Path: "/long"})
-	_, _ = c.Do(ctx, upstream.Call{Method: "POST", Path: "/refused"})
-	_, _ = clientOf(t, nowhere(t)).Do(ctx, upstream.Call{Method: "POST", Path: "/x"})
+	_, _ = c.Do(ctx, &upstream.Call{Method: "GET", Path: "/long"})
+	_, _ = c.Do(ctx, &upstream.Call{Method: "POST", Path: "/refused"})
+	_, _ = clientOf(t, nowhere(t)).Do(ctx, &upstream.Call{Method: "POST", Path: "/x"})
 	if len(k.calls) < 4 || k.open != 0 { // a call that reached no server was tried again
 		t.Fatalf("%d calls are kept, %d are open", len(k.calls), k.open)
 	}
@@ -115,7 +115,7 @@ func TestCallsWithoutRoom(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"a":1}`) }))
 	defer srv.Close()
 	k := &keptCalls{room: 3}
-	ans, err := clientOf(t, srv.URL).Do(adapter.WithCallKeeper(t.Context(), k), upstream.Call{Method: "GET", Path: "/"})
+	ans, err := clientOf(t, srv.URL).Do(adapter.WithCallKeeper(t.Context(), k), &upstream.Call{Method: "GET", Path: "/"})
 	if err != nil || string(ans.Body) != `{"a":1}` {
 		t.Fatalf("answer %s, %v", ans.Body, err)
 	}

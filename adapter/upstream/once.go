@@ -38,14 +38,24 @@ func (o *once) hooks() *httptrace.ClientTrace {
 func (o *once) gotConn(got httptrace.GotConnInfo) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	shared := isHTTP2(got)
 	if o.mustNot() {
-		if o.had = true; !shared {
-			_ = got.Conn.Close() // the call is written next, whatever became of its context
-		}
-		return
+		o.keepFrom(got)
+	} else {
+		o.use(got)
 	}
-	o.had, o.shared, o.header, o.used = true, shared, false, connOf(got.Conn)
+	o.had = true
+}
+
+// keepFrom has a call not written that must not be: over HTTP/1.1 it is written next, whatever became of its context.
+func (o *once) keepFrom(got httptrace.GotConnInfo) {
+	if !isHTTP2(got) {
+		_ = got.Conn.Close()
+	}
+}
+
+// use notes the connection that the call is written to.
+func (o *once) use(got httptrace.GotConnInfo) {
+	o.shared, o.header, o.used = isHTTP2(got), false, connOf(got.Conn)
 	if o.used != nil {
 		o.before = o.used.written.Load()
 	}

@@ -31,7 +31,7 @@ func dial(up adapter.Upstream) (adapter.Backend, error) {
 func detect(ctx context.Context, up adapter.Upstream) (bool, error) {
 	to := upstream.New(up, upstream.Options{Root: up.Config.URL, Limit: 1 << 10})
 	defer to.CloseIdle()
-	ans, err := to.Do(ctx, upstream.Call{Method: http.MethodGet, Path: "/toy", Accept: "text/plain"})
+	ans, err := to.Do(ctx, &upstream.Call{Method: http.MethodGet, Path: "/toy", Accept: "text/plain"})
 	if upstream.Is(err, upstream.Refused) || upstream.Is(err, upstream.BadAnswer) {
 		return false, nil
 	}
@@ -77,7 +77,7 @@ func (s *talk) run(ctx context.Context) error {
 	if err := s.emit(mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: link}}); err != nil {
 		return err
 	}
-	res, err := s.to.Open(ctx, upstream.Call{
+	res, err := s.to.Open(ctx, &upstream.Call{
 		Method: http.MethodPost, Path: "/toy/say", Operation: upstream.OpRun, Accept: "text/plain", Type: "text/plain",
 		Header: map[string]string{onceHeader: once}, Body: new(rawjson.Pieces).Literal(s.task.Prompt),
 	})

@@ -47,7 +47,7 @@ type downloads struct {
 // agents write a file again without a word about it.
 //
 // A file that cannot be had is noted (see tracker.skipped) and no failure of the run.
-func (d *downloads) collect(step remoteStep, final bool) (files json.RawMessage, ids []string, err error) {
+func (d *downloads) collect(step *remoteStep, final bool) (files json.RawMessage, ids []string, err error) {
 	d.files.told = d.files.told || step.Told
 	lists := anyNameless(step.Artifacts)
 	if final && !lists {

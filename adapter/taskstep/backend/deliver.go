@@ -11,7 +11,7 @@ import (
 func (d *drive) deliver() (phase, error) {
 	step := d.queue[0]
 	d.queue = slices.Delete(d.queue, 0, 1)
-	ev, err := d.event(&step)
+	ev, err := d.event(step)
 	if err != nil {
 		return ended, err
 	}
@@ -41,7 +41,7 @@ func (d *drive) event(step *remoteStep) (*mapping.Event, error) {
 	}
 	ev := d.update(info, nil)
 	final := info.SaysLast || len(ev.Head.Interrupts) > 0 || d.past.inRun+1 == d.stepLimit()
-	files, ids, err := d.downloads.collect(*step, final)
+	files, ids, err := d.downloads.collect(step, final)
 	if err != nil {
 		return nil, err
 	}

@@ -27,9 +27,9 @@ type drive struct {
 	uploads   uploads
 	downloads downloads
 
-	queue    []remoteStep // steps that were done and not told
-	doubtful bool         // the log lacks more than the call that was open: a step after the queued ones may have been sent
-	broke    error        // what became of the call whose result is looked for
+	queue    []*remoteStep // steps that were done and not told
+	doubtful bool          // the log lacks more than the call that was open: a step after the queued ones may have been sent
+	broke    error         // what became of the call whose result is looked for
 }
 
 func newDrive(ctx context.Context, b *backend, t *adapter.Assignment) *drive {
@@ -220,7 +220,7 @@ func (d *drive) step() (phase, error) {
 	if err != nil {
 		return delivering, err
 	}
-	d.queue = append(d.queue, *step)
+	d.queue = append(d.queue, step)
 	return delivering, nil
 }
 
@@ -231,7 +231,7 @@ func (d *drive) findStep() error {
 }
 
 // queueSteps queues steps that the agent lists. The first of them had the words of this run.
-func (d *drive) queueSteps(steps []remoteStep) {
+func (d *drive) queueSteps(steps []*remoteStep) {
 	if len(steps) > 0 {
 		steps[0].input = d.call.words()
 		d.past.said = true

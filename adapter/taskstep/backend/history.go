@@ -81,7 +81,7 @@ func (h *history) note(stepID string) {
 }
 
 // addStep notes a step of this call.
-func (h *history) addStep(step remoteStep) {
+func (h *history) addStep(step *remoteStep) {
 	h.here++
 	h.note(step.ID)
 	h.echo.add(step.Output, step.IsLast)

@@ -33,18 +33,18 @@ func (b *backend) getOnce(ctx context.Context, path, query string) (*upstream.An
 	return answered(b.to.Once(ctx, b.read(path, query)))
 }
 
-func (b *backend) read(path, query string) upstream.Call {
+func (b *backend) read(path, query string) *upstream.Call {
 	if query != "" {
 		path += "?" + query
 	}
-	return upstream.Call{Method: http.MethodGet, Path: path, Time: b.readTimeout()}
+	return &upstream.Call{Method: http.MethodGet, Path: path, Time: b.readTimeout()}
 }
 
 func (b *backend) readTimeout() time.Duration { return min(readTimeout, b.stepTimeout()) }
 
 // open starts a download, as get does; the caller closes the body. An answer is a refusal.
 func (b *backend) open(ctx context.Context, path string) (*upstream.Answer, io.ReadCloser, error) {
-	res, err := b.to.Open(ctx, upstream.Call{
+	res, err := b.to.Open(ctx, &upstream.Call{
 		Method: http.MethodGet, Path: path, Operation: upstream.OpDownload, Accept: "application/octet-stream, */*",
 	})
 	if err == nil {
@@ -57,7 +57,7 @@ func (b *backend) open(ctx context.Context, path string) (*upstream.Answer, io.R
 // act has the agent do what must not be done twice: make a task, do a step. An error of which upstream.MayHaveActed
 // holds leaves open whether it did.
 func (b *backend) act(ctx context.Context, operation, path string, body *rawjson.Pieces) (*upstream.Answer, error) {
-	ans, err := b.post(ctx, upstream.Call{Operation: operation, Path: path, Type: jsonType, Body: body})
+	ans, err := b.post(ctx, &upstream.Call{Operation: operation, Path: path, Type: jsonType, Body: body})
 	if upstream.MayHaveActed(err) {
 		return nil, err
 	}
@@ -66,12 +66,12 @@ func (b *backend) act(ctx context.Context, operation, path string, body *rawjson
 
 // change is act for what does no harm when it is there twice, so that a gateway's word is a refusal like the agent's.
 // What was sent and came to no answer is an upstream.Failure of the kind Broken.
-func (b *backend) change(ctx context.Context, call upstream.Call) (*upstream.Answer, error) {
+func (b *backend) change(ctx context.Context, call *upstream.Call) (*upstream.Answer, error) {
 	return answered(b.post(ctx, call))
 }
 
 // post sends a POST. It is sent again only when the connection was never made.
-func (b *backend) post(ctx context.Context, call upstream.Call) (*upstream.Answer, error) {
+func (b *backend) post(ctx context.Context, call *upstream.Call) (*upstream.Answer, error) {
 	call.Method, call.Time = http.MethodPost, b.stepTimeout()
 	ans, err := b.to.Do(ctx, call)
 	f := upstream.Of(err)

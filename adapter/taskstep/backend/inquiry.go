@@ -28,8 +28,8 @@ const (
 )
 
 // steps returns the steps that were done and not logged, one at least. cause is what broke, nil at a pick-up.
-func (q *inquiry) steps(cause error) ([]remoteStep, error) {
-	var steps []remoteStep
+func (q *inquiry) steps(cause error) ([]*remoteStep, error) {
+	var steps []*remoteStep
 	found, err := q.lookFor(q.past.longest, func() (bool, error) {
 		var err error
 		steps, err = q.unlogged()
@@ -76,7 +76,7 @@ func (q *inquiry) unresolved(err, cause error) error {
 }
 
 // unlogged lists the steps that were done beyond the logged ones, waiting for one that is being done.
-func (q *inquiry) unlogged() ([]remoteStep, error) {
+func (q *inquiry) unlogged() ([]*remoteStep, error) {
 	deadline, wait := time.Now().Add(q.stepTimeout()), pollMin
 	for {
 		steps, running, err := q.listSteps()
@@ -94,7 +94,7 @@ func (q *inquiry) unlogged() ([]remoteStep, error) {
 }
 
 // listSteps lists the steps once. running reports whether one of the unlogged ones has not ended.
-func (q *inquiry) listSteps() (steps []remoteStep, running bool, err error) {
+func (q *inquiry) listSteps() (steps []*remoteStep, running bool, err error) {
 	elems, whole, err := q.list(q.taskPath("/steps"), "steps")
 	if err == nil && !whole {
 		err = errNoList
@@ -121,27 +121,27 @@ func (q *inquiry) listSteps() (steps []remoteStep, running bool, err error) {
 }
 
 // listedStep reads an entry of a list of steps; where it is only an id, the step is asked for.
-func (q *inquiry) listedStep(elem json.RawMessage) (remoteStep, error) {
+func (q *inquiry) listedStep(elem json.RawMessage) (*remoteStep, error) {
 	if rawjson.Kind(elem) == '{' {
 		return parseStep(elem, "steps[].")
 	}
 	id, err := requiredText(elem, "steps[]")
 	if err != nil {
-		return remoteStep{}, err
+		return nil, err
 	}
 	if slices.Contains(q.past.seen, id) {
-		return remoteStep{ID: id}, nil
+		return &remoteStep{ID: id}, nil
 	}
 	ans, err := q.get(q.ctx, q.taskPath("/steps/"+pathEscape(id)), "")
 	if err != nil {
-		return remoteStep{}, err
+		return nil, err
 	}
 	if ans.Status/100 != 2 {
-		return remoteStep{}, errNoList
+		return nil, errNoList
 	}
 	step, err := parseStep(ans.Body, "")
 	if err == nil && step.ID != id { // the Python SDK gives the task's first step whatever is asked for
-		return remoteStep{}, errNoList
+		return nil, errNoList
 	}
 	return step, err
 }
@@ -156,7 +156,7 @@ const (
 
 // stage of a listed step. In a list is_last proves nothing by itself: the Python SDK lists planned steps that already
 // carry it. forge leaves the last step of a task at created.
-func (q *inquiry) stage(step remoteStep) stage {
+func (q *inquiry) stage(step *remoteStep) stage {
 	switch {
 	case q.site.kind.plansAhead() && step.Status == string(mapping.StepCreated):
 		return stagePlanned

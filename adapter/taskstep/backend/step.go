@@ -71,7 +71,7 @@ func (c *stepCall) read(ans *upstream.Answer, words *string) (*remoteStep, error
 			c.excerpt(step.TaskID, 80), c.excerpt(c.remote, 80))
 	}
 	step.input, c.past.said = words, true
-	return &step, nil
+	return step, nil
 }
 
 // refusal tells a task that is gone from a step that failed: many servers answer both with a 500.

@@ -33,7 +33,7 @@ func (c *creation) openTopic() error {
 	if c.topic != "" || !c.site.topics || c.assigned.Run.Multitask == mapping.StrategyConcurrent {
 		return nil
 	}
-	ans, err := c.change(c.ctx, upstream.Call{Operation: upstream.OpWrite, Path: topicsPath, Type: jsonType, Body: c.topicBody()})
+	ans, err := c.change(c.ctx, &upstream.Call{Operation: upstream.OpWrite, Path: topicsPath, Type: jsonType, Body: c.topicBody()})
 	switch {
 	case upstream.Is(err, upstream.Broken):
 		return c.away(err)

@@ -89,7 +89,7 @@ func (u *uploads) upload(a mapping.Artifact) (taken bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	ans, err := u.change(u.ctx, upstream.Call{Operation: upstream.OpUpload, Path: u.uploadPath(a), Type: contentType, Stream: form})
+	ans, err := u.change(u.ctx, &upstream.Call{Operation: upstream.OpUpload, Path: u.uploadPath(a), Type: contentType, Stream: form})
 	if replaced(err) {
 		return false, err
 	} else if upstream.Is(err, upstream.Broken) {

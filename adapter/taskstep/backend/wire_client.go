@@ -37,7 +37,7 @@ type remoteStep struct {
 }
 
 // hasOutput reports whether the step says anything.
-func (s remoteStep) hasOutput() bool { return len(s.Output) > 0 }
+func (s *remoteStep) hasOutput() bool { return len(s.Output) > 0 }
 
 // remoteArtifact is a file as the agent tells it (schema Artifact).
 type remoteArtifact struct {
@@ -139,12 +139,12 @@ func kindOfTask(env taskEnvelope) kind {
 	return ""
 }
 
-func parseStep(raw json.RawMessage, path string) (remoteStep, error) {
+func parseStep(raw json.RawMessage, path string) (*remoteStep, error) {
 	var env stepEnvelope
 	if err := members(raw, path, env.member); err != nil {
-		return remoteStep{}, err
+		return nil, err
 	}
-	s := remoteStep{Output: value(env.Output), Additional: asObject(env.Additional), Told: isList(env.Artifacts)}
+	s := &remoteStep{Output: value(env.Output), Additional: asObject(env.Additional), Told: isList(env.Artifacts)}
 	var err error
 	if s.ID, err = requiredText(env.ID, path+"step_id"); err != nil {
 		return s, err

@@ -54,7 +54,7 @@ func TestParseStep(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(remoteStep{}), cmpopts.EquateEmpty()); diff != "" || err != nil {
+		if diff := cmp.Diff(&c.want, got, cmp.AllowUnexported(remoteStep{}), cmpopts.EquateEmpty()); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", c.name, err, diff)
 		}
 	}

@@ -146,7 +146,7 @@ func (p *plain) startAndWait(body plainCreate) (phase, error) {
 	body.StreamMode = nil
 	var res plainResult
 	begun := time.Now()
-	call := upstream.Call{Method: http.MethodPost, Path: "/runs/wait", Operation: upstream.OpRun}
+	call := &upstream.Call{Method: http.MethodPost, Path: "/runs/wait", Operation: upstream.OpRun}
 	err := p.b.http.waitJSON(p.ctx, call, body, &res)
 	switch {
 	case upstream.MayHaveActed(err) && p.ctx.Err() == nil:
@@ -213,7 +213,7 @@ func (p *plain) wait() error {
 
 // result waits as long as it takes: the run's context ends it.
 func (p *plain) result(path string) (res plainResult, err error) {
-	call := upstream.Call{Method: http.MethodGet, Path: path, Operation: upstream.OpFollow}
+	call := &upstream.Call{Method: http.MethodGet, Path: path, Operation: upstream.OpFollow}
 	return res, p.b.http.waitJSON(p.ctx, call, nil, &res)
 }
 

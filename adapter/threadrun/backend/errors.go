@@ -23,7 +23,7 @@ var errBadAnswer = errors.New("unreadable answer")
 func answered(err error) bool { return upstream.Status(err) != 0 || errors.Is(err, errBadAnswer) }
 
 // failed words what became of a call: err is an upstream.Failure.
-func (c *client) failed(call upstream.Call, err error) error {
+func (c *client) failed(call *upstream.Call, err error) error {
 	f := upstream.Of(err)
 	switch {
 	case f == nil:

@@ -39,22 +39,22 @@ func (c *client) close() { c.to.CloseIdle() }
 
 // getJSON reads path into v. It is tried again while there is no answer or the server says it is overloaded.
 func (c *client) getJSON(ctx context.Context, path string, v any) error {
-	return c.exchange(ctx, upstream.Call{Method: http.MethodGet, Path: path}, nil, v)
+	return c.exchange(ctx, &upstream.Call{Method: http.MethodGet, Path: path}, nil, v)
 }
 
 // askJSON is getJSON for questions that the API puts in a POST.
 func (c *client) askJSON(ctx context.Context, path string, body, v any) error {
-	return c.exchange(ctx, upstream.Call{Method: http.MethodPost, Path: path, Asks: true}, body, v)
+	return c.exchange(ctx, &upstream.Call{Method: http.MethodPost, Path: path, Asks: true}, body, v)
 }
 
 // writeJSON sends a call that changes something, v may be nil. It is tried again only where the server cannot have
 // taken it: no connection was made, or it said to come again later.
 func (c *client) writeJSON(ctx context.Context, method, path string, body, v any) error {
-	return c.exchange(ctx, upstream.Call{Method: method, Path: path}, body, v)
+	return c.exchange(ctx, &upstream.Call{Method: method, Path: path}, body, v)
 }
 
-func (c *client) exchange(ctx context.Context, call upstream.Call, body, v any) error {
-	if err := put(&call, body); err != nil {
+func (c *client) exchange(ctx context.Context, call *upstream.Call, body, v any) error {
+	if err := put(call, body); err != nil {
 		return err
 	}
 	call.Time = callTimeout
@@ -80,7 +80,7 @@ func put(call *upstream.Call, body any) (err error) {
 	return nil
 }
 
-func (c *client) decode(call upstream.Call, raw []byte, v any) error {
+func (c *client) decode(call *upstream.Call, raw []byte, v any) error {
 	if err := json.Unmarshal(raw, v); err != nil {
 		return c.bad(call.Method, call.Path, jsonComplaint(err))
 	}
@@ -88,8 +88,8 @@ func (c *client) decode(call upstream.Call, raw []byte, v any) error {
 }
 
 // openOnce makes a call once, and leaves its answer open until ctx ends. body may be nil.
-func (c *client) openOnce(ctx context.Context, call upstream.Call, body any) (*http.Response, error) {
-	if err := put(&call, body); err != nil {
+func (c *client) openOnce(ctx context.Context, call *upstream.Call, body any) (*http.Response, error) {
+	if err := put(call, body); err != nil {
 		return nil, err
 	}
 	resp, err := c.to.OpenOnce(ctx, call)
@@ -100,7 +100,7 @@ func (c *client) openOnce(ctx context.Context, call upstream.Call, body any) (*h
 }
 
 // waitJSON makes a call once whose answer takes as long as it takes, and reads it into v.
-func (c *client) waitJSON(ctx context.Context, call upstream.Call, body, v any) error {
+func (c *client) waitJSON(ctx context.Context, call *upstream.Call, body, v any) error {
 	resp, err := c.openOnce(ctx, call, body)
 	if err != nil {
 		return err

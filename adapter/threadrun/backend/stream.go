@@ -110,7 +110,7 @@ func (st *stream) unreadable(err error) error {
 		return mapping.Errorf(mapping.TooLarge, mapping.CodeBadUpstream,
 			"Agent %q sent an event longer than limits.event (%d bytes).", st.b.up.Name, int(st.b.up.Limits.Event))
 	}
-	return st.b.http.failed(upstream.Call{Method: http.MethodGet, Path: "its event stream"}, st.b.http.to.Broken(st.job.ctx, err))
+	return st.b.http.failed(&upstream.Call{Method: http.MethodGet, Path: "its event stream"}, st.b.http.to.Broken(st.job.ctx, err))
 }
 
 // backoff counts how often a stream was gone back to without a new frame.
@@ -150,7 +150,7 @@ func orSilent(err error) error {
 
 // stream opens an event stream. lastID, where not empty, is sent as Last-Event-ID.
 func (c *client) stream(ctx context.Context, method, path string, body any, lastID string) (*http.Response, error) {
-	call := upstream.Call{Method: method, Path: path, Operation: upstream.OpRun, Accept: "text/event-stream"}
+	call := &upstream.Call{Method: method, Path: path, Operation: upstream.OpRun, Accept: "text/event-stream"}
 	if lastID != "" {
 		call.Header = map[string]string{"Last-Event-ID": lastID}
 	}
