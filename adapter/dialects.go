@@ -73,10 +73,8 @@ func (l Dialects) Dial(up Upstream) (Backend, error) {
 
 // Webhook writes the body of a run's completion hook in the dialect the run was made in.
 func (l Dialects) Webhook(run mapping.Run, out mapping.Outcome, values []byte) ([]byte, error) {
-	for _, d := range l {
-		if _, ok := d.flavour(run.Flavour); ok && d.Webhook != nil {
-			return d.Webhook(run, out, json.RawMessage(values))
-		}
+	if d, _ := l.of(run.Flavour); d != nil && d.Webhook != nil {
+		return d.Webhook(run, out, json.RawMessage(values))
 	}
 	return nil, fmt.Errorf("no dialect writes webhooks for runs of flavour %q", run.Flavour)
 }
@@ -94,18 +92,20 @@ func (l Dialects) ArtifactPath(agent, taskID, artifactID string) string {
 
 // Strategy returns what becomes of a run of the flavour on a busy thread where neither its request nor its agent says.
 func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {
-	for _, d := range l {
-		if f, ok := d.flavour(name); ok {
-			return f.Strategy
-		}
+	if _, f := l.of(name); f != nil {
+		return f.Strategy
 	}
 	return mapping.StrategyReject
 }
 
-func (d Dialect) flavour(name mapping.Flavour) (Flavour, bool) {
-	i := slices.IndexFunc(d.Flavours, func(f Flavour) bool { return f.Name == name })
-	if i < 0 {
-		return Flavour{}, false
+// of finds a flavour, and its dialect; nil: no dialect has it.
+func (l Dialects) of(name mapping.Flavour) (*Dialect, *Flavour) {
+	for i := range l {
+		for j := range l[i].Flavours {
+			if f := &l[i].Flavours[j]; f.Name == name {
+				return &l[i], f
+			}
+		}
 	}
-	return d.Flavours[i], true
+	return nil, nil
 }

@@ -27,10 +27,8 @@ func (l Dialects) LossTable() []mapping.LossRow {
 // not at all. An agent whose capabilities are not known yet counts as one of the dialect that it would be asked for
 // first.
 func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
-	for _, d := range l {
-		if f, ok := d.flavour(name); ok {
-			return mapping.Losses(d.Fields, f.Request, sent, l.capabilities(agent))
-		}
+	if d, f := l.of(name); f != nil {
+		return mapping.Losses(d.Fields, f.Request, sent, l.capabilities(agent))
 	}
 	return nil
 }
@@ -40,11 +38,8 @@ func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capa
 func (l Dialects) Lost(name mapping.Flavour, meant []mapping.Meaning, agent mapping.Capabilities) []mapping.Loss {
 	var fields []mapping.RequestField
 	var request string
-	for _, d := range l {
-		if f, ok := d.flavour(name); ok {
-			fields, request = d.Fields, f.Request
-			break
-		}
+	if d, f := l.of(name); f != nil {
+		fields, request = d.Fields, f.Request
 	}
 	return mapping.Lost(fields, request, meant, l.capabilities(agent))
 }
@@ -83,23 +78,21 @@ func (l Dialects) askedFirst() Dialect {
 // LossReason returns why an agent got a field of a request of the flavour as it did, by the loss table. "" is of a loss
 // that no dialect's agents have, or that they have for different reasons: none is guessed.
 func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason string) {
-	for _, from := range l {
-		f, ok := from.flavour(name)
-		if !ok {
-			continue
+	from, f := l.of(name)
+	if f == nil {
+		return ""
+	}
+	for _, h := range l.fates(from, f.Request, loss) {
+		if reason != "" && h.Reason != reason {
+			return ""
 		}
-		for _, h := range l.fates(from, f.Request, loss) {
-			if reason != "" && h.Reason != reason {
-				return ""
-			}
-			reason = h.Reason
-		}
+		reason = h.Reason
 	}
 	return reason
 }
 
 // fates are what becomes of a lost field in front of the agents of each dialect that lose it so.
-func (l Dialects) fates(from Dialect, request string, loss mapping.Loss) (list []mapping.Handling) {
+func (l Dialects) fates(from *Dialect, request string, loss mapping.Loss) (list []mapping.Handling) {
 	for _, f := range from.fields() {
 		for _, to := range l {
 			if f.Request != request || f.Name != loss.Field || to.Dial == nil {

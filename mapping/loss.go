@@ -28,7 +28,8 @@ type LossRow struct {
 // all. Fields that no document names are no losses.
 func Losses(documented []RequestField, request string, sent []string, agent Capabilities) []Loss {
 	var out []Loss
-	for _, f := range documented {
+	for i := range documented {
+		f := &documented[i]
 		if f.Request != request || !slices.Contains(sent, f.Name) {
 			continue
 		}

@@ -118,7 +118,7 @@ func FieldFor(documented []RequestField, request string, m Meaning) RequestField
 }
 
 // For returns what becomes of the field in front of an agent that can be told so much.
-func (f RequestField) For(agent Capabilities) Handling {
+func (f *RequestField) For(agent Capabilities) Handling {
 	if f.Meaning == "" {
 		return f.Settled
 	}
