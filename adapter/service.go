@@ -139,15 +139,16 @@ type ThreadState struct {
 
 // Runs starts, follows and stops runs.
 type Runs interface {
-	// Start makes a run durable and, when its thread is free, begins it.
-	Start(ctx context.Context, n NewRun) (*Started, error)
+	// Start makes a run durable and, when its thread is free, begins it. It takes what is in n, which may be long: n
+	// must not be used afterwards.
+	Start(ctx context.Context, n *NewRun) (*Started, error)
 	// Again finds the run that a request with the same IdempotencyKey has made on the thread; nil where none has.
 	// Another request under the key is Invalid.
-	Again(ctx context.Context, n NewRun) (*Started, error)
+	Again(ctx context.Context, n *NewRun) (*Started, error)
 	// StartAll is Start for several runs. What is refused of one refuses all: none is made.
 	StartAll(ctx context.Context, list []NewRun) ([]*Started, error)
 	// Get finds a run; ThreadID may be empty.
-	Get(ctx context.Context, ref RunRef) (mapping.Run, error)
+	Get(ctx context.Context, ref RunRef) (*mapping.Run, error)
 	// Cancel ends the run as interrupted. With opt.Wait it returns when the run has ended. Cancelling an ended run is
 	// Conflict.
 	Cancel(ctx context.Context, ref RunRef, opt CancelOptions) error

@@ -33,7 +33,7 @@ func VisitOf(ctx context.Context) Visit {
 
 // visitor lets every caller see a page, which tells by the principal and the visit of its request what is shown. A
 // wrong key is counted, and slowed down, as elsewhere.
-func (g principalGuard) visitor(r *http.Request) *http.Request {
+func (g *principalGuard) visitor(r *http.Request) *http.Request {
 	pass, err := g.gate.Authenticate(r, g.trusted.client(r))
 	who := pass.Principal
 	switch {

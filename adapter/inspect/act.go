@@ -92,13 +92,13 @@ type agentResolver interface {
 
 // starter is part of adapter.Runs.
 type starter interface {
-	Start(ctx context.Context, n adapter.NewRun) (*adapter.Started, error)
-	Again(ctx context.Context, n adapter.NewRun) (*adapter.Started, error)
+	Start(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error)
+	Again(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error)
 }
 
 // start makes a run and leads to its thread.
 func (s *starting) start(w http.ResponseWriter, r *http.Request, n adapter.NewRun) error {
-	made, err := s.runs.Start(r.Context(), n)
+	made, err := s.runs.Start(r.Context(), &n)
 	if err != nil {
 		return err
 	}

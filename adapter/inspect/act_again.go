@@ -52,7 +52,7 @@ type repeating struct {
 
 // runFinder is part of adapter.Runs.
 type runFinder interface {
-	Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error)
+	Get(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error)
 }
 
 // show answers with the page that asks how.
@@ -84,7 +84,7 @@ func indentedASCII(value json.RawMessage) string {
 }
 
 // programs ask for the run as clients of each dialect would, on a thread of its own.
-func (a *repeating) programs(r *http.Request, run mapping.Run, input json.RawMessage) []adapter.Programs {
+func (a *repeating) programs(r *http.Request, run *mapping.Run, input json.RawMessage) []adapter.Programs {
 	return a.dialects.Programs(adapter.Asked{URL: a.asked.URL(r), Agent: run.Agent, Default: run.Agent == a.asked.DefaultAgent(), Keys: a.asked.Keys(), Input: input, Words: wordsOf(input)})
 }
 
@@ -98,7 +98,7 @@ func wordsOf(input json.RawMessage) string {
 }
 
 // inputGiven is the input of a run as its client sent it; what came as messages is an input of messages. nil: none.
-func inputGiven(r mapping.Run) json.RawMessage {
+func inputGiven(r *mapping.Run) json.RawMessage {
 	if r.Options.Input != nil {
 		return r.Options.Input
 	}
@@ -134,7 +134,7 @@ func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	agent := cmp.Or(in.Get(inputAgent), run.Agent)
 	n := once(run, input, agent)
-	n.Flavour, n.IdempotencyKey = a.flavour(run), in.Get(inputOnce)
+	n.Flavour, n.IdempotencyKey = a.flavour(*run), in.Get(inputOnce)
 	where := "on a thread of its own"
 	switch in.Get(inputWhere) {
 	case whereThread:
@@ -165,7 +165,7 @@ func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // once is a request for what a run was asked to do, but for where.
-func once(run mapping.Run, input json.RawMessage, agent string) adapter.NewRun {
+func once(run *mapping.Run, input json.RawMessage, agent string) adapter.NewRun {
 	if agent == run.Agent {
 		agent = run.AssistantID
 	}

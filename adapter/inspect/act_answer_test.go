@@ -41,11 +41,11 @@ func (l *late) List(context.Context, mapping.RunQuery) iter.Seq2[mapping.Run, er
 	}
 }
 
-func (l lateRuns) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
-	return mapping.Run{ID: "asks", Agent: "a"}, nil
+func (l lateRuns) Get(context.Context, adapter.RunRef) (*mapping.Run, error) {
+	return &mapping.Run{ID: "asks", Agent: "a"}, nil
 }
 
-func (l lateRuns) Start(context.Context, adapter.NewRun) (*adapter.Started, error) {
+func (l lateRuns) Start(context.Context, *adapter.NewRun) (*adapter.Started, error) {
 	l.of.open = false
 	return nil, mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "busy")
 }

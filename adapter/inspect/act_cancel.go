@@ -18,7 +18,7 @@ type cancelling struct {
 
 // cancellable is part of adapter.Runs.
 type cancellable interface {
-	Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error)
+	Get(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error)
 	Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error
 }
 
@@ -47,6 +47,6 @@ func (c *cancelling) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // cancelled reports whether a run has ended as a person asked, as when the button was pressed twice.
-func cancelled(r mapping.Run) bool {
+func cancelled(r *mapping.Run) bool {
 	return !r.Status.Active() && r.CancelReason == mapping.CancelledByRequest
 }

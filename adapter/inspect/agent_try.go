@@ -38,7 +38,7 @@ func (t *trying) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	n.IdempotencyKey = in.Get(inputOnce)
-	s, err := t.runs.Start(r.Context(), n)
+	s, err := t.runs.Start(r.Context(), &n)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ func (gone) Search(context.Context, adapter.AgentQuery) ([]mapping.Assistant, in
 	return []mapping.Assistant{{Graph: "a", Configured: true}}, 1, nil
 }
 
-func (gone) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
-	return mapping.Run{ID: "r", Agent: "gone", Options: mapping.RunOptions{Input: []byte(`"` + strings.Repeat("x", editMost) + `"`)}}, nil
+func (gone) Get(context.Context, adapter.RunRef) (*mapping.Run, error) {
+	return &mapping.Run{ID: "r", Agent: "gone", Options: mapping.RunOptions{Input: []byte(`"` + strings.Repeat("x", editMost) + `"`)}}, nil
 }
 
 // TestAnAgentThatIsGoneIsNotReplaced: the form by which its run is made again names it, and no other in its place.

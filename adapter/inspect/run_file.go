@@ -96,7 +96,7 @@ func (f *runFiles) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a, body, err := f.artifacts.Open(r.Context(), artifactsOf(&run), mux.Vars(r)["artifact_id"])
+	a, body, err := f.artifacts.Open(r.Context(), artifactsOf(run), mux.Vars(r)["artifact_id"])
 	if err != nil {
 		return err
 	}

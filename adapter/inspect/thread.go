@@ -172,7 +172,10 @@ func (t *threadRuns) runThatAsked(ctx context.Context, thread string, q mapping.
 		if err != nil && mapping.Classify(err).Class == mapping.NotFound {
 			return mapping.Run{}, nil
 		}
-		return r, err
+		if err != nil {
+			return mapping.Run{}, err
+		}
+		return *r, nil
 	}
 	for r, err := range t.index.List(ctx, mapping.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}) {
 		return r, err

@@ -79,11 +79,7 @@ func WithRun(request json.RawMessage, r *mapping.Run) (json.RawMessage, error) {
 	if err != nil {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config must be an object.")
 	}
-	var ids []rawjson.Member
-	for _, id := range [...][2]string{{"thread_id", r.ThreadID}, {"run_id", r.ID}, {"graph_id", r.Agent}, {"assistant_id", r.AssistantID}} {
-		ids = append(ids, rawjson.Member{Name: id[0], Value: rawjson.Quote(id[1])})
-	}
-	configurable, err := rawjson.PiecesWith(given, ids...)
+	configurable, err := rawjson.PiecesWith(given, runIDs(r)...)
 	if err != nil {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "config.configurable must be an object.")
 	}
@@ -93,6 +89,16 @@ func WithRun(request json.RawMessage, r *mapping.Run) (json.RawMessage, error) {
 	}
 	all, err := rawjson.PiecesAround(request, "config", extended)
 	return all.Join(), err
+}
+
+// runIDs are what graphs look for in config.configurable.
+func runIDs(r *mapping.Run) []rawjson.Member {
+	return []rawjson.Member{
+		{Name: "thread_id", Value: rawjson.Quote(r.ThreadID)},
+		{Name: "run_id", Value: rawjson.Quote(r.ID)},
+		{Name: "graph_id", Value: rawjson.Quote(r.Agent)},
+		{Name: "assistant_id", Value: rawjson.Quote(r.AssistantID)},
+	}
 }
 
 // GivenInput returns the input of a kept request and its messages; nil for what it has not.

@@ -148,9 +148,9 @@ func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
 	if !known || !traits.Opaque {
 		return nil
 	}
-	ev, ok, err := inputEvent(r, o.Input)
-	if ok && !bytes.Contains(ev.Data, filesKey) && !holdsFiles(ev.Data) { // files are written by the execution
-		o.New.Events, o.New.Root = append(o.New.Events, ev), rootEvent(r)
+	ev, err := inputEvent(r, o.Input)
+	if ev != nil && !bytes.Contains(ev.Data, filesKey) && !holdsFiles(ev.Data) { // files are written by the execution
+		o.New.Events, o.New.Root = append(o.New.Events, *ev), rootEvent(r)
 	}
 	return err
 }
@@ -187,7 +187,7 @@ func (s *starter) begun(agent *Agent, o *StartRequest, c *store.Created) {
 	s.e.log.WakeThread(c.Run.ThreadID)
 	s.e.dispatch.waiting.Store(true)
 	if c.Active != nil {
-		s.e.preempt(c.Active, c.Run, o.New.Run.RunAfter.IsZero())
+		s.e.preempt(c.Active, &c.Run, o.New.Run.RunAfter.IsZero())
 	}
 	s.e.dispatch.wake()
 }
@@ -204,17 +204,16 @@ func rootEvent(r *mapping.Run) *mapping.Event {
 	}
 }
 
-// inputEvent is what a run's input, or an answer in words, does to the state of an opaque agent's thread; ok is false
-// when there is none.
-func inputEvent(r *mapping.Run, in *rule.Input) (ev mapping.Event, ok bool, err error) {
+// inputEvent is what a run's input, or an answer in words, does to the state of an opaque agent's thread; nil: nothing.
+func inputEvent(r *mapping.Run, in *rule.Input) (*mapping.Event, error) {
 	delta, err := inputDelta(r, in)
 	if err != nil || delta == nil {
-		return mapping.Event{}, false, err
+		return nil, err
 	}
-	return mapping.Event{
+	return &mapping.Event{
 		RunID: r.ID, Kind: mapping.KindInput, At: r.CreatedAt, Data: delta,
 		Head: mapping.Head{Checkpoint: newCheckpoint(r, "input", -1, []string{rule.StepNode}, r.CreatedAt)},
-	}, true, nil
+	}, nil
 }
 
 func inputDelta(r *mapping.Run, read *rule.Input) (json.RawMessage, error) {

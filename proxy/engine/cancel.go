@@ -18,7 +18,7 @@ type canceller struct {
 
 // Cancel ends an active run as interrupted and returns when it has ended; with rollback it is then removed with all it
 // did. A run that has ended already is Conflict, unless rollback removes it.
-func (c *canceller) Cancel(ctx context.Context, r mapping.Run, how Cancellation) error {
+func (c *canceller) Cancel(ctx context.Context, r *mapping.Run, how Cancellation) error {
 	err := c.stopRun(ctx, r, how)
 	if !how.Rollback {
 		return err
@@ -29,13 +29,13 @@ func (c *canceller) Cancel(ctx context.Context, r mapping.Run, how Cancellation)
 	if err := c.e.st.DeleteRun(ctx, r.ThreadID, r.ID); err != nil {
 		return err
 	}
-	c.e.forgotten(r)
+	c.e.forgotten(*r)
 	return nil
 }
 
 // stopRun stops the run wherever it is: executing here, pending or parked, or executing elsewhere. It may move between
 // these while we look. Of another process it hears by the run's log, which is held meanwhile.
-func (c *canceller) stopRun(ctx context.Context, r mapping.Run, how Cancellation) error {
+func (c *canceller) stopRun(ctx context.Context, r *mapping.Run, how Cancellation) error {
 	defer c.e.log.Pin(r)()
 	watch := c.e.log.Watch(r.ThreadID)
 	defer watch.Leave()
@@ -59,7 +59,7 @@ func (c *canceller) stopRun(ctx context.Context, r mapping.Run, how Cancellation
 
 // stopHere stops a run that this process executes, or none does. held: it is claimed, by this process, which is about
 // to execute it, or by another.
-func (c *canceller) stopHere(ctx context.Context, r mapping.Run, how Cancellation, asked bool) (held bool, err error) {
+func (c *canceller) stopHere(ctx context.Context, r *mapping.Run, how Cancellation, asked bool) (held bool, err error) {
 	if x := c.e.running.of(r.ID); x != nil {
 		if parked, err := x.cancelled(ctx, how); !parked {
 			return false, err
@@ -85,7 +85,7 @@ func (c *canceller) stopHere(ctx context.Context, r mapping.Run, how Cancellatio
 
 // askToStop leaves a note for the process that holds the run, once. A run that has ended meanwhile is left to the
 // caller to see.
-func (c *canceller) askToStop(ctx context.Context, r mapping.Run, reason string, asked *bool) error {
+func (c *canceller) askToStop(ctx context.Context, r *mapping.Run, reason string, asked *bool) error {
 	if *asked {
 		return nil
 	}
@@ -98,22 +98,22 @@ func (c *canceller) askToStop(ctx context.Context, r mapping.Run, reason string,
 }
 
 // endInactive ends a run that is not executed.
-func (c *canceller) endInactive(ctx context.Context, r mapping.Run, how Cancellation) error {
+func (c *canceller) endInactive(ctx context.Context, r *mapping.Run, how Cancellation) error {
 	out := how.outcome()
 	now := time.Now()
 	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
-	_, err := c.e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endOf(&r, out, now, nil))
+	_, err := c.e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endOf(r, out, now, nil))
 	if err != nil {
 		return err
 	}
-	c.e.logEnd(&r, &out)
-	c.e.tracer.Unexecuted(mapping.WithTrace(ctx, traceOf(&r)), &r, endedAs(&r, out, out.Status, 0))
+	c.e.logEnd(r, &out)
+	c.e.tracer.Unexecuted(mapping.WithTrace(ctx, traceOf(r)), r, endedAs(r, out, out.Status, 0))
 	c.idle.timers.Cancel(r.ID)
 	c.e.log.Wake(r.ID)
 	c.e.log.WakeThread(r.ThreadID)
 	c.e.dispatch.wake()
 	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
-		c.tellAgent(c.e.agent(r.Agent), &r)
+		c.tellAgent(c.e.agent(r.Agent), r)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, er
 
 // CancelSoon asks for the end of an active run without waiting for it. An execution is told at once, and looked at
 // until it is over: it may be parking, and then does not hear it.
-func (c *canceller) CancelSoon(ctx context.Context, r mapping.Run, how Cancellation) error {
+func (c *canceller) CancelSoon(ctx context.Context, r *mapping.Run, how Cancellation) error {
 	if x := c.e.running.of(r.ID); x != nil {
 		x.cancel(how)
 	} else if r.Status == mapping.RunPending || r.Parked {

@@ -29,7 +29,7 @@ func TestCancelOfARunThatWaits(t *testing.T) {
 		if r.Status != mapping.RunPending {
 			t.Fatalf("the run is %s", r.Status)
 		}
-		if err := b.Cancel(t.Context(), r, engine.Cancellation{}); err != nil {
+		if err := b.Cancel(t.Context(), &r, engine.Cancellation{}); err != nil {
 			t.Fatal(err)
 		}
 		if out := b.end(t, r); out.Status != mapping.RunInterrupted || !out.Cancelled {
@@ -39,7 +39,7 @@ func TestCancelOfARunThatWaits(t *testing.T) {
 	if s := b.status(t, first); s != mapping.RunRunning {
 		t.Errorf("the run before is %s", s)
 	}
-	if err := b.Cancel(t.Context(), first, engine.Cancellation{Rollback: true}); err != nil {
+	if err := b.Cancel(t.Context(), &first, engine.Cancellation{Rollback: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.st.Run(t.Context(), thread, first.ID); mapping.Classify(err).Class != mapping.NotFound {
@@ -68,7 +68,7 @@ func TestCancelRacesTheEnd(t *testing.T) {
 	told := map[bool]int{}
 	for range 150 {
 		r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
-		err := b.Cancel(t.Context(), r, engine.Cancellation{})
+		err := b.Cancel(t.Context(), &r, engine.Cancellation{})
 		if err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			t.Fatalf("cancel said %v", err)
 		}
@@ -103,7 +103,7 @@ func TestCancelRacesTheStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		if err := b.Cancel(ctx, c.Run, engine.Cancellation{}); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+		if err := b.Cancel(ctx, &c.Run, engine.Cancellation{}); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			t.Fatalf("cancel said %v", err)
 		}
 		stop()
@@ -223,11 +223,11 @@ func TestA20_CancelOfAQueuedRunIsNotTold(t *testing.T) {
 		}
 	}
 	for range 3 {
-		if err := b.Cancel(t.Context(), b.begin(t, order(thread, mapping.StrategyEnqueue)), engine.Cancellation{}); err != nil {
+		if err := b.Cancel(t.Context(), new(b.begin(t, order(thread, mapping.StrategyEnqueue))), engine.Cancellation{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := b.Cancel(t.Context(), first, engine.Cancellation{}); err != nil {
+	if err := b.Cancel(t.Context(), &first, engine.Cancellation{}); err != nil {
 		t.Fatal(err)
 	}
 	b.close() // waits for what is being told

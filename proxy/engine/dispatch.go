@@ -131,15 +131,15 @@ func (d *dispatcher) claimNext(ctx context.Context) (taken, ok bool, next time.T
 		return false, false, next, err
 	}
 	taken = c.Taken
-	d.e.launch(agent, &c, &StartRequest{})
+	d.e.launch(agent, c, &StartRequest{})
 	return taken, true, next, nil
 }
 
 // claim takes the next run and a slot of its agent, which is nil where there is no run. The slot is taken first where
 // that can be, so that what is claimed can begin.
-func (d *dispatcher) claim(ctx context.Context) (store.Claimed, *Agent, time.Time, error) {
+func (d *dispatcher) claim(ctx context.Context) (*store.Claimed, *Agent, time.Time, error) {
 	if d.e.running.isDraining() || !d.e.lease.holds() {
-		return store.Claimed{}, nil, time.Time{}, nil
+		return nil, nil, time.Time{}, nil
 	}
 	var full []string
 	held := map[string]*Agent{}
@@ -150,14 +150,14 @@ func (d *dispatcher) claim(ctx context.Context) (store.Claimed, *Agent, time.Tim
 			full = append(full, name)
 		}
 	}
-	c, ok, next, err := d.e.st.ClaimNext(ctx, full)
+	c, next, err := d.e.st.ClaimNext(ctx, full)
 	for name, a := range held {
-		if !ok || name != c.Run.Agent {
+		if c == nil || name != c.Run.Agent {
 			a.release()
 		}
 	}
-	if err != nil || !ok {
-		return c, nil, next, err
+	if c == nil {
+		return nil, nil, next, err
 	}
 	if agent := held[c.Run.Agent]; agent != nil {
 		return c, agent, next, nil

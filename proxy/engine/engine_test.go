@@ -283,7 +283,7 @@ func TestCancelEndsOnceAndFreesTheThread(t *testing.T) {
 	b := setup(t, &script{opaque: true, run: waiting(started)})
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	<-started
-	if err := b.Cancel(t.Context(), r, engine.Cancellation{Reason: mapping.CancelledAsTaken}); err != nil {
+	if err := b.Cancel(t.Context(), &r, engine.Cancellation{Reason: mapping.CancelledAsTaken}); err != nil {
 		t.Fatal(err)
 	}
 	out := b.end(t, r)
@@ -293,7 +293,7 @@ func TestCancelEndsOnceAndFreesTheThread(t *testing.T) {
 	if kept, err := b.st.Run(t.Context(), "", r.ID); err != nil || kept.CancelReason != mapping.CancelledAsTaken {
 		t.Errorf("the run says %q, %v", kept.CancelReason, err)
 	}
-	if err := b.Cancel(t.Context(), r, engine.Cancellation{}); mapping.Classify(err).Class != mapping.Conflict {
+	if err := b.Cancel(t.Context(), &r, engine.Cancellation{}); mapping.Classify(err).Class != mapping.Conflict {
 		t.Errorf("a second cancel said %v", err)
 	}
 	th, _ := b.st.Thread(t.Context(), r.ThreadID)

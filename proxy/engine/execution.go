@@ -61,7 +61,7 @@ func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *
 		alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel, calls: s.e.newKeptCalls(),
 	}
 	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}
-	x.buffer = s.e.log.Acquire(c.Run) // before the run is known anywhere: its readers wait for us
+	x.buffer = s.e.log.Acquire(&c.Run) // before the run is known anywhere: its readers wait for us
 	if !s.e.running.enlist(x) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
 		s.e.log.Release(x.buffer)
@@ -200,18 +200,18 @@ func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits
 	if !traits.Opaque || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
 		return nil
 	}
-	ev, ok, err := inputEvent(&x.Run, x.input)
-	if err != nil || !ok {
+	ev, err := inputEvent(&x.Run, x.input)
+	if err != nil || ev == nil {
 		return err
 	}
-	if err := x.attach(ctx, &ev); err != nil {
+	if err := x.attach(ctx, ev); err != nil {
 		return err
 	}
 	if x.Run.Base == "" && !has(logged, mapping.KindState) {
 		err = x.rec.add(rootEvent(&x.Run))
 	}
 	if err == nil {
-		err = x.rec.add(&ev)
+		err = x.rec.add(ev)
 	}
 	if err != nil {
 		return err

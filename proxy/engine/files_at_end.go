@@ -51,7 +51,7 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 
 // endParked ends a run that waits for its client. It does so by an execution, which compares the files before the end.
 // false: there is nothing to compare, or no slot of the agent is free in time.
-func (c *canceller) endParked(ctx context.Context, r mapping.Run, how Cancellation) (ended bool, err error) {
+func (c *canceller) endParked(ctx context.Context, r *mapping.Run, how Cancellation) (ended bool, err error) {
 	agent := c.e.agent(r.Agent)
 	if !r.Parked || how.Rollback || agent == nil || !agent.comparesFiles() || c.e.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
 		return false, nil
@@ -64,7 +64,7 @@ func (c *canceller) endParked(ctx context.Context, r mapping.Run, how Cancellati
 		return false, nil
 	}
 	c.idle.timers.Cancel(r.ID)
-	x, work := c.e.register(agent, &parked, &StartRequest{parked: true})
+	x, work := c.e.register(agent, parked, &StartRequest{parked: true})
 	if x == nil {
 		return false, nil
 	}

@@ -42,7 +42,7 @@ func TestWhatIsTakenFromMemoryIsFlushed(t *testing.T) {
 		},
 		"read": func(b *bench, t *testing.T, r mapping.Run, said int) {
 			eventually(t, "all that the agent said", func() bool {
-				list, err := b.log.Read(t.Context(), r, 0)
+				list, err := b.log.Read(t.Context(), &r, 0)
 				return err == nil && len(list) == said+1 // after the start
 			})
 		},

@@ -28,7 +28,7 @@ func (c *idleClocks) beginFor(r mapping.Run, d time.Duration) {
 			c.beginFor(r, rest)
 			return
 		}
-		if err := c.e.Cancel(ctx, r, Cancellation{Reason: mapping.CancelledAsIdle}); err != nil && mapping.Classify(err).Class != mapping.Conflict {
+		if err := c.e.Cancel(ctx, &r, Cancellation{Reason: mapping.CancelledAsIdle}); err != nil && mapping.Classify(err).Class != mapping.Conflict {
 			c.e.zap.Warn("an idle run could not be cancelled", errField(err), runField(r.ID))
 		}
 	})

@@ -28,7 +28,7 @@ func poster(t *testing.T, url string) func(context.Context) error {
 	client := upstream.New(adapter.Upstream{Name: "a"}, upstream.Options{Root: url})
 	t.Cleanup(client.CloseIdle)
 	return func(ctx context.Context) error {
-		_, err := client.Once(ctx, upstream.Call{Method: http.MethodPost})
+		_, err := client.Once(ctx, &upstream.Call{Method: http.MethodPost})
 		return err
 	}
 }

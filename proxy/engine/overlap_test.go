@@ -251,7 +251,7 @@ func TestRunsBesideEachOtherAreStopped(t *testing.T) {
 			second, _ := b.start(t, mapping.StrategyConcurrent, "q2")
 			b.says(t, first, "a1")
 			b.says(t, second, "b1")
-			if err := b.Cancel(t.Context(), first, engine.Cancellation{Rollback: c.rollback}); err != nil {
+			if err := b.Cancel(t.Context(), &first, engine.Cancellation{Rollback: c.rollback}); err != nil {
 				t.Fatal(err)
 			}
 			b.status(t, mapping.ThreadBusy)

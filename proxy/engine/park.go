@@ -31,7 +31,7 @@ func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
 		return err
 	}
 	s.e.idle.timers.Cancel(r.ID)
-	s.launch(agent, &c, &StartRequest{Say: n.Say, further: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
+	s.launch(agent, c, &StartRequest{Say: n.Say, further: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
 	return nil
 }
 

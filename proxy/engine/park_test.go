@@ -132,7 +132,7 @@ func TestAParkedRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	b := setup(t, lockstep(3))
 	r := b.parked(t, b.begin(t, lockstepOrder()))
-	if err := b.Cancel(t.Context(), r, engine.Cancellation{}); err != nil {
+	if err := b.Cancel(t.Context(), &r, engine.Cancellation{}); err != nil {
 		t.Fatal(err)
 	}
 	if out := b.end(t, r); out.Status != mapping.RunInterrupted || !out.Cancelled {
@@ -189,7 +189,7 @@ func TestCancelMeetsTheParking(t *testing.T) {
 				}
 			}
 		})
-		if err := b.Cancel(t.Context(), r, engine.Cancellation{}); err != nil {
+		if err := b.Cancel(t.Context(), &r, engine.Cancellation{}); err != nil {
 			t.Fatalf("cancel said %v", err)
 		}
 		both.Wait()
@@ -220,7 +220,7 @@ func TestCancelSoonMeetsTheParking(t *testing.T) {
 	}})
 	r := b.begin(t, lockstepOrder())
 	running <- func() {
-		if err := b.CancelSoon(t.Context(), r, engine.Cancellation{}); err != nil {
+		if err := b.CancelSoon(t.Context(), &r, engine.Cancellation{}); err != nil {
 			t.Error(err)
 		}
 	}

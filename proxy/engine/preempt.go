@@ -8,11 +8,11 @@ import (
 
 // preempt ends the runs that a newer one takes the place of, which their CancelReason says. One that has them rolled
 // back starts when that is done, unless it was to start later anyway.
-func (c *canceller) preempt(active []mapping.Run, newer mapping.Run, due bool) {
-	ctx, rollback := c.e.scope(c.e.root, &newer), newer.Multitask == mapping.StrategyRollback
+func (c *canceller) preempt(active []mapping.Run, newer *mapping.Run, due bool) {
+	ctx, rollback := c.e.scope(c.e.root, newer), newer.Multitask == mapping.StrategyRollback
 	c.e.running.spawn(func() {
 		for _, r := range active {
-			if err := c.Cancel(ctx, r, Cancellation{Reason: r.CancelReason, Rollback: rollback}); err != nil && !alreadyGone(err) {
+			if err := c.Cancel(ctx, &r, Cancellation{Reason: r.CancelReason, Rollback: rollback}); err != nil && !alreadyGone(err) {
 				c.e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
 			}
 		}
@@ -35,14 +35,14 @@ func (c *canceller) resumePreempted(ctx context.Context) error {
 			waited[d.Newer] = append(waited[d.Newer], d.Run)
 			continue
 		}
-		newer := mapping.Run{Tenant: d.Tenant, Owner: d.Owner, Multitask: mapping.StrategyInterrupt}
+		newer := &mapping.Run{Tenant: d.Tenant, Owner: d.Owner, Multitask: mapping.StrategyInterrupt}
 		if d.RollBack {
 			newer.Multitask = mapping.StrategyRollback
 		}
 		c.preempt([]mapping.Run{d.Run}, newer, false)
 	}
 	for id, runs := range waited {
-		newer := mapping.Run{ID: id, Tenant: runs[0].Tenant, Owner: runs[0].Owner, Multitask: mapping.StrategyRollback}
+		newer := &mapping.Run{ID: id, Tenant: runs[0].Tenant, Owner: runs[0].Owner, Multitask: mapping.StrategyRollback}
 		c.preempt(runs, newer, true)
 	}
 	return err

@@ -28,7 +28,7 @@ func TestTheQueueIsLimited(t *testing.T) {
 	if _, err := b.st.Thread(t.Context(), thread); mapping.Classify(err).Class != mapping.NotFound {
 		t.Errorf("a refused run left its thread: %v", err)
 	}
-	if err := b.Cancel(t.Context(), first, engine.Cancellation{}); err != nil {
+	if err := b.Cancel(t.Context(), &first, engine.Cancellation{}); err != nil {
 		t.Fatal(err)
 	}
 	<-started // the next has its turn
@@ -114,7 +114,7 @@ func TestShutdownWaitsForRunsWithinItsGrace(t *testing.T) {
 	eventually(t, "new runs being refused", func() bool {
 		c, err := b.Begin(t.Context(), order(mapping.NewID(), mapping.StrategyReject))
 		if err == nil {
-			_ = b.Cancel(t.Context(), c.Run, engine.Cancellation{})
+			_ = b.Cancel(t.Context(), &c.Run, engine.Cancellation{})
 		}
 		return mapping.Classify(err).Class == mapping.Unavailable
 	})
@@ -137,8 +137,8 @@ func TestShutdownDoesNotWaitForARunThatHangs(t *testing.T) {
 	if s := b.status(t, r); s != mapping.RunRunning {
 		t.Errorf("the run is %s, want it handed over as running", s)
 	}
-	if c, ok, _, err := b.st.ClaimNext(t.Context(), nil); err != nil || !ok || c.Run.ID != r.ID || !c.Taken {
-		t.Errorf("the next process would get %v %v, %v", ok, c.Run.ID, err)
+	if c, _, err := b.st.ClaimNext(t.Context(), nil); err != nil || c == nil || c.Run.ID != r.ID || !c.Taken {
+		t.Errorf("the next process would get %+v, %v", c, err)
 	}
 }
 

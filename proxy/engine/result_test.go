@@ -42,7 +42,7 @@ func TestEachResultIsCommittedBeforeTheNextCall(t *testing.T) {
 			if follows {
 				b.read(t, r)
 			}
-			if _, err := b.log.End(t.Context(), r); err != nil {
+			if _, err := b.log.End(t.Context(), &r); err != nil {
 				t.Fatal(err)
 			}
 		}

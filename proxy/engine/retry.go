@@ -88,11 +88,11 @@ func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 	if err != nil || !x.rec.opaque {
 		return base, err
 	}
-	ev, ok, err := inputEvent(&x.Run, x.input)
-	if err != nil || !ok {
+	ev, err := inputEvent(&x.Run, x.input)
+	if err != nil || ev == nil {
 		return base, err
 	}
-	return base.Apply(&ev)
+	return base.Apply(ev)
 }
 
 // rewind writes the start of an attempt and, in one transaction with it, the way back to the state it starts from.

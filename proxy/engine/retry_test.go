@@ -209,7 +209,7 @@ func TestWhatEndsARunIsNotTriedAgain(t *testing.T) {
 		o.New.Run.Options.Retries = 3
 		r := b.begin(t, o)
 		<-started
-		if err := b.Cancel(t.Context(), r, engine.Cancellation{}); err != nil || s.runs.Load() != 1 {
+		if err := b.Cancel(t.Context(), &r, engine.Cancellation{}); err != nil || s.runs.Load() != 1 {
 			t.Errorf("%v after %d attempts", err, s.runs.Load())
 		}
 	})

@@ -24,7 +24,7 @@ func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 			return nil
 		},
 		"end": func(b *bench, t *testing.T, r mapping.Run) error {
-			_, err := b.log.End(t.Context(), r)
+			_, err := b.log.End(t.Context(), &r)
 			return err
 		},
 		"settled": func(b *bench, t *testing.T, r mapping.Run) error {
@@ -32,7 +32,7 @@ func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 			return err
 		},
 		"cancel": func(b *bench, t *testing.T, r mapping.Run) error {
-			return b.Cancel(t.Context(), r, engine.Cancellation{})
+			return b.Cancel(t.Context(), &r, engine.Cancellation{})
 		},
 	}
 	for name, wait := range waits {
@@ -56,7 +56,7 @@ func TestD3_EndThatCannotBeWrittenIsAnswered(t *testing.T) {
 			}
 			lift()
 			eventually(t, "the end", func() bool { return !b.status(t, r).Active() && b.Live() == 0 })
-			if _, err := b.log.End(t.Context(), r); err != nil {
+			if _, err := b.log.End(t.Context(), &r); err != nil {
 				t.Errorf("the end, afterwards: %v", err)
 			}
 		})

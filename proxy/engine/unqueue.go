@@ -9,7 +9,7 @@ import (
 )
 
 // Unqueue takes back a run that has not begun: nothing is left of it. It returns false for a run that has begun.
-func (c *canceller) Unqueue(ctx context.Context, r mapping.Run) (bool, error) {
+func (c *canceller) Unqueue(ctx context.Context, r *mapping.Run) (bool, error) {
 	fresh, err := c.e.st.Run(ctx, r.ThreadID, r.ID)
 	if err != nil || fresh.Status != mapping.RunPending {
 		return false, err

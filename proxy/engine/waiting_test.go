@@ -29,7 +29,7 @@ func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
 			return err
 		}},
 		"cancel": {true, func(b *bench, ctx context.Context, r mapping.Run) error {
-			return b.Cancel(ctx, r, engine.Cancellation{})
+			return b.Cancel(ctx, &r, engine.Cancellation{})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestTheBeginOfAQueuedRunIsHeard(t *testing.T) {
 		}()
 		synctest.Wait()
 		ended := time.Now()
-		if err := b.Cancel(t.Context(), first, engine.Cancellation{}); err != nil {
+		if err := b.Cancel(t.Context(), &first, engine.Cancellation{}); err != nil {
 			t.Fatal(err)
 		}
 		if late := (<-heard).Sub(ended); late > 0 {
@@ -132,7 +132,7 @@ func TestTheRemovalOfAnOldRunIsHeard(t *testing.T) {
 		b.close()
 		b = open(t, path, &script{opaque: true, run: twoSteps})
 		b.rings(t, r.ThreadID, func() {
-			if err := b.Cancel(t.Context(), r, engine.Cancellation{Rollback: true}); err != nil {
+			if err := b.Cancel(t.Context(), &r, engine.Cancellation{Rollback: true}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -161,7 +161,7 @@ func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 	for range times {
 		r := there.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 		ctx, over := &counted{Context: limit}, make(chan error, 1)
-		go func() { over <- here.Cancel(ctx, r, engine.Cancellation{}) }()
+		go func() { over <- here.Cancel(ctx, &r, engine.Cancellation{}) }()
 		<-asked
 		looks += ctx.looks(t, here.st, r)
 		let := time.Now()

@@ -7,7 +7,7 @@ func TestWatchersOfAThreadHearOfRunsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	run := b.create(false).Run
-	defer b.Pin(run)()
+	defer b.Pin(&run)()
 	watch := b.Watch(run.ThreadID)
 	defer watch.Leave()
 	heard := func(what string, happen func()) {

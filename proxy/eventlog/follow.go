@@ -29,8 +29,8 @@ func (l *Log) Follow(ctx context.Context, run *mapping.Run, after int64, idle fu
 }
 
 // End waits until the run has ended and returns its end entry. Unlike Follow it sleeps through everything before.
-func (l *Log) End(ctx context.Context, run mapping.Run) (*state.Entry, error) {
-	r := l.reader(&run, 0, nil)
+func (l *Log) End(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
+	r := l.reader(run, 0, nil)
 	defer r.leave()
 	if err := l.fill(ctx, r.buffer); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (l *Log) End(ctx context.Context, run mapping.Run) (*state.Entry, error) {
 
 // Read returns what is logged of a run after a position now, without waiting. What it had to read from the store it
 // does not read again where the buffer has dropped it, as it does with long entries.
-func (l *Log) Read(ctx context.Context, run mapping.Run, after int64) (list []*state.Entry, err error) {
-	r := &reader{Log: l, buffer: l.use(&run), seq: after}
+func (l *Log) Read(ctx context.Context, run *mapping.Run, after int64) (list []*state.Entry, err error) {
+	r := &reader{Log: l, buffer: l.use(run), seq: after}
 	defer l.leave(r.buffer)
 	whole := false // what was read has all that follows the position
 	err = l.fillWith(ctx, r.buffer, func(from int64, entries []*state.Entry) {

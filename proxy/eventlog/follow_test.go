@@ -32,7 +32,7 @@ func TestLiveLateAndColdReadersSeeTheSame(t *testing.T) {
 	same(t, seen, b.follow(c.Run, 0).all(0))
 	b.again()
 	same(t, seen, b.follow(c.Run, 0).all(0))
-	list, err := b.Read(t.Context(), c.Run, 0)
+	list, err := b.Read(t.Context(), &c.Run, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestReadersOlderThanWhatABufferHolds(t *testing.T) {
 	same(t, seen, append([]*state.Entry{first}, slow.all(1)...))
 	same(t, seen, b.follow(c.Run, 0).all(0))
 	same(t, seen[1000:], b.follow(c.Run, 1000).all(1000))
-	list, err := b.Read(t.Context(), c.Run, 500)
+	list, err := b.Read(t.Context(), &c.Run, 500)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,12 +133,12 @@ func TestAPendingRunIsFollowedBeforeItStarts(t *testing.T) {
 	b := setup(t)
 	c := b.create(false)
 	early := b.follow(c.Run, 0)
-	if list, err := b.Read(t.Context(), c.Run, 0); err != nil || len(list) != 0 {
+	if list, err := b.Read(t.Context(), &c.Run, 0); err != nil || len(list) != 0 {
 		t.Fatalf("a pending run has %d entries, %v", len(list), err)
 	}
-	claimed, ok, _, err := b.st.ClaimNext(t.Context(), nil)
-	if err != nil || !ok {
-		t.Fatal(ok, err)
+	claimed, _, err := b.st.ClaimNext(t.Context(), nil)
+	if err != nil || claimed == nil {
+		t.Fatal(claimed, err)
 	}
 	w := b.own(claimed.Run, claimed.Fence, claimed.Logged)
 	w.add(mapping.Event{Kind: mapping.KindStarted})
@@ -175,7 +175,7 @@ func TestALateReaderSeesAtOnceWhatNoBellRangFor(t *testing.T) {
 	b.Release(w.buffer) // handed over; the buffer is kept
 	w.buffer = nil
 	w.end()
-	if list, err := b.Read(t.Context(), c.Run, 0); err != nil || len(list) != 4 {
+	if list, err := b.Read(t.Context(), &c.Run, 0); err != nil || len(list) != 4 {
 		t.Errorf("%d entries without waiting, want 4 (%v)", len(list), err)
 	}
 	if n := len(b.follow(c.Run, 0).all(0)); n != 4 {
@@ -262,9 +262,9 @@ func TestReadersAndExecutionsRace(t *testing.T) {
 		for range 3 {
 			readers = append(readers, b.follow(c.Run, 0))
 		}
-		claimed, ok, _, err := b.st.ClaimNext(t.Context(), nil)
-		if err != nil || !ok {
-			t.Fatal(ok, err)
+		claimed, _, err := b.st.ClaimNext(t.Context(), nil)
+		if err != nil || claimed == nil {
+			t.Fatal(claimed, err)
 		}
 		w := b.elsewhere(claimed.Run, claimed.Fence)
 		w.add(mapping.Event{Kind: mapping.KindStarted})
@@ -337,7 +337,7 @@ func TestAWaitForTheEndReads(t *testing.T) {
 	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
 	ended := make(chan error, 1)
 	go func() {
-		e, err := b.End(t.Context(), c.Run)
+		e, err := b.End(t.Context(), &c.Run)
 		if err == nil && e.Kind != mapping.KindEnd {
 			err = fmt.Errorf("it read a %s event", e.Kind)
 		}

@@ -60,16 +60,16 @@ func New(st *store.Store) (*Log, error) {
 
 // Acquire returns the buffer that the execution of a run publishes to. From then on readers wait for what it publishes
 // instead of looking into the store. RunBuffer.Begin and at last Release must follow.
-func (l *Log) Acquire(run mapping.Run) *RunBuffer {
-	t := l.use(&run)
+func (l *Log) Acquire(run *mapping.Run) *RunBuffer {
+	t := l.use(run)
 	t.own(1)
 	return t
 }
 
 // Pin keeps in memory what is there of a run's log until release is called, so that what follows a position that was
 // read need not come from the store.
-func (l *Log) Pin(run mapping.Run) (release func()) {
-	t := l.use(&run)
+func (l *Log) Pin(run *mapping.Run) (release func()) {
+	t := l.use(run)
 	return func() { l.leave(t) }
 }
 
@@ -151,17 +151,18 @@ func (l *Log) WakeAll() {
 	l.bells.ringAll()
 }
 
-// Known returns a run whose buffer is in memory, as it was when it began; its status may have changed since.
-func (l *Log) Known(runID string) (mapping.Run, bool) {
+// Known returns a run whose buffer is in memory, as it was when it began; its status may have changed since. It must
+// not be changed.
+func (l *Log) Known(runID string) (*mapping.Run, bool) {
 	l.mu.Lock()
 	t, ok := l.live[runID]
 	l.mu.Unlock()
 	if !ok {
 		if t, ok = l.kept.get(runID); !ok {
-			return mapping.Run{}, false
+			return nil, false
 		}
 	}
-	return t.run, true
+	return &t.run, true
 }
 
 // State returns the fold of a checkpoint; "" is the head. An empty thread gives an empty fold and a zero checkpoint.

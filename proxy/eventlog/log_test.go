@@ -89,7 +89,7 @@ func (b *bench) own(r mapping.Run, fence int64, logged []mapping.Event) *writer 
 		w.fold = entries[n-1].After
 	}
 	base, _ := state.NewFold(nil)
-	w.buffer = b.Acquire(r)
+	w.buffer = b.Acquire(&r)
 	w.buffer.Begin(base, entries)
 	return w
 }

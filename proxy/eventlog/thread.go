@@ -106,8 +106,7 @@ func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, e
 	return true, r.through(ctx, rd, yield)
 }
 
-// reading begins to read a run; nil where it was deleted, with its events. It is a function of its own so that advance,
-// which waits for the run's events, does not hold a copy of the whole run for each open stream.
+// reading begins to read a run; nil where it was deleted, with its events.
 func (r *threadReader) reading(ctx context.Context, runID string) (*reader, error) {
 	run, err := r.st.Run(ctx, r.thread, runID)
 	if mapping.Classify(err).Class == mapping.NotFound {
@@ -116,7 +115,7 @@ func (r *threadReader) reading(ctx context.Context, runID string) (*reader, erro
 	if err != nil {
 		return nil, err
 	}
-	return r.reader(&run, r.seq, r.idle), nil
+	return r.reader(run, r.seq, r.idle), nil
 }
 
 // through yields a run to its end, and in their places events of others that lie between its own: a run that was

@@ -53,7 +53,7 @@ func TestAssistantOfAnAgentThatMayNotBeUsed(t *testing.T) {
 	_, changing := b.Assistants.Update(ctx, a.ID, adapter.AssistantPatch{})
 	_, setting := b.Assistants.SetLatest(ctx, a.ID, 1)
 	_, listing := b.Assistants.Versions(ctx, a.ID, adapter.VersionQuery{})
-	_, running := b.Runs.Start(ctx, adapter.NewRun{Agent: a.ID})
+	_, running := b.Runs.Start(ctx, &adapter.NewRun{Agent: a.ID})
 	_, taking := b.Assistants.Create(ctx, adapter.NewAssistant{Graph: "graph", ID: a.ID, OrGet: true})
 	for what, err := range map[string]error{
 		"getting": getting, "changing": changing, "setting": setting, "listing": listing, "running": running, "deleting": b.Assistants.Delete(ctx, a.ID, false),

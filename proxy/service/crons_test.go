@@ -423,7 +423,7 @@ func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 				w.want(t, 1, "while the cron's agent is alone")
 				join := everyHour().Run
 				join.Agent, join.ThreadID = "b", th.ID
-				if _, err := w.Runs.Start(t.Context(), join); err != nil {
+				if _, err := w.Runs.Start(t.Context(), new(join)); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Hour)

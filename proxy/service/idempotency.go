@@ -19,17 +19,22 @@ func checkKey(key string) error {
 	return nil
 }
 
-func keyOfRun(ctx context.Context, n adapter.NewRun) idempotency.Key {
-	key := n.IdempotencyKey
-	n.IdempotencyKey, n.Fields = "", nil // the names of fields come in no order
+func keyOfRun(ctx context.Context, n *adapter.NewRun) idempotency.Key {
 	route := "run " + n.ThreadID
 	if i, _, ok := strings.Cut(n.Batch, "/"); ok {
 		route = "batch " + i
 	}
+	return idempotency.NewKey(n.IdempotencyKey, route, askedOf(n)).Of(mapping.PrincipalOf(ctx))
+}
+
+// askedOf is what two requests for the same run have in common.
+func askedOf(n *adapter.NewRun) any {
 	if n.Request != nil {
-		return idempotency.NewKey(key, route, n.Request).Of(mapping.PrincipalOf(ctx))
+		return n.Request
 	}
-	return idempotency.NewKey(key, route, n).Of(mapping.PrincipalOf(ctx))
+	same := *n
+	same.IdempotencyKey, same.Fields = "", nil // the names of fields come in no order
+	return same
 }
 
 func keyOfThread(ctx context.Context, n adapter.NewThread) idempotency.Key {

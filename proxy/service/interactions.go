@@ -79,7 +79,7 @@ func (s *interactions) made(ctx context.Context, n adapter.NewInteraction, id st
 }
 
 // answered is the interaction that answered a question with a run.
-func answered(n adapter.NewInteraction, run mapping.Run) rule.Interaction {
+func answered(n adapter.NewInteraction, run *mapping.Run) rule.Interaction {
 	return rule.Interaction{
 		ID: mapping.MessageID(run.ID, "answer"), TopicID: run.ThreadID, TaskID: run.TaskID, Role: rule.RoleUser,
 		Input: n.Input, AdditionalInput: n.AdditionalInput, CreatedAt: run.CreatedAt,
@@ -163,7 +163,7 @@ func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.N
 	if !ok || err != nil {
 		return said, false, err
 	}
-	return answered(n, run), true, nil
+	return answered(n, &run), true, nil
 }
 
 // runThatAsked returns the run of an agent that asked the newest of the open questions that it may be answered; else
@@ -174,12 +174,15 @@ func (s *interactions) runThatAsked(ctx context.Context, t mapping.Thread, agent
 			continue
 		}
 		r, err := s.st.Run(ctx, t.ID, q.Run)
-		if err == nil && r.Agent == agent || err != nil && !notFound(err) {
-			return r, err
+		switch {
+		case err == nil && r.Agent == agent:
+			return *r, nil
+		case err != nil && !notFound(err):
+			return mapping.Run{}, err
 		}
 	}
 	last, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1})
-	return first(last), err
+	return *first(last), err
 }
 
 func (s *interactions) List(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
@@ -219,7 +222,7 @@ func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]rule.In
 	slices.SortStableFunc(c.Runs, byStart)
 	c.Told = make([][]*state.Entry, len(c.Runs))
 	for i, r := range c.Runs {
-		c.Told[i], err = s.log.Read(ctx, r, 0)
+		c.Told[i], err = s.log.Read(ctx, &r, 0)
 		if err != nil && mapping.Classify(err).Class != mapping.NotFound { // it may be rolled back meanwhile
 			return nil, err
 		}

@@ -267,7 +267,7 @@ func (r *removal) run(ctx context.Context, g owned.Guest) error {
 	if err := r.st.DeleteRun(ctx, g.ThreadID, g.ID); err != nil {
 		return err
 	}
-	r.forget(run)
+	r.forget(*run)
 	return nil
 }
 

@@ -83,14 +83,14 @@ func TestARunThatWaitedIsToldWhatIsThereByThen(t *testing.T) {
 	b, searches := recalling(t, 1)
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
 	b.Legacy.Does(servicetest.Held(begun, goOn, servicetest.Lockstep(1)))
-	if _, err := b.Runs.Start(t.Context(), servicetest.NewRun("", "legacy", "tea")); err != nil {
+	if _, err := b.Runs.Start(t.Context(), new(servicetest.NewRun("", "legacy", "tea"))); err != nil {
 		t.Fatal(err)
 	}
 	<-begun
 	tells := make(chan string, 1)
 	b.Legacy.Does(told(tells, servicetest.Lockstep(1)))
 	searches.Store(0)
-	waits, err := b.Runs.Start(t.Context(), servicetest.NewRun("", "legacy", "tea"))
+	waits, err := b.Runs.Start(t.Context(), new(servicetest.NewRun("", "legacy", "tea")))
 	if err != nil || waits.Run.Status != mapping.RunPending {
 		t.Fatalf("%v, %v", waits.Run.Status, err)
 	}

@@ -15,7 +15,7 @@ type runLineage struct{ *runBuilder }
 
 // resumeTarget is the run that an answer belongs to: the newest of the agent's that asked what the answer names, or, if
 // it names nothing, what is open. Else it is the agent's newest.
-func (b runLineage) resumeTarget(ctx context.Context) (mapping.Run, error) {
+func (b runLineage) resumeTarget(ctx context.Context) (*mapping.Run, error) {
 	askers, err := b.askers(ctx, answeredBy(b.out.Run.Options.Resume, b.thread.Interrupts))
 	if err != nil || len(askers) > 0 {
 		return first(askers), err
@@ -24,11 +24,12 @@ func (b runLineage) resumeTarget(ctx context.Context) (mapping.Run, error) {
 	return first(last), err
 }
 
-func first(list []mapping.Run) (r mapping.Run) {
+// first is the zero run where there is none.
+func first(list []mapping.Run) *mapping.Run {
 	if len(list) > 0 {
-		r = list[0]
+		return &list[0]
 	}
-	return r
+	return &mapping.Run{}
 }
 
 // askers are the runs of the agent that asked some of the questions, the last to ask first.
@@ -43,14 +44,14 @@ func (b runLineage) askers(ctx context.Context, questions []mapping.Interrupt) (
 			return nil, err
 		}
 		if err == nil && r.Agent == b.out.Run.Agent {
-			list = append(list, r)
+			list = append(list, *r)
 		}
 	}
 	return list, nil
 }
 
 // questionsOf are the open questions that a run asked, and those of older versions, of which that is not known.
-func (b runLineage) questionsOf(r mapping.Run) []mapping.Interrupt {
+func (b runLineage) questionsOf(r *mapping.Run) []mapping.Interrupt {
 	return slices.DeleteFunc(slices.Clone(b.thread.Interrupts), func(q mapping.Interrupt) bool { return q.Run != "" && q.Run != r.ID })
 }
 
@@ -75,7 +76,7 @@ func (b runLineage) oneAsker(ctx context.Context, own []mapping.Interrupt) error
 
 // awaited refuses an answer that the thread does not wait for. A run that was stopped before or after a node waits,
 // though it has asked nothing; one that was cancelled does not.
-func (b runLineage) awaited(ctx context.Context, last mapping.Run, own []mapping.Interrupt) error {
+func (b runLineage) awaited(ctx context.Context, last *mapping.Run, own []mapping.Interrupt) error {
 	open := b.thread.Interrupts
 	switch {
 	case last.ID == "":
@@ -101,7 +102,7 @@ func (b runLineage) awaited(ctx context.Context, last mapping.Run, own []mapping
 }
 
 // endQuestions are those that a run ended with, as far as its end names them.
-func (b runLineage) endQuestions(ctx context.Context, r mapping.Run) ([]mapping.Interrupt, error) {
+func (b runLineage) endQuestions(ctx context.Context, r *mapping.Run) ([]mapping.Interrupt, error) {
 	st, err := b.st.Standing(ctx, r.ThreadID, r.ID)
 	if notFound(err) { // it was rolled back meanwhile
 		return nil, nil
@@ -152,23 +153,32 @@ func has(list []mapping.Interrupt, id string) bool {
 
 // decide says which task the run belongs to: a resume keeps the task of the question, any other run begins one.
 func (b runLineage) decide(ctx context.Context) error {
-	r := &b.out.Run
-	if b.task != nil {
-		if !r.Options.Resuming {
-			return nil
-		}
-		b.out.Answers.Run = b.task.AskedBy.ID
-		b.resumes(b.task.AskedBy)
-		return b.checkAnswer()
-	}
+	o := &b.out.Run.Options
 	switch {
-	case b.traits.Opaque && r.Options.Goto != nil:
-		return b.drop(ctx)
-	case !r.Options.Resuming:
-		b.ownTask()
+	case b.task != nil && o.Resuming:
+		return b.answerTask()
+	case b.task != nil:
 		return nil
+	case b.traits.Opaque && o.Goto != nil:
+		return b.drop(ctx)
+	case o.Resuming:
+		return b.answer(ctx)
 	}
-	r.Options.Resume = rule.AnswerAsAsked(r.Options.Resume, b.thread.Interrupts)
+	b.ownTask()
+	return nil
+}
+
+// answerTask has the run answer the question of the task that it belongs to.
+func (b runLineage) answerTask() error {
+	b.out.Answers.Run = b.task.AskedBy.ID
+	b.resumes(&b.task.AskedBy)
+	return b.checkAnswer()
+}
+
+// answer has the run answer an open question of the thread, in the task that asked it.
+func (b runLineage) answer(ctx context.Context) error {
+	o := &b.out.Run.Options
+	o.Resume = rule.AnswerAsAsked(o.Resume, b.thread.Interrupts)
 	last, err := b.resumeTarget(ctx)
 	if err != nil {
 		return err
@@ -180,11 +190,11 @@ func (b runLineage) decide(ctx context.Context) error {
 	if err := b.awaited(ctx, last, own); err != nil {
 		return err
 	}
-	r.TaskID, r.Options.Asked = last.TaskID, own
+	b.out.Run.TaskID, o.Asked = last.TaskID, own
 	b.resumes(last)
-	b.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(r.Options.Resume, r.Options.Asked)}
+	b.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(o.Resume, o.Asked)}
 	if b.n.StrictResume {
-		if err := rule.CheckStrictly(r.Options.Resume, r.Options.Asked); err != nil {
+		if err := rule.CheckStrictly(o.Resume, o.Asked); err != nil {
 			return err
 		}
 	}
@@ -192,7 +202,7 @@ func (b runLineage) decide(ctx context.Context) error {
 }
 
 // resumes notes the trace of the run that is answered: the answer's own is that of its request.
-func (b runLineage) resumes(asked mapping.Run) {
+func (b runLineage) resumes(asked *mapping.Run) {
 	if at := asked.Place(); at.Parent != "" {
 		b.out.Run.Options.Resumes = &at
 	}

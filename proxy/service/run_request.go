@@ -17,7 +17,7 @@ import (
 )
 
 // startRequest turns a request for a run into a run to be made, or says what is wrong with it. Nothing is written. n is
-// empty afterwards, see startRequestFor.
+// not to be used afterwards, see startRequestFor.
 func (c *core) startRequest(ctx context.Context, n *adapter.NewRun) (*engine.StartRequest, []mapping.Loss, error) {
 	agent, assistant, err := c.Assistant(ctx, n.Agent)
 	if err != nil {
@@ -28,13 +28,12 @@ func (c *core) startRequest(ctx context.Context, n *adapter.NewRun) (*engine.Sta
 
 // startRequestFor takes n, which may be large: while the run is made, and executed, nothing but the run refers to what
 // was in it.
-func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant mapping.Assistant, n *adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, []mapping.Loss, error) {
-	b := &runBuilder{core: c, agent: agent, assistant: assistant, n: *n, now: c.now(), task: task, out: &store.RunCreation{}}
-	err := directory.Over(&b.n, assistant)
+func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assistant *mapping.Assistant, n *adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, []mapping.Loss, error) {
+	b := &runBuilder{core: c, agent: agent, assistant: assistant, n: n, now: c.now(), task: task}
+	err := directory.Over(n, assistant)
 	if err != nil {
 		return nil, nil, err
 	}
-	*n = adapter.NewRun{}
 	b.traits, b.known = agent.Known()
 	if !b.known {
 		if _, b.traits, err = agent.Backend(ctx); err == nil {
@@ -44,6 +43,7 @@ func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assista
 	if err := b.build(ctx); err != nil {
 		return nil, nil, err
 	}
+	*n = adapter.NewRun{}
 	o := &engine.StartRequest{New: b.out}
 	if !b.out.Run.Options.Resuming {
 		o.Input, o.Memory = &b.in, b.memories
@@ -62,10 +62,10 @@ type runBuilder struct {
 	*core
 	agent *engine.Agent
 	// assistant is the agent itself, or what was made over it and is named.
-	assistant mapping.Assistant
+	assistant *mapping.Assistant
 	traits    adapter.Traits
 	known     bool // the agent's dialect is known; else it is away and the run will say so
-	n         adapter.NewRun
+	n         *adapter.NewRun
 	now       time.Time
 	thread    mapping.Thread    // the existing one; zero when it is to be made
 	task      *stepping.TaskRun // the run belongs to a task, and one of its steps was asked for
@@ -77,24 +77,31 @@ type runBuilder struct {
 
 func (b *runBuilder) build(ctx context.Context) error {
 	p := mapping.PrincipalOf(ctx)
-	r := &b.out.Run
-	*r = mapping.Run{
+	b.out = &store.RunCreation{Run: mapping.Run{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), ThreadID: b.n.ThreadID, Agent: b.agent.Name,
 		AssistantID: b.assistant.ID, Status: mapping.RunPending, Multitask: b.strategy(),
 		Flavour: b.n.Flavour, Attempt: 1, CreatedAt: b.now, UpdatedAt: b.now,
-	}
+	}}
 	if b.n.RunAfter > 0 {
-		r.RunAfter = b.now.Add(b.n.RunAfter)
+		b.out.Run.RunAfter = b.now.Add(b.n.RunAfter)
 	}
-	options, lineage, telling := runOptions{b}, runLineage{b}, runTelling{b}
-	for _, part := range []func(context.Context) error{
-		b.ownThread, options.read, b.origin, b.ofTask, b.describe, b.input, telling.memory, lineage.spokenAnswer, lineage.decide, telling.losses,
-	} {
-		if err := part(ctx); err != nil {
+	for _, part := range buildParts {
+		if err := part(b, ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// buildParts fill in a run, in this order: each may look at what those before it have found.
+var buildParts = []func(*runBuilder, context.Context) error{
+	(*runBuilder).ownThread,
+	func(b *runBuilder, ctx context.Context) error { return runOptions{b}.read(ctx) },
+	(*runBuilder).origin, (*runBuilder).ofTask, (*runBuilder).describe, (*runBuilder).input,
+	func(b *runBuilder, ctx context.Context) error { return runTelling{b}.memory(ctx) },
+	func(b *runBuilder, ctx context.Context) error { return runLineage{b}.spokenAnswer(ctx) },
+	func(b *runBuilder, ctx context.Context) error { return runLineage{b}.decide(ctx) },
+	func(b *runBuilder, ctx context.Context) error { return runTelling{b}.losses(ctx) },
 }
 
 // strategy is what the request says, else what its agent is configured to, else what the documents of the request's
@@ -112,19 +119,13 @@ func (b *runBuilder) strategy() mapping.Strategy {
 // ownThread finds the run's thread, or lays out the one to be made.
 func (b *runBuilder) ownThread(ctx context.Context) error {
 	r := &b.out.Run
-	stateless := r.ThreadID == ""
-	if stateless {
-		r.ThreadID = mapping.NewID()
-		b.out.MustNotExist = true
-	} else {
-		t, err := b.st.Thread(ctx, r.ThreadID)
-		if err == nil {
-			b.thread = t
-			return nil
-		}
-		if mapping.Classify(err).Class != mapping.NotFound || b.n.IfNotExists != "create" {
+	if r.ThreadID != "" {
+		if there, err := b.findThread(ctx); there || err != nil {
 			return err
 		}
+	} else {
+		r.ThreadID = mapping.NewID()
+		b.out.MustNotExist = true
 	}
 	empty := json.RawMessage(`{}`)
 	b.out.Thread = &mapping.Thread{
@@ -132,6 +133,19 @@ func (b *runBuilder) ownThread(ctx context.Context) error {
 		Status: mapping.ThreadIdle, CreatedAt: b.now, UpdatedAt: b.now,
 	}
 	return nil
+}
+
+// findThread finds the thread that the request names; false: it is to be made.
+func (b *runBuilder) findThread(ctx context.Context) (bool, error) {
+	t, err := b.st.Thread(ctx, b.out.Run.ThreadID)
+	if err == nil {
+		b.thread = t
+		return true, nil
+	}
+	if mapping.Classify(err).Class == mapping.NotFound && b.n.IfNotExists == "create" {
+		return false, nil
+	}
+	return false, err
 }
 
 // input reads the input, to refuse what no agent could be given.

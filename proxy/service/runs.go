@@ -17,15 +17,15 @@ import (
 // runs starts, follows and stops runs.
 type runs struct{ *core }
 
-func (s *runs) Start(ctx context.Context, n adapter.NewRun) (*adapter.Started, error) {
-	p, err := s.plan(ctx, &n)
+func (s *runs) Start(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error) {
+	p, err := s.plan(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	return s.startPlanned(ctx, p)
 }
 
-func (s *runs) Again(ctx context.Context, n adapter.NewRun) (*adapter.Started, error) {
+func (s *runs) Again(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error) {
 	return s.again(ctx, n.IdempotencyKey, keyOfRun(ctx, n))
 }
 
@@ -73,7 +73,7 @@ type plannedRun struct {
 
 // plan takes n: see startRequestFor.
 func (s *runs) plan(ctx context.Context, n *adapter.NewRun) (*plannedRun, error) {
-	key, sent := keyOfRun(ctx, *n), n.IdempotencyKey
+	key, sent := keyOfRun(ctx, n), n.IdempotencyKey
 	before, err := s.again(ctx, sent, key)
 	if before != nil || err != nil {
 		return &plannedRun{before: before}, err
@@ -128,10 +128,10 @@ func (s *runs) again(ctx context.Context, sent string, key idempotency.Key) (*ad
 	}
 	mapping.NoteObject(ctx, "thread", r.ThreadID)
 	mapping.NoteObject(ctx, "run", r.ID)
-	return &adapter.Started{Run: r, Losses: r.Options.Losses}, nil
+	return &adapter.Started{Run: *r, Losses: r.Options.Losses}, nil
 }
 
-func (s *runs) Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error) {
+func (s *runs) Get(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {
 	return s.st.Run(ctx, ref.ThreadID, ref.RunID)
 }
 
@@ -180,11 +180,11 @@ func (s *runs) entries(ctx context.Context, ref adapter.RunRef, after adapter.Cu
 		return func(yield func(*state.Entry, error) bool) { yield(s.log.End(ctx, r)) }, nil
 	}
 	seq, err := s.position(ctx, r, after)
-	return s.log.Follow(ctx, &r, seq, idle), err
+	return s.log.Follow(ctx, r, seq, idle), err
 }
 
 // follow finds the run to be read; a run whose buffer is in memory costs no query.
-func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (mapping.Run, error) {
+func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {
 	r, ok := s.log.Known(ref.RunID)
 	p := mapping.PrincipalOf(ctx)
 	if ok && r.Tenant == p.Tenant && !p.Limited() && (ref.ThreadID == "" || ref.ThreadID == r.ThreadID) {
@@ -194,7 +194,7 @@ func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (mapping.Run, err
 }
 
 // position is the Seq after which the run is read.
-func (s *runs) position(ctx context.Context, r mapping.Run, c adapter.Cursor) (int64, error) {
+func (s *runs) position(ctx context.Context, r *mapping.Run, c adapter.Cursor) (int64, error) {
 	switch {
 	case c.Checkpoint != "":
 		return s.seqOfCheckpoint(ctx, r, c.Checkpoint)
@@ -213,7 +213,7 @@ func (s *runs) position(ctx context.Context, r mapping.Run, c adapter.Cursor) (i
 }
 
 // seqOfCheckpoint returns the Seq of the event that made a checkpoint; 0 where it is none of the run's.
-func (s *runs) seqOfCheckpoint(ctx context.Context, r mapping.Run, checkpoint string) (int64, error) {
+func (s *runs) seqOfCheckpoint(ctx context.Context, r *mapping.Run, checkpoint string) (int64, error) {
 	c, err := s.st.CheckpointAt(ctx, r.ThreadID, checkpoint)
 	switch {
 	case notFound(err) || err == nil && c.RunID != r.ID:
@@ -225,7 +225,7 @@ func (s *runs) seqOfCheckpoint(ctx context.Context, r mapping.Run, checkpoint st
 }
 
 // checkCursor refuses a position that this run never had.
-func (s *runs) checkCursor(ctx context.Context, r mapping.Run, c adapter.Cursor) error {
+func (s *runs) checkCursor(ctx context.Context, r *mapping.Run, c adapter.Cursor) error {
 	evs, err := s.st.Events(ctx, r.ThreadID, "", c.Seq-1, 1)
 	switch {
 	case err != nil:

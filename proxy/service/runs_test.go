@@ -43,7 +43,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 	} {
 		n := servicetest.NewRun(thread, "legacy", "again")
 		tc.change(&n)
-		_, err := b.Runs.Start(t.Context(), n)
+		_, err := b.Runs.Start(t.Context(), new(n))
 		if class(err) != tc.class || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: got %v, want class %v and %q", name, err, tc.class, tc.says)
 		}
@@ -67,14 +67,14 @@ func TestABusyThreadSaysWithWhat(t *testing.T) {
 	goOn := make(chan struct{})
 	b.Graph.Does(servicetest.Held(started, goOn, servicetest.Nodes("a")))
 	thread := mapping.NewID()
-	first, err := b.Runs.Start(t.Context(), servicetest.NewRun(thread, "graph", "hi"))
+	first, err := b.Runs.Start(t.Context(), new(servicetest.NewRun(thread, "graph", "hi")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-started
 	second := servicetest.NewRun(thread, "graph", "hi")
 	second.Multitask = mapping.StrategyReject
-	if _, err := b.Runs.Start(t.Context(), second); class(err) != mapping.Conflict || !strings.Contains(err.Error(), first.Run.ID) {
+	if _, err := b.Runs.Start(t.Context(), new(second)); class(err) != mapping.Conflict || !strings.Contains(err.Error(), first.Run.ID) {
 		t.Errorf("a second run: %v", err)
 	}
 	if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: json.RawMessage(`{"a":1}`)}); class(err) != mapping.Conflict {
@@ -147,27 +147,27 @@ func TestIdempotentRuns(t *testing.T) {
 		return n
 	}
 	thread := mapping.NewID()
-	first, err := b.Runs.Start(t.Context(), keyed(thread, "hi"))
+	first, err := b.Runs.Start(t.Context(), new(keyed(thread, "hi")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-started
-	if again, err := b.Runs.Start(t.Context(), keyed(thread, "hi")); err != nil || again.Run.ID != first.Run.ID {
+	if again, err := b.Runs.Start(t.Context(), new(keyed(thread, "hi"))); err != nil || again.Run.ID != first.Run.ID {
 		t.Errorf("while it runs: %v, %v", again.Run.ID, err)
 	}
 	close(goOn)
 	b.Wait(t, t.Context(), first.Run)
 	b.Again(t)
-	if again, err := b.Runs.Start(t.Context(), keyed(thread, "hi")); err != nil || again.Run.ID != first.Run.ID {
+	if again, err := b.Runs.Start(t.Context(), new(keyed(thread, "hi"))); err != nil || again.Run.ID != first.Run.ID {
 		t.Errorf("after a restart: %v, %v", again.Run.ID, err)
 	}
-	if _, err := b.Runs.Start(t.Context(), keyed(thread, "other words")); class(err) != mapping.Invalid {
+	if _, err := b.Runs.Start(t.Context(), new(keyed(thread, "other words"))); class(err) != mapping.Invalid {
 		t.Errorf("another request under the key: %v", err)
 	}
-	if other, err := b.Runs.Start(t.Context(), keyed(mapping.NewID(), "hi")); err != nil || other.Run.ID == first.Run.ID {
+	if other, err := b.Runs.Start(t.Context(), new(keyed(mapping.NewID(), "hi"))); err != nil || other.Run.ID == first.Run.ID {
 		t.Errorf("the key on another thread: %v, %v", other.Run.ID, err)
 	}
-	if foreign, err := b.Runs.Start(as(t.Context(), "b"), keyed(thread, "hi")); err != nil || foreign.Run.ID == first.Run.ID {
+	if foreign, err := b.Runs.Start(as(t.Context(), "b"), new(keyed(thread, "hi"))); err != nil || foreign.Run.ID == first.Run.ID {
 		t.Errorf("another tenant's key: %v, %v", foreign.Run.ID, err)
 	}
 }
@@ -193,7 +193,7 @@ func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
 	n.Flavour = "bare"
 	n.Input = json.RawMessage(`{"messages":[{"type":"human","name":"ann","metadata":{"a":1},"content":[{"type":"image_url","image_url":{"url":"https://x.example/b.png"}}]}]}`)
 	n.Kwargs = rule.RequestOf(n.Input)
-	started, err := b.Runs.Start(t.Context(), n)
+	started, err := b.Runs.Start(t.Context(), new(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestAgents(t *testing.T) {
 	if _, total, err := b.Agents.Search(only, adapter.AgentQuery{Limit: 10}); err != nil || total != 1 {
 		t.Errorf("%d agents are shown, %v", total, err)
 	}
-	if _, err := b.Runs.Start(only, servicetest.NewRun(mapping.NewID(), "legacy", "hi")); class(err) != mapping.NotFound {
+	if _, err := b.Runs.Start(only, new(servicetest.NewRun(mapping.NewID(), "legacy", "hi"))); class(err) != mapping.NotFound {
 		t.Errorf("a run of it: %v", err)
 	}
 	if g, err := b.Agents.Graph(t.Context(), "legacy", ""); err != nil || !json.Valid(g) {
@@ -279,7 +279,7 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 	started := make(chan struct{}, 1)
 	b.Graph.Does(servicetest.Held(started, nil, nil))
 	for i := range 3 {
-		_, err := b.Runs.Start(t.Context(), servicetest.NewRun(mapping.NewID(), "graph", "hi"))
+		_, err := b.Runs.Start(t.Context(), new(servicetest.NewRun(mapping.NewID(), "graph", "hi")))
 		if i < 2 && err != nil || i == 2 && class(err) != mapping.Limited {
 			t.Errorf("run %d: %v", i, err)
 		}
@@ -289,7 +289,7 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 	}
 	n := servicetest.NewRun(mapping.NewID(), "legacy", "later")
 	n.RunAfter = time.Hour
-	if st, err := b.Runs.Start(t.Context(), n); err != nil || st.Run.Status != mapping.RunPending {
+	if st, err := b.Runs.Start(t.Context(), new(n)); err != nil || st.Run.Status != mapping.RunPending {
 		t.Errorf("%v, %v", st.Run.Status, err)
 	}
 }
@@ -307,7 +307,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 	busy.Multitask = mapping.StrategyReject
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
 	b.Graph.Does(servicetest.Held(begun, goOn, servicetest.Nodes("a")))
-	holder, err := b.Runs.Start(ctx, busy)
+	holder, err := b.Runs.Start(ctx, new(busy))
 	if err != nil {
 		t.Fatal(err)
 	}

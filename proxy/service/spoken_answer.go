@@ -47,7 +47,7 @@ func (b runLineage) mayAnswer() bool {
 
 // passing is what a run without input says to the open question: the consent to go on, where the client has asked to be
 // stopped there, else nothing, which is refused.
-func passing(last mapping.Run, open []mapping.Interrupt) json.RawMessage {
+func passing(last *mapping.Run, open []mapping.Interrupt) json.RawMessage {
 	own := len(last.Options.InterruptBefore)+len(last.Options.InterruptAfter) > 0
 	if own && len(open) == 1 && !rule.IsAskUser(open[0]) {
 		return json.RawMessage("true")

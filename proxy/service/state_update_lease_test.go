@@ -32,7 +32,7 @@ func TestC2StateUpdateIsNotSentAfterTheLease(t *testing.T) {
 		case <-ctx.Done(): // at the next beat
 		case <-time.After(time.Minute):
 		}
-		_, err := client.Once(context.WithoutCancel(ctx), upstream.Call{Method: http.MethodPost})
+		_, err := client.Once(context.WithoutCancel(ctx), &upstream.Call{Method: http.MethodPost})
 		return err
 	}}
 	thread := b.keeps(t, k)

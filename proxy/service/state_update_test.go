@@ -138,7 +138,7 @@ func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 	<-asked
 	begun, release := make(chan struct{}, 1), make(chan struct{})
 	b.Graph.Does(servicetest.Held(begun, release, servicetest.Nodes("later")))
-	st, err := b.Runs.Start(t.Context(), servicetest.NewRun(thread, "graph", "go on"))
+	st, err := b.Runs.Start(t.Context(), new(servicetest.NewRun(thread, "graph", "go on")))
 	if err != nil {
 		t.Fatal(err)
 	}

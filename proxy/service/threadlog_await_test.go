@@ -13,7 +13,7 @@ import (
 func TestAThreadIsHeardOfAtOnce(t *testing.T) {
 	t.Parallel()
 	run := func(w *clockwork, t *testing.T, id string, after time.Duration) error {
-		_, err := w.Runs.Start(t.Context(), adapter.NewRun{
+		_, err := w.Runs.Start(t.Context(), &adapter.NewRun{
 			ThreadID: id, Agent: "a", IfNotExists: "create", HasInput: true, Input: []byte(`"hi"`), RunAfter: after,
 		})
 		return err

@@ -42,7 +42,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 		}()
 		synctest.Wait()
 		began := time.Now()
-		run, err := w.Runs.Start(t.Context(), adapter.NewRun{ThreadID: th.ID, Agent: "a", HasInput: true, Input: []byte(`"hi"`)})
+		run, err := w.Runs.Start(t.Context(), &adapter.NewRun{ThreadID: th.ID, Agent: "a", HasInput: true, Input: []byte(`"hi"`)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -275,7 +275,7 @@ func (s *threads) clear(ctx context.Context, id string) ([]mapping.Run, error) {
 		if !r.Status.Active() {
 			continue
 		}
-		if err := s.engine.Cancel(ctx, r, engine.Cancellation{Reason: mapping.CancelledByRequest}); err != nil && mapping.Classify(err).Class != mapping.Conflict && !notFound(err) {
+		if err := s.engine.Cancel(ctx, &r, engine.Cancellation{Reason: mapping.CancelledByRequest}); err != nil && mapping.Classify(err).Class != mapping.Conflict && !notFound(err) {
 			return nil, err
 		}
 	}

@@ -74,14 +74,14 @@ func TestDeletingAThreadEndsWhatRunsThere(t *testing.T) {
 	started := make(chan struct{}, 1)
 	b.Graph.Does(servicetest.Held(started, nil, nil))
 	thread := mapping.NewID()
-	first, err := b.Runs.Start(t.Context(), servicetest.NewRun(thread, "graph", "hi"))
+	first, err := b.Runs.Start(t.Context(), new(servicetest.NewRun(thread, "graph", "hi")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-started
 	n := servicetest.NewRun(thread, "graph", "later")
 	n.Multitask = mapping.StrategyEnqueue
-	if _, err := b.Runs.Start(t.Context(), n); err != nil {
+	if _, err := b.Runs.Start(t.Context(), new(n)); err != nil {
 		t.Fatal(err)
 	}
 	reading, ended := make(chan struct{}, 1), make(chan bool)
@@ -254,7 +254,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		"Runs.Start": func() error {
 			n := servicetest.NewRun(thread, "graph", "x")
 			n.IfNotExists = ""
-			_, err := b.Runs.Start(theirs, n)
+			_, err := b.Runs.Start(theirs, new(n))
 			return err
 		},
 		"Runs.Get":    func() error { _, err := b.Runs.Get(theirs, adapter.RunRef{RunID: run.ID}); return err },

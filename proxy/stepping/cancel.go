@@ -62,7 +62,7 @@ func (s *Stepper) neverStarting(ctx context.Context, ses *session, newest string
 
 func (s *Stepper) cancelAll(ctx context.Context, active []mapping.Run) error {
 	for _, r := range active { // newest first: none that waits gets its turn
-		err := s.engine.Cancel(ctx, r, engine.Cancellation{Reason: mapping.CancelledByRequest})
+		err := s.engine.Cancel(ctx, &r, engine.Cancellation{Reason: mapping.CancelledByRequest})
 		if class := mapping.Classify(err).Class; err != nil && class != mapping.Conflict && class != mapping.NotFound {
 			return err
 		}

@@ -85,11 +85,11 @@ func (s *session) joined(r mapping.Run) {
 }
 
 // renew notes that a queued run has begun.
-func (s *session) renew(i int, r mapping.Run) {
+func (s *session) renew(i int, r *mapping.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i < len(s.runs) && s.runs[i].ID == r.ID {
-		s.runs[i] = withoutInput(r)
+		s.runs[i] = withoutInput(*r)
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Stepper) catchUp(ctx context.Context, ses *session) error {
 		if !ok {
 			return nil
 		}
-		entries, err := s.log.Read(ctx, r, after)
+		entries, err := s.log.Read(ctx, &r, after)
 		if err != nil || len(entries) == 0 {
 			return err
 		}

@@ -182,7 +182,7 @@ func (p *stepRequest) released() (mapping.Step, bool) {
 
 // lockstep does one upstream step.
 func (p *stepRequest) lockstep(ctx context.Context, run mapping.Run) error {
-	defer p.log.Pin(run)()
+	defer p.log.Pin(&run)()
 	fresh, err := p.engine.AwaitInactive(ctx, run)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run)
 	if run.Status != mapping.RunPending {
 		return nil
 	}
-	defer p.log.Pin(run)()
+	defer p.log.Pin(&run)()
 	watch := p.log.Watch(run.ThreadID)
 	defer watch.Leave()
 	for {
@@ -34,7 +34,7 @@ func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run)
 		case err != nil || alone:
 			return err
 		case parked != "" && run.Multitask == mapping.StrategyEnqueue:
-			if taken, err := p.engine.Unqueue(ctx, run); err != nil || !taken {
+			if taken, err := p.engine.Unqueue(ctx, &run); err != nil || !taken {
 				return err
 			}
 			return p.refuseWait(ctx, parked)

@@ -71,9 +71,10 @@ func (s *events) Events(ctx context.Context, threadID, runID string, after int64
 }
 
 // runSpan finds where a run's events are.
-func runSpan(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (row runRow, err error) {
+func runSpan(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, error) {
+	row := &runRow{}
 	where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.Tenant, threadID)
-	err = t.Get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where,
+	err := t.Get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where,
 		args, column.Out{&row.key, &row.thread, &row.from, &row.last, (*string)(&row.Status)})
 	return row, record.NoRun(err, runID)
 }

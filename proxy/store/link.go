@@ -31,7 +31,7 @@ func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 
 // undo notes in the link of a thread that a run which its agent was told of is rolled back, unless a later one agreed.
 // The run's events must be there yet: one that never reached the agent has left nothing there.
-func undo(t *sqldb.Tx, row runRow) error {
+func undo(t *sqldb.Tx, row *runRow) error {
 	var body []byte
 	err := t.Get(`SELECT body FROM links WHERE thread = $1 AND agent = $5 AND task_id = ''
  AND EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND kind = 'linked')`,

@@ -123,7 +123,7 @@ func joinQuestions(t *sqldb.Tx, at record.RunKey, runID string, e *End) error {
 }
 
 // withdrawQuestions drops what a run asked that goes: no run could be given the answer.
-func withdrawQuestions(t *sqldb.Tx, row runRow) error {
+func withdrawQuestions(t *sqldb.Tx, row *runRow) error {
 	open, err := openQuestions(t, row.thread)
 	left := slices.DeleteFunc(slices.Clone(open), func(q mapping.Interrupt) bool { return q.Run == row.ID })
 	if err != nil || len(left) == len(open) {

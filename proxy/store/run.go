@@ -33,8 +33,9 @@ type runRow struct {
 	mapping.Run
 }
 
-func readRun(t *sqldb.Tx, where string, args ...any) (row runRow, err error) {
-	err = t.Each(`SELECT `+runColumns+` WHERE `+where, args, row.scan)
+func readRun(t *sqldb.Tx, where string, args ...any) (*runRow, error) {
+	row := &runRow{}
+	err := t.Each(`SELECT `+runColumns+` WHERE `+where, args, row.scan)
 	if err == nil && row.key == 0 {
 		err = sql.ErrNoRows
 	}
@@ -64,13 +65,16 @@ func (r *runRow) scan(scan func(...any) error) error {
 }
 
 // Run returns a run; threadID may be "".
-func (s *runs) Run(ctx context.Context, threadID, runID string) (r mapping.Run, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
-		r = row.Run
+func (s *runs) Run(ctx context.Context, threadID, runID string) (*mapping.Run, error) {
+	var row *runRow
+	err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) (err error) {
+		row, err = findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		return err
 	})
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	return &row.Run, nil
 }
 
 // RunState is how a run stands, and what it began on.
@@ -91,7 +95,7 @@ func (s *runs) RunState(ctx context.Context, threadID, runID string) (r RunState
 	return r, err
 }
 
-func findRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error) {
+func findRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, error) {
 	where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2`, runID, sc.Tenant)
 	row, err := readRun(t, where, args...)
 	if err == nil && threadID != "" && row.ThreadID != threadID {
@@ -101,7 +105,7 @@ func findRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error
 }
 
 // lockRun is findRun with the run's thread locked.
-func lockRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (runRow, error) {
+func lockRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, error) {
 	row, err := findRun(t, sc, threadID, runID)
 	if err != nil || !t.Shared() {
 		return row, err

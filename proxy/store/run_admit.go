@@ -37,7 +37,7 @@ func (x *createRunTx) decideStart() error {
 
 // active are the runs that hold the thread: the running ones, else the oldest pending one. It notes by the way whether
 // the thread is held for an update.
-func (x *createRunTx) active() (list []runRow, err error) {
+func (x *createRunTx) active() (list []*runRow, err error) {
 	if x.fresh {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func (x *createRunTx) amongShared() (ok bool, err error) {
 }
 
 // applyStrategy does what a strategy says about active runs.
-func (x *createRunTx) applyStrategy(active []runRow, strategy mapping.Strategy) error {
+func (x *createRunTx) applyStrategy(active []*runRow, strategy mapping.Strategy) error {
 	switch strategy {
 	case mapping.StrategyEnqueue:
 		return nil
@@ -91,7 +91,7 @@ func (x *createRunTx) applyStrategy(active []runRow, strategy mapping.Strategy) 
 }
 
 // displace has the active runs stopped: by their executions, or by the process that reads the note.
-func (x *createRunTx) displace(active []runRow, note string) error {
+func (x *createRunTx) displace(active []*runRow, note string) error {
 	for _, r := range active {
 		r.CancelReason = mapping.SupersededBy(x.made.Run)
 		x.made.Active = append(x.made.Active, r.Run)

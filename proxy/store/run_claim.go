@@ -32,9 +32,9 @@ type Claimed struct {
 }
 
 // ClaimNext claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent
-// not in full; or one whose owner's lease has ended. All tenants. ok is false when there is none; next is when the
+// not in full; or one whose owner's lease has ended. All tenants. c is nil when there is none; next is when the
 // earliest delayed run is due (zero: none).
-func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bool, next time.Time, err error) {
+func (s *claims) ClaimNext(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
 	// Looking does not take the writer's time; what was seen is looked at again there.
 	var due int64
 	seen := false
@@ -48,19 +48,21 @@ func (s *claims) ClaimNext(ctx context.Context, full []string) (c Claimed, ok bo
 		return err
 	})
 	if err != nil || !seen {
-		return Claimed{}, false, column.TimeOf(due), err
+		return nil, column.TimeOf(due), err
 	}
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		key, taken, err := lockClaimable(t, full)
 		if err != nil || key == 0 {
-			ok = false
+			c = nil
 			return err
 		}
 		c, err = s.claim(t, key, taken)
-		ok = err == nil
 		return err
 	})
-	return c, ok, time.Time{}, err
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return c, time.Time{}, nil
 }
 
 // lockClaimable finds the run to be claimed next and locks its thread. Where another process was faster, the next one
@@ -161,50 +163,53 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 }
 
 // claim makes this process the holder of a run, under a new fence.
-func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (c Claimed, err error) {
+func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	first, from := false, ""
 	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, column.In{key}, column.Out{&first, &from}); err != nil {
-		return c, err
+		return nil, err
 	}
 	if _, err := t.Exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
  from_seq = CASE WHEN started_us = 0 THEN (SELECT seq FROM thread_seq WHERE thread = runs.thread) ELSE from_seq END,
  base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END,
  started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.Owner, t.Now); err != nil {
-		return c, err
+		return nil, err
 	}
 	row, err := readRun(t, `r.id = $1`, key)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
 	if err := setThread(t, row.thread, mapping.ThreadBusy, nil); err != nil {
-		return c, err
+		return nil, err
 	}
 	th, err := readThreadByKey(t, row.thread)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
 	if first && row.Base != th.Head {
 		if _, err := s.fork(t, row.thread, row.Base, th.Head); err != nil {
-			return c, err
+			return nil, err
 		}
 		th.Head = row.Base
 		if th.Interrupts, err = closeQuestions(t, record.RunKey{Run: key, Thread: row.thread}, th.Interrupts, true); err != nil {
-			return c, err
+			return nil, err
 		}
 	}
 	task, err := readTask(t, `k.id = $1`, row.task)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
 	logged, err := readEvents(t, row.thread, row.from, 0, runsOwn, row.key, row.to())
+	if err != nil {
+		return nil, err
+	}
 	name, at := row.ID, record.RunKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
 	t.After(func() { s.Keys.Add(name, at) })
 	running := time.Duration(t.Now-column.Micros(row.StartedAt)) * time.Microsecond
-	return Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, err
+	return &Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, nil
 }
 
 // ClaimParked takes a parked run for its next step. Conflict when it is not parked any more.
-func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err error) {
+func (s *claims) ClaimParked(ctx context.Context, runID string) (c *Claimed, err error) {
 	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
 		if err != nil {
@@ -216,7 +221,10 @@ func (s *claims) ClaimParked(ctx context.Context, runID string) (c Claimed, err 
 		c, err = s.claim(t, row.key, false)
 		return err
 	})
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Release hands a run of this process back: its lease ends at once, and another process, or this one, may claim it.
@@ -248,7 +256,7 @@ func (s *claims) RequestStop(ctx context.Context, runID, reason string) error {
 	})
 }
 
-func (s *base) noteStop(t *sqldb.Tx, row runRow, action, reason string) error {
+func (s *base) noteStop(t *sqldb.Tx, row *runRow, action, reason string) error {
 	s.Notify(t, record.NoticeStop, row.ID)
 	return t.Put(`UPDATE runs SET stop = $2, cancel_reason = $3 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action, reason)
 }

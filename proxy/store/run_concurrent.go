@@ -39,7 +39,7 @@ func stripAgreement(links []mapping.Link) []mapping.Link {
 // withdraw takes out of the newest state what a run has done beside others that go on, or have: what they did is folded
 // again without it. A run that another began after, or a client changed the state after, is not taken out (false): they
 // had what it did for their start.
-func withdraw(t *sqldb.Tx, row runRow) (taken bool, err error) {
+func withdraw(t *sqldb.Tx, row *runRow) (taken bool, err error) {
 	var at checkpointPos
 	var follows bool
 	if err := t.Get(`SELECT q.seq, q.line, q.base, q.line > r.from_seq + 1 OR EXISTS (SELECT 1 FROM runs n WHERE n.thread = r.thread AND n.from_seq >= r.last_seq AND n.started_us > 0 AND n.id <> r.id)
@@ -72,7 +72,7 @@ func withdraw(t *sqldb.Tx, row runRow) (taken bool, err error) {
 }
 
 // ranConcurrently reports whether a run has changed the state beside another that is still there.
-func ranConcurrently(t *sqldb.Tx, row runRow) (yes bool, err error) {
+func ranConcurrently(t *sqldb.Tx, row *runRow) (yes bool, err error) {
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NOT NULL) AND EXISTS (SELECT 1 FROM runs n WHERE n.thread = $1 AND n.id <> $2 AND n.started_us > 0
  AND n.from_seq < $4 AND (n.ended_us = 0 OR n.last_seq > $3))`, column.In{row.thread, row.key, row.from, row.to()}, column.Out{&yes})
 	return yes, err
@@ -80,7 +80,7 @@ func ranConcurrently(t *sqldb.Tx, row runRow) (yes bool, err error) {
 
 // changedAfter reports whether a client changed the state after a run. What takes out another run (withdraw) names that
 // one, and is none.
-func changedAfter(t *sqldb.Tx, row runRow, until int64) (bool, error) {
+func changedAfter(t *sqldb.Tx, row *runRow, until int64) (bool, error) {
 	events, err := readEvents(t, row.thread, row.to(), 0, stateOnly, until)
 	return slices.ContainsFunc(events, func(e mapping.Event) bool {
 		return e.RunID == "" && e.Head.Checkpoint != nil && e.Head.Checkpoint.RunID == ""
@@ -89,7 +89,7 @@ func changedAfter(t *sqldb.Tx, row runRow, until int64) (bool, error) {
 
 // foldWithout is the state at a checkpoint without what one run of its line did, nor those that were taken out before
 // it. A run that began at an older checkpoint began the line: what lies between the two is none of its history.
-func foldWithout(t *sqldb.Tx, row runRow, at checkpointPos) (*state.Fold, error) {
+func foldWithout(t *sqldb.Tx, row *runRow, at checkpointPos) (*state.Fold, error) {
 	base, err := baseOf(t, row)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ type baseCheckpoint struct {
 	run, parent string
 }
 
-func baseOf(t *sqldb.Tx, row runRow) (baseCheckpoint, error) {
+func baseOf(t *sqldb.Tx, row *runRow) (baseCheckpoint, error) {
 	return baseCheckpoint{parent: row.Base}.before(t, row.thread)
 }
 

@@ -47,7 +47,7 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 }
 
 // deleteHistory removes what a run logged and rewinds the thread's head.
-func (s *base) deleteHistory(t *sqldb.Tx, row runRow) error {
+func (s *base) deleteHistory(t *sqldb.Tx, row *runRow) error {
 	span := column.In{row.thread, row.key, row.from, row.to()}
 	standing, err := stoodOn(t, span)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *base) deleteHistory(t *sqldb.Tx, row runRow) error {
 
 // backToLine gives the thread the files of its head, where a run that goes began at an older checkpoint: the head is
 // that of the line which it left.
-func (s *base) backToLine(t *sqldb.Tx, row runRow) error {
+func (s *base) backToLine(t *sqldb.Tx, row *runRow) error {
 	var head string
 	var left bool
 	err := t.Get(`SELECT head, EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged = -1 AND until_run = -2) FROM thread_seq WHERE thread = $1`,
@@ -106,7 +106,7 @@ func unlessMissing(err error) error {
 // deleteFiles brings the thread's files to where its state will be: without what the run did, unless that stays. What a
 // run did beside others is taken out of the state here, and its checkpoints stay also where nothing stands on them:
 // without them the line would end, and none of the others could be taken out of it any more.
-func deleteFiles(t *sqldb.Tx, row runRow, standing bool) (stays bool, err error) {
+func deleteFiles(t *sqldb.Tx, row *runRow, standing bool) (stays bool, err error) {
 	concurrent := standing
 	if row.Options.MayOverlap && !standing {
 		if concurrent, err = ranConcurrently(t, row); err != nil {

@@ -43,7 +43,7 @@ func (s *runs) Standing(ctx context.Context, threadID, runID string) (st Standin
 			return err
 		}
 		st = Standing{Run: row.Run, Thread: th.Thread, Now: column.TimeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.Owner, Owner: s.Owner}
-		for _, part := range []func(*sqldb.Tx, runRow) error{st.queue, st.lease, st.progress} {
+		for _, part := range []func(*sqldb.Tx, *runRow) error{st.queue, st.lease, st.progress} {
 			if err := part(t, row); err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ func (s *runs) Standing(ctx context.Context, threadID, runID string) (st Standin
 }
 
 // queue finds what a pending run waits for: see startable.
-func (st *Standing) queue(t *sqldb.Tx, row runRow) error {
+func (st *Standing) queue(t *sqldb.Tx, row *runRow) error {
 	if row.Status != mapping.RunPending {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (st *Standing) queue(t *sqldb.Tx, row runRow) error {
 	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, column.In{row.Agent, row.key}, column.Out{&st.Earlier})
 }
 
-func (st *Standing) lease(t *sqldb.Tx, row runRow) error {
+func (st *Standing) lease(t *sqldb.Tx, row *runRow) error {
 	if row.holder == "" || !t.Shared() {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (st *Standing) lease(t *sqldb.Tx, row runRow) error {
 }
 
 // progress finds how far a run has come.
-func (st *Standing) progress(t *sqldb.Tx, row runRow) error {
+func (st *Standing) progress(t *sqldb.Tx, row *runRow) error {
 	if row.Status == mapping.RunPending {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (st *Standing) progress(t *sqldb.Tx, row runRow) error {
 
 // steps counts the updates that are of no subgraph. It goes through all of them, of which there may be ten thousand, so
 // a head is decoded only where it may name one.
-func (st *Standing) steps(t *sqldb.Tx, row runRow) error {
+func (st *Standing) steps(t *sqldb.Tx, row *runRow) error {
 	return t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, column.In{row.thread, row.from, row.to(), row.key},
 		func(scan func(...any) error) error {
 			var raw []byte

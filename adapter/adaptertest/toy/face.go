@@ -39,7 +39,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 		refuse(w, mapping.Classify(err))
 		return
 	}
-	started, err := s.svc.Runs.Start(r.Context(), newRun(r.Header, string(words)))
+	started, err := s.svc.Runs.Start(r.Context(), new(newRun(r.Header, string(words))))
 	if err != nil {
 		refuse(w, mapping.Classify(err))
 		return

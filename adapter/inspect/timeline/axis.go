@@ -36,7 +36,7 @@ type Source struct {
 
 // Runs is part of adapter.Runs.
 type Runs interface {
-	Get(ctx context.Context, ref adapter.RunRef) (mapping.Run, error)
+	Get(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error)
 	Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
@@ -51,7 +51,7 @@ func New(ctx context.Context, from Source, dialects adapter.Dialects, ref adapte
 	if err != nil {
 		return nil, err
 	}
-	a := &Axis{Run: run, from: from, marks: marks}
+	a := &Axis{Run: *run, from: from, marks: marks}
 	agent, err := from.Agents.Resolve(ctx, run.Agent)
 	if err != nil && mapping.Classify(err).Class != mapping.NotFound { // else it is configured no longer, and its runs can be read
 		return nil, err
@@ -59,7 +59,7 @@ func New(ctx context.Context, from Source, dialects adapter.Dialects, ref adapte
 	a.opaque = agent.Opaque
 	for _, d := range dialects {
 		if d.Observe != nil {
-			a.columns = append(a.columns, column{d.Name, d.Clients, d.Observe(adapter.Observed{Run: run, Opaque: a.opaque})})
+			a.columns = append(a.columns, column{d.Name, d.Clients, d.Observe(adapter.Observed{Run: *run, Opaque: a.opaque})})
 		}
 	}
 	slices.Reverse(a.columns) // the dialect that carries most is the last of the table, and comes first here
@@ -117,10 +117,19 @@ func (a *Axis) page(ctx context.Context, q Query, from adapter.Cursor, at time.T
 		a.keep(r.Last, r.at)
 	}
 	if err == nil && r.Whole && a.Run.Status.Active() { // it has ended since it was read
-		a.Run, err = a.from.Runs.Get(ctx, adapter.RunRef{ThreadID: a.Run.ThreadID, RunID: a.Run.ID})
+		err = a.readRun(ctx)
 	}
 	r.Rows = withCalls(r.Rows, &a.Run, q.Calls, r.from, r.to)
 	return r.Page, err
+}
+
+// readRun reads how the run stands by now.
+func (a *Axis) readRun(ctx context.Context) error {
+	run, err := a.from.Runs.Get(ctx, adapter.RunRef{ThreadID: a.Run.ThreadID, RunID: a.Run.ID})
+	if err == nil {
+		a.Run = *run
+	}
+	return err
 }
 
 // reading is a page while it is read.

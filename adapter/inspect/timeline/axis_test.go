@@ -26,8 +26,8 @@ type longLog struct {
 	opaque bool  // what is known of its agent
 }
 
-func (l *longLog) Get(context.Context, adapter.RunRef) (mapping.Run, error) {
-	r := mapping.Run{ID: "r", TaskID: "r", ThreadID: "t", Status: mapping.RunSuccess}
+func (l *longLog) Get(context.Context, adapter.RunRef) (*mapping.Run, error) {
+	r := &mapping.Run{ID: "r", TaskID: "r", ThreadID: "t", Status: mapping.RunSuccess}
 	if l.works || l.ends {
 		r.Status = mapping.RunRunning
 	}

@@ -22,7 +22,7 @@ func (s runs) batch(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := make([]adapter.NewRun, len(batch))
 	for i, q := range batch {
-		list[i] = q.take()
+		list[i] = *q.take()
 	}
 	started, err := s.svc.Runs.StartAll(r.Context(), list)
 	if err != nil {

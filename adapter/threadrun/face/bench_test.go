@@ -23,7 +23,7 @@ func chatState(n int) json.RawMessage {
 
 func BenchmarkRunAnswer(b *testing.B) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC)
-	run := mapping.Run{
+	run := &mapping.Run{
 		ID: "1f1e5690-23fd-62e0-8000-000000000001", ThreadID: "1f1e5690-23fd-62e0-8000-000000000002", AssistantID: "1f1e5690-23fd-62e0-8000-000000000003",
 		Agent: "a", Status: mapping.RunSuccess, Metadata: json.RawMessage(`{"a":1}`), Kwargs: json.RawMessage(`{"input":{"messages":[{"role":"user","content":"hello"}]}}`),
 		CreatedAt: at, UpdatedAt: at, Flavour: render.FlavourAgentProtocol,

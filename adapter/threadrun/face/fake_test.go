@@ -297,14 +297,14 @@ func (f fakeStates) Forget(_ context.Context, id string) (int, error) {
 
 type fakeRuns struct{ *fake }
 
-func (f fakeRuns) Again(context.Context, adapter.NewRun) (*adapter.Started, error) {
+func (f fakeRuns) Again(context.Context, *adapter.NewRun) (*adapter.Started, error) {
 	return nil, nil
 }
 
-func (f fakeRuns) Start(_ context.Context, n adapter.NewRun) (*adapter.Started, error) {
+func (f fakeRuns) Start(_ context.Context, n *adapter.NewRun) (*adapter.Started, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lastRun = n
+	f.lastRun = *n
 	if f.startErr != nil {
 		return nil, f.startErr
 	}
@@ -328,7 +328,7 @@ func (f fakeRuns) Start(_ context.Context, n adapter.NewRun) (*adapter.Started, 
 
 func (f fakeRuns) StartAll(ctx context.Context, list []adapter.NewRun) (out []*adapter.Started, err error) {
 	for _, n := range list {
-		st, err := f.Start(ctx, n)
+		st, err := f.Start(ctx, &n)
 		if err != nil {
 			return nil, err
 		}
@@ -353,14 +353,15 @@ func (f fakeRuns) Explain(_ context.Context, ref adapter.RunRef) (adapter.Explan
 	return adapter.Explanation{RunID: r.run.ID, ThreadID: r.run.ThreadID, Status: r.run.Status, Reason: adapter.ReasonFinished}, nil
 }
 
-func (f fakeRuns) Get(_ context.Context, ref adapter.RunRef) (mapping.Run, error) {
+func (f fakeRuns) Get(_ context.Context, ref adapter.RunRef) (*mapping.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fr, err := f.find(ref)
 	if err != nil {
-		return mapping.Run{}, err
+		return nil, err
 	}
-	return fr.run, nil
+	run := fr.run
+	return &run, nil
 }
 
 func (f fakeRuns) Cancel(_ context.Context, ref adapter.RunRef, _ adapter.CancelOptions) error {

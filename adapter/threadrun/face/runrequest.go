@@ -25,11 +25,11 @@ type runRequest struct {
 
 // take is the run that is asked for. The request lets go of its body, which takes memory as long as anything refers to
 // it: while the run is made, and while a client waits.
-func (q *runRequest) take() adapter.NewRun {
+func (q *runRequest) take() *adapter.NewRun {
 	n := q.NewRun
 	q.Input, q.Messages, q.Kwargs, q.Command = nil, nil, nil, nil
 	q.Metadata, q.Config, q.Context = nil, nil, nil
-	return n
+	return &n
 }
 
 func (q *runRequest) ap() bool { return q.Flavour == render.FlavourAgentProtocol }

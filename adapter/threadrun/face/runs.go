@@ -64,7 +64,8 @@ func (s runs) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	replyRun(w, asCreated(started.Run), q.ap())
+	run := asCreated(started.Run)
+	replyRun(w, &run, q.ap())
 	return nil
 }
 
@@ -76,7 +77,7 @@ func asCreated(run mapping.Run) mapping.Run {
 	return run
 }
 
-func replyRun(w http.ResponseWriter, run mapping.Run, ap bool) {
+func replyRun(w http.ResponseWriter, run *mapping.Run, ap bool) {
 	a := newAnswer(w)
 	render.Run(&a.Writer, run, ap)
 	a.end()
@@ -144,10 +145,10 @@ func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[m
 			return s.breakOff(a, r, err)
 		}
 		if len(set) == 0 {
-			render.Run(&a.Writer, run, ap)
+			render.Run(&a.Writer, &run, ap)
 		} else {
 			var one rawjson.Writer
-			render.Run(&one, run, ap)
+			render.Run(&one, &run, ap)
 			set.Pick(&a.Writer, one.Bytes)
 		}
 		if a.spill() != nil {

@@ -115,7 +115,7 @@ func (s streams) followView(w http.ResponseWriter, r *http.Request, names []stri
 		at = "/threads/" + run.ThreadID + at
 	}
 	w.Header().Set("Location", at)
-	v := render.NewView(&run, render.ModesOf(names), after)
+	v := render.NewView(run, render.ModesOf(names), after)
 	v.Within(namespaces(r))
 	return v, nil
 }

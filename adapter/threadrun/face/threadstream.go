@@ -138,7 +138,7 @@ func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*render.View,
 	if ts.wants(threadRunModes) {
 		set = render.ModesOf(run.Options.StreamModes)
 	}
-	v := render.NewView(&run, set, ts.after)
+	v := render.NewView(run, set, ts.after)
 	if err := ts.s.describe(ctx, v); err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (s waits) start(w http.ResponseWriter, r *http.Request) error {
 		tail, shape = "wait", waitResponse
 	}
 	w.Header().Set("Location", w.Header().Get("Content-Location")+"/"+tail)
-	return s.serve(w, r, started.Run, shape, q.cancel)
+	return s.serve(w, r, &started.Run, shape, q.cancel)
 }
 
 // join answers with the values of a run that was started elsewhere.
@@ -96,7 +96,7 @@ const (
 
 // serve waits for the run's end and answers what came of it. A client that leaves earlier cancels the run only if it
 // asked for that.
-func (s waits) serve(w http.ResponseWriter, r *http.Request, run mapping.Run, shape waitShape, cancel bool) error {
+func (s waits) serve(w http.ResponseWriter, r *http.Request, run *mapping.Run, shape waitShape, cancel bool) error {
 	beat := &keepAlive{w: w}
 	defer beat.stop() // a beat after the handler returned would write to what is gone
 	if shape == bareValues {
@@ -105,7 +105,7 @@ func (s waits) serve(w http.ResponseWriter, r *http.Request, run mapping.Run, sh
 	end, err := s.lastEntry(r.Context(), run)
 	if r.Context().Err() != nil {
 		began := beat.stop()
-		cancels(s).left(r.Context(), &run, cancel)
+		cancels(s).left(r.Context(), run, cancel)
 		stopping := adapter.Stopping(r.Context())
 		if stopping != nil && began {
 			panic(http.ErrAbortHandler) // white space alone would be taken for the whole answer
@@ -128,7 +128,7 @@ func (s waits) serve(w http.ResponseWriter, r *http.Request, run mapping.Run, sh
 }
 
 // lastEntry waits for the run's end.
-func (s waits) lastEntry(ctx context.Context, run mapping.Run) (*state.Entry, error) {
+func (s waits) lastEntry(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	var last *state.Entry
 	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, nil) {
@@ -157,7 +157,7 @@ func (s cancels) left(ctx context.Context, run *mapping.Run, cancel bool) {
 }
 
 // replyWait answers what came of a run.
-func replyWait(w http.ResponseWriter, run mapping.Run, end *state.Entry, shape waitShape) error {
+func replyWait(w http.ResponseWriter, run *mapping.Run, end *state.Entry, shape waitShape) error {
 	out, a := *end.Head.Outcome, newAnswer(w)
 	var err error
 	switch {
@@ -174,7 +174,7 @@ func replyWait(w http.ResponseWriter, run mapping.Run, end *state.Entry, shape w
 	return nil // an error means that the client has gone
 }
 
-func (a *answer) waitResponse(run mapping.Run, end *state.Entry, shape waitShape) error {
+func (a *answer) waitResponse(run *mapping.Run, end *state.Entry, shape waitShape) error {
 	a.Open('{')
 	if shape == waitWithStatus {
 		a.Key("status").Text(render.RunStatus(run.Status, true))
@@ -199,13 +199,14 @@ func (a *answer) waitResponse(run mapping.Run, end *state.Entry, shape waitShape
 }
 
 // ended is the run as its end event left it; reading it again would cost a query and could find it deleted.
-func ended(run mapping.Run, end *state.Entry) mapping.Run {
-	run.Status, run.Fault, run.CancelReason = end.Head.Outcome.Status, end.Head.Outcome.Fault, end.Head.Outcome.Reason
-	run.Attempt = max(run.Attempt, end.Head.Attempt)
+func ended(run *mapping.Run, end *state.Entry) *mapping.Run {
+	left := *run
+	left.Status, left.Fault, left.CancelReason = end.Head.Outcome.Status, end.Head.Outcome.Fault, end.Head.Outcome.Reason
+	left.Attempt = max(run.Attempt, end.Head.Attempt)
 	if !end.At.IsZero() {
-		run.EndedAt, run.UpdatedAt = end.At, end.At
+		left.EndedAt, left.UpdatedAt = end.At, end.At
 	}
-	return run
+	return &left
 }
 
 func bareBody(out mapping.Outcome, values json.RawMessage) []byte {

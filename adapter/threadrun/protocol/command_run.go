@@ -47,7 +47,7 @@ func (c *command) again() (*mapping.Run, error) {
 	if said == nil {
 		return nil, nil
 	}
-	before, err := c.s.Service.Runs.Again(c.ctx, adapter.NewRun{ThreadID: c.thread, IdempotencyKey: c.header.Get(adapter.IdempotencyKeyHeader), Request: said})
+	before, err := c.s.Service.Runs.Again(c.ctx, &adapter.NewRun{ThreadID: c.thread, IdempotencyKey: c.header.Get(adapter.IdempotencyKeyHeader), Request: said})
 	if before == nil || err != nil {
 		return nil, err
 	}
@@ -179,7 +179,13 @@ func (c *command) responded() (request, error) {
 		return request{}, noSuchQuestion(notOpen(answers, named), open)
 	}
 	asker, err := c.asker(named)
-	return request{agent: cmp.Or(asker.AssistantID, run.AssistantID), resume: answers}, err
+	if err != nil {
+		return request{}, err
+	}
+	if asker != nil {
+		run = asker
+	}
+	return request{agent: run.AssistantID, resume: answers}, nil
 }
 
 // notOpen are the ids in an answer of what is not asked.
@@ -297,5 +303,8 @@ func (c *command) forked() (request, error) {
 		return request{}, err
 	}
 	run, err := c.newest()
-	return request{agent: run.AssistantID, input: c.get("input"), checkpoint: at}, err
+	if err != nil {
+		return request{}, err
+	}
+	return request{agent: run.AssistantID, input: c.get("input"), checkpoint: at}, nil
 }

@@ -217,16 +217,16 @@ type worldRuns struct {
 	*world
 }
 
-func (w worldRuns) Get(_ context.Context, ref adapter.RunRef) (mapping.Run, error) {
+func (w worldRuns) Get(_ context.Context, ref adapter.RunRef) (*mapping.Run, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if run, ok := w.runs[ref.RunID]; ok {
-		return run, nil
+		return &run, nil
 	}
-	return mapping.Run{}, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "There is no such run.")
+	return nil, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "There is no such run.")
 }
 
-func (w worldRuns) Again(context.Context, adapter.NewRun) (*adapter.Started, error) {
+func (w worldRuns) Again(context.Context, *adapter.NewRun) (*adapter.Started, error) {
 	return nil, nil
 }
 

@@ -49,30 +49,21 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 // emitEntry has the events of an entry emitted. What is left of a run that was deleted is skipped.
 func (s *Server) emitEntry(ctx context.Context, t *translator, thread string, e *state.Entry) error {
 	if !t.knows(e.RunID) {
-		err := s.introduce(ctx, t, adapter.RunRef{ThreadID: thread, RunID: e.RunID})
+		run, err := s.Service.Runs.Get(ctx, adapter.RunRef{ThreadID: thread, RunID: e.RunID})
 		if isNotFound(err) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		t.beginRun(run)
 	}
 	t.entry(e)
 	return nil
 }
 
-// introduce makes a run known. It is a function of its own to save memory where many connections follow threads: a run
-// is large, and its room is given back when introduce returns.
-func (s *Server) introduce(ctx context.Context, t *translator, ref adapter.RunRef) error {
-	run, err := s.Service.Runs.Get(ctx, ref)
-	if err == nil {
-		t.beginRun(run)
-	}
-	return err
-}
-
 // treeOf is the tree of a run's graphs as its log tells it by now, and the run's status.
-func (s *Server) treeOf(ctx context.Context, run mapping.Run) (*tree, string, error) {
+func (s *Server) treeOf(ctx context.Context, run *mapping.Run) (*tree, string, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	status := statusRunning

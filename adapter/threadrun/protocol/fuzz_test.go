@@ -27,7 +27,8 @@ func FuzzMessages(f *testing.F) {
 				framed(t, member(member(line, "params"), "data"), open, begun)
 			}
 		})
-		tr.beginRun(runOf(1, "graph"))
+		run := runOf(1, "graph")
+		tr.beginRun(&run)
 		for i, chunk := range [][]byte{one, two, one} {
 			data := append(append([]byte("["), chunk...), []byte(`,{"langgraph_checkpoint_ns":"a:1"}]`)...)
 			tr.entry(&state.Entry{Event: mapping.Event{Seq: int64(i + 1), RunID: uuid(101), Kind: mapping.KindDelta, Data: data}})

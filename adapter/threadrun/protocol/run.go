@@ -15,7 +15,8 @@ import (
 type runView struct {
 	out      *teller
 	points   *points
-	run      mapping.Run
+	agent    string
+	answers  []string // ids of the questions that the run answers
 	began    bool
 	brought  bool            // the checkpoint with the run's input was told
 	paired   bool            // the agent tells checkpoints, with the state at each
@@ -33,14 +34,14 @@ func (v *runView) started(e *state.Entry) {
 		return
 	}
 	v.began = true
-	v.out.lifecycle(nil, statusRunning, v.run.Agent, "")
-	if ids := answered(v.run.Options); len(ids) > 0 {
-		v.out.send(methodAnswered, nil, func(w *writer) { w.open().texts("interrupt_ids", ids).close() })
+	v.out.lifecycle(nil, statusRunning, v.agent, "")
+	if len(v.answers) > 0 {
+		v.out.send(methodAnswered, nil, func(w *writer) { w.open().texts("interrupt_ids", v.answers).close() })
 	}
 }
 
 // answered are the ids of the questions that a run answers.
-func answered(o mapping.RunOptions) []string {
+func answered(o *mapping.RunOptions) []string {
 	if !o.Resuming {
 		return nil
 	}
@@ -170,7 +171,7 @@ func (v *runView) endRun(e *state.Entry) {
 	v.messages.closeAll(v.out)
 	v.tree.leaveAll(v.out, status)
 	v.emitQuestions(nil, out.Interrupts)
-	v.out.lifecycle(nil, status, v.run.Agent, fault)
+	v.out.lifecycle(nil, status, v.agent, fault)
 }
 
 // endOf is how a run has ended, in the protocol's words.

@@ -16,17 +16,17 @@ type subject struct {
 	thread string
 }
 
-// asker is the run that asked the questions; zero where none is found. Questions that agents have asked each for itself
+// asker is the run that asked the questions; nil where none is found. Questions that agents have asked each for itself
 // cannot be answered by one run.
-func (c *subject) asker(questions []mapping.Interrupt) (asker mapping.Run, err error) {
+func (c *subject) asker(questions []mapping.Interrupt) (*mapping.Run, error) {
 	runs, err := c.askers(questions)
 	if err != nil || len(runs) == 0 {
-		return asker, err
+		return nil, err
 	}
 	if severalAgents(runs) {
-		return asker, invalid("%s are questions of several agents. Answer those of each agent by themselves.", strings.Join(idsOf(questions), ", "))
+		return nil, invalid("%s are questions of several agents. Answer those of each agent by themselves.", strings.Join(idsOf(questions), ", "))
 	}
-	return runs[0], nil
+	return &runs[0], nil
 }
 
 // askedBy reports whether one of the questions is an agent's. A question whose run is gone may be any agent's.
@@ -49,7 +49,7 @@ func (c *subject) askers(questions []mapping.Interrupt) (found []mapping.Run, er
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, run)
+		found = append(found, *run)
 	}
 	return found, nil
 }
@@ -75,24 +75,24 @@ func (c *subject) questions() ([]mapping.Interrupt, error) {
 }
 
 // newest is the thread's newest run, or no_such_run.
-func (c *subject) newest() (mapping.Run, error) {
+func (c *subject) newest() (*mapping.Run, error) {
 	list, err := adapter.All(c.s.Service.RunIndex.List(c.ctx, mapping.RunQuery{ThreadID: c.thread, Limit: 1}))
 	if err == nil && len(list) == 0 {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has had no run; send run.start first.")
 	}
 	if err != nil {
-		return mapping.Run{}, err
+		return nil, err
 	}
-	return list[0], nil
+	return &list[0], nil
 }
 
 // runOr is the run of an id, or the thread's newest one.
-func (c *subject) runOr(id string) (mapping.Run, error) {
+func (c *subject) runOr(id string) (*mapping.Run, error) {
 	if id == "" {
 		return c.newest()
 	}
 	if !mapping.IsUUID(id) {
-		return mapping.Run{}, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has no run %q.", id)
+		return nil, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has no run %q.", id)
 	}
 	return c.s.Service.Runs.Get(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: id})
 }

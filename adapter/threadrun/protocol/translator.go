@@ -23,9 +23,9 @@ func newTranslator(emit func(ev *event, at place)) *translator {
 func (t *translator) knows(runID string) bool { return runID == "" || t.runs[runID] != nil }
 
 // beginRun makes a run known, before its first entry.
-func (t *translator) beginRun(run mapping.Run) {
+func (t *translator) beginRun(run *mapping.Run) {
 	t.runs[run.ID] = &runView{
-		out: t.out, points: t.points, run: run,
+		out: t.out, points: t.points, agent: run.Agent, answers: answered(&run.Options),
 		asked: map[string]bool{}, messages: newTranscript(), tree: newTree(run.Agent),
 	}
 }

@@ -61,41 +61,51 @@ func (dir *Directory) names(ctx context.Context) string {
 
 // Assistant finds what a request for a run names: a configured agent, as Agent does, or an assistant that was made over
 // one.
-func (dir *Directory) Assistant(ctx context.Context, idOrName string) (*engine.Agent, mapping.Assistant, error) {
-	if made, ok, err := dir.made(ctx, idOrName); ok || err != nil {
-		if err != nil {
-			return nil, made, err
-		}
+func (dir *Directory) Assistant(ctx context.Context, idOrName string) (*engine.Agent, *mapping.Assistant, error) {
+	made, err := dir.made(ctx, idOrName)
+	if err != nil {
+		return nil, nil, err
+	}
+	if made != nil {
 		a, err := dir.Agent(ctx, made.Graph)
 		return a, made, err
 	}
 	a, err := dir.Agent(ctx, idOrName)
 	if err != nil {
-		return nil, mapping.Assistant{}, err
+		return nil, nil, err
 	}
 	return a, dir.Itself(a), nil
 }
 
 // Itself returns the assistant that a configured agent is, without its times.
-func (dir *Directory) Itself(a *engine.Agent) mapping.Assistant {
-	return dir.traits(mapping.Assistant{
+func (dir *Directory) Itself(a *engine.Agent) *mapping.Assistant {
+	return dir.traits(&mapping.Assistant{
 		ID: mapping.AssistantID(a.Name), Graph: a.Name, Name: a.Name, Version: 1, Configured: true,
 		Metadata: json.RawMessage(`{"created_by":"system"}`), Config: json.RawMessage(`{}`), Context: json.RawMessage(`{}`),
 	})
 }
 
-// made finds an assistant that was made; ok is false for everything else. One whose agent the principal may not use
-// does not exist for it.
-func (dir *Directory) made(ctx context.Context, id string) (a mapping.Assistant, ok bool, err error) {
+// made finds an assistant that was made; nil for everything else. One whose agent the principal may not use does not
+// exist for it.
+func (dir *Directory) made(ctx context.Context, id string) (*mapping.Assistant, error) {
 	id = strings.ToLower(id)
 	if _, configured := dir.byID()[id]; configured || !mapping.IsUUID(id) {
-		return a, false, nil
+		return nil, nil
 	}
-	a, err = dir.st.Assistant(ctx, id)
-	if mapping.Classify(err).Class == mapping.NotFound || err == nil && !mapping.PrincipalOf(ctx).May(a.Graph) {
-		return mapping.Assistant{}, false, nil
+	return dir.stored(ctx, id)
+}
+
+func (dir *Directory) stored(ctx context.Context, id string) (*mapping.Assistant, error) {
+	a, err := dir.st.Assistant(ctx, id)
+	switch {
+	case mapping.Classify(err).Class == mapping.NotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !mapping.PrincipalOf(ctx).May(a.Graph):
+		return nil, nil
 	}
-	return dir.traits(a), err == nil, err
+	return dir.traits(&a), nil
 }
 
 // Named returns what a filter by agent means, as the two columns have it: a configured agent under its own id, or an
@@ -111,8 +121,8 @@ func (dir *Directory) Named(idOrName string) (agent, assistant string) {
 	return idOrName, mapping.AssistantID(idOrName)
 }
 
-// traits fills in what is known of the agent that an assistant is made over.
-func (dir *Directory) traits(a mapping.Assistant) mapping.Assistant {
+// traits fills in what is known of the agent that an assistant is made over, and returns the assistant.
+func (dir *Directory) traits(a *mapping.Assistant) *mapping.Assistant {
 	if agent, ok := dir.engine.Agent(a.Graph); ok {
 		traits, known := agent.Known()
 		a.Opaque = known && traits.Opaque
@@ -123,8 +133,12 @@ func (dir *Directory) traits(a mapping.Assistant) mapping.Assistant {
 // Resolve returns the assistant of that id, or the one that a configured agent is, with the time when this database
 // first saw it. NotFound: there is none, or its agent is one that the principal may not use.
 func (s *Agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error) {
-	if made, ok, err := s.made(ctx, idOrName); ok || err != nil {
-		return made, err
+	made, err := s.made(ctx, idOrName)
+	if err != nil {
+		return mapping.Assistant{}, err
+	}
+	if made != nil {
+		return *made, nil
 	}
 	a, err := s.Agent(ctx, idOrName)
 	if err != nil {
@@ -135,7 +149,7 @@ func (s *Agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistan
 
 func (dir *Directory) describe(ctx context.Context, a *engine.Agent) (mapping.Assistant, error) {
 	seen, err := dir.st.AgentSeen(ctx, a.Name)
-	d := dir.Itself(a)
+	d := *dir.Itself(a)
 	d.CreatedAt, d.UpdatedAt = seen, seen
 	return d, err
 }
@@ -174,7 +188,7 @@ func (s *Agents) all(ctx context.Context) (list []mapping.Assistant, err error) 
 	made, err := s.st.Assistants(ctx)
 	for _, a := range made {
 		if mapping.PrincipalOf(ctx).May(a.Graph) {
-			list = append(list, s.traits(a))
+			list = append(list, *s.traits(&a))
 		}
 	}
 	return list, err

@@ -46,7 +46,7 @@ func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 	if err == nil && !made && !mapping.PrincipalOf(ctx).May(a.Graph) {
 		return mapping.Assistant{}, errTaken(a.ID)
 	}
-	return s.traits(a), err
+	return *s.traits(&a), err
 }
 
 // configured answers the making of an assistant under the id of a configured agent.
@@ -63,36 +63,36 @@ func errTaken(id string) error {
 }
 
 // changeable finds an assistant that may be changed.
-func (s *Assistants) changeable(ctx context.Context, id, doing string) (mapping.Assistant, error) {
-	a, ok, err := s.made(ctx, id)
-	if ok || err != nil {
+func (s *Assistants) changeable(ctx context.Context, id, doing string) (*mapping.Assistant, error) {
+	a, err := s.made(ctx, id)
+	if a != nil || err != nil {
 		return a, err
 	}
 	agent, err := s.Agent(ctx, id)
 	if err != nil {
-		return a, err
+		return nil, err
 	}
 	how := mapping.Advice{Meaning: mapping.MeansAssistant, With: " with %s"}
-	return a, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
+	return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
 		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Make an assistant over it%s.", id, agent.Name, doing, how)
 }
 
 // Update changes an assistant, and returns it. One that is a configured agent cannot be changed: Invalid.
 func (s *Assistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
-	a, err := s.changeable(ctx, id, "changing")
+	before, err := s.changeable(ctx, id, "changing")
 	if err != nil {
-		return a, err
+		return mapping.Assistant{}, err
 	}
 	graph := ""
 	if p.Graph != nil {
 		agent, err := s.Agent(ctx, *p.Graph)
 		if err != nil {
-			return a, err
+			return mapping.Assistant{}, err
 		}
 		graph = agent.Name
 	}
-	a, err = s.st.UpdateAssistant(ctx, a.ID, func(a *mapping.Assistant) error { return patchAssistant(a, p, graph) })
-	return s.traits(a), err
+	a, err := s.st.UpdateAssistant(ctx, before.ID, func(a *mapping.Assistant) error { return patchAssistant(a, p, graph) })
+	return *s.traits(&a), err
 }
 
 func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string) (err error) {
@@ -143,11 +143,11 @@ func (s *Assistants) deleteThreads(ctx context.Context, id string) error {
 
 // Versions returns a page of an assistant's versions. A configured agent has the one version that it is configured in.
 func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
-	made, ok, err := s.made(ctx, idOrName)
+	made, err := s.made(ctx, idOrName)
 	if err != nil {
 		return nil, err
 	}
-	if ok {
+	if made != nil {
 		return s.st.AssistantVersions(ctx, made.ID, q.Metadata, q.Limit, q.Offset)
 	}
 	a, err := (&Agents{Directory: s.Directory}).Resolve(ctx, idOrName)
@@ -159,13 +159,13 @@ func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.Ve
 
 // SetLatest puts a version of an assistant in force. A configured agent has version 1 only.
 func (s *Assistants) SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error) {
-	made, ok, err := s.made(ctx, idOrName)
+	made, err := s.made(ctx, idOrName)
 	if err != nil {
-		return made, err
+		return mapping.Assistant{}, err
 	}
-	if ok {
+	if made != nil {
 		a, err := s.st.SetAssistantVersion(ctx, made.ID, version)
-		return s.traits(a), err
+		return *s.traits(&a), err
 	}
 	a, err := (&Agents{Directory: s.Directory}).Resolve(ctx, idOrName)
 	if err == nil && version != a.Version {
@@ -175,7 +175,7 @@ func (s *Assistants) SetLatest(ctx context.Context, idOrName string, version int
 }
 
 // Over lays a request for a run over the assistant it names: what the request does not say, the assistant does.
-func Over(n *adapter.NewRun, a mapping.Assistant) (err error) {
+func Over(n *adapter.NewRun, a *mapping.Assistant) (err error) {
 	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
 		return err
 	}

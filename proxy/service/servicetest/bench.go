@@ -140,7 +140,7 @@ func (meter) RunEnded(string, mapping.RunStatus, string) {}
 // Start makes a run and reads it to its end.
 func (b *Bench) Start(t *testing.T, ctx context.Context, n adapter.NewRun) (mapping.Run, mapping.Outcome) {
 	t.Helper()
-	st, err := b.Runs.Start(ctx, n)
+	st, err := b.Runs.Start(ctx, new(n))
 	if err != nil {
 		t.Fatal(err)
 	}

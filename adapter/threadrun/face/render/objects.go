@@ -40,13 +40,13 @@ func RunStatus(st mapping.RunStatus, ap bool) string {
 }
 
 // Run writes a run. ap: an Agent Protocol route answers.
-func Run(e *rawjson.Writer, run mapping.Run, ap bool) {
+func Run(e *rawjson.Writer, run *mapping.Run, ap bool) {
 	e.Open('{')
 	runMembers(e, run, ap)
 	e.Close('}')
 }
 
-func runMembers(e *rawjson.Writer, run mapping.Run, ap bool) {
+func runMembers(e *rawjson.Writer, run *mapping.Run, ap bool) {
 	e.Key("run_id").Text(run.ID).Key("thread_id").Text(run.ThreadID)
 	e.Key("assistant_id").Text(run.AssistantID).Key("agent_id").Text(run.Agent)
 	e.Key("metadata").Raw(runMetadata(run), "{}")
@@ -66,7 +66,7 @@ func runMembers(e *rawjson.Writer, run mapping.Run, ap bool) {
 }
 
 // runMetadata counts the attempts of a run that was retried, under the name that LangGraph's servers have for it.
-func runMetadata(run mapping.Run) json.RawMessage {
+func runMetadata(run *mapping.Run) json.RawMessage {
 	if run.Attempt <= 1 {
 		return run.Metadata
 	}
@@ -77,7 +77,7 @@ func runMetadata(run mapping.Run) json.RawMessage {
 	return counted
 }
 
-func strategyOf(run mapping.Run) string {
+func strategyOf(run *mapping.Run) string {
 	if run.Multitask == "" {
 		return string(mapping.StrategyReject)
 	}

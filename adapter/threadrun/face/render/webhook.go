@@ -18,7 +18,7 @@ func WebhookBody(run mapping.Run, out mapping.Outcome, values json.RawMessage) (
 	}
 	var e rawjson.Writer
 	e.Open('{')
-	runMembers(&e, run, false)
+	runMembers(&e, &run, false)
 	e.Key("run_started_at").Time(run.StartedAt, TimeLayout).Key("run_ended_at").Time(run.EndedAt, TimeLayout)
 	// The end: the body is written with it, and is the same at every attempt.
 	e.Key("webhook_sent_at").Time(latest(run.EndedAt, run.UpdatedAt), TimeLayout)
