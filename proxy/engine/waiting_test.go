@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -160,10 +158,14 @@ func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 	lasted, looks := time.Duration(0), int64(0)
 	for range times {
 		r := there.begin(t, order(mapping.NewID(), mapping.StrategyReject))
-		ctx, over := &counted{Context: limit}, make(chan error, 1)
+		ctx, over := storetest.Count(limit), make(chan error, 1)
 		go func() { over <- here.Cancel(ctx, &r, engine.Cancellation{}) }()
 		<-asked
-		looks += ctx.looks(t, here.st, r)
+		looks += ctx.Looks(500, func(ctx context.Context) {
+			if _, err := here.st.Run(ctx, r.ThreadID, r.ID); err != nil {
+				t.Error(err)
+			}
+		})
 		let := time.Now()
 		goOn <- struct{}{}
 		if err := <-over; err != nil {
@@ -174,31 +176,4 @@ func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 	if lasted > times*time.Second || looks > 3*times { // an event of the run may ring
 		t.Errorf("it took %s to hear of %d ends, and %d looks before", lasted, times, looks)
 	}
-}
-
-// counted counts what is asked of a context: each look at the store asks for the principal at least.
-type counted struct {
-	context.Context
-	asked atomic.Int64
-}
-
-func (c *counted) Value(key any) any {
-	c.asked.Add(1)
-	return c.Context.Value(key)
-}
-
-// looks is how often the store is looked at under the context while it is looked at many times otherwise.
-func (c *counted) looks(t *testing.T, st *store.Store, r mapping.Run) int64 {
-	t.Helper()
-	one := &counted{Context: c.Context}
-	if _, err := st.Run(one, r.ThreadID, r.ID); err != nil {
-		t.Fatal(err)
-	}
-	before := c.asked.Load()
-	for range 500 {
-		if _, err := st.Run(c.Context, r.ThreadID, r.ID); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return (c.asked.Load() - before) / one.asked.Load()
 }

@@ -3,7 +3,6 @@ package stepping_test
 import (
 	"context"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
 // topicTasks are two tasks of one topic.
@@ -126,10 +126,10 @@ func TestAWaitingPOSTHearsOfOtherProcesses(t *testing.T) {
 		first, second := here.topicTasks(t)
 		step := there.asks(limit, first)
 		<-reached
-		ctx := &counted{Context: limit}
+		ctx := storetest.Count(limit)
 		waits := here.asks(ctx, second)
 		servicetest.Eventually(t, "the run that waits", func() bool { return here.runsOf(t, limit, second.ID) == 1 })
-		looks += ctx.looks(t, here, second.ID)
+		looks += ctx.Looks(200, func(ctx context.Context) { here.runsOf(t, ctx, second.ID) })
 		parked := time.Now()
 		goOn <- struct{}{}
 		blockedBy(t, first, <-waits)
@@ -141,27 +141,4 @@ func TestAWaitingPOSTHearsOfOtherProcesses(t *testing.T) {
 	if lasted > times*time.Second || looks > 3*times {
 		t.Errorf("it took %s to hear of %d parked runs, and %d looks before", lasted, times, looks)
 	}
-}
-
-// counted counts what is asked of a context: each look at the store asks for the principal at least.
-type counted struct {
-	context.Context
-	asked atomic.Int64
-}
-
-func (c *counted) Value(key any) any {
-	c.asked.Add(1)
-	return c.Context.Value(key)
-}
-
-// looks is how often the store is looked at under the context while it is looked at many times otherwise.
-func (c *counted) looks(t *testing.T, b *bench, task string) int64 {
-	t.Helper()
-	one := &counted{Context: c.Context}
-	b.runsOf(t, one, task)
-	before := c.asked.Load()
-	for range 200 {
-		b.runsOf(t, c.Context, task)
-	}
-	return (c.asked.Load() - before) / one.asked.Load()
 }
