@@ -97,9 +97,15 @@ type pacedBody struct {
 	latest   time.Time     // zero: no bound on the whole
 	rate     int64         // bytes a second that an upload must bring; 0: any number
 	left     time.Duration // of an upload's allowance
+	ended    error         // why nothing more is read
 }
 
+// Read sets no deadline once the body has ended: net/http reads on by itself then, and a deadline that has passed would
+// end the request's context.
 func (p *pacedBody) Read(b []byte) (int, error) {
+	if p.ended != nil {
+		return 0, p.ended
+	}
 	began := time.Now()
 	p.extend(began)
 	n, err := p.ReadCloser.Read(b)
@@ -109,13 +115,12 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 		_ = p.control.SetReadDeadline(time.Now().Add(p.patience))
 	}
 	if errors.Is(err, io.EOF) {
-		// net/http goes on reading to learn that the client left; a deadline that ran out there would end the request's
-		// context.
 		_ = p.control.SetReadDeadline(time.Time{})
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = p.tooSlow(err)
 	}
+	p.ended = err
 	return n, err
 }
 

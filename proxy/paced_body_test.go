@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,11 +13,12 @@ import (
 // deadlines is a writer that knows the newest deadline of the body.
 type deadlines struct {
 	http.ResponseWriter
-	at time.Time
+	at  time.Time
+	set int // how often one was
 }
 
 func (d *deadlines) SetReadDeadline(at time.Time) error {
-	d.at = at
+	d.at, d.set = at, d.set+1
 	return nil
 }
 
@@ -26,6 +28,21 @@ type hesitant struct{ wait time.Duration }
 func (h hesitant) Read(b []byte) (int, error) {
 	time.Sleep(h.wait)
 	return len(b), nil
+}
+
+// TestABodyThatHasEndedIsNotTimedAgain: what reads on after the end, as net/http does where it writes a body of a known
+// length, would set a deadline that has passed.
+func TestABodyThatHasEndedIsNotTimedAgain(t *testing.T) {
+	t.Parallel()
+	d := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	p := &pacedBody{ReadCloser: io.NopCloser(strings.NewReader("{}")), control: http.NewResponseController(d), patience: time.Minute, latest: time.Now()}
+	if _, err := io.ReadAll(p); err != nil {
+		t.Fatal(err)
+	}
+	set := d.set
+	if _, err := p.Read(make([]byte, 1)); err != io.EOF || d.set != set || !d.at.IsZero() {
+		t.Errorf("read on: %v, after %d more deadlines", err, d.set-set)
+	}
 }
 
 // TestUploadsAreNotTimedWhileTheyAreNotRead: of an upload whose client has used up nearly all of its time, the rest
