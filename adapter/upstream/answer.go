@@ -29,12 +29,12 @@ type Answer struct {
 // nothing (Options.Later); and a question also where the answer broke off, or the agent or a gateway in front of it
 // answered 429, 502, 503 or 504.
 func (c *Client) Do(ctx context.Context, call *Call) (*Answer, error) {
-	return attempts(ctx, c, call, c.once)
+	return attempts(ctx, c, call, c.Once)
 }
 
 // Open is Do for an answer whose body the caller reads and closes. Reading on ends with ctx.
 func (c *Client) Open(ctx context.Context, call *Call) (*http.Response, error) {
-	return attempts(ctx, c, call, c.openOnce)
+	return attempts(ctx, c, call, c.OpenOnce)
 }
 
 // attempts makes a call until it succeeds, or must not or need not be made again.
@@ -51,9 +51,7 @@ func attempts[T any](ctx context.Context, c *Client, call *Call, once func(conte
 }
 
 // Once makes a call a single time.
-func (c *Client) Once(ctx context.Context, call *Call) (*Answer, error) { return c.once(ctx, call) }
-
-func (c *Client) once(ctx context.Context, call *Call) (*Answer, error) {
+func (c *Client) Once(ctx context.Context, call *Call) (*Answer, error) {
 	limited := ctx
 	if call.Time > 0 {
 		var cancel context.CancelFunc
@@ -80,10 +78,6 @@ func (c *Client) once(ctx context.Context, call *Call) (*Answer, error) {
 
 // OpenOnce is Open with a single attempt.
 func (c *Client) OpenOnce(ctx context.Context, call *Call) (*http.Response, error) {
-	return c.openOnce(ctx, call)
-}
-
-func (c *Client) openOnce(ctx context.Context, call *Call) (*http.Response, error) {
 	res, err := c.send(ctx, call)
 	hit(call, failpoint.AgentAnswered)
 	if err != nil {

@@ -72,8 +72,11 @@ func (s *interactions) made(ctx context.Context, n adapter.NewInteraction, id st
 		return rule.InteractionOf(task), err
 	}
 	run, err := s.st.Run(ctx, "", id)
-	if !none(err) {
-		return answered(n, run), err
+	switch {
+	case err == nil:
+		return answered(n, run), nil
+	case !none(err):
+		return rule.Interaction{}, err
 	}
 	return spoken(n, id), nil
 }

@@ -399,5 +399,8 @@ func readRest(b *bench, note noter) {
 	due, _, err := b.ClaimDeliveries(b.ctx, 9, time.Minute, nil)
 	note("deliveries", due, err)
 	next, _, err := b.ClaimNext(b.ctx, nil)
+	if next == nil {
+		b.t.Fatalf("nothing was left behind: %v", err)
+	}
 	note("left behind", []any{next.Run.ID, len(next.Logged)}, err)
 }
