@@ -23,7 +23,7 @@ func (s streams) serve(w http.ResponseWriter, r *http.Request, v *render.View, c
 	if err := s.describe(ctx, v); err != nil {
 		return err
 	}
-	st := &streaming{s: s, v: v, ref: adapter.RunRef{ThreadID: v.Run.ThreadID, RunID: v.Run.ID}, out: sse.NewStream(w, s.beat(), stop)}
+	st := &streaming{s: s, v: v, ref: v.Ref, out: sse.NewStream(w, s.beat(), stop)}
 	defer st.out.Close()
 	if !v.After.Start && !v.After.Live {
 		st.out.DelayStart(cursorGrace)
@@ -33,7 +33,7 @@ func (s streams) serve(w http.ResponseWriter, r *http.Request, v *render.View, c
 	case !st.out.Withdraw(): // from here on no timer begins it
 		return st.finish(r.Context(), err, cancel)
 	case r.Context().Err() != nil:
-		cancels(s).left(r.Context(), &v.Run, cancel)
+		cancels(s).left(r.Context(), v.Ref, cancel)
 		return nil
 	}
 	return err
@@ -44,7 +44,7 @@ func (s streams) describe(ctx context.Context, v *render.View) error {
 	if !v.AsksForEvents() {
 		return nil
 	}
-	a, err := s.svc.Agents.Resolve(ctx, v.Run.Agent)
+	a, err := s.svc.Agents.Resolve(ctx, v.Agent)
 	if isNotFound(err) {
 		return nil // no longer configured; its runs can still be read
 	}
@@ -126,8 +126,7 @@ func (s streams) tokensBefore(ctx context.Context, v *render.View, first *state.
 	if !v.AsksForPartials() || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
 		return nil
 	}
-	ref := adapter.RunRef{ThreadID: v.Run.ThreadID, RunID: v.Run.ID}
-	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}, nil) {
+	for e, err := range s.svc.Runs.Events(ctx, v.Ref, adapter.Cursor{K: -1, Start: true}, nil) {
 		if err != nil {
 			return err
 		}
@@ -148,7 +147,7 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 		return nil
 	}
 	if ctx.Err() != nil || st.out.Failed() {
-		cancels(st.s).left(ctx, &st.v.Run, cancel)
+		cancels(st.s).left(ctx, st.ref, cancel)
 		return nil
 	}
 	if isNotFound(err) || isExpired(err) { // deleted meanwhile; coming back would not help

@@ -105,7 +105,7 @@ func (s waits) serve(w http.ResponseWriter, r *http.Request, run *mapping.Run, s
 	end, err := s.lastEntry(r.Context(), run)
 	if r.Context().Err() != nil {
 		began := beat.stop()
-		cancels(s).left(r.Context(), run, cancel)
+		cancels(s).left(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, cancel)
 		stopping := adapter.Stopping(r.Context())
 		if stopping != nil && began {
 			panic(http.ErrAbortHandler) // white space alone would be taken for the whole answer
@@ -145,14 +145,13 @@ func (s waits) lastEntry(ctx context.Context, run *mapping.Run) (*state.Entry, e
 
 // left: the client has gone before the end. A bridge that shuts down ends its requests with a cause of its own, which
 // is no wish of the client's.
-func (s cancels) left(ctx context.Context, run *mapping.Run, cancel bool) {
+func (s cancels) left(ctx context.Context, ref adapter.RunRef, cancel bool) {
 	if !cancel || ctx.Err() != nil && context.Cause(ctx) != context.Canceled {
 		return
 	}
-	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	err := s.svc.Runs.Cancel(context.WithoutCancel(ctx), ref, adapter.CancelOptions{Reason: mapping.CancelledOnDisconnect})
 	if err != nil && !isClass(err, mapping.Conflict) && !isNotFound(err) {
-		s.log.Warn("run of a client that left was not cancelled", zap.String("run", run.ID), zap.Error(err))
+		s.log.Warn("run of a client that left was not cancelled", zap.String("run", ref.RunID), zap.Error(err))
 	}
 }
 

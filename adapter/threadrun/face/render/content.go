@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
@@ -15,7 +16,7 @@ import (
 
 // content is an event of a run as the frames of it tell it.
 type content struct {
-	Run mapping.Run
+	Ref adapter.RunRef // of the run
 	e   *state.Entry
 }
 
@@ -49,7 +50,7 @@ func (c *content) checkpointMetadata(e *rawjson.Writer) {
 		return
 	}
 	e.Open('{').Key("source").Text(cp.Source).Key("step").Int(int64(cp.Step))
-	e.Key("run_id").Text(c.e.RunID).Key("thread_id").Text(c.Run.ThreadID).Key("parents").Literal("{}").Close('}')
+	e.Key("run_id").Text(c.e.RunID).Key("thread_id").Text(c.Ref.ThreadID).Key("parents").Literal("{}").Close('}')
 }
 
 // taskID is the id of the state task that ran: it stood in the checkpoint before this one.
@@ -89,7 +90,7 @@ func (c *content) debug(kind string, payload []byte) []byte {
 func (c *content) debugCheckpoint() []byte {
 	cp := c.point()
 	var e rawjson.Writer
-	e.Open('{').Key("config").Open('{').Key("configurable").Open('{').Key("thread_id").Text(c.Run.ThreadID)
+	e.Open('{').Key("config").Open('{').Key("configurable").Open('{').Key("thread_id").Text(c.Ref.ThreadID)
 	e.Key("checkpoint_ns").Text("").Key("checkpoint_id").Text(cp.ID).Key("run_id").Text(c.e.RunID).Close('}').Close('}')
 	e.Key("values").Raw(c.e.After.JSON(), "{}").Key("metadata")
 	c.checkpointMetadata(&e)
@@ -102,7 +103,7 @@ func (c *content) chainEvent(event, name, key string, data json.RawMessage) []by
 	var e rawjson.Writer
 	e.Open('{').Key("event").Text(event).Key("name").Text(name).Key("run_id").Text(c.e.RunID)
 	e.Key("tags").Literal("[]").Key("metadata").Open('{').Key("run_id").Text(c.e.RunID)
-	e.Key("thread_id").Text(c.Run.ThreadID)
+	e.Key("thread_id").Text(c.Ref.ThreadID)
 	if c.e.Kind == mapping.KindUpdate {
 		e.Key("langgraph_node").Text(c.e.Head.Node).Key("langgraph_step").Int(int64(c.point().Step))
 	}
@@ -133,7 +134,7 @@ func (c *content) updates() []byte {
 func (c *content) stepMetadata() []byte {
 	var e rawjson.Writer
 	e.Open('{').Key("langgraph_node").Text(c.e.Head.Node).Key("langgraph_step").Int(int64(c.point().Step))
-	e.Key("run_id").Text(c.e.RunID).Key("thread_id").Text(c.Run.ThreadID).Close('}')
+	e.Key("run_id").Text(c.e.RunID).Key("thread_id").Text(c.Ref.ThreadID).Close('}')
 	return e.Bytes
 }
 

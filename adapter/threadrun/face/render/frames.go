@@ -98,9 +98,10 @@ func ModesOf(names []string) Modes {
 	return set
 }
 
-// View is how one reader looks at one run. Not for concurrent use.
+// View is how one reader looks at one run. It does not hold the run, whose request may be long. Not for concurrent use.
 type View struct {
 	content
+	Agent     string
 	Opaque    bool           // a task/step agent: frames of its inner life are made here
 	After     adapter.Cursor // the reader has what comes up to here
 	modes     Modes
@@ -114,7 +115,7 @@ type View struct {
 
 // NewView returns a reader's view of a run: the frames of set, of what comes after a position.
 func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
-	v := &View{content: content{Run: *run}, modes: set, subgraphs: run.Options.Subgraphs, After: after}
+	v := &View{content: content{Ref: adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}}, Agent: run.Agent, modes: set, subgraphs: run.Options.Subgraphs, After: after}
 	if set&modeMessages != 0 {
 		v.partials = newPartials()
 	}
@@ -254,7 +255,7 @@ func (v *View) started() {
 		return e.Bytes
 	})
 	if v.Opaque {
-		v.frame(startedEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_start", v.Run.Agent, "", nil) })
+		v.frame(startedEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_start", v.Agent, "", nil) })
 	}
 }
 
@@ -345,7 +346,7 @@ func (v *View) state() {
 
 func (v *View) end() {
 	if v.Opaque {
-		v.frame(endEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_end", v.Run.Agent, "output", v.values()) })
+		v.frame(endEvent, modeEvents, "events", func() []byte { return v.chainEvent("on_chain_end", v.Agent, "output", v.values()) })
 	}
 	if out := v.e.Head.Outcome; out != nil && out.Fault != nil {
 		v.frame(endError, Always, "error", func() []byte { return FaultObject(out.Fault) })

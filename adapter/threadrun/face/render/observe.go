@@ -29,7 +29,6 @@ func Observe(o adapter.Observed) adapter.Observer {
 }
 
 func (o *observer) See(e *state.Entry) (seen []adapter.Sight) {
-	o.v.Run.ID = e.RunID
 	o.v.outline = func(slot int, mode Modes, name string, data func() []byte) {
 		s := adapter.Sight{Name: nameWithin(name, e.Head.NS), ID: o.v.id(slot), Type: "text/event-stream", Bytes: data}
 		if mode&o.asked == 0 {
