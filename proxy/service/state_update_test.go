@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
+	_ "modernc.org/sqlite"
 )
 
 // keeper is a thread/run agent that takes state updates and counts them.
@@ -188,6 +191,33 @@ func TestKeyedWordsAtOnceAreToldOnce(t *testing.T) {
 	wg.Wait()
 	if d := cmp.Diff([]string{ids[0], ids[0], ids[0], ids[0]}, ids); d != "" || k.told != 1 {
 		t.Errorf("told %d times, %s", k.told, d)
+	}
+}
+
+// An interaction that was said before is an error where what it made cannot be read.
+func TestAnInteractionThatCannotBeReadAgainIsAnError(t *testing.T) {
+	t.Parallel()
+	storetest.File(t)
+	b := setup(t)
+	thread := b.keeps(t, &keeper{})
+	words, no := "once", false
+	said := adapter.NewInteraction{Ref: adapter.TopicRef{Agent: "graph", ID: thread}, Input: &words, Derive: &no, IdempotencyKey: "k"}
+	if _, err := b.Interactions.Create(t.Context(), said); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Interactions.Create(t.Context(), said); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+b.Path+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `ALTER TABLE runs DROP COLUMN cancel_reason`); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := b.Interactions.Create(t.Context(), said); class(err) != mapping.Internal {
+		t.Errorf("%+v, %v", again, err)
 	}
 }
 
