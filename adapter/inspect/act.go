@@ -105,14 +105,15 @@ func (s *starting) start(w http.ResponseWriter, r *http.Request, n adapter.NewRu
 	return s.done(w, r, threadPath(made.Run.ThreadID), startedOf(made))
 }
 
-// flavour is that of a run which is gone on from, or of a table's first dialect: the inspector has none of its own.
-func (s *starting) flavour(of mapping.Run) mapping.Flavour {
+// flavour is that of a run which is gone on from, "" where there is none: then that of a table's first dialect, since
+// the inspector has none of its own.
+func (s *starting) flavour(of mapping.Flavour) mapping.Flavour {
 	for _, d := range s.dialects {
 		if len(d.Flavours) > 0 {
-			return cmp.Or(of.Flavour, d.Flavours[0].Name)
+			return cmp.Or(of, d.Flavours[0].Name)
 		}
 	}
-	return of.Flavour
+	return of
 }
 
 // Inputs of the forms that make runs.

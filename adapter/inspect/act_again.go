@@ -134,7 +134,7 @@ func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	agent := cmp.Or(in.Get(inputAgent), run.Agent)
 	n := once(run, input, agent)
-	n.Flavour, n.IdempotencyKey = a.flavour(*run), in.Get(inputOnce)
+	n.Flavour, n.IdempotencyKey = a.flavour(run.Flavour), in.Get(inputOnce)
 	where := "on a thread of its own"
 	switch in.Get(inputWhere) {
 	case whereThread:

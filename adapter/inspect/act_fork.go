@@ -59,7 +59,7 @@ func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
 		}, inputAgent, in.Get(inputAgent), inputCheckpoint, st.Checkpoint, inputJSON, asField(input))
 	}
 	return f.start(w, r, adapter.NewRun{
-		ThreadID: thread, CheckpointID: st.Checkpoint, Agent: in.Get(inputAgent), Flavour: f.flavour(mapping.Run{}), Input: input, HasInput: input != nil,
+		ThreadID: thread, CheckpointID: st.Checkpoint, Agent: in.Get(inputAgent), Flavour: f.flavour(""), Input: input, HasInput: input != nil,
 		Kwargs: rule.RequestOf(input), Multitask: mapping.StrategyReject, IdempotencyKey: in.Get(inputOnce), Fields: []string{"input"},
 	})
 }

@@ -63,7 +63,7 @@ func (t *trying) saying(agent, text string) (n adapter.NewRun, err error) {
 		return n, err
 	}
 	n = adapter.NewRun{
-		Agent: agent, Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IfNotExists: "create", Flavour: t.flavour(mapping.Run{}),
+		Agent: agent, Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IfNotExists: "create", Flavour: t.flavour(""),
 		Metadata: json.RawMessage(`{"made_by":"inspector"}`), Fields: []string{"input"},
 	}
 	return n, nil

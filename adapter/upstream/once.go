@@ -46,7 +46,8 @@ func (o *once) gotConn(got httptrace.GotConnInfo) {
 	o.had = true
 }
 
-// keepFrom has a call not written that must not be: over HTTP/1.1 it is written next, whatever became of its context.
+// keepFrom takes the connection from a call that must not be written: over HTTP/1.1 it would be written next, whatever
+// became of its context.
 func (o *once) keepFrom(got httptrace.GotConnInfo) {
 	if !isHTTP2(got) {
 		_ = got.Conn.Close()

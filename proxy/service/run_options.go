@@ -15,12 +15,13 @@ type runOptions struct{ *runBuilder }
 
 // read turns the request's options into those of the run, and refuses by name what the agent cannot do.
 func (b runOptions) read(ctx context.Context) error {
-	n, o := b.n, &b.out.Run.Options
-	o.StreamModes, o.Subgraphs, o.Webhook, o.DeleteAfter = n.StreamModes, n.Subgraphs, n.Webhook, n.DeleteAfter
-	o.Config, o.Context, o.InterruptBefore, o.InterruptAfter = n.Config, n.Context, n.InterruptBefore, n.InterruptAfter
-	o.MaxSteps, o.Retries, o.RetryUnknown = b.maxSteps(), b.retries(), n.RetriesSaid && n.Retries > 0
-	o.MayOverlap = b.agent.Config.AllowConcurrent
-	o.Losses = b.dialects.Losses(n.Flavour, n.Fields, b.traits.Capabilities)
+	n := b.n
+	b.out.Run.Options = mapping.RunOptions{
+		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
+		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, DeleteAfter: n.DeleteAfter,
+		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
+		Losses: b.dialects.Losses(n.Flavour, n.Fields, b.traits.Capabilities), MayOverlap: b.agent.Config.AllowConcurrent,
+	}
 	runTelling(b).lose(n.Means...)
 	for _, check := range []func(context.Context) error{b.checkWebhook, b.command, b.supervision, b.checkpoint, b.parallel} {
 		if err := check(ctx); err != nil {

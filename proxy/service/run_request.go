@@ -85,23 +85,15 @@ func (b *runBuilder) build(ctx context.Context) error {
 	if b.n.RunAfter > 0 {
 		b.out.Run.RunAfter = b.now.Add(b.n.RunAfter)
 	}
-	for _, part := range buildParts {
-		if err := part(b, ctx); err != nil {
+	options, lineage, telling := runOptions{b}, runLineage{b}, runTelling{b}
+	for _, part := range []func(context.Context) error{
+		b.ownThread, options.read, b.origin, b.ofTask, b.describe, b.input, telling.memory, lineage.spokenAnswer, lineage.decide, telling.losses,
+	} {
+		if err := part(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// buildParts fill in a run, in this order: each may look at what those before it have found.
-var buildParts = []func(*runBuilder, context.Context) error{
-	(*runBuilder).ownThread,
-	func(b *runBuilder, ctx context.Context) error { return runOptions{b}.read(ctx) },
-	(*runBuilder).origin, (*runBuilder).ofTask, (*runBuilder).describe, (*runBuilder).input,
-	func(b *runBuilder, ctx context.Context) error { return runTelling{b}.memory(ctx) },
-	func(b *runBuilder, ctx context.Context) error { return runLineage{b}.spokenAnswer(ctx) },
-	func(b *runBuilder, ctx context.Context) error { return runLineage{b}.decide(ctx) },
-	func(b *runBuilder, ctx context.Context) error { return runTelling{b}.losses(ctx) },
 }
 
 // strategy is what the request says, else what its agent is configured to, else what the documents of the request's

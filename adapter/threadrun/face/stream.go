@@ -23,7 +23,7 @@ func (s streams) serve(w http.ResponseWriter, r *http.Request, v *render.View, c
 	if err := s.describe(ctx, v); err != nil {
 		return err
 	}
-	st := &streaming{s: s, v: v, ref: v.Ref, out: sse.NewStream(w, s.beat(), stop)}
+	st := &streaming{s: s, v: v, out: sse.NewStream(w, s.beat(), stop)}
 	defer st.out.Close()
 	if !v.After.Start && !v.After.Live {
 		st.out.DelayStart(cursorGrace)
@@ -60,7 +60,6 @@ const cursorGrace = time.Second
 type streaming struct {
 	s   streams
 	v   *render.View
-	ref adapter.RunRef
 	out *sse.Stream
 	err error // of writing
 
@@ -70,7 +69,7 @@ type streaming struct {
 
 // pump sends what comes; it returns nil after the run's end, and when there is nothing more to come.
 func (st *streaming) pump(ctx context.Context) error {
-	for e, err := range st.s.svc.Runs.Events(ctx, st.ref, st.v.After, st.out.Idle) {
+	for e, err := range st.s.svc.Runs.Events(ctx, st.v.Ref, st.v.After, st.out.Idle) {
 		if err == nil {
 			err = st.send(ctx, e)
 		}
@@ -147,7 +146,7 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 		return nil
 	}
 	if ctx.Err() != nil || st.out.Failed() {
-		cancels(st.s).left(ctx, st.ref, cancel)
+		cancels(st.s).left(ctx, st.v.Ref, cancel)
 		return nil
 	}
 	if isNotFound(err) || isExpired(err) { // deleted meanwhile; coming back would not help
@@ -157,14 +156,14 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 	if err == nil && !st.stillActive(ctx) {
 		return nil
 	}
-	st.s.log.Warn("stream was cut off", zap.String("run", st.ref.RunID), zap.Error(err))
+	st.s.log.Warn("stream was cut off", zap.String("run", st.v.Ref.RunID), zap.Error(err))
 	panic(http.ErrAbortHandler)
 }
 
 // stillActive: a reader that had seen the end already gets nothing more, and that is right; one whose run goes on was
 // left alone.
 func (st *streaming) stillActive(ctx context.Context) bool {
-	run, err := st.s.svc.Runs.Get(ctx, st.ref)
+	run, err := st.s.svc.Runs.Get(ctx, st.v.Ref)
 	return err == nil && run.Status.Active()
 }
 
