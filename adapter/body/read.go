@@ -41,6 +41,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, takes ...string) 
 	if err != nil {
 		return nil, Unread(err)
 	}
+	_ = r.Body.Close() // at its end, so that net/http need not look for more of it when the answer begins
 	return raw, nil
 }
 
