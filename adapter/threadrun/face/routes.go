@@ -3,7 +3,6 @@ package face
 import (
 	"net/http"
 
-	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -147,19 +146,4 @@ var opensStream = map[string]bool{
 	"POST /threads/{thread_id}/stream":               true,
 	"GET /threads/{thread_id}/stream/events":         true,
 	"POST /threads/{thread_id}/stream/events":        true,
-}
-
-// counted is what serves the endpoint, once its stream is counted.
-func (e endpoint) counted() handler {
-	if !opensStream[e.method+" "+e.path] {
-		return e.serve
-	}
-	return func(s *server, w http.ResponseWriter, r *http.Request) error {
-		done, err := adapter.OpenStream(r.Context())
-		if err != nil {
-			return err
-		}
-		defer done()
-		return e.serve(s, w, r)
-	}
 }

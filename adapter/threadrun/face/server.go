@@ -41,24 +41,48 @@ func Mount(r *mux.Router, svc adapter.Service, face adapter.Face) {
 
 func (s *server) mount(r *mux.Router) {
 	for _, e := range endpoints {
-		route := r.Handle(e.path, adapter.Operation{Handler: s.handle(e.counted()), Needs: e.needs}).Methods(e.method)
+		route := r.Handle(e.path, adapter.Operation{Handler: s.answering(e), Needs: e.needs}).Methods(e.method)
 		if endsInID(e.path) {
 			route.MatcherFunc(isNoWord)
 		}
 	}
-	r.NewRoute().Handler(adapter.Anybody(s.handle((*server).unknown)))
+	r.NewRoute().Handler(adapter.Anybody(s.answering(endpoint{serve: (*server).unknown})))
 }
 
-func (s *server) handle(h handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := firstOf(queryFault(r.URL.RawQuery), keyFault(r.Header))
-		if err == nil {
-			err = h(s, w, r)
-		}
+func (s *server) answering(e endpoint) http.Handler {
+	return &answering{s, e.serve, opensStream[e.method+" "+e.path]}
+}
+
+// answering answers the requests for an endpoint.
+type answering struct {
+	*server
+	serve  handler
+	stream bool // it answers with one, which is counted
+}
+
+func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := a.answer(w, r); err != nil {
+		a.fail(w, r, err)
+	}
+}
+
+func (a *answering) answer(w http.ResponseWriter, r *http.Request) error {
+	if err := fault(r); err != nil {
+		return err
+	}
+	if a.stream {
+		done, err := adapter.OpenStream(r.Context())
 		if err != nil {
-			s.fail(w, r, err)
+			return err
 		}
-	})
+		defer done()
+	}
+	return a.serve(a.server, w, r)
+}
+
+// fault refuses what no operation can be asked for with.
+func fault(r *http.Request) error {
+	return firstOf(queryFault(r.URL.RawQuery), keyFault(r.Header))
 }
 
 // queryFault refuses what Go's reader of queries would leave out in silence, as if the parameter had not been sent, and
