@@ -44,12 +44,18 @@ func (l Dialects) Lost(name mapping.Flavour, meant []mapping.Meaning, agent mapp
 	return mapping.Lost(fields, request, meant, l.capabilities(agent))
 }
 
-// capabilities are those of an agent, or of one of the dialect that it would be asked for first.
+// capabilities are those of an agent, or, where they are not known, of one of the dialect that it would be asked for
+// first.
 func (l Dialects) capabilities(agent mapping.Capabilities) mapping.Capabilities {
-	if agent == nil {
-		return l.askedFirst().Capabilities
+	if agent != nil {
+		return agent
 	}
-	return agent
+	for i := range slices.Backward(l) {
+		if l[i].Dial != nil {
+			return l[i].Capabilities
+		}
+	}
+	return nil
 }
 
 // fields are the documented ones, and those under whose names Lost tells of what the bridge itself finds lost.
@@ -63,16 +69,6 @@ func (d Dialect) fields() []mapping.RequestField {
 		}
 	}
 	return list
-}
-
-// askedFirst is the first of Callable, or none.
-func (l Dialects) askedFirst() Dialect {
-	for _, d := range slices.Backward(l) {
-		if d.Dial != nil {
-			return d
-		}
-	}
-	return Dialect{}
 }
 
 // LossReason returns why an agent got a field of a request of the flavour as it did, by the loss table. "" is of a loss

@@ -170,7 +170,7 @@ func once(run *mapping.Run, input json.RawMessage, agent string) adapter.NewRun 
 		agent = run.AssistantID
 	}
 	request, config, context := rule.RequestAgain(run.Kwargs, input)
-	o := run.Options
+	o := &run.Options
 	return adapter.NewRun{
 		Agent: agent, Kwargs: request, Input: input, HasInput: input != nil, Metadata: run.Metadata, Config: config, Context: context,
 		StreamModes: o.StreamModes, Subgraphs: o.Subgraphs, InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,

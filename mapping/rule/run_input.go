@@ -38,38 +38,38 @@ var textKeys = [...]string{"input", "message", "prompt", "query", "question", "t
 //
 // Raw is the input object as it came; messages of the Agent Protocol, and inputs that are no object, are put into it in
 // normal form.
-func ParseInput(input, messages json.RawMessage, idBase string) (Input, error) {
+func ParseInput(input, messages json.RawMessage, idBase string) (*Input, error) {
 	if rawjson.IsNull(input) && rawjson.IsNull(messages) {
-		return Input{Raw: json.RawMessage("null")}, nil
+		return &Input{Raw: json.RawMessage("null")}, nil
 	}
 	given, err := protocolMessages(messages)
 	if err != nil {
-		return Input{}, err
+		return nil, err
 	}
 	switch {
 	case rawjson.Kind(input) == '{':
 		return parseInputObject(input, given, idBase)
 	case rawjson.IsNull(input):
-		return inputOf(inputParts{text: json.RawMessage("{}")}, messageSource{}, given, idBase)
+		return inputOf(&inputParts{text: json.RawMessage("{}")}, messageSource{}, given, idBase)
 	case len(given) > 0:
 		if !rawjson.Valid(input) {
-			return Input{}, mapping.Invalidf("The input is not valid JSON.")
+			return nil, mapping.Invalidf("The input is not valid JSON.")
 		}
-		return inputOf(inputParts{text: rawObject("input", rawjson.Trim(input)), others: 1}, messageSource{}, given, idBase)
+		return inputOf(&inputParts{text: rawObject("input", rawjson.Trim(input)), others: 1}, messageSource{}, given, idBase)
 	}
 	text, err := inputText(input)
 	if err != nil {
-		return Input{}, err
+		return nil, err
 	}
 	return TextInput(text, idBase), nil
 }
 
 // TextInput returns the Input of a plain text: one human message. An empty text is an Input with nothing to say.
-func TextInput(text, idBase string) Input {
+func TextInput(text, idBase string) *Input {
 	if text == "" {
-		return Input{Raw: json.RawMessage("{}")}
+		return &Input{Raw: json.RawMessage("{}")}
 	}
-	in := Input{Text: text, HasText: true}
+	in := &Input{Text: text, HasText: true}
 	in.setMessage(idBase)
 	in.Raw = in.delta
 	return in
@@ -92,9 +92,9 @@ type inputParts struct {
 	others   int // members but messages and files
 }
 
-func readParts(input json.RawMessage) (p inputParts, err error) {
-	p.text = input
-	err = rawjson.EachMember(input, p.addMember)
+func readParts(input json.RawMessage) (*inputParts, error) {
+	p := &inputParts{text: input}
+	err := rawjson.EachMember(input, p.addMember)
 	return p, err
 }
 
@@ -115,25 +115,25 @@ func (p *inputParts) addMember(name rawjson.Quoted, value json.RawMessage) {
 	}
 }
 
-func parseInputObject(input json.RawMessage, given []json.RawMessage, idBase string) (Input, error) {
+func parseInputObject(input json.RawMessage, given []json.RawMessage, idBase string) (*Input, error) {
 	parts, err := readParts(input)
 	if err != nil {
-		return Input{}, mapping.Invalidf("The input cannot be read: %v.", err)
+		return nil, mapping.Invalidf("The input cannot be read: %v.", err)
 	}
 	own, err := inputSource(parts.messages, "input.messages")
 	if err != nil {
-		return Input{}, err
+		return nil, err
 	}
 	return inputOf(parts, own, given, idBase)
 }
 
 // inputOf puts an Input together: messages, and the other members.
-func inputOf(parts inputParts, own messageSource, given []json.RawMessage, idBase string) (in Input, err error) {
-	in.further, in.single = len(given), own.one
+func inputOf(parts *inputParts, own messageSource, given []json.RawMessage, idBase string) (in *Input, err error) {
+	in = &Input{further: len(given), single: own.one}
 	var spoken json.RawMessage
 	in.Messages, in.delta, spoken, err = normalMessages(idBase, own, messageSource{name: "messages", list: given})
 	if err != nil {
-		return Input{}, err
+		return nil, err
 	}
 	said := ""
 	if len(in.Messages) == 0 {
@@ -184,15 +184,16 @@ func (p *inputParts) filesKey() string {
 }
 
 // takeRest fills in the files, and what is left of the object beside the messages and the member that was said.
-func (in *Input) takeRest(p inputParts, said string) {
+func (in *Input) takeRest(p *inputParts, said string) {
 	if p.files != nil {
 		in.Files = map[string]json.RawMessage{}
 		_ = rawjson.EachMember(p.files, func(name rawjson.Quoted, value json.RawMessage) { in.Files[name.Text()] = value })
 	}
+	others := p.others
 	if said != "" {
-		p.others--
+		others--
 	}
-	if p.others > 0 {
+	if others > 0 {
 		in.Other = p.rest(said)
 	}
 }

@@ -25,7 +25,7 @@ func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []m
 	x.input = nil // it may be large; a further attempt reads it again
 	files := &runFiles{x: x.execution, limit: int64(x.e.Config().Limits.Artifact), none: x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
 	t := &adapter.Assignment{
-		Run: &x.Run, Thread: &x.Thread, TaskID: x.Run.TaskID, Input: in, State: x.rec.fold,
+		Run: &x.Run, Thread: &x.Thread, TaskID: x.Run.TaskID, Input: *in, State: x.rec.fold,
 		Resume: x.Run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
 		After: logged, Open: x.Taken,
 		Files: files,
@@ -178,7 +178,7 @@ func (x assignment) recalled(ctx context.Context, words string) (memory Recalled
 // brief writes the prompt and the additional_input of a new upstream task, by the agent's memory.transcript and
 // memory.deliver.
 func (x assignment) brief(t *adapter.Assignment, said conversation, memory Recalled, access *storeAccess) (err error) {
-	cfg := x.agent.Config.Memory
+	cfg := &x.agent.Config.Memory
 	mode, extra := rule.Transcript(cfg.Transcript), map[string]any{}
 	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
 		if len(memory.Items) > 0 {

@@ -11,7 +11,7 @@ import (
 
 // conversation is what the agent of a new upstream task is told of the thread's messages.
 type conversation struct {
-	in      rule.Input
+	in      *rule.Input
 	earlier []json.RawMessage // all but the request
 	fresh   []json.RawMessage // of them, those that came with the run's input
 	request json.RawMessage   // nil for none
@@ -24,7 +24,7 @@ func (x assignment) conversation(ctx context.Context, in *rule.Input) (conversat
 	if err != nil {
 		return conversation{}, err
 	}
-	c := conversation{in: *in, files: x.attached(ctx, x.rec.fold)}
+	c := conversation{in: in, files: x.attached(ctx, x.rec.fold)}
 	merged, err := withInput(base, in)
 	if err != nil {
 		return c, err

@@ -120,7 +120,7 @@ type storeAccess struct {
 
 // access tells the agent of a run what of the store it may use by itself; nil: nothing.
 func (x assignment) access(ctx context.Context, of grant) (*storeAccess, error) {
-	cfg := x.agent.Config.Memory
+	cfg := &x.agent.Config.Memory
 	who := x.e.memoryOf(x.agent, &x.Run, x.Thread.Metadata)
 	if len(who.Namespaces) == 0 || cfg.StoreURL == "" && !cfg.Writes {
 		return nil, nil

@@ -11,13 +11,13 @@ import (
 // queue, or after a crash.
 //
 // What answers a question is no input, unless it is a message.
-func InputOf(r *mapping.Run) (rule.Input, error) {
+func InputOf(r *mapping.Run) (*rule.Input, error) {
 	if r.Options.Resuming && !r.Options.ByMessage {
 		return rule.ParseInput(nil, nil, "")
 	}
 	input, messages, err := GivenTo(r)
 	if err != nil {
-		return rule.Input{}, err
+		return nil, err
 	}
 	return rule.ParseInput(input, messages, InputBase(r))
 }
@@ -31,9 +31,9 @@ func GivenTo(r *mapping.Run) (input, messages json.RawMessage, err error) {
 }
 
 // inputOnce is the run's input, which may have been read already.
-func inputOnce(r *mapping.Run, read *rule.Input) (rule.Input, error) {
+func inputOnce(r *mapping.Run, read *rule.Input) (*rule.Input, error) {
 	if read != nil {
-		return *read, nil
+		return read, nil
 	}
 	return InputOf(r)
 }

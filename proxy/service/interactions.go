@@ -244,7 +244,7 @@ func (c *core) head(ctx context.Context, threadID string) (*state.Fold, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, fold, err := c.atHead(ctx, t)
+	_, fold, err := c.atHead(ctx, &t)
 	return fold, err
 }
 

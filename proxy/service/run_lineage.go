@@ -125,14 +125,14 @@ func (b runLineage) displaces() bool {
 }
 
 func (b runLineage) checkAnswer() error {
-	o := b.out.Run.Options
+	o := &b.out.Run.Options
 	if !b.traits.Opaque {
 		if err := rule.CheckAnswer(o.Resume, o.Asked); err != nil {
 			return err
 		}
-		return rule.CheckSchemas(&o)
+		return rule.CheckSchemas(o)
 	}
-	return rule.CheckStepAnswer(&o)
+	return rule.CheckStepAnswer(o)
 }
 
 // answeredBy are the open questions that an answer names by their ids; all of them where it names none.

@@ -46,7 +46,7 @@ func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assista
 	*n = adapter.NewRun{}
 	o := &engine.StartRequest{New: b.out}
 	if !b.out.Run.Options.Resuming {
-		o.Input, o.Memory = &b.in, b.memories
+		o.Input, o.Memory = b.in, b.memories
 	}
 	return o, b.out.Run.Options.Losses, nil
 }
@@ -69,9 +69,9 @@ type runBuilder struct {
 	now       time.Time
 	thread    mapping.Thread    // the existing one; zero when it is to be made
 	task      *stepping.TaskRun // the run belongs to a task, and one of its steps was asked for
-	in        rule.Input
-	memories  *engine.Recalled // what recalled has read
-	forgets   bool             // the agent is not told all items, and the client is told so
+	in        *rule.Input       // zero where the run resumes another
+	memories  *engine.Recalled  // what recalled has read
+	forgets   bool              // the agent is not told all items, and the client is told so
 	out       *store.RunCreation
 }
 
@@ -143,6 +143,7 @@ func (b *runBuilder) findThread(ctx context.Context) (bool, error) {
 // input reads the input, to refuse what no agent could be given.
 func (b *runBuilder) input(context.Context) (err error) {
 	if b.out.Run.Options.Resuming {
+		b.in = &rule.Input{}
 		return nil
 	}
 	input, messages, err := engine.GivenTo(&b.out.Run)
@@ -178,12 +179,12 @@ func (b *runBuilder) checkGiven() error {
 // read reads the input. Words alone are not read back from the message that was made of them: they may be long, and the
 // request has them until it is answered.
 func (b *runBuilder) read() (err error) {
-	r := b.out.Run
+	r := &b.out.Run
 	if b.task == nil || b.task.Words == "" {
-		b.in, err = engine.InputOf(&r)
+		b.in, err = engine.InputOf(r)
 		return err
 	}
-	b.in = rule.TextInput(b.task.Words, engine.InputBase(&r))
+	b.in = rule.TextInput(b.task.Words, engine.InputBase(r))
 	b.in.Raw = r.Options.Input
 	return nil
 }

@@ -16,7 +16,7 @@ type runTelling struct{ *runBuilder }
 // losses notes what of the input an agent will not be told as it was sent, beside the fields that its protocol has no
 // word for.
 func (b runTelling) losses(ctx context.Context) error {
-	o := b.out.Run.Options
+	o := &b.out.Run.Options
 	if o.Resuming && !o.ByMessage {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (b runTelling) lost(meant ...mapping.Meaning) []mapping.Loss {
 // cuts reports whether the messages beside the request do not fit into what the agent is told, or are kept from it: by
 // its memory.transcript, or since the request is a mere consent.
 func (b runTelling) cuts(ctx context.Context) (bool, error) {
-	cfg := b.agent.Config.Memory
+	cfg := &b.agent.Config.Memory
 	t := rule.Telling{Mode: rule.Transcript(cfg.Transcript), Current: b.in.Text, Say: sayLong}
 	beside, err := b.besideRequest(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (b runTelling) cuts(ctx context.Context) (bool, error) {
 
 // overBudget reports whether what the agent is told is longer than its memory.budget.
 func (b runTelling) overBudget(ctx context.Context, t rule.Telling) (bool, error) {
-	cfg := b.agent.Config.Memory
+	cfg := &b.agent.Config.Memory
 	if b.out.Run.Options.ByMessage { // an answer is told in words, without memory
 		_, cut := t.Prompt(int(cfg.Budget))
 		return cut.Messages, nil
@@ -120,11 +120,11 @@ func (b runTelling) overBudget(ctx context.Context, t rule.Telling) (bool, error
 
 // consents reports whether a message only says that the agent may go on: it is told nothing then.
 func (b runTelling) consents() bool {
-	o := b.out.Run.Options
+	o := &b.out.Run.Options
 	if !o.ByMessage {
 		return false
 	}
-	a, err := rule.ParseAnswer(&o)
+	a, err := rule.ParseAnswer(o)
 	return err == nil && a.Continue
 }
 
@@ -138,7 +138,7 @@ func (b runTelling) besideRequest(ctx context.Context) (list otherMessages, err 
 	if b.thread.Head == "" {
 		return list, nil
 	}
-	_, fold, err := b.atHead(ctx, b.thread)
+	_, fold, err := b.atHead(ctx, &b.thread)
 	if err != nil {
 		return list, err
 	}
@@ -166,7 +166,7 @@ func (b runTelling) memory(ctx context.Context) error {
 
 // crowded reports whether the request leaves a prompt no room for all items.
 func (b runTelling) crowded(memory engine.Recalled) bool {
-	cfg := b.agent.Config.Memory
+	cfg := &b.agent.Config.Memory
 	if !b.traits.Opaque || cfg.Deliver != "prompt" {
 		return false
 	}

@@ -40,7 +40,7 @@ func (b runLineage) spokenAnswer(ctx context.Context) error {
 // mayAnswer reports whether an input is said to what is open on the thread, and not to another state of it, later, or
 // by the clock.
 func (b runLineage) mayAnswer() bool {
-	o := b.out.Run.Options
+	o := &b.out.Run.Options
 	return b.traits.Opaque && len(b.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && b.task == nil &&
 		o.Checkpoint == "" && b.n.RunAfter == 0 && !b.n.ByClock
 }

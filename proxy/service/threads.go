@@ -135,17 +135,17 @@ func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
 
 // withValues fills in the state at the thread's head. The thread may be newer than the one that was given: see atHead.
 func (c *core) withValues(ctx context.Context, t mapping.Thread) (mapping.Thread, error) {
-	t, fold, err := c.atHead(ctx, t)
+	now, fold, err := c.atHead(ctx, &t)
 	if err != nil {
-		return t, err
+		return *now, err
 	}
-	t.Values = fold.JSON()
-	return t, nil
+	now.Values = fold.JSON()
+	return *now, nil
 }
 
 // atHead reads the state at a thread's head. When that head was rolled back since the thread was read, the thread is
 // read again; NotFound says that the thread is gone.
-func (c *core) atHead(ctx context.Context, t mapping.Thread) (mapping.Thread, *state.Fold, error) {
+func (c *core) atHead(ctx context.Context, t *mapping.Thread) (*mapping.Thread, *state.Fold, error) {
 	return c.headOf(ctx, t, c.log)
 }
 
@@ -155,15 +155,17 @@ type stateReader interface {
 }
 
 // headOf is atHead as a list does it, with one reader for all of its threads.
-func (c *core) headOf(ctx context.Context, t mapping.Thread, states stateReader) (mapping.Thread, *state.Fold, error) {
+func (c *core) headOf(ctx context.Context, t *mapping.Thread, states stateReader) (*mapping.Thread, *state.Fold, error) {
 	for try := 1; ; try++ {
 		fold, err := states.Base(ctx, t.ID, t.Head)
 		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeCheckpointNotFound {
 			return t, fold, err
 		}
-		if t, err = c.st.Thread(ctx, t.ID); err != nil {
+		newer, err := c.st.Thread(ctx, t.ID)
+		if err != nil {
 			return t, nil, err
 		}
+		t = &newer
 	}
 }
 
@@ -310,12 +312,12 @@ func (s *index) Search(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[m
 
 // listed is withValues for a thread of a list.
 func (s *index) listed(ctx context.Context, t mapping.Thread, states stateReader) (mapping.Thread, error) {
-	t, fold, err := s.headOf(ctx, t, states)
+	now, fold, err := s.headOf(ctx, &t, states)
 	if err != nil {
-		return t, err
+		return *now, err
 	}
-	t.Values = fold.Once()
-	return t, nil
+	now.Values = fold.Once()
+	return *now, nil
 }
 
 func (s *index) Count(ctx context.Context, q adapter.ThreadSearch) (int, error) {
@@ -331,7 +333,7 @@ func (s *index) having(ctx context.Context, values json.RawMessage) store.Thread
 	}
 	states := s.log.Listing()
 	return func(t mapping.Thread) (bool, error) {
-		_, fold, err := s.headOf(ctx, t, states)
+		_, fold, err := s.headOf(ctx, &t, states)
 		if notFound(err) {
 			return false, nil
 		}

@@ -72,11 +72,11 @@ func (s *topics) List(ctx context.Context, name string, p adapter.Page) (iter.Se
 
 // topic completes a thread with what it remembers.
 func (s *topics) topic(ctx context.Context, t mapping.Thread, states stateReader) (rule.Topic, error) {
-	t, fold, err := s.headOf(ctx, t, states)
+	now, fold, err := s.headOf(ctx, &t, states)
 	if err != nil {
 		return rule.Topic{}, err
 	}
-	topic := rule.TopicOf(t)
+	topic := rule.TopicOf(*now)
 	items, err := s.st.Items(ctx, item.Query{Prefix: rule.TopicNamespace(t.ID), Limit: topicItems})
 	if err != nil {
 		return topic, err

@@ -31,7 +31,7 @@ func TestWordsReadAsTheirMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := func(in rule.Input) []string {
+		said := func(in *rule.Input) []string {
 			return []string{string(in.Delta()), string(in.Raw), in.Text, string(in.Other)}
 		}
 		if d := cmp.Diff(said(back), said(read)); d != "" || len(back.Messages) != len(read.Messages) || back.HasText != read.HasText {

@@ -49,7 +49,7 @@ func (p *plain) step(at phase) (phase, error) {
 }
 
 func (p *plain) pickUp() (phase, error) {
-	o := p.t.Run.Options
+	o := &p.t.Run.Options
 	if p.t.Resume || set(o.Update) != nil || set(o.Goto) != nil || len(o.InterruptBefore)+len(o.InterruptAfter) > 0 {
 		return ended, mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported,
 			"Agent %q is a plain Agent Protocol server: it has no way to take an answer or a command, or to stop at a node.", p.b.up.Name)

@@ -66,7 +66,7 @@ func (o *outcome) isOpen(id string) bool {
 	if told || slices.ContainsFunc(o.frames.told.asked, is) {
 		return true
 	}
-	run := o.t.Run.Options
+	run := &o.t.Run.Options
 	answers := func(q mapping.Interrupt) bool { return rawjson.Get(run.Resume, q.ID) != nil }
 	return slices.ContainsFunc(run.Asked, is) && slices.ContainsFunc(run.Asked, answers) && !answers(mapping.Interrupt{ID: id})
 }

@@ -47,7 +47,7 @@ func real(t *testing.T, graph string) (*backend, context.Context) {
 func say(text string) adapter.Assignment {
 	task := adaptertest.NewTask(nil)
 	task.Run.ID = mapping.NewID()
-	task.Input = rule.TextInput(text, task.Run.ID)
+	task.Input = *rule.TextInput(text, task.Run.ID)
 	return task
 }
 

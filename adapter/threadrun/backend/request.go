@@ -49,7 +49,7 @@ func (r requests) nextStep() runCreate {
 // common is what first and next say alike. It is the server's default to go on when the connection breaks and to keep
 // the frames only if asked; both are said, since getting back to a broken stream rests on them.
 func (r requests) common(next bool) runCreate {
-	o := r.t.Run.Options
+	o := &r.t.Run.Options
 	durability, _ := rawjson.Lookup(r.t.Run.Kwargs, "durability")
 	body := runCreate{
 		Assistant: r.target.id, Config: r.config(next), Metadata: r.metadata(),
@@ -67,7 +67,7 @@ func (r requests) common(next bool) runCreate {
 // fill puts what the client said into the first request of a run: an answer, an update, a node to go on with, or an
 // input.
 func (r requests) fill(body *runCreate) {
-	o := r.t.Run.Options
+	o := &r.t.Run.Options
 	switch {
 	case r.t.Resume && (set(o.Resume) != nil || r.questionOpen()):
 		body.Command = &commandWire{Resume: r.answer(), Update: set(o.Update), Goto: set(o.Goto)}

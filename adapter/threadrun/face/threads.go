@@ -196,7 +196,10 @@ func (s threads) neutralMessages(messages json.RawMessage) ([]json.RawMessage, e
 		return nil, err
 	}
 	in, err := rule.ParseInput(nil, messages, mapping.NewID())
-	return in.Messages, err
+	if err != nil {
+		return nil, err
+	}
+	return in.Messages, nil
 }
 
 func (s threads) delete(w http.ResponseWriter, r *http.Request) error {
