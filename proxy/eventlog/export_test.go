@@ -13,6 +13,16 @@ func (l *Log) Kept() int {
 	return l.kept.held
 }
 
+// Held returns how many entries of a run in use are in memory.
+func (l *Log) Held(runID string) int {
+	l.mu.Lock()
+	b := l.live[runID]
+	l.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.entries)
+}
+
 // Folds returns how many bytes of states are kept.
 func (l *Log) Folds() int {
 	l.folds.mu.Lock()
@@ -24,5 +34,6 @@ func (l *Log) Folds() int {
 const (
 	ListingKeeps    = listingKeeps
 	BufferEntries   = bufferEntries
+	BufferTail      = bufferTail
 	KeptBufferBytes = keptBufferBytes
 )

@@ -36,19 +36,20 @@ func (l *Log) End(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
 		return nil, err
 	}
 	for {
-		v := r.buffer.after(-1)
+		v := r.buffer.after(-1, nil)
 		if v.ended {
 			return v.entries[len(v.entries)-1], nil
 		}
-		v.changed = v.settled
-		if _, err := r.wait(ctx, &v, nil); err != nil {
+		v.entries, v.changed = nil, v.settled
+		r.seen = v
+		if _, err := r.wait(ctx, nil); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // Read returns what is logged of a run after a position now, without waiting. What it had to read from the store it
-// does not read again where the buffer has dropped it, as it does with long entries.
+// does not read again where the buffer has dropped it, as it does with long entries and what all followers have got.
 func (l *Log) Read(ctx context.Context, run *mapping.Run, after int64) (list []*state.Entry, err error) {
 	r := &reader{Log: l, buffer: l.use(run), seq: after}
 	defer l.leave(r.buffer)
@@ -72,7 +73,7 @@ func (l *Log) Read(ctx context.Context, run *mapping.Run, after int64) (list []*
 
 // held returns all entries so far after the reader's position.
 func (r *reader) held(ctx context.Context) (list []*state.Entry, err error) {
-	v, ok := r.nextView(ctx, func(e *state.Entry, failed error) bool {
+	ok := r.look(ctx, func(e *state.Entry, failed error) bool {
 		if err = failed; err == nil {
 			list = append(list, e)
 		}
@@ -81,7 +82,7 @@ func (r *reader) held(ctx context.Context) (list []*state.Entry, err error) {
 	if !ok {
 		return list, err
 	}
-	return append(list, v.entries...), nil
+	return append(list, r.seen.entries...), nil
 }
 
 // fill publishes what the store has beyond the buffer. A no-op while an execution of this process publishes, and once

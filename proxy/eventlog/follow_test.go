@@ -78,6 +78,39 @@ func TestReadersOlderThanWhatABufferHolds(t *testing.T) {
 	same(t, seen[500:], list)
 }
 
+// What every follower has got is let go of, but for the newest: a stream may last for hours.
+func TestABufferLetsGoOfWhatItsFollowersHaveGot(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := b.create(true)
+	w := b.own(c.Run, c.Claimed.Fence, c.Claimed.Logged)
+	fast, slow := b.follow(c.Run, 0), b.follow(c.Run, 0)
+	seen := []*state.Entry{<-fast.got}
+	for range 5 * eventlog.BufferTail {
+		w.add(some(1, 5)...)
+		seen = append(seen, <-fast.got)
+	}
+	if n := b.Held(c.Run.ID); n < 5*eventlog.BufferTail {
+		t.Errorf("%d entries are held for a follower that has got none", n)
+	}
+	for range len(seen) {
+		<-slow.got
+	}
+	for range 2 * eventlog.BufferTail {
+		w.add(some(1, 5)...)
+		seen = append(seen, <-fast.got)
+		<-slow.got
+	}
+	if n := b.Held(c.Run.ID); n > 2*eventlog.BufferTail {
+		t.Errorf("%d entries are held that all followers have got", n)
+	}
+	late := b.follow(c.Run, 0)
+	w.end()
+	list := late.all(0)
+	same(t, seen, list[:len(seen)])
+	same(t, list[len(list)-1:], fast.all(int64(len(seen))))
+}
+
 // notInShort leaves out a test of how much is kept, where many megabytes pass.
 func notInShort(t *testing.T) {
 	t.Helper()

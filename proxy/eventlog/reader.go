@@ -13,6 +13,8 @@ type reader struct {
 	*Log
 	buffer *RunBuffer
 	seq    int64         // everything up to here was yielded or not asked for
+	place  *place        // nil: it does not follow
+	seen   view          // of the buffer, when it was looked at last: what to wait for next
 	fold   *state.Fold   // the state at seq; nil: not known
 	poll   time.Duration // until the next look at the store
 	idle   func()        // called before every wait; nil: nothing
@@ -37,15 +39,15 @@ func (r *reader) leave() {
 type yielder = func(*state.Entry, error) bool
 
 func (r *reader) follow(ctx context.Context, yield yielder) {
-	r.buffer.follow()
-	defer r.buffer.unfollow()
+	r.place = r.buffer.follow(r.seq)
+	defer r.buffer.unfollow(r.place)
 	if err := r.join(ctx); err != nil {
 		yield(nil, err)
 		return
 	}
 	for {
 		before := r.seq
-		v, ok := r.deliver(ctx, yield)
+		ok := r.deliver(ctx, yield)
 		if ok {
 			r.rest()
 		}
@@ -53,7 +55,7 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 		if !ok {
 			return
 		}
-		done, err := r.pause(ctx, &v)
+		done, err := r.pause(ctx)
 		if err != nil {
 			yield(nil, err)
 		}
@@ -72,29 +74,30 @@ func (r *reader) join(ctx context.Context) error {
 	return r.fill(ctx, r.buffer)
 }
 
-// deliver yields the present entries; the view holds what to wait for next. ok means the same as in readGap.
-func (r *reader) deliver(ctx context.Context, yield yielder) (v view, ok bool) {
-	v, ok = r.nextView(ctx, yield)
-	for i := 0; ok && i < len(v.entries); i++ {
-		ok = r.give(v.entries[i], yield)
+// deliver yields the present entries. ok means the same as in readGap.
+func (r *reader) deliver(ctx context.Context, yield yielder) (ok bool) {
+	ok = r.look(ctx, yield)
+	for i := 0; ok && i < len(r.seen.entries); i++ {
+		ok = r.give(r.seen.entries[i], yield)
 	}
-	v.entries = nil
-	return v, ok
+	r.seen.entries = nil
+	return ok
 }
 
-// nextView returns a view of the buffer that follows the reader's position, yielding from the store what the buffer has
-// dropped. ok means the same as in readGap.
-func (r *reader) nextView(ctx context.Context, yield yielder) (v view, ok bool) {
+// look sees what of the buffer follows the reader's position, yielding from the store what the buffer has dropped. ok
+// means the same as in readGap.
+func (r *reader) look(ctx context.Context, yield yielder) (ok bool) {
 	for {
-		v, from := r.buffer.after(r.seq), r.seq
-		if !v.gap {
-			return v, true
+		from := r.seq
+		r.seen = r.buffer.after(from, r.place)
+		if !r.seen.gap {
+			return true
 		}
 		if !r.readGap(ctx, yield) {
-			return v, false
+			return false
 		}
 		if r.seq == from { // the store has nothing in between (any more): the view, which is older, does follow
-			return v, true
+			return true
 		}
 	}
 }
@@ -106,7 +109,7 @@ func (r *reader) give(e *state.Entry, yield yielder) bool {
 }
 
 // pause waits, after pollOthers has looked.
-func (r *reader) pause(ctx context.Context, v *view) (done bool, err error) {
+func (r *reader) pause(ctx context.Context) (done bool, err error) {
 	var rung <-chan struct{}
 	if r.pollOthers != nil {
 		if rung, err = r.pollOthers(); err != nil {
@@ -114,7 +117,7 @@ func (r *reader) pause(ctx context.Context, v *view) (done bool, err error) {
 		}
 		r.rest() // it may have yielded something
 	}
-	return r.wait(ctx, v, rung)
+	return r.wait(ctx, rung)
 }
 
 // noteLatency notes how late entries were delivered that the reader has waited for.
@@ -133,7 +136,8 @@ func (r *reader) rest() {
 }
 
 // wait returns when there may be more to read. done: there never will be. rung, which may be nil, ends it too.
-func (r *reader) wait(ctx context.Context, v *view, rung <-chan struct{}) (done bool, err error) {
+func (r *reader) wait(ctx context.Context, rung <-chan struct{}) (done bool, err error) {
+	v := &r.seen
 	switch {
 	case v.gone:
 		return true, errDeleted(r.buffer.run.ID)
@@ -144,17 +148,17 @@ func (r *reader) wait(ctx context.Context, v *view, rung <-chan struct{}) (done 
 	case v.owned && rung == nil:
 		err = attend(ctx, v.changed)
 	default:
-		err = r.watch(ctx, v, rung)
+		err = r.watch(ctx, rung)
 	}
-	r.wake(v)
+	r.wake()
 	return false, err
 }
 
 // wake notes when the reader was rung for; of what it found by looking the time is not known.
-func (r *reader) wake(v *view) {
+func (r *reader) wake() {
 	select {
-	case <-v.ring.done:
-		r.woken = v.ring.at
+	case <-r.seen.ring.done:
+		r.woken = r.seen.ring.at
 	default:
 	}
 }
@@ -171,10 +175,10 @@ func attend(ctx context.Context, changed <-chan struct{}) error {
 
 // watch looks into the store from time to time, too. What is published here is rung for, so that of a run which this
 // process executes only what lies beside it is looked for.
-func (r *reader) watch(ctx context.Context, v *view, rung <-chan struct{}) error {
+func (r *reader) watch(ctx context.Context, rung <-chan struct{}) error {
 	poll := r.poll
 	switch {
-	case v.owned:
+	case r.seen.owned:
 		poll = r.threadPoll
 	case rung != nil:
 		poll = min(poll, r.threadPoll)
@@ -182,7 +186,7 @@ func (r *reader) watch(ctx context.Context, v *view, rung <-chan struct{}) error
 	timer := time.NewTimer(poll)
 	defer timer.Stop()
 	select {
-	case <-v.changed:
+	case <-r.seen.changed:
 	case <-rung:
 	case <-timer.C:
 		r.poll = min(2*r.poll, pollMost)

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -10,10 +11,12 @@ import (
 )
 
 // bufferEntries and bufferBytes bound what a buffer holds; readers that lag further read the store until they reach it.
-// The newest entry is always held.
+// The newest entry is always held. While there are followers, only bufferTail to twice as many are held of what all of
+// them have got: a stream may last for hours.
 const (
 	bufferEntries = 2048
 	bufferBytes   = 16 << 20
+	bufferTail    = 128
 )
 
 // RunBuffer is the newest part of one run's log, with the state folded at every entry. One writer publishes, any number
@@ -33,7 +36,7 @@ type RunBuffer struct {
 	gone    bool          // the run was deleted
 	stalled error         // why the run's end cannot be written at the moment; nil: nothing is known of that
 	owners  int           // executions in this process that publish
-	readers int           // readers of this process that follow entry by entry
+	places  []*place      // of the readers of this process that follow entry by entry
 	changed *ring         // of the next publication
 	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
 }
@@ -97,22 +100,44 @@ func (b *RunBuffer) settle() {
 	b.settled = make(chan struct{})
 }
 
-// cut drops the older half when there is too much.
+// cut drops what every follower has got, and the older half when there is too much even so.
 func (b *RunBuffer) cut() {
+	b.drop(b.passed())
 	if len(b.entries) <= bufferEntries && b.bytes <= bufferBytes {
 		return
 	}
-	from := 0
-	for ; from < len(b.entries)-1; from++ {
-		if len(b.entries)-from <= bufferEntries/2 && b.bytes <= bufferBytes/2 {
-			break
-		}
-		b.bytes -= weight(b.entries[from])
+	from, left := 0, b.bytes
+	for ; from < len(b.entries)-1 && (len(b.entries)-from > bufferEntries/2 || left > bufferBytes/2); from++ {
+		left -= weight(b.entries[from])
 	}
-	if from == 0 {
+	b.drop(from)
+}
+
+// passed is how many entries, from the first, no follower needs any more. A new one may want the newest.
+func (b *RunBuffer) passed() int {
+	if len(b.places) == 0 || len(b.entries) < 2*bufferTail {
+		return 0
+	}
+	least := b.last
+	for _, p := range b.places {
+		least = min(least, p.seq)
+	}
+	return min(b.index(least), len(b.entries)-bufferTail)
+}
+
+func (b *RunBuffer) drop(n int) {
+	if n == 0 {
 		return
 	}
-	b.entries, b.dropped = append([]*state.Entry(nil), b.entries[from:]...), true
+	for _, e := range b.entries[:n] {
+		b.bytes -= weight(e)
+	}
+	b.entries, b.dropped = slices.Clone(b.entries[n:]), true
+}
+
+// index is where the entries with Seq > seq begin.
+func (b *RunBuffer) index(seq int64) int {
+	return sort.Search(len(b.entries), func(i int) bool { return b.entries[i].Seq > seq })
 }
 
 // weight is about how many bytes an entry holds on to once its state was read.
@@ -159,12 +184,15 @@ type view struct {
 	settled <-chan struct{}
 }
 
-// after returns the entries with Seq > seq.
-func (b *RunBuffer) after(seq int64) view {
+// after returns the entries with Seq > seq. by, which may be nil, has got all before them.
+func (b *RunBuffer) after(seq int64, by *place) view {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if by != nil {
+		by.seq = seq
+	}
 	v := view{ended: b.ended, gone: b.gone, stalled: b.stalled, owned: b.owners > 0, changed: b.changed.done, ring: b.changed, settled: b.settled}
-	i := sort.Search(len(b.entries), func(i int) bool { return b.entries[i].Seq > seq })
+	i := b.index(seq)
 	v.gap = i == 0 && b.dropped && !b.begins(seq+1)
 	v.entries = b.entries[i:len(b.entries):len(b.entries)]
 	return v
@@ -208,25 +236,30 @@ func (b *RunBuffer) own(n int) {
 	}
 }
 
-// follow is called by a reader that wants every entry as it comes, before it flushes and reads; a call of unfollow must
-// come later.
-func (b *RunBuffer) follow() {
+// place is how far a follower had got when it looked last. It is the buffer's to read and write.
+type place struct{ seq int64 }
+
+// follow is called by a reader that wants every entry after seq as it comes, before it flushes and reads; a call of
+// unfollow must come later.
+func (b *RunBuffer) follow(seq int64) *place {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.readers++
+	p := &place{seq}
+	b.places = append(b.places, p)
+	return p
 }
 
-func (b *RunBuffer) unfollow() {
+func (b *RunBuffer) unfollow(p *place) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.readers--
+	b.places = slices.DeleteFunc(b.places, func(q *place) bool { return q == p })
 }
 
 // Followed reports whether a reader in this process wants every entry as it comes, and not just the end.
 func (b *RunBuffer) Followed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.readers > 0
+	return len(b.places) > 0
 }
 
 // weighs is what is kept when the buffer is, and whether it is worth keeping.
