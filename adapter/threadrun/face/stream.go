@@ -23,17 +23,27 @@ func (s streams) serve(w http.ResponseWriter, r *http.Request, v *render.View, c
 	if err := s.describe(ctx, v); err != nil {
 		return err
 	}
-	st := &streaming{s: s, v: v, out: sse.NewStream(w, s.beat(), stop)}
+	st := s.answer(w, v, stop)
 	defer st.out.Close()
+	return st.settle(r.Context(), st.pump(ctx), cancel)
+}
+
+// answer is a stream that nothing was said in yet. lost is called when the client does not take it any more.
+func (s streams) answer(w http.ResponseWriter, v *render.View, lost func()) *streaming {
+	st := &streaming{s: s, v: v, out: sse.NewStream(w, s.beat(), lost)}
 	if !v.After.Start && !v.After.Live {
 		st.out.DelayStart(cursorGrace)
 	}
-	err := st.pump(ctx)
+	return st
+}
+
+// settle ends an answer, or refuses the request where none has begun.
+func (st *streaming) settle(ctx context.Context, err error, cancel bool) error {
 	switch {
 	case !st.out.Withdraw(): // from here on no timer begins it
-		return st.finish(r.Context(), err, cancel)
-	case r.Context().Err() != nil:
-		cancels(s).left(r.Context(), v.Ref, cancel)
+		return st.finish(ctx, err, cancel)
+	case ctx.Err() != nil:
+		cancels(st.s).left(ctx, st.v.Ref, cancel)
 		return nil
 	}
 	return err
