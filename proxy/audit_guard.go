@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/audit"
+	"github.com/apbridge/apbridge/proxy/guard"
 )
 
 // auditGuard has each operation leave one line in the audit log, when its answer begins: of a run that is streamed for
@@ -46,31 +47,27 @@ func (w witness) entry(r *http.Request, who mapping.Principal) audit.Entry {
 	}
 }
 
-func (g *auditGuard) guard(next http.Handler) http.Handler {
-	if g.audit == nil || g.does == nil {
-		return next
+func (g *auditGuard) Pass(x *guard.Exchange) bool {
+	r := x.Request
+	rec := tapOf(r.Context())
+	if g.audit == nil || g.does == nil || rec == nil || g.open(r.URL.Path) || g.ops.own(r.URL.Path) {
+		return true
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := tapOf(r.Context())
-		if rec == nil || g.open(r.URL.Path) || g.ops.own(r.URL.Path) {
-			next.ServeHTTP(w, r)
-			return
+	verb := mapping.Changed
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		verb = mapping.Read
+	}
+	if g.audit.Wants(verb) {
+		if err := g.audit.Ready(); err != nil {
+			g.refuse(x.Writer, r, err)
+			return false
 		}
-		verb := mapping.Changed
-		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			verb = mapping.Read
-		}
-		if g.audit.Wants(verb) {
-			if err := g.audit.Ready(); err != nil {
-				g.refuse(w, r, err)
-				return
-			}
-		}
-		deed := &mapping.Deed{Also: g.also(r)}
-		rec.begun = sync.OnceFunc(func() { g.write(r, rec, deed) })
-		defer rec.begun()
-		next.ServeHTTP(w, r.WithContext(mapping.WithDeed(r.Context(), deed)))
-	})
+	}
+	deed := &mapping.Deed{Also: g.also(r)}
+	rec.begun = sync.OnceFunc(func() { g.write(r, rec, deed) })
+	x.AtEnd(rec.begun)
+	x.Request = r.WithContext(mapping.WithDeed(r.Context(), deed))
+	return true
 }
 
 func (g *auditGuard) write(r *http.Request, rec *responseTap, deed *mapping.Deed) {

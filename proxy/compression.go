@@ -12,31 +12,34 @@ import (
 // compressedFrom is the least length of an answer that is compressed, in bytes.
 const compressedFrom = 1 << 10
 
-// newCompression makes the compression of answers in the coding that a client prefers (RFC 9110 section 12.5.3): zstd
-// or gzip.
-func newCompression() (compression, error) {
+// newCompression compresses the answers of next in the coding that a client prefers (RFC 9110 section 12.5.3): zstd or
+// gzip.
+func newCompression(next http.Handler) (*compression, error) {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed))
-	return compression{wrap}, err
+	if err != nil {
+		return nil, err
+	}
+	return &compression{next, wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(&packedAnswer{ResponseWriter: w, plain: plainOf(w)}, r)
+	}))}, nil
 }
 
 // compression compresses JSON and pages for clients that take it. Event streams, files and what must not be transformed
 // go past it.
 type compression struct {
-	wrap func(http.Handler) http.HandlerFunc
+	plain  http.Handler
+	packed http.Handler
 }
 
-func (c compression) guard(next http.Handler) http.Handler {
-	packed := c.wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(&packedAnswer{ResponseWriter: w, plain: plainOf(w)}, r)
-	}))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Accept-Encoding") == "" || strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-			w.Header().Add("Vary", "Accept-Encoding")
-			next.ServeHTTP(w, r)
-			return
-		}
-		packed(w, r)
-	})
+func (c *compression) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.by(w, r).ServeHTTP(w, r) }
+
+// by is what answers the request.
+func (c *compression) by(w http.ResponseWriter, r *http.Request) http.Handler {
+	if r.Header.Get("Accept-Encoding") == "" || strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Add("Vary", "Accept-Encoding")
+		return c.plain
+	}
+	return c.packed
 }
 
 // plainOf is the writer behind the compressing one.

@@ -1,6 +1,6 @@
 // Package proxy is the running bridge as a server: the guards that a request passes before it reaches a dialect's
 // routes, health, metrics and shutdown. The bridge makes one Server, mounts the routes, and gives it the words of
-// refusals. It knows no dialect, calls no agent and reads no table. Start reading at Server.guards, which is the order
+// refusals. It knows no dialect, calls no agent and reads no table. Start reading at Server.guarded, which is the order
 // of the guards.
 //
 // # The guards

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/guard"
 )
 
 // door refuses requests while the bridge shuts down, or has more connections than it can serve. Those that watch it are
@@ -18,25 +19,26 @@ type door struct {
 	grace       time.Duration // of a shutdown
 }
 
-func (d *door) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if d.ops.own(r.URL.Path) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if d.connections.full() {
-			d.tooMany(w, r)
-			return
-		}
-		if !d.admission.enter() {
-			d.closed(w, r)
-			return
-		}
-		defer d.admission.leave()
-		d.metrics.InFlight(1)
-		defer d.metrics.InFlight(-1)
-		next.ServeHTTP(w, r)
-	})
+func (d *door) Pass(x *guard.Exchange) bool {
+	switch {
+	case d.ops.own(x.Request.URL.Path):
+		return true
+	case d.connections.full():
+		d.tooMany(x.Writer, x.Request)
+		return false
+	case !d.admission.enter():
+		d.closed(x.Writer, x.Request)
+		return false
+	}
+	d.metrics.InFlight(1)
+	x.AtEnd(d.left)
+	return true
+}
+
+// left is called when a request that was let in has been answered.
+func (d *door) left() {
+	d.metrics.InFlight(-1)
+	d.admission.leave()
 }
 
 // closed refuses a request while the bridge stops.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/guard"
 )
 
 const codeFraming = "bad_framing"
@@ -19,21 +20,21 @@ const codeFraming = "bad_framing"
 // connection after each chunked one: whatever follows it is never read as a request.
 type framingGuard struct{ refuser }
 
-func (g framingGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
-	h, ok := r.Context().Value(headsKey{}).(*heads)
+func (g framingGuard) Pass(x *guard.Exchange) bool {
+	h, ok := x.Request.Context().Value(headsKey{}).(*heads)
 	if !ok { // not one of our connections
-		return r, true
+		return true
 	}
 	f := h.next()
 	if f != (framing{}) {
-		w.Header().Set("Connection", "close")
+		x.Writer.Header().Set("Connection", "close")
 	}
-	why := f.fault(r)
+	why := f.fault(x.Request)
 	if why == "" {
-		return r, true
+		return true
 	}
-	g.refuse(w, r, mapping.Errorf(mapping.Malformed, codeFraming, "The request is refused, since it could be read in two ways: %s.", why))
-	return nil, false
+	g.refuse(x.Writer, x.Request, mapping.Errorf(mapping.Malformed, codeFraming, "The request is refused, since it could be read in two ways: %s.", why))
+	return false
 }
 
 // framing is what the head of a request says of where the request ends; zero for what is plain.

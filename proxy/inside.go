@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/gorilla/mux"
 
@@ -28,15 +27,10 @@ func (s *Server) insideRoutes() (http.Handler, error) {
 	}
 	f := s.refuser
 	none := operations{}
-	h := http.Handler(newRouter(f, none, s.opt.Inside.Mount))
-	for _, add := range slices.Backward([]func(http.Handler) http.Handler{
-		guard.InOrder(requestID{}),
-		(&accessLog{f, none, proxies, &s.times, s.opt.Tracer, s.opt.RunIn}).guard,
-		recoverer{f}.guard,
-		guard.InOrder(bodyGuard{f, s.cfg.Limits, &s.times}, guard.Path(f)),
-		(&auditGuard{f, witness{proxies, s.opt.Audit}, none, s.opt.Does}).guard,
-	}) {
-		h = add(h)
-	}
-	return h, nil
+	return &guarded{
+		[]guard.Guard{requestID{}, &accessLog{f, none, proxies, &s.times, s.opt.Tracer, s.opt.RunIn}},
+		recoverer{f},
+		[]guard.Guard{bodyGuard{f, s.cfg.Limits, &s.times}, guard.Path(f), &auditGuard{f, witness{proxies, s.opt.Audit}, none, s.opt.Does}},
+		newRouter(f, none, s.opt.Inside.Mount),
+	}, nil
 }

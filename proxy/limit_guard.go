@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/guard"
 )
 
 // Limits bound what a principal may use. limit.Limiter has them. Safe for concurrent use.
@@ -26,16 +27,18 @@ type limitGuard struct {
 	limits Limits // nil: there are none
 }
 
-func (g limitGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+func (g limitGuard) Pass(x *guard.Exchange) bool {
+	r := x.Request
 	if g.limits == nil || g.open(r.URL.Path) || g.ops.own(r.URL.Path) {
-		return r, true
+		return true
 	}
 	who := mapping.PrincipalOf(r.Context())
 	if err := g.count(r, who); err != nil {
-		g.refuse(w, r, err)
-		return nil, false
+		g.refuse(x.Writer, r, err)
+		return false
 	}
-	return r.WithContext(adapter.WithStreams(r.Context(), func() (func(), error) { return g.limits.OpenStream(who) })), true
+	x.Request = r.WithContext(adapter.WithStreams(r.Context(), func() (func(), error) { return g.limits.OpenStream(who) }))
+	return true
 }
 
 func (g limitGuard) count(r *http.Request, who mapping.Principal) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/guard"
 )
 
 const codeTooSlow = "body_too_slow"
@@ -23,20 +24,21 @@ type bodyGuard struct {
 	times  *times
 }
 
-func (g bodyGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+func (g bodyGuard) Pass(x *guard.Exchange) bool {
+	w, r := x.Writer, x.Request
 	if r.Body == nil || r.Body == http.NoBody {
-		return r, true
+		return true
 	}
 	limit, complaint := g.bodyLimit(r)
 	if r.ContentLength > limit {
 		w.Header().Set("Connection", "close")
 		g.refuse(w, r, complaint())
 		linger(w, r.Body)
-		return nil, false
+		return false
 	}
 	g.paceBody(w, r)
 	r.Body = body.Bounded(w, r, limit, complaint)
-	return r, true
+	return true
 }
 
 // lingering is how long a refused body is read on at the most, and lingered how much of it.

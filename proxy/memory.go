@@ -13,6 +13,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/guard"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -81,26 +82,25 @@ type memoryGuard struct {
 	sees   foresight
 }
 
-func (g *memoryGuard) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.ops.own(r.URL.Path) {
-			next.ServeHTTP(w, r)
-			return
+func (g *memoryGuard) Pass(x *guard.Exchange) bool {
+	r := x.Request
+	if g.ops.own(r.URL.Path) {
+		return true
+	}
+	shared := room{g.memory, g.times.room}
+	if mayBegin(r.Method) {
+		if err := shared.Short(); err != nil && g.sees.verb(r) != mapping.Cancelled { // what ends a run gives memory back
+			g.overloaded(x.Writer, r, err)
+			return false
 		}
-		shared := room{g.memory, g.times.room}
-		if mayBegin(r.Method) {
-			if err := shared.Short(); err != nil && g.sees.verb(r) != mapping.Cancelled { // what ends a run gives memory back
-				g.overloaded(w, r, err)
-				return
-			}
-		}
-		if r.Header.Get("Upgrade") != "" {
-			r = r.WithContext(adapter.WithRoom(r.Context(), shared))
-		}
-		held := g.holdBody(r)
-		defer held.release()
-		next.ServeHTTP(w, r)
-	})
+	}
+	if r.Header.Get("Upgrade") != "" {
+		x.Request = r.WithContext(adapter.WithRoom(r.Context(), shared))
+	}
+	if held := g.holdBody(x.Request); held != nil {
+		x.AtEnd(held.release)
+	}
+	return true
 }
 
 // mayBegin reports whether a request by the method may begin something.
@@ -200,9 +200,6 @@ func (h *heldBody) hold(n int64) error {
 }
 
 func (h *heldBody) release() {
-	if h == nil {
-		return
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.over = true

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/auth"
+	"github.com/apbridge/apbridge/proxy/guard"
 )
 
 // probes are paths that need no key, as do those that faces name (Face.Open).
@@ -31,33 +32,26 @@ type principalGuard struct {
 	browsed func(path string) bool  // Options.Browsed
 }
 
-func (g *principalGuard) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.open(r.URL.Path) || g.public[r.URL.Path] != nil {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if g.pages[r.URL.Path] != nil {
-			next.ServeHTTP(w, g.visitor(r))
-			return
-		}
-		r, done, ok := g.known(w, r)
-		if !ok {
-			return
-		}
-		defer done()
-		next.ServeHTTP(w, r)
-	})
+func (g *principalGuard) Pass(x *guard.Exchange) bool {
+	path := x.Request.URL.Path
+	switch {
+	case g.open(path) || g.public[path] != nil:
+		return true
+	case g.pages[path] != nil:
+		x.Request = g.visitor(x.Request)
+		return true
+	}
+	return g.known(x)
 }
 
-// known is the request with its principal, until that is not good any more; done ends the look at it. A request without
-// a known caller is refused.
-func (g *principalGuard) known(w http.ResponseWriter, r *http.Request) (on *http.Request, done func(), ok bool) {
+// known gives the request its principal, until that is not good any more. A request without a known caller is refused.
+func (g *principalGuard) known(x *guard.Exchange) bool {
+	w, r := x.Writer, x.Request
 	g.fromBrowser(w, r)
 	pass, err := g.gate.Authenticate(r, g.trusted.client(r))
 	if err != nil {
 		g.unknown(w, r, err)
-		return nil, nil, false
+		return false
 	}
 	w.Header().Del("WWW-Authenticate")
 	auth.Strip(r.Header)
@@ -67,10 +61,12 @@ func (g *principalGuard) known(w http.ResponseWriter, r *http.Request) (on *http
 	if err := g.permit(pass.Principal, r.URL.Path); err != nil {
 		g.failed(r, pass.Principal, "right", err)
 		g.refuse(w, r, err)
-		return nil, nil, false
+		return false
 	}
 	ctx, done := pass.Within(mapping.WithPrincipal(g.found(r), pass.Principal))
-	return r.WithContext(ctx), done, true
+	x.AtEnd(done)
+	x.Request = r.WithContext(ctx)
+	return true
 }
 
 // found is the request's context, on the paths that people open in a browser with where they found the bridge.
@@ -99,7 +95,7 @@ func (g *principalGuard) failed(r *http.Request, who mapping.Principal, reason s
 
 // permit refuses a path that is not the principal's whatever it asks there. Metrics tell of all tenants and agents, so
 // that a key which is confined in any way has to be given the right to them. What else a route needs is asked where it
-// is known (rightGuard).
+// is known (atRoute).
 func (g *principalGuard) permit(who mapping.Principal, path string) error {
 	switch {
 	case path == pathMetrics && !who.MayReadMetrics():

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
+	"github.com/apbridge/apbridge/proxy/guard"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/google/uuid"
@@ -24,16 +25,18 @@ const headerRequestID = "X-Request-Id"
 // and what is done for the request finds it in the context, with its place in a trace.
 type requestID struct{}
 
-func (requestID) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+func (requestID) Pass(x *guard.Exchange) bool {
+	r := x.Request
 	id := r.Header.Get(headerRequestID)
 	if !saneID(id) {
 		id = uuid.NewString()
 	}
 	r.Header[headerRequestID] = []string{id}
-	w.Header().Set(headerRequestID, id)
-	w.Header().Set("X-Content-Type-Options", "nosniff")
+	x.Writer.Header().Set(headerRequestID, id)
+	x.Writer.Header().Set("X-Content-Type-Options", "nosniff")
 	ctx := mapping.WithRequestID(r.Context(), id)
-	return r.WithContext(mapping.WithTrace(ctx, traceOf(r.Header))), true
+	x.Request = r.WithContext(mapping.WithTrace(ctx, traceOf(r.Header)))
+	return true
 }
 
 // traceOf is where the client says that its request is in a trace.
@@ -68,23 +71,22 @@ type accessLog struct {
 	runIn   func(path string) string // nil: no path names a run
 }
 
-func (l *accessLog) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: l.times.write, metrics: l.metrics, route: unmatched}
-		start := time.Now()
-		var span *trace.Request
-		if !l.ops.own(r.URL.Path) {
-			r, span = l.tracer.Request(r)
-		}
-		// Deferred: an aborted answer is counted too.
-		defer func() {
-			rec.extend()
-			rec.ended()
-			failpoint.Hit(failpoint.ReplyWritten)
-			l.write(rec, r, span, time.Since(start))
-		}()
-		next.ServeHTTP(rec, r.WithContext(withTap(r.Context(), rec)))
+func (l *accessLog) Pass(x *guard.Exchange) bool {
+	w, r := x.Writer, x.Request
+	rec := &responseTap{ResponseWriter: w, control: http.NewResponseController(w), patience: l.times.write, metrics: l.metrics, route: unmatched}
+	start := time.Now()
+	var span *trace.Request
+	if !l.ops.own(r.URL.Path) {
+		r, span = l.tracer.Request(r)
+	}
+	x.AtEnd(func() {
+		rec.extend()
+		rec.ended()
+		failpoint.Hit(failpoint.ReplyWritten)
+		l.write(rec, r, span, time.Since(start))
 	})
+	x.Writer, x.Request = rec, r.WithContext(withTap(r.Context(), rec))
+	return true
 }
 
 func (l *accessLog) write(rec *responseTap, r *http.Request, span *trace.Request, took time.Duration) {
@@ -136,22 +138,18 @@ func (l *accessLog) runOf(answer http.Header, path string) string {
 // messages are logged.
 type recoverer struct{ refuser }
 
-func (p recoverer) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			switch v := recover(); v {
-			case nil:
-			case http.ErrAbortHandler:
-				panic(v)
-			default:
-				p.recovered(w, r, v)
-			}
-		}()
-		next.ServeHTTP(w, r)
-	})
+// rescue is to be deferred itself: only so does it see a panic.
+func (p *recoverer) rescue(x *guard.Exchange) {
+	switch v := recover(); v {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(v)
+	default:
+		p.recovered(x.Writer, x.Request, v)
+	}
 }
 
-func (p recoverer) recovered(w http.ResponseWriter, r *http.Request, v any) {
+func (p *recoverer) recovered(w http.ResponseWriter, r *http.Request, v any) {
 	p.metrics.Panicked()
 	what := fmt.Sprintf("a %T", v)
 	if e, ok := v.(runtime.Error); ok {

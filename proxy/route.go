@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/guard"
 	"github.com/gorilla/mux"
 )
 
@@ -18,9 +17,9 @@ type router struct {
 // newRouter takes the routes that mount adds; nil: there are none. It has no path cleaning, which would answer 301 and
 // turn a POST into a GET; guard.Path refuses what it would clean. Variables are matched decoded, which is unambiguous
 // because encoded slashes are refused too.
-func newRouter(f refuser, ops operations, mount func(*mux.Router)) router {
-	t := router{f, ops, mux.NewRouter().SkipClean(true)}
-	t.mux.Use(guard.InOrder(routeNote{}, rightGuard{f}))
+func newRouter(f refuser, ops operations, mount func(*mux.Router)) *router {
+	t := &router{f, ops, mux.NewRouter().SkipClean(true)}
+	t.mux.Use(func(next http.Handler) http.Handler { return &atRoute{t, next} })
 	if mount != nil {
 		mount(t.mux)
 	}
@@ -29,7 +28,7 @@ func newRouter(f refuser, ops operations, mount func(*mux.Router)) router {
 	return t
 }
 
-func (t router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h, ok := t.ops.handlers[r.URL.Path]; ok {
 		h.ServeHTTP(w, r)
 		return
@@ -37,25 +36,45 @@ func (t router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.mux.ServeHTTP(w, r)
 }
 
-// routeNote tells the tap which template matched; only inside of the router is that known.
-type routeNote struct{}
+// atRoute stands in front of the handler of a route: only within the router is the route known.
+type atRoute struct {
+	*router
+	next http.Handler
+}
 
-func (routeNote) Pass(_ http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+func (a *atRoute) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.permit(w, r) {
+		a.next.ServeHTTP(w, r)
+	}
+}
+
+// permit refuses a request whose principal may not have what the route does.
+func (a *atRoute) permit(w http.ResponseWriter, r *http.Request) bool {
+	note(r)
+	err := needed(r)
+	if err != nil {
+		a.metrics.AuthFailed("right")
+		a.refuse(w, r, err)
+	}
+	return err == nil
+}
+
+// note tells the tap which template matched.
+func note(r *http.Request) {
 	rec := tapOf(r.Context())
 	if template, err := mux.CurrentRoute(r).GetPathTemplate(); err == nil && rec != nil {
 		rec.route, rec.vars = template, mux.Vars(r)
 	}
-	return r, true
 }
 
-func (t router) notFound(w http.ResponseWriter, r *http.Request) {
+func (t *router) notFound(w http.ResponseWriter, r *http.Request) {
 	t.refuse(w, r, mapping.Errorf(mapping.NotFound, mapping.CodeRouteNotFound, "There is nothing at this path."))
 }
 
 const codeMethod = "method_not_allowed"
 
 // methodNotAllowed names the methods of the path (RFC 9110 section 15.5.6).
-func (t router) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+func (t *router) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		other := r.Clone(r.Context())
 		other.Method = m

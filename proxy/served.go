@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/proxy/auth"
@@ -29,15 +28,8 @@ func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, 
 		return nil, err
 	}
 	routes := newRouter(s.refuser, s.ops, mount)
-	guards, err := s.guards(h, routes)
-	if err != nil {
-		return nil, err
-	}
-	h.handler = routes
-	for _, guard := range slices.Backward(guards) {
-		h.handler = guard(h.handler)
-	}
-	return h, nil
+	h.handler, err = s.guarded(h, routes)
+	return h, err
 }
 
 // memoryFor is the memory that bodies share already, where as much of it may be used as before. Else the bodies under

@@ -138,31 +138,44 @@ func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	return s, nil
 }
 
-// guards are what a request passes, in that order. They stand around the router, whose own middleware would miss what
-// no route matches. Paths are judged before anything decides by path.
-func (s *Server) guards(h *served, routes router) ([]func(http.Handler) http.Handler, error) {
+// guarded is the handler of what has passed the guards, in that order. They stand around the router, whose own
+// middleware would miss what no route matches. Paths are judged before anything decides by path.
+func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 	cfg, f, o := h.cfg, s.refuser, s.opt
 	proxies, err := newTrustedProxies(cfg.TrustedProxies)
 	if err != nil {
 		return nil, err
 	}
-	pack, err := newCompression()
+	answers, err := newCompression(routes)
 	if err != nil {
 		return nil, err
 	}
-	return []func(http.Handler) http.Handler{
-		guard.InOrder(requestID{}),
-		(&accessLog{f, s.ops, proxies, &s.times, o.Tracer, o.RunIn}).guard,
-		recoverer{f}.guard,
-		guard.InOrder(bodyGuard{f, cfg.Limits, &s.times}, framingGuard{f}, guard.Path(f), guard.Host(f, guard.NewHosts(cfg)),
-			guard.Origin(f, cfg.CORS.Origins, s.strangers)),
-		(&principalGuard{f, witness{proxies, o.Audit}, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed}).guard,
-		(&auditGuard{f, witness{proxies, o.Audit}, s.ops, o.Does}).guard,
-		guard.InOrder(limitGuard{f, s.ops, o.Limits}, guard.Loop(f, o.Hop)),
-		s.door.guard,
-		(&memoryGuard{f, s.ops, h.memory, &s.times, foresight{routes.mux, o.Does}}).guard,
-		pack.guard,
+	seen := witness{proxies, o.Audit}
+	return &guarded{
+		[]guard.Guard{requestID{}, &accessLog{f, s.ops, proxies, &s.times, o.Tracer, o.RunIn}},
+		recoverer{f},
+		[]guard.Guard{
+			bodyGuard{f, cfg.Limits, &s.times},
+			framingGuard{f},
+			guard.Path(f),
+			guard.Host(f, guard.NewHosts(cfg)),
+			guard.Origin(f, cfg.CORS.Origins, s.strangers),
+			&principalGuard{f, seen, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed},
+			&auditGuard{f, seen, s.ops, o.Does},
+			limitGuard{f, s.ops, o.Limits},
+			guard.Loop(f, o.Hop),
+			s.door,
+			&memoryGuard{f, s.ops, h.memory, &s.times, foresight{routes.mux, o.Does}},
+		},
+		answers,
 	}, nil
+}
+
+// current answers each request by the configuration that is in use when it comes.
+type current struct{ *Server }
+
+func (c current) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.now.Load().handler.ServeHTTP(w, r)
 }
 
 func (s *Server) newHTTP() *http.Server {
@@ -170,7 +183,7 @@ func (s *Server) newHTTP() *http.Server {
 	s.cut = cut
 	ctx = adapter.WithLasting(ctx, s.door.admission.last)
 	return &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.now.Load().handler.ServeHTTP(w, r) }),
+		Handler:           current{s},
 		ReadHeaderTimeout: s.times.header,
 		IdleTimeout:       s.times.idle,
 		MaxHeaderBytes:    maxHeader,

@@ -2,7 +2,6 @@ package guard
 
 import (
 	"net"
-	"net/http"
 	"net/netip"
 	"strings"
 
@@ -51,14 +50,14 @@ type hostGuard struct {
 	hosts   Hosts
 }
 
-// Host returns a check that refuses requests for names that are not the bridge's own.
-func Host(f Refuser, h Hosts) Check { return hostGuard{f, h} }
+// Host returns a guard that refuses requests for names that are not the bridge's own.
+func Host(f Refuser, h Hosts) Guard { return hostGuard{f, h} }
 
-func (g hostGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
-	if g.hosts.Allow(r.Host) {
-		return r, true
+func (g hostGuard) Pass(x *Exchange) bool {
+	if g.hosts.Allow(x.Request.Host) {
+		return true
 	}
-	g.refuser.Refuse(w, r, mapping.Errorf(mapping.Forbidden, CodeHost,
+	g.refuser.Refuse(x.Writer, x.Request, mapping.Errorf(mapping.Forbidden, CodeHost,
 		"This bridge listens on loopback and does not know itself by the name in the Host header. Call it localhost or 127.0.0.1, or add the name to hosts in its configuration."))
-	return nil, false
+	return false
 }

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -21,19 +20,20 @@ type loopGuard struct {
 	own     string // what this process calls itself; "": it does not look
 }
 
-// Loop returns a check that refuses a request which has come through the bridge that calls itself own.
-func Loop(f Refuser, own string) Check { return loopGuard{f, own} }
+// Loop returns a guard that refuses a request which has come through the bridge that calls itself own.
+func Loop(f Refuser, own string) Guard { return loopGuard{f, own} }
 
-func (g loopGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
-	hops := strings.Join(r.Header.Values(mapping.HopsHeader), ", ")
+func (g loopGuard) Pass(x *Exchange) bool {
+	hops := strings.Join(x.Request.Header.Values(mapping.HopsHeader), ", ")
 	if hops == "" {
-		return r, true
+		return true
 	}
 	if err := g.fault(hops); err != nil {
-		g.refuser.Refuse(w, r, err)
-		return nil, false
+		g.refuser.Refuse(x.Writer, x.Request, err)
+		return false
 	}
-	return r.WithContext(mapping.WithHops(r.Context(), hops)), true
+	x.Request = x.Request.WithContext(mapping.WithHops(x.Request.Context(), hops))
+	return true
 }
 
 func (g loopGuard) fault(hops string) error {

@@ -73,29 +73,30 @@ type originGuard struct {
 	strangers *Strangers
 }
 
-// Origin returns a check that refuses pages that are not allowed, and notes them in met.
-func Origin(f Refuser, allowed []string, met *Strangers) Check {
+// Origin returns a guard that refuses pages that are not allowed, and notes them in met.
+func Origin(f Refuser, allowed []string, met *Strangers) Guard {
 	return originGuard{f, newOrigins(allowed), met}
 }
 
-func (g originGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
+func (g originGuard) Pass(x *Exchange) bool {
+	w, r := x.Writer, x.Request
 	w.Header().Add("Vary", "Origin")
 	origin := r.Header.Get("Origin")
 	if !g.allowed(r, origin) {
 		g.strangers.meet(origin)
 		g.refuser.Refuse(w, r, mapping.Errorf(mapping.Forbidden, codeOrigin,
 			"Web pages from this origin may not use the bridge. If they should, add the origin to cors.origins in its configuration, or start it with --cors-origin."))
-		return nil, false
+		return false
 	}
 	if origin == "" {
-		return r, true
+		return true
 	}
 	g.share(w.Header(), origin)
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 		preflight(w, r)
-		return nil, false
+		return false
 	}
-	return r, true
+	return true
 }
 
 // allowed reports whether a request may come from where it comes from.

@@ -15,16 +15,16 @@ const codePath = "bad_path"
 // is then what is routed.
 type pathGuard struct{ refuser Refuser }
 
-// Path returns a check that refuses paths that two programs could read differently.
-func Path(f Refuser) Check { return pathGuard{f} }
+// Path returns a guard that refuses paths that two programs could read differently.
+func Path(f Refuser) Guard { return pathGuard{f} }
 
-func (g pathGuard) Pass(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
-	why := PathFault(r)
+func (g pathGuard) Pass(x *Exchange) bool {
+	why := PathFault(x.Request)
 	if why == "" {
-		return r, true
+		return true
 	}
-	g.refuser.Refuse(w, r, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
-	return nil, false
+	g.refuser.Refuse(x.Writer, x.Request, mapping.Errorf(mapping.Malformed, codePath, "The path of the request is refused: %s.", why))
+	return false
 }
 
 // PathFault returns what is wrong with a request's target, or "". Only origin-form (RFC 9112 section 3.2.1) is served.

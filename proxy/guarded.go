@@ -1,0 +1,30 @@
+package proxy
+
+import (
+	"net/http"
+
+	"github.com/apbridge/apbridge/proxy/guard"
+)
+
+// guarded has requests pass guards before they are answered. First come those that see every request, and what becomes
+// of it: also of one at which a later guard or the handler panics.
+type guarded struct {
+	see       []guard.Guard
+	recoverer recoverer
+	guards    []guard.Guard
+	next      http.Handler
+}
+
+func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	seen := &guard.Exchange{Writer: w, Request: r}
+	defer seen.End()
+	if !seen.Pass(g.see) {
+		return
+	}
+	x := &guard.Exchange{Writer: seen.Writer, Request: seen.Request}
+	defer g.recoverer.rescue(seen)
+	defer x.End()
+	if x.Pass(g.guards) {
+		g.next.ServeHTTP(x.Writer, x.Request)
+	}
+}
