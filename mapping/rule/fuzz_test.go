@@ -23,7 +23,7 @@ func FuzzParseInput(f *testing.F) {
 			}
 			return
 		}
-		for _, b := range append(append(in.Messages, in.Raw, in.Delta()), AgentProtocolMessages(in.Messages)...) {
+		for _, b := range append(append(in.Messages, in.Raw, in.Delta()), RoleMessages(in.Messages)...) {
 			if !json.Valid(b) {
 				t.Errorf("ParseInput(%q, %q) gives %q, which is no JSON", input, messages, b)
 			}

@@ -310,22 +310,22 @@ func NormalValues(values json.RawMessage, idBase string) (json.RawMessage, error
 	return rawjson.WithMember(values, state.KeyMessages, messages)
 }
 
-// AgentProtocolMessages returns messages as WriteAgentProtocolMessage writes them, without what is no message.
-func AgentProtocolMessages(messages []json.RawMessage) []json.RawMessage {
+// RoleMessages returns messages as WriteRoleMessage writes them, without what is no message.
+func RoleMessages(messages []json.RawMessage) []json.RawMessage {
 	out := make([]json.RawMessage, 0, len(messages))
 	for _, b := range messages {
 		w := rawjson.Writer{Bytes: make([]byte, 0, len(b)+normalSize/4)}
-		if WriteAgentProtocolMessage(&w, b); len(w.Bytes) > 0 {
+		if WriteRoleMessage(&w, b); len(w.Bytes) > 0 {
 			out = append(out, w.Bytes)
 		}
 	}
 	return out
 }
 
-// WriteAgentProtocolMessage writes a message (an element of values.messages) in the form of the Agent Protocol (schema
-// Message): role user, assistant, system or tool instead of type, with content, id and metadata. It writes nothing for
-// what is no message.
-func WriteAgentProtocolMessage(w *rawjson.Writer, b json.RawMessage) {
+// WriteRoleMessage writes a message (an element of values.messages) in the form of the Agent Protocol (schema Message):
+// role user, assistant, system or tool instead of type, with content, id and metadata. It writes nothing for what is no
+// message.
+func WriteRoleMessage(w *rawjson.Writer, b json.RawMessage) {
 	m, err := parseMessage(b, place{state.KeyMessages, -1})
 	if err != nil {
 		return

@@ -165,9 +165,9 @@ func TestRolesThatAreTaken(t *testing.T) {
 	}
 }
 
-func TestAgentProtocolMessages(t *testing.T) {
+func TestRoleMessages(t *testing.T) {
 	t.Parallel()
-	got := AgentProtocolMessages([]json.RawMessage{
+	got := RoleMessages([]json.RawMessage{
 		asRaw(human("1", "hi")),
 		asRaw(`{"type":"AIMessageChunk","content":[{"type":"text","text":"a"}],"id":"2","metadata":{"k":1}}`),
 		asRaw(`{"type":"tool","content":null,"tool_call_id":"x"}`), asRaw(`{"type":"system","content":"s"}`), asRaw(`5`),

@@ -74,5 +74,5 @@ func (c conversation) inFull() []json.RawMessage {
 		}
 		list[i] = rule.WithContent(m, rule.WithCalls(m, said))
 	}
-	return rule.AgentProtocolMessages(list)
+	return rule.RoleMessages(list)
 }

@@ -114,7 +114,7 @@ func (b runTelling) overBudget(ctx context.Context, t rule.Telling) (bool, error
 			return cut.Messages, nil
 		}
 	}
-	_, dropped := rule.Newest(rule.AgentProtocolMessages(t.Mode.Of(t.Earlier)), int(cfg.Budget))
+	_, dropped := rule.Newest(rule.RoleMessages(t.Mode.Of(t.Earlier)), int(cfg.Budget))
 	return dropped, nil
 }
 

@@ -98,7 +98,7 @@ func (a *answer) values(f *state.Fold) error {
 func (a *answer) protocolMessages(list []json.RawMessage) error {
 	a.Key("messages").Open('[')
 	for _, m := range list {
-		rule.WriteAgentProtocolMessage(&a.Writer, m)
+		rule.WriteRoleMessage(&a.Writer, m)
 		if err := a.spill(); err != nil {
 			return err
 		}

@@ -165,7 +165,7 @@ func messagesMember(e *rawjson.Writer, values json.RawMessage) error {
 	}
 	e.Key("messages").Open('[')
 	for _, m := range messages {
-		rule.WriteAgentProtocolMessage(e, m)
+		rule.WriteRoleMessage(e, m)
 	}
 	e.Close(']')
 	return nil

@@ -72,6 +72,9 @@ func unfolded(name string) (list []string) {
 // nouns are flavours whose names are words of the model, too.
 var nouns = []string{"topic"}
 
+// plain is a dialect whose name may stand in an identifier: a run of a thread is a thread's run.
+const plain = "threadrun"
+
 // machine are the packages that serve every dialect and know none: those of the machine and of the model, and the
 // bridge's own pages.
 func machine(pkg string) bool {
@@ -84,7 +87,7 @@ func machine(pkg string) bool {
 }
 
 // TestMachineNamesNoDialect: no string in the code of the machine, of the model or of the pages is the name of a
-// dialect or of a flavour, and no template has such a word.
+// dialect or of a flavour, and no identifier and no template has one in it.
 func TestMachineNamesNoDialect(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -294,10 +297,28 @@ func namesNone(t *testing.T, pkg string, names []string) {
 			t.Errorf("%s names %q", file, said)
 		}
 	})
+	eachNode(t, pkg, func(path string, n ast.Node) {
+		id, ok := n.(*ast.Ident)
+		if ok && slices.ContainsFunc(names, func(name string) bool { return name != plain && strings.Contains(strings.ToLower(id.Name), name) }) {
+			t.Errorf("%s calls something %s", path, id.Name)
+		}
+	})
 }
 
 // eachString has see told of every string in the code of a package, but for its tests.
 func eachString(t *testing.T, pkg string, see func(file, said string)) {
+	t.Helper()
+	eachNode(t, pkg, func(path string, n ast.Node) {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if said, err := strconv.Unquote(lit.Value); err == nil {
+				see(path, said)
+			}
+		}
+	})
+}
+
+// eachNode has see told of the code of a package, but for its tests.
+func eachNode(t *testing.T, pkg string, see func(path string, n ast.Node)) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(rig.Root(t), pkg, "*.go"))
 	if err != nil {
@@ -312,11 +333,7 @@ func eachString(t *testing.T, pkg string, see func(file, said string)) {
 			t.Fatal(err)
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if said, err := strconv.Unquote(lit.Value); err == nil {
-					see(path, said)
-				}
-			}
+			see(path, n)
 			return true
 		})
 	}

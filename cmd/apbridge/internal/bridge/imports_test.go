@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 )
 
@@ -299,7 +300,8 @@ func TestLawItself(t *testing.T) {
 func TestDialectsMeetTheMachineHere(t *testing.T) {
 	t.Parallel()
 	for pkg, l := range laws {
-		for _, dialect := range []string{"adapter/threadrun", "adapter/taskstep"} {
+		for _, d := range bridge.Dialects() {
+			dialect := "adapter/" + d.Name
 			for _, half := range []string{"/face", "/backend"} {
 				if pkg != dialect && l.allows(module+dialect+half) {
 					t.Errorf("%s may import %s", pkg, dialect+half)
