@@ -77,7 +77,7 @@ type Removing struct {
 	KeepFile bool
 }
 
-// What became of something that was to be removed.
+// Outcomes of a removal, for each thing.
 const (
 	IsRemoved = "removed"
 	IsKept    = "kept"   // it cannot be removed from here

@@ -67,7 +67,7 @@ func (k Key) Ends() time.Time {
 	return at
 }
 
-// What a Scope may be.
+// The values of Scope.
 const (
 	scopeTenant = "tenant"
 	scopeOwn    = "own"

@@ -135,7 +135,7 @@ type Limits struct {
 	Event      Bytes `yaml:"event"`
 	Database   Bytes `yaml:"database"` // 0: what the disk holds
 
-	// What one run may log, all attempts together; 0: any number.
+	// Events and bytes that one run may log, all attempts together; 0: any number.
 	RunEvents int   `yaml:"run_events"`
 	RunBytes  Bytes `yaml:"run_bytes"`
 

@@ -10,7 +10,7 @@ import (
 	"runtime"
 )
 
-// What a file may hold, in bytes.
+// Limits of files, in bytes.
 const (
 	maxSecret = 64 << 10
 	maxFile   = 4 << 20

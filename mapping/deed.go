@@ -9,7 +9,7 @@ import (
 // Verb is what an operation does, for the audit log.
 type Verb string
 
-// What operations do.
+// The verbs of operations.
 const (
 	Made      Verb = "made"
 	Read      Verb = "read"

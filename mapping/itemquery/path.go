@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// What an index of paths may be. Each path is looked for in the whole of a value.
+// Limits of an index of paths. Each path is looked for in the whole of a value.
 const (
 	pathsMost    = 100
 	pathMostSize = 1000

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// What of an item becomes vectors: a text beyond vectorTextsMost is left out, and of a longer text its beginning
-// counts. Models read a few thousand words at most.
+// Limits of the texts of an item that become vectors: a text beyond vectorTextsMost is left out, and of a longer text
+// its beginning counts. Models read a few thousand words at most.
 const (
 	vectorTextsMost    = 256
 	vectorTextMostSize = 32 << 10

@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// What the name of an item may be. LangGraph's documents set no bounds; names are a user's id and a few words, and
-// these leave room for far more.
+// Limits of the name of an item. LangGraph's documents set no bounds; names are a user's id and a few words, and these
+// leave room for far more.
 const (
 	MostLabels = 32   // of a namespace
 	LabelBytes = 256  // of a label

@@ -131,8 +131,8 @@ func (p part) written(names ...string) json.RawMessage {
 	return nil
 }
 
-// What a data URL begins with, and what its media type ends with where it is in base64; in small letters or capitals
-// (RFC 2397).
+// The beginning of a data URL, and the end of its media type where it is in base64; in small letters or capitals (RFC
+// 2397).
 const (
 	dataScheme = "data:"
 	base64Mark = ";base64"

@@ -173,7 +173,7 @@ func (d *departure) free() {
 	d.x.e.running.work.Done()
 }
 
-// What is counted of a run that has left this process without an end (Meter).
+// States that a run is counted in when it has left this process without an end (Meter).
 const (
 	statusParked     mapping.RunStatus = "parked"
 	statusHandedOver mapping.RunStatus = "handed_over"

@@ -10,7 +10,7 @@ import (
 // InputOf reads a run's input back from what was kept with the run, so that a run starts the same way at once, from the
 // queue, or after a crash.
 //
-// What answers a question is no input, unless it is a message.
+// The answer to a question is no input, unless it is a message.
 func InputOf(r *mapping.Run) (*rule.Input, error) {
 	if r.Options.Resuming && !r.Options.ByMessage {
 		return rule.ParseInput(nil, nil, "")

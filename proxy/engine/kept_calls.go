@@ -146,7 +146,7 @@ func captured(capture string, out mapping.Outcome) bool {
 	return capture == captureAll || capture == captureErrors && failed
 }
 
-// What inspector.capture may be.
+// The values of inspector.capture.
 const (
 	captureOff    = "off"
 	captureErrors = "errors"

@@ -134,8 +134,8 @@ type changedFiles struct {
 	brought []rule.File       // those of the messages that the next input event brings
 }
 
-// filesOf finds the files that an event changed in the state, writes them as artifacts and names them in the event.
-// What a step agent made is there already (runFiles.Save).
+// filesOf finds the files that an event changed in the state, writes them as artifacts and names them in the event. The
+// files of a step agent are there already (runFiles.Save).
 func (c *changedFiles) filesOf(ev *mapping.Event, before, after *state.Fold) (writes []artifact.FileWrite, drop, staged []string) {
 	switch {
 	case ev.Kind == mapping.KindUpdate && ev.Head.Reduce:

@@ -70,7 +70,7 @@ func (m *Metrics) InFlight(n int) {
 	}
 }
 
-// What a stream is sent by.
+// The transports of streams.
 const (
 	StreamSSE       = "sse"
 	StreamWebSocket = "websocket"

@@ -2,7 +2,7 @@ package store
 
 import "github.com/apbridge/apbridge/proxy/store/record"
 
-// What callers of a Store know of the package that its parts share.
+// Types of the package that the parts of a Store share, for callers of a Store.
 type (
 	// Notice tells what another process has committed to the same database.
 	Notice = record.Notice
@@ -10,7 +10,7 @@ type (
 	NoticeKind = record.NoticeKind
 )
 
-// What a Notice may be about.
+// The kinds of a Notice.
 const (
 	NoticeLogged  = record.NoticeLogged
 	NoticePending = record.NoticePending

@@ -12,14 +12,14 @@ import (
 // The open questions of a thread stand in its row, each with the run that asked. Several are open where one run asked
 // them, where runs are beside each other, and where several agents use the thread.
 //
-// What a run closes when it starts:
+// Questions that a run closes when it starts:
 //   - what its own task asked: it is answered, or asked anew;
 //   - what its agent asked in other tasks, unless it is an answer, or has the strategy concurrent and so is meant to be
 //     beside the others: new input drops a question, as in LangGraph;
 //   - everything, if it starts at an older checkpoint: the questions are of the line that it leaves;
 //   - what a run asked that is gone, or that is not known.
 //
-// What others asked stays open.
+// Questions of others stay open.
 
 // closeQuestions closes those of the open questions that a run closes by its start, and returns the rest.
 func closeQuestions(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt, forks bool) ([]mapping.Interrupt, error) {

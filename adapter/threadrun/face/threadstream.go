@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// What a stream of a whole thread holds. Source: ThreadStreamMode of the LangGraph SDKs. The end of a run is a metadata
+// Modes of a stream of a whole thread. Source: ThreadStreamMode of the LangGraph SDKs. The end of a run is a metadata
 // frame with the status run_done, as its beginning is one without.
 const (
 	threadRunModes    = "run_modes"    // each run's frames, in the modes it was created with

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// What happens to a call of a tool (CDDL, section 9).
+// Events of a call of a tool (CDDL, section 9).
 const (
 	toolStarted  = "tool-started"
 	toolDelta    = "tool-output-delta"

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What a graph is doing (CDDL, AgentStatus).
+// States of a graph (CDDL, AgentStatus).
 const (
 	statusStarted     = "started"
 	statusRunning     = "running"

@@ -17,9 +17,9 @@ const (
 	tasks   = `(SELECT id FROM tasks WHERE tenant = $1 AND owner = $2 OR thread IN ` + threads + `)`
 	itself  = `r.tenant = $1 AND r.owner = $2`
 	files   = `r.thread IN ` + threads
-	// What hangs on items names them by tenant, namespace and key.
+	// Rows that belong to items name them by tenant, namespace and key.
 	ofItems = `r.tenant = $1 AND EXISTS (SELECT 1 FROM items i WHERE i.tenant = r.tenant AND i.namespace = r.namespace AND i.item_key = r.item_key AND i.owner = $2)`
-	// What was made under a key has an id; what was asked of a thread or a task has that at the end of its route.
+	// The row of a key names the thing that was made, or ends its route with the id of the thread or task asked for.
 	keyed = `r.tenant = $1 AND (r.made_id IN (` + ids + `) OR substr(r.route, length(r.route) - 35) IN (
  SELECT thread_id FROM threads WHERE id IN ` + threads + ` UNION SELECT task_id FROM tasks WHERE id IN ` + tasks + `))`
 	ids = `SELECT thread_id FROM threads WHERE id IN ` + threads + ` UNION SELECT run_id FROM runs WHERE id IN ` + runs +

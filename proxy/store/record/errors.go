@@ -11,7 +11,7 @@ import (
 // ErrFenced: the run's lease belongs to another process by now, or the run has ended; nothing was written.
 var ErrFenced = errors.New("store: the run is not held under this fence")
 
-// What the database itself says of an operation.
+// Errors of the database itself.
 var (
 	// ErrLapsed: this process's lease had ended before it was renewed. What it held is free, and may be another's by
 	// now.

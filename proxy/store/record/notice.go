@@ -9,7 +9,7 @@ type Notice = sqldb.Notice
 // NoticeKind says what a Notice is about.
 type NoticeKind = sqldb.NoticeKind
 
-// What a Notice may be about.
+// The kinds of a Notice.
 const (
 	NoticeLogged  NoticeKind = 'l'             // something was logged for the run, or its standing changed
 	NoticePending NoticeKind = 'p'             // a run may be claimable that was not
@@ -19,7 +19,7 @@ const (
 	NoticeAll                = sqldb.NoticeAll // notices were lost: look at everything
 )
 
-// What may be due by the clock.
+// Kinds of work that is due by the clock.
 const (
 	DueExpiry  = "expiry"
 	DueCron    = "cron"

@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// What inspector.mode may be.
+// The values of inspector.mode.
 const (
 	inspectorAuto  = "auto"
 	inspectorAdmin = "admin"

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// What the commands keep in a temporary folder of their own: the patterns of its name, and the database in it.
+// Names of the commands' own temporary folders, as patterns, and of the database in each.
 const (
 	TemporaryRun  = "apbridge-run-*"
 	TemporaryDemo = "apbridge-demo-*"

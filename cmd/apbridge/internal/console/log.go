@@ -15,7 +15,7 @@ import (
 // LogFlags override the configuration; "" leaves what it says.
 type LogFlags struct{ Level, Format string }
 
-// What a log can be set to.
+// The levels and formats of a log.
 var (
 	LogLevels  = []string{"debug", "info", "warn", "error"}
 	LogFormats = []string{"json", "console", "auto"}

@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// What is taken for a secret on a command line.
+// Patterns of secrets on a command line.
 var (
 	// secretName finds flags, variables and query members that are named like secrets.
 	secretName = regexp.MustCompile(`(?i)(api[-_]?key|secret|password|passwd|credential|bearer)s?$|token$|(^|[^a-z0-9])(key|pwd|pass|auth|authorization)s?$`)

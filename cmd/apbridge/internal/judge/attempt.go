@@ -19,7 +19,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
 )
 
-// What is taken of one task, at most.
+// Limits of one task.
 const (
 	maxFiles   = 1000
 	maxBytes   = 256 << 20

@@ -22,7 +22,7 @@ type Lock struct {
 	file *os.File
 }
 
-// What stands in the way of a lock.
+// Reasons why a lock is not had.
 var (
 	ErrLocked   = errors.New("another process holds the lock")
 	ErrUnlocked = errors.New("the file system, or this kind of system, has no lock of that kind")

@@ -15,7 +15,7 @@ type transcript struct {
 	out io.Writer
 }
 
-// What is printed of a body: so many lines, and so many runes of each.
+// Limits of a printed body: its lines, and the runes of each.
 const (
 	shownLines = 12
 	shownRunes = 150

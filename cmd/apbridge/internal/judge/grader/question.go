@@ -8,7 +8,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 )
 
-// What the model is told of each scoring and template of agbenchmark's format. The meaning is that of
+// Words for the model, for each scoring and template of agbenchmark's format. The meaning is that of
 // agbenchmark/utils/prompts.py; the words are ours.
 var (
 	scorings = map[string]string{

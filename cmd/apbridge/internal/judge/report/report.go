@@ -13,7 +13,7 @@ import (
 // Status is how a try went.
 type Status string
 
-// What becomes of a try.
+// Outcomes of a try.
 const (
 	Passed    Status = "passed"
 	Failed    Status = "failed"

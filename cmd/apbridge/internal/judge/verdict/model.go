@@ -23,7 +23,7 @@ type Grade struct {
 	Tokens *int64  // of the model, in and out; nil is unknown
 }
 
-// What a model is asked at most, in bytes, and the share of the best score that is still too little; the second is
+// The longest question to a model, in bytes, and the share of the best score that is still too little; the second is
 // agbenchmark's.
 const (
 	maxGraded  = 256 << 10

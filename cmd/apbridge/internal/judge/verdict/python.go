@@ -16,8 +16,8 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/process"
 )
 
-// What is kept of a program, in bytes: of its output, whose end is judged; of each of its outputs when it failed, for
-// people; and of the line that says why.
+// Limits of the texts kept of a program, in bytes: of its output, whose end is judged; of each of its outputs when it
+// failed, for people; and of the line that says why.
 const (
 	maxPrinted = 1 << 20
 	maxShown   = 8 << 10
