@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -26,7 +27,11 @@ func (c *heldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer c.now.Add(-1)
 		for p := c.peak.Load(); n > p && !c.peak.CompareAndSwap(p, n); p = c.peak.Load() {
 		}
-		<-c.free
+		select {
+		case <-c.free:
+		case <-r.Context().Done(): // the caller has given up
+			return
+		}
 	}
 	c.Handler.ServeHTTP(w, r)
 }
@@ -39,12 +44,14 @@ func TestA8_ManyRunsAcrossADeath(t *testing.T) {
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true}}}
 	c := &heldAgent{Handler: agent, free: make(chan struct{})}
 	b := rig.InFront(t, c, func(a *config.Agent) { a.Concurrency = atOnce })
+	release := sync.OnceFunc(func() { close(c.free) })
+	t.Cleanup(release) // the agent is closed when all have left it
 	for range runs {
 		b.Post("/runs", `{"assistant_id":"agent","on_completion":"keep",`+rig.SaysHi+`}`).OK()
 	}
 	rig.Eventually(t, "as many runs as may are with the agent", func() bool { return c.now.Load() == atOnce })
 	b.Kill()
-	close(c.free)
+	release()
 	rig.Eventually(t, "the agent is done with what it was asked for", func() bool { return c.now.Load() == 0 })
 	b = b.Again()
 	b.Get("/readyz").OK()
