@@ -113,7 +113,8 @@ func (b *RunBuffer) cut() {
 	b.drop(from)
 }
 
-// passed is how many entries, from the first, no follower needs any more. A new one may want the newest.
+// passed is how many entries, from the first, no follower needs any more; 0 while they are few, since to drop some is
+// to copy the others. A new follower may want the newest.
 func (b *RunBuffer) passed() int {
 	if len(b.places) == 0 || len(b.entries) < 2*bufferTail {
 		return 0
@@ -122,7 +123,10 @@ func (b *RunBuffer) passed() int {
 	for _, p := range b.places {
 		least = min(least, p.seq)
 	}
-	return min(b.index(least), len(b.entries)-bufferTail)
+	if n := min(b.index(least), len(b.entries)-bufferTail); n >= bufferTail {
+		return n
+	}
+	return 0
 }
 
 func (b *RunBuffer) drop(n int) {
