@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
@@ -27,11 +28,7 @@ func (c *heldAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer c.now.Add(-1)
 		for p := c.peak.Load(); n > p && !c.peak.CompareAndSwap(p, n); p = c.peak.Load() {
 		}
-		select {
-		case <-c.free:
-		case <-r.Context().Done(): // the caller has given up
-			return
-		}
+		<-c.free // and then it does the step, though its caller may have died
 	}
 	c.Handler.ServeHTTP(w, r)
 }
@@ -43,7 +40,9 @@ func TestA8_ManyRunsAcrossADeath(t *testing.T) {
 	const runs, atOnce = 1000, 8
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"done"`, Last: true}}}
 	c := &heldAgent{Handler: agent, free: make(chan struct{})}
-	b := rig.InFront(t, c, func(a *config.Agent) { a.Concurrency = atOnce })
+	b := rig.InFront(t, c, func(a *config.Agent) {
+		a.Concurrency, a.StepTimeout, a.RunTimeout = atOnce, time.Hour, time.Hour // a slow machine takes a minute to make the runs
+	})
 	release := sync.OnceFunc(func() { close(c.free) })
 	t.Cleanup(release) // the agent is closed when all have left it
 	for range runs {
