@@ -68,8 +68,8 @@ func Flushed(size int64) {
 // closure is what Go appends to the name of a function literal.
 var closure = regexp.MustCompile(`(\.func\d+|\.gowrap\d+|\.\d+|-range\d+)+$`)
 
-// Caller returns the function that is being run, as in "runs.CreateRun": the nearest caller that is not in pass, nor of
-// this package.
+// Caller returns the function that is being run, with its package, as in "store.Runs.Create": the nearest caller that
+// is not in pass, nor of this package.
 func Caller(pass ...string) string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -77,7 +77,6 @@ func Caller(pass ...string) string {
 		frame, more := frames.Next()
 		name := frame.Function[strings.LastIndexByte(frame.Function, '/')+1:]
 		name = closure.ReplaceAllString(name, "")
-		_, name, _ = strings.Cut(name, ".") // the package
 		name = strings.NewReplacer("(*", "", ")", "").Replace(name)
 		if method := name[strings.LastIndexByte(name, '.')+1:]; !slices.Contains(pass, method) {
 			return name

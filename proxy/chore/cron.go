@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/cron"
 	"go.uber.org/zap"
 )
 
@@ -27,16 +27,16 @@ const (
 
 // Crons makes the runs of crons as they are due.
 type Crons struct {
-	st      *store.Store
+	crons   *cron.Table
 	callers func() config.Auth
 	tick    func(context.Context, mapping.Cron) error
 	zap     *zap.Logger
 }
 
-// NewCrons returns Crons over st for the callers that are configured at the time. tick makes the run of a cron's tick,
-// under the principal of ctx; it must make it once however often it is called for one tick.
-func NewCrons(st *store.Store, callers func() config.Auth, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
-	return &Crons{st: st, callers: callers, tick: tick, zap: logger.Named("crons")}
+// NewCrons returns Crons over a table for the callers that are configured at the time. tick makes the run of a cron's
+// tick, under the principal of ctx; it must make it once however often it is called for one tick.
+func NewCrons(table *cron.Table, callers func() config.Auth, tick func(ctx context.Context, c mapping.Cron) error, logger *zap.Logger) *Crons {
+	return &Crons{crons: table, callers: callers, tick: tick, zap: logger.Named("crons")}
 }
 
 // NextTick returns the first tick of a cron after a time; zero when it is off or over.
@@ -75,13 +75,13 @@ func (w *Crons) wait(ctx context.Context, next time.Time) {
 	if !next.IsZero() {
 		d = min(d, time.Until(next))
 	}
-	_ = pause.Until(ctx, d, w.st.CronsChanged())
+	_ = pause.Until(ctx, d, w.crons.Changed())
 }
 
 // serve serves what is due and says when to look again.
 func (w *Crons) serve(ctx context.Context) (time.Time, error) {
 	now := time.Now()
-	due, next, err := w.st.DueCrons(ctx, now, cronsRead)
+	due, next, err := w.crons.Due(ctx, now, cronsRead)
 	if err != nil || len(due) == 0 {
 		return next, err
 	}
@@ -126,7 +126,7 @@ func (w *Crons) serveOne(ctx context.Context, c mapping.Cron, now time.Time) boo
 	if err != nil {
 		why = mapping.Classify(err).Message
 	}
-	if err := w.st.CronTicked(one, c, next, why); err != nil {
+	if err := w.crons.Ticked(one, c, next, why); err != nil {
 		w.zap.Error("a cron could not be moved on", zap.String("cron", c.ID), zap.Error(err))
 		return false
 	}

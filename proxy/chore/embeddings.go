@@ -6,7 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"go.uber.org/zap"
 )
 
@@ -22,15 +22,15 @@ const (
 // Embeddings makes the vectors that items of the long-term store are found by: after they were written, and of all when
 // the index is another one.
 type Embeddings struct {
-	st    *store.Store
+	items *item.Chores
 	zap   *zap.Logger
 	after time.Duration // embedAfter
 	said  complaint.Complaint
 }
 
-// NewEmbeddings returns Embeddings over st.
-func NewEmbeddings(st *store.Store, logger *zap.Logger) *Embeddings {
-	return &Embeddings{st: st, zap: logger.Named("embeddings"), after: embedAfter}
+// NewEmbeddings returns Embeddings of items.
+func NewEmbeddings(items *item.Chores, logger *zap.Logger) *Embeddings {
+	return &Embeddings{items: items, zap: logger.Named("embeddings"), after: embedAfter}
 }
 
 // Run works until ctx ends.
@@ -48,7 +48,7 @@ func (w *Embeddings) Run(ctx context.Context) {
 func (w *Embeddings) pass(ctx context.Context) (ok bool) {
 	began := time.Now()
 	for done := 0; ; {
-		n, err := w.st.EmbedItems(ctx)
+		n, err := w.items.Embed(ctx)
 		if err != nil {
 			if ctx.Err() == nil && w.said.Due() {
 				w.zap.Error("items of the store do not become vectors; searches find them by their words alone", zap.Error(err), w.said.Times())
@@ -66,5 +66,5 @@ func (w *Embeddings) pass(ctx context.Context) (ok bool) {
 }
 
 func (w *Embeddings) wait(ctx context.Context) {
-	_ = pause.Until(ctx, embedEvery, w.st.UnseenItems())
+	_ = pause.Until(ctx, embedEvery, w.items.Unseen())
 }

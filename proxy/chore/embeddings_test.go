@@ -46,13 +46,13 @@ func TestItemsBecomeVectors(t *testing.T) {
 	}
 	defer st.Close()
 	core, logs := observer.New(zap.ErrorLevel)
-	work := chore.NewEmbeddings(st, zap.New(core))
+	work := chore.NewEmbeddings(st.ItemChores, zap.New(core))
 	work.RestFor(time.Millisecond)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); work.Run(ctx) }()
 	for n, key := range []string{"first", "second"} {
-		if err := st.PutItem(ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(`{"t":"x"}`)}}); err != nil {
+		if err := st.Items.Put(ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(`{"t":"x"}`)}}); err != nil {
 			t.Fatal(err)
 		}
 		tick, late := time.NewTicker(time.Millisecond), time.After(time.Minute)

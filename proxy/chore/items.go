@@ -6,7 +6,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"go.uber.org/zap"
 )
 
@@ -17,13 +17,13 @@ const itemsEvery = time.Minute
 // Items removes items of the long-term store that have expired, and has searches find those that an older version has
 // written.
 type Items struct {
-	st  *store.Store
-	zap *zap.Logger
+	items *item.Chores
+	zap   *zap.Logger
 }
 
-// NewItems returns Items over st.
-func NewItems(st *store.Store, logger *zap.Logger) *Items {
-	return &Items{st: st, zap: logger.Named("items")}
+// NewItems returns Items that do chores of items.
+func NewItems(items *item.Chores, logger *zap.Logger) *Items {
+	return &Items{items: items, zap: logger.Named("items")}
 }
 
 // Run works until ctx ends.
@@ -44,7 +44,7 @@ func (w *Items) Run(ctx context.Context) {
 func (w *Items) pass(ctx context.Context) error {
 	for more := true; more; {
 		var err error
-		if more, err = w.st.SweepItems(ctx); err != nil {
+		if more, err = w.items.Sweep(ctx); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (w *Items) pass(ctx context.Context) error {
 // tellIndex tells the indexes of new items in batches, and lets other writes come between them.
 func (w *Items) tellIndex(ctx context.Context) error {
 	for done := 0; ; {
-		n, err := w.st.TellItems(ctx)
+		n, err := w.items.Tell(ctx)
 		switch {
 		case err != nil:
 			return err

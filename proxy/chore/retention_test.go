@@ -28,14 +28,14 @@ func passing(o *engine.StartRequest) *engine.StartRequest {
 }
 
 func (b *bench) there(threadID string) bool {
-	_, err := b.st.Thread(context.Background(), threadID)
+	_, err := b.st.Threads.Get(context.Background(), threadID)
 	return err == nil
 }
 
 // expiring is a thread with a time to live.
 func (b *bench) expiring(t *testing.T, ttl time.Duration) string {
 	t.Helper()
-	th, _, err := b.st.CreateThread(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID(), Expires: time.Now().Add(ttl)}})
+	th, _, err := b.st.Threads.Create(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID(), Expires: time.Now().Add(ttl)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestRetention(t *testing.T) {
 				young := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 				b.end(t, young)
 				count := func(r mapping.Run) int {
-					evs, _ := b.st.Events(t.Context(), r.ThreadID, r.ID, 0, 0)
+					evs, _ := b.st.Events.List(t.Context(), r.ThreadID, r.ID, 0, 0)
 					return len(evs)
 				}
 				if n := count(r); n != 8 {
@@ -230,7 +230,7 @@ func TestRetention(t *testing.T) {
 				if n := count(r); n != c.events {
 					t.Errorf("%d events after the time, want %d", n, c.events)
 				}
-				if list, _ := b.st.Checkpoints(t.Context(), r.ThreadID, store.CheckpointQuery{}); len(list) != c.checkpoints {
+				if list, _ := b.st.States.Checkpoints(t.Context(), r.ThreadID, store.CheckpointQuery{}); len(list) != c.checkpoints {
 					t.Errorf("%d checkpoints after the time, want %d", len(list), c.checkpoints)
 				}
 				if n := count(young); n != 8 {
@@ -251,13 +251,13 @@ func TestKeepLatestTakesOlderStatesOnly(t *testing.T) {
 		thread := mapping.NewID()
 		b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))
 		checkpoints := func() int {
-			list, err := b.st.Checkpoints(t.Context(), thread, store.CheckpointQuery{})
+			list, err := b.st.States.Checkpoints(t.Context(), thread, store.CheckpointQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return len(list)
 		}
-		th, err := b.st.PatchThread(t.Context(), thread, nil, &store.Expire{At: time.Now().Add(time.Minute), KeepLatest: true})
+		th, err := b.st.Threads.Patch(t.Context(), thread, nil, &store.Expire{At: time.Now().Add(time.Minute), KeepLatest: true})
 		if err != nil || !th.KeepLatest {
 			t.Fatalf("%+v, %v", th, err)
 		}
@@ -277,7 +277,7 @@ func TestKeepLatestTakesOlderStatesOnly(t *testing.T) {
 		if err != nil || string(after.JSON()) != string(state.JSON()) {
 			t.Errorf("the state was %s and is %s, %v", state.JSON(), after.JSON(), err)
 		}
-		if th, err := b.st.Thread(t.Context(), thread); err != nil || !th.Expires.IsZero() || th.KeepLatest {
+		if th, err := b.st.Threads.Get(t.Context(), thread); err != nil || !th.Expires.IsZero() || th.KeepLatest {
 			t.Errorf("its time is over: %+v, %v", th, err)
 		}
 		b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))

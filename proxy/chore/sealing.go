@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"go.uber.org/zap"
 )
 
@@ -27,15 +28,16 @@ const othersFirst = "bodies of the database are to be written anew, but another 
 // was a key, those under an older key, and sealed ones where they are to be plain. It is done when the log says which
 // keys are needed no longer; the next process goes on where one was ended.
 type Sealing struct {
-	st   *store.Store
-	zap  *zap.Logger
-	said complaint.Complaint // of what failed
-	wait complaint.Complaint // of other bridges
+	bodies *store.Sealing
+	items  *item.Chores
+	zap    *zap.Logger
+	said   complaint.Complaint // of what failed
+	wait   complaint.Complaint // of other bridges
 }
 
-// NewSealing returns Sealing over st.
-func NewSealing(st *store.Store, logger *zap.Logger) *Sealing {
-	return &Sealing{st: st, zap: logger.Named("encryption")}
+// NewSealing returns Sealing of bodies, and of what searches read of items.
+func NewSealing(bodies *store.Sealing, items *item.Chores, logger *zap.Logger) *Sealing {
+	return &Sealing{bodies: bodies, items: items, zap: logger.Named("encryption")}
 }
 
 // Run works until ctx ends.
@@ -48,7 +50,7 @@ func (w *Sealing) Run(ctx context.Context) {
 			w.wait.Over()
 		case errors.Is(err, store.ErrOthers):
 			if w.wait.Due() {
-				w.zap.Warn(othersFirst, zap.String("key", w.st.WritesAs()))
+				w.zap.Warn(othersFirst, zap.String("key", w.bodies.WritesAs()))
 			}
 		case ctx.Err() == nil && w.said.Due():
 			w.zap.Error("bodies of the database could not be written anew", zap.Error(err), w.said.Times())
@@ -60,7 +62,7 @@ func (w *Sealing) Run(ctx context.Context) {
 }
 
 func (w *Sealing) pass(ctx context.Context) error {
-	left, err := w.st.Unsealed(ctx)
+	left, err := w.bodies.Unsealed(ctx)
 	switch {
 	case err != nil || !left.Some:
 		return err
@@ -72,10 +74,10 @@ func (w *Sealing) pass(ctx context.Context) error {
 
 // all goes over the database until there is nothing to be written anew.
 func (w *Sealing) all(ctx context.Context) error {
-	w.zap.Info("bodies of the database are written anew, where they are not as this bridge writes them", zap.String("key", w.st.WritesAs()))
+	w.zap.Info("bodies of the database are written anew, where they are not as this bridge writes them", zap.String("key", w.bodies.WritesAs()))
 	began, told, all := time.Now(), time.Now(), int64(0)
 	for again := true; again; {
-		n, err := w.st.Reseal(ctx, func(n int64) {
+		n, err := w.bodies.Reseal(ctx, func(n int64) {
 			if time.Since(told) > sealTold {
 				told = time.Now()
 				w.zap.Info("bodies are written anew", zap.Int64("rows", all+n), zap.Duration("for", time.Since(began)))
@@ -90,9 +92,9 @@ func (w *Sealing) all(ctx context.Context) error {
 		}
 		again = n > 0
 	}
-	forgotten, err := w.st.Resealed(ctx)
+	forgotten, err := w.bodies.Resealed(ctx)
 	if err == nil {
-		w.zap.Info("all bodies of the database are as this bridge writes them", zap.String("key", w.st.WritesAs()), zap.Int64("rows", all),
+		w.zap.Info("all bodies of the database are as this bridge writes them", zap.String("key", w.bodies.WritesAs()), zap.Int64("rows", all),
 			zap.Duration("for", time.Since(began)), zap.String("needed_no_longer", strings.Join(forgotten, ", ")))
 	}
 	return err
@@ -101,7 +103,7 @@ func (w *Sealing) all(ctx context.Context) error {
 // reindex makes the indexes of items whose bodies were sealed or made plain.
 func (w *Sealing) reindex(ctx context.Context) error {
 	for {
-		if n, err := w.st.TellItems(ctx); n == 0 || err != nil {
+		if n, err := w.items.Tell(ctx); n == 0 || err != nil {
 			return err
 		}
 	}

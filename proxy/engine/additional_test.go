@@ -26,7 +26,7 @@ func TestAdditionalInputReachesTheAgent(t *testing.T) {
 			}})
 			id := mapping.NewID()
 			task := mapping.Task{ID: id, ThreadID: id, Agent: "a", AdditionalInput: json.RawMessage(`{"k":1}`)}
-			if _, _, err := b.st.CreateThread(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: id}, Task: &task}); err != nil {
+			if _, _, err := b.st.Threads.Create(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: id}, Task: &task}); err != nil {
 				t.Fatal(err)
 			}
 			o := order(id, mapping.StrategyReject)

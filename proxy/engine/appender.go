@@ -256,7 +256,7 @@ func (a *appender) leaveOut(ctx context.Context) error {
 	if !a.unknown {
 		return nil
 	}
-	logged, err := a.x.e.st.Logged(ctx, a.x.Run.ID, a.x.Fence, a.logged)
+	logged, err := a.x.e.st.Events.Logged(ctx, a.x.Run.ID, a.x.Fence, a.logged)
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) er
 	for _, p := range batch {
 		gather(&w, p)
 	}
-	logged, _, err := a.x.e.st.AppendRun(ctx, w)
+	logged, _, err := a.x.e.st.Events.Append(ctx, w)
 	if err != nil {
 		return err
 	}

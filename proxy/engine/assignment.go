@@ -130,7 +130,7 @@ func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
 	if x.Run.Base == "" {
 		return nil
 	}
-	links, err := x.e.st.Links(ctx, x.Run.ThreadID)
+	links, err := x.e.st.Links.List(ctx, x.Run.ThreadID)
 	for _, other := range links {
 		if other.Agent == x.Run.Agent && other.Topic != "" && other.LocalCheckpoint == x.Run.Base {
 			l.Agent, l.Topic, l.Profile = other.Agent, other.Topic, other.Profile

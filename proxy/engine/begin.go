@@ -49,7 +49,7 @@ func (s *starter) Begin(ctx context.Context, o *StartRequest) (*store.Created, e
 	}
 	claimed := s.claims.note()
 	defer claimed()
-	created, err := s.e.st.CreateRun(ctx, o.New)
+	created, err := s.e.st.Runs.Create(ctx, o.New)
 	if err != nil || created.Replayed {
 		giveBack(1)
 	}
@@ -100,7 +100,7 @@ func (s *starter) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.
 	}
 	claimed := s.claims.note()
 	defer claimed()
-	created, err := s.e.st.CreateRuns(ctx, runs)
+	created, err := s.e.st.Runs.CreateAll(ctx, runs)
 	if err != nil {
 		return refused(err)
 	}

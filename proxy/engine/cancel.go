@@ -26,7 +26,7 @@ func (c *canceller) Cancel(ctx context.Context, r *mapping.Run, how Cancellation
 	if err != nil && mapping.Classify(err).Class != mapping.Conflict {
 		return err
 	}
-	if err := c.e.st.DeleteRun(ctx, r.ThreadID, r.ID); err != nil {
+	if err := c.e.st.Runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
 		return err
 	}
 	c.e.forgotten(*r)
@@ -65,7 +65,7 @@ func (c *canceller) stopHere(ctx context.Context, r *mapping.Run, how Cancellati
 			return false, err
 		}
 	}
-	fresh, err := c.e.st.Run(ctx, r.ThreadID, r.ID)
+	fresh, err := c.e.st.Runs.Get(ctx, r.ThreadID, r.ID)
 	switch {
 	case err != nil:
 		return false, err
@@ -90,7 +90,7 @@ func (c *canceller) askToStop(ctx context.Context, r *mapping.Run, reason string
 		return nil
 	}
 	*asked = true
-	err := c.e.st.RequestStop(ctx, r.ID, reason)
+	err := c.e.st.Claims.RequestStop(ctx, r.ID, reason)
 	if mapping.Classify(err).Class == mapping.Conflict {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (c *canceller) endInactive(ctx context.Context, r *mapping.Run, how Cancell
 	out := how.outcome()
 	now := time.Now()
 	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
-	_, err := c.e.st.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endOf(r, out, now, nil))
+	_, err := c.e.st.Events.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endOf(r, out, now, nil))
 	if err != nil {
 		return err
 	}

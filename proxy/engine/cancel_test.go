@@ -42,7 +42,7 @@ func TestCancelOfARunThatWaits(t *testing.T) {
 	if err := b.Cancel(t.Context(), &first, engine.Cancellation{Rollback: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.st.Run(t.Context(), thread, first.ID); mapping.Classify(err).Class != mapping.NotFound {
+	if _, err := b.st.Runs.Get(t.Context(), thread, first.ID); mapping.Classify(err).Class != mapping.NotFound {
 		t.Errorf("a rolled back run is still there: %v", err)
 	}
 }
@@ -84,7 +84,7 @@ func TestCancelRacesTheEnd(t *testing.T) {
 			t.Fatalf("%d ends, the last %+v; cancel said %v", ends, out, err)
 		}
 		told[out.Cancelled]++
-		if th, err := b.st.Thread(t.Context(), r.ThreadID); err != nil || th.Status != mapping.ThreadIdle {
+		if th, err := b.st.Threads.Get(t.Context(), r.ThreadID); err != nil || th.Status != mapping.ThreadIdle {
 			t.Fatalf("thread %s, %v", th.Status, err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestRollbackPutsTheThreadBack(t *testing.T) {
 	b := setup(t, s)
 	thread := mapping.NewID()
 	b.end(t, b.begin(t, order(thread, mapping.StrategyReject)))
-	before, err := b.st.Thread(t.Context(), thread)
+	before, err := b.st.Threads.Get(t.Context(), thread)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +139,10 @@ func TestRollbackPutsTheThreadBack(t *testing.T) {
 	if got, want := len(es[len(es)-1].After.Messages()), 6; got != want {
 		t.Errorf("%d messages, want %d: those of the run before and of this one", got, want)
 	}
-	if fresh, err := b.st.Run(t.Context(), thread, c.Run.ID); err != nil || fresh.Base != before.Head {
+	if fresh, err := b.st.Runs.Get(t.Context(), thread, c.Run.ID); err != nil || fresh.Base != before.Head {
 		t.Errorf("it began at %q, want %q (%v)", fresh.Base, before.Head, err)
 	}
-	if _, err := b.st.Run(t.Context(), thread, half.ID); mapping.Classify(err).Class != mapping.NotFound {
+	if _, err := b.st.Runs.Get(t.Context(), thread, half.ID); mapping.Classify(err).Class != mapping.NotFound {
 		t.Errorf("the displaced run is still there: %v", err)
 	}
 }
@@ -156,7 +156,7 @@ func TestRunTimeout(t *testing.T) {
 	if out.Status != mapping.RunTimeout || out.Fault == nil || out.Fault.Code != mapping.CodeRunTimeout {
 		t.Errorf("outcome %+v", out)
 	}
-	if th, _ := b.st.Thread(t.Context(), r.ThreadID); th.Status != mapping.ThreadError {
+	if th, _ := b.st.Threads.Get(t.Context(), r.ThreadID); th.Status != mapping.ThreadError {
 		t.Errorf("thread %s", th.Status)
 	}
 }
@@ -185,7 +185,7 @@ func TestBackendsThatMisbehave(t *testing.T) {
 			if out.Status != mapping.RunError || out.Fault == nil || out.Fault.Message == "" {
 				t.Errorf("outcome %+v", out)
 			}
-			if th, _ := b.st.Thread(t.Context(), r.ThreadID); th.Status != mapping.ThreadError {
+			if th, _ := b.st.Threads.Get(t.Context(), r.ThreadID); th.Status != mapping.ThreadError {
 				t.Errorf("thread %s", th.Status)
 			}
 		})

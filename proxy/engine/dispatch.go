@@ -111,7 +111,7 @@ func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 // claimWaiting is claimNext where a run waits. Else it ends the ringing, and takes no slots for the look: a run that is
 // begun meanwhile would have to wait for one. One that is made meanwhile rings itself.
 func (d *dispatcher) claimWaiting(ctx context.Context) (taken, ok bool, next time.Time, err error) {
-	some, err := d.e.st.Waiting(ctx)
+	some, err := d.e.st.Claims.Waiting(ctx)
 	if err != nil {
 		return false, false, next, err
 	}
@@ -150,7 +150,7 @@ func (d *dispatcher) claim(ctx context.Context) (*store.Claimed, *Agent, time.Ti
 			full = append(full, name)
 		}
 	}
-	c, next, err := d.e.st.ClaimNext(ctx, full)
+	c, next, err := d.e.st.Claims.Next(ctx, full)
 	for name, a := range held {
 		if c == nil || name != c.Run.Agent {
 			a.release()

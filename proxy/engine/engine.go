@@ -89,7 +89,8 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 		root: root, stop: stop, allow: func(context.Context, int) (func(int), error) { return func(int) {}, nil },
 	}
 	e.settings.Store(newSettings(cfg, agents, nil))
-	e.starter.e, e.canceller.e, e.endings, e.taskLog.st, e.grants.e = e, e, endings{e}, st, e
+	e.starter.e, e.canceller.e, e.endings, e.grants.e = e, e, endings{e}, e
+	e.taskLog = taskLog{events: st.Events, links: st.Links}
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
 	e.copies.e, e.copies.turn = e, make(chan struct{}, 1)
 	e.idle.e, e.idle.timers.Spawn, e.compared.e = e, e.running.spawn, e

@@ -211,11 +211,11 @@ func TestRunIsLoggedFoldedAndEnded(t *testing.T) {
 	if n := len(es[len(es)-1].After.Messages()); n != 3 {
 		t.Errorf("%d messages at the end, want the human's and two of the agent's", n)
 	}
-	fresh, err := b.st.Run(t.Context(), r.ThreadID, r.ID)
+	fresh, err := b.st.Runs.Get(t.Context(), r.ThreadID, r.ID)
 	if err != nil || fresh.Status != mapping.RunSuccess {
 		t.Errorf("run is %v, %v", fresh.Status, err)
 	}
-	th, err := b.st.Thread(t.Context(), r.ThreadID)
+	th, err := b.st.Threads.Get(t.Context(), r.ThreadID)
 	if err != nil || th.Status != mapping.ThreadIdle || th.Head == "" {
 		t.Errorf("thread is %+v, %v", th, err)
 	}
@@ -256,7 +256,7 @@ func TestFailureEndsTheRunAndFreesTheThread(t *testing.T) {
 	if out.Status != mapping.RunError || out.Fault == nil || out.Fault.Code != mapping.CodeUpstreamError || out.Fault.Message != "it broke" {
 		t.Fatalf("outcome %+v", out)
 	}
-	th, _ := b.st.Thread(t.Context(), thread)
+	th, _ := b.st.Threads.Get(t.Context(), thread)
 	if th.Status != mapping.ThreadError {
 		t.Errorf("thread is %s", th.Status)
 	}
@@ -290,13 +290,13 @@ func TestCancelEndsOnceAndFreesTheThread(t *testing.T) {
 	if out.Status != mapping.RunInterrupted || !out.Cancelled || out.Reason != mapping.CancelledAsTaken {
 		t.Errorf("outcome %+v", out)
 	}
-	if kept, err := b.st.Run(t.Context(), "", r.ID); err != nil || kept.CancelReason != mapping.CancelledAsTaken {
+	if kept, err := b.st.Runs.Get(t.Context(), "", r.ID); err != nil || kept.CancelReason != mapping.CancelledAsTaken {
 		t.Errorf("the run says %q, %v", kept.CancelReason, err)
 	}
 	if err := b.Cancel(t.Context(), &r, engine.Cancellation{}); mapping.Classify(err).Class != mapping.Conflict {
 		t.Errorf("a second cancel said %v", err)
 	}
-	th, _ := b.st.Thread(t.Context(), r.ThreadID)
+	th, _ := b.st.Threads.Get(t.Context(), r.ThreadID)
 	if th.Status != mapping.ThreadIdle {
 		t.Errorf("thread is %s", th.Status)
 	}

@@ -77,7 +77,7 @@ func TestAStoreThatFailsForAWhileLosesNothing(t *testing.T) {
 		case <-t.Context().Done():
 		}
 	}()
-	if _, err := b.st.Thread(t.Context(), r.ThreadID); err != nil {
+	if _, err := b.st.Threads.Get(t.Context(), r.ThreadID); err != nil {
 		t.Errorf("reading stopped working: %v", err)
 	}
 	if s := b.status(t, r); s != mapping.RunRunning {
@@ -119,7 +119,7 @@ func TestAnEventThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	}
 	lift()
 	b.sameCold(t, r)
-	th, err := b.st.Thread(t.Context(), r.ThreadID)
+	th, err := b.st.Threads.Get(t.Context(), r.ThreadID)
 	if err != nil || th.Status != mapping.ThreadError {
 		t.Errorf("thread %s, %v", th.Status, err)
 	}
@@ -154,7 +154,7 @@ func TestTheStoreGoesAwayUnderARun(t *testing.T) {
 
 func logged(t *testing.T, b *bench, r mapping.Run) []mapping.Event {
 	t.Helper()
-	evs, err := b.st.Events(t.Context(), r.ThreadID, r.ID, 0, 0)
+	evs, err := b.st.Events.List(t.Context(), r.ThreadID, r.ID, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

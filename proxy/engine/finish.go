@@ -155,7 +155,7 @@ func (d *departure) handOver(ctx context.Context) {
 		d.x.rec.drain()
 	}
 	d.x.keepCalls(ctx, mapping.Outcome{Parked: true})
-	if err := d.x.e.st.Release(ctx, d.x.Run.ID, d.x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
+	if err := d.x.e.st.Claims.Release(ctx, d.x.Run.ID, d.x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
 		d.x.e.zap.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(d.x.Run.ID))
 	}
 }

@@ -85,7 +85,7 @@ func (s *pendingEnd) until(ctx context.Context, giveUp func() bool) (over bool, 
 
 // hasLeft reports whether the run has left this process as intended, by a commit that was never answered.
 func (d *departure) hasLeft(ctx context.Context, out mapping.Outcome) bool {
-	r, err := d.x.e.st.Run(ctx, d.x.Run.ThreadID, d.x.Run.ID)
+	r, err := d.x.e.st.Runs.Get(ctx, d.x.Run.ThreadID, d.x.Run.ID)
 	if err != nil {
 		return false
 	}
@@ -101,7 +101,7 @@ func (d *departure) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	}
 	// The state the run starts from could not be read, so that there is nothing to fold: the end is written as it is.
 	ev := mapping.Event{RunID: d.x.Run.ID, Kind: mapping.KindEnd, At: d.x.now(), Head: mapping.Head{Outcome: &out}}
-	_, _, err := d.x.e.st.AppendRun(ctx, store.Append{
+	_, _, err := d.x.e.st.Events.Append(ctx, store.Append{
 		ThreadID: d.x.Run.ThreadID, RunID: d.x.Run.ID, Fence: d.x.Fence,
 		Events: []mapping.Event{ev}, End: &store.End{Outcome: out, Thread: out.Thread()},
 	})

@@ -99,7 +99,7 @@ func TestReaderThatComesDuringACommit(t *testing.T) {
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	release := b.holdWriter(t)
 	more <- struct{}{}
-	eventually(t, "the append to wait for the writer", func() bool { return goes("store.(*events).AppendRun") })
+	eventually(t, "the append to wait for the writer", func() bool { return goes("store.(*Events).Append") })
 	waits := make(chan struct{}, 1)
 	idle := func() {
 		select {

@@ -46,7 +46,7 @@ func (g *grants) sign(ctx context.Context, text string) ([]byte, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.secret == nil {
-		secret, err := g.e.st.Secret(ctx, "run tokens")
+		secret, err := g.e.st.Secrets.Get(ctx, "run tokens")
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ var errEnded = mapping.Errorf(mapping.Unauthorized, "unauthorized", "The token i
 // holder is the run that works by a grant at the moment.
 func (e *Engine) holder(ctx context.Context, of grant) (who mapping.Principal, err error) {
 	q := mapping.RunQuery{ThreadID: of.Thread, TaskID: of.Task, Status: []mapping.RunStatus{mapping.RunRunning}}
-	active, err := e.st.Runs(ctx, q)
+	active, err := e.st.Runs.List(ctx, q)
 	if err != nil {
 		return who, err
 	}
@@ -99,7 +99,7 @@ func (e *Engine) holder(ctx context.Context, of grant) (who mapping.Principal, e
 		if of.Run != "" && of.Run != r.ID || agent == nil || agent.Config.Memory.StoreURL == "" {
 			continue
 		}
-		thread, err := e.st.Thread(ctx, r.ThreadID)
+		thread, err := e.st.Threads.Get(ctx, r.ThreadID)
 		if err != nil {
 			return who, err
 		}

@@ -106,12 +106,12 @@ func (b *bench) grownBy(t *testing.T, thread string) (bytes int64) {
 		return n
 	}
 	with := size()
-	copied, err := b.st.CopyThread(t.Context(), thread, mapping.NewID())
+	copied, err := b.st.Threads.Copy(t.Context(), thread, mapping.NewID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	twice := size()
-	if err := b.st.DeleteThread(t.Context(), copied.ID); err != nil {
+	if err := b.st.Threads.Delete(t.Context(), copied.ID); err != nil {
 		t.Fatal(err)
 	}
 	return max(twice-with, twice-size())
@@ -148,7 +148,7 @@ func TestSnapshotsBoundWhatIsReadForAState(t *testing.T) {
 			if e.Head.Checkpoint == nil {
 				continue
 			}
-			s, err := b.st.StateAt(t.Context(), thread, e.Head.Checkpoint.ID)
+			s, err := b.st.States.At(t.Context(), thread, e.Head.Checkpoint.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +178,7 @@ func TestAForkBeginsAtItsCheckpoint(t *testing.T) {
 		t.Errorf("%d messages, want two from before the fork and three of its own", n)
 	}
 	b.sameCold(t, r)
-	th, err := b.st.Thread(t.Context(), thread)
+	th, err := b.st.Threads.Get(t.Context(), thread)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestFilesOfAStateAreArtifacts(t *testing.T) {
 	}}, func(a *config.Agent) { a.Artifacts.Exclude = []string{"/skip/**"} })
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	b.end(t, r)
-	list, _, err := b.st.Artifacts(t.Context(), r.ThreadID, 0, 0)
+	list, _, err := b.st.Artifacts.List(t.Context(), r.ThreadID, 0, 0)
 	if err != nil || len(list) != 1 || list[0].Path != "out/a.txt" || !list[0].AgentCreated || list[0].Size != 3 {
 		t.Fatalf("artifacts %+v, %v", list, err)
 	}

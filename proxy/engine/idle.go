@@ -41,12 +41,12 @@ func (c *idleClocks) leftElsewhere(ctx context.Context, r mapping.Run) time.Dura
 	if agent == nil || !c.e.st.Shared() {
 		return 0
 	}
-	fresh, err := c.e.st.Run(ctx, r.ThreadID, r.ID)
+	fresh, err := c.e.st.Runs.Get(ctx, r.ThreadID, r.ID)
 	if err != nil || !fresh.Status.Active() {
 		return 0
 	}
 	since := fresh.UpdatedAt
-	if task, err := c.e.st.Task(ctx, r.TaskID); err == nil && task.UpdatedAt.After(since) {
+	if task, err := c.e.st.Tasks.Get(ctx, r.TaskID); err == nil && task.UpdatedAt.After(since) {
 		since = task.UpdatedAt
 	}
 	idle := agent.Config.Stepping.Idle
@@ -62,7 +62,7 @@ const returning = time.Minute
 // beginAll starts the clocks of the runs whose clients an earlier process served. The time it was gone counts, but for
 // a little to come back in.
 func (c *idleClocks) beginAll(ctx context.Context) error {
-	runs, err := c.e.st.Unpulled(ctx)
+	runs, err := c.e.st.Claims.Unpulled(ctx)
 	for _, r := range runs {
 		agent := c.e.agent(r.Agent)
 		if agent == nil {

@@ -174,7 +174,7 @@ func (x *execution) keepCalls(ctx context.Context, out mapping.Outcome) {
 	}
 	ctx, stop := context.WithTimeout(ctx, keepWithin)
 	defer stop()
-	if err := x.e.st.KeepCalls(ctx, x.Run.ID, x.Fence, rows); err != nil && !errors.Is(err, store.ErrFenced) {
+	if err := x.e.st.Calls.Keep(ctx, x.Run.ID, x.Fence, rows); err != nil && !errors.Is(err, store.ErrFenced) {
 		x.e.logCalls(&x.Run, err)
 	}
 }

@@ -51,7 +51,7 @@ func TestC2NothingIsSentAfterTheLease(t *testing.T) {
 		yield(mapping.Event{RunID: task.Run.ID, Kind: mapping.KindLinked, Head: mapping.Head{Link: link}}, nil)
 		yield(rule.StepUpdate(task.Run.ID, task.TaskID, 1, mapping.StepInfo{ID: "1", Output: []byte(`"one"`)}, nil, mapping.ApprovalAuto), nil)
 		eventually(t, "the step is committed", func() bool {
-			logged, err := b.st.Events(context.WithoutCancel(ctx), task.Run.ThreadID, task.Run.ID, 0, 0)
+			logged, err := b.st.Events.List(context.WithoutCancel(ctx), task.Run.ThreadID, task.Run.ID, 0, 0)
 			return err == nil && len(logged) > 0 && logged[len(logged)-1].Head.Step != nil
 		})
 		b.Suspend(2 * time.Minute)

@@ -46,7 +46,7 @@ func (e peers) heard(ctx context.Context, n store.Notice) {
 
 // stopAsked stops the executions that another process wants stopped.
 func (e peers) stopAsked(ctx context.Context) {
-	asked, err := e.st.StopRequests(ctx)
+	asked, err := e.st.Claims.StopRequests(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			e.zap.Warn("requests to stop runs could not be read", errField(err))

@@ -63,11 +63,11 @@ func (x assignment) answersOwnThread(ctx context.Context, l mapping.Link) (bool,
 	case l.Remote == "" || l.LocalCheckpoint == x.Run.Base || x.Run.Base == "":
 		return false, nil
 	}
-	at, err := x.e.st.CheckpointAt(ctx, x.Run.ThreadID, x.Run.Base)
+	at, err := x.e.st.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil || at.RunID == "" { // a client changed the state
 		return false, err
 	}
-	by, err := x.e.st.Run(ctx, x.Run.ThreadID, at.RunID)
+	by, err := x.e.st.Runs.Get(ctx, x.Run.ThreadID, at.RunID)
 	if err != nil {
 		return false, unlessGone(err)
 	}
@@ -87,7 +87,7 @@ func (x assignment) takeOwnState(ctx context.Context) error {
 	if x.rec.told.start != nil {
 		return nil
 	}
-	first, err := x.e.st.Runs(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
+	first, err := x.e.st.Runs.List(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
 	if err != nil || len(first) == 0 {
 		return err
 	}
@@ -104,7 +104,10 @@ func (x assignment) takeOwnState(ctx context.Context) error {
 }
 
 // taskLog is what is logged for tasks, each over all its runs. Safe for concurrent use.
-type taskLog struct{ st *store.Store }
+type taskLog struct {
+	events *store.Events
+	links  *store.Links
+}
 
 // taskLink is the newest link that the runs of a task have logged.
 func (t *taskLog) taskLink(ctx context.Context, taskID string) (l mapping.Link, err error) {
@@ -121,18 +124,18 @@ func (t *taskLog) taskLink(ctx context.Context, taskID string) (l mapping.Link, 
 func (t *taskLog) linkOf(ctx context.Context, r *mapping.Run, opaque bool) (mapping.Link, error) {
 	switch {
 	case opaque:
-		return t.st.Link(ctx, r.ThreadID, r.Agent, r.TaskID)
+		return t.links.Get(ctx, r.ThreadID, r.Agent, r.TaskID)
 	case r.Options.MayOverlap && (r.Multitask == mapping.StrategyConcurrent || r.Options.Resuming):
 		return t.taskLink(ctx, r.TaskID)
 	default:
-		return t.st.Link(ctx, r.ThreadID, r.Agent, "")
+		return t.links.Get(ctx, r.ThreadID, r.Agent, "")
 	}
 }
 
 // eachOfTask goes through what is logged for a task, over all its runs.
 func (t *taskLog) eachOfTask(ctx context.Context, taskID string, visit func(mapping.Event) error) error {
 	for after := int64(0); ; {
-		evs, err := t.st.TaskEvents(ctx, taskID, after, 512)
+		evs, err := t.events.OfTask(ctx, taskID, after, 512)
 		if err != nil || len(evs) == 0 {
 			return err
 		}

@@ -74,7 +74,7 @@ func (b *table) start(t *testing.T, s mapping.Strategy, says string) (mapping.Ru
 // does has a run do something, and returns when that is durable.
 func (b *table) does(t *testing.T, r mapping.Run, ev mapping.Event) {
 	t.Helper()
-	last, err := b.st.LastSeq(t.Context(), b.thread)
+	last, err := b.st.Events.LastSeq(t.Context(), b.thread)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func (b *table) head(t *testing.T) *state.Fold {
 
 func (b *table) status(t *testing.T, want mapping.ThreadStatus) {
 	t.Helper()
-	if th, err := b.st.Thread(t.Context(), b.thread); err != nil || th.Status != want {
+	if th, err := b.st.Threads.Get(t.Context(), b.thread); err != nil || th.Status != want {
 		t.Fatalf("thread %v, %v; want %s", th.Status, err, want)
 	}
 }
@@ -171,7 +171,7 @@ func TestRunsBesideEachOtherMergeIntoTheHead(t *testing.T) {
 			t.Errorf("event %d: live %s, read again %s", e.Seq, e.After.JSON(), cold[i].After.JSON())
 		}
 	}
-	list, err := b.st.Checkpoints(t.Context(), b.thread, store.CheckpointQuery{})
+	list, err := b.st.States.Checkpoints(t.Context(), b.thread, store.CheckpointQuery{})
 	if err != nil || len(list) != 6 {
 		t.Fatalf("%d checkpoints, %v", len(list), err)
 	}
@@ -225,7 +225,7 @@ func TestSnapshotsBesideOthersAreTheThreads(t *testing.T) {
 		want = append(want, text)
 		b.wants(t, want...)
 	}
-	s, err := b.st.StateAt(t.Context(), b.thread, "")
+	s, err := b.st.States.At(t.Context(), b.thread, "")
 	if err != nil || s.Snapshot == nil {
 		t.Fatalf("no snapshot after %d bytes of changes, %v", s.DiffBytes, err)
 	}
@@ -259,7 +259,7 @@ func TestRunsBesideEachOtherAreStopped(t *testing.T) {
 			b.ends(t, second, mapping.RunSuccess)
 			b.wants(t, c.left...)
 			b.status(t, mapping.ThreadIdle)
-			if _, err := b.st.Run(t.Context(), b.thread, first.ID); c.rollback != (err != nil) {
+			if _, err := b.st.Runs.Get(t.Context(), b.thread, first.ID); c.rollback != (err != nil) {
 				t.Errorf("the stopped run: %v", err)
 			}
 		})
@@ -281,7 +281,7 @@ func TestAllRunsBesideEachOtherAreDisplaced(t *testing.T) {
 			left := map[mapping.Strategy][]string{mapping.StrategyInterrupt: {"q1", "q2", "a1", "b1", "a2", "q3"}, mapping.StrategyRollback: {"q3"}}[s]
 			third, _ := b.start(t, s, "q3")
 			for _, r := range []mapping.Run{first, second} {
-				got, err := b.st.Run(t.Context(), b.thread, r.ID)
+				got, err := b.st.Runs.Get(t.Context(), b.thread, r.ID)
 				if s == mapping.StrategyRollback && err == nil || s == mapping.StrategyInterrupt && (err != nil || got.Status != mapping.RunInterrupted) {
 					t.Errorf("a displaced run: %s, %v", got.Status, err)
 				}
@@ -304,7 +304,7 @@ func TestAQuestionBesideOthersStaysOpen(t *testing.T) {
 	b.status(t, mapping.ThreadBusy)
 	b.ends(t, second, mapping.RunSuccess)
 	b.status(t, mapping.ThreadInterrupted)
-	th, err := b.st.Thread(t.Context(), b.thread)
+	th, err := b.st.Threads.Get(t.Context(), b.thread)
 	if err != nil || len(th.Interrupts) != 1 || th.Interrupts[0].ID != "i1" {
 		t.Errorf("open: %+v, %v", th.Interrupts, err)
 	}

@@ -25,7 +25,7 @@ func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	}
 	claimed := s.claims.note()
 	defer claimed()
-	c, err := s.e.st.ClaimParked(ctx, r.ID)
+	c, err := s.e.st.Claims.Parked(ctx, r.ID)
 	if err != nil {
 		s.release(agent)
 		return err
@@ -62,7 +62,7 @@ func (e *Engine) AwaitInactive(ctx context.Context, r mapping.Run) (mapping.Run,
 				return r, context.Cause(ctx)
 			}
 		}
-		fresh, err := e.st.RunState(ctx, r.ThreadID, r.ID)
+		fresh, err := e.st.Runs.State(ctx, r.ThreadID, r.ID)
 		if err != nil {
 			return r, err
 		}

@@ -77,7 +77,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 func (b *bench) status(t *testing.T, r mapping.Run) mapping.RunStatus {
 	t.Helper()
-	fresh, err := b.st.Run(t.Context(), r.ThreadID, r.ID)
+	fresh, err := b.st.Runs.Get(t.Context(), r.ThreadID, r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestALockstepRunGoesOnStepByStep(t *testing.T) {
 	b := setup(t, lockstep(3), func(a *config.Agent) { a.Concurrency = 1 })
 	r := b.begin(t, lockstepOrder())
 	th := func() mapping.ThreadStatus {
-		th, err := b.st.Thread(t.Context(), r.ThreadID)
+		th, err := b.st.Threads.Get(t.Context(), r.ThreadID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestCancelMeetsTheParking(t *testing.T) {
 		if out := b.end(t, r); !out.Cancelled {
 			t.Fatalf("outcome %+v", out)
 		}
-		if th, err := b.st.Thread(t.Context(), r.ThreadID); err != nil || th.Status != mapping.ThreadIdle {
+		if th, err := b.st.Threads.Get(t.Context(), r.ThreadID); err != nil || th.Status != mapping.ThreadIdle {
 			t.Fatalf("thread %s, %v", th.Status, err)
 		}
 	}

@@ -17,7 +17,7 @@ func (c *canceller) preempt(active []mapping.Run, newer *mapping.Run, due bool) 
 			}
 		}
 		if rollback && due {
-			if err := c.e.st.MakeDue(ctx, newer.ID); err != nil {
+			if err := c.e.st.Runs.MakeDue(ctx, newer.ID); err != nil {
 				c.e.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
 			}
 		}
@@ -28,7 +28,7 @@ func (c *canceller) preempt(active []mapping.Run, newer *mapping.Run, due bool) 
 // resumePreempted goes on with ending the runs that newer ones take the place of, where a process died over it. Another
 // process at it finds that done.
 func (c *canceller) resumePreempted(ctx context.Context) error {
-	list, err := c.e.st.Displaced(ctx)
+	list, err := c.e.st.Runs.Displaced(ctx)
 	waited := make(map[string][]mapping.Run) // for their removal, by the run that waits
 	for _, d := range list {
 		if d.Newer != "" {

@@ -41,11 +41,11 @@ func TestA5_DisplacedAcrossADeath(t *testing.T) {
 			if out := again.end(t, made); out.Status != mapping.RunSuccess {
 				t.Errorf("the newer run ended %+v", out)
 			}
-			r, err := again.st.Run(t.Context(), thread, old.ID)
+			r, err := again.st.Runs.Get(t.Context(), thread, old.ID)
 			if gone := mapping.Classify(err).Class == mapping.NotFound; gone != (strategy == mapping.StrategyRollback) || !gone && r.Status != mapping.RunInterrupted {
 				t.Errorf("the older run is %s, %v", r.Status, err)
 			}
-			if left, err := again.st.Displaced(t.Context()); err != nil || len(left) != 0 {
+			if left, err := again.st.Runs.Displaced(t.Context()); err != nil || len(left) != 0 {
 				t.Errorf("notes are left: %+v, %v", left, err)
 			}
 		})
@@ -60,7 +60,7 @@ func createdBy(t *testing.T, path string, n *store.RunCreation) mapping.Run {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	c, err := st.CreateRun(t.Context(), n)
+	c, err := st.Runs.Create(t.Context(), n)
 	if err != nil || c.Claimed != nil || len(c.Active) != 1 {
 		t.Fatalf("created %+v, %v", c, err)
 	}

@@ -48,7 +48,7 @@ func TestQuestionIsShownWithTheEnd(t *testing.T) {
 				if len(e.Head.Interrupts) == 0 {
 					continue
 				}
-				if now, err := b.st.Run(t.Context(), r.ThreadID, r.ID); err != nil || now.Status != mapping.RunInterrupted {
+				if now, err := b.st.Runs.Get(t.Context(), r.ThreadID, r.ID); err != nil || now.Status != mapping.RunInterrupted {
 					t.Errorf("the question is shown while the run is %s (error %v)", now.Status, err)
 				}
 				close(shown)

@@ -25,7 +25,7 @@ func TestTheQueueIsLimited(t *testing.T) {
 	if e := mapping.Classify(err); e.Class != mapping.Limited || e.Code != mapping.CodeQueueFull {
 		t.Fatalf("one too many said %v", err)
 	}
-	if _, err := b.st.Thread(t.Context(), thread); mapping.Classify(err).Class != mapping.NotFound {
+	if _, err := b.st.Threads.Get(t.Context(), thread); mapping.Classify(err).Class != mapping.NotFound {
 		t.Errorf("a refused run left its thread: %v", err)
 	}
 	if err := b.Cancel(t.Context(), &first, engine.Cancellation{}); err != nil {
@@ -137,7 +137,7 @@ func TestShutdownDoesNotWaitForARunThatHangs(t *testing.T) {
 	if s := b.status(t, r); s != mapping.RunRunning {
 		t.Errorf("the run is %s, want it handed over as running", s)
 	}
-	if c, _, err := b.st.ClaimNext(t.Context(), nil); err != nil || c == nil || c.Run.ID != r.ID || !c.Taken {
+	if c, _, err := b.st.Claims.Next(t.Context(), nil); err != nil || c == nil || c.Run.ID != r.ID || !c.Taken {
 		t.Errorf("the next process would get %+v, %v", c, err)
 	}
 }

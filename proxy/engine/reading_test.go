@@ -37,13 +37,13 @@ func TestAnyCheckpointIsReadLikeTheFirst(t *testing.T) {
 	if out := b.end(t, r); out.Status != mapping.RunSuccess {
 		t.Fatalf("outcome %+v", out)
 	}
-	list, err := b.st.Checkpoints(t.Context(), r.ThreadID, store.CheckpointQuery{})
+	list, err := b.st.States.Checkpoints(t.Context(), r.ThreadID, store.CheckpointQuery{})
 	if err != nil || len(list) != steps {
 		t.Fatalf("%d checkpoints, %v", len(list), err)
 	}
 	slices.Reverse(list)
 	for i, c := range list {
-		s, err := b.st.StateAt(t.Context(), r.ThreadID, c.ID)
+		s, err := b.st.States.At(t.Context(), r.ThreadID, c.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,12 +65,12 @@ func TestAnyCheckpointIsReadLikeTheFirst(t *testing.T) {
 // held is how many bytes of diffs and snapshots the thread's history holds, as the store gives them out.
 func (b *bench) held(t *testing.T, thread string) (bytes int) {
 	t.Helper()
-	list, err := b.st.Checkpoints(t.Context(), thread, store.CheckpointQuery{})
+	list, err := b.st.States.Checkpoints(t.Context(), thread, store.CheckpointQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range list {
-		s, err := b.st.StateAt(t.Context(), thread, c.ID)
+		s, err := b.st.States.At(t.Context(), thread, c.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

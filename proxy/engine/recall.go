@@ -84,7 +84,7 @@ func inWords(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
 func (e *Engine) recall(ctx context.Context, q item.Query, cfg config.Memory) (got Recalled, err error) {
 	budget := cmp.Or(int(cfg.Budget), rule.PromptBudget)
 	room := budget
-	for it, err := range e.st.SearchItems(ctx, q) {
+	for it, err := range e.st.Items.Search(ctx, q) {
 		if err != nil {
 			return got, err
 		}

@@ -23,7 +23,7 @@ func (x *execution) remember(ctx context.Context, ev *mapping.Event) {
 	}
 	if err == nil {
 		who := x.e.memoryOf(x.agent, &x.Run, x.Thread.Metadata)
-		err = x.e.st.PutItems(mapping.WithPrincipal(ctx, who), list...)
+		err = x.e.st.Items.PutAll(mapping.WithPrincipal(ctx, who), list...)
 	}
 	if err != nil {
 		x.e.zap.Warn("what an agent asked to be remembered could not be stored", errField(err), runField(x.Run.ID), agentField(x.agent.Name))

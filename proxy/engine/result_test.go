@@ -19,7 +19,7 @@ func TestEachResultIsCommittedBeforeTheNextCall(t *testing.T) {
 	s := &script{opaque: true}
 	s.run = func(ctx context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
 		look := func(want mapping.Kind) {
-			evs, err := b.st.Events(ctx, task.Run.ThreadID, task.Run.ID, 0, 0)
+			evs, err := b.st.Events.List(ctx, task.Run.ThreadID, task.Run.ID, 0, 0)
 			if err != nil || len(evs) == 0 || evs[len(evs)-1].Kind != want {
 				missing++
 			}

@@ -79,7 +79,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 		return nil, err
 	}
 	x.rec.drain()
-	return x.e.st.Events(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
+	return x.e.st.Events.List(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
 }
 
 // initial is the state a run begins with, its input merged in where the bridge does that.

@@ -116,11 +116,11 @@ func TestARetriedRunStartsOverAndSaysSo(t *testing.T) {
 	if id1, id2 := es[4].Event, es[8].Event; string(id1.Data) == string(id2.Data) {
 		t.Errorf("two steps of one task are the same: %s", id1.Data)
 	}
-	fresh, err := b.st.Run(t.Context(), r.ThreadID, r.ID)
+	fresh, err := b.st.Runs.Get(t.Context(), r.ThreadID, r.ID)
 	if err != nil || fresh.Attempt != 2 || fresh.Status != mapping.RunSuccess {
 		t.Errorf("run %+v, %v", fresh, err)
 	}
-	if l, err := b.st.Link(t.Context(), r.ThreadID, "a", r.TaskID); err != nil || l.Remote != "good" {
+	if l, err := b.st.Links.Get(t.Context(), r.ThreadID, "a", r.TaskID); err != nil || l.Remote != "good" {
 		t.Errorf("link %+v, %v", l, err)
 	}
 	cold := b.restart(t, s).read(t, r)

@@ -33,7 +33,7 @@ func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	if f.none {
 		return nil, nil
 	}
-	list, _, err := f.x.e.st.Artifacts(ctx, f.x.Run.ThreadID, 0, 0)
+	list, _, err := f.x.e.st.Artifacts.List(ctx, f.x.Run.ThreadID, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (f *runFiles) Open(ctx context.Context, artifactID string) (io.ReadCloser, 
 	if content, ok := f.stated[artifactID]; ok {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}
-	_, body, err := f.x.e.st.OpenArtifact(ctx, f.x.Run.ThreadID, artifactID)
+	_, body, err := f.x.e.st.Artifacts.Open(ctx, f.x.Run.ThreadID, artifactID)
 	return body, err
 }
 
@@ -117,7 +117,7 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 		ID: rule.ArtifactID(f.x.Run.ThreadID, clean), ThreadID: f.x.Run.ThreadID, TaskID: f.x.Run.TaskID, Path: clean,
 		AgentCreated: true, RemoteID: remoteID, CreatedAt: now, ModifiedAt: now,
 	}
-	return f.x.e.st.SaveArtifact(ctx, a, body, f.limit, true)
+	return f.x.e.st.Artifacts.Save(ctx, a, body, f.limit, true)
 }
 
 // Path returns the path of an artifact's bytes for clients of the run's agent.

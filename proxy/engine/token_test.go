@@ -47,7 +47,7 @@ func TestATokenIsToldAtOnce(t *testing.T) {
 		if passed := time.Since(began); passed > 0 {
 			t.Errorf("they were told after %s", passed)
 		}
-		if logged, err := b.st.Events(t.Context(), r.ThreadID, r.ID, 0, 0); err != nil || len(logged) != tokens+1 {
+		if logged, err := b.st.Events.List(t.Context(), r.ThreadID, r.ID, 0, 0); err != nil || len(logged) != tokens+1 {
 			t.Errorf("%d events are logged: %v", len(logged), err)
 		}
 	})

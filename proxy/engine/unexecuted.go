@@ -14,7 +14,7 @@ import (
 // A run that this process holds in the database and does not execute is stuck: as long as the process lives no other
 // process takes it. Such a run is left by a claim whose answer was lost, by a failed hand-over, or by an end that a
 // failover lost. So held and executed runs are compared as often as the lease is renewed. The same goes for a thread
-// that is held for a state update (store.HoldUpdate) which is over.
+// that is held for a state update (store.States.Hold) which is over.
 
 // claims are the calls under way that may make this process the holder of a run, each until its execution is on the
 // books. Safe for concurrent use.
@@ -83,7 +83,7 @@ func (c *comparison) compare(ctx context.Context) {
 
 // freeAll frees all that this process holds for nothing.
 func (c *comparison) freeAll(ctx context.Context) error {
-	freed, err := c.e.st.FreeLeftUpdates(ctx)
+	freed, err := c.e.st.States.FreeLeft(ctx)
 	if freed > 0 && err == nil {
 		c.e.zap.Warn("this process held threads for state updates that are over; the threads are free", zap.Int("threads", freed))
 		c.e.log.WakeAll() // it is not known for which threads updates wait
@@ -103,7 +103,7 @@ func (c *comparison) freeUnexecuted(ctx context.Context) error {
 	defer c.mu.Unlock()
 	before := c.fences
 	certain := c.e.claims.overBefore(c.upTo)
-	held, err := c.e.st.Held(ctx)
+	held, err := c.e.st.Claims.Held(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (c *comparison) freeUnexecuted(ctx context.Context) error {
 			continue
 		}
 		c.e.zap.Warn("this process holds a run that it does not execute; the run is handed back", runField(id))
-		if err := c.e.st.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
+		if err := c.e.st.Claims.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ func TestRunHeldAndNotExecutedIsFreed(t *testing.T) {
 	b := open(t, storetest.Schema(t), &script{opaque: true, run: twoSteps})
 	o := order(mapping.NewID(), mapping.StrategyReject)
 	o.New.Claim = true
-	c, err := b.st.CreateRun(t.Context(), o.New) // the engine hears nothing of it
+	c, err := b.st.Runs.Create(t.Context(), o.New) // the engine hears nothing of it
 	if err != nil || c.Claimed == nil {
 		t.Fatalf("claimed %v, %v", c.Claimed != nil, err)
 	}
@@ -57,7 +57,7 @@ func TestClaimUnderWayIsNotTakenForOrphaned(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			list, err := b.st.Held(t.Context())
+			list, err := b.st.Claims.Held(t.Context())
 			if err != nil || len(list) != 1 {
 				t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
 			}
@@ -88,7 +88,7 @@ func TestStepUnderWayIsNotTakenForOrphaned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if list, err := b.st.Held(t.Context()); err != nil || len(list) != 1 {
+	if list, err := b.st.Claims.Held(t.Context()); err != nil || len(list) != 1 {
 		t.Errorf("%d runs are held, want the one whose claim is under way; %v", len(list), err)
 	}
 	w.Deliver()
@@ -110,7 +110,7 @@ func (b *bench) holdClaim(t *testing.T, w *storetest.Wire, r mapping.Run, contin
 	case <-t.Context().Done():
 	}
 	eventually(t, "the claim", func() bool {
-		list, err := b.st.Held(t.Context())
+		list, err := b.st.Claims.Held(t.Context())
 		return err == nil && len(list) == 1 || len(continued) == 1
 	})
 	return len(continued) == 0
@@ -132,18 +132,18 @@ func TestRunAfterAnUpdateThatIsOver(t *testing.T) {
 	t.Parallel()
 	storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 		b := open(t, fresh(t), &script{opaque: true, run: twoSteps})
-		th, _, err := b.st.CreateThread(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
+		th, _, err := b.st.Threads.Create(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := b.st.HoldUpdate(t.Context(), th.ID, "", idempotency.Key{})
+		token, err := b.st.States.Hold(t.Context(), th.ID, "", idempotency.Key{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := b.begin(t, order(th.ID, mapping.StrategyReject))
 		gone, stop := context.WithCancel(t.Context())
 		stop()
-		if err := b.st.FreeUpdate(gone, th.ID, token); err == nil {
+		if err := b.st.States.Free(gone, th.ID, token); err == nil {
 			t.Fatal("it was freed by a caller that is gone")
 		}
 		if s := b.status(t, r); s != mapping.RunPending {

@@ -54,7 +54,7 @@ func TestC9UnknownCommitInMidRunIsNotWrittenAgain(t *testing.T) {
 // checkLogged wants the unanswered event once, and the end last, in the log and as readers were shown it.
 func checkLogged(t *testing.T, b *bench, run mapping.Run) {
 	t.Helper()
-	logged, err := b.st.Events(t.Context(), run.ThreadID, run.ID, 0, 0)
+	logged, err := b.st.Events.List(t.Context(), run.ThreadID, run.ID, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // Unqueue takes back a run that has not begun: nothing is left of it. It returns false for a run that has begun.
 func (c *canceller) Unqueue(ctx context.Context, r *mapping.Run) (bool, error) {
-	fresh, err := c.e.st.Run(ctx, r.ThreadID, r.ID)
+	fresh, err := c.e.st.Runs.Get(ctx, r.ThreadID, r.ID)
 	if err != nil || fresh.Status != mapping.RunPending {
 		return false, err
 	}
@@ -19,7 +19,7 @@ func (c *canceller) Unqueue(ctx context.Context, r *mapping.Run) (bool, error) {
 	} else if err != nil {
 		return false, err
 	}
-	if err := c.e.st.DeleteRun(ctx, r.ThreadID, r.ID); err != nil {
+	if err := c.e.st.Runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
 		return false, err
 	}
 	c.e.log.Removed(r.ID)

@@ -16,10 +16,10 @@ func TestEndOfAnUpdateIsHeardInOtherProcesses(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Schema(t)
 	here, there := open(t, dsn, &script{opaque: true}), open(t, dsn, &script{opaque: true})
-	free := func(thread, token string) error { return there.st.FreeUpdate(t.Context(), thread, token) }
+	free := func(thread, token string) error { return there.st.States.Free(t.Context(), thread, token) }
 	logged := func(thread, token string) error {
 		ev := mapping.Event{Kind: mapping.KindState, At: time.Now(), Data: []byte(`{}`), Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: mapping.NewID()}}}
-		_, err := there.st.AppendState(t.Context(), thread, "", []mapping.Event{ev}, store.StateOptions{Held: token})
+		_, err := there.st.States.Append(t.Context(), thread, "", []mapping.Event{ev}, store.StateOptions{Held: token})
 		return err
 	}
 	for _, end := range []func(thread, token string) error{free, free, logged} { // the first may be heard as a connection that begins
@@ -29,11 +29,11 @@ func TestEndOfAnUpdateIsHeardInOtherProcesses(t *testing.T) {
 
 func heardToEnd(t *testing.T, here, there *bench, end func(thread, token string) error) {
 	t.Helper()
-	th, _, err := there.st.CreateThread(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
+	th, _, err := there.st.Threads.Create(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := there.st.HoldUpdate(t.Context(), th.ID, "", idempotency.Key{})
+	token, err := there.st.States.Hold(t.Context(), th.ID, "", idempotency.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestUpdatesHearThatALeftHoldIsOver(t *testing.T) {
 	heardToEnd(t, b, b, func(thread, token string) error {
 		gone, stop := context.WithCancel(t.Context())
 		stop()
-		if err := b.st.FreeUpdate(gone, thread, token); err == nil {
+		if err := b.st.States.Free(gone, thread, token); err == nil {
 			t.Fatal("it was freed by a caller that is gone")
 		}
 		return b.Compare(t.Context())

@@ -38,7 +38,7 @@ func TestWhatWaitsForARunAsksTheStoreForNothing(t *testing.T) {
 				if o.New.Claim = c.claimed; !c.claimed {
 					o.New.Run.RunAfter = time.Now().Add(time.Hour)
 				}
-				made, err := b.st.CreateRun(t.Context(), o.New) // as if the engine were about to execute it
+				made, err := b.st.Runs.Create(t.Context(), o.New) // as if the engine were about to execute it
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -162,7 +162,7 @@ func TestTheEndOfARunElsewhereIsHeard(t *testing.T) {
 		go func() { over <- here.Cancel(ctx, &r, engine.Cancellation{}) }()
 		<-asked
 		looks += ctx.Looks(500, func(ctx context.Context) {
-			if _, err := here.st.Run(ctx, r.ThreadID, r.ID); err != nil {
+			if _, err := here.st.Runs.Get(ctx, r.ThreadID, r.ID); err != nil {
 				t.Error(err)
 			}
 		})

@@ -68,7 +68,7 @@ func (l *Log) Read(ctx context.Context, run *mapping.Run, after int64) (list []*
 	if err != nil {
 		return list, err
 	}
-	return list, l.st.Flush()
+	return list, l.flush()
 }
 
 // held returns all entries so far after the reader's position.
@@ -118,7 +118,7 @@ func (l *Log) fillWith(ctx context.Context, t *RunBuffer, took func(from int64, 
 
 // runBase reads the state a run starts from; nil while it is pending, since that is only fixed when it starts.
 func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*state.Fold, error) {
-	fresh, err := l.st.RunState(ctx, run.ThreadID, run.ID)
+	fresh, err := l.runs.State(ctx, run.ThreadID, run.ID)
 	if err != nil {
 		return nil, l.lost(run, err)
 	}
@@ -135,7 +135,7 @@ func (l *Log) runBase(ctx context.Context, run *mapping.Run) (*state.Fold, error
 
 // read returns the next entries from the store, folded on from fold.
 func (l *Log) read(ctx context.Context, run *mapping.Run, fold *state.Fold, after int64) ([]*state.Entry, error) {
-	evs, err := l.st.Events(ctx, run.ThreadID, run.ID, after, readBatch)
+	evs, err := l.events.List(ctx, run.ThreadID, run.ID, after, readBatch)
 	if err != nil {
 		return nil, l.lost(run, err)
 	}

@@ -169,7 +169,7 @@ func TestAPendingRunIsFollowedBeforeItStarts(t *testing.T) {
 	if list, err := b.Read(t.Context(), &c.Run, 0); err != nil || len(list) != 0 {
 		t.Fatalf("a pending run has %d entries, %v", len(list), err)
 	}
-	claimed, _, err := b.st.ClaimNext(t.Context(), nil)
+	claimed, _, err := b.st.Claims.Next(t.Context(), nil)
 	if err != nil || claimed == nil {
 		t.Fatal(claimed, err)
 	}
@@ -244,10 +244,10 @@ func TestARunDeletedWhileItIsRead(t *testing.T) {
 	rd = b.follow(p.Run, 0)
 	out := mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
 	ev := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}
-	if _, err := b.st.EndInactive(t.Context(), p.Run.ThreadID, p.Run.ID, ev, store.End{Outcome: out, Thread: mapping.ThreadIdle}); err != nil {
+	if _, err := b.st.Events.EndInactive(t.Context(), p.Run.ThreadID, p.Run.ID, ev, store.End{Outcome: out, Thread: mapping.ThreadIdle}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.st.DeleteThread(t.Context(), p.Run.ThreadID); err != nil {
+	if err := b.st.Threads.Delete(t.Context(), p.Run.ThreadID); err != nil {
 		t.Fatal(err)
 	}
 	b.Wake(p.Run.ID)
@@ -295,7 +295,7 @@ func TestReadersAndExecutionsRace(t *testing.T) {
 		for range 3 {
 			readers = append(readers, b.follow(c.Run, 0))
 		}
-		claimed, _, err := b.st.ClaimNext(t.Context(), nil)
+		claimed, _, err := b.st.Claims.Next(t.Context(), nil)
 		if err != nil || claimed == nil {
 			t.Fatal(claimed, err)
 		}
@@ -303,7 +303,7 @@ func TestReadersAndExecutionsRace(t *testing.T) {
 		w.add(mapping.Event{Kind: mapping.KindStarted})
 		w.add(some(2, 5)...)
 		b.Wake(c.Run.ID)
-		logged, err := b.st.Events(t.Context(), c.Run.ThreadID, c.Run.ID, 0, 0)
+		logged, err := b.st.Events.List(t.Context(), c.Run.ThreadID, c.Run.ID, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func (x *Listing) Base(ctx context.Context, threadID, checkpointID string) (*sta
 	if k, ok := x.log.folds.get(checkpointID); ok {
 		return k.fold, nil
 	}
-	s, err := x.log.st.StateAt(ctx, threadID, checkpointID)
+	s, err := x.log.states.At(ctx, threadID, checkpointID)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func (b *bench) withState(size int) (thread, checkpoint string) {
 		Kind: mapping.KindInput, At: time.Now(), Data: json.RawMessage(fmt.Sprintf(`{"text":"%0*d"}`, size, 0)),
 		Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: checkpoint, Source: "update"}},
 	}
-	_, _, err := b.st.CreateThread(b.t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: thread}, Events: []mapping.Event{ev}})
+	_, _, err := b.st.Threads.Create(b.t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: thread}, Events: []mapping.Event{ev}})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -21,7 +21,10 @@ const (
 
 // Log reads runs and states. Safe for concurrent use.
 type Log struct {
-	st         *store.Store
+	runs       *store.Runs
+	states     *store.States
+	events     *store.Events
+	flush      func() error // store.Store.Flush
 	folds      *cache[keptState]
 	kept       *cache[*RunBuffer] // buffers without users
 	lag        func(time.Duration)
@@ -55,7 +58,10 @@ func New(st *store.Store) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Log{st: st, folds: folds, kept: kept, threadPoll: pollOf(st), live: map[string]*RunBuffer{}}, nil
+	return &Log{
+		runs: st.Runs, states: st.States, events: st.Events, flush: st.Flush,
+		folds: folds, kept: kept, threadPoll: pollOf(st.Shared()), live: map[string]*RunBuffer{},
+	}, nil
 }
 
 // Acquire returns the buffer that the execution of a run publishes to. From then on readers wait for what it publishes
@@ -174,14 +180,14 @@ func (l *Log) State(ctx context.Context, threadID, checkpointID string) (*state.
 // Distance is State that also returns how far the state is from a snapshot. A state that is in memory costs a look at
 // its checkpoint.
 func (l *Log) Distance(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, store.Distance, error) {
-	c, err := l.st.CheckpointAt(ctx, threadID, checkpointID)
+	c, err := l.states.Checkpoint(ctx, threadID, checkpointID)
 	if err != nil {
 		return nil, mapping.Checkpoint{}, store.Distance{}, err
 	}
 	if k, ok := l.folds.get(c.ID); ok {
 		return k.fold, c, k.distance, nil
 	}
-	s, err := l.st.StateAt(ctx, threadID, checkpointID)
+	s, err := l.states.At(ctx, threadID, checkpointID)
 	if err != nil {
 		return nil, mapping.Checkpoint{}, store.Distance{}, err
 	}

@@ -63,7 +63,7 @@ func (b *bench) create(claimed bool) *store.Created {
 		Thread: &mapping.Thread{ID: thread}, Task: &mapping.Task{ID: id, ThreadID: thread, Agent: "a"},
 		Claim: claimed, Events: []mapping.Event{{Kind: mapping.KindStarted}},
 	}
-	c, err := b.st.CreateRun(context.Background(), n)
+	c, err := b.st.Runs.Create(context.Background(), n)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func (w *writer) add(evs ...mapping.Event) {
 			a.End = &store.End{Outcome: *ev.Head.Outcome, Thread: mapping.ThreadIdle}
 		}
 	}
-	logged, _, err := w.st.AppendRun(context.Background(), a)
+	logged, _, err := w.st.Events.Append(context.Background(), a)
 	if err != nil {
 		w.t.Error(err)
 		return

@@ -9,7 +9,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store"
 )
 
 const (
@@ -20,9 +19,10 @@ const (
 	pollAlone = time.Minute
 )
 
-// pollOf is how often those that wait for something on a thread look at the store when nothing rings.
-func pollOf(st *store.Store) time.Duration {
-	if st.Shared() {
+// pollOf is how often those that wait for something on a thread look at the store when nothing rings. shared reports
+// whether other processes may write to it.
+func pollOf(shared bool) time.Duration {
+	if shared {
 		return pollThread
 	}
 	return pollAlone
@@ -35,7 +35,7 @@ func (l *Log) AwaitThread(ctx context.Context, threadID string) error {
 	defer w.Leave()
 	for {
 		rung := w.Next()
-		_, err := l.st.LastSeq(ctx, threadID)
+		_, err := l.events.LastSeq(ctx, threadID)
 		if err == nil || mapping.Classify(err).Class != mapping.NotFound {
 			return err
 		}
@@ -91,7 +91,7 @@ type threadReader struct {
 
 // advance yields what begins with the next event: an update, or a run to its end. more is false when there is none yet.
 func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, err error) {
-	evs, err := r.st.Events(ctx, r.thread, "", r.seq, 1)
+	evs, err := r.events.List(ctx, r.thread, "", r.seq, 1)
 	if err != nil || len(evs) == 0 {
 		return false, err
 	}
@@ -108,7 +108,7 @@ func (r *threadReader) advance(ctx context.Context, yield yielder) (more bool, e
 
 // reading begins to read a run; nil where it was deleted, with its events.
 func (r *threadReader) reading(ctx context.Context, runID string) (*reader, error) {
-	run, err := r.st.Run(ctx, r.thread, runID)
+	run, err := r.runs.Get(ctx, r.thread, runID)
 	if mapping.Classify(err).Class == mapping.NotFound {
 		return nil, nil
 	}
@@ -153,7 +153,7 @@ func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yield
 		return rung, nil
 	}
 	for !r.left {
-		evs, err := r.st.Events(ctx, r.thread, "", r.seq, 1)
+		evs, err := r.events.List(ctx, r.thread, "", r.seq, 1)
 		if err != nil || len(evs) > 0 && evs[0].RunID == runID {
 			return rung, err
 		}
@@ -172,7 +172,7 @@ func (r *threadReader) pollOthers(ctx context.Context, runID string, yield yield
 // is mostly gone.
 func (r *threadReader) gap(ctx context.Context, until *state.Entry, yield yielder) error {
 	for !r.left {
-		evs, err := r.st.Events(ctx, r.thread, "", r.seq, 1)
+		evs, err := r.events.List(ctx, r.thread, "", r.seq, 1)
 		if err != nil || len(evs) == 0 || evs[0].Seq >= until.Seq {
 			return err
 		}
@@ -195,7 +195,7 @@ func (r *threadReader) between(ctx context.Context, ev mapping.Event, yield yiel
 // entry folds an event by itself: as its run does, where it has one that began.
 func (r *threadReader) entry(ctx context.Context, ev mapping.Event) (*state.Entry, error) {
 	if ev.RunID != "" {
-		run, err := r.st.Run(ctx, r.thread, ev.RunID)
+		run, err := r.runs.Get(ctx, r.thread, ev.RunID)
 		if err == nil {
 			var list []*state.Entry
 			if list, err = r.Read(ctx, run, ev.Seq-1); err == nil && len(list) > 0 && list[0].Seq == ev.Seq {

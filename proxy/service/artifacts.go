@@ -17,7 +17,7 @@ func (s *artifacts) List(ctx context.Context, ref adapter.TaskRef, p adapter.Pag
 	if err != nil {
 		return nil, 0, err
 	}
-	return s.st.Artifacts(ctx, t.ThreadID, p.Size, (p.Number-1)*p.Size)
+	return s.st.Artifacts.List(ctx, t.ThreadID, p.Size, (p.Number-1)*p.Size)
 }
 
 func (s *artifacts) Get(ctx context.Context, ref adapter.TaskRef, artifactID string) (mapping.Artifact, error) {
@@ -25,7 +25,7 @@ func (s *artifacts) Get(ctx context.Context, ref adapter.TaskRef, artifactID str
 	if err != nil {
 		return mapping.Artifact{}, err
 	}
-	return s.st.Artifact(ctx, t.ThreadID, artifactID)
+	return s.st.Artifacts.Get(ctx, t.ThreadID, artifactID)
 }
 
 func (s *artifacts) Open(ctx context.Context, ref adapter.TaskRef, artifactID string) (mapping.Artifact, io.ReadCloser, error) {
@@ -33,7 +33,7 @@ func (s *artifacts) Open(ctx context.Context, ref adapter.TaskRef, artifactID st
 	if err != nil {
 		return mapping.Artifact{}, nil, err
 	}
-	return s.st.OpenArtifact(ctx, t.ThreadID, artifactID)
+	return s.st.Artifacts.Open(ctx, t.ThreadID, artifactID)
 }
 
 func (s *artifacts) Save(ctx context.Context, ref adapter.TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error) {
@@ -49,5 +49,5 @@ func (s *artifacts) Save(ctx context.Context, ref adapter.TaskRef, path, mimeTyp
 		Tenant: t.Tenant, ID: rule.ArtifactID(t.ThreadID, clean), ThreadID: t.ThreadID, TaskID: t.ID, Path: clean, MIMEType: mimeType,
 	}
 	mapping.NoteObject(ctx, "artifact", a.ID)
-	return s.st.SaveArtifact(ctx, a, body, int64(s.engine.Config().Limits.Artifact), false)
+	return s.st.Artifacts.Save(ctx, a, body, int64(s.engine.Config().Limits.Artifact), false)
 }

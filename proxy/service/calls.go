@@ -18,7 +18,7 @@ type calls struct{ *core }
 func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
 	kept := adapter.KeptCalls{Capture: s.engine.Capture()}
 	now, live := s.engine.Calls(ref.RunID) // first: a run that leaves meanwhile has them in the database
-	stored, err := s.st.Calls(ctx, ref.ThreadID, ref.RunID)
+	stored, err := s.st.Calls.List(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return kept, err
 	}
@@ -37,7 +37,7 @@ func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, 
 }
 
 func (s *calls) Get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
-	row, err := s.st.Call(ctx, ref.ThreadID, ref.RunID, n)
+	row, err := s.st.Calls.Get(ctx, ref.ThreadID, ref.RunID, n)
 	if err == nil {
 		return decodeCall(row)
 	}

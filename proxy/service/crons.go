@@ -34,7 +34,7 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 	if c.Next, err = chore.NextTick(c, s.now()); err != nil {
 		return c, err
 	}
-	made, err := s.st.CreateCron(ctx, c, key)
+	made, err := s.st.Crons.Create(ctx, c, key)
 	mapping.NoteObject(ctx, "cron", cmp.Or(made.ID, c.ID)) // with an Idempotency-Key it may be an earlier one
 	return made, err
 }
@@ -53,10 +53,12 @@ func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (e
 	return err
 }
 
-func (s *crons) Get(ctx context.Context, id string) (mapping.Cron, error) { return s.st.Cron(ctx, id) }
+func (s *crons) Get(ctx context.Context, id string) (mapping.Cron, error) {
+	return s.st.Crons.Get(ctx, id)
+}
 
 func (s *crons) Update(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
-	old, err := s.st.Cron(ctx, id)
+	old, err := s.st.Crons.Get(ctx, id)
 	if err != nil {
 		return old, err
 	}
@@ -71,17 +73,17 @@ func (s *crons) Update(ctx context.Context, id string, n adapter.NewCron) (mappi
 	if c.Schedule != old.Schedule || c.Timezone != old.Timezone || c.Enabled != old.Enabled || !c.End.Equal(old.End) {
 		c.Next = next
 	}
-	return s.st.UpdateCron(ctx, c)
+	return s.st.Crons.Update(ctx, c)
 }
 
-func (s *crons) Delete(ctx context.Context, id string) error { return s.st.DeleteCron(ctx, id) }
+func (s *crons) Delete(ctx context.Context, id string) error { return s.st.Crons.Delete(ctx, id) }
 
 func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
 	out := cron.Query{
 		ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
 	}
 	out.Agent, out.Assistant = s.Named(q.Agent)
-	return s.st.Crons(ctx, out)
+	return s.st.Crons.List(ctx, out)
 }
 
 // tick makes the run of a cron's tick, the same way as a request for it. The tick is its idempotency key: made twice,
@@ -111,7 +113,7 @@ func (c *core) seesThread(ctx context.Context, cr mapping.Cron) error {
 	if cr.ThreadID == "" {
 		return nil
 	}
-	_, err := c.st.Thread(ctx, cr.ThreadID)
+	_, err := c.st.Threads.Get(ctx, cr.ThreadID)
 	if notFound(err) {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound,
 			"The key %q, which made this cron, may not see thread %s any more: an agent has worked on it that the key may not use. "+

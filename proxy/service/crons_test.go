@@ -95,7 +95,7 @@ func windTraced(t *testing.T, path string, a adapter.Backend, tr *trace.Tracer, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Beside(chore.NewRetention(st, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
+	e.Beside(chore.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
 	deeds := &witness{}
 	e.Witness(deeds.deed())
 	if err := e.Start(t.Context()); err != nil {
@@ -455,7 +455,7 @@ func TestARunOfATickIsBelowIt(t *testing.T) {
 		defer w.close()
 		w.cron(t, everyHour())
 		time.Sleep(time.Hour + time.Second)
-		runs, err := w.st.Runs(t.Context(), mapping.RunQuery{})
+		runs, err := w.st.Runs.List(t.Context(), mapping.RunQuery{})
 		if err != nil || len(runs) != 1 || runs[0].Options.Trace == nil || runs[0].Place().ID() == "" {
 			t.Errorf("%+v, %v", runs, err)
 		}
@@ -475,7 +475,7 @@ func TestCronTickThatIsServedTwiceIsOneRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.st.CronTicked(t.Context(), now, c.Next, ""); err != nil {
+		if err := w.st.Crons.Ticked(t.Context(), now, c.Next, ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Minute)

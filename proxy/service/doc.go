@@ -4,7 +4,7 @@
 // and refuses what it cannot do with the reason.
 //
 // Start reading at New. A run is planned in startRequest; GET /runs/{id}/explain is read in one transaction
-// (store.Store.Standing) and says in words why a run waits (explainer).
+// (store.Runs.Standing) and says in words why a run waits (explainer).
 //
 // # Agents and assistants
 //

@@ -16,7 +16,7 @@ import (
 type explainer struct{ *core }
 
 func (s *explainer) Explain(ctx context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
-	st, err := s.st.Standing(ctx, ref.ThreadID, ref.RunID)
+	st, err := s.st.Runs.Standing(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return adapter.Explanation{}, err
 	}
@@ -36,7 +36,7 @@ func (s *explainer) Explain(ctx context.Context, ref adapter.RunRef) (adapter.Ex
 
 // webhook is nil once the delivery is forgotten.
 func (s *explainer) webhook(ctx context.Context, runID string) (*adapter.WebhookState, error) {
-	list, err := s.st.Deliveries(ctx, runID, 1)
+	list, err := s.st.Deliveries.List(ctx, runID, 1)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

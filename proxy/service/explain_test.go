@@ -22,9 +22,9 @@ func TestExplainWhatABridgeLeftBehind(t *testing.T) {
 			Task:   &mapping.Task{ID: id, ThreadID: thread, Agent: "legacy", AdditionalInput: json.RawMessage(`{}`)},
 			Claim:  claim,
 		}
-		c, err := b.Store.CreateRun(t.Context(), n)
+		c, err := b.Store.Runs.Create(t.Context(), n)
 		if err == nil && claim {
-			err = b.Store.Release(t.Context(), id, c.Claimed.Fence)
+			err = b.Store.Claims.Release(t.Context(), id, c.Claimed.Fence)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -56,7 +56,7 @@ func (s *interactions) say(ctx context.Context, n adapter.NewInteraction) (rule.
 
 // again finds what the same request has said before.
 func (s *interactions) again(ctx context.Context, n adapter.NewInteraction) (said rule.Interaction, ok bool, err error) {
-	made, ok, err := s.st.Remembered(ctx, keyOfInteraction(n))
+	made, ok, err := s.st.Requests.Remembered(ctx, keyOfInteraction(n))
 	if err != nil || !ok {
 		return said, false, err
 	}
@@ -67,11 +67,11 @@ func (s *interactions) again(ctx context.Context, n adapter.NewInteraction) (sai
 // made tells of an interaction by what it has made: a task, the run that an answer began, or nothing but itself.
 func (s *interactions) made(ctx context.Context, n adapter.NewInteraction, id string) (rule.Interaction, error) {
 	none := func(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
-	task, err := s.st.Task(ctx, id)
+	task, err := s.st.Tasks.Get(ctx, id)
 	if !none(err) {
 		return rule.InteractionOf(task), err
 	}
-	run, err := s.st.Run(ctx, "", id)
+	run, err := s.st.Runs.Get(ctx, "", id)
 	switch {
 	case err == nil:
 		return answered(n, run), nil
@@ -176,7 +176,7 @@ func (s *interactions) runThatAsked(ctx context.Context, t mapping.Thread, agent
 		if q.Run == "" {
 			continue
 		}
-		r, err := s.st.Run(ctx, t.ID, q.Run)
+		r, err := s.st.Runs.Get(ctx, t.ID, q.Run)
 		switch {
 		case err == nil && r.Agent == agent:
 			return *r, nil
@@ -184,7 +184,7 @@ func (s *interactions) runThatAsked(ctx context.Context, t mapping.Thread, agent
 			return mapping.Run{}, err
 		}
 	}
-	last, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1})
+	last, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1})
 	return *first(last), err
 }
 
@@ -216,10 +216,10 @@ func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]rule.In
 		return nil, err
 	}
 	c := rule.Conversation{TopicID: t.ID}
-	if c.Tasks, _, err = s.st.Tasks(ctx, store.TaskQuery{ThreadID: t.ID}); err != nil {
+	if c.Tasks, _, err = s.st.Tasks.List(ctx, store.TaskQuery{ThreadID: t.ID}); err != nil {
 		return nil, err
 	}
-	if c.Runs, err = s.st.Runs(ctx, mapping.RunQuery{ThreadID: t.ID, OldestFirst: true}); err != nil {
+	if c.Runs, err = s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: t.ID, OldestFirst: true}); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(c.Runs, byStart)
@@ -240,7 +240,7 @@ func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]rule.In
 
 // head is the newest state, which may be newer than a thread read before.
 func (c *core) head(ctx context.Context, threadID string) (*state.Fold, error) {
-	t, err := c.st.Thread(ctx, threadID)
+	t, err := c.st.Threads.Get(ctx, threadID)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (s *owners) Held(ctx context.Context, who adapter.OwnerRef) (adapter.Held, 
 
 func (s *owners) held(ctx context.Context, tenant, owner string) (adapter.Held, error) {
 	held := adapter.Held{Owner: owner, Tenant: tenant, Kinds: []adapter.HeldKind{}, Copies: []adapter.HeldCopies{}, Guest: []string{}}
-	list, err := s.st.Holdings(ctx, owner)
+	list, err := s.st.Owners.Holdings(ctx, owner)
 	if err != nil {
 		return held, err
 	}
@@ -74,7 +74,7 @@ func known(at time.Time) *time.Time {
 
 // eachThread calls do for the threads of an owner one by one; a thread that goes meanwhile may be among them.
 func (s *owners) eachThread(ctx context.Context, owner string, do func(id string) error) error {
-	return each(func(behind string) ([]string, error) { return s.st.OwnedThreads(ctx, owner, behind) }, do)
+	return each(func(behind string) ([]string, error) { return s.st.Owners.Threads(ctx, owner, behind) }, do)
 }
 
 // each ranges over a list that is read some ids at a time.
@@ -94,7 +94,7 @@ func each(read func(behind string) ([]string, error), do func(id string) error) 
 }
 
 func (s *owners) countCopies(ctx context.Context, held *adapter.Held, thread string) error {
-	copies, err := s.st.Copies(ctx, thread)
+	copies, err := s.st.Owners.Copies(ctx, thread)
 	if err != nil {
 		return unlessGone(err)
 	}
@@ -129,7 +129,7 @@ func words(err error) string {
 
 // guests names the threads of others.
 func (s *owners) guests(ctx context.Context, held *adapter.Held) error {
-	for _, read := range []func(context.Context, string, string) ([]owned.Guest, error){s.st.GuestRuns, s.st.GuestTasks} {
+	for _, read := range []func(context.Context, string, string) ([]owned.Guest, error){s.st.Owners.GuestRuns, s.st.Owners.GuestTasks} {
 		err := eachGuest(func(behind string) ([]owned.Guest, error) { return read(ctx, held.Owner, behind) }, func(g owned.Guest) error {
 			if len(held.Guest) < adapter.HeldMost && !slices.Contains(held.Guest, g.ThreadID) {
 				held.Guest = append(held.Guest, g.ThreadID)

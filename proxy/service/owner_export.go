@@ -72,7 +72,7 @@ func (o *outline) all(held adapter.Held) error {
 	if err := o.files(); err != nil {
 		return err
 	}
-	return o.st.OwnedRows(o.ctx, o.owner, func(table string, n int, lines []byte) error {
+	return o.st.Owners.Rows(o.ctx, o.owner, func(table string, n int, lines []byte) error {
 		return o.file(fmt.Sprintf("rows/%s-%03d.ndjson", table, n), lines)
 	})
 }
@@ -103,7 +103,7 @@ func (o *outline) json(name string, v any) error {
 
 // thread writes a thread as people read it. One that has gone is left out.
 func (o *outline) thread(id string) error {
-	t, err := o.st.Thread(o.ctx, id)
+	t, err := o.st.Threads.Get(o.ctx, id)
 	if err == nil {
 		t, err = o.withValues(o.ctx, t)
 	}
@@ -117,7 +117,7 @@ func (o *outline) thread(id string) error {
 
 func (o *outline) files() error {
 	for behind := (owned.File{}); ; {
-		list, err := o.st.OwnedFiles(o.ctx, o.owner, behind)
+		list, err := o.st.Owners.Files(o.ctx, o.owner, behind)
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -126,7 +126,7 @@ func (o *outline) files() error {
 				return err
 			}
 			write := func(piece []byte) error { _, err := o.tar.Write(piece); return err }
-			if err := o.st.FileBytes(o.ctx, f, write); err != nil {
+			if err := o.st.Owners.FileBytes(o.ctx, f, write); err != nil {
 				return err
 			}
 		}

@@ -42,7 +42,7 @@ func (s *owners) Remove(ctx context.Context, who adapter.OwnerRef, how adapter.R
 		return mapping.Errorf(mapping.Conflict, codeRemoving, "The data of an owner is being removed already. Try again when that has ended.")
 	}
 	r := &removal{owners: s, ctx: ctx, owner: who.ID, how: how, told: told, stays: map[string]struct{}{}}
-	if err := s.st.Overwriting(ctx, r.passes); err != nil {
+	if err := s.st.Owners.Overwriting(ctx, r.passes); err != nil {
 		return err
 	}
 	if err := r.left(tenant); err != nil {
@@ -64,7 +64,7 @@ func (r *removal) passes() error {
 			break
 		}
 	}
-	return r.st.EraseCounts(r.ctx, r.owner)
+	return r.st.Owners.EraseCounts(r.ctx, r.owner)
 }
 
 // left tells what there still is.
@@ -90,7 +90,7 @@ func (r *removal) rewrite() error {
 		done.Why = "the file was not made anew, as was asked for: bytes that were replaced earlier may be in it, and in its log until that is written anew"
 		return r.told(done)
 	}
-	ours, err := r.st.Rewrite(r.ctx)
+	ours, err := r.st.Owners.Rewrite(r.ctx)
 	switch {
 	case err != nil:
 		done.Outcome, done.Why = adapter.IsFailed, "the file could not be made anew: "+r.reason(err)
@@ -128,23 +128,23 @@ func (r *removal) unless(kind, id string, err error) error {
 }
 
 func (r *removal) crons() error {
-	return each(func(behind string) ([]string, error) { return r.st.OwnedCrons(r.ctx, r.owner, behind) }, func(id string) error {
+	return each(func(behind string) ([]string, error) { return r.st.Owners.Crons(r.ctx, r.owner, behind) }, func(id string) error {
 		return r.one("cron", id, func(ctx context.Context) error {
-			if err := r.st.EraseTraces(ctx, id); err != nil {
+			if err := r.st.Owners.EraseTraces(ctx, id); err != nil {
 				return err
 			}
-			return r.st.DeleteCron(ctx, id)
+			return r.st.Crons.Delete(ctx, id)
 		})
 	})
 }
 
 func (r *removal) assistants() error {
-	return each(func(behind string) ([]string, error) { return r.st.OwnedAssistants(r.ctx, r.owner, behind) }, func(id string) error {
+	return each(func(behind string) ([]string, error) { return r.st.Owners.Assistants(r.ctx, r.owner, behind) }, func(id string) error {
 		return r.one("assistant", id, func(ctx context.Context) error {
-			if err := r.st.EraseTraces(ctx, id); err != nil {
+			if err := r.st.Owners.EraseTraces(ctx, id); err != nil {
 				return err
 			}
-			return r.st.DeleteAssistant(ctx, id)
+			return r.st.Assistants.Delete(ctx, id)
 		})
 	})
 }
@@ -167,7 +167,7 @@ func (r *removal) one(kind, id string, remove func(context.Context) error) error
 
 func (r *removal) items() error {
 	for {
-		n, err := r.st.RemoveOwned(r.ctx, r.owner)
+		n, err := r.st.Items.RemoveOwned(r.ctx, r.owner)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -198,7 +198,7 @@ func (r *removal) thread(ctx context.Context, id string) error {
 		if err := r.copies(ctx, id); err != nil {
 			return err
 		}
-		err = own.remove(ctx, id, runs, r.st.EraseThread)
+		err = own.remove(ctx, id, runs, r.st.Owners.EraseThread)
 		if err == nil || try == busyMost || mapping.Classify(err).Class != mapping.Conflict {
 			return err
 		}
@@ -207,7 +207,7 @@ func (r *removal) thread(ctx context.Context, id string) error {
 
 // copies has agents delete what they have of a thread. What they keep is told before the thread goes.
 func (r *removal) copies(ctx context.Context, thread string) error {
-	list, err := r.st.Copies(ctx, thread)
+	list, err := r.st.Owners.Copies(ctx, thread)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (r *removal) whyKept(err error) string {
 
 // runs removes those on threads of others. What they said there is a part of those threads.
 func (r *removal) runs() error {
-	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.st.GuestRuns(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
+	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.st.Owners.GuestRuns(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
 		if _, stays := r.stays[g.ID]; stays {
 			return nil
 		}
@@ -252,7 +252,7 @@ func (r *removal) runs() error {
 }
 
 func (r *removal) run(ctx context.Context, g owned.Guest) error {
-	run, err := r.st.Run(ctx, g.ThreadID, g.ID)
+	run, err := r.st.Runs.Get(ctx, g.ThreadID, g.ID)
 	if err != nil {
 		return err
 	}
@@ -261,10 +261,10 @@ func (r *removal) run(ctx context.Context, g owned.Guest) error {
 			return err
 		}
 	}
-	if err := r.st.EraseTraces(ctx, g.ID); err != nil {
+	if err := r.st.Owners.EraseTraces(ctx, g.ID); err != nil {
 		return err
 	}
-	if err := r.st.DeleteRun(ctx, g.ThreadID, g.ID); err != nil {
+	if err := r.st.Runs.Delete(ctx, g.ThreadID, g.ID); err != nil {
 		return err
 	}
 	r.forget(*run)
@@ -277,9 +277,9 @@ func (r *removal) kept(kind, id, why string) error {
 
 // tasks removes those on threads of others that have no runs of others.
 func (r *removal) tasks() error {
-	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.st.GuestTasks(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
+	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.st.Owners.GuestTasks(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
 		return r.one("task", g.ID, func(ctx context.Context) error {
-			removed, err := r.st.EraseTask(ctx, g.ID)
+			removed, err := r.st.Owners.EraseTask(ctx, g.ID)
 			if err == nil && !removed {
 				err = mapping.Errorf(mapping.Conflict, "task_has_runs", "Another owner has made runs of this task, on thread %s.", g.ThreadID)
 			}

@@ -14,11 +14,11 @@ import (
 type past struct{ *core }
 
 func (s *past) Checkpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error) {
-	return s.st.Checkpoints(ctx, threadID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
+	return s.st.States.Checkpoints(ctx, threadID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
 }
 
 func (s *past) Files(ctx context.Context, threadID string) ([]adapter.FileVersion, error) {
-	rows, err := s.st.FileVersions(ctx, threadID)
+	rows, err := s.st.Artifacts.Versions(ctx, threadID)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *past) Files(ctx context.Context, threadID string) ([]adapter.FileVersio
 }
 
 func (s *past) OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadCloser, error) {
-	row, body, err := s.st.OpenFileVersion(ctx, threadID, version)
+	row, body, err := s.st.Artifacts.OpenVersion(ctx, threadID, version)
 	if err != nil {
 		return adapter.FileVersion{}, nil, err
 	}
@@ -49,7 +49,7 @@ func fileVersion(row artifact.FileVersion) adapter.FileVersion {
 }
 
 func (s *past) Told(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error) {
-	rows, err := s.st.Told(ctx, threadID, limit)
+	rows, err := s.st.Events.Told(ctx, threadID, limit)
 	list := make([]adapter.ToldItems, len(rows))
 	for i, row := range rows {
 		list[i] = adapter.ToldItems(row)

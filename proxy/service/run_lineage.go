@@ -20,7 +20,7 @@ func (b runLineage) resumeTarget(ctx context.Context) (*mapping.Run, error) {
 	if err != nil || len(askers) > 0 {
 		return first(askers), err
 	}
-	last, err := b.st.Runs(ctx, mapping.RunQuery{ThreadID: b.out.Run.ThreadID, Agent: b.out.Run.Agent, Limit: 1})
+	last, err := b.st.Runs.List(ctx, mapping.RunQuery{ThreadID: b.out.Run.ThreadID, Agent: b.out.Run.Agent, Limit: 1})
 	return first(last), err
 }
 
@@ -39,7 +39,7 @@ func (b runLineage) askers(ctx context.Context, questions []mapping.Interrupt) (
 		if q.Run == "" || slices.ContainsFunc(list, known) {
 			continue
 		}
-		r, err := b.st.Run(ctx, b.thread.ID, q.Run)
+		r, err := b.st.Runs.Get(ctx, b.thread.ID, q.Run)
 		if err != nil && !notFound(err) { // not found: it was rolled back meanwhile
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (b runLineage) awaited(ctx context.Context, last *mapping.Run, own []mappin
 			return err
 		}
 	case last.Status == mapping.RunInterrupted:
-		st, err := b.st.Standing(ctx, last.ThreadID, last.ID)
+		st, err := b.st.Runs.Standing(ctx, last.ThreadID, last.ID)
 		if notFound(err) {
 			break // it was rolled back meanwhile
 		}
@@ -103,7 +103,7 @@ func (b runLineage) awaited(ctx context.Context, last *mapping.Run, own []mappin
 
 // endQuestions are those that a run ended with, as far as its end names them.
 func (b runLineage) endQuestions(ctx context.Context, r *mapping.Run) ([]mapping.Interrupt, error) {
-	st, err := b.st.Standing(ctx, r.ThreadID, r.ID)
+	st, err := b.st.Runs.Standing(ctx, r.ThreadID, r.ID)
 	if notFound(err) { // it was rolled back meanwhile
 		return nil, nil
 	}

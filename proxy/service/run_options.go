@@ -133,7 +133,7 @@ func (b runOptions) checkpoint(ctx context.Context) error {
 	if b.out.Thread != nil { // it is made with the run
 		return mapping.Errorf(mapping.NotFound, mapping.CodeCheckpointNotFound, "There is no checkpoint %q: the run's thread is a new one.", id)
 	}
-	if _, err := b.st.StateAt(ctx, b.out.Run.ThreadID, id); err != nil {
+	if _, err := b.st.States.At(ctx, b.out.Run.ThreadID, id); err != nil {
 		return err
 	}
 	b.out.Run.Options.Checkpoint = id

@@ -129,7 +129,7 @@ func (b *runBuilder) ownThread(ctx context.Context) error {
 
 // findThread finds the thread that the request names; false: it is to be made.
 func (b *runBuilder) findThread(ctx context.Context) (bool, error) {
-	t, err := b.st.Thread(ctx, b.out.Run.ThreadID)
+	t, err := b.st.Threads.Get(ctx, b.out.Run.ThreadID)
 	if err == nil {
 		b.thread = t
 		return true, nil

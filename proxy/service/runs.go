@@ -115,11 +115,11 @@ func (s *runs) again(ctx context.Context, sent string, key idempotency.Key) (*ad
 	if err := checkKey(sent); err != nil {
 		return nil, err
 	}
-	made, ok, err := s.st.Remembered(ctx, key)
+	made, ok, err := s.st.Requests.Remembered(ctx, key)
 	if err != nil || !ok {
 		return nil, err
 	}
-	r, err := s.st.Run(ctx, "", made)
+	r, err := s.st.Runs.Get(ctx, "", made)
 	if err != nil && mapping.Classify(err).Class == mapping.NotFound && mapping.PrincipalOf(ctx).Limited() {
 		return nil, nil // maybe another agent's: the request is refused for what it asks for
 	}
@@ -132,11 +132,11 @@ func (s *runs) again(ctx context.Context, sent string, key idempotency.Key) (*ad
 }
 
 func (s *runs) Get(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {
-	return s.st.Run(ctx, ref.ThreadID, ref.RunID)
+	return s.st.Runs.Get(ctx, ref.ThreadID, ref.RunID)
 }
 
 func (s *runs) Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error {
-	r, err := s.st.Run(ctx, ref.ThreadID, ref.RunID)
+	r, err := s.st.Runs.Get(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *runs) Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.Cance
 }
 
 func (s *runs) Delete(ctx context.Context, ref adapter.RunRef) error {
-	r, err := s.st.Run(ctx, ref.ThreadID, ref.RunID)
+	r, err := s.st.Runs.Get(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (s *runs) follow(ctx context.Context, ref adapter.RunRef) (*mapping.Run, er
 	if ok && r.Tenant == p.Tenant && !p.Limited() && (ref.ThreadID == "" || ref.ThreadID == r.ThreadID) {
 		return r, nil
 	}
-	return s.st.Run(ctx, ref.ThreadID, ref.RunID)
+	return s.st.Runs.Get(ctx, ref.ThreadID, ref.RunID)
 }
 
 // position is the Seq after which the run is read.
@@ -201,7 +201,7 @@ func (s *runs) position(ctx context.Context, r *mapping.Run, c adapter.Cursor) (
 	case c.Start:
 		return 0, nil
 	case c.Live:
-		return s.st.LastSeq(ctx, r.ThreadID)
+		return s.st.Events.LastSeq(ctx, r.ThreadID)
 	}
 	if err := s.checkCursor(ctx, r, c); err != nil {
 		return 0, err
@@ -214,7 +214,7 @@ func (s *runs) position(ctx context.Context, r *mapping.Run, c adapter.Cursor) (
 
 // seqOfCheckpoint returns the Seq of the event that made a checkpoint; 0 where it is none of the run's.
 func (s *runs) seqOfCheckpoint(ctx context.Context, r *mapping.Run, checkpoint string) (int64, error) {
-	c, err := s.st.CheckpointAt(ctx, r.ThreadID, checkpoint)
+	c, err := s.st.States.Checkpoint(ctx, r.ThreadID, checkpoint)
 	switch {
 	case notFound(err) || err == nil && c.RunID != r.ID:
 		return 0, nil
@@ -226,7 +226,7 @@ func (s *runs) seqOfCheckpoint(ctx context.Context, r *mapping.Run, checkpoint s
 
 // checkCursor refuses a position that this run never had.
 func (s *runs) checkCursor(ctx context.Context, r *mapping.Run, c adapter.Cursor) error {
-	evs, err := s.st.Events(ctx, r.ThreadID, "", c.Seq-1, 1)
+	evs, err := s.st.Events.List(ctx, r.ThreadID, "", c.Seq-1, 1)
 	switch {
 	case err != nil:
 		return err
@@ -245,10 +245,10 @@ type runIndex struct{ *core }
 
 func (s *runIndex) List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	if q.ThreadID != "" {
-		if _, err := s.st.Thread(ctx, q.ThreadID); err != nil {
+		if _, err := s.st.Threads.Get(ctx, q.ThreadID); err != nil {
 			return adapter.NoList[mapping.Run](err)
 		}
 	}
 	q.Agent, q.Assistant = s.Named(q.Agent)
-	return s.st.SearchRuns(ctx, q)
+	return s.st.Runs.Search(ctx, q)
 }

@@ -329,7 +329,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 			}
 		}
 	}
-	if runs, err := b.Store.Runs(ctx, mapping.RunQuery{}); err != nil || len(runs) != 1 || b.Legacy.Calls.Load() != 0 {
+	if runs, err := b.Store.Runs.List(ctx, mapping.RunQuery{}); err != nil || len(runs) != 1 || b.Legacy.Calls.Load() != 0 {
 		t.Errorf("%d runs, %d calls, %v", len(runs), b.Legacy.Calls.Load(), err)
 	}
 	close(goOn)
@@ -347,7 +347,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 			b.Wait(t, ctx, st.Run)
 		}
 	}
-	if runs, err := b.Store.Runs(ctx, mapping.RunQuery{}); err != nil || len(runs) != 3 {
+	if runs, err := b.Store.Runs.List(ctx, mapping.RunQuery{}); err != nil || len(runs) != 3 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 }

@@ -36,18 +36,18 @@ type Dialects interface {
 
 // New returns the service, and has the engine serve crons. The engine must not have been started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects, logger *zap.Logger) (adapter.Service, error) {
-	c := &core{st: st, log: log, engine: e, dialects: dialects, zap: logger.Named("service"), Directory: directory.New(st, e)}
+	c := &core{st: st, log: log, engine: e, dialects: dialects, zap: logger.Named("service"), Directory: directory.New(st.Assistants, st.Agents, e)}
 	var err error
 	if c.stepper, err = stepping.New(st, log, e, c, logger); err != nil {
 		return adapter.Service{}, err
 	}
 	e.OnRemoved(c.forget)
-	e.Beside(chore.NewCrons(st, func() config.Auth { return e.Config().Auth }, c.tick, logger))
+	e.Beside(chore.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, c.tick, logger))
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c}, Past: &past{c},
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c}, Storage: &storage{c},
 		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: directory.NewAgents(c.Directory),
-		Assistants: directory.NewAssistants(c.Directory, (&threads{c}).Delete), Crons: &crons{c}, Calls: &calls{c},
+		Assistants: directory.NewAssistants(c.Directory, st.Threads, (&threads{c}).Delete), Crons: &crons{c}, Calls: &calls{c},
 		Topics: &topics{c}, Interactions: &interactions{c}, Owners: newOwners(c),
 	}, nil
 }

@@ -33,7 +33,7 @@ func (u *stateUpdate) files(ctx context.Context, said []json.RawMessage, before,
 		return changed, err
 	}
 	attached, err := u.attached(u.thread.ID, said, after, func() ([]mapping.Artifact, error) {
-		list, _, err := u.st.Artifacts(ctx, u.thread.ID, 0, 0)
+		list, _, err := u.st.Artifacts.List(ctx, u.thread.ID, 0, 0)
 		if u.forks() {
 			list = filesOn(before, list)
 		}
@@ -46,7 +46,7 @@ func (u *stateUpdate) files(ctx context.Context, said []json.RawMessage, before,
 	return changed, err
 }
 
-// filesOn are those of a thread's files that stay where it goes on from an older state (store.AppendState): uploads,
+// filesOn are those of a thread's files that stay where it goes on from an older state (store.States.Append): uploads,
 // those that the state has, and those in its messages.
 func filesOn(at *state.Fold, list []mapping.Artifact) []mapping.Artifact {
 	held := rule.HeldSums(at.Messages())
@@ -95,7 +95,7 @@ func (c *core) checkStatedFor(agent string, u adapter.StateUpdate) error {
 
 // graphsWorked reports whether an agent that has a state of its own knows the thread.
 func (u *stateUpdate) graphsWorked(ctx context.Context) (bool, error) {
-	links, err := u.st.Links(ctx, u.thread.ID)
+	links, err := u.st.Links.List(ctx, u.thread.ID)
 	for _, l := range links {
 		if u.isGraph(l.Agent) {
 			return true, nil

@@ -96,7 +96,7 @@ func (c *core) tryUpdate(ctx context.Context, threadID string, asked adapter.Sta
 }
 
 func (u *stateUpdate) readThread(ctx context.Context, threadID string) (err error) {
-	u.thread, err = u.st.Thread(ctx, threadID)
+	u.thread, err = u.st.Threads.Get(ctx, threadID)
 	return err
 }
 
@@ -111,7 +111,7 @@ func (u *stateUpdate) writer(ctx context.Context) (mapping.Link, adapter.StateWr
 	if u.forks() || u.thread.Head == "" {
 		return mapping.Link{}, nil, nil
 	}
-	links, err := u.st.Links(ctx, u.thread.ID)
+	links, err := u.st.Links.List(ctx, u.thread.ID)
 	if err != nil {
 		return mapping.Link{}, nil, err
 	}
@@ -140,7 +140,7 @@ func (u *stateUpdate) writer(ctx context.Context) (mapping.Link, adapter.StateWr
 func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint, err error) {
 	under, end := u.engine.UnderLease(context.WithoutCancel(ctx)) // from before the thread is held
 	defer end()
-	if u.held, err = u.st.HoldUpdate(ctx, u.thread.ID, u.thread.Head, u.key); err != nil {
+	if u.held, err = u.st.States.Hold(ctx, u.thread.ID, u.thread.Head, u.key); err != nil {
 		return made, err
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -200,7 +200,7 @@ func partly(err error, taken int) error {
 // free lets others go on with the thread. A logged update has freed it, and rung its bell.
 func (u *stateUpdate) free(ctx context.Context, logged bool) {
 	if !logged {
-		if err := u.st.FreeUpdate(ctx, u.thread.ID, u.held); err != nil {
+		if err := u.st.States.Free(ctx, u.thread.ID, u.held); err != nil {
 			u.zap.Warn("a thread that was held for a state update cannot be freed; that is tried again", zap.Error(err), zap.String("thread", u.thread.ID))
 		}
 		u.log.WakeThread(u.thread.ID)
@@ -271,7 +271,7 @@ func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *state
 		opt.Snapshot, far = after.JSON(), store.Distance{}
 	}
 	opt.Key, opt.Makes, opt.Held = u.key, u.makes, u.held
-	logged, err := u.st.AppendState(ctx, u.thread.ID, u.thread.Head, []mapping.Event{ev}, opt)
+	logged, err := u.st.States.Append(ctx, u.thread.ID, u.thread.Head, []mapping.Event{ev}, opt)
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}

@@ -56,7 +56,7 @@ func (b *bench) othersAreRefused(t *testing.T, thread string) {
 		t.Fatal(err)
 	}
 	for range 1000 {
-		if _, err := b.Store.HoldUpdate(t.Context(), thread, st.Checkpoint, idempotency.Key{}); mapping.Classify(err).Code != store.CodeUpdating {
+		if _, err := b.Store.States.Hold(t.Context(), thread, st.Checkpoint, idempotency.Key{}); mapping.Classify(err).Code != store.CodeUpdating {
 			t.Fatal(err)
 		}
 	}

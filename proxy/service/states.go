@@ -19,7 +19,7 @@ type states struct{ *core }
 
 func (s *states) Get(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
 	for try := 1; ; try++ {
-		t, err := s.st.Thread(ctx, threadID)
+		t, err := s.st.Threads.Get(ctx, threadID)
 		if err != nil {
 			return adapter.ThreadState{}, err
 		}
@@ -89,7 +89,7 @@ func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []str
 			continue
 		}
 		asked[q.Run] = true
-		last, err := s.st.Checkpoints(ctx, t.ID, store.CheckpointQuery{Metadata: rule.MadeByRun(q.Run), Limit: 1})
+		last, err := s.st.States.Checkpoints(ctx, t.ID, store.CheckpointQuery{Metadata: rule.MadeByRun(q.Run), Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []str
 }
 
 func (s *states) lastFault(ctx context.Context, threadID string) (*mapping.Fault, error) {
-	last, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: threadID, Limit: 1})
+	last, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: threadID, Limit: 1})
 	if err != nil || len(last) == 0 || last[0].Fault == nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpd
 }
 
 func (s *states) Forget(ctx context.Context, threadID string) (int, error) {
-	n, err := s.st.ForgetPast(ctx, threadID)
+	n, err := s.st.Retention.ForgetPast(ctx, threadID)
 	return int(n), err
 }
 

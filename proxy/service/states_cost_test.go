@@ -129,7 +129,7 @@ func (b *bench) threadWith(t *testing.T, values string) string {
 // readsLittle fails where a thread's state stands on more than about two states.
 func (b *bench) readsLittle(t *testing.T, thread string) {
 	t.Helper()
-	s, err := b.Store.StateAt(context.Background(), thread, "")
+	s, err := b.Store.States.At(context.Background(), thread, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
 		if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(fmt.Sprintf(`{"k%d":%d}`, n%3, n))}); err != nil {
 			t.Fatal(err)
 		}
-		s, err := b.Store.StateAt(t.Context(), thread, "")
+		s, err := b.Store.States.At(t.Context(), thread, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 type storage struct{ *core }
 
 func (s *storage) OfThread(ctx context.Context, id string) (adapter.ThreadStorage, error) {
-	use, err := s.st.ThreadStorage(ctx, id)
+	use, err := s.st.Threads.Storage(ctx, id)
 	if err != nil {
 		return adapter.ThreadStorage{}, err
 	}

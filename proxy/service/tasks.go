@@ -71,7 +71,7 @@ func (c *core) find(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *en
 	p := mapping.PrincipalOf(ctx)
 	t, ok := c.stepper.Known(p.Tenant, ref.ID)
 	if !ok || c.st.Shared() || p.Limited() {
-		if t, err = c.st.Task(ctx, ref.ID); err != nil {
+		if t, err = c.st.Tasks.Get(ctx, ref.ID); err != nil {
 			return mapping.Task{}, nil, err
 		}
 	}
@@ -86,7 +86,7 @@ func (s *tasks) Get(ctx context.Context, ref adapter.TaskRef) (mapping.Task, err
 	if err != nil {
 		return mapping.Task{}, err
 	}
-	t.Artifacts, _, err = s.st.Artifacts(ctx, t.ThreadID, 0, 0)
+	t.Artifacts, _, err = s.st.Artifacts.List(ctx, t.ThreadID, 0, 0)
 	return t, err
 }
 
@@ -100,13 +100,13 @@ func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 			return nil, 0, err
 		}
 	}
-	list, total, err := s.st.SearchTasks(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
+	list, total, err := s.st.Tasks.Search(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
 	if err != nil {
 		return nil, 0, err
 	}
 	return those(list, func(t mapping.Task) (mapping.Task, error) {
 		var err error
-		t.Artifacts, _, err = s.st.Artifacts(ctx, t.ThreadID, 0, 0)
+		t.Artifacts, _, err = s.st.Artifacts.List(ctx, t.ThreadID, 0, 0)
 		return t, err
 	}), total, nil
 }

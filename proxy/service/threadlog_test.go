@@ -91,7 +91,7 @@ func longThread(t *testing.T, b *bench) (thread string, ends []int64) {
 	thread = mapping.NewID()
 	for range 4 {
 		b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "hi"))
-		last, err := b.Store.LastSeq(t.Context(), thread)
+		last, err := b.Store.Events.LastSeq(t.Context(), thread)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func present(t *testing.T, b *bench, thread string, from adapter.Cursor) (seqs [
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	last, err := b.Store.LastSeq(ctx, thread)
+	last, err := b.Store.Events.LastSeq(ctx, thread)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,14 +173,14 @@ func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 	opening(inside, "")
 	for more := true; more; {
 		var err error
-		if more, err = b.Store.TrimTokens(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		if more, err = b.Store.Retention.TrimTokens(t.Context(), time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	opening(inside, mapping.CodeCursorExpired)
 	opening(atEnd, "")
 	opening(start, "")
-	if _, err := b.Store.ForgetPast(t.Context(), thread); err != nil {
+	if _, err := b.Store.Retention.ForgetPast(t.Context(), thread); err != nil {
 		t.Fatal(err)
 	}
 	opening(atEnd, mapping.CodeCursorExpired)

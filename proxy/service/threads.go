@@ -57,7 +57,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 
 // createThread makes a thread, of which those hear that wait for it.
 func (c *core) createThread(ctx context.Context, n store.ThreadCreation) (t mapping.Thread, existed bool, err error) {
-	t, existed, err = c.st.CreateThread(ctx, n)
+	t, existed, err = c.st.Threads.Create(ctx, n)
 	if err == nil && !existed {
 		c.log.WakeThread(t.ID)
 	}
@@ -126,7 +126,7 @@ func (c *core) superstepEvents(threadID, agent string, list []adapter.Superstep,
 }
 
 func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
-	t, err := s.st.Thread(ctx, id)
+	t, err := s.st.Threads.Get(ctx, id)
 	if err != nil {
 		return t, err
 	}
@@ -161,7 +161,7 @@ func (c *core) headOf(ctx context.Context, t *mapping.Thread, states stateReader
 		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeCheckpointNotFound {
 			return t, fold, err
 		}
-		newer, err := c.st.Thread(ctx, t.ID)
+		newer, err := c.st.Threads.Get(ctx, t.ID)
 		if err != nil {
 			return t, nil, err
 		}
@@ -204,7 +204,7 @@ func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (
 			return mapping.Thread{}, err
 		}
 	}
-	t, err := s.st.PatchThread(ctx, id, p.Metadata, expires)
+	t, err := s.st.Threads.Patch(ctx, id, p.Metadata, expires)
 	if err != nil {
 		return t, err
 	}
@@ -232,10 +232,10 @@ func patchDelta(p adapter.ThreadPatch) (json.RawMessage, error) {
 
 func (s *threads) Delete(ctx context.Context, id string) error {
 	mapping.NoteObject(ctx, "thread", id)
-	if _, err := s.st.Thread(ctx, id); err != nil {
+	if _, err := s.st.Threads.Get(ctx, id); err != nil {
 		return err
 	}
-	links, err := s.st.Links(ctx, id)
+	links, err := s.st.Links.List(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.remove(ctx, id, runs, s.st.DeleteThread); err != nil {
+	if err := s.remove(ctx, id, runs, s.st.Threads.Delete); err != nil {
 		return err
 	}
 	s.engine.Forget(ctx, links)
@@ -252,7 +252,7 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 
 // remove deletes a thread without active runs, and what is held of it here.
 func (s *threads) remove(ctx context.Context, id string, runs []mapping.Run, remove func(context.Context, string) error) error {
-	tasks, _, err := s.st.Tasks(ctx, store.TaskQuery{ThreadID: id})
+	tasks, _, err := s.st.Tasks.List(ctx, store.TaskQuery{ThreadID: id})
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (s *threads) remove(ctx context.Context, id string, runs []mapping.Run, rem
 // clear cancels what is active on the thread and returns all its runs. They are listed newest first, so that none that
 // waits gets its turn.
 func (s *threads) clear(ctx context.Context, id string) ([]mapping.Run, error) {
-	runs, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: id})
+	runs, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: id})
 	for _, r := range runs {
 		if !r.Status.Active() {
 			continue
@@ -287,7 +287,7 @@ func (s *threads) clear(ctx context.Context, id string) ([]mapping.Run, error) {
 func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
 	copied := mapping.NewID()
 	mapping.NoteObject(ctx, "copy", copied)
-	t, err := s.st.CopyThread(ctx, id, copied)
+	t, err := s.st.Threads.Copy(ctx, id, copied)
 	if err != nil {
 		return t, err
 	}
@@ -299,7 +299,7 @@ func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
 type index struct{ *core }
 
 func (s *index) Search(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
-	list, total, err := s.st.SearchThreads(ctx, q.ThreadQuery, s.having(ctx, q.Values))
+	list, total, err := s.st.Threads.Search(ctx, q.ThreadQuery, s.having(ctx, q.Values))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -322,7 +322,7 @@ func (s *index) listed(ctx context.Context, t mapping.Thread, states stateReader
 
 func (s *index) Count(ctx context.Context, q adapter.ThreadSearch) (int, error) {
 	q.Limit, q.Offset = 1, 0
-	_, total, err := s.st.SearchThreads(ctx, q.ThreadQuery, s.having(ctx, q.Values))
+	_, total, err := s.st.Threads.Search(ctx, q.ThreadQuery, s.having(ctx, q.Values))
 	return total, err
 }
 

@@ -62,7 +62,7 @@ func (s *topics) List(ctx context.Context, name string, p adapter.Page) (iter.Se
 		return nil, 0, err
 	}
 	own := func(t mapping.Thread) (bool, error) { return rule.OwnTopic(t.Metadata, agent.Name), nil }
-	threads, total, err := s.st.SearchThreads(ctx, mapping.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size}, own)
+	threads, total, err := s.st.Threads.Search(ctx, mapping.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size}, own)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -77,12 +77,12 @@ func (s *topics) topic(ctx context.Context, t mapping.Thread, states stateReader
 		return rule.Topic{}, err
 	}
 	topic := rule.TopicOf(*now)
-	items, err := s.st.Items(ctx, item.Query{Prefix: rule.TopicNamespace(t.ID), Limit: topicItems})
+	items, err := s.st.Items.List(ctx, item.Query{Prefix: rule.TopicNamespace(t.ID), Limit: topicItems})
 	if err != nil {
 		return topic, err
 	}
 	topic.Memory = rule.TopicMemory(fold.Once(), t.ID, items)
-	topic.Artifacts, _, err = s.st.Artifacts(ctx, t.ID, 0, 0)
+	topic.Artifacts, _, err = s.st.Artifacts.List(ctx, t.ID, 0, 0)
 	return topic, err
 }
 
@@ -92,7 +92,7 @@ func (c *core) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.Age
 	if err != nil {
 		return nil, mapping.Thread{}, err
 	}
-	t, err := c.st.Thread(ctx, ref.ID)
+	t, err := c.st.Threads.Get(ctx, ref.ID)
 	missing := err != nil && mapping.Classify(err).Class == mapping.NotFound
 	if missing || err == nil && !rule.OwnTopic(t.Metadata, agent.Name) {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no topic %q of agent %s.", ref.ID, agent.Name)
@@ -118,10 +118,10 @@ func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *strin
 	if input != nil {
 		k.Input, k.HasInput = *input, true
 	}
-	if k, earlier, err = c.st.CreateTask(ctx, k, key); err != nil || earlier != "" {
+	if k, earlier, err = c.st.Tasks.Create(ctx, k, key); err != nil || earlier != "" {
 		return k, earlier, err
 	}
-	k.Artifacts, _, err = c.st.Artifacts(ctx, t.ID, 0, 0)
+	k.Artifacts, _, err = c.st.Artifacts.List(ctx, t.ID, 0, 0)
 	return k, "", err
 }
 

@@ -26,7 +26,7 @@ func (s *Stepper) Cancel(ctx context.Context, task mapping.Task, agent *engine.A
 		if err := pause.For(ctx, turnPoll); err != nil { // a run was made meanwhile: that one is cancelled
 			return err
 		}
-		if task, err = s.st.Task(ctx, task.ID); err != nil {
+		if task, err = s.st.Tasks.Get(ctx, task.ID); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (s *Stepper) toCancel(ctx context.Context, task mapping.Task, agent *engine
 		return nil, err
 	}
 	newest := ses.newestRun().ID
-	active, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
+	active, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
 	if err != nil || len(active) > 0 {
 		return active, err
 	}

@@ -30,7 +30,7 @@
 // Which step is the last is decided by rule.StepFolder. Here it is taken back, when a follow-up run comes
 // (takeBackLast), or confirmed against other processes (claim).
 //
-// A step is counted and flushed before the first byte of its answer leaves (Store.HandOut), and the count is taken back
+// A step is counted and flushed before the first byte of its answer leaves (Tasks.HandOut), and the count is taken back
 // where the answer could not be written (Handout.Release without Confirm). The other order would hand a step out twice
 // after a death in between, and lose the words of the client's next POST. This order has a gap, too: a death between
 // commit and write leaves a client without Idempotency-Key one step short, which is in the list of steps. The turn is

@@ -47,7 +47,7 @@ func (p *stepRequest) reserve(ctx context.Context, step mapping.Step) (ok bool, 
 			by.Newest = p.ses.newestRun().ID
 		}
 	}
-	if ok, err = p.st.HandOut(ctx, p.ses.key.task, step.N, p.asked(), by); ok {
+	if ok, err = p.st.Tasks.HandOut(ctx, p.ses.key.task, step.N, p.asked(), by); ok {
 		p.ses.noteHandOut(step.N)
 	}
 	return ok, err
@@ -79,13 +79,13 @@ func (p *stepRequest) handOut(ctx context.Context, step mapping.Step) (adapter.H
 // handedOut tells other processes that the step was written.
 func (p *stepRequest) handedOut(ctx context.Context, n int) {
 	if p.st.Shared() {
-		_ = p.st.HandedOut(ctx, p.ses.key.task, n) // else they wait until reservedFor is over
+		_ = p.st.Tasks.HandedOut(ctx, p.ses.key.task, n) // else they wait until reservedFor is over
 	}
 }
 
 // takeBack is done when the step could not be written: the next POST gets it.
 func (p *stepRequest) takeBack(ctx context.Context, n int) {
-	if err := p.st.TakeBack(ctx, p.ses.key.task, n); err != nil {
+	if err := p.st.Tasks.TakeBack(ctx, p.ses.key.task, n); err != nil {
 		p.zap.Warn("a step that was not written could not be taken back; it is in the list of steps", zap.Error(err))
 		return
 	}

@@ -32,7 +32,7 @@ func told(s mapping.Step) string {
 
 func (b *bench) runsOf(t *testing.T, ctx context.Context, task string) int {
 	t.Helper()
-	runs, err := b.Store.Runs(ctx, mapping.RunQuery{TaskID: task})
+	runs, err := b.Store.Runs.List(ctx, mapping.RunQuery{TaskID: task})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestLastStepAndWordsAtOnce(t *testing.T) {
 		task, ref := here.Task(t, t.Context(), "graph", "do it")
 		here.Step(t, t.Context(), ref, nil)
 		servicetest.Eventually(t, "the run's end", func() bool {
-			runs, err := here.Store.Runs(t.Context(), mapping.RunQuery{TaskID: task.ID})
+			runs, err := here.Store.Runs.List(t.Context(), mapping.RunQuery{TaskID: task.ID})
 			return err == nil && len(runs) == 1 && !runs[0].Status.Active()
 		})
 		there.steps(t, t.Context(), ref)

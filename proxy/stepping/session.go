@@ -50,7 +50,7 @@ func (s *Stepper) session(ctx context.Context, task mapping.Task, agent *engine.
 
 func (s *Stepper) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
 	ses := emptySession(task, agent)
-	runs, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
+	runs, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (s *Stepper) newSession(ctx context.Context, task mapping.Task, agent *engi
 			ses.runs = append(ses.runs, withoutInput(r))
 		}
 		ses.state = ses.state.after(runFound)
-		if ses.requests, err = s.st.Requests(ctx, task.ID); err != nil {
+		if ses.requests, err = s.st.Tasks.Requests(ctx, task.ID); err != nil {
 			return nil, err
 		}
 	}

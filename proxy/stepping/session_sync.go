@@ -35,12 +35,12 @@ func (s *Stepper) refreshForRead(ctx context.Context, ses *session) error {
 // made there or through another face. It reports whether the task's runs are others than before. The caller has the
 // session's turn.
 func (s *Stepper) sync(ctx context.Context, ses *session) (moved bool, err error) {
-	tip, err := s.st.TaskTip(ctx, ses.key.task)
+	tip, err := s.st.Tasks.Tip(ctx, ses.key.task)
 	if err != nil {
 		return false, err
 	}
 	if tip.HandOuts != ses.Task().HandOuts {
-		requests, err := s.st.Requests(ctx, ses.key.task)
+		requests, err := s.st.Tasks.Requests(ctx, ses.key.task)
 		if err != nil {
 			return false, err
 		}
@@ -60,12 +60,12 @@ func (s *Stepper) sync(ctx context.Context, ses *session) (moved bool, err error
 // turn: they leave its count of steps alone, and runs that are gone to a POST, since what they have read may be older
 // than what the session knows.
 func (s *Stepper) loadNewRuns(ctx context.Context, ses *session) (found bool, err error) {
-	tip, err := s.st.TaskTip(ctx, ses.key.task)
+	tip, err := s.st.Tasks.Tip(ctx, ses.key.task)
 	if err != nil || ses.hasRuns(tip) {
 		return false, err
 	}
 	task := ses.Task()
-	runs, err := s.st.Runs(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
+	runs, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
 	return err == nil && ses.extend(runs), err
 }
 

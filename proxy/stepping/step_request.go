@@ -34,7 +34,7 @@ type stepRequest struct {
 }
 
 func (t *Turn) request(req adapter.StepRequest) *stepRequest {
-	p := &stepRequest{Stepper: t.stepper, ses: t.ses, uploads: uploads{t.stepper.st, t.stepper.engine, t.stepper.zap, t.ses}, req: req, flavour: t.flavour}
+	p := &stepRequest{Stepper: t.stepper, ses: t.ses, uploads: uploads{t.stepper.st.Artifacts, t.stepper.engine, t.stepper.zap, t.ses}, req: req, flavour: t.flavour}
 	p.leave = sync.OnceFunc(func() { p.watchIdle(); t.Leave() })
 	return p
 }
@@ -67,7 +67,7 @@ func (p *stepRequest) due(ctx context.Context) (mapping.Step, error) {
 
 // earlier is the number of the step that an earlier POST with the same key was given, 0 for none.
 func (p *stepRequest) earlier(ctx context.Context) (int, error) {
-	made, ok, err := p.st.Remembered(ctx, p.key(stepRoute))
+	made, ok, err := p.st.Requests.Remembered(ctx, p.key(stepRoute))
 	if err != nil || !ok {
 		return 0, err
 	}

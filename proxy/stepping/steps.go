@@ -94,7 +94,7 @@ func (s *Stepper) WithArtifacts(ctx context.Context, threadID string, list []map
 	if !some {
 		return nil
 	}
-	all, _, err := s.st.Artifacts(ctx, threadID, 0, 0)
+	all, _, err := s.st.Artifacts.List(ctx, threadID, 0, 0)
 	if err != nil {
 		return err
 	}

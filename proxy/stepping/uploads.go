@@ -9,16 +9,16 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"go.uber.org/zap"
 )
 
 // uploads are what clients uploaded for a task. Used by one goroutine, that of the session's turn.
 type uploads struct {
-	st     *store.Store
-	engine *engine.Engine
-	zap    *zap.Logger
-	ses    *session
+	artifacts *artifact.Table
+	engine    *engine.Engine
+	zap       *zap.Logger
+	ses       *session
 }
 
 // files is the files object of everything that was uploaded and that the task's agent has not been given yet, nil for
@@ -26,7 +26,7 @@ type uploads struct {
 // mark before it, so that it is tried again with the next step.
 func (u uploads) files(ctx context.Context) (json.RawMessage, mapping.Uploaded) {
 	given := u.ses.given()
-	list, err := u.st.Uploads(ctx, u.ses.task.ThreadID)
+	list, err := u.artifacts.Uploads(ctx, u.ses.task.ThreadID)
 	if err != nil || len(list) == 0 {
 		return nil, given
 	}
@@ -81,7 +81,7 @@ func (u uploads) encode(ctx context.Context, a mapping.Artifact) (json.RawMessag
 	if a.Size > int64(cfg.MaxInline) {
 		return rule.EncodeReference(a, u.engine.ArtifactPath(u.ses.agent.Name, u.ses.task.ID, a.ID)), nil
 	}
-	_, body, err := u.st.OpenArtifact(ctx, a.ThreadID, a.ID)
+	_, body, err := u.artifacts.Open(ctx, a.ThreadID, a.ID)
 	if err != nil {
 		return nil, err
 	}

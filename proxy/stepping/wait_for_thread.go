@@ -21,7 +21,7 @@ func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run)
 	defer watch.Leave()
 	for {
 		changed := watch.Next()
-		fresh, err := p.st.Run(ctx, run.ThreadID, run.ID)
+		fresh, err := p.st.Runs.Get(ctx, run.ThreadID, run.ID)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (p *stepRequest) waitForThread(ctx context.Context, i int, run mapping.Run)
 
 // othersOnThread looks at what other tasks do on the thread: alone, it is nothing.
 func (p *stepRequest) othersOnThread(ctx context.Context, run mapping.Run) (parked string, alone bool, err error) {
-	active, err := p.st.Runs(ctx, mapping.RunQuery{
+	active, err := p.st.Runs.List(ctx, mapping.RunQuery{
 		ThreadID: run.ThreadID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning},
 	})
 	alone = true
@@ -84,7 +84,7 @@ func (p *stepRequest) stillAsked(ctx context.Context) error {
 	if traits, known := p.ses.agent.Known(); !known || traits.Opaque {
 		return nil
 	}
-	last, err := p.st.Runs(ctx, mapping.RunQuery{ThreadID: task.ThreadID, Limit: 1})
+	last, err := p.st.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, Limit: 1})
 	if err != nil || len(last) == 0 || last[0].TaskID == task.ID {
 		return err
 	}

@@ -23,12 +23,12 @@ func TestVersionsOfFilesAreReadWhileTheyAreKept(t *testing.T) {
 		second := b.create(newRun(th, mapping.StrategyReject))
 		b.writes(second, "a", "a2", "b", "", "given", "changed")
 		b.end(second, mapping.RunSuccess)
-		list, err := b.FileVersions(b.ctx, th)
+		list, err := b.Artifacts.Versions(b.ctx, th)
 		b.ok(err)
 		names := map[string]string{first.Run.ID: "first", second.Run.ID: "second", "": "client"}
 		var got []string
 		for _, v := range list {
-			_, body, err := b.OpenFileVersion(b.ctx, th, v.Key)
+			_, body, err := b.Artifacts.OpenVersion(b.ctx, th, v.Key)
 			b.ok(err)
 			text, err := io.ReadAll(body)
 			b.ok(err)
@@ -39,13 +39,13 @@ func TestVersionsOfFilesAreReadWhileTheyAreKept(t *testing.T) {
 			t.Errorf("versions (-want +got):\n%s", diff)
 		}
 		other := mapping.WithPrincipal(b.ctx, mapping.Principal{Tenant: "other"})
-		if _, err := b.FileVersions(other, th); mapping.Classify(err).Class != mapping.NotFound {
+		if _, err := b.Artifacts.Versions(other, th); mapping.Classify(err).Class != mapping.NotFound {
 			t.Errorf("another tenant's list: %v", err)
 		}
 		for what, err := range map[string]error{
-			"another tenant's": onlyError(b.OpenFileVersion(other, th, list[0].Key)),
-			"an unknown one":   onlyError(b.OpenFileVersion(b.ctx, th, 1<<40)),
-			"another thread's": onlyError(b.OpenFileVersion(b.ctx, b.create(newThreadRun()).Run.ThreadID, list[0].Key)),
+			"another tenant's": onlyError(b.Artifacts.OpenVersion(other, th, list[0].Key)),
+			"an unknown one":   onlyError(b.Artifacts.OpenVersion(b.ctx, th, 1<<40)),
+			"another thread's": onlyError(b.Artifacts.OpenVersion(b.ctx, b.create(newThreadRun()).Run.ThreadID, list[0].Key)),
 		} {
 			if mapping.Classify(err).Class != mapping.NotFound {
 				t.Errorf("%s: %v", what, err)

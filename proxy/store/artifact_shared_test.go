@@ -60,7 +60,7 @@ func shared(t *testing.T, dsn string, copies int) sharing {
 	b.writes(s.run, "small", "of the run")
 	b.end(s.run, mapping.RunSuccess)
 	for range copies {
-		th, err := b.CopyThread(b.ctx, s.run.Run.ThreadID, id())
+		th, err := b.Threads.Copy(b.ctx, s.run.Run.ThreadID, id())
 		b.ok(err)
 		s.copies = append(s.copies, th.ID)
 	}
@@ -78,11 +78,11 @@ func (s sharing) wantWhole(what, thread string) {
 func (s sharing) sweep(threads ...string) {
 	s.t.Helper()
 	for _, th := range threads {
-		_, err := s.PatchThread(s.ctx, th, nil, &store.Expire{At: time.Now().Add(time.Second)})
+		_, err := s.Threads.Patch(s.ctx, th, nil, &store.Expire{At: time.Now().Add(time.Second)})
 		s.ok(err)
 	}
 	list, _ := s.overdue(at(time.Now().Add(time.Hour)))
-	gone, err := s.DeleteThreads(s.ctx, list)
+	gone, err := s.Retention.DeleteThreads(s.ctx, list)
 	s.ok(err)
 	if len(gone) != len(threads) {
 		s.t.Errorf("%d threads are deleted, want %d", len(gone), len(threads))
@@ -103,20 +103,20 @@ func TestE24CopiedThreadsShareTheirBytes(t *testing.T) {
 		s := shared(t, dsn, 0)
 		size, blobs := bytesKept(t, dsn)
 		for range 5 {
-			th, err := s.CopyThread(s.ctx, s.run.Run.ThreadID, id())
+			th, err := s.Threads.Copy(s.ctx, s.run.Run.ThreadID, id())
 			s.ok(err)
 			s.copies = append(s.copies, th.ID)
 		}
-		of, err := s.CopyThread(s.ctx, s.copies[0], id())
+		of, err := s.Threads.Copy(s.ctx, s.copies[0], id())
 		s.ok(err)
 		s.copies = append(s.copies, of.ID)
 		if after, n := bytesKept(t, dsn); after != size || n != blobs {
 			t.Errorf("%d bytes in %d files after six copies, %d in %d before", after, n, size, blobs)
 		}
-		s.ok(s.DeleteThread(s.ctx, s.run.Run.ThreadID))
+		s.ok(s.Threads.Delete(s.ctx, s.run.Run.ThreadID))
 		for len(s.copies) > 0 {
 			s.wantWhole("a copy", s.copies[0])
-			s.ok(s.DeleteThread(s.ctx, s.copies[0]))
+			s.ok(s.Threads.Delete(s.ctx, s.copies[0]))
 			s.copies = s.copies[1:]
 		}
 		if size, blobs = bytesKept(t, dsn); size != 0 || blobs != 0 {
@@ -137,7 +137,7 @@ func TestFilesOutliveWhatHappensToAThreadThatSharesThem(t *testing.T) {
 			second := s.create(newRun(thread, mapping.StrategyReject))
 			s.writes(second, "large", "changed", "small", "")
 			s.end(second, mapping.RunSuccess)
-			s.ok(s.DeleteRun(s.ctx, thread, second.Run.ID))
+			s.ok(s.Runs.Delete(s.ctx, thread, second.Run.ID))
 			s.wantWhole("after the rollback", thread)
 		},
 		"a run writes the same and removes it": func(s sharing, thread string) {
@@ -148,10 +148,10 @@ func TestFilesOutliveWhatHappensToAThreadThatSharesThem(t *testing.T) {
 		},
 		"the run is deleted": func(s sharing, thread string) {
 			if thread == s.run.Run.ThreadID {
-				s.ok(s.DeleteRun(s.ctx, thread, s.run.Run.ID))
+				s.ok(s.Runs.Delete(s.ctx, thread, s.run.Run.ID))
 			}
 		},
-		"the thread is deleted": func(s sharing, thread string) { s.ok(s.DeleteThread(s.ctx, thread)) },
+		"the thread is deleted": func(s sharing, thread string) { s.ok(s.Threads.Delete(s.ctx, thread)) },
 		"retention deletes it":  func(s sharing, thread string) { s.sweep(thread) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestBytesGoWithTheLastOfThreadsThatAreDeletedAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for i, thread := range append(s.copies, s.run.Run.ThreadID) {
 			all.Go(func() {
-				if err := replicas[i%len(replicas)].DeleteThread(s.ctx, thread); err != nil {
+				if err := replicas[i%len(replicas)].Threads.Delete(s.ctx, thread); err != nil {
 					t.Error(err)
 				}
 			})

@@ -21,7 +21,7 @@ import (
 // file reads an artifact whole.
 func (b *bench) file(thread, id string) string {
 	b.t.Helper()
-	_, r, err := b.OpenArtifact(b.ctx, thread, id)
+	_, r, err := b.Artifacts.Open(b.ctx, thread, id)
 	b.ok(err)
 	defer r.Close()
 	data, err := io.ReadAll(r)
@@ -31,14 +31,14 @@ func (b *bench) file(thread, id string) string {
 
 func (b *bench) save(thread, path, content string, staged bool) mapping.Artifact {
 	b.t.Helper()
-	a, err := b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: thread, Path: path}, strings.NewReader(content), 0, staged)
+	a, err := b.Artifacts.Save(b.ctx, mapping.Artifact{ThreadID: thread, Path: path}, strings.NewReader(content), 0, staged)
 	b.ok(err)
 	return a
 }
 
 func (b *bench) paths(thread string) (paths []string) {
 	b.t.Helper()
-	list, total, err := b.Artifacts(b.ctx, thread, 0, 0)
+	list, total, err := b.Artifacts.List(b.ctx, thread, 0, 0)
 	b.ok(err)
 	for _, a := range list {
 		paths = append(paths, a.Path)
@@ -55,7 +55,7 @@ func TestUploadIsKeptInChunks(t *testing.T) {
 		b := open(t)
 		th := b.thread().ID
 		content := bytes.Repeat([]byte("0123456789"), 70_000)
-		a, err := b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: th, Path: "dir/big.bin", MIMEType: "x/y", TaskID: "k"},
+		a, err := b.Artifacts.Save(b.ctx, mapping.Artifact{ThreadID: th, Path: "dir/big.bin", MIMEType: "x/y", TaskID: "k"},
 			iotest.HalfReader(bytes.NewReader(content)), int64(len(content)), false)
 		b.ok(err)
 		sum := sha256.Sum256(content)
@@ -65,7 +65,7 @@ func TestUploadIsKeptInChunks(t *testing.T) {
 		if b.file(th, a.ID) != string(content) {
 			t.Fatal("the bytes differ")
 		}
-		got, err := b.Artifact(b.ctx, th, a.ID)
+		got, err := b.Artifacts.Get(b.ctx, th, a.ID)
 		b.ok(err)
 		if d := cmp.Diff(a, got); d != "" {
 			t.Fatal(d)
@@ -120,7 +120,7 @@ func TestBrokenUploadLeavesNothing(t *testing.T) {
 			"cut off at once":             {brokenAt(0, io.ErrUnexpectedEOF), 0, mapping.Internal},
 			"an end that another carries": {brokenAt(300<<10, fmt.Errorf("reading the form: %w", io.EOF)), 0, mapping.Internal},
 		} {
-			_, err := b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: th, Path: "a"}, c.body, c.limit, false)
+			_, err := b.Artifacts.Save(b.ctx, mapping.Artifact{ThreadID: th, Path: "a"}, c.body, c.limit, false)
 			if mapping.Classify(err).Class != c.class {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -148,9 +148,9 @@ func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {
 		if staged.ID != old.ID || fresh.ID != twice.ID || b.file(th, old.ID) != "old" {
 			t.Fatal("a staged file shows")
 		}
-		_, err := b.Artifact(b.ctx, th, fresh.ID)
+		_, err := b.Artifacts.Get(b.ctx, th, fresh.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeArtifactNotFound)
-		_, list, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Artifacts: []string{staged.ID, fresh.ID},
+		_, list, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Artifacts: []string{staged.ID, fresh.ID},
 			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "c/d.txt", AgentCreated: true, MIMEType: "text/plain"}, Content: []byte("cd")}}})
 		b.ok(err)
 		if len(list) != 3 || b.file(th, list[0].ID) != "new" || b.file(th, list[1].ID) != "bb" || b.file(th, list[2].ID) != "cd" || list[2].ThreadID != th {
@@ -159,14 +159,14 @@ func TestStagedArtifactAppearsWithItsEvent(t *testing.T) {
 		if d := cmp.Diff([]string{"c/d.txt", "a.txt", "b.txt"}, b.paths(th)); d != "" {
 			t.Fatal(d)
 		}
-		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, DropFiles: []string{"c/d.txt", "unknown"}, Artifacts: []string{old.ID}})
+		_, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, DropFiles: []string{"c/d.txt", "unknown"}, Artifacts: []string{old.ID}})
 		b.ok(err)
 		if d := cmp.Diff([]string{"a.txt", "b.txt"}, b.paths(th)); d != "" {
 			t.Fatal(d)
 		}
-		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Artifacts: []string{"nope"}, Events: []mapping.Event{token("1")}})
+		_, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Artifacts: []string{"nope"}, Events: []mapping.Event{token("1")}})
 		wantClass(t, err, mapping.NotFound, mapping.CodeArtifactNotFound)
-		if seq, _ := b.LastSeq(b.ctx, th); seq != 1 {
+		if seq, _ := b.Events.LastSeq(b.ctx, th); seq != 1 {
 			t.Fatalf("seq %d: half an append was written", seq)
 		}
 	})
@@ -179,13 +179,13 @@ func TestArtifactsAreListedAgentMadeFirstRootFirst(t *testing.T) {
 		th := b.thread().ID
 		for _, a := range []mapping.Artifact{{Path: "z"}, {Path: "a/b"}, {Path: "b"}, {Path: "m/n", AgentCreated: true}, {Path: "y", AgentCreated: true}} {
 			a.ThreadID = th
-			_, err := b.SaveArtifact(b.ctx, a, strings.NewReader(a.Path), 0, false)
+			_, err := b.Artifacts.Save(b.ctx, a, strings.NewReader(a.Path), 0, false)
 			b.ok(err)
 		}
 		if d := cmp.Diff([]string{"y", "m/n", "b", "z", "a/b"}, b.paths(th)); d != "" {
 			t.Fatal(d)
 		}
-		list, total, err := b.Artifacts(b.ctx, th, 2, 3)
+		list, total, err := b.Artifacts.List(b.ctx, th, 2, 3)
 		b.ok(err)
 		if len(list) != 2 || list[0].Path != "z" || total != 5 {
 			t.Fatal(list, total)
@@ -203,13 +203,13 @@ func TestAReaderIsNotGivenAnotherFile(t *testing.T) {
 		content := func(x string) string { return strings.Repeat(x, 600<<10) }
 		th := alice.thread().ID
 		a := alice.save(th, "big", content("a"), false)
-		_, r, err := b.OpenArtifact(alice.ctx, th, a.ID)
+		_, r, err := b.Artifacts.Open(alice.ctx, th, a.ID)
 		b.ok(err)
 		defer r.Close()
 		first := make([]byte, 1000)
 		_, err = io.ReadFull(r, first)
 		b.ok(err)
-		b.ok(b.DeleteThread(alice.ctx, th))
+		b.ok(b.Threads.Delete(alice.ctx, th))
 		bob.save(bob.thread().ID, "big", content("b"), false)
 		rest, err := io.ReadAll(r)
 		if bytes.Contains(rest, []byte("b")) {

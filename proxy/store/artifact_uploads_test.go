@@ -16,7 +16,7 @@ func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
 		b := open(t)
 		see := func(thread string, want ...string) {
 			t.Helper()
-			list, err := b.Uploads(b.ctx, thread)
+			list, err := b.Artifacts.Uploads(b.ctx, thread)
 			b.ok(err)
 			var got []string
 			for _, a := range list {
@@ -34,7 +34,7 @@ func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
 		withInput := b.create(newThreadRun())
 		see(withInput.Run.ThreadID)
 		files := func(made bool, path string) {
-			_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: withInput.Run.ThreadID, RunID: withInput.Run.ID, Fence: withInput.Claimed.Fence,
+			_, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: withInput.Run.ThreadID, RunID: withInput.Run.ID, Fence: withInput.Claimed.Fence,
 				Events: []mapping.Event{update(`{"a":1}`)}, Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: path, AgentCreated: made}, Content: []byte("x")}}})
 			b.ok(err)
 		}
@@ -43,7 +43,7 @@ func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
 		files(false, "given")
 		see(withInput.Run.ThreadID, "given")
 
-		copied, err := b.CopyThread(b.ctx, byClient, id())
+		copied, err := b.Threads.Copy(b.ctx, byClient, id())
 		b.ok(err)
 		see(copied.ID, "a")
 
@@ -52,7 +52,7 @@ func TestUploadsAreSeenHoweverTheyCome(t *testing.T) {
 		b.save(staged, "later", "1", true)
 		see(staged)
 
-		b.ok(b.DeleteThread(b.ctx, byClient))
+		b.ok(b.Threads.Delete(b.ctx, byClient))
 		see(byClient)
 		see(b.thread().ID)
 	})

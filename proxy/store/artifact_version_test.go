@@ -24,14 +24,14 @@ func (b *bench) writes(c *store.Created, files ...string) {
 		}
 		a.Files = append(a.Files, artifact.FileWrite{Content: []byte(files[i+1]), Artifact: mapping.Artifact{Path: files[i], AgentCreated: true}})
 	}
-	_, _, err := b.AppendRun(b.ctx, a)
+	_, _, err := b.Events.Append(b.ctx, a)
 	b.ok(err)
 }
 
 // kept are the visible files of a thread.
 func (b *bench) kept(thread string) map[string]string {
 	b.t.Helper()
-	list, _, err := b.Artifacts(b.ctx, thread, 0, 0)
+	list, _, err := b.Artifacts.List(b.ctx, thread, 0, 0)
 	b.ok(err)
 	files := map[string]string{}
 	for _, a := range list {
@@ -71,13 +71,13 @@ func TestFilesFollowADeletedRun(t *testing.T) {
 			if diff := cmp.Diff(want, b.kept(th)); diff != "" {
 				t.Fatalf("files (-want +got):\n%s", diff)
 			}
-			b.ok(b.DeleteRun(b.ctx, th, step.gone.Run.ID))
+			b.ok(b.Runs.Delete(b.ctx, th, step.gone.Run.ID))
 			want = step.then
 		}
 		if diff := cmp.Diff(want, b.kept(th)); diff != "" {
 			t.Fatalf("files (-want +got):\n%s", diff)
 		}
-		if a, err := b.Artifact(b.ctx, th, upload.ID); err != nil || a.AgentCreated {
+		if a, err := b.Artifacts.Get(b.ctx, th, upload.ID); err != nil || a.AgentCreated {
 			t.Errorf("the upload is %+v, %v", a, err)
 		}
 	})
@@ -110,7 +110,7 @@ func TestFilesRemovedBeforeADeletedRunStayRemoved(t *testing.T) {
 			{third, map[string]string{}},
 			{second, map[string]string{"a": "a1", "b": "b1"}},
 		} {
-			b.ok(b.DeleteRun(b.ctx, th, step.gone.Run.ID))
+			b.ok(b.Runs.Delete(b.ctx, th, step.gone.Run.ID))
 			if diff := cmp.Diff(step.then, b.kept(th)); diff != "" {
 				t.Errorf("files (-want +got):\n%s", diff)
 			}
@@ -202,7 +202,7 @@ func TestFilesAreWhatTheRunsLeftDid(t *testing.T) {
 			}
 			gone := map[int]bool{}
 			for _, run := range tale.gone {
-				b.ok(b.DeleteRun(b.ctx, th, runs[run-1].Run.ID))
+				b.ok(b.Runs.Delete(b.ctx, th, runs[run-1].Run.ID))
 				gone[run] = true
 				if diff := cmp.Diff(filesAfter(deeds, gone), b.kept(th)); diff != "" {
 					t.Fatalf("tale %d: %v, gone %v up to %d (-want +got):\n%s", seed, tale.deeds, tale.gone, run, diff)
@@ -225,11 +225,11 @@ func TestFilesOthersStandOnStay(t *testing.T) {
 		b.writes(second, "a", "a2", "b", "", "mine", "m2")
 		b.save(th, "mine", "by a client", false)
 		b.end(second, mapping.RunSuccess)
-		b.ok(b.DeleteRun(b.ctx, th, first.Run.ID))
+		b.ok(b.Runs.Delete(b.ctx, th, first.Run.ID))
 		if diff := cmp.Diff(map[string]string{"a": "a2", "mine": "by a client"}, b.kept(th)); diff != "" {
 			t.Errorf("without the first (-want +got):\n%s", diff)
 		}
-		b.ok(b.DeleteRun(b.ctx, th, second.Run.ID))
+		b.ok(b.Runs.Delete(b.ctx, th, second.Run.ID))
 		if diff := cmp.Diff(map[string]string{"a": "a1", "b": "b1", "mine": "by a client"}, b.kept(th)); diff != "" {
 			t.Errorf("without the second (-want +got):\n%s", diff)
 		}
@@ -252,7 +252,7 @@ func TestFilesOfASharedRunAreTakenOut(t *testing.T) {
 		b.writes(second, "y", "y2")
 		b.end(first, mapping.RunSuccess)
 		b.end(second, mapping.RunSuccess)
-		b.ok(b.DeleteRun(b.ctx, th, first.Run.ID))
+		b.ok(b.Runs.Delete(b.ctx, th, first.Run.ID))
 		if diff := cmp.Diff(map[string]string{"x": "x2", "y": "y2", "z": "z2"}, b.kept(th)); diff != "" {
 			t.Errorf("without the first (-want +got):\n%s", diff)
 		}
@@ -271,9 +271,9 @@ func TestReplacedFilesGoWithTheirHistory(t *testing.T) {
 		second := b.create(newRun(th, mapping.StrategyReject))
 		b.writes(second, "a", "a2")
 		b.end(second, mapping.RunSuccess)
-		_, err := b.ForgetPast(b.ctx, th)
+		_, err := b.Retention.ForgetPast(b.ctx, th)
 		b.ok(err)
-		b.ok(b.DeleteRun(b.ctx, th, second.Run.ID))
+		b.ok(b.Runs.Delete(b.ctx, th, second.Run.ID))
 		if diff := cmp.Diff(map[string]string{}, b.kept(th)); diff != "" {
 			t.Errorf("files (-want +got):\n%s", diff)
 		}

@@ -24,12 +24,12 @@ func TestAssistantHasVersions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		made, fresh, err := b.CreateAssistant(b.ctx, anAssistant(), false)
+		made, fresh, err := b.Assistants.Create(b.ctx, anAssistant(), false)
 		b.ok(err)
 		if !fresh || made.Version != 1 || made.CreatedAt.IsZero() {
 			t.Fatalf("%+v", made)
 		}
-		second, err := b.UpdateAssistant(b.ctx, assistantID, func(a *mapping.Assistant) error {
+		second, err := b.Assistants.Update(b.ctx, assistantID, func(a *mapping.Assistant) error {
 			a.Name, a.Metadata = "Bea", []byte(`{"team":"b"}`)
 			return nil
 		})
@@ -37,24 +37,24 @@ func TestAssistantHasVersions(t *testing.T) {
 		if second.Version != 2 || second.Name != "Bea" || string(second.Context) != `{"big":12345678901234567890}` {
 			t.Errorf("%+v", second)
 		}
-		back, err := b.SetAssistantVersion(b.ctx, assistantID, 1)
+		back, err := b.Assistants.SetVersion(b.ctx, assistantID, 1)
 		b.ok(err)
 		if back.Version != 1 || back.Name != "Ada" || string(back.Metadata) != `{"team":"a","n":1}` {
 			t.Errorf("%+v", back)
 		}
 		// A further version has a number of its own, whichever is current.
-		third, err := b.UpdateAssistant(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Description = ""; return nil })
+		third, err := b.Assistants.Update(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Description = ""; return nil })
 		b.ok(err)
 		if third.Version != 3 || third.Name != "Ada" {
 			t.Errorf("%+v", third)
 		}
-		got, err := b.Assistant(b.ctx, assistantID)
+		got, err := b.Assistants.Get(b.ctx, assistantID)
 		b.ok(err)
 		if d := cmp.Diff(third, got); d != "" {
 			t.Error(d)
 		}
 		names := func(metadata string, limit, offset int) (out []string) {
-			list, err := b.AssistantVersions(b.ctx, assistantID, []byte(metadata), limit, offset)
+			list, err := b.Assistants.Versions(b.ctx, assistantID, []byte(metadata), limit, offset)
 			b.ok(err)
 			for _, a := range list {
 				out = append(out, a.Name)
@@ -70,14 +70,14 @@ func TestAssistantHasVersions(t *testing.T) {
 				t.Errorf("%+v: %s", c, d)
 			}
 		}
-		_, err = b.SetAssistantVersion(b.ctx, assistantID, 4)
+		_, err = b.Assistants.SetVersion(b.ctx, assistantID, 4)
 		wantClass(t, err, mapping.NotFound, mapping.CodeVersionNotFound)
-		b.ok(b.DeleteAssistant(b.ctx, assistantID))
-		_, err = b.Assistant(b.ctx, assistantID)
+		b.ok(b.Assistants.Delete(b.ctx, assistantID))
+		_, err = b.Assistants.Get(b.ctx, assistantID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeAgentNotFound)
-		_, err = b.AssistantVersions(b.ctx, assistantID, nil, 0, 0)
+		_, err = b.Assistants.Versions(b.ctx, assistantID, nil, 0, 0)
 		wantClass(t, err, mapping.NotFound, mapping.CodeAgentNotFound)
-		wantClass(t, b.DeleteAssistant(b.ctx, assistantID), mapping.NotFound, mapping.CodeAgentNotFound)
+		wantClass(t, b.Assistants.Delete(b.ctx, assistantID), mapping.NotFound, mapping.CodeAgentNotFound)
 	})
 }
 
@@ -85,13 +85,13 @@ func TestAssistantThatIsThere(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		first, _, err := b.CreateAssistant(b.ctx, anAssistant(), false)
+		first, _, err := b.Assistants.Create(b.ctx, anAssistant(), false)
 		b.ok(err)
 		other := anAssistant()
 		other.Name = "Eve"
-		_, _, err = b.CreateAssistant(b.ctx, other, false)
+		_, _, err = b.Assistants.Create(b.ctx, other, false)
 		wantClass(t, err, mapping.Conflict, mapping.CodeAssistantThere)
-		got, fresh, err := b.CreateAssistant(b.ctx, other, true)
+		got, fresh, err := b.Assistants.Create(b.ctx, other, true)
 		b.ok(err)
 		if d := cmp.Diff(first, got); d != "" || fresh {
 			t.Error(fresh, d)
@@ -105,24 +105,24 @@ func TestAssistantsBelongToATenant(t *testing.T) {
 		b := open(t)
 		alice := mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "alice", Tenant: "a"})
 		bob := mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "bob", Tenant: "b"})
-		_, _, err := b.CreateAssistant(alice, anAssistant(), false)
+		_, _, err := b.Assistants.Create(alice, anAssistant(), false)
 		b.ok(err)
-		_, err = b.Assistant(bob, assistantID)
+		_, err = b.Assistants.Get(bob, assistantID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeAgentNotFound)
-		_, err = b.UpdateAssistant(bob, assistantID, func(*mapping.Assistant) error { return nil })
+		_, err = b.Assistants.Update(bob, assistantID, func(*mapping.Assistant) error { return nil })
 		wantClass(t, err, mapping.NotFound, mapping.CodeAgentNotFound)
-		_, err = b.SetAssistantVersion(bob, assistantID, 1)
+		_, err = b.Assistants.SetVersion(bob, assistantID, 1)
 		wantClass(t, err, mapping.NotFound, mapping.CodeAgentNotFound)
-		wantClass(t, b.DeleteAssistant(bob, assistantID), mapping.NotFound, mapping.CodeAgentNotFound)
-		if list, err := b.Assistants(bob); err != nil || len(list) > 0 {
+		wantClass(t, b.Assistants.Delete(bob, assistantID), mapping.NotFound, mapping.CodeAgentNotFound)
+		if list, err := b.Assistants.List(bob); err != nil || len(list) > 0 {
 			t.Error(list, err)
 		}
-		his, fresh, err := b.CreateAssistant(bob, anAssistant(), false)
+		his, fresh, err := b.Assistants.Create(bob, anAssistant(), false)
 		if err != nil || !fresh || his.Tenant != "b" || his.Owner != "bob" {
 			t.Errorf("the same id in another tenant: %+v %v %v", his, fresh, err)
 		}
-		b.ok(b.DeleteAssistant(bob, assistantID))
-		if _, err := b.Assistant(alice, assistantID); err != nil {
+		b.ok(b.Assistants.Delete(bob, assistantID))
+		if _, err := b.Assistants.Get(alice, assistantID); err != nil {
 			t.Error("one tenant deleted another's: ", err)
 		}
 	})
@@ -133,19 +133,19 @@ func TestAssistantVersionsRace(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		_, _, err := b.CreateAssistant(b.ctx, anAssistant(), false)
+		_, _, err := b.Assistants.Create(b.ctx, anAssistant(), false)
 		b.ok(err)
 		const writers = 8
 		var all sync.WaitGroup
 		for range writers {
 			all.Go(func() {
-				if _, err := b.UpdateAssistant(b.ctx, assistantID, func(*mapping.Assistant) error { return nil }); err != nil {
+				if _, err := b.Assistants.Update(b.ctx, assistantID, func(*mapping.Assistant) error { return nil }); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		all.Wait()
-		list, err := b.AssistantVersions(b.ctx, assistantID, nil, 0, 0)
+		list, err := b.Assistants.Versions(b.ctx, assistantID, nil, 0, 0)
 		b.ok(err)
 		for i, a := range list {
 			if a.Version != writers+1-i {
@@ -162,17 +162,17 @@ func TestAssistantTakesItsCronsAlong(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		_, _, err := b.CreateAssistant(b.ctx, anAssistant(), false)
+		_, _, err := b.Assistants.Create(b.ctx, anAssistant(), false)
 		b.ok(err)
 		for id, assistant := range map[string]string{"its": assistantID, "other": mapping.AssistantID("legacy")} {
-			_, err := b.CreateCron(b.ctx, mapping.Cron{ID: id, Agent: "legacy", AssistantID: assistant, Schedule: "@daily"}, idempotency.Key{})
+			_, err := b.Crons.Create(b.ctx, mapping.Cron{ID: id, Agent: "legacy", AssistantID: assistant, Schedule: "@daily"}, idempotency.Key{})
 			b.ok(err)
 		}
-		b.ok(b.DeleteAssistant(b.ctx, assistantID))
-		if _, err := b.Cron(b.ctx, "other"); err != nil {
+		b.ok(b.Assistants.Delete(b.ctx, assistantID))
+		if _, err := b.Crons.Get(b.ctx, "other"); err != nil {
 			t.Error(err)
 		}
-		_, err = b.Cron(b.ctx, "its")
+		_, err = b.Crons.Get(b.ctx, "its")
 		wantClass(t, err, mapping.NotFound, mapping.CodeCronNotFound)
 	})
 }
@@ -181,12 +181,12 @@ func TestAgentFactsAreKept(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
-		if _, err := b.AgentFact(b.ctx, "a", "graph"); !errors.Is(err, sql.ErrNoRows) {
+		if _, err := b.Agents.Fact(b.ctx, "a", "graph"); !errors.Is(err, sql.ErrNoRows) {
 			t.Error(err)
 		}
 		for _, body := range []string{`{"old":1}`, `{"new":"\u0000"}`} {
-			b.ok(b.KeepAgentFact(b.ctx, "a", "graph", []byte(body)))
-			got, err := b.AgentFact(b.ctx, "a", "graph")
+			b.ok(b.Agents.KeepFact(b.ctx, "a", "graph", []byte(body)))
+			got, err := b.Agents.Fact(b.ctx, "a", "graph")
 			if err != nil || string(got) != body {
 				t.Errorf("%s %v", got, err)
 			}

@@ -21,7 +21,7 @@ func benchRun(b *bench) {
 	c := b.create(n)
 	a := store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence}
 	send := func(a store.Append) {
-		_, _, err := b.AppendRun(b.ctx, a)
+		_, _, err := b.Events.Append(b.ctx, a)
 		b.ok(err)
 	}
 	linked := a
@@ -109,7 +109,7 @@ func BenchmarkAppendUpdate(b *testing.B) {
 	b.ReportAllocs()
 	report := storetest.CPU(b)
 	for n := 0; b.Loop(); n++ {
-		_, _, err := s.AppendRun(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence,
+		_, _, err := s.Events.Append(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence,
 			Events: []mapping.Event{update(`{"messages":[{"id":"2","type":"ai","content":"this is an answer of some length, as agents give them"}]}`)}})
 		s.ok(err)
 	}
@@ -126,7 +126,7 @@ func BenchmarkAppendTokens(b *testing.B) {
 	b.ReportAllocs()
 	report := storetest.CPU(b)
 	for b.Loop() {
-		_, _, err := s.AppendRun(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Relaxed: true, Events: events})
+		_, _, err := s.Events.Append(s.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Relaxed: true, Events: events})
 		s.ok(err)
 	}
 	report()
@@ -140,7 +140,7 @@ func BenchmarkEvents(b *testing.B) {
 	b.ReportAllocs()
 	report := storetest.CPU(b)
 	for b.Loop() {
-		if _, err := s.Events(s.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil {
+		if _, err := s.Events.List(s.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // states are those of threads: read at their checkpoints, and updated outside of runs.
-type states struct {
-	*base
+type States struct {
+	base  *base
 	holds updateHolds
 }
 
@@ -27,8 +27,8 @@ type State struct {
 	Snapshot   []byte             // nil: empty state
 	Events     []mapping.Event
 	DiffBytes  int // bytes of the Data of Events
-	// Continues: Events is only what came since the state before this one in the list (StatesOf), and Snapshot is not
-	// set.
+	// Continues: Events is only what came since the state before this one in the list (States.List), and Snapshot is
+	// not set.
 	Continues bool
 }
 
@@ -41,9 +41,9 @@ func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err
 	return at, record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
-// StateAt reads a checkpoint; "" is the head. An empty thread gives a zero State; an unknown id is NotFound.
-func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st State, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+// At reads a checkpoint; "" is the head. An empty thread gives a zero State; an unknown id is NotFound.
+func (s *States) At(ctx context.Context, threadID, checkpointID string) (st State, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -67,10 +67,10 @@ func (s *states) StateAt(ctx context.Context, threadID, checkpointID string) (st
 	return st, err
 }
 
-// CheckpointAt reads a checkpoint without its state; "" is the head. An empty thread gives a zero Checkpoint; an
-// unknown id is NotFound.
-func (s *states) CheckpointAt(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+// Checkpoint reads a checkpoint without its state; "" is the head. An empty thread gives a zero Checkpoint; an unknown
+// id is NotFound.
+func (s *States) Checkpoint(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
@@ -149,10 +149,10 @@ func (st *State) fillIn(t *sqldb.Tx, thread int64, at checkpointPos) error {
 	return nil
 }
 
-// StatesOf reads many checkpoints of one thread at once, in the given order. One that lies on the same line as its
+// List reads many checkpoints of one thread at once, in the given order. One that lies on the same line as its
 // predecessor, and not before it, only says what came since (Continues).
-func (s *states) StatesOf(ctx context.Context, threadID string, ids []string) (states []State, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+func (s *States) List(ctx context.Context, threadID string, ids []string) (states []State, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -195,10 +195,10 @@ type CheckpointQuery struct {
 	Limit    int // 0: all
 }
 
-// Checkpoints lists checkpoints, newest first. Their states are read by StatesOf. Metadata is matched by containment
+// Checkpoints lists checkpoints, newest first. Their states are read by List. Metadata is matched by containment
 // against rule.CheckpointFacts. An unknown Before or At is NotFound.
-func (s *states) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+func (s *States) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {

@@ -17,8 +17,8 @@ import (
 // OldHistories lists threads that no run is active on, whose newest run does not wait for an answer (going on may need
 // the state it began with), and whose oldest checkpoint was made at before or earlier, in the order the threads were
 // made, beginning after from (zero: the first). All tenants.
-func (s *retention) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Retention) OldHistories(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
  AND (SELECT e.at_us FROM events e WHERE e.thread = h.id AND e.line IS NOT NULL AND e.checkpoint IS NOT NULL ORDER BY e.seq LIMIT 1) <= $2
@@ -35,8 +35,8 @@ func (s *retention) OldHistories(ctx context.Context, before time.Time, from Ove
 // ForgetHistory drops checkpoints made at before or earlier, but not the head and what comes after it: their states can
 // be read, forked and run from no more, and neither can runs be replayed that began on one of them. So do the files
 // that runs replaced until then. The events stay. n is how many were dropped; 0 while a run is active.
-func (s *retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if err := record.LockThread(t, o.key); err != nil {
 			return err
 		}
@@ -64,8 +64,8 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 
 // KeepLatest drops the states of an overdue thread but the newest, and its time to go: it stays. One that has changed
 // since it was listed, or that a run is active on by now, is left as it is.
-func (s *retention) KeepLatest(ctx context.Context, o Overdue) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Retention) KeepLatest(ctx context.Context, o Overdue) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if err := record.LockThread(t, o.key); err != nil {
 			return err
 		}
@@ -80,9 +80,9 @@ func (s *retention) KeepLatest(ctx context.Context, o Overdue) error {
 }
 
 // ForgetPast is ForgetHistory of one thread up to its head, whatever its age.
-func (s *retention) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
+func (s *Retention) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
 	o := Overdue{Tenant: scope.TenantOf(ctx), ThreadID: threadID}
-	if err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	if err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		o.key, err = record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		return err
 	}); err != nil {

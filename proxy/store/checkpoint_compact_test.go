@@ -22,7 +22,7 @@ func (b *bench) say(c *store.Created, n int) string {
 // whole is a state, folded.
 func (b *bench) whole(thread, checkpoint string) string {
 	b.t.Helper()
-	st, err := b.StateAt(b.ctx, thread, checkpoint)
+	st, err := b.States.At(b.ctx, thread, checkpoint)
 	b.ok(err)
 	f, err := state.NewFold(st.Snapshot)
 	for _, e := range st.Events {
@@ -35,7 +35,7 @@ func (b *bench) whole(thread, checkpoint string) string {
 
 func (b *bench) history(thread string) (ids []string) {
 	b.t.Helper()
-	list, err := b.Checkpoints(b.ctx, thread, store.CheckpointQuery{})
+	list, err := b.States.Checkpoints(b.ctx, thread, store.CheckpointQuery{})
 	b.ok(err)
 	for _, c := range list {
 		ids = append(ids, c.ID)
@@ -45,10 +45,10 @@ func (b *bench) history(thread string) (ids []string) {
 
 func (b *bench) forget(before time.Time) (n int64) {
 	b.t.Helper()
-	list, err := b.OldHistories(b.ctx, before, store.Overdue{}, 100)
+	list, err := b.Retention.OldHistories(b.ctx, before, store.Overdue{}, 100)
 	b.ok(err)
 	for _, o := range list {
-		k, err := b.ForgetHistory(b.ctx, o, before)
+		k, err := b.Retention.ForgetHistory(b.ctx, o, before)
 		b.ok(err)
 		n += k
 	}
@@ -93,9 +93,9 @@ func TestOldHistoryIsForgottenAndTheRestStands(t *testing.T) {
 				t.Errorf("state of %s changed: %s", id, d)
 			}
 		}
-		_, err := b.StateAt(b.ctx, th, at[0])
+		_, err := b.States.At(b.ctx, th, at[0])
 		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
-		if evs, err := b.Events(b.ctx, th, c.Run.ID, 0, 0); err != nil || len(evs) != 14 {
+		if evs, err := b.Events.List(b.ctx, th, c.Run.ID, 0, 0); err != nil || len(evs) != 14 {
 			t.Errorf("%d events of the first run are left, %v", len(evs), err)
 		}
 		if n := b.forget(start.Add(2 * time.Hour)); n != 0 {

@@ -13,7 +13,7 @@ import (
 // state is the list of the numbers ("n" members) a state consists of.
 func (b *bench) state(thread, checkpoint string) (list []string) {
 	b.t.Helper()
-	st, err := b.StateAt(b.ctx, thread, checkpoint)
+	st, err := b.States.At(b.ctx, thread, checkpoint)
 	b.ok(err)
 	return folded(nil, st)
 }
@@ -38,7 +38,7 @@ func (b *bench) push(c *store.Created, n int, snapshot string) string {
 	if snapshot != "" {
 		a.Snapshots = map[string][]byte{ev.Head.Checkpoint.ID: []byte(snapshot)}
 	}
-	_, _, err := b.AppendRun(b.ctx, a)
+	_, _, err := b.Events.Append(b.ctx, a)
 	b.ok(err)
 	return ev.Head.Checkpoint.ID
 }
@@ -60,13 +60,13 @@ func TestStateIsSnapshotAndWhatFollows(t *testing.T) {
 			if d := cmp.Diff(want, b.state(c.Run.ThreadID, at[i])); d != "" {
 				t.Errorf("checkpoint %d: %s", i+1, d)
 			}
-			st, err := b.StateAt(b.ctx, c.Run.ThreadID, at[i])
+			st, err := b.States.At(b.ctx, c.Run.ThreadID, at[i])
 			b.ok(err)
 			if st.Checkpoint.ID != at[i] || st.Checkpoint.Seq == 0 || st.Checkpoint.RunID != c.Run.ID || i > 0 && st.Checkpoint.Parent != at[i-1] {
 				t.Errorf("checkpoint %+v", st.Checkpoint)
 			}
 		}
-		states, err := b.StatesOf(b.ctx, c.Run.ThreadID, []string{at[1], at[2], at[4], at[0]})
+		states, err := b.States.List(b.ctx, c.Run.ThreadID, []string{at[1], at[2], at[4], at[0]})
 		b.ok(err)
 		var cont []bool
 		for _, st := range states {
@@ -78,9 +78,9 @@ func TestStateIsSnapshotAndWhatFollows(t *testing.T) {
 		if d := cmp.Diff([]string{"1", "2", "3", "4", "5"}, folded(folded(folded(nil, states[0]), states[1]), states[2])); d != "" {
 			t.Error(d)
 		}
-		_, err = b.StateAt(b.ctx, c.Run.ThreadID, id())
+		_, err = b.States.At(b.ctx, c.Run.ThreadID, id())
 		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
-		if st, err := b.StateAt(b.ctx, b.thread().ID, ""); err != nil || st.Checkpoint.ID != "" || st.Events != nil {
+		if st, err := b.States.At(b.ctx, b.thread().ID, ""); err != nil || st.Checkpoint.ID != "" || st.Events != nil {
 			t.Errorf("empty thread: %+v %v", st, err)
 		}
 	})
@@ -104,11 +104,11 @@ func TestForksHaveLinesOfTheirOwn(t *testing.T) {
 		b.end(f, mapping.RunSuccess)
 
 		up := update("5")
-		_, err := b.AppendState(b.ctx, c.Run.ThreadID, four, []mapping.Event{up}, store.StateOptions{ForkFrom: three})
+		_, err := b.States.Append(b.ctx, c.Run.ThreadID, four, []mapping.Event{up}, store.StateOptions{ForkFrom: three})
 		b.ok(err)
 		five := up.Head.Checkpoint.ID
 		snap := update("6")
-		got, err := b.AppendState(b.ctx, c.Run.ThreadID, five, []mapping.Event{snap}, store.StateOptions{ForkFrom: two, Snapshot: []byte("126")})
+		got, err := b.States.Append(b.ctx, c.Run.ThreadID, five, []mapping.Event{snap}, store.StateOptions{ForkFrom: two, Snapshot: []byte("126")})
 		b.ok(err)
 		if got[0].Head.Checkpoint.Parent != two {
 			t.Fatalf("parent %s", got[0].Head.Checkpoint.Parent)
@@ -129,22 +129,22 @@ func TestForksHaveLinesOfTheirOwn(t *testing.T) {
 				t.Errorf("%s: %s", name, d)
 			}
 		}
-		line, err := b.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{At: five})
+		line, err := b.States.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{At: five})
 		b.ok(err)
 		if d := cmp.Diff([]string{five, three, one}, ids(line)); d != "" {
 			t.Error("ancestors:", d)
 		}
-		line, err = b.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{At: five, Before: three})
+		line, err = b.States.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{At: five, Before: three})
 		b.ok(err)
 		if d := cmp.Diff([]string{one}, ids(line)); d != "" {
 			t.Error("ancestors before:", d)
 		}
-		all, err := b.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{Limit: 2, Before: five, Metadata: []byte(`{"source":"loop"}`)})
+		all, err := b.States.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{Limit: 2, Before: five, Metadata: []byte(`{"source":"loop"}`)})
 		b.ok(err)
 		if d := cmp.Diff([]string{four, three}, ids(all)); d != "" {
 			t.Error("page:", d)
 		}
-		_, err = b.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{Before: "nope"})
+		_, err = b.States.Checkpoints(b.ctx, c.Run.ThreadID, store.CheckpointQuery{Before: "nope"})
 		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
 	})
 }
@@ -163,7 +163,7 @@ func TestQueuedRunForksAtItsClaim(t *testing.T) {
 		b.create(plain)
 		bad := newRun(c.Run.ThreadID, mapping.StrategyEnqueue)
 		bad.Run.Base = "nope"
-		_, err := b.CreateRun(b.ctx, bad)
+		_, err := b.Runs.Create(b.ctx, bad)
 		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
 		b.end(c, mapping.RunSuccess)
 		_, first, _ := b.claims()
@@ -199,19 +199,19 @@ func TestAppendStateGuardsTheHead(t *testing.T) {
 		b := open(t)
 		th := b.thread()
 		up := update("1")
-		_, err := b.AppendState(b.ctx, th.ID, "", []mapping.Event{up}, store.StateOptions{Links: []mapping.Link{{Agent: "a", Remote: "r"}}})
+		_, err := b.States.Append(b.ctx, th.ID, "", []mapping.Event{up}, store.StateOptions{Links: []mapping.Link{{Agent: "a", Remote: "r"}}})
 		b.ok(err)
-		_, err = b.AppendState(b.ctx, th.ID, "", []mapping.Event{update("2")}, store.StateOptions{})
+		_, err = b.States.Append(b.ctx, th.ID, "", []mapping.Event{update("2")}, store.StateOptions{})
 		wantClass(t, err, mapping.Conflict, "head_moved")
-		_, err = b.AppendState(b.ctx, th.ID, up.Head.Checkpoint.ID, []mapping.Event{update("2")}, store.StateOptions{ForkFrom: "nope"})
+		_, err = b.States.Append(b.ctx, th.ID, up.Head.Checkpoint.ID, []mapping.Event{update("2")}, store.StateOptions{ForkFrom: "nope"})
 		wantClass(t, err, mapping.NotFound, mapping.CodeCheckpointNotFound)
-		if l, err := b.Link(b.ctx, th.ID, "a", ""); err != nil || l.Remote != "r" {
+		if l, err := b.Links.Get(b.ctx, th.ID, "a", ""); err != nil || l.Remote != "r" {
 			t.Fatal(l, err)
 		}
 		b.create(newRun(th.ID, mapping.StrategyReject))
-		_, err = b.AppendState(b.ctx, th.ID, up.Head.Checkpoint.ID, []mapping.Event{update("2")}, store.StateOptions{})
+		_, err = b.States.Append(b.ctx, th.ID, up.Head.Checkpoint.ID, []mapping.Event{update("2")}, store.StateOptions{})
 		wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-		_, err = b.AppendState(b.ctx, id(), "", nil, store.StateOptions{})
+		_, err = b.States.Append(b.ctx, id(), "", nil, store.StateOptions{})
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
 	})
 }
@@ -222,25 +222,25 @@ func TestDeletedRunRewindsTheHead(t *testing.T) {
 		b := open(t)
 		c := b.create(newThreadRun())
 		one := b.push(c, 1, "")
-		wantClass(t, b.DeleteRun(b.ctx, c.Run.ThreadID, c.Run.ID), mapping.Conflict, "")
+		wantClass(t, b.Runs.Delete(b.ctx, c.Run.ThreadID, c.Run.ID), mapping.Conflict, "")
 		b.end(c, mapping.RunSuccess)
 		second := b.create(newRun(c.Run.ThreadID, mapping.StrategyReject))
 		b.push(second, 2, "")
 		b.push(second, 3, "snap")
 		b.end(second, mapping.RunSuccess)
-		last, err := b.LastSeq(b.ctx, c.Run.ThreadID)
+		last, err := b.Events.LastSeq(b.ctx, c.Run.ThreadID)
 		b.ok(err)
-		b.ok(b.DeleteRun(b.ctx, "", second.Run.ID))
-		th, err := b.Thread(b.ctx, c.Run.ThreadID)
+		b.ok(b.Runs.Delete(b.ctx, "", second.Run.ID))
+		th, err := b.Threads.Get(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		if th.Head != one {
 			t.Fatalf("head %s", th.Head)
 		}
-		_, err = b.Run(b.ctx, "", second.Run.ID)
+		_, err = b.Runs.Get(b.ctx, "", second.Run.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
-		_, err = b.Events(b.ctx, c.Run.ThreadID, second.Run.ID, 0, 0)
+		_, err = b.Events.List(b.ctx, c.Run.ThreadID, second.Run.ID, 0, 0)
 		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
-		_, err = b.Task(b.ctx, second.Run.TaskID)
+		_, err = b.Tasks.Get(b.ctx, second.Run.TaskID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeTaskNotFound)
 
 		third := b.create(newRun(c.Run.ThreadID, mapping.StrategyReject))
@@ -253,11 +253,11 @@ func TestDeletedRunRewindsTheHead(t *testing.T) {
 		}
 		b.end(third, mapping.RunSuccess)
 		// The first run has history standing on it: its states stay readable.
-		b.ok(b.DeleteRun(b.ctx, "", c.Run.ID))
+		b.ok(b.Runs.Delete(b.ctx, "", c.Run.ID))
 		if d := cmp.Diff([]string{"1", "4"}, b.state(c.Run.ThreadID, "")); d != "" {
 			t.Error(d)
 		}
-		b.ok(b.DeleteRun(b.ctx, "", third.Run.ID))
+		b.ok(b.Runs.Delete(b.ctx, "", third.Run.ID))
 		if d := cmp.Diff([]string{"1"}, b.state(c.Run.ThreadID, "")); d != "" {
 			t.Error(d)
 		}
@@ -274,8 +274,8 @@ func TestDeletedRunLeavesTheStateOthersBeganOn(t *testing.T) {
 		b.end(first, mapping.RunSuccess)
 		second := b.create(newRun(first.Run.ThreadID, mapping.StrategyReject))
 		b.end(second, mapping.RunInterrupted)
-		b.ok(b.DeleteRun(b.ctx, "", first.Run.ID))
-		left, err := b.Run(b.ctx, "", second.Run.ID)
+		b.ok(b.Runs.Delete(b.ctx, "", first.Run.ID))
+		left, err := b.Runs.Get(b.ctx, "", second.Run.ID)
 		b.ok(err)
 		if left.Base != one {
 			t.Fatalf("it began on %q, not on %q", left.Base, one)
@@ -294,13 +294,13 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 		b.push(c, 1, "")
 		two := b.push(c, 2, "snap")
 		three := b.push(c, 3, "")
-		_, files, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence,
+		_, files, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence,
 			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
 		b.ok(err)
 		b.end(c, mapping.RunSuccess)
-		copied, err := b.CopyThread(b.ctx, c.Run.ThreadID, id())
+		copied, err := b.Threads.Copy(b.ctx, c.Run.ThreadID, id())
 		b.ok(err)
-		b.ok(b.DeleteThread(b.ctx, c.Run.ThreadID))
+		b.ok(b.Threads.Delete(b.ctx, c.Run.ThreadID))
 		if copied.Head != three || copied.Status != mapping.ThreadIdle {
 			t.Fatalf("%+v", copied)
 		}
@@ -318,7 +318,7 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 		if d := cmp.Diff([]string{"snap:snap", "3", "4"}, b.state(copied.ID, four)); d != "" {
 			t.Error(d)
 		}
-		_, err = b.CopyThread(b.ctx, c.Run.ThreadID, id())
+		_, err = b.Threads.Copy(b.ctx, c.Run.ThreadID, id())
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
 	})
 }

@@ -5,7 +5,7 @@
 // the sender of webhooks call it, and the bridge opens it. It calls no agent, starts no run and knows no HTTP.
 //
 // A write is one operation: a function over a *sqldb.Tx that sees what it wrote and takes effect whole or not at all.
-// Start reading at Open, then CreateRun and AppendRun, which carry a run from its first to its last event.
+// Start reading at Open, then Runs.Create and Events.Append, which carry a run from its first to its last event.
 //
 // # Checkpoints
 //

@@ -11,7 +11,7 @@ import (
 )
 
 // events are appended by runs and read by any caller.
-type events struct{ *base }
+type Events struct{ base *base }
 
 // The parts of a thread's events that are read.
 const (
@@ -48,10 +48,10 @@ func scanEvent(e *mapping.Event, thread int64, scan func(...any) error) error {
 	return nil
 }
 
-// Events reads a thread's events with Seq > after, of one run when runID is set, in order. limit 0: all.
-func (s *events) Events(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
+// List reads a thread's events with Seq > after, of one run when runID is set, in order. limit 0: all.
+func (s *Events) List(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
 	sc := scope.ScopeOf(ctx)
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		if runID == "" {
 			key, err := record.ThreadKey(t, sc, threadID)
 			if err != nil {
@@ -89,9 +89,9 @@ func lastOf(last int64) int64 {
 	return last
 }
 
-// TaskEvents reads events of all runs of a task with Seq > after, in order. limit 0: all.
-func (s *events) TaskEvents(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+// OfTask reads events of all runs of a task with Seq > after, in order. limit 0: all.
+func (s *Events) OfTask(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scope.ScopeOf(ctx), taskID)
 		if err != nil {
 			return err
@@ -107,8 +107,8 @@ func (s *events) TaskEvents(ctx context.Context, taskID string, after int64, lim
 }
 
 // LastSeq returns the newest number given on a thread; 0 when none was.
-func (s *events) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Events) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
 		where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
 		err := t.Get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE `+where, args, column.Out{&seq})

@@ -38,12 +38,12 @@ type End struct {
 	Expire  time.Time // delete thread (DeleteAfter) at
 }
 
-// AppendRun commits a or returns ErrFenced. Returned events carry Seq and parents; artifacts are the visible rows of
+// Append commits a or returns ErrFenced. Returned events carry Seq and parents; artifacts are the visible rows of
 // a.Artifacts and a.Files, in that order. The fence is what it is allowed by: the tenant is not looked at.
-func (s *events) AppendRun(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
-	write := s.DB.Write
+func (s *Events) Append(ctx context.Context, a Append) (events []mapping.Event, artifacts []mapping.Artifact, err error) {
+	write := s.base.DB.Write
 	if a.Relaxed && a.End == nil {
-		write = s.DB.WriteRelaxed
+		write = s.base.DB.WriteRelaxed
 	}
 	err = write(ctx, func(t *sqldb.Tx) error {
 		events, artifacts, err = s.appendRun(t, a)
@@ -55,7 +55,7 @@ func (s *events) AppendRun(ctx context.Context, a Append) (events []mapping.Even
 	return events, artifacts, nil
 }
 
-func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Artifact, error) {
+func (s *Events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Artifact, error) {
 	at, err := s.runKey(t, a.RunID)
 	if err != nil {
 		return nil, nil, err
@@ -68,7 +68,7 @@ func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 	if err != nil {
 		return nil, nil, err
 	}
-	from, ok, err := batch.takeNumbers(t, advanceHeld, at.Run, a.RunID, s.Owner, a.Fence)
+	from, ok, err := batch.takeNumbers(t, advanceHeld, at.Run, a.RunID, s.base.Owner, a.Fence)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,8 +81,8 @@ func (s *events) appendRun(t *sqldb.Tx, a Append) ([]mapping.Event, []mapping.Ar
 // Logged returns the events of a running run with Seq > after, for a caller that does not know what became of an append
 // to it (ErrUnknown). It waits for one that is still under way. ErrFenced when the run is not held any more, also
 // because that append ended it. The fence is what it is allowed by: the tenant is not looked at.
-func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Events) Logged(ctx context.Context, runID string, fence, after int64) (events []mapping.Event, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		at, err := s.runKey(t, runID)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (
 		}
 		var held bool
 		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND run_id = $2 AND holder = $3 AND fence = $4 AND status = 'running' AND parked = 0)`,
-			column.In{at.Run, runID, s.Owner, fence}, column.Out{&held}); err != nil {
+			column.In{at.Run, runID, s.base.Owner, fence}, column.Out{&held}); err != nil {
 			return err
 		}
 		if !held {
@@ -105,7 +105,7 @@ func (s *events) Logged(ctx context.Context, runID string, fence, after int64) (
 }
 
 // appended writes a batch that was given its numbers, and what goes with it.
-func (s *events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from threadHead, a Append, overlapped bool) ([]mapping.Event, []mapping.Artifact, error) {
+func (s *Events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from threadHead, a Append, overlapped bool) ([]mapping.Event, []mapping.Artifact, error) {
 	events, err := batch.write(t, from)
 	if err != nil {
 		return nil, nil, err
@@ -116,11 +116,11 @@ func (s *events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from 
 		}
 		a.Links = stripAgreement(a.Links)
 	}
-	s.Notify(t, record.NoticeLogged, a.RunID)
+	s.base.Notify(t, record.NoticeLogged, a.RunID)
 	if err := s.noteTokens(t, a, at); err != nil {
 		return nil, nil, err
 	}
-	files, err := artifact.Publish(s.Quotas, t, at.Thread, at.Run, artifact.Changes{Staged: a.Artifacts, Files: a.Files, Drop: a.DropFiles})
+	files, err := artifact.Publish(s.base.Quotas, t, at.Thread, at.Run, artifact.Changes{Staged: a.Artifacts, Files: a.Files, Drop: a.DropFiles})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -128,12 +128,12 @@ func (s *events) appended(t *sqldb.Tx, at record.RunKey, batch eventBatch, from 
 }
 
 // noteTokens marks a run as one that has tokens to trim, once.
-func (s *events) noteTokens(t *sqldb.Tx, a Append, at record.RunKey) error {
+func (s *Events) noteTokens(t *sqldb.Tx, a Append, at record.RunKey) error {
 	if at.Tokens || !a.tokens() {
 		return nil
 	}
 	at.Tokens = true
-	t.After(func() { s.Keys.Add(a.RunID, at) })
+	t.After(func() { s.base.Keys.Add(a.RunID, at) })
 	return hasTokens(t, at.Run)
 }
 
@@ -146,7 +146,7 @@ func hasTokens(t *sqldb.Tx, run int64) error {
 }
 
 // writeRest writes what goes with the events: links, attempt, end.
-func (s *events) writeRest(t *sqldb.Tx, at record.RunKey, a Append, last int64) error {
+func (s *Events) writeRest(t *sqldb.Tx, at record.RunKey, a Append, last int64) error {
 	if err := putLinks(t, at.Thread, a.Links); err != nil {
 		return err
 	}
@@ -162,15 +162,15 @@ func (s *events) writeRest(t *sqldb.Tx, at record.RunKey, a Append, last int64) 
 // runKey finds a run's keys, in the cache or the table. A run that is gone is fenced: an execution that appends to it
 // has lost it. A database that went back in time, as a standby does that took over, may give a key of the cache to
 // another run: an append names the run as well.
-func (s *events) runKey(t *sqldb.Tx, id string) (k record.RunKey, err error) {
-	if k, ok := s.Keys.Get(id); ok {
+func (s *Events) runKey(t *sqldb.Tx, id string) (k record.RunKey, err error) {
+	if k, ok := s.base.Keys.Get(id); ok {
 		return k, nil
 	}
 	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, column.In{id}, column.Out{&k.Run, &k.Thread, &k.Overlaps})
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, record.ErrFenced
 	}
-	t.After(func() { s.Keys.Add(id, k) })
+	t.After(func() { s.base.Keys.Add(id, k) })
 	return k, err
 }
 
@@ -191,7 +191,7 @@ func begun(t *sqldb.Tx, at record.RunKey, events []mapping.Event) error {
 }
 
 // end lets a run leave its process: ended, or parked until its next step is asked for.
-func (s *events) end(t *sqldb.Tx, at record.RunKey, runID string, e End, last int64) error {
+func (s *Events) end(t *sqldb.Tx, at record.RunKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
 		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.Run, t.Now); err != nil {
 			return err
@@ -206,17 +206,17 @@ func (s *events) end(t *sqldb.Tx, at record.RunKey, runID string, e End, last in
 		at.Run, string(e.Outcome.Status), t.Sealed(fault, column.RunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
 		return err
 	}
-	if err := outbox.Add(s.Base, t, at, runID, e.Webhook); err != nil {
+	if err := outbox.Add(s.base.Base, t, at, runID, e.Webhook); err != nil {
 		return err
 	}
 	if !e.Expire.IsZero() {
-		s.Due(t, record.DueExpiry)
+		s.base.Due(t, record.DueExpiry)
 	}
 	return s.free(t, at, runID, e)
 }
 
 // free gives the thread the status the run left it in; one with a further run stays busy.
-func (s *events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error {
+func (s *Events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error {
 	if err := joinQuestions(t, at, runID, &e); err != nil {
 		return err
 	}
@@ -235,15 +235,15 @@ func (s *events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error 
 	var status, thread string
 	err = t.Get(text+` RETURNING status, thread_id`, args, column.Out{&status, &thread})
 	if status == string(mapping.ThreadBusy) {
-		s.Notify(t, record.NoticePending, thread)
+		s.base.Notify(t, record.NoticePending, thread)
 	}
 	return err
 }
 
 // EndInactive ends a run that no process executes (pending or parked) with the end event; ErrFenced when it is running
 // by now, or has ended. One that never began leaves the state that its thread has now.
-func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Events) EndInactive(ctx context.Context, threadID, runID string, ev mapping.Event, e End) (events []mapping.Event, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
@@ -251,7 +251,7 @@ func (s *events) EndInactive(ctx context.Context, threadID, runID string, ev map
 		if err := record.LockThread(t, row.thread); err != nil {
 			return err
 		}
-		s.Notify(t, record.NoticeLogged, runID)
+		s.base.Notify(t, record.NoticeLogged, runID)
 		batch := eventBatch{thread: row.thread, run: row.key, runID: runID, events: []mapping.Event{ev}}
 		from, ok, err := batch.takeNumbers(t, advanceIdle, row.key)
 		if err != nil {

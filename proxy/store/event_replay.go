@@ -27,8 +27,8 @@ type Replay struct {
 
 // Replay finds where a reader begins that wants what comes after a number; 0 is the thread's start. No event's data is
 // read.
-func (s *events) Replay(ctx context.Context, threadID string, after int64) (r Replay, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+func (s *Events) Replay(ctx context.Context, threadID string, after int64) (r Replay, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		r = Replay{}
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {

@@ -18,8 +18,8 @@ type ToldItems struct {
 
 // Told returns those of the newest runs of a thread, at most limit, the newest first. A run whose agent was told of
 // nothing is left out.
-func (s *events) Told(ctx context.Context, threadID string, limit int) (list []ToldItems, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+func (s *Events) Told(ctx context.Context, threadID string, limit int) (list []ToldItems, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {

@@ -14,9 +14,9 @@ const tokensAtOnce = 2000
 
 // TrimTokens removes tokens (delta events) of runs that ended at before or earlier: what they added up to stays. It
 // does some of it, and reports whether there is more to do. All tenants.
-func (s *retention) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
+func (s *Retention) TrimTokens(ctx context.Context, before time.Time) (more bool, err error) {
 	var todo []record.RunKey
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT id, thread FROM runs WHERE ended_us > 0 AND trimmed = 0 AND ended_us <= $1 ORDER BY ended_us LIMIT $2`,
 			column.In{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
 				var k record.RunKey
@@ -29,7 +29,7 @@ func (s *retention) TrimTokens(ctx context.Context, before time.Time) (more bool
 		return false, err
 	}
 	// The run is asked for its end once more: on SQLite its keys may be another's by now.
-	return true, s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	return true, s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		room := int64(tokensAtOnce)
 		for _, k := range todo {
 			n, err := t.Exec(`DELETE FROM events WHERE id IN (SELECT e.id FROM events e JOIN runs r ON r.id = e.run WHERE r.id = $1 AND r.thread = $2

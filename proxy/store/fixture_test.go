@@ -162,7 +162,7 @@ func makeFixture(t *testing.T, name string) {
 	path := filepath.Join(t.TempDir(), "new.db")
 	b := fixtureBench(t, path, "a process that died")
 	writeAll(b)
-	_, err := b.EmbedItems(b.ctx)
+	_, err := b.ItemChores.Embed(b.ctx)
 	b.ok(err)
 	b.ok(b.Close())
 	b.ok(execOn(path, "VACUUM"))
@@ -197,7 +197,7 @@ func fixtureIndex(t *testing.T) *item.Index {
 
 // meaning are the keys that a query finds, and whether it was answered by its words alone.
 func (b *bench) meaning(query string) (keys []string, lost bool) {
-	list, err := b.Items(b.ctx, item.Query{Query: query, Lost: func(mapping.Loss) { lost = true }})
+	list, err := b.Items.List(b.ctx, item.Query{Query: query, Lost: func(mapping.Loss) { lost = true }})
 	b.ok(err)
 	for _, it := range list {
 		keys = append(keys, it.Key)
@@ -206,31 +206,31 @@ func (b *bench) meaning(query string) (keys []string, lost bool) {
 }
 
 func writeAll(b *bench) {
-	_, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Agent: "echo", Key: fixKey, Thread: mapping.Thread{
+	_, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Agent: "echo", Key: fixKey, Thread: mapping.Thread{
 		ID: fixThread, Metadata: []byte(`{"team":"a"}`), Config: []byte(`{"tags":["x"]}`), Expires: time.UnixMicro(1_790_000_000_000_000), TTL: time.Hour, KeepLatest: true}})
 	b.ok(err)
-	upload, err := b.SaveArtifact(b.ctx, mapping.Artifact{ID: rule.ArtifactID(fixThread, "in.txt"), ThreadID: fixThread, Path: "in.txt", MIMEType: "text/plain"},
+	upload, err := b.Artifacts.Save(b.ctx, mapping.Artifact{ID: rule.ArtifactID(fixThread, "in.txt"), ThreadID: fixThread, Path: "in.txt", MIMEType: "text/plain"},
 		bytes.NewReader([]byte("given")), 0, false)
 	b.ok(err)
 	c := b.create(fixtureRun(fixThread, fixRun))
 	link := mapping.Link{Agent: "echo", TaskID: fixRun, Remote: "remote", Steps: []string{"one"}}
-	b.ok(b.KeepCalls(b.ctx, fixRun, c.Claimed.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {N: 2, Head: []byte(`{}`)}}))
+	b.ok(b.Calls.Keep(b.ctx, fixRun, c.Claimed.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {N: 2, Head: []byte(`{}`)}}))
 	out := mapping.Artifact{ID: rule.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
 	e := ending(mapping.RunSuccess)
 	e.Webhook = &outbox.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
-	_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: fixThread, RunID: fixRun, Fence: c.Claimed.Fence, End: &e, Links: []mapping.Link{link},
+	_, _, err = b.Events.Append(b.ctx, store.Append{ThreadID: fixThread, RunID: fixRun, Fence: c.Claimed.Fence, End: &e, Links: []mapping.Link{link},
 		Files: []artifact.FileWrite{{Artifact: out, Content: []byte("made")}},
 		Events: fixtureEvents(
 			mapping.Event{Kind: mapping.KindLinked, Head: mapping.Head{Link: &link}}, token(`["to",{"n":1}]`),
 			fixtureUpdate(1, `{"messages":[{"id":"1","type":"ai","content":"é\u0000"}]}`), fixtureUpdate(2, `{"messages":[{"id":"2","type":"ai","content":"more"}]}`),
 			mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}})})
 	b.ok(err)
-	_, err = b.HandOut(b.ctx, fixRun, 1, store.StepRequest{Input: &fixInput, AdditionalInput: []byte(`{"a":1}`)}, store.Reservation{})
+	_, err = b.Tasks.HandOut(b.ctx, fixRun, 1, store.StepRequest{Input: &fixInput, AdditionalInput: []byte(`{"a":1}`)}, store.Reservation{})
 	b.ok(err)
 	writeQuestion(b)
 	left := b.create(fixtureRun(fixLeft, fixRunning)) // as by a process that died
 	b.append(left, fixtureEvents(fixtureUpdate(3, `{"a":1}`))...)
-	b.ok(b.RequestStop(b.ctx, fixRunning, mapping.CancelledByRequest))
+	b.ok(b.Claims.RequestStop(b.ctx, fixRunning, mapping.CancelledByRequest))
 	writeRest(b)
 }
 
@@ -242,7 +242,7 @@ func writeQuestion(b *bench) {
 	asks := []mapping.Interrupt{{ID: "q", Value: []byte(`"sure?"`)}}
 	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asks}
 	e := store.End{Outcome: o, Thread: o.Thread()}
-	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: fixAsking, RunID: fixQuestion, Fence: c.Claimed.Fence, End: &e,
+	_, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: fixAsking, RunID: fixQuestion, Fence: c.Claimed.Fence, End: &e,
 		Events: fixtureEvents(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: asks}}, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}})})
 	b.ok(err)
 }
@@ -250,16 +250,16 @@ func writeQuestion(b *bench) {
 // writeRest writes what hangs on no thread.
 func writeRest(b *bench) {
 	for i, ns := range [][]string{{"a"}, {"a", "b"}, {"é"}} {
-		b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
+		b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
 	}
-	_, err := b.CreateCron(b.ctx, mapping.Cron{ID: fixCron, ThreadID: fixThread, Agent: "echo", AssistantID: mapping.AssistantID("echo"), Schedule: "0 7 * * *", Timezone: "Europe/Paris",
+	_, err := b.Crons.Create(b.ctx, mapping.Cron{ID: fixCron, ThreadID: fixThread, Agent: "echo", AssistantID: mapping.AssistantID("echo"), Schedule: "0 7 * * *", Timezone: "Europe/Paris",
 		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, idempotency.Key{})
 	b.ok(err)
-	_, _, err = b.CreateAssistant(b.ctx, anAssistant(), false)
+	_, _, err = b.Assistants.Create(b.ctx, anAssistant(), false)
 	b.ok(err)
-	_, err = b.UpdateAssistant(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Name = "Bea"; return nil })
+	_, err = b.Assistants.Update(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Name = "Bea"; return nil })
 	b.ok(err)
-	b.ok(b.KeepAgentFact(b.ctx, "echo", "schemas", []byte(`{"input":{}}`)))
+	b.ok(b.Agents.KeepFact(b.ctx, "echo", "schemas", []byte(`{"input":{}}`)))
 }
 
 func fixtureRun(thread, run string) *store.RunCreation {
@@ -296,7 +296,7 @@ func readAll(t *testing.T, path string, keys ...*seal.Ring) (lines []string) {
 		b.ok(err)
 		lines = append(lines, what+" "+string(text))
 	}
-	threads, _, err := b.Threads(b.ctx, mapping.ThreadQuery{SortBy: mapping.SortByID, Asc: true})
+	threads, _, err := b.Threads.List(b.ctx, mapping.ThreadQuery{SortBy: mapping.SortByID, Asc: true})
 	b.ok(err)
 	for _, th := range threads {
 		if th.KeepLatest {
@@ -318,22 +318,22 @@ func readAll(t *testing.T, path string, keys ...*seal.Ring) (lines []string) {
 type noter = func(what string, v any, err error)
 
 func readHistory(b *bench, thread string, note noter) {
-	events, err := b.Events(b.ctx, thread, "", 0, 0)
+	events, err := b.Events.List(b.ctx, thread, "", 0, 0)
 	note("events", events, err)
-	points, err := b.Checkpoints(b.ctx, thread, store.CheckpointQuery{})
+	points, err := b.States.Checkpoints(b.ctx, thread, store.CheckpointQuery{})
 	note("checkpoints", points, err)
 	var ids []string
 	for _, c := range slices.Backward(points) {
 		ids = append(ids, c.ID)
 	}
-	states, err := b.StatesOf(b.ctx, thread, ids)
+	states, err := b.States.List(b.ctx, thread, ids)
 	note("states", states, err)
 }
 
 func readRuns(b *bench, thread string, note noter) {
-	links, err := b.Links(b.ctx, thread)
+	links, err := b.Links.List(b.ctx, thread)
 	note("links", links, err)
-	runs, err := b.Runs(b.ctx, mapping.RunQuery{ThreadID: thread})
+	runs, err := b.Runs.List(b.ctx, mapping.RunQuery{ThreadID: thread})
 	for i := range runs {
 		if runs[i].CancelReason != "" {
 			note("cancelled because", []string{runs[i].ID, runs[i].CancelReason}, nil)
@@ -343,27 +343,27 @@ func readRuns(b *bench, thread string, note noter) {
 	note("runs", runs, err)
 	for _, r := range runs {
 		readCalls(b, r.ID, note)
-		task, err := b.Task(b.ctx, r.TaskID)
+		task, err := b.Tasks.Get(b.ctx, r.TaskID)
 		note("task", task, err)
-		asked, err := b.Requests(b.ctx, r.TaskID)
+		asked, err := b.Tasks.Requests(b.ctx, r.TaskID)
 		note("requests", asked, err)
 	}
 }
 
 func readCalls(b *bench, run string, note noter) {
-	list, err := b.Calls(b.ctx, "", run)
+	list, err := b.Calls.List(b.ctx, "", run)
 	b.ok(err)
 	for _, c := range list {
-		call, err := b.Call(b.ctx, "", run, c.N)
+		call, err := b.Calls.Get(b.ctx, "", run, c.N)
 		note("calls", call, err)
 	}
 }
 
 func readFiles(b *bench, thread string, note noter) {
-	files, _, err := b.Artifacts(b.ctx, thread, 0, 0)
+	files, _, err := b.Artifacts.List(b.ctx, thread, 0, 0)
 	note("files", files, err)
 	for _, f := range files {
-		_, body, err := b.OpenArtifact(b.ctx, thread, f.ID)
+		_, body, err := b.Artifacts.Open(b.ctx, thread, f.ID)
 		b.ok(err)
 		content, err := io.ReadAll(body)
 		note("file "+f.Path, string(content), errors.Join(err, body.Close()))
@@ -373,32 +373,32 @@ func readFiles(b *bench, thread string, note noter) {
 func readRest(b *bench, note noter) {
 	for _, agent := range []string{"echo", "other"} {
 		key := mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "key", Agents: []string{agent}})
-		_, seen, err := b.Threads(key, mapping.ThreadQuery{})
+		_, seen, err := b.Threads.List(key, mapping.ThreadQuery{})
 		note("threads for "+agent, seen, err)
 	}
-	items, err := b.Items(b.ctx, item.Query{})
+	items, err := b.Items.List(b.ctx, item.Query{})
 	note("items", items, err)
 	if found, lost := b.meaning("kitten"); !lost {
 		note("by meaning", found, nil)
 	}
-	if crons, n, err := b.Crons(b.ctx, cron.Query{}); n > 0 || err != nil {
+	if crons, n, err := b.Crons.List(b.ctx, cron.Query{}); n > 0 || err != nil {
 		note("crons", crons, err)
 	}
-	assistants, err := b.Assistants(b.ctx)
+	assistants, err := b.Assistants.List(b.ctx)
 	b.ok(err)
 	for _, a := range assistants {
-		versions, err := b.AssistantVersions(b.ctx, a.ID, nil, 0, 0)
+		versions, err := b.Assistants.Versions(b.ctx, a.ID, nil, 0, 0)
 		note("assistant", versions, err)
 	}
-	fact, err := b.AgentFact(b.ctx, "echo", "schemas")
+	fact, err := b.Agents.Fact(b.ctx, "echo", "schemas")
 	if !errors.Is(err, sql.ErrNoRows) {
 		note("schemas", fact, err)
 	}
-	made, _, err := b.Remembered(b.ctx, fixKey)
+	made, _, err := b.Requests.Remembered(b.ctx, fixKey)
 	note("key", made, err)
-	due, _, err := b.ClaimDeliveries(b.ctx, 9, time.Minute, nil)
+	due, _, err := b.Deliveries.Claim(b.ctx, 9, time.Minute, nil)
 	note("deliveries", due, err)
-	next, _, err := b.ClaimNext(b.ctx, nil)
+	next, _, err := b.Claims.Next(b.ctx, nil)
 	if next == nil {
 		b.t.Fatalf("nothing was left behind: %v", err)
 	}

@@ -68,20 +68,20 @@ func damageFound(t *testing.T, path string) bool {
 			t.Error("it hangs")
 		}
 	}
-	list, _, err := s.Threads(ctx, mapping.ThreadQuery{})
+	list, _, err := s.Threads.List(ctx, mapping.ThreadQuery{})
 	note(err)
 	for _, th := range list {
-		_, err := s.StateAt(ctx, th.ID, "")
+		_, err := s.States.At(ctx, th.ID, "")
 		note(err)
-		_, err = s.Events(ctx, th.ID, "", 0, 0)
+		_, err = s.Events.List(ctx, th.ID, "", 0, 0)
 		note(err)
-		_, err = s.Runs(ctx, mapping.RunQuery{ThreadID: th.ID})
+		_, err = s.Runs.List(ctx, mapping.RunQuery{ThreadID: th.ID})
 		note(err)
-		_, err = s.PatchThread(ctx, th.ID, []byte(`{"a":1}`), nil)
+		_, err = s.Threads.Patch(ctx, th.ID, []byte(`{"a":1}`), nil)
 		note(err)
-		note(s.DeleteThread(ctx, th.ID))
+		note(s.Threads.Delete(ctx, th.ID))
 	}
-	if _, _, err := s.CreateThread(ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}}); damaged && err == nil {
+	if _, _, err := s.Threads.Create(ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}}); damaged && err == nil {
 		t.Errorf("%s is damaged, and written to", filepath.Base(path))
 	}
 	return damaged

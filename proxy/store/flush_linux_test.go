@@ -49,22 +49,25 @@ func TestWhatIsFlushed(t *testing.T) {
 	for name, tell := range map[string]func(*bench, *store.Created) error{
 		"Flush": func(b *bench, _ *store.Created) error { return b.Flush() },
 		"a read of the log": func(b *bench, c *store.Created) error {
-			_, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+			_, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 			return err
 		},
-		"a read of the run":   func(b *bench, c *store.Created) error { _, err := b.Run(b.ctx, c.Run.ThreadID, c.Run.ID); return err },
-		"a read of the state": func(b *bench, c *store.Created) error { _, err := b.StateAt(b.ctx, c.Run.ThreadID, ""); return err },
+		"a read of the run": func(b *bench, c *store.Created) error {
+			_, err := b.Runs.Get(b.ctx, c.Run.ThreadID, c.Run.ID)
+			return err
+		},
+		"a read of the state": func(b *bench, c *store.Created) error { _, err := b.States.At(b.ctx, c.Run.ThreadID, ""); return err },
 		"a run that was made": func(b *bench, _ *store.Created) error { b.create(newThreadRun()); return nil },
 		"the end of the run":  func(b *bench, c *store.Created) error { b.end(c, mapping.RunSuccess); return nil },
 		"a step handed out": func(b *bench, c *store.Created) error {
-			_, err := b.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, store.Reservation{})
+			_, err := b.Tasks.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, store.Reservation{})
 			return err
 		},
-		"a write of nothing":       func(b *bench, _ *store.Created) error { return b.DeleteItem(b.ctx, []string{"not", "there"}, "k") },
-		"a write of what is there": func(b *bench, c *store.Created) error { return b.RequestStop(b.ctx, c.Run.ID, "cancel") },
+		"a write of nothing":       func(b *bench, _ *store.Created) error { return b.Items.Delete(b.ctx, []string{"not", "there"}, "k") },
+		"a write of what is there": func(b *bench, c *store.Created) error { return b.Claims.RequestStop(b.ctx, c.Run.ID, "cancel") },
 		"several that wait":        flushTogether,
 		"a run that was fenced": func(b *bench, c *store.Created) error {
-			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence + 1, Events: []mapping.Event{update(`{}`)}})
+			_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence + 1, Events: []mapping.Event{update(`{}`)}})
 			if !errors.Is(err, record.ErrFenced) {
 				return err
 			}
@@ -76,9 +79,9 @@ func TestWhatIsFlushed(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.db")
 			b := openAt(t, path, store.Options{Synchronous: "full"})
 			c := b.create(newThreadRun())
-			b.ok(b.RequestStop(b.ctx, c.Run.ID, "cancel"))
+			b.ok(b.Claims.RequestStop(b.ctx, c.Run.ID, "cancel"))
 			if !b.lags(path, func() {
-				_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Relaxed: true, Events: []mapping.Event{update(`{"a":1}`)}})
+				_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Relaxed: true, Events: []mapping.Event{update(`{"a":1}`)}})
 				b.ok(err)
 			}) {
 				t.Fatal("a relaxed commit was flushed")
@@ -110,7 +113,7 @@ func TestNothingIsFlushedWhereThatIsSaid(t *testing.T) {
 	c := b.create(newThreadRun())
 	if !b.lags(path, func() {
 		b.append(c, update(`{"a":1}`))
-		_, err := b.Run(b.ctx, c.Run.ThreadID, c.Run.ID)
+		_, err := b.Runs.Get(b.ctx, c.Run.ThreadID, c.Run.ID)
 		b.ok(errors.Join(err, b.Flush()))
 	}) {
 		t.Error("the log was flushed")

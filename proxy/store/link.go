@@ -12,7 +12,7 @@ import (
 )
 
 // links say what agents call threads and tasks.
-type links struct{ *base }
+type Links struct{ base *base }
 
 func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {
 	for i := range links {
@@ -50,8 +50,8 @@ func undo(t *sqldb.Tx, row *runRow) error {
 	return putLinks(t, row.thread, []mapping.Link{l})
 }
 
-// Link returns what an agent calls a thread (taskID "") or task; zero when there is none.
-func (s *links) Link(ctx context.Context, threadID, agent, taskID string) (l mapping.Link, err error) {
+// Get returns what an agent calls a thread (taskID "") or task; zero when there is none.
+func (s *Links) Get(ctx context.Context, threadID, agent, taskID string) (l mapping.Link, err error) {
 	list, err := s.readLinks(ctx, threadID, ` AND l.agent = $3 AND l.task_id = $4`, agent, taskID)
 	if len(list) == 1 {
 		l = list[0]
@@ -59,15 +59,15 @@ func (s *links) Link(ctx context.Context, threadID, agent, taskID string) (l map
 	return l, err
 }
 
-// Links returns all links of a thread.
-func (s *links) Links(ctx context.Context, threadID string) ([]mapping.Link, error) {
+// List returns all links of a thread.
+func (s *Links) List(ctx context.Context, threadID string) ([]mapping.Link, error) {
 	return s.readLinks(ctx, threadID, ``)
 }
 
-func (s *links) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
+func (s *Links) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
 	sc := scope.ScopeOf(ctx)
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(column.In{sc.Tenant, threadID}, more...)...)
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE `+where+` ORDER BY l.agent, l.task_id`,
 			args, func(scan func(...any) error) error {
 				var body []byte

@@ -65,8 +65,8 @@ func longRuns(t *testing.T, b *bench) {
 	for name, q := range map[string]mapping.RunQuery{
 		"all": {}, "filtered": {Metadata: odd}, "a page": {Limit: 3, Offset: 6}, "a filtered page": {Metadata: odd, Limit: 2, Offset: 2},
 	} {
-		want, err := b.Runs(b.ctx, q)
-		got := ranged(b, b.SearchRuns(b.ctx, q), said, nil)
+		want, err := b.Runs.List(b.ctx, q)
+		got := ranged(b, b.Runs.Search(b.ctx, q), said, nil)
 		if err != nil || len(want) < 2 || !slices.Equal(got, mapped(want, said)) {
 			t.Errorf("%s: %d runs of %d, %v", name, len(got), len(want), err)
 		}
@@ -88,8 +88,8 @@ func longThreads(t *testing.T, b *bench) {
 		"a filtered page": {mapping.ThreadQuery{Metadata: odd, Limit: 2, Offset: 2}, mapping.ThreadQuery{Metadata: odd, Limit: 2, Offset: 2}, nil},
 		"a page kept":     {mapping.ThreadQuery{Limit: 2, Offset: 2}, mapping.ThreadQuery{Metadata: odd, Limit: 2, Offset: 2}, isOdd},
 	} {
-		want, total, err := b.Threads(b.ctx, c.same)
-		list, listed, failed := b.SearchThreads(b.ctx, c.q, c.keep)
+		want, total, err := b.Threads.List(b.ctx, c.same)
+		list, listed, failed := b.Threads.Search(b.ctx, c.q, c.keep)
 		if err != nil || failed != nil || total < 5 || total != listed {
 			t.Fatal(err, failed, total, listed)
 		}
@@ -102,8 +102,8 @@ func longThreads(t *testing.T, b *bench) {
 func longTasks(t *testing.T, b *bench) {
 	t.Helper()
 	said := func(k mapping.Task) string { return k.ID + string(k.AdditionalInput) }
-	want, total, err := b.Tasks(b.ctx, store.TaskQuery{})
-	list, listed, failed := b.SearchTasks(b.ctx, store.TaskQuery{})
+	want, total, err := b.Tasks.List(b.ctx, store.TaskQuery{})
+	list, listed, failed := b.Tasks.Search(b.ctx, store.TaskQuery{})
 	if err != nil || failed != nil || total != 10 || listed != 10 {
 		t.Fatal(err, failed, total, listed)
 	}
@@ -123,14 +123,14 @@ func mapped[T any](list []T, id func(T) string) (ids []string) {
 func goneMeanwhile(t *testing.T, b *bench) {
 	t.Helper()
 	last := mapping.NewID()
-	if _, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: last, Metadata: longObject(1)}}); err != nil {
+	if _, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: last, Metadata: longObject(1)}}); err != nil {
 		t.Fatal(err)
 	}
-	list, total, err := b.SearchThreads(b.ctx, mapping.ThreadQuery{Asc: true}, nil)
+	list, total, err := b.Threads.Search(b.ctx, mapping.ThreadQuery{Asc: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := ranged(b, list, func(th mapping.Thread) string { return th.ID }, func(string) { b.ok(b.DeleteThread(b.ctx, last)) })
+	got := ranged(b, list, func(th mapping.Thread) string { return th.ID }, func(string) { b.ok(b.Threads.Delete(b.ctx, last)) })
 	if len(got) != total-1 || slices.Contains(got, last) {
 		t.Errorf("%d threads of %d, the last of which was deleted", len(got), total)
 	}

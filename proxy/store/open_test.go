@@ -34,12 +34,12 @@ func TestReopenedDatabaseHoldsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = openAt(t, path, store.Options{})
-	got, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+	got, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 	b.ok(err)
 	if len(got) != 2 {
 		t.Fatalf("%d events", len(got))
 	}
-	next, _, err := b.ClaimNext(b.ctx, nil)
+	next, _, err := b.Claims.Next(b.ctx, nil)
 	b.ok(err)
 	if next == nil || next.Run.ID != c.Run.ID || !next.Taken || next.Fence != 2 || len(next.Logged) != 2 || next.Run.TaskID != c.Run.TaskID {
 		t.Fatalf("claimed %+v", next)
@@ -73,7 +73,7 @@ func TestCopyTakenWhileOpenHoldsWhatWasAcknowledged(t *testing.T) {
 		b.ok(os.WriteFile(crashed+end, data, 0o600))
 	}
 	after := openAt(t, crashed, store.Options{})
-	got, err := after.Events(after.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+	got, err := after.Events.List(after.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 	after.ok(err)
 	if len(got) != 3 {
 		t.Fatalf("%d events", len(got))

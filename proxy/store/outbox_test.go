@@ -17,7 +17,7 @@ func (b *bench) hooked(url string) *store.Created {
 	c := b.create(newThreadRun())
 	e := ending(mapping.RunSuccess)
 	e.Webhook = &outbox.Webhook{URL: url, Body: []byte(`{"run_id":"` + c.Run.ID + `"}`)}
-	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e,
+	_, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e,
 		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
 	b.ok(err)
 	return c
@@ -25,7 +25,7 @@ func (b *bench) hooked(url string) *store.Created {
 
 func (b *bench) due(limit int, accept func(string) bool) ([]outbox.Delivery, time.Duration) {
 	b.t.Helper()
-	list, wait, err := b.ClaimDeliveries(b.ctx, limit, time.Minute, accept)
+	list, wait, err := b.Deliveries.Claim(b.ctx, limit, time.Minute, accept)
 	b.ok(err)
 	return list, wait
 }
@@ -41,7 +41,7 @@ func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
 		b, clock := clocked(t, open)
 		c := b.as("a").hooked("http://h/1")
 		select {
-		case <-b.Outbox():
+		case <-b.Deliveries.Changed():
 		default:
 			t.Error("nobody was told")
 		}
@@ -59,28 +59,28 @@ func TestADeliveryIsClaimedOnceAndComesBack(t *testing.T) {
 		if len(list) != 1 || list[0].ID != first.ID || list[0].Attempts != 2 {
 			t.Fatalf("%+v", list)
 		}
-		b.ok(b.DeliveryFailed(b.ctx, list[0], "HTTP 500", 10*time.Second))
+		b.ok(b.Deliveries.Failed(b.ctx, list[0], "HTTP 500", 10*time.Second))
 		if list, wait = b.due(9, nil); len(list) != 0 || wait != 10*time.Second {
 			t.Fatalf("%v %s", list, wait)
 		}
 		clock.at = clock.at.Add(10 * time.Second)
 		list, _ = b.due(9, nil)
-		b.ok(b.DeliveryReturned(b.ctx, list[0]))
+		b.ok(b.Deliveries.Returned(b.ctx, list[0]))
 		list, _ = b.due(9, nil)
 		if len(list) != 1 || list[0].Attempts != 3 || list[0].Error != "HTTP 500" {
 			t.Fatalf("%+v", list)
 		}
-		b.ok(b.Delivered(b.ctx, list[0]))
-		b.ok(b.DeliveryFailed(b.ctx, list[0], "too late", 0))
+		b.ok(b.Deliveries.Delivered(b.ctx, list[0]))
+		b.ok(b.Deliveries.Failed(b.ctx, list[0], "too late", 0))
 		if list, wait = b.due(9, nil); len(list) != 0 || wait != 0 {
 			t.Fatalf("%v %s", list, wait)
 		}
-		got, err := b.Deliveries(b.as("a").ctx, c.Run.ID, 0)
+		got, err := b.Deliveries.List(b.as("a").ctx, c.Run.ID, 0)
 		b.ok(err)
 		if len(got) != 1 || got[0].Error != "" || got[0].Done.IsZero() || got[0].Dead() || got[0].Attempts != 3 {
 			t.Fatalf("%+v", got)
 		}
-		if other, _ := b.Deliveries(b.as("b").ctx, c.Run.ID, 0); len(other) != 0 {
+		if other, _ := b.Deliveries.List(b.as("b").ctx, c.Run.ID, 0); len(other) != 0 {
 			t.Errorf("another tenant sees %+v", other)
 		}
 	})
@@ -108,27 +108,27 @@ func TestTheOutboxIsSwept(t *testing.T) {
 			b.hooked(u)
 		}
 		list, _ := b.due(9, nil)
-		b.ok(b.Delivered(b.ctx, list[0]))
-		b.ok(b.DeliveryDead(b.ctx, list[1], "gave up"))
+		b.ok(b.Deliveries.Delivered(b.ctx, list[0]))
+		b.ok(b.Deliveries.Dead(b.ctx, list[1], "gave up"))
 		left := func() (urls []string) {
-			list, err := b.Deliveries(b.ctx, "", 0)
+			list, err := b.Deliveries.List(b.ctx, "", 0)
 			b.ok(err)
 			for _, d := range list {
 				urls = append(urls, d.URL)
 			}
 			return urls
 		}
-		b.ok(b.SweepOutbox(b.ctx, time.Hour, 2*time.Hour))
+		b.ok(b.Deliveries.Sweep(b.ctx, time.Hour, 2*time.Hour))
 		if d := cmp.Diff([]string{"http://open/", "http://bad/", "http://good/"}, left()); d != "" {
 			t.Error(d)
 		}
 		clock.at = clock.at.Add(time.Hour)
-		b.ok(b.SweepOutbox(b.ctx, time.Hour, 2*time.Hour))
+		b.ok(b.Deliveries.Sweep(b.ctx, time.Hour, 2*time.Hour))
 		if d := cmp.Diff([]string{"http://open/", "http://bad/"}, left()); d != "" {
 			t.Error(d)
 		}
 		clock.at = clock.at.Add(time.Hour)
-		b.ok(b.SweepOutbox(b.ctx, time.Hour, 2*time.Hour))
+		b.ok(b.Deliveries.Sweep(b.ctx, time.Hour, 2*time.Hour))
 		if d := cmp.Diff([]string{"http://open/"}, left()); d != "" {
 			t.Error(d)
 		}

@@ -15,70 +15,70 @@ import (
 )
 
 // owners is what is kept of one owner, of the principal's tenant.
-type owners struct{ *base }
+type Owners struct{ base *base }
 
 func ownerOf(ctx context.Context, id string) owned.Owner {
 	return owned.Owner{Tenant: scope.TenantOf(ctx), ID: id}
 }
 
 // Holdings counts what is kept of an owner.
-func (s *owners) Holdings(ctx context.Context, owner string) ([]owned.Holding, error) {
-	return owned.Holdings(ctx, s.DB, ownerOf(ctx, owner))
+func (s *Owners) Holdings(ctx context.Context, owner string) ([]owned.Holding, error) {
+	return owned.Holdings(ctx, s.base.DB, ownerOf(ctx, owner))
 }
 
-// OwnedRows calls a function with the rows of an owner: see owned.Rows.
-func (s *owners) OwnedRows(ctx context.Context, owner string, to func(table string, n int, lines []byte) error) error {
-	return owned.Rows(ctx, s.DB, ownerOf(ctx, owner), to)
+// Rows calls a function with the rows of an owner: see owned.Rows.
+func (s *Owners) Rows(ctx context.Context, owner string, to func(table string, n int, lines []byte) error) error {
+	return owned.Rows(ctx, s.base.DB, ownerOf(ctx, owner), to)
 }
 
-// OwnedFiles returns some files of an owner's threads after one of them: see owned.Files.
-func (s *owners) OwnedFiles(ctx context.Context, owner string, behind owned.File) ([]owned.File, error) {
-	return owned.Files(ctx, s.DB, ownerOf(ctx, owner), behind)
+// Files returns some files of an owner's threads after one of them: see owned.Files.
+func (s *Owners) Files(ctx context.Context, owner string, behind owned.File) ([]owned.File, error) {
+	return owned.Files(ctx, s.base.DB, ownerOf(ctx, owner), behind)
 }
 
 // FileBytes calls a function with the bytes of a file, piece by piece.
-func (s *owners) FileBytes(ctx context.Context, f owned.File, to func([]byte) error) error {
-	return owned.Bytes(ctx, s.DB, f, to)
+func (s *Owners) FileBytes(ctx context.Context, f owned.File, to func([]byte) error) error {
+	return owned.Bytes(ctx, s.base.DB, f, to)
 }
 
-// OwnedThreads returns ids of threads of an owner after one of them: see owned.Threads.
-func (s *owners) OwnedThreads(ctx context.Context, owner, behind string) ([]string, error) {
-	return owned.Threads(ctx, s.DB, ownerOf(ctx, owner), behind)
+// Threads returns ids of threads of an owner after one of them: see owned.Threads.
+func (s *Owners) Threads(ctx context.Context, owner, behind string) ([]string, error) {
+	return owned.Threads(ctx, s.base.DB, ownerOf(ctx, owner), behind)
 }
 
-// OwnedCrons returns ids of crons of an owner after one of them.
-func (s *owners) OwnedCrons(ctx context.Context, owner, behind string) ([]string, error) {
-	return owned.Crons(ctx, s.DB, ownerOf(ctx, owner), behind)
+// Crons returns ids of crons of an owner after one of them.
+func (s *Owners) Crons(ctx context.Context, owner, behind string) ([]string, error) {
+	return owned.Crons(ctx, s.base.DB, ownerOf(ctx, owner), behind)
 }
 
-// OwnedAssistants returns ids of assistants of an owner after one of them.
-func (s *owners) OwnedAssistants(ctx context.Context, owner, behind string) ([]string, error) {
-	return owned.Assistants(ctx, s.DB, ownerOf(ctx, owner), behind)
+// Assistants returns ids of assistants of an owner after one of them.
+func (s *Owners) Assistants(ctx context.Context, owner, behind string) ([]string, error) {
+	return owned.Assistants(ctx, s.base.DB, ownerOf(ctx, owner), behind)
 }
 
 // GuestRuns returns runs that an owner made on threads of others, after one of them.
-func (s *owners) GuestRuns(ctx context.Context, owner, behind string) ([]owned.Guest, error) {
-	return owned.Runs(ctx, s.DB, ownerOf(ctx, owner), behind)
+func (s *Owners) GuestRuns(ctx context.Context, owner, behind string) ([]owned.Guest, error) {
+	return owned.Runs(ctx, s.base.DB, ownerOf(ctx, owner), behind)
 }
 
 // GuestTasks returns tasks that an owner made on threads of others, after one of them.
-func (s *owners) GuestTasks(ctx context.Context, owner, behind string) ([]owned.Guest, error) {
-	return owned.Tasks(ctx, s.DB, ownerOf(ctx, owner), behind)
+func (s *Owners) GuestTasks(ctx context.Context, owner, behind string) ([]owned.Guest, error) {
+	return owned.Tasks(ctx, s.base.DB, ownerOf(ctx, owner), behind)
 }
 
-// EraseThread is DeleteThread that leaves nothing: webhooks and idempotency keys go with it.
-func (s *owners) EraseThread(ctx context.Context, id string) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return s.deleteThread(ctx, t, id, owned.OfThread) })
+// EraseThread is Threads.Delete that leaves nothing: webhooks and idempotency keys go with it.
+func (s *Owners) EraseThread(ctx context.Context, id string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return s.base.deleteThread(ctx, t, id, owned.OfThread) })
 }
 
 // EraseTraces removes the webhooks and idempotency keys of a run, a cron or an assistant.
-func (s *owners) EraseTraces(ctx context.Context, id string) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return owned.Of(t, scope.TenantOf(ctx), id) })
+func (s *Owners) EraseTraces(ctx context.Context, id string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return owned.Of(t, scope.TenantOf(ctx), id) })
 }
 
 // EraseTask removes a task that has no runs, also one on another's thread; false where it has some.
-func (s *owners) EraseTask(ctx context.Context, id string) (removed bool, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Owners) EraseTask(ctx context.Context, id string) (removed bool, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		removed, err = owned.Task(t, scope.TenantOf(ctx), id)
 		return err
 	})
@@ -86,22 +86,22 @@ func (s *owners) EraseTask(ctx context.Context, id string) (removed bool, err er
 }
 
 // EraseCounts removes how much a key has used of its limits.
-func (s *owners) EraseCounts(ctx context.Context, key string) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return owned.Counts(t, key) })
+func (s *Owners) EraseCounts(ctx context.Context, key string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return owned.Counts(t, key) })
 }
 
 // Overwriting is sqldb.DB.Overwriting.
-func (s *owners) Overwriting(ctx context.Context, do func() error) error {
-	return s.DB.Overwriting(ctx, do)
+func (s *Owners) Overwriting(ctx context.Context, do func() error) error {
+	return s.base.DB.Overwriting(ctx, do)
 }
 
 // Rewrite is sqldb.DB.Rewrite.
-func (s *owners) Rewrite(ctx context.Context) (done bool, err error) { return s.DB.Rewrite(ctx) }
+func (s *Owners) Rewrite(ctx context.Context) (done bool, err error) { return s.base.DB.Rewrite(ctx) }
 
 // Copies returns what agents have of a thread: the threads and tasks that its log, and its links, name. An agent that
 // was given a new one keeps the old. Each is there once, with its newest link.
-func (s *owners) Copies(ctx context.Context, threadID string) (list []mapping.Link, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+func (s *Owners) Copies(ctx context.Context, threadID string) (list []mapping.Link, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return record.NoThread(err, threadID)

@@ -18,7 +18,7 @@ func TestKeyOfALostRunIsAnothersByNow(t *testing.T) {
 	a := openAt(t, dsn, store.Options{})
 	c := a.create(newThreadRun())
 	behind(t, dsn, `UPDATE runs SET run_id = 'another'`)
-	_, _, err := a.AppendRun(a.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token("1")}})
+	_, _, err := a.Events.Append(a.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token("1")}})
 	if !errors.Is(err, record.ErrFenced) {
 		t.Errorf("the append of the lost run ended with %v", err)
 	}

@@ -86,7 +86,7 @@ func TestC1OneActiveRunPerThreadOverProcesses(t *testing.T) {
 			for i := range 16 {
 				wg.Go(func() {
 					s := []*bench{a, b}[i%2]
-					c, err := s.CreateRun(s.ctx, newRun(thread, strategy))
+					c, err := s.Runs.Create(s.ctx, newRun(thread, strategy))
 					mu.Lock()
 					defer mu.Unlock()
 					switch {
@@ -112,7 +112,7 @@ func TestC1OneActiveRunPerThreadOverProcesses(t *testing.T) {
 			if got := [3]int{claimed, pending, refused}; got != want {
 				t.Fatalf("claimed, pending, refused: %v, want %v", got, want)
 			}
-			if last, err := a.LastSeq(a.ctx, thread); err != nil || last != int64(claimed) {
+			if last, err := a.Events.LastSeq(a.ctx, thread); err != nil || last != int64(claimed) {
 				t.Fatalf("%d events, %v", last, err)
 			}
 		})
@@ -168,11 +168,11 @@ func TestC2LeaseThatEndedIsTakenOver(t *testing.T) {
 	if d := cmp.Diff([]string{c.Run.ID}, ids); d != "" || !taken.Taken || len(taken.Logged) != 2 || taken.Fence != 2 {
 		t.Fatal(d, taken)
 	}
-	_, _, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{update(`{"a":2}`)}})
+	_, _, err := a.Events.Append(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{update(`{"a":2}`)}})
 	if !errors.Is(err, record.ErrFenced) {
 		t.Fatal(err)
 	}
-	if err := a.Release(a.ctx, c.Run.ID, c.Claimed.Fence); !errors.Is(err, record.ErrFenced) {
+	if err := a.Claims.Release(a.ctx, c.Run.ID, c.Claimed.Fence); !errors.Is(err, record.ErrFenced) {
 		t.Fatal(err)
 	}
 	if err := a.Beat(a.ctx, time.Minute); !errors.Is(err, record.ErrLapsed) {
@@ -180,7 +180,7 @@ func TestC2LeaseThatEndedIsTakenOver(t *testing.T) {
 	}
 	a.ok(a.Beat(a.ctx, time.Minute))
 	b.end(created(taken), mapping.RunSuccess)
-	if n, _ := a.LastSeq(a.ctx, c.Run.ThreadID); n != 3 {
+	if n, _ := a.Events.LastSeq(a.ctx, c.Run.ThreadID); n != 3 {
 		t.Fatalf("%d events", n)
 	}
 }
@@ -198,7 +198,7 @@ func TestC3OwnLapsedRunHasANewFence(t *testing.T) {
 	if d := cmp.Diff([]string{c.Run.ID}, ids); d != "" || taken.Fence != 2 {
 		t.Fatal(d, taken.Fence)
 	}
-	_, _, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token("1")}})
+	_, _, err := a.Events.Append(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token("1")}})
 	if !errors.Is(err, record.ErrFenced) {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestNumbersAreGaplessOverProcesses(t *testing.T) {
 			running = false
 		default:
 		}
-		evs, err := b.Events(b.ctx, thread, "", after, 0)
+		evs, err := b.Events.List(b.ctx, thread, "", after, 0)
 		b.ok(err)
 		for _, ev := range evs {
 			if ev.Seq != after+1 {
@@ -266,7 +266,7 @@ func TestC9KilledConnectionsLoseAndDoubleNothing(t *testing.T) {
 		written.Add(1)
 	}
 	stop()
-	evs, err := a.Events(a.ctx, c.Run.ThreadID, "", 1, 0)
+	evs, err := a.Events.List(a.ctx, c.Run.ThreadID, "", 1, 0)
 	a.ok(err)
 	if len(evs) != int(written.Load()) {
 		t.Fatalf("%d events", len(evs))
@@ -342,11 +342,11 @@ func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 	want(record.NoticeLogged)
 	next := a.create(newRun(c.Run.ThreadID, mapping.StrategyEnqueue))
 	want(record.NoticePending)
-	a.ok(a.RequestStop(a.ctx, c.Run.ID, ""))
+	a.ok(a.Claims.RequestStop(a.ctx, c.Run.ID, ""))
 	want(record.NoticeStop)
 	a.end(c, mapping.RunInterrupted)
 	want(record.NoticePending)
-	a.ok(a.DeleteRun(a.ctx, c.Run.ThreadID, c.Run.ID))
+	a.ok(a.Runs.Delete(a.ctx, c.Run.ThreadID, c.Run.ID))
 	want(record.NoticeGone)
 	select {
 	case n := <-a.Notices():
@@ -408,19 +408,19 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	}
 	th := a.thread()
 	soon := time.Now().Add(time.Hour)
-	_, err := a.PatchThread(a.ctx, th.ID, nil, &store.Expire{At: soon})
+	_, err := a.Threads.Patch(a.ctx, th.ID, nil, &store.Expire{At: soon})
 	a.ok(err)
-	heard("an expiry", b.Expiries())
-	_, err = a.CreateCron(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, idempotency.Key{})
+	heard("an expiry", b.Retention.Expiries())
+	_, err = a.Crons.Create(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, idempotency.Key{})
 	a.ok(err)
-	heard("a cron", b.CronsChanged())
+	heard("a cron", b.Crons.Changed())
 	c := a.create(newThreadRun())
-	_, _, err = a.AppendRun(a.ctx, store.Append{
+	_, _, err = a.Events.Append(a.ctx, store.Append{
 		ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}},
 		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
 	})
 	a.ok(err)
-	heard("a webhook", b.Outbox())
+	heard("a webhook", b.Deliveries.Changed())
 }
 
 // C5: the connection that notices come on breaks. What was missed meanwhile is made up for by one notice that says to

@@ -13,7 +13,7 @@ import (
 func (b *bench) asks(c *store.Created, id string) {
 	b.t.Helper()
 	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: id, Value: []byte(`1`)}}}
-	_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
+	_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
 		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}}})
 	b.ok(err)
 }
@@ -28,7 +28,7 @@ func on(c *store.Created, agent string) *store.RunCreation {
 // open are the ids of the open questions of a thread, and its status.
 func (b *bench) open(thread string) (ids []string, status mapping.ThreadStatus) {
 	b.t.Helper()
-	th, err := b.Thread(b.ctx, thread)
+	th, err := b.Threads.Get(b.ctx, thread)
 	b.ok(err)
 	for _, q := range th.Interrupts {
 		ids = append(ids, q.ID)
@@ -59,7 +59,7 @@ func TestQuestionsThatStayOpen(t *testing.T) {
 		}, []string{"q1", "q2"}},
 		"from before": {func(b *bench, echo, _ *store.Created) *store.RunCreation {
 			n := on(echo, "third")
-			list, err := b.Checkpoints(b.ctx, echo.Run.ThreadID, store.CheckpointQuery{})
+			list, err := b.States.Checkpoints(b.ctx, echo.Run.ThreadID, store.CheckpointQuery{})
 			b.ok(err)
 			n.Run.Options.Checkpoint = list[len(list)-1].ID
 			return n
@@ -109,11 +109,11 @@ func TestAQuestionGoesWithItsRun(t *testing.T) {
 		b.asks(echo, "q1")
 		other := b.create(on(echo, "other"))
 		b.asks(other, "q2")
-		b.ok(b.DeleteRun(b.ctx, echo.Run.ThreadID, echo.Run.ID))
+		b.ok(b.Runs.Delete(b.ctx, echo.Run.ThreadID, echo.Run.ID))
 		if ids, status := b.open(echo.Run.ThreadID); !slices.Equal(ids, []string{"q2"}) || status != mapping.ThreadInterrupted {
 			t.Errorf("one is left: %v %s", ids, status)
 		}
-		b.ok(b.DeleteRun(b.ctx, echo.Run.ThreadID, other.Run.ID))
+		b.ok(b.Runs.Delete(b.ctx, echo.Run.ThreadID, other.Run.ID))
 		if ids, status := b.open(echo.Run.ThreadID); len(ids) > 0 || status != mapping.ThreadIdle {
 			t.Errorf("none is left: %v %s", ids, status)
 		}
@@ -138,7 +138,7 @@ func TestACancelledTaskAsksNothing(t *testing.T) {
 			n.Task, n.Run.TaskID, n.Claim = nil, c.of.Run.TaskID, false
 			made := b.create(n)
 			o := mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}
-			_, err := b.EndInactive(b.ctx, echo.Run.ThreadID, made.Run.ID, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}, store.End{Outcome: o, Thread: o.Thread()})
+			_, err := b.Events.EndInactive(b.ctx, echo.Run.ThreadID, made.Run.ID, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}, store.End{Outcome: o, Thread: o.Thread()})
 			b.ok(err)
 			if ids, status := b.open(echo.Run.ThreadID); !slices.Equal(ids, c.left) || (status == mapping.ThreadInterrupted) != (len(c.left) > 0) {
 				t.Errorf("open: %v %s, want %v", ids, status, c.left)

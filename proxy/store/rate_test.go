@@ -26,11 +26,11 @@ func TestRatesInTheDatabase(t *testing.T) {
 			{24 * time.Hour, 60 * second, 0, 0},
 		} {
 			clock.at = clock.at.Add(tt.after)
-			wait, err := b.TakeRate(t.Context(), "key/runs/a", tt.cost, time.Minute)
+			wait, err := b.Rates.Take(t.Context(), "key/runs/a", tt.cost, time.Minute)
 			if err != nil || wait != tt.wait {
 				t.Errorf("step %d: to wait %s, %v; want %s", i, wait, err, tt.wait)
 			}
-			if left, err := b.RateLeft(t.Context(), "key/runs/a", time.Minute); err != nil || left != tt.left {
+			if left, err := b.Rates.Left(t.Context(), "key/runs/a", time.Minute); err != nil || left != tt.left {
 				t.Errorf("step %d: %s are left, %v; want %s", i, left, err, tt.left)
 			}
 		}

@@ -23,19 +23,19 @@ func TestD1LateRecoveryLeavesUpdatesAlone(t *testing.T) {
 	s.behind.Store(&errNotRecovered)
 	var threads []string
 	for range 2 {
-		th, _, err := s.CreateThread(ctx, ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
+		th, _, err := s.Threads.Create(ctx, ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		threads = append(threads, th.ID)
 	}
-	token, err := s.HoldUpdate(ctx, threads[0], "", idempotency.Key{})
+	token, err := s.States.Hold(ctx, threads[0], "", idempotency.Key{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	owner := s.base.Owner
 	s.base.Owner = "an earlier process"
-	if _, err := s.HoldUpdate(ctx, threads[1], "", idempotency.Key{}); err != nil {
+	if _, err := s.States.Hold(ctx, threads[1], "", idempotency.Key{}); err != nil {
 		t.Fatal(err)
 	}
 	s.base.Owner = owner
@@ -44,7 +44,7 @@ func TestD1LateRecoveryLeavesUpdatesAlone(t *testing.T) {
 	}
 	for i, held := range []string{token, ""} {
 		ev := mapping.Event{Kind: mapping.KindState, Data: []byte(`{"a":1}`), Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: mapping.NewID(), Source: "update"}}}
-		if _, err := s.AppendState(ctx, threads[i], "", []mapping.Event{ev}, StateOptions{Held: held}); err != nil {
+		if _, err := s.States.Append(ctx, threads[i], "", []mapping.Event{ev}, StateOptions{Held: held}); err != nil {
 			t.Errorf("thread %d: %v", i, err)
 		}
 	}

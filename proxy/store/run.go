@@ -14,7 +14,7 @@ import (
 )
 
 // runs are made, found, explained and removed.
-type runs struct{ *base }
+type Runs struct{ base *base }
 
 // runColumns begin with what a list decides by.
 const runColumns = `r.run_id, r.metadata, r.id, r.thread, r.task, r.fence, r.holder, r.from_seq, r.last_seq, r.tenant, r.owner, h.thread_id, k.task_id, r.agent, r.assistant_id, r.status, r.parked,
@@ -64,10 +64,10 @@ func (r *runRow) scan(scan func(...any) error) error {
 	return column.Decode(fault, r.Fault)
 }
 
-// Run returns a run; threadID may be "".
-func (s *runs) Run(ctx context.Context, threadID, runID string) (*mapping.Run, error) {
+// Get returns a run; threadID may be "".
+func (s *Runs) Get(ctx context.Context, threadID, runID string) (*mapping.Run, error) {
 	var row *runRow
-	err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) (err error) {
+	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) (err error) {
 		row, err = findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		return err
 	})
@@ -84,9 +84,9 @@ type RunState struct {
 	Base   string // see mapping.Run
 }
 
-// RunState returns how a run stands, without the request that it was made by, which may be long; threadID may be "".
-func (s *runs) RunState(ctx context.Context, threadID, runID string) (r RunState, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+// State returns how a run stands, without the request that it was made by, which may be long; threadID may be "".
+func (s *Runs) State(ctx context.Context, threadID, runID string) (r RunState, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
 		where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.Tenant, threadID)
 		err := t.Get(`SELECT r.status, r.parked, r.base FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where, args, column.Out{(*string)(&r.Status), &r.Parked, &r.Base})
@@ -116,28 +116,28 @@ func lockRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, erro
 	return findRun(t, sc, threadID, runID)
 }
 
-// Runs lists runs, newest first unless asked otherwise. Limit 0: all. Metadata is matched by containment.
-func (s *runs) Runs(ctx context.Context, q mapping.RunQuery) ([]mapping.Run, error) {
+// List lists runs, newest first unless asked otherwise. Limit 0: all. Metadata is matched by containment.
+func (s *Runs) List(ctx context.Context, q mapping.RunQuery) ([]mapping.Run, error) {
 	found, err := s.find(ctx, q, listing.Whole)
 	return found.Rows, err
 }
 
-// SearchRuns is Runs of which few megabytes are held at a time: a run is yielded as it is by then, and one that was
-// removed meanwhile is left out. It is ranged over once.
-func (s *runs) SearchRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
+// Search is List of which few megabytes are held at a time: a run is yielded as it is by then, and one that was removed
+// meanwhile is left out. It is ranged over once.
+func (s *Runs) Search(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	found, err := s.find(ctx, q, listing.AtOnce)
 	if err != nil {
 		return listing.Failed[mapping.Run](err)
 	}
 	sc := scope.ScopeOf(ctx)
-	return found.Each(ctx, s.DB, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
+	return found.Each(ctx, s.base.DB, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
 		row, err := findRun(t, sc, "", id)
 		return row.Run, row.size, err
 	})
 }
 
 // find lists runs, the first of them with all that they have.
-func (s *runs) find(ctx context.Context, q mapping.RunQuery, room int) (found listing.Long[mapping.Run], err error) {
+func (s *Runs) find(ctx context.Context, q mapping.RunQuery, room int) (found listing.Long[mapping.Run], err error) {
 	where, args := runFilter(scope.ScopeOf(ctx), q)
 	order := ` ORDER BY r.id DESC `
 	if q.OldestFirst {
@@ -150,7 +150,7 @@ func (s *runs) find(ctx context.Context, q mapping.RunQuery, room int) (found li
 		limit, offset = column.LimitOf(0), 0
 	}
 	text := `SELECT ` + runColumns + ` WHERE ` + where + order + column.Page(len(args)+1)
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found = listing.Long[mapping.Run]{Room: room}
 		pick := listing.Picker{}
 		if chosen {

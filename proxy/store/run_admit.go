@@ -95,7 +95,7 @@ func (x *createRunTx) displace(active []*runRow, note string) error {
 	for _, r := range active {
 		r.CancelReason = mapping.SupersededBy(x.made.Run)
 		x.made.Active = append(x.made.Active, r.Run)
-		if err := x.s.noteStop(x.Tx, r, note, r.CancelReason); err != nil {
+		if err := x.s.base.noteStop(x.Tx, r, note, r.CancelReason); err != nil {
 			return err
 		}
 	}
@@ -103,12 +103,12 @@ func (x *createRunTx) displace(active []*runRow, note string) error {
 }
 
 // rollbackTime is when a run starts at the latest that has another one rolled back. Its turn comes when what the other
-// did is gone (DeleteRun): between the end of that run and its removal it would start from the wrong state.
+// did is gone (Runs.Delete): between the end of that run and its removal it would start from the wrong state.
 const rollbackTime = 30 * time.Second
 
 // MakeDue lets a pending run start as soon as its thread is free.
-func (s *runs) MakeDue(ctx context.Context, runID string) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Runs) MakeDue(ctx context.Context, runID string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, scope.TenantOf(ctx), runID)
 		return err
 	})

@@ -12,7 +12,7 @@ import (
 )
 
 // runCalls are what is kept of the calls that runs made of their agents. They are deleted with their run.
-type runCalls struct{ *base }
+type Calls struct{ base *base }
 
 // RunCall is one of them. The store looks into none of its parts.
 type RunCall struct {
@@ -25,14 +25,14 @@ type RunCall struct {
 // runCallsKept is how many calls of a run are kept: the newest.
 const runCallsKept = 256
 
-// KeepCalls adds calls to those of a run that this process holds, after those that are there: N counts from there. It
-// keeps the newest 256 of a run. It does not flush: Flush or a later commit brings them to the disk. ErrFenced when the
-// run is not held any more. The fence is what it is allowed by: the tenant is not looked at.
-func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, calls []RunCall) error {
-	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+// Keep adds calls to those of a run that this process holds, after those that are there: N counts from there. It keeps
+// the newest 256 of a run. It does not flush: Flush or a later commit brings them to the disk. ErrFenced when the run
+// is not held any more. The fence is what it is allowed by: the tenant is not looked at.
+func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []RunCall) error {
+	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var run, last int64
 		err := t.Get(`SELECT id, (SELECT coalesce(max(n), 0) FROM run_calls WHERE run = runs.id) FROM runs WHERE run_id = $1 AND holder = $2 AND fence = $3`,
-			column.In{runID, s.Owner, fence}, column.Out{&run, &last})
+			column.In{runID, s.base.Owner, fence}, column.Out{&run, &last})
 		if errors.Is(err, sql.ErrNoRows) {
 			return record.ErrFenced
 		}
@@ -52,9 +52,9 @@ func (s *runCalls) KeepCalls(ctx context.Context, runID string, fence int64, cal
 	})
 }
 
-// Calls returns those of a run, oldest first, without their bodies; threadID may be "".
-func (s *runCalls) Calls(ctx context.Context, threadID, runID string) (calls []RunCall, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+// List returns those of a run, oldest first, without their bodies; threadID may be "".
+func (s *Calls) List(ctx context.Context, threadID, runID string) (calls []RunCall, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		calls = nil
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
@@ -70,9 +70,9 @@ func (s *runCalls) Calls(ctx context.Context, threadID, runID string) (calls []R
 	return calls, err
 }
 
-// Call returns one of a run's, with its bodies; sql.ErrNoRows where it is not kept.
-func (s *runCalls) Call(ctx context.Context, threadID, runID string, n int64) (c RunCall, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+// Get returns one of a run's, with its bodies; sql.ErrNoRows where it is not kept.
+func (s *Calls) Get(ctx context.Context, threadID, runID string, n int64) (c RunCall, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err

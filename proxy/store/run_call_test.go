@@ -21,41 +21,41 @@ func TestCallsOfRuns(t *testing.T) {
 		for n := range 200 {
 			many = append(many, store.RunCall{N: int64(n + 1), Head: []byte(`{}`), Sent: fmt.Append(nil, n), Received: []byte{0xff, 0}})
 		}
-		b.ok(b.KeepCalls(b.ctx, c.Run.ID, c.Claimed.Fence, many))
-		b.ok(b.KeepCalls(b.ctx, c.Run.ID, c.Claimed.Fence, many))
-		if err := b.KeepCalls(b.ctx, c.Run.ID, c.Claimed.Fence+1, many); !errors.Is(err, record.ErrFenced) {
+		b.ok(b.Calls.Keep(b.ctx, c.Run.ID, c.Claimed.Fence, many))
+		b.ok(b.Calls.Keep(b.ctx, c.Run.ID, c.Claimed.Fence, many))
+		if err := b.Calls.Keep(b.ctx, c.Run.ID, c.Claimed.Fence+1, many); !errors.Is(err, record.ErrFenced) {
 			t.Errorf("under another fence: %v", err)
 		}
-		list, err := b.Calls(b.ctx, c.Run.ThreadID, c.Run.ID)
+		list, err := b.Calls.List(b.ctx, c.Run.ThreadID, c.Run.ID)
 		b.ok(err)
 		if len(list) != 256 || list[0].N != 145 || list[255].N != 400 || list[0].Sent != nil {
 			t.Errorf("%d calls from %+v", len(list), list[0])
 		}
-		one, err := b.Call(b.ctx, "", c.Run.ID, 400)
+		one, err := b.Calls.Get(b.ctx, "", c.Run.ID, 400)
 		if err != nil || string(one.Sent) != "199" || string(one.Received) != "\xff\x00" {
 			t.Errorf("call %+v, %v", one, err)
 		}
-		if _, err := b.Call(b.ctx, "", c.Run.ID, 1); !errors.Is(err, sql.ErrNoRows) {
+		if _, err := b.Calls.Get(b.ctx, "", c.Run.ID, 1); !errors.Is(err, sql.ErrNoRows) {
 			t.Errorf("one that was dropped: %v", err)
 		}
 		other := b.as("other")
-		if _, err := other.Calls(other.ctx, "", c.Run.ID); mapping.Classify(err).Class != mapping.NotFound {
+		if _, err := other.Calls.List(other.ctx, "", c.Run.ID); mapping.Classify(err).Class != mapping.NotFound {
 			t.Errorf("of another tenant: %v", err)
 		}
-		if _, err := other.Call(other.ctx, "", c.Run.ID, 400); mapping.Classify(err).Class != mapping.NotFound {
+		if _, err := other.Calls.Get(other.ctx, "", c.Run.ID, 400); mapping.Classify(err).Class != mapping.NotFound {
 			t.Errorf("of another tenant: %v", err)
 		}
 		b.end(c, mapping.RunError)
-		b.ok(b.DeleteRun(b.ctx, c.Run.ThreadID, c.Run.ID))
+		b.ok(b.Runs.Delete(b.ctx, c.Run.ThreadID, c.Run.ID))
 		again := b.create(newRun(c.Run.ThreadID, mapping.StrategyReject)) // SQLite gives it the key of the one before
-		if list, err := b.Calls(b.ctx, "", again.Run.ID); err != nil || len(list) != 0 {
+		if list, err := b.Calls.List(b.ctx, "", again.Run.ID); err != nil || len(list) != 0 {
 			t.Errorf("the next run has %d calls, %v", len(list), err)
 		}
-		b.ok(b.KeepCalls(b.ctx, again.Run.ID, again.Claimed.Fence, many[:1]))
+		b.ok(b.Calls.Keep(b.ctx, again.Run.ID, again.Claimed.Fence, many[:1]))
 		b.end(again, mapping.RunError)
-		b.ok(b.DeleteThread(b.ctx, c.Run.ThreadID))
+		b.ok(b.Threads.Delete(b.ctx, c.Run.ThreadID))
 		last := b.create(newThreadRun())
-		if list, err := b.Calls(b.ctx, "", last.Run.ID); err != nil || len(list) != 0 {
+		if list, err := b.Calls.List(b.ctx, "", last.Run.ID); err != nil || len(list) != 0 {
 			t.Errorf("a run after the thread has %d calls, %v", len(list), err)
 		}
 	})

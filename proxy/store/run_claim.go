@@ -16,7 +16,7 @@ import (
 )
 
 // claims give runs to processes that execute them, and take them back.
-type claims struct{ *base }
+type Claims struct{ base *base }
 
 // Claimed is a run this process now owns.
 type Claimed struct {
@@ -31,14 +31,14 @@ type Claimed struct {
 	Running time.Duration
 }
 
-// ClaimNext claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent
-// not in full; or one whose owner's lease has ended. All tenants. c is nil when there is none; next is when the
-// earliest delayed run is due (zero: none).
-func (s *claims) ClaimNext(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
+// Next claims the oldest run that may start now: pending and due, first in its thread, nothing active there, agent not
+// in full; or one whose owner's lease has ended. All tenants. c is nil when there is none; next is when the earliest
+// delayed run is due (zero: none).
+func (s *Claims) Next(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
 	// Looking does not take the writer's time; what was seen is looked at again there.
 	var due int64
 	seen := false
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, _, err := claimable(t, full)
 		seen = key != 0
 		if err != nil || seen {
@@ -50,7 +50,7 @@ func (s *claims) ClaimNext(ctx context.Context, full []string) (c *Claimed, next
 	if err != nil || !seen {
 		return nil, column.TimeOf(due), err
 	}
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		key, taken, err := lockClaimable(t, full)
 		if err != nil || key == 0 {
 			c = nil
@@ -163,7 +163,7 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 }
 
 // claim makes this process the holder of a run, under a new fence.
-func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
+func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	first, from := false, ""
 	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, column.In{key}, column.Out{&first, &from}); err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	if _, err := t.Exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
  from_seq = CASE WHEN started_us = 0 THEN (SELECT seq FROM thread_seq WHERE thread = runs.thread) ELSE from_seq END,
  base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END,
- started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.Owner, t.Now); err != nil {
+ started_us = CASE WHEN started_us = 0 THEN $3 ELSE started_us END WHERE id = $1`, key, s.base.Owner, t.Now); err != nil {
 		return nil, err
 	}
 	row, err := readRun(t, `r.id = $1`, key)
@@ -186,7 +186,7 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 		return nil, err
 	}
 	if first && row.Base != th.Head {
-		if _, err := s.fork(t, row.thread, row.Base, th.Head); err != nil {
+		if _, err := s.base.fork(t, row.thread, row.Base, th.Head); err != nil {
 			return nil, err
 		}
 		th.Head = row.Base
@@ -203,14 +203,14 @@ func (s *claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 		return nil, err
 	}
 	name, at := row.ID, record.RunKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
-	t.After(func() { s.Keys.Add(name, at) })
+	t.After(func() { s.base.Keys.Add(name, at) })
 	running := time.Duration(t.Now-column.Micros(row.StartedAt)) * time.Microsecond
 	return &Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, nil
 }
 
-// ClaimParked takes a parked run for its next step. Conflict when it is not parked any more.
-func (s *claims) ClaimParked(ctx context.Context, runID string) (c *Claimed, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+// Parked takes a parked run for its next step. Conflict when it is not parked any more.
+func (s *Claims) Parked(ctx context.Context, runID string) (c *Claimed, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
@@ -229,22 +229,22 @@ func (s *claims) ClaimParked(ctx context.Context, runID string) (c *Claimed, err
 
 // Release hands a run of this process back: its lease ends at once, and another process, or this one, may claim it.
 // ErrFenced when it is not held any more.
-func (s *claims) Release(ctx context.Context, runID string, fence int64) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Claims) Release(ctx context.Context, runID string, fence int64) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		n, err := t.Exec(`UPDATE runs SET left_by = holder, holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
-			runID, s.Owner, fence, t.Now)
+			runID, s.base.Owner, fence, t.Now)
 		if err == nil && n == 0 {
 			return record.ErrFenced
 		}
-		s.Notify(t, record.NoticePending, "")
+		s.base.Notify(t, record.NoticePending, "")
 		return err
 	})
 }
 
 // RequestStop notes on a running run that its owner must stop it, and why; the owner learns it by StopRequests.
 // Conflict when the run has ended.
-func (s *claims) RequestStop(ctx context.Context, runID, reason string) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Claims) RequestStop(ctx context.Context, runID, reason string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
@@ -252,7 +252,7 @@ func (s *claims) RequestStop(ctx context.Context, runID, reason string) error {
 		if !row.Status.Active() {
 			return mapping.Errorf(mapping.Conflict, "run_ended", "Run %q has ended already (%s).", runID, row.Status)
 		}
-		return s.noteStop(t, row, stopCancel, reason)
+		return s.base.noteStop(t, row, stopCancel, reason)
 	})
 }
 
@@ -262,10 +262,10 @@ func (s *base) noteStop(t *sqldb.Tx, row *runRow, action, reason string) error {
 }
 
 // Held returns run id → fence of the runs that this process holds: those it executes, or should. All tenants.
-func (s *claims) Held(ctx context.Context) (map[string]int64, error) {
+func (s *Claims) Held(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
-	err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, column.In{s.Owner}, func(scan func(...any) error) error {
+	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, column.In{s.base.Owner}, func(scan func(...any) error) error {
 			var id string
 			var fence int64
 			err := scan(&id, &fence)
@@ -283,10 +283,10 @@ type StopRequest struct {
 }
 
 // StopRequests returns those on the runs held by this process, by run id. All tenants.
-func (s *claims) StopRequests(ctx context.Context) (map[string]StopRequest, error) {
+func (s *Claims) StopRequests(ctx context.Context) (map[string]StopRequest, error) {
 	found := make(map[string]StopRequest)
-	err := s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, column.In{s.Owner}, func(scan func(...any) error) error {
+	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, column.In{s.base.Owner}, func(scan func(...any) error) error {
 			var id string
 			var asked StopRequest
 			err := scan(&id, &asked.Action, &asked.Reason)
@@ -298,8 +298,8 @@ func (s *claims) StopRequests(ctx context.Context) (map[string]StopRequest, erro
 }
 
 // Waiting reports whether any run waits to be claimed, now or later. All tenants.
-func (s *claims) Waiting(ctx context.Context) (some bool, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Claims) Waiting(ctx context.Context) (some bool, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
 			nil, column.Out{&some})
 	})
@@ -308,8 +308,8 @@ func (s *claims) Waiting(ctx context.Context) (some bool, err error) {
 
 // Unpulled lists the active runs whose steps a client has to ask for: parked ones, and those that go on by themselves
 // while their steps are handed out. All tenants.
-func (s *claims) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Claims) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow
 			err := row.scan(scan)

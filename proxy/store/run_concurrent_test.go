@@ -36,10 +36,10 @@ func TestSharedRunIsRemovedFromUnderAChange(t *testing.T) {
 				list := b.append(second, update(`{"list":[1,2,3]}`))
 				b.end(second, mapping.RunSuccess)
 				change := mapping.Event{Kind: mapping.KindState, Data: []byte(`{"list":{"list":{"keep":3,"add":[4]}}}`), Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: id(), Source: "update"}}}
-				_, err := b.AppendState(b.ctx, th, list[0].Head.Checkpoint.ID, []mapping.Event{change}, store.StateOptions{})
+				_, err := b.States.Append(b.ctx, th, list[0].Head.Checkpoint.ID, []mapping.Event{change}, store.StateOptions{})
 				b.ok(err)
 				before := b.state(th, "")
-				b.ok(b.DeleteRun(b.ctx, th, second.Run.ID))
+				b.ok(b.Runs.Delete(b.ctx, th, second.Run.ID))
 				if diff := cmp.Diff(before, b.state(th, "")); diff != "" {
 					t.Errorf("the state that a client made (-was +is):\n%s", diff)
 				}
@@ -72,7 +72,7 @@ func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 					b.end(c, mapping.RunSuccess)
 				}
 				for n, run := range gone {
-					b.ok(b.DeleteRun(b.ctx, th, runs[run].Run.ID))
+					b.ok(b.Runs.Delete(b.ctx, th, runs[run].Run.ID))
 					want := map[string]any{}
 					for i, doer := range did {
 						if !slices.Contains(gone[:n+1], doer) {
@@ -93,7 +93,7 @@ func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 // values is the state of a thread as a whole.
 func (b *bench) values(thread string) json.RawMessage {
 	b.t.Helper()
-	st, err := b.StateAt(b.ctx, thread, "")
+	st, err := b.States.At(b.ctx, thread, "")
 	b.ok(err)
 	fold, err := state.NewFold(st.Snapshot)
 	for i := 0; i < len(st.Events) && err == nil; i++ {

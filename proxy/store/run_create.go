@@ -53,17 +53,17 @@ type Created struct {
 	Active []mapping.Run
 }
 
-// CreateRun is one transaction: thread, task, run, first events, claim. A busy thread (any run of it pending or
-// running, parked and delayed ones included): reject → Conflict thread_busy naming the run; enqueue → pending;
-// interrupt, rollback → pending, Created.Active set and stop requests noted on the active runs. While the thread is
-// held for an update of its state (HoldUpdate), a run is pending. concurrent: beside those that let others run beside
-// them (Options.MayOverlap, which a concurrent run must have itself), pending while there is another.
+// Create is one transaction: thread, task, run, first events, claim. A busy thread (any run of it pending or running,
+// parked and delayed ones included): reject → Conflict thread_busy naming the run; enqueue → pending; interrupt,
+// rollback → pending, Created.Active set and stop requests noted on the active runs. While the thread is held for an
+// update of its state (States.Hold), a run is pending. concurrent: beside those that let others run beside them
+// (Options.MayOverlap, which a concurrent run must have itself), pending while there is another.
 //
 // Run.Base is where the run starts: what is given there or in Options.Checkpoint (unknown: NotFound), else the head at
 // its first claim. A run that starts elsewhere than at the head moves the head there. n is only read.
-func (s *runs) CreateRun(ctx context.Context, n *RunCreation) (made *Created, err error) {
+func (s *Runs) Create(ctx context.Context, n *RunCreation) (made *Created, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		x := s.creation(t, p, n)
 		made = &x.made
 		return x.make()
@@ -74,11 +74,11 @@ func (s *runs) CreateRun(ctx context.Context, n *RunCreation) (made *Created, er
 	return made, nil
 }
 
-// CreateRuns is CreateRun for several runs in one transaction: what is refused of one refuses all, and none of them
-// begins before all are there.
-func (s *runs) CreateRuns(ctx context.Context, list []*RunCreation) (made []*Created, err error) {
+// CreateAll is Create for several runs in one transaction: what is refused of one refuses all, and none of them begins
+// before all are there.
+func (s *Runs) CreateAll(ctx context.Context, list []*RunCreation) (made []*Created, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		made = make([]*Created, len(list))
 		for i, n := range list {
 			x := s.creation(t, p, n)
@@ -92,9 +92,9 @@ func (s *runs) CreateRuns(ctx context.Context, list []*RunCreation) (made []*Cre
 	return made, err
 }
 
-// createRunTx carries one CreateRun through its operation.
+// createRunTx carries one Runs.Create through its operation.
 type createRunTx struct {
-	s *runs
+	s *Runs
 	*sqldb.Tx
 	principal mapping.Principal
 	n         *RunCreation // only read: the operation may run twice
@@ -110,7 +110,7 @@ type createRunTx struct {
 	additional json.RawMessage // additional_input of the task, of a run that starts now
 }
 
-func (s *runs) creation(t *sqldb.Tx, p mapping.Principal, n *RunCreation) *createRunTx {
+func (s *Runs) creation(t *sqldb.Tx, p mapping.Principal, n *RunCreation) *createRunTx {
 	return &createRunTx{s: s, Tx: t, principal: p, n: n, made: Created{Run: n.Run}}
 }
 
@@ -126,10 +126,10 @@ func (x *createRunTx) make() error {
 	if x.claimed {
 		x.made.Claimed = x.claim()
 	} else {
-		x.s.Notify(x.Tx, record.NoticePending, "")
+		x.s.base.Notify(x.Tx, record.NoticePending, "")
 	}
 	name, key := x.made.Run.ID, record.RunKey{Run: x.run, Thread: x.thread.key, Overlaps: x.made.Run.Options.MayOverlap}
-	x.After(func() { x.s.Keys.Add(name, key) })
+	x.After(func() { x.s.base.Keys.Add(name, key) })
 	return nil
 }
 
@@ -172,7 +172,7 @@ func (x *createRunTx) place() (err error) {
 		return err
 	}
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
-	x.thread, x.fresh, err = x.s.insertThread(x.Tx, x.principal, th, scope.WithAgent("", x.made.Run.Agent))
+	x.thread, x.fresh, err = x.s.base.insertThread(x.Tx, x.principal, th, scope.WithAgent("", x.made.Run.Agent))
 	if err == nil && !x.fresh && x.n.MustNotExist {
 		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already.", th.ID)
 	}
@@ -259,7 +259,7 @@ func (x *createRunTx) base() error {
 		r.Base = x.thread.Head
 	case r.Base == "" || r.Base == x.thread.Head:
 	case x.claimed:
-		_, err := x.s.fork(x.Tx, x.thread.key, r.Base, x.thread.Head)
+		_, err := x.s.base.fork(x.Tx, x.thread.key, r.Base, x.thread.Head)
 		x.thread.Head, x.forks = r.Base, true
 		return err
 	default:
@@ -278,7 +278,7 @@ func (x *createRunTx) insert() error {
 	}
 	holder, fence := "", 0
 	if x.claimed {
-		holder, fence = x.s.Owner, firstFence
+		holder, fence = x.s.base.Owner, firstFence
 	}
 	from := int64(0)
 	if x.claimed && !x.fresh {

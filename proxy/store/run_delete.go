@@ -11,14 +11,14 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// DeleteRun removes an ended run with its events and checkpoints; the head goes back to the newest checkpoint left when
-// it was the run's. Its numbers are not given again. Where later checkpoints or other runs stand on the run's, those
-// stay, with the events their states are folded from, as history without a run, and so do those of one that ran beside
+// Delete removes an ended run with its events and checkpoints; the head goes back to the newest checkpoint left when it
+// was the run's. Its numbers are not given again. Where later checkpoints or other runs stand on the run's, those stay,
+// with the events their states are folded from, as history without a run, and so do those of one that ran beside
 // others; what it did beside them is taken out of the newest state by a checkpoint of its own. Files are again what
 // they were before the run where the state is. A newer run that waited for this may start. Conflict while the run is
 // active.
-func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
@@ -29,7 +29,7 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if err := undo(t, row); err != nil {
 			return err
 		}
-		if err := s.deleteHistory(t, row); err != nil {
+		if err := s.base.deleteHistory(t, row); err != nil {
 			return err
 		}
 		if err := release(t, row.key); err != nil {
@@ -41,7 +41,7 @@ func (s *runs) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
 			return err
 		}
-		s.forgetRun(t, runID)
+		s.base.forgetRun(t, runID)
 		return nil
 	})
 }

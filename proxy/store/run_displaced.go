@@ -35,8 +35,8 @@ func displacing(newer mapping.Run, starts bool) string {
 
 // Displaced lists the runs with a note that they are to be stopped, and those to be rolled back that have ended. All
 // tenants.
-func (s *runs) Displaced(ctx context.Context) (list []Displaced, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Runs) Displaced(ctx context.Context) (list []Displaced, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+runColumns+` WHERE r.stop <> '' ORDER BY r.id`, nil, func(scan func(...any) error) error {
 			var row runRow
 			err := row.scan(scan)
@@ -53,8 +53,8 @@ func (s *runs) Displaced(ctx context.Context) (list []Displaced, err error) {
 }
 
 // readStop reads what is to become of a displaced run.
-func (s *runs) readStop(ctx context.Context, d *Displaced) error {
-	return s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Runs) readStop(ctx context.Context, d *Displaced) error {
+	return s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		var stop string
 		err := t.Get(`SELECT stop FROM runs WHERE run_id = $1`, column.In{d.ID}, column.Out{&stop})
 		d.RollBack = strings.HasPrefix(stop, rollBack)

@@ -19,7 +19,7 @@ import (
 func (b *bench) claims(full ...string) (ids []string, last *store.Claimed, next time.Time) {
 	b.t.Helper()
 	for {
-		c, due, err := b.ClaimNext(b.ctx, full)
+		c, due, err := b.Claims.Next(b.ctx, full)
 		b.ok(err)
 		if c == nil {
 			return ids, last, due
@@ -59,10 +59,10 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 				begun := newThreadRun()
 				begun.Run.Options.MayOverlap = c.shared
 				first := b.create(begun)
-				second, err := b.CreateRun(b.ctx, newRun(first.Run.ThreadID, c.strategy))
+				second, err := b.Runs.Create(b.ctx, newRun(first.Run.ThreadID, c.strategy))
 				if c.conflict {
 					wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-					if runs, _ := b.Runs(b.ctx, mapping.RunQuery{ThreadID: first.Run.ThreadID}); len(runs) != 1 {
+					if runs, _ := b.Runs.List(b.ctx, mapping.RunQuery{ThreadID: first.Run.ThreadID}); len(runs) != 1 {
 						t.Fatalf("%d runs after a refusal", len(runs))
 					}
 					return
@@ -74,7 +74,7 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 				if c.active && second.Active[0].ID != first.Run.ID {
 					t.Fatalf("active %+v", second.Active)
 				}
-				stops, err := b.StopRequests(b.ctx)
+				stops, err := b.Claims.StopRequests(b.ctx)
 				b.ok(err)
 				want := c.stop
 				if want == "rollback" {
@@ -90,14 +90,14 @@ func TestStrategiesOnABusyThread(t *testing.T) {
 					t.Fatalf("claimed %v beside an active run", ids)
 				}
 				b.end(first, mapping.RunSuccess)
-				if th, _ := b.Thread(b.ctx, first.Run.ThreadID); th.Status != mapping.ThreadBusy {
+				if th, _ := b.Threads.Get(b.ctx, first.Run.ThreadID); th.Status != mapping.ThreadBusy {
 					t.Fatalf("thread %s while a run is pending", th.Status)
 				}
 				if c.stop == "rollback" { // it starts when the other one is gone
 					if ids, _, _ := b.claims(); len(ids) != 0 {
 						t.Fatalf("claimed %v before the rollback was done", ids)
 					}
-					b.ok(b.MakeDue(b.ctx, second.Run.ID))
+					b.ok(b.Runs.MakeDue(b.ctx, second.Run.ID))
 				}
 				ids, next, _ := b.claims()
 				if d := cmp.Diff([]string{second.Run.ID}, ids); d != "" {
@@ -194,7 +194,7 @@ func TestEveryQueueLimitHolds(t *testing.T) {
 			for most := 1; most <= 2; most++ {
 				n, p := newRun(thread, mapping.StrategyEnqueue), mapping.PrincipalOf(b.ctx)
 				limit(n, &p, most)
-				_, err := b.CreateRun(mapping.WithPrincipal(b.ctx, p), n)
+				_, err := b.Runs.Create(mapping.WithPrincipal(b.ctx, p), n)
 				if most == 2 {
 					b.ok(err)
 					continue
@@ -217,7 +217,7 @@ func TestQueueOfAKeyIsItsOwn(t *testing.T) {
 		b.create(newRun(thread, mapping.StrategyEnqueue))
 		other := mapping.PrincipalOf(b.ctx)
 		other.ID, other.Queue = "another", 1
-		_, err := b.CreateRun(mapping.WithPrincipal(b.ctx, other), newRun(thread, mapping.StrategyEnqueue))
+		_, err := b.Runs.Create(mapping.WithPrincipal(b.ctx, other), newRun(thread, mapping.StrategyEnqueue))
 		b.ok(err)
 	})
 }
@@ -229,13 +229,13 @@ func TestQueueLimitIsSaidByName(t *testing.T) {
 		for i := range 3 {
 			n := newThreadRun()
 			n.Claim, n.Queue.Agent = false, 2
-			_, err := b.CreateRun(b.ctx, n)
+			_, err := b.Runs.Create(b.ctx, n)
 			if i < 2 {
 				b.ok(err)
 				continue
 			}
 			wantClass(t, err, mapping.Limited, mapping.CodeQueueFull)
-			if _, err := b.Thread(b.ctx, n.Thread.ID); mapping.Classify(err).Class != mapping.NotFound {
+			if _, err := b.Threads.Get(b.ctx, n.Thread.ID); mapping.Classify(err).Class != mapping.NotFound {
 				t.Fatal("a refused run left its thread behind")
 			}
 		}
@@ -258,7 +258,7 @@ func TestOneActiveRunPerThread(t *testing.T) {
 		claimed, refusals := 0, 0
 		for range 32 {
 			wg.Go(func() {
-				c, err := b.CreateRun(b.ctx, newRun(thread, mapping.StrategyReject))
+				c, err := b.Runs.Create(b.ctx, newRun(thread, mapping.StrategyReject))
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -281,30 +281,30 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{update(`{"a":1}`)},
+		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{update(`{"a":1}`)},
 			End: &store.End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
 		b.ok(err)
-		r, err := b.Run(b.ctx, c.Run.ThreadID, c.Run.ID)
+		r, err := b.Runs.Get(b.ctx, c.Run.ThreadID, c.Run.ID)
 		b.ok(err)
-		th, err := b.Thread(b.ctx, c.Run.ThreadID)
+		th, err := b.Threads.Get(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		if r.Status != mapping.RunRunning || !r.Parked || !r.EndedAt.IsZero() || th.Status != mapping.ThreadInterrupted {
 			t.Fatalf("run %+v thread %+v", r, th)
 		}
-		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, record.ErrFenced) {
+		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, record.ErrFenced) {
 			t.Fatal(err)
 		}
 		if ids, _, _ := b.claims(); len(ids) != 0 {
 			t.Fatal("a parked run was claimed as an orphan")
 		}
-		_, err = b.CreateRun(b.ctx, newRun(c.Run.ThreadID, mapping.StrategyReject))
+		_, err = b.Runs.Create(b.ctx, newRun(c.Run.ThreadID, mapping.StrategyReject))
 		wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-		cl, err := b.ClaimParked(b.ctx, c.Run.ID)
+		cl, err := b.Claims.Parked(b.ctx, c.Run.ID)
 		b.ok(err)
 		if cl.Fence != 2 || len(cl.Logged) != 2 || cl.Run.Parked || cl.Thread.Status != mapping.ThreadBusy {
 			t.Fatalf("%+v", cl)
 		}
-		_, err = b.ClaimParked(b.ctx, c.Run.ID)
+		_, err = b.Claims.Parked(b.ctx, c.Run.ID)
 		wantClass(t, err, mapping.Conflict, "")
 		b.end(created(cl), mapping.RunSuccess)
 	})
@@ -316,7 +316,7 @@ func TestBacklogCountsWhatHasNotEnded(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
+		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: mapping.Outcome{Parked: true}, Thread: mapping.ThreadInterrupted}})
 		b.ok(err)
 		for range 2 {
 			b.create(newThreadRun())
@@ -324,12 +324,12 @@ func TestBacklogCountsWhatHasNotEnded(t *testing.T) {
 		for range 3 {
 			waits := newThreadRun()
 			waits.Claim = false
-			_, err := b.as("other").CreateRun(b.ctx, waits)
+			_, err := b.as("other").Runs.Create(b.ctx, waits)
 			b.ok(err)
 		}
 		b.end(b.create(newThreadRun()), mapping.RunSuccess)
 		b.hooked("http://h/1")
-		b.ok(b.Delivered(b.ctx, b.onlyDue()))
+		b.ok(b.Deliveries.Delivered(b.ctx, b.onlyDue()))
 		b.hooked("http://h/2")
 		found, err := b.Backlog(b.ctx)
 		b.ok(err)
@@ -360,24 +360,24 @@ func TestEndInactive(t *testing.T) {
 		e := store.End{Outcome: mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}, Thread: mapping.ThreadIdle,
 			Webhook: &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}}
 		ev := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}
-		_, err := b.EndInactive(b.ctx, running.Run.ThreadID, running.Run.ID, ev, e)
+		_, err := b.Events.EndInactive(b.ctx, running.Run.ThreadID, running.Run.ID, ev, e)
 		if !errors.Is(err, record.ErrFenced) {
 			t.Fatal(err)
 		}
-		got, err := b.EndInactive(b.ctx, "", pending.Run.ID, ev, e)
+		got, err := b.Events.EndInactive(b.ctx, "", pending.Run.ID, ev, e)
 		b.ok(err)
 		if len(got) != 1 || got[0].Seq != 2 {
 			t.Fatalf("%+v", got)
 		}
-		own, err := b.Events(b.ctx, "", pending.Run.ID, 0, 0)
+		own, err := b.Events.List(b.ctx, "", pending.Run.ID, 0, 0)
 		b.ok(err)
 		if d := cmp.Diff(got, own); d != "" {
 			t.Fatal(d)
 		}
-		if _, err = b.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, record.ErrFenced) {
+		if _, err = b.Events.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, record.ErrFenced) {
 			t.Fatal(err)
 		}
-		if th, _ := b.Thread(b.ctx, running.Run.ThreadID); th.Status != mapping.ThreadBusy {
+		if th, _ := b.Threads.Get(b.ctx, running.Run.ThreadID); th.Status != mapping.ThreadBusy {
 			t.Fatalf("thread %s while its run runs", th.Status)
 		}
 	})
@@ -393,23 +393,23 @@ func TestWhyARunIsCancelledIsNoted(t *testing.T) {
 		n := newRun(first.Run.ThreadID, mapping.StrategyInterrupt)
 		second := b.create(n)
 		want := mapping.SupersededBy(second.Run)
-		stops, err := b.StopRequests(b.ctx)
+		stops, err := b.Claims.StopRequests(b.ctx)
 		b.ok(err)
-		list, err := b.Displaced(b.ctx)
+		list, err := b.Runs.Displaced(b.ctx)
 		b.ok(err)
 		if stops[first.Run.ID].Reason != want || len(list) != 1 || list[0].CancelReason != want || second.Active[0].CancelReason != want {
 			t.Errorf("%q is noted, %+v is to be ended, the caller ends %+v; want %q", stops, list, second.Active, want)
 		}
 		b.end(first, mapping.RunSuccess)
-		if r, err := b.Run(b.ctx, "", first.Run.ID); err != nil || r.CancelReason != "" {
+		if r, err := b.Runs.Get(b.ctx, "", first.Run.ID); err != nil || r.CancelReason != "" {
 			t.Errorf("a run that came to its end says %q, %v", r.CancelReason, err)
 		}
 		other := b.create(newThreadRun())
 		e := store.End{Outcome: mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledByRequest}, Thread: mapping.ThreadIdle}
-		_, _, err = b.AppendRun(b.ctx, store.Append{ThreadID: other.Run.ThreadID, RunID: other.Run.ID, Fence: other.Claimed.Fence, End: &e,
+		_, _, err = b.Events.Append(b.ctx, store.Append{ThreadID: other.Run.ThreadID, RunID: other.Run.ID, Fence: other.Claimed.Fence, End: &e,
 			Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
 		b.ok(err)
-		if r, err := b.Run(b.ctx, "", other.Run.ID); err != nil || r.CancelReason != mapping.CancelledByRequest {
+		if r, err := b.Runs.Get(b.ctx, "", other.Run.ID); err != nil || r.CancelReason != mapping.CancelledByRequest {
 			t.Errorf("a cancelled run says %q, %v", r.CancelReason, err)
 		}
 	})
@@ -420,18 +420,18 @@ func TestStopRequestsReachTheHolder(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		b.ok(b.RequestStop(b.ctx, c.Run.ID, mapping.CancelledAsTaken))
-		stops, err := b.StopRequests(b.ctx)
+		b.ok(b.Claims.RequestStop(b.ctx, c.Run.ID, mapping.CancelledAsTaken))
+		stops, err := b.Claims.StopRequests(b.ctx)
 		b.ok(err)
 		if d := cmp.Diff(map[string]store.StopRequest{c.Run.ID: {Action: "cancel", Reason: mapping.CancelledAsTaken}}, stops); d != "" {
 			t.Fatal(d)
 		}
 		b.end(c, mapping.RunInterrupted)
-		if stops, _ = b.StopRequests(b.ctx); len(stops) != 0 {
+		if stops, _ = b.Claims.StopRequests(b.ctx); len(stops) != 0 {
 			t.Fatal(stops)
 		}
-		wantClass(t, b.RequestStop(b.ctx, c.Run.ID, ""), mapping.Conflict, "")
-		wantClass(t, b.RequestStop(b.ctx, id(), ""), mapping.NotFound, mapping.CodeRunNotFound)
+		wantClass(t, b.Claims.RequestStop(b.ctx, c.Run.ID, ""), mapping.Conflict, "")
+		wantClass(t, b.Claims.RequestStop(b.ctx, id(), ""), mapping.NotFound, mapping.CodeRunNotFound)
 	})
 }
 
@@ -450,7 +450,7 @@ func TestIdempotencyKeyNamesTheFirstRun(t *testing.T) {
 		if !again.Replayed || again.Run.ID != first.Run.ID || again.Run.ThreadID != first.Run.ThreadID {
 			t.Fatalf("%+v", again)
 		}
-		_, err := b.CreateRun(b.ctx, keyed("two"))
+		_, err := b.Runs.Create(b.ctx, keyed("two"))
 		wantClass(t, err, mapping.Invalid, "idempotency_key_reused")
 		if c := b.as("other").create(keyed("two")); c.Replayed {
 			t.Fatal("a key crossed tenants")
@@ -472,7 +472,7 @@ func TestEmptyBytesAreNoNull(t *testing.T) {
 		c := b.create(n)
 		e := ending(mapping.RunSuccess)
 		e.Webhook = &outbox.Webhook{URL: "http://127.0.0.1:1/"}
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
+		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 		if again := b.create(n); !again.Replayed {
 			t.Fatal("not replayed")
@@ -486,10 +486,10 @@ func TestInterruptStaysWithTheThreadUntilTheNextRun(t *testing.T) {
 		b := open(t)
 		c := b.create(newThreadRun())
 		o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`{"q":"<why>"}`)}}}
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
+		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
 			Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &o}}}})
 		b.ok(err)
-		th, err := b.Thread(b.ctx, c.Run.ThreadID)
+		th, err := b.Threads.Get(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		asked := []mapping.Interrupt{{ID: "q", Value: []byte(`{"q":"<why>"}`), Run: c.Run.ID}}
 		if d := cmp.Diff(asked, th.Interrupts); d != "" || th.Status != mapping.ThreadInterrupted {
@@ -498,11 +498,11 @@ func TestInterruptStaysWithTheThreadUntilTheNextRun(t *testing.T) {
 		next := newRun(c.Run.ThreadID, mapping.StrategyReject)
 		next.Task, next.Run.TaskID = nil, c.Run.TaskID
 		r := b.create(next)
-		if th, err = b.Thread(b.ctx, c.Run.ThreadID); err != nil || th.Interrupts != nil || th.Status != mapping.ThreadBusy || r.Claimed.Thread.Interrupts != nil {
+		if th, err = b.Threads.Get(b.ctx, c.Run.ThreadID); err != nil || th.Interrupts != nil || th.Status != mapping.ThreadBusy || r.Claimed.Thread.Interrupts != nil {
 			t.Fatalf("%+v %v", th, err)
 		}
 		b.end(r, mapping.RunSuccess)
-		evs, err := b.TaskEvents(b.ctx, c.Run.TaskID, 0, 0)
+		evs, err := b.Events.OfTask(b.ctx, c.Run.TaskID, 0, 0)
 		b.ok(err)
 		if len(evs) != 4 || evs[0].RunID != c.Run.ID || evs[3].RunID != r.Run.ID {
 			t.Fatalf("%+v", evs)

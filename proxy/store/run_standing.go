@@ -32,8 +32,8 @@ type Standing struct {
 const standingBefore = 10
 
 // Standing returns how a run stands; threadID may be "".
-func (s *runs) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
@@ -42,7 +42,7 @@ func (s *runs) Standing(ctx context.Context, threadID, runID string) (st Standin
 		if err != nil {
 			return err
 		}
-		st = Standing{Run: row.Run, Thread: th.Thread, Now: column.TimeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.Owner, Owner: s.Owner}
+		st = Standing{Run: row.Run, Thread: th.Thread, Now: column.TimeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.base.Owner, Owner: s.base.Owner}
 		for _, part := range []func(*sqldb.Tx, *runRow) error{st.queue, st.lease, st.progress} {
 			if err := part(t, row); err != nil {
 				return err

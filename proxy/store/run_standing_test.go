@@ -19,13 +19,13 @@ func TestHowARunStandsCostsTheSameHoweverLongItWas(t *testing.T) { // not parall
 			events = append(events, mapping.Event{Kind: mapping.KindUpdate, Head: mapping.Head{Node: "ns"}, Data: []byte(`{}`)})
 		}
 		b.append(c, events...)
-		st, err := b.Standing(b.ctx, "", c.Run.ID)
+		st, err := b.Runs.Standing(b.ctx, "", c.Run.ID)
 		if err != nil || st.Steps != steps {
 			t.Fatalf("%d steps of %d, %v", st.Steps, steps, err)
 		}
 		b.end(c, mapping.RunSuccess)
 		return testing.AllocsPerRun(5, func() {
-			if st, err = b.Standing(b.ctx, "", c.Run.ID); err != nil || st.Last.Kind != mapping.KindEnd {
+			if st, err = b.Runs.Standing(b.ctx, "", c.Run.ID); err != nil || st.Last.Kind != mapping.KindEnd {
 				t.Fatalf("%+v, %v", st.Last, err)
 			}
 		})

@@ -27,7 +27,7 @@ func TestRunFromFirstToLastEvent(t *testing.T) {
 		b.append(c, token(`"t"`), first)
 		b.end(c, mapping.RunSuccess)
 
-		events, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+		events, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 		b.ok(err)
 		var seqs []int64
 		var kinds []mapping.Kind
@@ -44,17 +44,17 @@ func TestRunFromFirstToLastEvent(t *testing.T) {
 		if parent := events[3].Head.Checkpoint.Parent; parent != events[1].Head.Checkpoint.ID {
 			t.Errorf("parent %q", parent)
 		}
-		th, err := b.Thread(b.ctx, c.Run.ThreadID)
+		th, err := b.Threads.Get(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		if th.Status != mapping.ThreadIdle || th.Head != first.Head.Checkpoint.ID || string(th.Metadata) != `{"graph_id":"echo"}` {
 			t.Errorf("thread %+v", th)
 		}
-		r, err := b.Run(b.ctx, "", c.Run.ID)
+		r, err := b.Runs.Get(b.ctx, "", c.Run.ID)
 		b.ok(err)
 		if r.Status != mapping.RunSuccess || r.EndedAt.IsZero() {
 			t.Errorf("run %+v", r)
 		}
-		st, err := b.StateAt(b.ctx, c.Run.ThreadID, "")
+		st, err := b.States.At(b.ctx, c.Run.ThreadID, "")
 		b.ok(err)
 		if len(st.Events) != 2 || st.Snapshot != nil || st.Checkpoint.ID != th.Head || st.DiffBytes == 0 {
 			t.Errorf("state %+v", st)
@@ -71,17 +71,17 @@ func TestRunReadsBackAsCreated(t *testing.T) {
 		n.Run.Flavour = "agentprotocol"
 		n.Run.Options = mapping.RunOptions{Input: []byte(`"<x>"`), MaxSteps: 3, StreamModes: []string{"values"}}
 		c := b.create(n)
-		got, err := b.Run(b.ctx, c.Run.ThreadID, c.Run.ID)
+		got, err := b.Runs.Get(b.ctx, c.Run.ThreadID, c.Run.ID)
 		b.ok(err)
 		if d := cmp.Diff(&c.Run, got); d != "" {
 			t.Error(d)
 		}
-		th, err := b.Thread(b.ctx, c.Run.ThreadID)
+		th, err := b.Threads.Get(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		if d := cmp.Diff(c.Claimed.Thread, th); d != "" {
 			t.Error(d)
 		}
-		k, err := b.Task(b.ctx, c.Run.TaskID)
+		k, err := b.Tasks.Get(b.ctx, c.Run.TaskID)
 		b.ok(err)
 		if k.Input != "hi" || !k.HasInput || k.ThreadID != c.Run.ThreadID || k.Owner != "key-acme" {
 			t.Errorf("task %+v", k)
@@ -100,7 +100,7 @@ func TestEventsReadBackAsReturned(t *testing.T) {
 		}
 		many = append(many, update(`{"x":1}`), mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: []mapping.Interrupt{{ID: "q", Value: []byte(`"why?"`)}}}})
 		got := b.append(c, many...)
-		read, err := b.Events(b.ctx, c.Run.ThreadID, "", c.Claimed.Logged[len(c.Claimed.Logged)-1].Seq, 0)
+		read, err := b.Events.List(b.ctx, c.Run.ThreadID, "", c.Claimed.Logged[len(c.Claimed.Logged)-1].Seq, 0)
 		b.ok(err)
 		if d := cmp.Diff(got, read); d != "" {
 			t.Error(d)
@@ -113,25 +113,25 @@ func TestFenceKeepsOthersOut(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence + 1, Events: []mapping.Event{token(`1`)}})
+		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence + 1, Events: []mapping.Event{token(`1`)}})
 		if !errors.Is(err, record.ErrFenced) {
 			t.Fatalf("wrong fence: %v", err)
 		}
-		b.ok(b.Release(b.ctx, c.Run.ID, c.Claimed.Fence))
-		again, _, err := b.ClaimNext(b.ctx, nil)
+		b.ok(b.Claims.Release(b.ctx, c.Run.ID, c.Claimed.Fence))
+		again, _, err := b.Claims.Next(b.ctx, nil)
 		b.ok(err)
 		if again == nil || !again.Taken || again.Fence != c.Claimed.Fence+1 || len(again.Logged) != 1 {
 			t.Fatalf("claim %+v", again)
 		}
-		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, record.ErrFenced) {
+		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`1`)}}); !errors.Is(err, record.ErrFenced) {
 			t.Fatalf("stale fence: %v", err)
 		}
 		c.Claimed.Fence = again.Fence
 		b.end(c, mapping.RunSuccess)
-		if _, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, record.ErrFenced) {
+		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, record.ErrFenced) {
 			t.Fatalf("ended: %v", err)
 		}
-		if seq, err := b.LastSeq(b.ctx, c.Run.ThreadID); err != nil || seq != 2 {
+		if seq, err := b.Events.LastSeq(b.ctx, c.Run.ThreadID); err != nil || seq != 2 {
 			t.Fatalf("last %d %v: a fenced append took numbers", seq, err)
 		}
 	})
@@ -162,11 +162,11 @@ func liveAmongOthers(b *bench, n int) {
 	others.Go(func() {
 		switch n % 4 {
 		case 0:
-			_, _ = b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+			_, _ = b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 		case 1:
-			_ = b.RequestStop(b.ctx, c.Run.ID, "cancel")
+			_ = b.Claims.RequestStop(b.ctx, c.Run.ID, "cancel")
 		case 2:
-			_ = b.Release(b.ctx, c.Run.ID, c.Claimed.Fence)
+			_ = b.Claims.Release(b.ctx, c.Run.ID, c.Claimed.Fence)
 		}
 	})
 	logged, fenced := len(c.Claimed.Logged), false
@@ -176,22 +176,22 @@ func liveAmongOthers(b *bench, n int) {
 			e := ending(mapping.RunSuccess)
 			a.Events, a.End = append(a.Events, mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}), &e
 		}
-		events, _, err := b.AppendRun(b.ctx, a)
+		events, _, err := b.Events.Append(b.ctx, a)
 		if fenced = errors.Is(err, record.ErrFenced); !fenced && (err != nil || events[0].Seq != int64(logged+1)) {
 			b.t.Errorf("append %d: %v %v", p, events, err)
 		}
 		logged += len(events)
 	}
 	others.Wait()
-	got, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+	got, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 	if err != nil || len(got) != logged || fenced && n%4 != 2 {
 		b.t.Errorf("%d events, %d were logged, fenced %v, %v", len(got), logged, fenced, err)
 	}
 	if n%3 == 0 && !fenced {
-		if err := b.DeleteThread(b.ctx, c.Run.ThreadID); err != nil {
+		if err := b.Threads.Delete(b.ctx, c.Run.ThreadID); err != nil {
 			b.t.Errorf("deleting: %v", err)
 		}
-		_, err := b.Run(b.ctx, "", c.Run.ID)
+		_, err := b.Runs.Get(b.ctx, "", c.Run.ID)
 		if mapping.Classify(err).Class != mapping.NotFound {
 			b.t.Errorf("it was deleted and is there: %v", err)
 		}
@@ -208,7 +208,7 @@ func TestCheckpointIsMadeOnce(t *testing.T) {
 		a := store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence}
 		send := func(events ...mapping.Event) error {
 			a.Events = events
-			_, _, err := b.AppendRun(b.ctx, a)
+			_, _, err := b.Events.Append(b.ctx, a)
 			return err
 		}
 		if err := send(point, point); err == nil {
@@ -218,7 +218,7 @@ func TestCheckpointIsMadeOnce(t *testing.T) {
 		if err := send(point); err == nil {
 			t.Error("in two appends: it was taken")
 		}
-		if got, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil || len(got) != len(c.Claimed.Logged)+1 {
+		if got, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil || len(got) != len(c.Claimed.Logged)+1 {
 			t.Errorf("%d events, %v", len(got), err)
 		}
 	})

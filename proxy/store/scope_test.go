@@ -18,11 +18,11 @@ func (b *bench) only(key string, agents ...string) *bench {
 
 func (b *bench) sees(thread string) bool {
 	b.t.Helper()
-	_, err := b.Thread(b.ctx, thread)
+	_, err := b.Threads.Get(b.ctx, thread)
 	if err != nil && mapping.Classify(err).Class != mapping.NotFound {
 		b.t.Fatal(err)
 	}
-	listed, total, failed := b.Threads(b.ctx, mapping.ThreadQuery{IDs: []string{thread}})
+	listed, total, failed := b.Threads.List(b.ctx, mapping.ThreadQuery{IDs: []string{thread}})
 	b.ok(failed)
 	if (err == nil) != (total == 1) || len(listed) != total {
 		b.t.Errorf("thread %s is read with %v and listed %d times", thread, err, total)
@@ -55,11 +55,11 @@ func TestKeysSeeTheThreadsOfTheirAgents(t *testing.T) {
 		both := b.runOf("one", "").Run.ThreadID
 		b.runOf("two", both)
 		b.runOf("one", both)
-		copied, err := b.CopyThread(b.ctx, both, id())
+		copied, err := b.Threads.Copy(b.ctx, both, id())
 		b.ok(err)
-		empty, _, err := b.only("first", "one").CreateThread(b.only("first", "one").ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}})
+		empty, _, err := b.only("first", "one").Threads.Create(b.only("first", "one").ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}})
 		b.ok(err)
-		meant, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}, Agent: "one"})
+		meant, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}, Agent: "one"})
 		b.ok(err)
 		ids := []string{mine, both, copied.ID, empty.ID, meant.ID}
 		for _, tt := range []struct {

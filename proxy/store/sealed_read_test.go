@@ -20,20 +20,20 @@ func TestSealedRowsOfAnOwnerAreOpened(t *testing.T) {
 		link := mapping.Link{Agent: "echo", TaskID: c.Run.ID, Remote: "remote"}
 		told := mapping.Head{Link: &link, Told: []mapping.ItemName{{Namespace: []string{"n"}, Key: "k"}}}
 		b.append(c, mapping.Event{Kind: mapping.KindLinked, Head: told})
-		b.ok(b.KeepCalls(b.ctx, c.Run.ID, c.Claimed.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte(`"asked"`)}}))
-		_, err := b.SaveArtifact(b.ctx, mapping.Artifact{ID: rule.ArtifactID(c.Run.ThreadID, "a"), ThreadID: c.Run.ThreadID, Path: "a"}, strings.NewReader("given"), 0, false)
+		b.ok(b.Calls.Keep(b.ctx, c.Run.ID, c.Claimed.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte(`"asked"`)}}))
+		_, err := b.Artifacts.Save(b.ctx, mapping.Artifact{ID: rule.ArtifactID(c.Run.ThreadID, "a"), ThreadID: c.Run.ThreadID, Path: "a"}, strings.NewReader("given"), 0, false)
 		b.ok(err)
 
-		items, err := b.Told(b.ctx, c.Run.ThreadID, 10)
+		items, err := b.Events.Told(b.ctx, c.Run.ThreadID, 10)
 		if err != nil || len(items) != 1 || len(items[0].Items) != 1 || items[0].Items[0].Key != "k" {
 			t.Errorf("told of %+v, %v", items, err)
 		}
-		copies, err := b.Copies(b.ctx, c.Run.ThreadID)
+		copies, err := b.Owners.Copies(b.ctx, c.Run.ThreadID)
 		if err != nil || len(copies) != 1 || copies[0].Remote != "remote" {
 			t.Errorf("copies %+v, %v", copies, err)
 		}
 		rows := map[string]string{}
-		b.ok(b.OwnedRows(b.ctx, c.Claimed.Thread.Owner, func(table string, _ int, lines []byte) error {
+		b.ok(b.Owners.Rows(b.ctx, c.Claimed.Thread.Owner, func(table string, _ int, lines []byte) error {
 			rows[table] += string(lines)
 			return nil
 		}))
@@ -42,11 +42,11 @@ func TestSealedRowsOfAnOwnerAreOpened(t *testing.T) {
 				t.Errorf("rows of %s: %s", table, rows[table])
 			}
 		}
-		files, err := b.OwnedFiles(b.ctx, c.Claimed.Thread.Owner, owned.File{})
+		files, err := b.Owners.Files(b.ctx, c.Claimed.Thread.Owner, owned.File{})
 		b.ok(err)
 		var held []byte
 		for _, f := range files {
-			b.ok(b.FileBytes(b.ctx, f, func(piece []byte) error { held = append(held, piece...); return nil }))
+			b.ok(b.Owners.FileBytes(b.ctx, f, func(piece []byte) error { held = append(held, piece...); return nil }))
 		}
 		if string(held) != "given" {
 			t.Errorf("the file has %q", held)

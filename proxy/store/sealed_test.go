@@ -41,20 +41,20 @@ func sealRing(t testing.TB, plain bool, numbers ...byte) *seal.Ring {
 // settle has all bodies written as the process writes them, and returns the keys that are forgotten.
 func (b *bench) settle() (forgotten []string) {
 	for again := true; again; {
-		left, err := b.Unsealed(b.ctx)
+		left, err := b.Sealing.Unsealed(b.ctx)
 		b.ok(err)
 		if !left.Some {
 			return nil
 		}
-		n, err := b.Reseal(b.ctx, func(int64) {})
+		n, err := b.Sealing.Reseal(b.ctx, func(int64) {})
 		b.ok(err)
 		for told := 1; told > 0; {
-			told, err = b.TellItems(b.ctx)
+			told, err = b.ItemChores.Tell(b.ctx)
 			b.ok(err)
 		}
 		again = n > 0
 	}
-	forgotten, err := b.Resealed(b.ctx)
+	forgotten, err := b.Sealing.Resealed(b.ctx)
 	b.ok(err)
 	return forgotten
 }
@@ -81,7 +81,7 @@ func TestKeysComeAndGo(t *testing.T) {
 				dsn := fresh(t)
 				b := fixtureBench(t, dsn, "a process that died", steps[0])
 				writeAll(b)
-				_, err := b.EmbedItems(b.ctx)
+				_, err := b.ItemChores.Embed(b.ctx)
 				b.ok(err)
 				if sealed := steps[0] != nil; found(t, dsn) == sealed && !strings.Contains(dsn, "://") {
 					t.Errorf("words of bodies are in the files: %v", sealed)
@@ -142,9 +142,9 @@ func checkForgotten(t *testing.T, before, now *seal.Ring, forgotten []string) {
 // checkSearches has items found by their words and by their values.
 func checkSearches(b *bench) {
 	b.t.Helper()
-	words, err := b.Items(b.ctx, item.Query{Query: "x"})
+	words, err := b.Items.List(b.ctx, item.Query{Query: "x"})
 	b.ok(err)
-	values, err := b.Items(b.ctx, item.Query{Keep: func(v json.RawMessage) bool { return bytes.Contains(v, []byte(`"n":1`)) }})
+	values, err := b.Items.List(b.ctx, item.Query{Keep: func(v json.RawMessage) bool { return bytes.Contains(v, []byte(`"n":1`)) }})
 	b.ok(err)
 	if len(words) != 3 || len(values) != 1 {
 		b.t.Errorf("%d items have the word, want 3; %d the value, want 1", len(words), len(values))
@@ -166,7 +166,7 @@ func TestAMissingKeyIsNamed(t *testing.T) {
 			}
 		}
 		b = openAt(t, dsn, store.Options{Keys: sealRing(t, false, 2, 1)})
-		_, err := b.Events(b.ctx, fixAsking, "", 0, 0)
+		_, err := b.Events.List(b.ctx, fixAsking, "", 0, 0)
 		b.ok(err)
 	})
 }
@@ -185,9 +185,9 @@ func TestAChangedBodyDoesNotOpen(t *testing.T) {
 			writeQuestion(b)
 			b.create(fixtureRun(fixLeft, fixRunning))
 			b.exec(dsn, change)
-			_, err := b.Events(b.ctx, fixAsking, "", 0, 0)
+			_, err := b.Events.List(b.ctx, fixAsking, "", 0, 0)
 			if err == nil {
-				_, err = b.Run(b.ctx, fixAsking, fixQuestion)
+				_, err = b.Runs.Get(b.ctx, fixAsking, fixQuestion)
 			}
 			if e := (*mapping.Error)(nil); !errors.As(err, &e) || e.Code != "database_unreadable" || e.Class != mapping.Internal {
 				t.Errorf("%s: %v", name, err)
@@ -219,11 +219,11 @@ func TestACopyOfASealedThreadIsRead(t *testing.T) {
 			b.append(c, fixtureEvents(fixtureUpdate(3, `{"a":1}`))...)
 			b.ok(b.Close())
 			b = openAt(t, dsn, store.Options{Keys: keys})
-			_, err := b.CopyThread(b.ctx, fixLeft, fixThread)
+			_, err := b.Threads.Copy(b.ctx, fixLeft, fixThread)
 			b.ok(err)
-			want, err := b.StateAt(b.ctx, fixLeft, "")
+			want, err := b.States.At(b.ctx, fixLeft, "")
 			b.ok(err)
-			got, err := b.StateAt(b.ctx, fixThread, "")
+			got, err := b.States.At(b.ctx, fixThread, "")
 			b.ok(err)
 			if len(want.Events) == 0 || len(got.Events) != len(want.Events) || !bytes.Equal(got.Events[0].Data, want.Events[0].Data) {
 				t.Errorf("the copy has %d events, want %d", len(got.Events), len(want.Events))
@@ -239,9 +239,9 @@ func TestNoKeyIsForgottenBesideABridgeThatWritesWithIt(t *testing.T) {
 	first := openAt(t, dsn, store.Options{Keys: sealRing(t, false, 1)})
 	b := openAt(t, dsn, store.Options{Keys: sealRing(t, false, 2, 1)})
 	writeQuestion(first)
-	left, err := b.Unsealed(b.ctx)
+	left, err := b.Sealing.Unsealed(b.ctx)
 	b.ok(err)
-	if _, err := b.Resealed(b.ctx); !left.Some || !left.Others || !errors.Is(err, store.ErrOthers) {
+	if _, err := b.Sealing.Resealed(b.ctx); !left.Some || !left.Others || !errors.Is(err, store.ErrOthers) {
 		t.Errorf("beside another: %+v, %v", left, err)
 	}
 	b.ok(first.Close())

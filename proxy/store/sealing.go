@@ -7,7 +7,7 @@ import (
 )
 
 // sealing brings bodies under the key that this process writes under. It belongs to no tenant.
-type sealing struct{ *base }
+type Sealing struct{ base *base }
 
 // Unsealed is how far the bodies of a database are from being all as this process writes them.
 type Unsealed struct {
@@ -17,30 +17,30 @@ type Unsealed struct {
 
 // Unsealed reports whether there is something for Reseal. If so it notes again under which key this process writes:
 // another one, which has begun to forget that key before this process had its lease, might have it forgotten.
-func (s *sealing) Unsealed(ctx context.Context) (u Unsealed, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
-		if u.Some, err = s.DB.Unfinished(t); err != nil || !u.Some {
+func (s *Sealing) Unsealed(ctx context.Context) (u Unsealed, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
+		if u.Some, err = s.base.DB.Unfinished(t); err != nil || !u.Some {
 			return err
 		}
-		u.Others, err = s.DB.Others(t)
+		u.Others, err = s.base.DB.Others(t)
 		return err
 	})
 	if err == nil && u.Some {
-		err = s.DB.Write(ctx, s.DB.Register)
+		err = s.base.DB.Write(ctx, s.base.DB.Register)
 	}
 	return u, err
 }
 
 // Reseal writes all bodies as this process does: see sqldb.DB.Reseal.
-func (s *sealing) Reseal(ctx context.Context, told func(n int64)) (n int64, err error) {
-	return s.DB.Reseal(ctx, told)
+func (s *Sealing) Reseal(ctx context.Context, told func(n int64)) (n int64, err error) {
+	return s.base.DB.Reseal(ctx, told)
 }
 
 // Resealed notes that Reseal has found nothing, and returns the ids of the keys that the database needs no longer.
 // ErrOthers: see Unsealed.
-func (s *sealing) Resealed(ctx context.Context) (forgotten []string, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
-		forgotten, err = s.DB.ForgetKeys(t)
+func (s *Sealing) Resealed(ctx context.Context) (forgotten []string, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		forgotten, err = s.base.DB.ForgetKeys(t)
 		return err
 	})
 	return forgotten, err
@@ -50,4 +50,4 @@ func (s *sealing) Resealed(ctx context.Context) (forgotten []string, err error) 
 var ErrOthers = sqldb.ErrOthers
 
 // WritesAs returns the id of the key that this process seals under, "plain" where it seals nothing.
-func (s *sealing) WritesAs() string { return s.DB.WritesAs() }
+func (s *Sealing) WritesAs() string { return s.base.DB.WritesAs() }

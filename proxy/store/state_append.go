@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// StateOptions of AppendState.
+// StateOptions of States.Append.
 type StateOptions struct {
 	ForkFrom        string // parent checkpoint, when it is not the head: a new line begins there
 	Snapshot        []byte // full state at the last event, kept with its checkpoint; nil: none. See Distance
@@ -27,13 +27,13 @@ type StateOptions struct {
 	Makes           string          // what a repeated request with the Key is told to have made
 }
 
-// AppendState appends state events outside of a run (state update, PATCH, fork, import): Conflict thread_busy while a
-// run is active (parked ones too), CodeUpdating while the thread is held for another update. expectHead guards against
-// a head that moved since the caller folded it ("": thread has no head): on a mismatch it returns Conflict head_moved
-// and the caller tries again. A request with the Key that came before is Conflict CodeRepeated. Returned events carry
-// Seq and parents.
-func (s *states) AppendState(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+// Append appends state events outside of a run (state update, PATCH, fork, import): Conflict thread_busy while a run is
+// active (parked ones too), CodeUpdating while the thread is held for another update. expectHead guards against a head
+// that moved since the caller folded it ("": thread has no head): on a mismatch it returns Conflict head_moved and the
+// caller tries again. A request with the Key that came before is Conflict CodeRepeated. Returned events carry Seq and
+// parents.
+func (s *States) Append(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 		if err := putLinks(t, key, opt.Links); err != nil {
 			return err
 		}
-		if _, err := artifact.Publish(s.Quotas, t, key, artifact.ByUpdate, artifact.Changes{Files: opt.Files, Drop: opt.DropFiles}); err != nil {
+		if _, err := artifact.Publish(s.base.Quotas, t, key, artifact.ByUpdate, artifact.Changes{Files: opt.Files, Drop: opt.DropFiles}); err != nil {
 			return err
 		}
 		return touch(t, key, opt.ClearInterrupts)
@@ -69,9 +69,9 @@ func (s *states) AppendState(ctx context.Context, threadID, expectHead string, e
 }
 
 // onHead appends under the condition that the head did not move.
-func (s *states) onHead(t *sqldb.Tx, b *eventBatch, expect, forkFrom string) ([]mapping.Event, error) {
+func (s *States) onHead(t *sqldb.Tx, b *eventBatch, expect, forkFrom string) ([]mapping.Event, error) {
 	if forkFrom != "" && forkFrom != expect {
-		ok, err := s.fork(t, b.thread, forkFrom, expect)
+		ok, err := s.base.fork(t, b.thread, forkFrom, expect)
 		if err != nil {
 			return nil, err
 		}

@@ -22,14 +22,14 @@ const CodeUpdating = "state_update_under_way"
 // CodeUpdateLost: the process was out of touch with the database for so long that others could go on with the thread.
 const CodeUpdateLost = "state_update_lost"
 
-// HoldUpdate keeps a thread for one update of its state that is told to an agent before it is logged: runs that are
-// made meanwhile are pending, and other updates are refused as Conflict CodeUpdating. All that AppendState refuses is
-// refused here, so that no agent is told of an update that does not take place: thread_busy while a run is active,
-// head_moved, CodeRepeated.
+// Hold keeps a thread for one update of its state that is told to an agent before it is logged: runs that are made
+// meanwhile are pending, and other updates are refused as Conflict CodeUpdating. All that Append refuses is refused
+// here, so that no agent is told of an update that does not take place: thread_busy while a run is active, head_moved,
+// CodeRepeated.
 //
-// AppendState with the token ends it, and so does FreeUpdate: one of them must. It ends with the lease of this process,
-// too. One that is refused, or of which it is not known whether it took place, needs no end; see FreeLeftUpdates.
-func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k idempotency.Key) (token string, err error) {
+// Append with the token ends it, and so does Free: one of them must. It ends with the lease of this process, too. One
+// that is refused, or of which it is not known whether it took place, needs no end; see FreeLeft.
+func (s *States) Hold(ctx context.Context, threadID, expectHead string, k idempotency.Key) (token string, err error) {
 	token = rand.Text()
 	s.holds.add(token)
 	defer func() {
@@ -37,7 +37,7 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 			s.holds.remove(token, errors.Is(err, record.ErrUnknown))
 		}
 	}()
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 		if err := mustBeFree(t, key, threadID); err != nil {
 			return err
 		}
-		added, err := t.Exec(`INSERT INTO updates (thread, holder, token) VALUES ($1, $2, $3) ON CONFLICT (thread) DO NOTHING`, key, s.Owner, token)
+		added, err := t.Exec(`INSERT INTO updates (thread, holder, token) VALUES ($1, $2, $3) ON CONFLICT (thread) DO NOTHING`, key, s.base.Owner, token)
 		if err == nil && added == 0 {
 			err = errUpdating(threadID)
 		}
@@ -70,24 +70,22 @@ func (s *states) HoldUpdate(ctx context.Context, threadID, expectHead string, k 
 	return token, err
 }
 
-// FreeUpdate ends what HoldUpdate began, without an update. It is no error when that is over. Where it fails,
-// FreeLeftUpdates does it.
-func (s *states) FreeUpdate(ctx context.Context, threadID, token string) (err error) {
+// Free ends what Hold began, without an update. It is no error when that is over. Where it fails, FreeLeft does it.
+func (s *States) Free(ctx context.Context, threadID, token string) (err error) {
 	defer func() { s.holds.remove(token, err != nil) }()
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM updates WHERE token = $1 AND thread = (SELECT id FROM threads WHERE tenant = $2 AND thread_id = $3)`,
 			token, scope.TenantOf(ctx), threadID)
-		s.Notify(t, record.NoticePending, threadID)
+		s.base.Notify(t, record.NoticePending, threadID)
 		return err
 	})
 }
 
-// FreeLeftUpdates frees the threads that this process holds for an update and that no update of it goes on with: one
-// could not be freed, or it was not known that it was held. It returns how many; it is to be called now and then. All
-// tenants.
-func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
+// FreeLeft frees the threads that this process holds for an update and that no update of it goes on with: one could not
+// be freed, or it was not known that it was held. It returns how many; it is to be called now and then. All tenants.
+func (s *States) FreeLeft(ctx context.Context) (freed int, err error) {
 	left := s.holds.takeLeft()
-	if !left && !s.DB.Shared() { // a SQLite file always says what became of a transaction
+	if !left && !s.base.DB.Shared() { // a SQLite file always says what became of a transaction
 		return 0, nil
 	}
 	defer func() {
@@ -99,7 +97,7 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 	if err != nil || len(tokens) == 0 {
 		return 0, err
 	}
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		freed = 0
 		for _, token := range tokens {
 			n, err := t.Exec(`DELETE FROM updates WHERE token = $1`, token) // 0: it has ended since
@@ -108,7 +106,7 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 			}
 			freed += int(n)
 		}
-		s.Notify(t, record.NoticePending, "")
+		s.base.Notify(t, record.NoticePending, "")
 		return nil
 	})
 	return freed, err
@@ -116,10 +114,10 @@ func (s *states) FreeLeftUpdates(ctx context.Context) (freed int, err error) {
 
 // leftUpdates are the tokens of holds that no update has. An update is noted before it holds its thread, so that one
 // which is seen held and not noted is over.
-func (s *states) leftUpdates(ctx context.Context) (tokens []string, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *States) leftUpdates(ctx context.Context) (tokens []string, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		tokens = nil
-		return t.Each(`SELECT token FROM updates WHERE holder = $1`, column.In{s.Owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT token FROM updates WHERE holder = $1`, column.In{s.base.Owner}, func(scan func(...any) error) error {
 			var token string
 			err := scan(&token)
 			tokens = append(tokens, token)
@@ -167,15 +165,15 @@ func (h *updateHolds) takeLeft() (left bool) {
 	return left
 }
 
-// mayUpdate ends what HoldUpdate began; runs that were made since wait for that. Without a token the thread must be
-// free, of runs and of other updates.
-func (s *states) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error {
+// mayUpdate ends what Hold began; runs that were made since wait for that. Without a token the thread must be free, of
+// runs and of other updates.
+func (s *States) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error {
 	if token != "" {
 		ended, err := t.Exec(`DELETE FROM updates WHERE thread = $1 AND token = $2`, key, token)
 		if err == nil && ended == 0 {
 			err = updateLost(threadID)
 		}
-		s.Notify(t, record.NoticePending, threadID)
+		s.base.Notify(t, record.NoticePending, threadID)
 		return err
 	}
 	if err := mustBeFree(t, key, threadID); err != nil {

@@ -17,21 +17,21 @@ func TestUpdateThatIsOverHoldsNoThread(t *testing.T) {
 		b := open(t)
 		freed := func(want int) {
 			t.Helper()
-			if n, err := b.FreeLeftUpdates(b.ctx); n != want || err != nil {
+			if n, err := b.States.FreeLeft(b.ctx); n != want || err != nil {
 				t.Errorf("%d threads were freed, want %d; %v", n, want, err)
 			}
 		}
 		change := func(thread, held string) error {
-			_, err := b.AppendState(b.ctx, thread, "", []mapping.Event{update(`{"a":1}`)}, store.StateOptions{Held: held})
+			_, err := b.States.Append(b.ctx, thread, "", []mapping.Event{update(`{"a":1}`)}, store.StateOptions{Held: held})
 			return err
 		}
 		over, underWay := b.thread().ID, b.thread().ID
-		token, err := b.HoldUpdate(b.ctx, over, "", idempotency.Key{})
+		token, err := b.States.Hold(b.ctx, over, "", idempotency.Key{})
 		b.ok(err)
-		goesOn, err := b.HoldUpdate(b.ctx, underWay, "", idempotency.Key{})
+		goesOn, err := b.States.Hold(b.ctx, underWay, "", idempotency.Key{})
 		b.ok(err)
 		freed(0)
-		if err := b.FreeUpdate(gone(b.ctx), over, token); err == nil {
+		if err := b.States.Free(gone(b.ctx), over, token); err == nil {
 			t.Fatal("it was freed by a caller that is gone")
 		}
 		if err := change(over, ""); mapping.Classify(err).Code != store.CodeUpdating {

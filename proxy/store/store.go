@@ -45,54 +45,42 @@ type Options struct {
 	Now   func() time.Time // nil: time.Now; PostgreSQL: the time of the database
 }
 
-// Store is the record of everything. Safe for concurrent use. Every method is scoped to what the principal in ctx
-// (mapping.PrincipalOf) may see (see scope), unless its comment says otherwise. Errors the caller may show are
+// Store is the record of everything. Safe for concurrent use. Every operation is scoped to what the principal in its
+// context (mapping.PrincipalOf) may see (see scope), unless its comment says otherwise. Errors the caller may show are
 // *mapping.Error.
 //
-// Its operations are methods of its parts, one for each noun.
+// Its operations are methods of its parts, one for each noun; what concerns the whole database is its own. A package
+// that needs a few parts is given those.
 type Store struct {
-	base *base
-	threads
-	states
-	links
-	tasks
-	runs
-	claims
-	events
-	*artifacts
-	*items
-	*itemChores
-	*assistants
-	*crons
-	*deliveries
-	retention
-	*agents
-	*requests
-	*secrets
-	*rates
-	*counts
-	sealing
-	runCalls
-	owners
+	Threads *Threads
+	States  *States
+	Links   *Links
+	Tasks   *Tasks
+	Runs    *Runs
+	Claims  *Claims
+	Calls   *Calls
+	Events  *Events
 
+	Artifacts  *artifact.Table
+	Items      *item.Table
+	ItemChores *item.Chores
+	Assistants *assistant.Table
+	Agents     *assistant.Agents
+	Crons      *cron.Table
+	Deliveries *outbox.Table
+	Requests   *idempotency.Table
+
+	Owners    *Owners
+	Retention *Retention
+	Sealing   *Sealing
+	Secrets   *secret.Table
+	Rates     *rate.Table
+	Counts    *quota.Counts
+
+	base   *base
 	log    *zap.Logger
 	behind atomic.Pointer[error] // why Recover has not succeeded; nil once it has
 }
-
-// The parts that are a package of their own.
-type (
-	artifacts  = artifact.Table
-	items      = item.Table
-	itemChores = item.Chores
-	deliveries = outbox.Table
-	requests   = idempotency.Table
-	assistants = assistant.Table
-	crons      = cron.Table
-	agents     = assistant.Agents
-	rates      = rate.Table
-	secrets    = secret.Table
-	counts     = quota.Counts
-)
 
 // Open opens the database at dsn and brings its tables up to date.
 //
@@ -119,11 +107,11 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 	table, chores := item.New(b.DB, o.Index, b.Quotas)
 	return &Store{
 		base: b, log: log,
-		threads: threads{b}, states: states{base: b}, links: links{b}, tasks: tasks{b}, runs: runs{b}, claims: claims{b},
-		events: events{b}, retention: retention{b}, sealing: sealing{b}, runCalls: runCalls{b}, owners: owners{b},
-		artifacts: artifact.New(b.DB, b.Quotas), items: table, itemChores: chores, crons: cron.New(b.Base, o.Crons),
-		assistants: assistant.New(b.DB), agents: assistant.AgentsOf(b.DB), deliveries: outbox.New(b.Base),
-		requests: idempotency.New(b.DB), rates: rate.New(b.DB), secrets: secret.New(b.DB), counts: quota.CountsOf(b.DB),
+		Threads: &Threads{b}, States: &States{base: b}, Links: &Links{b}, Tasks: &Tasks{b}, Runs: &Runs{b}, Claims: &Claims{b},
+		Events: &Events{b}, Retention: &Retention{b}, Sealing: &Sealing{b}, Calls: &Calls{b}, Owners: &Owners{b},
+		Artifacts: artifact.New(b.DB, b.Quotas), Items: table, ItemChores: chores, Crons: cron.New(b.Base, o.Crons),
+		Assistants: assistant.New(b.DB), Agents: assistant.AgentsOf(b.DB), Deliveries: outbox.New(b.Base),
+		Requests: idempotency.New(b.DB), Rates: rate.New(b.DB), Secrets: secret.New(b.DB), Counts: quota.CountsOf(b.DB),
 	}
 }
 
@@ -221,6 +209,6 @@ func (s *Store) Full() bool { return s.base.DB.Full() }
 // Flush returns when all that was committed before the call is on the disk: see DB.Flush.
 func (s *Store) Flush() error { return s.base.DB.Flush() }
 
-// RingDue rings for what a NoticeDue says is due, or for all: what waits for Expiries, CronsChanged or Outbox looks
-// again.
+// RingDue rings for what a NoticeDue says is due, or for all: what waits for Retention.Expiries, Crons.Changed or
+// Deliveries.Changed looks again.
 func (s *Store) RingDue(what string) { s.base.RingDue(what) }

@@ -61,7 +61,7 @@ func id() string { return uuid.Must(uuid.NewV7()).String() }
 
 func (b *bench) thread() mapping.Thread {
 	b.t.Helper()
-	th, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}})
+	th, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}})
 	b.ok(err)
 	return th
 }
@@ -82,14 +82,14 @@ func newThreadRun() *store.RunCreation {
 
 func (b *bench) create(n *store.RunCreation) *store.Created {
 	b.t.Helper()
-	c, err := b.CreateRun(b.ctx, n)
+	c, err := b.Runs.Create(b.ctx, n)
 	b.ok(err)
 	return c
 }
 
 func (b *bench) append(c *store.Created, events ...mapping.Event) []mapping.Event {
 	b.t.Helper()
-	got, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: events})
+	got, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: events})
 	b.ok(err)
 	return got
 }
@@ -102,7 +102,7 @@ func ending(status mapping.RunStatus) store.End {
 func (b *bench) end(c *store.Created, status mapping.RunStatus) {
 	b.t.Helper()
 	e := ending(status)
-	_, _, err := b.AppendRun(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e,
+	_, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e,
 		Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}}})
 	b.ok(err)
 }

@@ -17,13 +17,13 @@ import (
 )
 
 // tasks are made and found, and their steps handed out.
-type tasks struct{ *base }
+type Tasks struct{ base *base }
 
-// CreateTask makes a task on a thread that is there (NotFound otherwise): a task of a topic, whose first run is still
-// to come. earlier is what a request with the same key has made before; then nothing is made.
-func (s *tasks) CreateTask(ctx context.Context, k mapping.Task, key idempotency.Key) (made mapping.Task, earlier string, err error) {
+// Create makes a task on a thread that is there (NotFound otherwise): a task of a topic, whose first run is still to
+// come. earlier is what a request with the same key has made before; then nothing is made.
+func (s *Tasks) Create(ctx context.Context, k mapping.Task, key idempotency.Key) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if earlier, err = idempotency.Claim(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
 			return err
 		}
@@ -61,9 +61,9 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 	return key, k, err
 }
 
-// Task returns a task, without Artifacts.
-func (s *tasks) Task(ctx context.Context, id string) (k mapping.Task, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+// Get returns a task, without Artifacts.
+func (s *Tasks) Get(ctx context.Context, id string) (k mapping.Task, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scope.ScopeOf(ctx), id)
 		k = row.Task
 		return err
@@ -114,30 +114,30 @@ type TaskQuery struct {
 	Limit, Offset   int
 }
 
-// Tasks lists tasks, oldest first. Limit 0: all.
-func (s *tasks) Tasks(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
+// List lists tasks, oldest first. Limit 0: all.
+func (s *Tasks) List(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
 	found, total, err := s.find(ctx, q, listing.Whole)
 	return found.Rows, total, err
 }
 
-// SearchTasks is Tasks of which few megabytes are held at a time: a task is yielded as it is by then, and one that was
+// Search is List of which few megabytes are held at a time: a task is yielded as it is by then, and one that was
 // removed meanwhile is left out. It is ranged over once.
-func (s *tasks) SearchTasks(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping.Task, error], total int, err error) {
+func (s *Tasks) Search(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping.Task, error], total int, err error) {
 	found, total, err := s.find(ctx, q, listing.AtOnce)
 	if err != nil {
 		return nil, 0, err
 	}
 	sc := scope.ScopeOf(ctx)
-	return found.Each(ctx, s.DB, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
+	return found.Each(ctx, s.base.DB, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
 		row, err := findTask(t, sc, id)
 		return row.Task, row.size, err
 	}), total, nil
 }
 
 // find lists tasks, the first of them with all that they have.
-func (s *tasks) find(ctx context.Context, q TaskQuery, room int) (found listing.Long[mapping.Task], total int, err error) {
+func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found listing.Long[mapping.Task], total int, err error) {
 	where, args := taskFilter(scope.ScopeOf(ctx), q)
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		found = listing.Long[mapping.Task]{Room: room}
 		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, column.Out{&total}); err != nil {
 			return err
@@ -198,9 +198,9 @@ type TaskTip struct {
 	Newest   string // run, "" for none
 }
 
-// TaskTip returns how far a task has come.
-func (s *tasks) TaskTip(ctx context.Context, id string) (tip TaskTip, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+// Tip returns how far a task has come.
+func (s *Tasks) Tip(ctx context.Context, id string) (tip TaskTip, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return record.NoTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
  FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, column.In{scope.TenantOf(ctx), id}, column.Out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
@@ -222,9 +222,9 @@ type StepRequest struct {
 }
 
 // Requests returns what the handed out steps of a task were fetched with, by n: those whose request said something.
-func (s *tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
+func (s *Tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
-	err := s.DB.Read(ctx, func(t *sqldb.Tx) error {
+	err := s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := taskKey(t, scope.ScopeOf(ctx), taskID)
 		if err != nil {
 			return err

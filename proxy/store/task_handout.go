@@ -17,9 +17,9 @@ import (
 // HandOut counts n steps of a task as handed out where n-1 were, keeps what step n is fetched with and remembers its
 // key: the step may leave for its client when that is done. false: it is another number, or another hand-out is not
 // over.
-func (s *tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
+func (s *Tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest, by Reservation) (ok bool, err error) {
 	tenant := scope.TenantOf(ctx)
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if ok, err = by.last(t, tenant, taskID); !ok || err != nil {
 			return err
 		}
@@ -82,16 +82,16 @@ func countHandOut(t *sqldb.Tx, r StepRequest, args ...any) (key int64, ok bool, 
 }
 
 // HandedOut notes that step n was written to its client.
-func (s *tasks) HandedOut(ctx context.Context, taskID string, n int) error {
-	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+func (s *Tasks) HandedOut(ctx context.Context, taskID string, n int) error {
+	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		return t.Put(`UPDATE tasks SET reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND reserved_n = $3`, scope.TenantOf(ctx), taskID, n)
 	})
 }
 
 // TakeBack undoes HandOut, where nothing was handed out since: the answer was not written. The key of the request still
 // names the step.
-func (s *tasks) TakeBack(ctx context.Context, taskID string, n int) error {
-	return s.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+func (s *Tasks) TakeBack(ctx context.Context, taskID string, n int) error {
+	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var key int64
 		err := t.Get(`UPDATE tasks SET cursor_n = $4, reserved_n = 0, reserved_until_us = 0 WHERE tenant = $1 AND task_id = $2 AND cursor_n = $3 RETURNING id`,
 			column.In{scope.TenantOf(ctx), taskID, n, n - 1}, column.Out{&key})

@@ -22,7 +22,7 @@ func TestStepIsHandedOutOnce(t *testing.T) {
 		until := func() time.Time { return clock.at.Add(time.Minute) }
 		take := func(n int, r store.StepRequest, until time.Time) bool {
 			t.Helper()
-			ok, err := b.HandOut(b.ctx, task, n, r, store.Reservation{Until: until})
+			ok, err := b.Tasks.HandOut(b.ctx, task, n, r, store.Reservation{Until: until})
 			b.ok(err)
 			return ok
 		}
@@ -30,29 +30,29 @@ func TestStepIsHandedOutOnce(t *testing.T) {
 		if take(2, first, until()) || !take(1, store.StepRequest{Input: &other}, until()) || take(1, first, until()) || take(2, first, until()) {
 			t.Fatal("handed out of turn")
 		}
-		b.ok(b.TakeBack(b.ctx, task, 1))
-		b.ok(b.TakeBack(b.ctx, task, 1)) // nothing is left to take back
+		b.ok(b.Tasks.TakeBack(b.ctx, task, 1))
+		b.ok(b.Tasks.TakeBack(b.ctx, task, 1)) // nothing is left to take back
 		if !take(1, first, until()) {
 			t.Fatal("a step taken back is not handed out again")
 		}
-		b.ok(b.HandedOut(b.ctx, task, 1))
+		b.ok(b.Tasks.HandedOut(b.ctx, task, 1))
 		if !take(2, store.StepRequest{Input: &empty}, until()) {
 			t.Fatal("a hand-out that is over holds up the next")
 		}
-		b.ok(b.TakeBack(b.ctx, task, 1)) // too late
+		b.ok(b.Tasks.TakeBack(b.ctx, task, 1)) // too late
 		clock.at = clock.at.Add(2 * time.Minute)
 		if !take(3, store.StepRequest{}, time.Time{}) {
 			t.Fatal("a hand-out that nobody ended holds up the next for ever")
 		}
-		k, err := b.Task(b.ctx, task)
+		k, err := b.Tasks.Get(b.ctx, task)
 		b.ok(err)
 		if k.HandOuts != 3 || take(3, first, until()) || take(5, first, until()) {
 			t.Fatalf("%d steps are handed out", k.HandOuts)
 		}
-		if _, err := b.HandOut(b.ctx, "nothing", 1, first, store.Reservation{}); mapping.Classify(err).Class != mapping.NotFound {
+		if _, err := b.Tasks.HandOut(b.ctx, "nothing", 1, first, store.Reservation{}); mapping.Classify(err).Class != mapping.NotFound {
 			t.Errorf("a task that is not there: %v", err)
 		}
-		got, err := b.Requests(b.ctx, task)
+		got, err := b.Tasks.Requests(b.ctx, task)
 		b.ok(err)
 		want := map[int]store.StepRequest{1: {Input: &text, AdditionalInput: []byte(`{"a":1}`)}, 2: {Input: &empty}}
 		if d := cmp.Diff(want, got); d != "" {
@@ -70,7 +70,7 @@ func TestHandOutsRaceToOne(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 16 {
 			wg.Go(func() {
-				if ok, err := b.HandOut(b.ctx, task, 1, store.StepRequest{}, store.Reservation{Until: time.Now().Add(time.Hour)}); ok && err == nil {
+				if ok, err := b.Tasks.HandOut(b.ctx, task, 1, store.StepRequest{}, store.Reservation{Until: time.Now().Add(time.Hour)}); ok && err == nil {
 					won.Add(1)
 				}
 			})
@@ -106,7 +106,7 @@ func TestTaskList(t *testing.T) {
 			"page":        {store.TaskQuery{ThreadID: th.ID, Agent: "echo", Limit: 1, Offset: 1}, made[1:2], 3},
 			"past":        {store.TaskQuery{Offset: 9}, nil, 5},
 		} {
-			list, total, err := b.Tasks(b.ctx, c.q)
+			list, total, err := b.Tasks.List(b.ctx, c.q)
 			b.ok(err)
 			var got []string
 			for _, k := range list {
@@ -143,7 +143,7 @@ func TestRunList(t *testing.T) {
 			"task":         {mapping.RunQuery{TaskID: made[2]}, []string{made[2]}},
 			"agent":        {mapping.RunQuery{Agent: "nobody"}, nil},
 		} {
-			list, err := b.Runs(b.ctx, c.q)
+			list, err := b.Runs.List(b.ctx, c.q)
 			b.ok(err)
 			var got []string
 			for _, r := range list {
@@ -163,7 +163,7 @@ func TestLinksAndAgents(t *testing.T) {
 		c := b.create(newThreadRun())
 		put := func(l mapping.Link) {
 			t.Helper()
-			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Links: []mapping.Link{l}})
+			_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Links: []mapping.Link{l}})
 			b.ok(err)
 		}
 		whole := mapping.Link{Agent: "a", Remote: "t1", RemoteCheckpoint: "x"}
@@ -171,21 +171,21 @@ func TestLinksAndAgents(t *testing.T) {
 		put(mapping.Link{Agent: "a", Remote: "t0"})
 		put(whole)
 		put(task)
-		all, err := b.Links(b.ctx, c.Run.ThreadID)
+		all, err := b.Links.List(b.ctx, c.Run.ThreadID)
 		b.ok(err)
 		if d := cmp.Diff([]mapping.Link{whole, task}, all); d != "" {
 			t.Fatal(d)
 		}
-		one, err := b.Link(b.ctx, c.Run.ThreadID, "a", "k")
+		one, err := b.Links.Get(b.ctx, c.Run.ThreadID, "a", "k")
 		b.ok(err)
-		none, err := b.Link(b.ctx, c.Run.ThreadID, "b", "")
+		none, err := b.Links.Get(b.ctx, c.Run.ThreadID, "b", "")
 		b.ok(err)
 		if d := cmp.Diff([]mapping.Link{task, {}}, []mapping.Link{one, none}); d != "" {
 			t.Fatal(d)
 		}
-		first, err := b.AgentSeen(b.ctx, "a")
+		first, err := b.Agents.Seen(b.ctx, "a")
 		b.ok(err)
-		again, err := b.AgentSeen(b.ctx, "a")
+		again, err := b.Agents.Seen(b.ctx, "a")
 		b.ok(err)
 		if !first.Equal(again) {
 			t.Fatal(first, again)
@@ -200,7 +200,7 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		task := mapping.Task{ID: id(), Agent: "echo"}
-		_, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: task.ID}, Task: &task})
+		_, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: task.ID}, Task: &task})
 		b.ok(err)
 		newest := ""
 		for range 2 {
@@ -210,7 +210,7 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 				wg.Go(func() {
 					n := newRun(task.ID, mapping.StrategyEnqueue)
 					n.Task, n.Run.TaskID, n.Newest = nil, task.ID, &newest
-					if _, err := b.CreateRun(b.ctx, n); err == nil {
+					if _, err := b.Runs.Create(b.ctx, n); err == nil {
 						made.Add(1)
 					} else if mapping.Classify(err).Code != record.CodeTaskMoved {
 						t.Error(err)
@@ -221,11 +221,11 @@ func TestRunsOfATaskRaceToOne(t *testing.T) {
 			if made.Load() != 1 {
 				t.Fatalf("%d runs behind %q", made.Load(), newest)
 			}
-			tip, err := b.TaskTip(b.ctx, task.ID)
+			tip, err := b.Tasks.Tip(b.ctx, task.ID)
 			b.ok(err)
 			newest = tip.Newest
 		}
-		if tip, err := b.TaskTip(b.ctx, task.ID); err != nil || tip.Runs != 2 {
+		if tip, err := b.Tasks.Tip(b.ctx, task.ID); err != nil || tip.Runs != 2 {
 			t.Fatal(tip, err)
 		}
 	})
@@ -243,25 +243,25 @@ func TestLastStepOrFollowUp(t *testing.T) {
 			n := newRun(first.Run.ThreadID, mapping.StrategyEnqueue)
 			n.Task, n.Run.TaskID, n.Newest = nil, task, &newest
 			n.Run.Options.FollowUp, n.Run.Options.Due = true, 1
-			return b.CreateRun(b.ctx, n)
+			return b.Runs.Create(b.ctx, n)
 		}
 		last := store.Reservation{Until: time.Now().Add(time.Hour), Newest: newest}
-		ok, err := b.HandOut(b.ctx, task, 1, store.StepRequest{}, last)
+		ok, err := b.Tasks.HandOut(b.ctx, task, 1, store.StepRequest{}, last)
 		if b.ok(err); !ok {
 			t.Fatal("the last step is not handed out")
 		}
 		_, err = followUp()
 		wantClass(t, err, mapping.Conflict, record.CodeTaskMoved) // it may be taken back
-		b.ok(b.HandedOut(b.ctx, task, 1))
+		b.ok(b.Tasks.HandedOut(b.ctx, task, 1))
 		second, err := followUp()
 		if b.ok(err); second.Run.Options.Due != 2 {
 			t.Fatalf("a step that was told to be the last is due: %d", second.Run.Options.Due)
 		}
-		if ok, err := b.HandOut(b.ctx, task, 2, store.StepRequest{}, last); ok || err != nil {
+		if ok, err := b.Tasks.HandOut(b.ctx, task, 2, store.StepRequest{}, last); ok || err != nil {
 			t.Fatal("told to be the last with a run behind it", err)
 		}
 		last.Newest = second.Run.ID
-		if ok, err := b.HandOut(b.ctx, task, 2, store.StepRequest{}, last); !ok || err != nil {
+		if ok, err := b.Tasks.HandOut(b.ctx, task, 2, store.StepRequest{}, last); !ok || err != nil {
 			t.Fatal("the last step is not handed out", err)
 		}
 	})

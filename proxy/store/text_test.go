@@ -23,19 +23,19 @@ func TestTextsAreKeptWhateverTheyHold(t *testing.T) {
 			n.Thread = &mapping.Thread{ID: "t" + text}
 			n.Task.Input = text
 			c := b.create(n)
-			_, _, err := b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Links: []mapping.Link{{Agent: "echo", TaskID: c.Run.TaskID, Remote: text}},
+			_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Links: []mapping.Link{{Agent: "echo", TaskID: c.Run.TaskID, Remote: text}},
 				Events: []mapping.Event{{Kind: mapping.KindDelta, Data: []byte(text)}}})
 			b.ok(err)
-			th, err := b.Thread(b.ctx, "t"+text)
+			th, err := b.Threads.Get(b.ctx, "t"+text)
 			b.ok(err)
-			_, err = b.Link(b.ctx, th.ID, "echo", c.Run.TaskID)
+			_, err = b.Links.Get(b.ctx, th.ID, "echo", c.Run.TaskID)
 			b.ok(err)
-			task, err := b.Task(b.ctx, c.Run.TaskID)
+			task, err := b.Tasks.Get(b.ctx, c.Run.TaskID)
 			b.ok(err)
-			evs, err := b.Events(b.ctx, th.ID, "", 1, 0)
+			evs, err := b.Events.List(b.ctx, th.ID, "", 1, 0)
 			b.ok(err)
-			b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{text}, Key: text, Value: []byte(`{}`)}}))
-			it, err := b.Item(b.ctx, []string{text}, text, false)
+			b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{text}, Key: text, Value: []byte(`{}`)}}))
+			it, err := b.Items.Get(b.ctx, []string{text}, text, false)
 			b.ok(err)
 			got := []string{th.ID[1:], task.Input, string(evs[0].Data), it.Key, it.Namespace[0]}
 			if d := cmp.Diff([]string{text, text, text, text, text}, got); d != "" {
@@ -51,15 +51,15 @@ func TestPostgresRefusesWhatIsNoText(t *testing.T) {
 	t.Parallel()
 	b := openAt(t, storetest.Schema(t), store.Options{})
 	for _, text := range []string{"\x00", "a\x00b", "\xff\xfe", "\xf4\x8f\xbf"} {
-		_, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: text}})
+		_, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: text}})
 		wantClass(t, err, mapping.Invalid, mapping.CodeInvalid)
-		_, err = b.Thread(b.ctx, text)
+		_, err = b.Threads.Get(b.ctx, text)
 		wantClass(t, err, mapping.Invalid, mapping.CodeInvalid)
 		n := newThreadRun()
 		n.Run.TaskID, n.Task.ID = text, text
-		_, err = b.CreateRun(b.ctx, n)
+		_, err = b.Runs.Create(b.ctx, n)
 		wantClass(t, err, mapping.Invalid, mapping.CodeInvalid)
-		_, err = b.Thread(b.ctx, n.Run.ThreadID)
+		_, err = b.Threads.Get(b.ctx, n.Run.ThreadID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
 	}
 }
@@ -71,7 +71,7 @@ func TestFailuresAreKeptAsText(t *testing.T) {
 		b := open(t)
 		b.hooked("http://h/1")
 		list, _ := b.due(1, nil)
-		b.ok(b.DeliveryFailed(b.ctx, list[0], "a\x00b\xff", 0))
+		b.ok(b.Deliveries.Failed(b.ctx, list[0], "a\x00b\xff", 0))
 		list, _ = b.due(1, nil)
 		if got := list[0].Error; got != "a\uFFFDb\uFFFD" {
 			t.Errorf("kept %q", got)

@@ -28,19 +28,19 @@ type ThreadCreation struct {
 	Key    idempotency.Key      // a request that is sent again gets the thread of the first
 }
 
-// CreateThread makes a thread with its first state and task. Thread.ID must be set; Status defaults to idle. One that
-// is there already is Conflict thread_exists, or, with OrGet, returned as it is. So is the one that an earlier request
+// Create makes a thread with its first state and task. Thread.ID must be set; Status defaults to idle. One that is
+// there already is Conflict thread_exists, or, with OrGet, returned as it is. So is the one that an earlier request
 // with the same Key made.
-func (s *threads) CreateThread(ctx context.Context, n ThreadCreation) (th mapping.Thread, existed bool, err error) {
+func (s *Threads) Create(ctx context.Context, n ThreadCreation) (th mapping.Thread, existed bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		th, existed, err = s.createThread(t, p, n)
 		return err
 	})
 	return th, existed, err
 }
 
-func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreation) (mapping.Thread, bool, error) {
+func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreation) (mapping.Thread, bool, error) {
 	earlier, err := idempotency.Claim(t, p.Tenant, n.Key, n.Thread.ID)
 	if err != nil {
 		return mapping.Thread{}, false, err
@@ -52,7 +52,7 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		}
 		return row.Thread, true, record.NoThread(err, earlier)
 	}
-	row, fresh, err := s.insertThread(t, p, n.Thread, n.agents())
+	row, fresh, err := s.base.insertThread(t, p, n.Thread, n.agents())
 	if errors.Is(err, sql.ErrNoRows) { // it is there, and out of the caller's sight
 		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
 	}
@@ -80,7 +80,7 @@ func (s *threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		return mapping.Thread{}, false, err
 	}
 	row.Head, _ = batch.newest()
-	_, err = artifact.Publish(s.Quotas, t, row.key, artifact.ByUpdate, artifact.Changes{Files: n.Files})
+	_, err = artifact.Publish(s.base.Quotas, t, row.key, artifact.ByUpdate, artifact.Changes{Files: n.Files})
 	return row.Thread, false, err
 }
 
@@ -93,7 +93,7 @@ func (n *ThreadCreation) agents() string {
 }
 
 // threads are made, found, changed and removed.
-type threads struct{ *base }
+type Threads struct{ base *base }
 
 // threadRow is a thread with its key.
 type threadRow struct {
@@ -151,10 +151,10 @@ func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thre
 	return th
 }
 
-// Thread returns a thread, without Values.
-func (s *threads) Thread(ctx context.Context, id string) (th mapping.Thread, err error) {
+// Get returns a thread, without Values.
+func (s *Threads) Get(ctx context.Context, id string) (th mapping.Thread, err error) {
 	sc := scope.ScopeOf(ctx)
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, sc, id)
 		th = row.Thread
 		return record.NoThread(err, id)

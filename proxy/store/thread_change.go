@@ -22,9 +22,9 @@ type Expire struct {
 	KeepLatest bool
 }
 
-// PatchThread merges metadata key by key (nil: none) and sets the expiry (nil: leave).
-func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+// Patch merges metadata key by key (nil: none) and sets the expiry (nil: leave).
+func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readLocked(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return record.NoThread(err, id)
@@ -36,7 +36,7 @@ func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawM
 		}
 		if expires != nil {
 			row.Expires, row.TTL, row.KeepLatest = column.TimeOf(column.Micros(expires.At)), expires.After, expires.KeepLatest
-			s.Due(t, record.DueExpiry)
+			s.base.Due(t, record.DueExpiry)
 		}
 		row.UpdatedAt = column.TimeOf(t.Now)
 		_, err = t.Exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5, ttl_us = $6 WHERE id = $1`,
@@ -47,16 +47,16 @@ func (s *threads) PatchThread(ctx context.Context, id string, metadata json.RawM
 	return th, err
 }
 
-// CopyThread copies a thread with its checkpoints, the events they are folded from, its artifacts, all under the
-// numbers and ids they have, and its agents; not its links, tasks, runs and time to go: the copy is idle, and stays.
-func (s *threads) CopyThread(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
+// Copy copies a thread with its checkpoints, the events they are folded from, its artifacts, all under the numbers and
+// ids they have, and its agents; not its links, tasks, runs and time to go: the copy is idle, and stays.
+func (s *Threads) Copy(ctx context.Context, id, newID string) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		old, err := readLocked(t, scope.ScopeFor(p), id)
 		if err != nil {
 			return record.NoThread(err, id)
 		}
-		row, fresh, err := s.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config}, old.agents)
+		row, fresh, err := s.base.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config}, old.agents)
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (s *threads) CopyThread(ctx context.Context, id, newID string) (th mapping.
 		}
 		row.Head = old.Head
 		th = row.Thread
-		return s.copyHistory(t, old.key, row.key)
+		return s.base.copyHistory(t, old.key, row.key)
 	})
 	return th, err
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// DeleteThread removes the thread with everything of it. Conflict thread_busy while a run is active: cancel it first.
-func (s *threads) DeleteThread(ctx context.Context, id string) error {
-	return s.DB.Write(ctx, func(t *sqldb.Tx) error { return s.deleteThread(ctx, t, id, nil) })
+// Delete removes the thread with everything of it. Conflict thread_busy while a run is active: cancel it first.
+func (s *Threads) Delete(ctx context.Context, id string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return s.base.deleteThread(ctx, t, id, nil) })
 }
 
 // deleteThread removes a thread, after what first does with its key, which may be nil.

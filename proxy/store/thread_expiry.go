@@ -14,7 +14,7 @@ import (
 )
 
 // retention removes what is old: threads, histories, tokens.
-type retention struct{ *base }
+type Retention struct{ base *base }
 
 // Overdue is a thread that may be deleted: its time is over, and no run was active on it when it was looked at.
 type Overdue struct {
@@ -37,8 +37,8 @@ type Expiry struct {
 // OverdueThreads lists expired threads that no run is active on, the longest expired first, and returns when the next
 // one expires (zero: none will). One that is to keep its newest state waits for the answer to an open question, too,
 // since going on may need the state that its run began with. All tenants.
-func (s *retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
  h.keep_latest = 1 AND h.status = 'interrupted' OR EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
 			func(scan func(...any) error) (bool, error) {
@@ -75,8 +75,8 @@ const unused = ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.en
 
 // IdleThreads lists threads that were not changed since before and that nothing uses: no active run, no cron, no open
 // question. In the order they were made, beginning after the thread that from names (zero: the first). All tenants.
-func (s *retention) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Retention) IdleThreads(ctx context.Context, before time.Time, from Overdue, limit int) (list []Overdue, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us FROM threads h WHERE h.id > $1 AND h.updated_us <= $2
  AND`+unused+` ORDER BY h.id LIMIT $3`,
 			column.In{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
@@ -102,12 +102,12 @@ const deletedAtOnce = 64
 
 // DeleteThreads removes threads with everything of them, many in a transaction. One that has changed since it was
 // listed, or that a run is active on by now, stays, and so does an idle one that is used by now. All tenants.
-func (s *retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
+func (s *Retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []Gone, err error) {
 	for len(list) > 0 && err == nil {
 		part := list[:min(len(list), deletedAtOnce)]
 		list = list[len(part):]
 		var removed []Gone
-		err = s.DB.Write(ctx, func(t *sqldb.Tx) error {
+		err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 			removed, err = s.deleteThreads(t, part)
 			return err
 		})
@@ -118,7 +118,7 @@ func (s *retention) DeleteThreads(ctx context.Context, list []Overdue) (gone []G
 	return gone, err
 }
 
-func (s *retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err error) {
+func (s *Retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err error) {
 	at := map[int64]int{}
 	var keys column.In
 	// In one order, so that no two operations wait for each other.
@@ -173,7 +173,7 @@ var (
 )
 
 // holdings notes the runs and links of threads that are about to go.
-func (s *retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[int64]int) error {
+func (s *Retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[int64]int) error {
 	var thread int64
 	err := t.Each(runsOfMany, keys, func(scan func(...any) error) error {
 		var r mapping.Run
@@ -181,7 +181,7 @@ func (s *retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[in
 		g := &gone[at[thread]]
 		r.Tenant, r.ThreadID = g.Tenant, g.ThreadID
 		g.Runs = append(g.Runs, r)
-		s.forgetRun(t, r.ID)
+		s.base.forgetRun(t, r.ID)
 		return err
 	})
 	if err != nil {
@@ -202,4 +202,4 @@ func (s *retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[in
 }
 
 // Expiries returns the channel that rings when a thread was given a time to go. It has one listener.
-func (s *retention) Expiries() <-chan struct{} { return s.Bells.ExpiryBell }
+func (s *Retention) Expiries() <-chan struct{} { return s.base.Bells.ExpiryBell }

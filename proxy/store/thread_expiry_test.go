@@ -12,7 +12,7 @@ import (
 
 func (b *bench) overdue(e store.Expiry) ([]store.Overdue, time.Time) {
 	b.t.Helper()
-	list, next, err := b.OverdueThreads(b.ctx, e, 1000)
+	list, next, err := b.Retention.OverdueThreads(b.ctx, e, 1000)
 	b.ok(err)
 	return list, next
 }
@@ -22,7 +22,7 @@ func at(t time.Time) store.Expiry { return store.Expiry{Now: t, Before: t} }
 // expiring is a thread with a time to go.
 func (b *bench) expiring(expires time.Time) mapping.Thread {
 	b.t.Helper()
-	th, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id(), Expires: expires}})
+	th, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id(), Expires: expires}})
 	b.ok(err)
 	return th
 }
@@ -35,17 +35,17 @@ func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 		c := b.as("a").create(newThreadRun())
 		b.thread()
 		over := start
-		_, err := b.PatchThread(b.as("a").ctx, c.Run.ThreadID, nil, &store.Expire{At: over})
+		_, err := b.Threads.Patch(b.as("a").ctx, c.Run.ThreadID, nil, &store.Expire{At: over})
 		b.ok(err)
 		if list, next := b.overdue(at(start.Add(time.Hour))); len(list) != 0 || !next.IsZero() {
 			t.Fatal("during a run:", list, next)
 		}
 		e := ending(mapping.RunSuccess)
 		e.Expire = start.Add(time.Second)
-		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
+		_, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 		select {
-		case <-b.Expiries():
+		case <-b.Retention.Expiries():
 		default:
 			t.Error("nobody was told")
 		}
@@ -56,14 +56,14 @@ func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 		if len(list) != 1 || list[0].ThreadID != c.Run.ThreadID || list[0].Tenant != "a" || !next.IsZero() {
 			t.Fatal(list, next)
 		}
-		gone, err := b.DeleteThreads(b.ctx, list)
+		gone, err := b.Retention.DeleteThreads(b.ctx, list)
 		b.ok(err)
 		if d := cmp.Diff([]store.Gone{{Tenant: "a", ThreadID: c.Run.ThreadID, Runs: []mapping.Run{{Tenant: "a", ID: c.Run.ID, ThreadID: c.Run.ThreadID, TaskID: c.Run.TaskID}}}}, gone); d != "" {
 			t.Error(d)
 		}
-		_, err = b.Thread(b.as("a").ctx, c.Run.ThreadID)
+		_, err = b.Threads.Get(b.as("a").ctx, c.Run.ThreadID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
-		_, err = b.Run(b.as("a").ctx, "", c.Run.ID)
+		_, err = b.Runs.Get(b.as("a").ctx, "", c.Run.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
 	})
 }
@@ -80,14 +80,14 @@ func TestD7AThreadThatIsUsedAgainStays(t *testing.T) {
 		}
 		b.create(newRun(busy.ID, mapping.StrategyReject))
 		future := clock.at.Add(time.Hour)
-		_, err := b.PatchThread(b.ctx, longer.ID, nil, &store.Expire{At: future})
+		_, err := b.Threads.Patch(b.ctx, longer.ID, nil, &store.Expire{At: future})
 		b.ok(err)
-		gone, err := b.DeleteThreads(b.ctx, list)
+		gone, err := b.Retention.DeleteThreads(b.ctx, list)
 		b.ok(err)
 		if len(gone) != 1 || gone[0].ThreadID != rest.ID {
 			t.Errorf("deleted %+v", gone)
 		}
-		left, n, err := b.Threads(b.ctx, mapping.ThreadQuery{})
+		left, n, err := b.Threads.List(b.ctx, mapping.ThreadQuery{})
 		b.ok(err)
 		if n != 2 || len(left) != 2 {
 			t.Errorf("left %+v", left)
@@ -100,7 +100,7 @@ func TestD7ACopyOfAnExpiringThreadStays(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
 		th := b.expiring(clock.at)
-		copied, err := b.CopyThread(b.ctx, th.ID, id())
+		copied, err := b.Threads.Copy(b.ctx, th.ID, id())
 		b.ok(err)
 		list, _ := b.overdue(at(clock.at.Add(time.Hour)))
 		if len(list) != 1 || list[0].ThreadID != th.ID || !copied.Expires.IsZero() {
@@ -138,9 +138,9 @@ func TestManyThreadsAreDeletedInFewTransactions(t *testing.T) {
 		}
 		kept := b.thread()
 		list, _ := b.overdue(at(clock.at))
-		gone, err := b.DeleteThreads(b.ctx, list)
+		gone, err := b.Retention.DeleteThreads(b.ctx, list)
 		b.ok(err)
-		left, _, err := b.Threads(b.ctx, mapping.ThreadQuery{})
+		left, _, err := b.Threads.List(b.ctx, mapping.ThreadQuery{})
 		b.ok(err)
 		if len(gone) != 150 || len(left) != 1 || left[0].ID != kept.ID {
 			t.Errorf("%d gone, left %+v", len(gone), left)
@@ -157,12 +157,12 @@ func TestIdleThreadsAreListedPageByPage(t *testing.T) {
 		b.create(newThreadRun())
 		clock.at = start.Add(time.Hour)
 		b.thread()
-		page, err := b.IdleThreads(b.ctx, start, store.Overdue{}, 1)
+		page, err := b.Retention.IdleThreads(b.ctx, start, store.Overdue{}, 1)
 		b.ok(err)
 		if len(page) != 1 || page[0].ThreadID != first.ID {
 			t.Fatalf("%+v", page)
 		}
-		page, err = b.IdleThreads(b.ctx, start, page[0], 9)
+		page, err = b.Retention.IdleThreads(b.ctx, start, page[0], 9)
 		b.ok(err)
 		if len(page) != 1 || page[0].ThreadID != second.ID {
 			t.Fatalf("%+v", page)
@@ -187,20 +187,20 @@ func TestTokensOfOldRunsGo(t *testing.T) {
 		b.append(young, token("1"))
 		b.end(young, mapping.RunSuccess)
 		kinds := func(c *store.Created) (n int) {
-			evs, err := b.Events(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
+			evs, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 			b.ok(err)
 			return len(evs)
 		}
 		rounds := 0
 		for more := true; more; rounds++ {
 			var err error
-			more, err = b.TrimTokens(b.ctx, ended)
+			more, err = b.Retention.TrimTokens(b.ctx, ended)
 			b.ok(err)
 		}
 		if got := []int{kinds(old), kinds(active), kinds(young)}; !cmp.Equal(got, []int{3, 2, 3}) || rounds != 3 {
 			t.Errorf("events left: %v, after %d rounds", got, rounds)
 		}
-		if st, err := b.StateAt(b.ctx, old.Run.ThreadID, ""); err != nil || len(st.Events) != 1 {
+		if st, err := b.States.At(b.ctx, old.Run.ThreadID, ""); err != nil || len(st.Events) != 1 {
 			t.Errorf("%+v, %v", st, err)
 		}
 	})
@@ -214,10 +214,10 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 		b, clock := clocked(t, open)
 		start := clock.at
 		idle, ticking, disabled, over, later, updating := b.thread(), b.thread(), b.thread(), b.thread(), b.thread(), b.thread()
-		_, err := b.HoldUpdate(b.ctx, updating.ID, "", idempotency.Key{})
+		_, err := b.States.Hold(b.ctx, updating.ID, "", idempotency.Key{})
 		b.ok(err)
 		cron := func(thread string, next time.Time, enabled bool) mapping.Cron {
-			c, err := b.CreateCron(b.ctx, mapping.Cron{ID: id(), ThreadID: thread, Agent: "agent", AssistantID: id(), Schedule: "@daily", Enabled: enabled, Next: next}, idempotency.Key{})
+			c, err := b.Crons.Create(b.ctx, mapping.Cron{ID: id(), ThreadID: thread, Agent: "agent", AssistantID: id(), Schedule: "@daily", Enabled: enabled, Next: next}, idempotency.Key{})
 			b.ok(err)
 			return c
 		}
@@ -231,12 +231,12 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 		question := ending(mapping.RunInterrupted)
 		question.Outcome.Interrupts = []mapping.Interrupt{{ID: "q", Value: []byte(`"which?"`)}}
 		question.Thread = question.Outcome.Thread()
-		_, _, err = b.AppendRun(b.ctx, store.Append{RunID: asking.Run.ID, Fence: asking.Claimed.Fence, End: &question, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
+		_, _, err = b.Events.Append(b.ctx, store.Append{RunID: asking.Run.ID, Fence: asking.Claimed.Fence, End: &question, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 
 		now := start.Add(time.Hour)
 		clock.at = now
-		list, err := b.IdleThreads(b.ctx, now, store.Overdue{}, 100)
+		list, err := b.Retention.IdleThreads(b.ctx, now, store.Overdue{}, 100)
 		b.ok(err)
 		var ids []string
 		for _, o := range list {
@@ -246,17 +246,17 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 			t.Errorf("idle are (-want +got):\n%s", d)
 		}
 		cron(later.ID, now.Add(time.Hour), true) // between the look and the deletion
-		gone, err := b.DeleteThreads(b.ctx, list)
+		gone, err := b.Retention.DeleteThreads(b.ctx, list)
 		b.ok(err)
 		if len(gone) != 2 {
 			t.Errorf("gone: %+v", gone)
 		}
-		_, err = b.Thread(b.ctx, later.ID)
+		_, err = b.Threads.Get(b.ctx, later.ID)
 		b.ok(err)
 		if n := b.forget(now); n != 0 {
 			t.Errorf("%d checkpoints of a run that waits for an answer were dropped", n)
 		}
-		_, err = b.StateAt(b.ctx, asking.Run.ThreadID, first)
+		_, err = b.States.At(b.ctx, asking.Run.ThreadID, first)
 		b.ok(err)
 	})
 }

@@ -23,29 +23,29 @@ const idsMost = 1000
 // connection is held: they may read the store.
 const pageOfThreads = 1024
 
-// Threads returns the threads that match. total is the number of all that do, whatever the limit.
-func (s *threads) Threads(ctx context.Context, q mapping.ThreadQuery) (found []mapping.Thread, total int, err error) {
+// List returns the threads that match. total is the number of all that do, whatever the limit.
+func (s *Threads) List(ctx context.Context, q mapping.ThreadQuery) (found []mapping.Thread, total int, err error) {
 	list, total, err := s.find(ctx, q, nil, listing.Whole)
 	return list.Rows, total, err
 }
 
-// SearchThreads is Threads of which few megabytes are held at a time: a thread is yielded as it is by then, and one
-// that was removed meanwhile is left out. It is ranged over once. Those that keep does not want are not there for
-// q.Limit, either; nil wants all.
-func (s *threads) SearchThreads(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter) (found iter.Seq2[mapping.Thread, error], total int, err error) {
+// Search is List of which few megabytes are held at a time: a thread is yielded as it is by then, and one that was
+// removed meanwhile is left out. It is ranged over once. Those that keep does not want are not there for q.Limit,
+// either; nil wants all.
+func (s *Threads) Search(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter) (found iter.Seq2[mapping.Thread, error], total int, err error) {
 	list, total, err := s.find(ctx, q, keep, listing.AtOnce)
 	if err != nil {
 		return nil, 0, err
 	}
 	sc := scope.ScopeOf(ctx)
-	return list.Each(ctx, s.DB, func(t *sqldb.Tx, id string) (mapping.Thread, int, error) {
+	return list.Each(ctx, s.base.DB, func(t *sqldb.Tx, id string) (mapping.Thread, int, error) {
 		row, err := readThread(t, sc, id)
 		return row.Thread, row.size, err
 	}), total, nil
 }
 
 // find lists threads, the first of them with all that they have.
-func (s *threads) find(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter, room int) (found listing.Long[mapping.Thread], total int, err error) {
+func (s *Threads) find(ctx context.Context, q mapping.ThreadQuery, keep ThreadFilter, room int) (found listing.Long[mapping.Thread], total int, err error) {
 	if len(q.IDs) > idsMost {
 		return found, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
 	}
@@ -89,9 +89,9 @@ func passes(th mapping.Thread, tagged func(json.RawMessage) bool, keep ThreadFil
 	return keep(th)
 }
 
-func (s *threads) plainThreads(ctx context.Context, q mapping.ThreadQuery, room int, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
+func (s *Threads) plainThreads(ctx context.Context, q mapping.ThreadQuery, room int, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
 	text := `SELECT ` + threadColumns + ` WHERE ` + where + threadOrder(q) + column.Page(len(args)+1)
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found = listing.Long[mapping.Thread]{Room: room}
 		return t.Each(text, append(args[:len(args):len(args)], column.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) error {
 			return listThread(&found, scan)
@@ -100,7 +100,7 @@ func (s *threads) plainThreads(ctx context.Context, q mapping.ThreadQuery, room 
 	if err != nil {
 		return found, 0, err
 	}
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT count(*) FROM threads h WHERE `+where, args, column.Out{&total})
 	})
 	return found, total, err
@@ -119,8 +119,8 @@ func listThread(found *listing.Long[mapping.Thread], scan func(...any) error) (e
 }
 
 // taggedThreads filters by metadata while it reads, for which the store is not read.
-func (s *threads) taggedThreads(ctx context.Context, q mapping.ThreadQuery, room int, tagged func(json.RawMessage) bool, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Threads) taggedThreads(ctx context.Context, q mapping.ThreadQuery, room int, tagged func(json.RawMessage) bool, where string, args column.In) (found listing.Long[mapping.Thread], total int, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		found, total = listing.Long[mapping.Thread]{Room: room}, 0
 		pick := listing.Picker{Limit: q.Limit, Offset: q.Offset}
 		return t.Each(`SELECT `+threadColumns+` WHERE `+where+threadOrder(q), args, func(scan func(...any) error) error {
@@ -138,12 +138,12 @@ func (s *threads) taggedThreads(ctx context.Context, q mapping.ThreadQuery, room
 }
 
 // threadPage reads some of the rows, few megabytes at most; more: there are others after them.
-func (s *threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where string, args column.In, offset int) (rows []threadRow, more bool, err error) {
+func (s *Threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where string, args column.In, offset int) (rows []threadRow, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
 	text := `SELECT ` + threadColumns + ` WHERE ` + where + threadOrder(q) + column.Page(len(args)+1)
-	err = s.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		rows, more = nil, false
 		room := listing.AtOnce
 		return t.Until(text, append(args[:len(args):len(args)], column.LimitOf(pageOfThreads), offset), func(scan func(...any) error) (bool, error) {

@@ -19,9 +19,9 @@ type ThreadStorage struct {
 // storageMost bounds what is read for one answer. Lengths are read without the bytes.
 const storageMost = 200_000
 
-// ThreadStorage counts what a thread takes.
-func (s *threads) ThreadStorage(ctx context.Context, id string) (use ThreadStorage, err error) {
-	err = s.DB.Read(ctx, func(t *sqldb.Tx) error {
+// Storage counts what a thread takes.
+func (s *Threads) Storage(ctx context.Context, id string) (use ThreadStorage, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return record.NoThread(err, id)

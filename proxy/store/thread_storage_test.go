@@ -49,7 +49,7 @@ func TestThreadStorage(t *testing.T) {
 				t.Errorf("at most %d (-want +got):\n%s", most, diff)
 			}
 		}
-		if _, err := s.ThreadStorage(t.Context(), "none"); mapping.Classify(err).Class != mapping.NotFound {
+		if _, err := s.Threads.Storage(t.Context(), "none"); mapping.Classify(err).Class != mapping.NotFound {
 			t.Error(err)
 		}
 	})

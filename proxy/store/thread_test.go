@@ -20,26 +20,26 @@ func TestCreateThread(t *testing.T) {
 		task := &mapping.Task{ID: id(), Agent: "echo", HasInput: true, AdditionalInput: []byte(`{"a": 1}`)}
 		n := store.ThreadCreation{Thread: mapping.Thread{ID: task.ID, Metadata: []byte(`{"k": "v"}`), Expires: time.Now().Add(time.Hour)},
 			Events: []mapping.Event{up}, Task: task}
-		th, existed, err := b.CreateThread(b.ctx, n)
+		th, existed, err := b.Threads.Create(b.ctx, n)
 		b.ok(err)
-		got, err := b.Thread(b.ctx, th.ID)
+		got, err := b.Threads.Get(b.ctx, th.ID)
 		b.ok(err)
 		if d := cmp.Diff(th, got); d != "" || existed || th.Head != up.Head.Checkpoint.ID || th.Status != mapping.ThreadIdle {
 			t.Fatal(d, existed, th)
 		}
-		k, err := b.Task(b.ctx, task.ID)
+		k, err := b.Tasks.Get(b.ctx, task.ID)
 		b.ok(err)
 		if k.ThreadID != th.ID || !k.HasInput || k.Input != "" || string(k.AdditionalInput) != `{"a": 1}` {
 			t.Fatalf("%+v", k)
 		}
 		n.Task = nil
-		_, existed, err = b.CreateThread(b.ctx, n)
+		_, existed, err = b.Threads.Create(b.ctx, n)
 		wantClass(t, err, mapping.Conflict, "thread_exists")
 		if !existed {
 			t.Fatal("existed is false")
 		}
 		n.OrGet, n.Thread.Metadata = true, []byte(`{"other":1}`)
-		again, existed, err := b.CreateThread(b.ctx, n)
+		again, existed, err := b.Threads.Create(b.ctx, n)
 		b.ok(err)
 		if d := cmp.Diff(th, again); d != "" || !existed {
 			t.Fatal(d, existed)
@@ -53,14 +53,14 @@ func TestPatchThread(t *testing.T) {
 		b := open(t)
 		th := b.thread()
 		at := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
-		_, err := b.PatchThread(b.ctx, th.ID, []byte(`{"a":1,"b":{"c":2}}`), &store.Expire{At: at, After: time.Hour})
+		_, err := b.Threads.Patch(b.ctx, th.ID, []byte(`{"a":1,"b":{"c":2}}`), &store.Expire{At: at, After: time.Hour})
 		b.ok(err)
-		got, err := b.PatchThread(b.ctx, th.ID, []byte(`{"b":3}`), nil)
+		got, err := b.Threads.Patch(b.ctx, th.ID, []byte(`{"b":3}`), nil)
 		b.ok(err)
 		if string(got.Metadata) != `{"a":1,"b":3}` || !got.Expires.Equal(at) || got.TTL != time.Hour || got.UpdatedAt.Before(th.UpdatedAt) {
 			t.Fatalf("%+v", got)
 		}
-		_, err = b.PatchThread(b.ctx, id(), nil, nil)
+		_, err = b.Threads.Patch(b.ctx, id(), nil, nil)
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
 	})
 }
@@ -70,7 +70,7 @@ func TestThreadSearch(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		for i := range 5 {
-			_, _, err := b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: fmt.Sprint("t", i),
+			_, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: fmt.Sprint("t", i),
 				Metadata: fmt.Appendf(nil, `{"even":%t,"n":{"v":%d}}`, i%2 == 0, i)}})
 			b.ok(err)
 		}
@@ -90,7 +90,7 @@ func TestThreadSearch(t *testing.T) {
 			"by update":             {mapping.ThreadQuery{SortBy: mapping.SortByUpdated, Limit: 1}, nil, []string{"t3"}, 5},
 			"kept by what is asked": {mapping.ThreadQuery{Limit: 1, Offset: 1}, func(th mapping.Thread) (bool, error) { return th.ID > "t2", nil }, []string{"t3"}, 2},
 		} {
-			list, total, err := b.SearchThreads(b.ctx, c.q, c.keep)
+			list, total, err := b.Threads.Search(b.ctx, c.q, c.keep)
 			b.ok(err)
 			var got []string
 			for th, err := range list {
@@ -101,7 +101,7 @@ func TestThreadSearch(t *testing.T) {
 				t.Errorf("%s: total %d %s", name, total, d)
 			}
 		}
-		if _, _, err := b.Threads(b.ctx, mapping.ThreadQuery{IDs: make([]string, 1001)}); mapping.Classify(err).Class != mapping.Invalid {
+		if _, _, err := b.Threads.List(b.ctx, mapping.ThreadQuery{IDs: make([]string, 1001)}); mapping.Classify(err).Class != mapping.Invalid {
 			t.Error(err)
 		}
 	})
@@ -112,20 +112,20 @@ func TestDeleteThreadTakesEverything(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		c := b.create(newThreadRun())
-		wantClass(t, b.DeleteThread(b.ctx, c.Run.ThreadID), mapping.Conflict, mapping.CodeThreadBusy)
+		wantClass(t, b.Threads.Delete(b.ctx, c.Run.ThreadID), mapping.Conflict, mapping.CodeThreadBusy)
 		b.push(c, 1, "snap")
 		b.end(c, mapping.RunSuccess)
-		b.ok(b.DeleteThread(b.ctx, c.Run.ThreadID))
-		_, err := b.Thread(b.ctx, c.Run.ThreadID)
+		b.ok(b.Threads.Delete(b.ctx, c.Run.ThreadID))
+		_, err := b.Threads.Get(b.ctx, c.Run.ThreadID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
-		_, err = b.Events(b.ctx, c.Run.ThreadID, "", 0, 0)
+		_, err = b.Events.List(b.ctx, c.Run.ThreadID, "", 0, 0)
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
-		_, err = b.Run(b.ctx, "", c.Run.ID)
+		_, err = b.Runs.Get(b.ctx, "", c.Run.ID)
 		wantClass(t, err, mapping.NotFound, mapping.CodeRunNotFound)
-		wantClass(t, b.DeleteThread(b.ctx, c.Run.ThreadID), mapping.NotFound, mapping.CodeThreadNotFound)
+		wantClass(t, b.Threads.Delete(b.ctx, c.Run.ThreadID), mapping.NotFound, mapping.CodeThreadNotFound)
 		// Keys are used again: nothing old may shine through.
 		next := b.create(newThreadRun())
-		if evs, err := b.Events(b.ctx, next.Run.ThreadID, "", 0, 0); err != nil || len(evs) != 1 {
+		if evs, err := b.Events.List(b.ctx, next.Run.ThreadID, "", 0, 0); err != nil || len(evs) != 1 {
 			t.Fatal(evs, err)
 		}
 		n := newThreadRun()
@@ -144,57 +144,57 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		a, b := base.as("a"), base.as("b")
 		c := a.create(newThreadRun())
 		head := a.push(c, 1, "")
-		_, files, err := a.AppendRun(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Links: []mapping.Link{{Agent: "echo", Remote: "x"}},
+		_, files, err := a.Events.Append(a.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Links: []mapping.Link{{Agent: "echo", Remote: "x"}},
 			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
 		a.ok(err)
 		a.end(c, mapping.RunSuccess)
-		a.ok(a.PutItem(a.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}}))
+		a.ok(a.Items.Put(a.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}}))
 		th, run, file := c.Run.ThreadID, c.Run.ID, files[0].ID
 		errs := map[string]error{}
-		_, errs["Thread"] = b.Thread(b.ctx, th)
-		_, errs["PatchThread"] = b.PatchThread(b.ctx, th, []byte(`{}`), nil)
-		errs["DeleteThread"] = b.DeleteThread(b.ctx, th)
-		_, errs["CopyThread"] = b.CopyThread(b.ctx, th, id())
-		_, errs["AppendState"] = b.AppendState(b.ctx, th, head, []mapping.Event{update("2")}, store.StateOptions{})
-		_, errs["CreateRun"] = b.CreateRun(b.ctx, newRun(th, mapping.StrategyReject))
-		_, errs["Run"] = b.Run(b.ctx, th, run)
-		errs["DeleteRun"] = b.DeleteRun(b.ctx, th, run)
-		errs["RequestStop"] = b.RequestStop(b.ctx, run, "cancel")
-		_, errs["ClaimParked"] = b.ClaimParked(b.ctx, run)
-		_, errs["EndInactive"] = b.EndInactive(b.ctx, th, run, mapping.Event{Kind: mapping.KindEnd}, store.End{})
-		_, errs["Events"] = b.Events(b.ctx, th, "", 0, 0)
-		_, errs["Events of a run"] = b.Events(b.ctx, th, run, 0, 0)
-		_, errs["TaskEvents"] = b.TaskEvents(b.ctx, c.Run.TaskID, 0, 0)
-		_, errs["LastSeq"] = b.LastSeq(b.ctx, th)
-		_, errs["StateAt"] = b.StateAt(b.ctx, th, head)
-		_, errs["StatesOf"] = b.StatesOf(b.ctx, th, []string{head})
-		_, errs["Checkpoints"] = b.Checkpoints(b.ctx, th, store.CheckpointQuery{})
-		_, errs["Task"] = b.Task(b.ctx, c.Run.TaskID)
-		_, errs["HandOut"] = b.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, store.Reservation{Until: time.Now()})
-		_, errs["Requests"] = b.Requests(b.ctx, c.Run.TaskID)
-		_, errs["Artifact"] = b.Artifact(b.ctx, th, file)
-		_, _, errs["Artifacts"] = b.Artifacts(b.ctx, th, 0, 0)
-		_, _, errs["OpenArtifact"] = b.OpenArtifact(b.ctx, th, file)
-		_, errs["SaveArtifact"] = b.SaveArtifact(b.ctx, mapping.Artifact{ThreadID: th, Path: "b"}, nil, 0, false)
-		_, errs["Item"] = b.Item(b.ctx, []string{"n"}, "k", false)
+		_, errs["Thread"] = b.Threads.Get(b.ctx, th)
+		_, errs["PatchThread"] = b.Threads.Patch(b.ctx, th, []byte(`{}`), nil)
+		errs["DeleteThread"] = b.Threads.Delete(b.ctx, th)
+		_, errs["CopyThread"] = b.Threads.Copy(b.ctx, th, id())
+		_, errs["AppendState"] = b.States.Append(b.ctx, th, head, []mapping.Event{update("2")}, store.StateOptions{})
+		_, errs["CreateRun"] = b.Runs.Create(b.ctx, newRun(th, mapping.StrategyReject))
+		_, errs["Run"] = b.Runs.Get(b.ctx, th, run)
+		errs["DeleteRun"] = b.Runs.Delete(b.ctx, th, run)
+		errs["RequestStop"] = b.Claims.RequestStop(b.ctx, run, "cancel")
+		_, errs["ClaimParked"] = b.Claims.Parked(b.ctx, run)
+		_, errs["EndInactive"] = b.Events.EndInactive(b.ctx, th, run, mapping.Event{Kind: mapping.KindEnd}, store.End{})
+		_, errs["Events"] = b.Events.List(b.ctx, th, "", 0, 0)
+		_, errs["Events of a run"] = b.Events.List(b.ctx, th, run, 0, 0)
+		_, errs["TaskEvents"] = b.Events.OfTask(b.ctx, c.Run.TaskID, 0, 0)
+		_, errs["LastSeq"] = b.Events.LastSeq(b.ctx, th)
+		_, errs["StateAt"] = b.States.At(b.ctx, th, head)
+		_, errs["StatesOf"] = b.States.List(b.ctx, th, []string{head})
+		_, errs["Checkpoints"] = b.States.Checkpoints(b.ctx, th, store.CheckpointQuery{})
+		_, errs["Task"] = b.Tasks.Get(b.ctx, c.Run.TaskID)
+		_, errs["HandOut"] = b.Tasks.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, store.Reservation{Until: time.Now()})
+		_, errs["Requests"] = b.Tasks.Requests(b.ctx, c.Run.TaskID)
+		_, errs["Artifact"] = b.Artifacts.Get(b.ctx, th, file)
+		_, _, errs["Artifacts"] = b.Artifacts.List(b.ctx, th, 0, 0)
+		_, _, errs["OpenArtifact"] = b.Artifacts.Open(b.ctx, th, file)
+		_, errs["SaveArtifact"] = b.Artifacts.Save(b.ctx, mapping.Artifact{ThreadID: th, Path: "b"}, nil, 0, false)
+		_, errs["Item"] = b.Items.Get(b.ctx, []string{"n"}, "k", false)
 		for name, err := range errs {
 			if mapping.Classify(err).Class != mapping.NotFound {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		threads, n, _ := b.Threads(b.ctx, mapping.ThreadQuery{})
-		runs, _ := b.Runs(b.ctx, mapping.RunQuery{})
-		tasks, m, _ := b.Tasks(b.ctx, store.TaskQuery{})
-		links, _ := b.Links(b.ctx, th)
-		items, _ := b.Items(b.ctx, item.Query{})
-		spaces, _ := b.Namespaces(b.ctx, nil)
+		threads, n, _ := b.Threads.List(b.ctx, mapping.ThreadQuery{})
+		runs, _ := b.Runs.List(b.ctx, mapping.RunQuery{})
+		tasks, m, _ := b.Tasks.List(b.ctx, store.TaskQuery{})
+		links, _ := b.Links.List(b.ctx, th)
+		items, _ := b.Items.List(b.ctx, item.Query{})
+		spaces, _ := b.Items.Namespaces(b.ctx, nil)
 		if len(threads)+n+len(runs)+len(tasks)+m+len(links)+len(items)+len(spaces) != 0 {
 			t.Errorf("lists: %v %v %v %v %v %v", threads, runs, tasks, links, items, spaces)
 		}
 		// The same ids are free for others.
-		_, _, err = b.CreateThread(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: th}, Task: &mapping.Task{ID: c.Run.TaskID}})
+		_, _, err = b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: th}, Task: &mapping.Task{ID: c.Run.TaskID}})
 		b.ok(err)
-		if got, err := a.Thread(a.ctx, th); err != nil || got.Head == "" {
+		if got, err := a.Threads.Get(a.ctx, th); err != nil || got.Head == "" {
 			t.Error(got, err)
 		}
 	})

@@ -57,11 +57,11 @@ func TestC7ItemsAreTheSameAfterTheUpgrade(t *testing.T) {
 		{Namespace: []string{"a", "b"}, Key: "", Value: []byte(`{}`)},
 		{Namespace: []string{"é"}, Key: "\x00", Value: []byte(`{"deep":{"n":2}}`)},
 	} {
-		b.ok(b.as([]string{"", "other"}[i%2]).PutItem(b.as([]string{"", "other"}[i%2]).ctx, item.Put{Item: it, TTL: time.Duration(i) * time.Hour, Index: []byte(`["deep.n"]`)}))
+		b.ok(b.as([]string{"", "other"}[i%2]).Items.Put(b.as([]string{"", "other"}[i%2]).ctx, item.Put{Item: it, TTL: time.Duration(i) * time.Hour, Index: []byte(`["deep.n"]`)}))
 	}
 	all := func() (list [][]mapping.Item) {
 		for _, tenant := range []string{"", "other"} {
-			found, err := b.Items(b.as(tenant).ctx, item.Query{})
+			found, err := b.Items.List(b.as(tenant).ctx, item.Query{})
 			b.ok(err)
 			list = append(list, found)
 		}
@@ -74,7 +74,7 @@ func TestC7ItemsAreTheSameAfterTheUpgrade(t *testing.T) {
 	if diff := cmp.Diff(want, all()); diff != "" || len(want[0])+len(want[1]) != 4 {
 		t.Errorf("items (-before +after):\n%s", diff)
 	}
-	b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"a"}, Key: "k", Value: []byte(`{"n":3}`)}}))
+	b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"a"}, Key: "k", Value: []byte(`{"n":3}`)}}))
 	if again := all(); len(again[0]) != len(want[0]) || string(again[0][0].Value) != `{"n":3}` || !again[0][0].CreatedAt.Equal(want[0][0].CreatedAt) {
 		t.Errorf("written over, the items are %+v", again[0])
 	}
@@ -90,7 +90,7 @@ func TestC7OlderDatabaseIsBroughtUpToDate(t *testing.T) {
 	b.ok(b.Close())
 	b.ok(execOn(path, before+";"+threadsBefore))
 	b = openAt(t, path, store.Options{})
-	next, _, err := b.ClaimNext(b.ctx, nil)
+	next, _, err := b.Claims.Next(b.ctx, nil)
 	b.ok(err)
 	if next == nil || next.Run.ID != c.Run.ID || len(next.Logged) != 2 {
 		t.Fatalf("claimed %+v", next)
@@ -133,7 +133,7 @@ func TestC7MigratedWhileAnotherProcessServes(t *testing.T) {
 	}
 	close(stop)
 	n := <-done
-	if evs, err := newer.Events(newer.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil || len(evs) != n+1 {
+	if evs, err := newer.Events.List(newer.ctx, c.Run.ThreadID, c.Run.ID, 0, 0); err != nil || len(evs) != n+1 {
 		t.Errorf("%d events, want %d, %v", len(evs), n+1, err)
 	}
 	older.end(c, mapping.RunSuccess)
@@ -164,11 +164,11 @@ func TestItemsOfAnOlderVersionBecomeVectors(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "old.db")
 	b := openAt(t, path, store.Options{})
-	b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "a", Value: []byte(`{"t":"kitten"}`)}}))
+	b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "a", Value: []byte(`{"t":"kitten"}`)}}))
 	b.ok(b.Close())
 	b.ok(execOn(path, `DELETE FROM goose_db_version WHERE version_id > 15; ALTER TABLE runs DROP COLUMN left_by;`+vectorsBefore))
 	b = openAt(t, path, store.Options{Index: fixtureIndex(t)})
-	if n, err := b.EmbedItems(b.ctx); n != 1 || err != nil {
+	if n, err := b.ItemChores.Embed(b.ctx); n != 1 || err != nil {
 		t.Errorf("%d items, %v", n, err)
 	}
 	if found, lost := b.meaning("cat"); lost || !cmp.Equal(found, []string{"a"}) {

@@ -36,14 +36,14 @@ func (s *Sender) attempt(ctx context.Context, d outbox.Delivery) {
 	outcome := "delivered"
 	switch {
 	case v.why == "":
-		err = s.st.Delivered(note, d)
+		err = s.deliveries.Delivered(note, d)
 	case ctx.Err() != nil:
-		outcome, err = "returned", s.st.DeliveryReturned(note, d)
+		outcome, err = "returned", s.deliveries.Returned(note, d)
 	case v.final || d.Attempts >= tries:
-		outcome, err = "dead", s.st.DeliveryDead(note, d, v.why)
+		outcome, err = "dead", s.deliveries.Dead(note, d, v.why)
 		s.log.Warn("a webhook is given up", zap.String("run", d.RunID), zap.String("host", hostOf(d.URL)), zap.Int("attempts", d.Attempts), zap.String("why", v.why))
 	default:
-		outcome, err = "failed", s.st.DeliveryFailed(note, d, v.why, s.backoff(d.Attempts))
+		outcome, err = "failed", s.deliveries.Failed(note, d, v.why, s.backoff(d.Attempts))
 	}
 	s.metrics.WebhookTried(outcome)
 	if outcome == "delivered" || outcome == "dead" {

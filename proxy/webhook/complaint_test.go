@@ -13,7 +13,7 @@ func TestAnOutboxThatCannotBeReadIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	core, logged := observer.New(zap.WarnLevel)
-	s := New(b.st, local, "apbridge/test", nil, zap.New(core))
+	s := New(b.st.Deliveries, b.st.Runs, local, "apbridge/test", nil, zap.New(core))
 	if err := b.st.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/go-resty/resty/v2"
 	"go.uber.org/zap"
@@ -36,14 +37,15 @@ const (
 
 // Sender delivers what is in the outbox. Safe for concurrent use.
 type Sender struct {
-	st      *store.Store
-	client  *resty.Client
-	cfg     atomic.Pointer[config.Webhooks]
-	metrics *metrics.Metrics
-	log     *zap.Logger
-	backoff func(attempts int) time.Duration
-	tracer  *trace.Tracer       // may be nil
-	unread  complaint.Complaint // of the outbox; Run's goroutine only
+	deliveries *outbox.Table
+	runs       *store.Runs
+	client     *resty.Client
+	cfg        atomic.Pointer[config.Webhooks]
+	metrics    *metrics.Metrics
+	log        *zap.Logger
+	backoff    func(attempts int) time.Duration
+	tracer     *trace.Tracer       // may be nil
+	unread     complaint.Complaint // of the outbox; Run's goroutine only
 
 	mu    sync.Mutex
 	hosts map[string]int // attempts under way
@@ -52,8 +54,8 @@ type Sender struct {
 }
 
 // New returns a Sender; nothing is sent before Run. agent is its User-Agent.
-func New(st *store.Store, cfg config.Webhooks, agent string, m *metrics.Metrics, log *zap.Logger) *Sender {
-	s := &Sender{st: st, metrics: m, log: log, backoff: backoff, hosts: map[string]int{}, freed: make(chan struct{}, 1)}
+func New(deliveries *outbox.Table, runs *store.Runs, cfg config.Webhooks, agent string, m *metrics.Metrics, log *zap.Logger) *Sender {
+	s := &Sender{deliveries: deliveries, runs: runs, metrics: m, log: log, backoff: backoff, hosts: map[string]int{}, freed: make(chan struct{}, 1)}
 	s.cfg.Store(&cfg)
 	s.client = newClient(func() bool { return s.cfg.Load().AllowPrivateNetworks }, agent)
 	return s
@@ -97,7 +99,7 @@ func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Durat
 		return longestWait // until one is over
 	}
 	picked := map[string]int{}
-	list, wait, err := s.st.ClaimDeliveries(ctx, room, lease, func(url string) bool { return s.pick(picked, hostOf(url)) })
+	list, wait, err := s.deliveries.Claim(ctx, room, lease, func(url string) bool { return s.pick(picked, hostOf(url)) })
 	if err != nil {
 		if ctx.Err() == nil && s.unread.Due() {
 			s.log.Error("the outbox could not be read; it is tried again", zap.Error(err), s.unread.Times())
@@ -131,7 +133,7 @@ func (s *Sender) pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-s.st.Outbox():
+	case <-s.deliveries.Changed():
 	case <-s.freed:
 	case <-timer.C:
 	case <-ctx.Done():
@@ -176,7 +178,7 @@ func (s *Sender) leave(host string) {
 }
 
 func (s *Sender) sweep(ctx context.Context) {
-	if err := s.st.SweepOutbox(ctx, deliveredKept, deadKept); err != nil && ctx.Err() == nil {
+	if err := s.deliveries.Sweep(ctx, deliveredKept, deadKept); err != nil && ctx.Err() == nil {
 		s.log.Warn("the outbox could not be swept", zap.Error(err))
 	}
 }

@@ -53,7 +53,7 @@ func setup(t *testing.T) *bench {
 func (b *bench) hooked(url string) string {
 	b.t.Helper()
 	id, thread := mapping.NewID(), mapping.NewID()
-	c, err := b.st.CreateRun(b.t.Context(), &store.RunCreation{
+	c, err := b.st.Runs.Create(b.t.Context(), &store.RunCreation{
 		Run: mapping.Run{ID: id, ThreadID: thread, TaskID: id, Agent: "a"}, Thread: &mapping.Thread{ID: thread},
 		Task: &mapping.Task{ID: id, Agent: "a"}, Claim: true,
 	})
@@ -61,7 +61,7 @@ func (b *bench) hooked(url string) string {
 		b.t.Fatal(err)
 	}
 	out := mapping.Outcome{Status: mapping.RunSuccess}
-	_, _, err = b.st.AppendRun(b.t.Context(), store.Append{
+	_, _, err = b.st.Events.Append(b.t.Context(), store.Append{
 		ThreadID: thread, RunID: id, Fence: c.Claimed.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}}},
 		End: &store.End{Outcome: out, Thread: out.Thread(), Webhook: &outbox.Webhook{URL: url, Body: []byte(`{"run_id":"` + id + `"}`)}},
 	})
@@ -84,7 +84,7 @@ func (b *bench) sender(cfg config.Webhooks, pause time.Duration) *Sender {
 }
 
 func (b *bench) start(cfg config.Webhooks, pause time.Duration) (s *Sender, stop func()) {
-	s = New(b.st, cfg, "apbridge/test", nil, zap.NewNop())
+	s = New(b.st.Deliveries, b.st.Runs, cfg, "apbridge/test", nil, zap.NewNop())
 	s.backoff = func(int) time.Duration { return pause }
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -96,7 +96,7 @@ func (b *bench) start(cfg config.Webhooks, pause time.Duration) (s *Sender, stop
 
 func (b *bench) delivery(runID string) outbox.Delivery {
 	b.t.Helper()
-	list, err := b.st.Deliveries(context.Background(), runID, 0)
+	list, err := b.st.Deliveries.List(context.Background(), runID, 0)
 	if err != nil || len(list) != 1 {
 		b.t.Fatalf("deliveries of the run: %v, %v", list, err)
 	}
@@ -306,7 +306,7 @@ func TestA23SlowReceiverHoldsUpNoOther(t *testing.T) {
 	}
 	b.send(local, time.Hour)
 	b.until(b.hooked(quick), done)
-	list, err := b.st.Deliveries(t.Context(), "", 0)
+	list, err := b.st.Deliveries.List(t.Context(), "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

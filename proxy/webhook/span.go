@@ -14,7 +14,7 @@ func (s *Sender) traced(ctx context.Context, d outbox.Delivery) (context.Context
 	if s.tracer == nil {
 		return s.tracer.Delivery(ctx, d.RunID, d.URL, d.Attempts)
 	}
-	if r, err := s.st.Run(mapping.WithPrincipal(ctx, mapping.Principal{Tenant: d.Tenant}), "", d.RunID); err == nil {
+	if r, err := s.runs.Get(mapping.WithPrincipal(ctx, mapping.Principal{Tenant: d.Tenant}), "", d.RunID); err == nil {
 		ctx = mapping.WithRequestID(mapping.WithTrace(ctx, r.Place()), r.Options.RequestID)
 	}
 	return s.tracer.Delivery(ctx, d.RunID, d.URL, d.Attempts)

@@ -8,17 +8,20 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // Assistants are made over configured agents and kept in the store.
 type Assistants struct {
 	*Directory
+	threads      *store.Threads
 	deleteThread func(ctx context.Context, id string) error
 }
 
-// NewAssistants returns the Assistants of a directory. deleteThread removes a thread that goes with an assistant.
-func NewAssistants(d *Directory, deleteThread func(ctx context.Context, id string) error) *Assistants {
-	return &Assistants{d, deleteThread}
+// NewAssistants returns the Assistants of a directory, whose threads are among threads. deleteThread removes a thread
+// that goes with an assistant.
+func NewAssistants(d *Directory, threads *store.Threads, deleteThread func(ctx context.Context, id string) error) *Assistants {
+	return &Assistants{d, threads, deleteThread}
 }
 
 // Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.OrGet: then it returns
@@ -42,7 +45,7 @@ func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 		a.Name = agent.Name
 	}
 	mapping.NoteObject(ctx, "assistant", a.ID)
-	a, made, err := s.st.CreateAssistant(ctx, a, n.OrGet)
+	a, made, err := s.kept.Create(ctx, a, n.OrGet)
 	if err == nil && !made && !mapping.PrincipalOf(ctx).May(a.Graph) {
 		return mapping.Assistant{}, errTaken(a.ID)
 	}
@@ -91,7 +94,7 @@ func (s *Assistants) Update(ctx context.Context, id string, p adapter.AssistantP
 		}
 		graph = agent.Name
 	}
-	a, err := s.st.UpdateAssistant(ctx, before.ID, func(a *mapping.Assistant) error { return patchAssistant(a, p, graph) })
+	a, err := s.kept.Update(ctx, before.ID, func(a *mapping.Assistant) error { return patchAssistant(a, p, graph) })
 	return *s.traits(&a), err
 }
 
@@ -124,7 +127,7 @@ func (s *Assistants) Delete(ctx context.Context, id string, threads bool) error 
 	if err != nil {
 		return err
 	}
-	if err := s.st.DeleteAssistant(ctx, a.ID); err != nil || !threads {
+	if err := s.kept.Delete(ctx, a.ID); err != nil || !threads {
 		return err
 	}
 	return s.deleteThreads(ctx, a.ID)
@@ -132,7 +135,7 @@ func (s *Assistants) Delete(ctx context.Context, id string, threads bool) error 
 
 // deleteThreads removes the threads that an assistant was used on.
 func (s *Assistants) deleteThreads(ctx context.Context, id string) error {
-	list, _, err := s.st.Threads(ctx, mapping.ThreadQuery{Metadata: rule.MadeForAssistant(id)})
+	list, _, err := s.threads.List(ctx, mapping.ThreadQuery{Metadata: rule.MadeForAssistant(id)})
 	for _, t := range list {
 		if err := s.deleteThread(ctx, t.ID); err != nil && mapping.Classify(err).Class != mapping.NotFound {
 			return err
@@ -148,7 +151,7 @@ func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.Ve
 		return nil, err
 	}
 	if made != nil {
-		return s.st.AssistantVersions(ctx, made.ID, q.Metadata, q.Limit, q.Offset)
+		return s.kept.Versions(ctx, made.ID, q.Metadata, q.Limit, q.Offset)
 	}
 	a, err := (&Agents{Directory: s.Directory}).Resolve(ctx, idOrName)
 	if err != nil || !matches(a, adapter.AgentQuery{Metadata: q.Metadata}) {
@@ -164,7 +167,7 @@ func (s *Assistants) SetLatest(ctx context.Context, idOrName string, version int
 		return mapping.Assistant{}, err
 	}
 	if made != nil {
-		a, err := s.st.SetAssistantVersion(ctx, made.ID, version)
+		a, err := s.kept.SetVersion(ctx, made.ID, version)
 		return *s.traits(&a), err
 	}
 	a, err := (&Agents{Directory: s.Directory}).Resolve(ctx, idOrName)

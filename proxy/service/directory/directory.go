@@ -6,18 +6,21 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/assistant"
 )
 
 // Directory finds the agents and the assistants over them that a caller may name.
 type Directory struct {
-	st     *store.Store
+	kept   *assistant.Table
+	facts  *assistant.Agents
 	engine *engine.Engine
 	called atomic.Pointer[naming]
 }
 
-// New returns a Directory of the agents of an engine and the assistants in the store.
-func New(st *store.Store, e *engine.Engine) *Directory { return &Directory{st: st, engine: e} }
+// New returns a Directory of the agents of an engine and the assistants that are kept.
+func New(kept *assistant.Table, facts *assistant.Agents, e *engine.Engine) *Directory {
+	return &Directory{kept: kept, facts: facts, engine: e}
+}
 
 // naming is what the agents of a configuration are called as assistants.
 type naming struct {

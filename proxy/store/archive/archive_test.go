@@ -114,7 +114,7 @@ func TestKeysGoOnAfterTheImported(t *testing.T) {
 		ok(t, imported(t, dsn, exported(t, filled(t, newest))))
 		s, err := store.Open(t.Context(), dsn, store.Options{}, zap.NewNop())
 		ok(t, err)
-		_, existed, err := s.CreateThread(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
+		_, existed, err := s.Threads.Create(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID()}})
 		if err != nil || existed {
 			t.Errorf("a new thread: %v, existed %v", err, existed)
 		}

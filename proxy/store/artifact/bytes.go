@@ -19,11 +19,11 @@ import (
 // chunkSize is how much of a file one write stores: other writes get in between.
 const chunkSize = 256 << 10
 
-// SaveArtifact streams a file into chunks, each its own write. The same (thread, path) keeps its id and the time it was
-// made. staged: invisible until an Append names its id (agent-made files); else visible at once (uploads). More than
-// limit bytes (0: no limit): TooLarge, and nothing stays. Size and Sum are worked out here; the rest comes from a,
-// whose Path must be canonical.
-func (s *Table) SaveArtifact(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
+// Save streams a file into chunks, each its own write. The same (thread, path) keeps its id and the time it was made.
+// staged: invisible until an Append names its id (agent-made files); else visible at once (uploads). More than limit
+// bytes (0: no limit): TooLarge, and nothing stays. Size and Sum are worked out here; the rest comes from a, whose Path
+// must be canonical.
+func (s *Table) Save(ctx context.Context, a mapping.Artifact, body io.Reader, limit int64, staged bool) (mapping.Artifact, error) {
 	blob, err := s.newBlob(ctx, a.ThreadID)
 	if err != nil {
 		return mapping.Artifact{}, err
@@ -153,7 +153,7 @@ func (s *Table) discardBlob(ctx context.Context, blob int64) {
 	_ = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error { return dropBlob(t, blob) })
 }
 
-// writeFile is SaveArtifact of a small file within an operation.
+// writeFile is Table.Save of a small file within an operation.
 func writeFile(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, f FileWrite) (mapping.Artifact, error) {
 	a, sum := f.Artifact, sha256.Sum256(f.Content)
 	a.Size, a.Sum = int64(len(f.Content)), hex.EncodeToString(sum[:])
@@ -182,9 +182,9 @@ func writeFile(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, f FileWrite
 	return a, addedFiles(quotas, t, thread, there, a.Size)
 }
 
-// OpenArtifact reads what Artifact does with its bytes, which are fetched chunk by chunk. A reader whose file is
-// replaced or removed meanwhile gets an error.
-func (s *Table) OpenArtifact(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
+// Open reads what Get does with its bytes, which are fetched chunk by chunk. A reader whose file is replaced or removed
+// meanwhile gets an error.
+func (s *Table) Open(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
 	row, err := s.visible(ctx, threadID, id)
 	if err != nil {
 		return mapping.Artifact{}, nil, err

@@ -23,8 +23,8 @@ type FileVersion struct {
 const pastColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run,
  COALESCE(r.run_id, ''), a.staged = 0, a.until_run FROM artifacts a JOIN threads h ON h.id = a.thread LEFT JOIN runs r ON r.id = a.run`
 
-// FileVersions lists what is kept of a thread's files, by path, the visible version first and then the newest.
-func (s *Table) FileVersions(ctx context.Context, threadID string) (list []FileVersion, err error) {
+// Versions lists what is kept of a thread's files, by path, the visible version first and then the newest.
+func (s *Table) Versions(ctx context.Context, threadID string) (list []FileVersion, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
@@ -48,8 +48,8 @@ func scanVersion(scan func(...any) error) (v FileVersion, blob int64, err error)
 	return v, row.blob, err
 }
 
-// OpenFileVersion reads one of FileVersions by its key. A key that the thread does not have is NotFound.
-func (s *Table) OpenFileVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadCloser, err error) {
+// OpenVersion reads one of Versions by its key. A key that the thread does not have is NotFound.
+func (s *Table) OpenVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadCloser, err error) {
 	var blob int64
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)

@@ -48,8 +48,8 @@ func readArtifact(t *sqldb.Tx, where string, args ...any) (row artifactRow, err 
 	return row, err
 }
 
-// Artifact returns a visible artifact, or one of a line that the thread has left.
-func (s *Table) Artifact(ctx context.Context, threadID, id string) (mapping.Artifact, error) {
+// Get returns a visible artifact, or one of a line that the thread has left.
+func (s *Table) Get(ctx context.Context, threadID, id string) (mapping.Artifact, error) {
 	row, err := s.visible(ctx, threadID, id)
 	return row.Artifact, err
 }
@@ -65,8 +65,8 @@ func (s *Table) visible(ctx context.Context, threadID, id string) (row artifactR
 	return row, err
 }
 
-// Artifacts lists visible ones: agent-created first, root before nested, then by path. limit 0: all.
-func (s *Table) Artifacts(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
+// List lists visible ones: agent-created first, root before nested, then by path. limit 0: all.
+func (s *Table) List(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
 		if err != nil {

@@ -17,17 +17,17 @@ type Agents struct{ db *sqldb.DB }
 // AgentsOf returns what a database remembers of agents.
 func AgentsOf(db *sqldb.DB) *Agents { return &Agents{db} }
 
-// AgentFact returns what an agent last said of itself when it was asked for what; sql.ErrNoRows when it never did.
-// Agents belong to no tenant.
-func (s *Agents) AgentFact(ctx context.Context, agent, what string) (body json.RawMessage, err error) {
+// Fact returns what an agent last said of itself when it was asked for what; sql.ErrNoRows when it never did. Agents
+// belong to no tenant.
+func (s *Agents) Fact(ctx context.Context, agent, what string) (body json.RawMessage, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT body FROM agent_facts WHERE agent = $1 AND what = $2`, column.In{agent, what}, column.Out{column.RawOf(&body)})
 	})
 	return body, err
 }
 
-// KeepAgentFact keeps what an agent said of itself.
-func (s *Agents) KeepAgentFact(ctx context.Context, agent, what string, body json.RawMessage) error {
+// KeepFact keeps what an agent said of itself.
+func (s *Agents) KeepFact(ctx context.Context, agent, what string, body json.RawMessage) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`INSERT INTO agent_facts (agent, what, body, at_us) VALUES ($1, $2, $3, $4)
  ON CONFLICT (agent, what) DO UPDATE SET body = excluded.body, at_us = excluded.at_us`, agent, what, column.NotNull(body), t.Now)
@@ -35,8 +35,8 @@ func (s *Agents) KeepAgentFact(ctx context.Context, agent, what string, body jso
 	})
 }
 
-// AgentSeen returns when this database first saw a configured agent (now, the first time). Agents belong to no tenant.
-func (s *Agents) AgentSeen(ctx context.Context, name string) (at time.Time, err error) {
+// Seen returns when this database first saw a configured agent (now, the first time). Agents belong to no tenant.
+func (s *Agents) Seen(ctx context.Context, name string) (at time.Time, err error) {
 	// Nearly always it is known: reading must not need a writable disk.
 	var us int64
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {

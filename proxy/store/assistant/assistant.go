@@ -70,9 +70,9 @@ func (r *assistantRow) read(body []byte) error {
 	return err
 }
 
-// CreateAssistant keeps an assistant as its version 1. One that is there with the same id is Conflict assistant_exists,
-// or is returned as it is (made: false).
-func (s *Table) CreateAssistant(ctx context.Context, a mapping.Assistant, orGet bool) (kept mapping.Assistant, made bool, err error) {
+// Create keeps an assistant as its version 1. One that is there with the same id is Conflict assistant_exists, or is
+// returned as it is (made: false).
+func (s *Table) Create(ctx context.Context, a mapping.Assistant, orGet bool) (kept mapping.Assistant, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		kept, made = a, true
@@ -109,8 +109,8 @@ func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
 	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, t.Sealed(body, column.VersionBody, key, version), t.Now)
 }
 
-// Assistant finds an assistant that was made; configured ones are not here.
-func (s *Table) Assistant(ctx context.Context, id string) (a mapping.Assistant, err error) {
+// Get finds an assistant that was made; configured ones are not here.
+func (s *Table) Get(ctx context.Context, id string) (a mapping.Assistant, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
 		a = row.Assistant
@@ -142,9 +142,9 @@ func holdAssistant(t *sqldb.Tx, sc scope.Scope, id string) (row assistantRow, er
 	return readAssistant(t, sc, id)
 }
 
-// UpdateAssistant makes a further version of what change makes of the current one, and makes that current. change may
-// be called more than once.
-func (s *Table) UpdateAssistant(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
+// Update makes a further version of what change makes of the current one, and makes that current. change may be called
+// more than once.
+func (s *Table) Update(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
@@ -174,8 +174,8 @@ func setVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []by
 	return err
 }
 
-// SetAssistantVersion makes an earlier version, or a later one, current again.
-func (s *Table) SetAssistantVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
+// SetVersion makes an earlier version, or a later one, current again.
+func (s *Table) SetVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
@@ -199,9 +199,9 @@ func (s *Table) SetAssistantVersion(ctx context.Context, id string, version int)
 	return changed, err
 }
 
-// AssistantVersions lists the versions of an assistant that are over agents the principal may use, newest first; the
-// times of each are when it was made.
-func (s *Table) AssistantVersions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
+// Versions lists the versions of an assistant that are over agents the principal may use, newest first; the times of
+// each are when it was made.
+func (s *Table) Versions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
 	keep, pick := listing.Containing(metadata), listing.Picker{Limit: limit, Offset: offset}
 	may := mapping.PrincipalOf(ctx).May
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -228,8 +228,8 @@ func (s *Table) AssistantVersions(ctx context.Context, id string, metadata json.
 	return list, err
 }
 
-// Assistants returns all that the principal sees, oldest first.
-func (s *Table) Assistants(ctx context.Context) (list []mapping.Assistant, err error) {
+// List returns all that the principal sees, oldest first.
+func (s *Table) List(ctx context.Context) (list []mapping.Assistant, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
 		where, args := sc.Assistants(`a.tenant = $1`, sc.Tenant)
@@ -243,8 +243,8 @@ func (s *Table) Assistants(ctx context.Context) (list []mapping.Assistant, err e
 	return list, err
 }
 
-// DeleteAssistant removes an assistant with its versions and crons. Runs it has made stay.
-func (s *Table) DeleteAssistant(ctx context.Context, id string) error {
+// Delete removes an assistant with its versions and crons. Runs it has made stay.
+func (s *Table) Delete(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {

@@ -46,9 +46,9 @@ func (r *cronRow) scan(scan func(...any) error) error {
 	return err
 }
 
-// CreateCron keeps a cron. Its thread, if it names one, must be there (NotFound), and takes it along when it is
-// deleted. A request with a key that came before gets the cron it made.
-func (s *Table) CreateCron(ctx context.Context, c mapping.Cron, key idempotency.Key) (made mapping.Cron, err error) {
+// Create keeps a cron. Its thread, if it names one, must be there (NotFound), and takes it along when it is deleted. A
+// request with a key that came before gets the cron it made.
+func (s *Table) Create(ctx context.Context, c mapping.Cron, key idempotency.Key) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if earlier, err := idempotency.Claim(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
@@ -86,8 +86,8 @@ func (s *Table) CreateCron(ctx context.Context, c mapping.Cron, key idempotency.
 	return made, err
 }
 
-// Cron finds a cron.
-func (s *Table) Cron(ctx context.Context, id string) (c mapping.Cron, err error) {
+// Get finds a cron.
+func (s *Table) Get(ctx context.Context, id string) (c mapping.Cron, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scope.ScopeOf(ctx), id)
 		c = row.Cron
@@ -105,8 +105,8 @@ func readCron(t *sqldb.Tx, sc scope.Scope, id string) (row cronRow, err error) {
 	return row, record.Missing(err, mapping.CodeCronNotFound, "cron", id)
 }
 
-// UpdateCron replaces what can change of a cron: all but its ids, owner, thread and agent.
-func (s *Table) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
+// Update replaces what can change of a cron: all but its ids, owner, thread and agent.
+func (s *Table) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scope.ScopeOf(ctx), c.ID)
 		if err != nil {
@@ -125,8 +125,8 @@ func (s *Table) UpdateCron(ctx context.Context, c mapping.Cron) (changed mapping
 	return changed, err
 }
 
-// DeleteCron removes a cron. Runs it has made stay.
-func (s *Table) DeleteCron(ctx context.Context, id string) error {
+// Delete removes a cron. Runs it has made stay.
+func (s *Table) Delete(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scope.ScopeOf(ctx), id)
 		if err != nil {
@@ -146,8 +146,8 @@ type Query struct {
 	Limit, Offset              int // Limit 0: all
 }
 
-// Crons lists crons, and returns how many there are on all pages.
-func (s *Table) Crons(ctx context.Context, q Query) (page []mapping.Cron, total int, err error) {
+// List lists crons, and returns how many there are on all pages.
+func (s *Table) List(ctx context.Context, q Query) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
 	keep := listing.Containing(q.Metadata)
 	sc := scope.ScopeOf(ctx)
@@ -195,9 +195,9 @@ func (q Query) order(a, b mapping.Cron) (n int) {
 	return n
 }
 
-// DueCrons lists crons whose tick is now or was missed, the longest due first, and returns when the next one is (zero:
+// Due lists crons whose tick is now or was missed, the longest due first, and returns when the next one is (zero:
 // none). All tenants.
-func (s *Table) DueCrons(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
+func (s *Table) Due(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
 			var row cronRow
@@ -215,9 +215,9 @@ func (s *Table) DueCrons(ctx context.Context, now time.Time, limit int) (list []
 	return list, next, err
 }
 
-// CronTicked moves a cron that DueCrons told on to its next tick (zero: none), and notes why this one made no run, if
-// it did not. One that was changed meanwhile stays as it is.
-func (s *Table) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
+// Ticked moves a cron that Due told on to its next tick (zero: none), and notes why this one made no run, if it did
+// not. One that was changed meanwhile stays as it is.
+func (s *Table) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
 			c.Tenant, c.ID, column.Micros(c.Next), column.Micros(next), mapping.ToText(why))
@@ -225,8 +225,8 @@ func (s *Table) CronTicked(ctx context.Context, c mapping.Cron, next time.Time, 
 	})
 }
 
-// CronsChanged returns the channel that rings when a cron was made or changed. It has one listener.
-func (s *Table) CronsChanged() <-chan struct{} { return s.base.Bells.CronBell }
+// Changed returns the channel that rings when a cron was made or changed. It has one listener.
+func (s *Table) Changed() <-chan struct{} { return s.base.Bells.CronBell }
 
 // roomForCron refuses one cron too many of a tenant: each makes runs for ever.
 func (s *Table) roomForCron(t *sqldb.Tx, tenant string) error {

@@ -12,10 +12,10 @@ import (
 // itemsAtOnce is how many bytes of values a search holds at a time, but for one item that is longer.
 const itemsAtOnce = 4 << 20
 
-// SearchItems searches, in the order of namespaces and keys; a text search has the best matches first, with their Score
+// Search searches, in the order of namespaces and keys; a text search has the best matches first, with their Score
 // (textindex.Corpus.Rank). What was found is decided at once, and read a few megabytes at a time: an item is yielded as
 // it is by then, and one that was removed meanwhile is left out.
-func (s *Table) SearchItems(ctx context.Context, q Query) iter.Seq2[mapping.Item, error] {
+func (s *Table) Search(ctx context.Context, q Query) iter.Seq2[mapping.Item, error] {
 	return func(yield func(mapping.Item, error) bool) {
 		rows, err := s.matching(ctx, q)
 		if err == nil && q.RefreshTTL {
@@ -37,9 +37,9 @@ func (s *Table) SearchItems(ctx context.Context, q Query) iter.Seq2[mapping.Item
 	}
 }
 
-// Items is SearchItems for few items.
-func (s *Table) Items(ctx context.Context, q Query) (list []mapping.Item, err error) {
-	for it, err := range s.SearchItems(ctx, q) {
+// List is Search for few items.
+func (s *Table) List(ctx context.Context, q Query) (list []mapping.Item, err error) {
+	for it, err := range s.Search(ctx, q) {
 		if err != nil {
 			return nil, err
 		}

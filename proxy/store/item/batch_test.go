@@ -37,13 +37,13 @@ func TestItemsAreReadInBatches(t *testing.T) {
 			t.Errorf("the best are %v, want %v", best, want)
 		}
 		var got []string
-		for it, err := range b.SearchItems(b.ctx, item.Query{Prefix: []string{"ns"}, Query: "a", Limit: 20}) {
+		for it, err := range b.Items.Search(b.ctx, item.Query{Prefix: []string{"ns"}, Query: "a", Limit: 20}) {
 			b.ok(err)
 			if it.Score == nil || len(it.Value) == 0 {
 				t.Errorf("%s has score %v and %d bytes", it.Key, it.Score, len(it.Value))
 			}
 			if got = append(got, it.Key); len(got) == 1 {
-				b.ok(b.DeleteItem(b.ctx, []string{"ns"}, "k08"))
+				b.ok(b.Items.Delete(b.ctx, []string{"ns"}, "k08"))
 				b.put("k04", `{"short":1}`, "ns")
 			}
 			if it.Key == "k04" && string(it.Value) != `{"short":1}` {
@@ -71,7 +71,7 @@ func TestManyLargeItemsTakeLittleMemory(t *testing.T) {
 	before, most := live(), uint64(0)
 	for n, q := range []item.Query{{}, {Query: "a"}} {
 		found := 0
-		for it, err := range b.SearchItems(b.ctx, q) {
+		for it, err := range b.Items.Search(b.ctx, q) {
 			b.ok(err)
 			if found++; found%8 == 1 {
 				most = max(most, live())

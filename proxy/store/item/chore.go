@@ -22,9 +22,8 @@ const (
 	bytesTogether = itemsAtOnce
 )
 
-// SweepItems removes items that have expired, which no reader is shown any more. more reports whether there may be
-// others.
-func (s *Chores) SweepItems(ctx context.Context) (more bool, err error) {
+// Sweep removes items that have expired, which no reader is shown any more. more reports whether there may be others.
+func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
 	var due bool
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE expires_us > 0 AND expires_us <= $1)`, in{t.Now}, out{&due})
@@ -62,10 +61,10 @@ func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 	return gone, err
 }
 
-// TellItems makes the tokens and members of items that have none of their present value, as an older version has
-// written them. Searches by text do not find those, and searches with a filter look at all items until there are none.
-// n is how many were done: 0 where there are no others.
-func (s *Chores) TellItems(ctx context.Context) (n int, err error) {
+// Tell makes the tokens and members of items that have none of their present value, as an older version has written
+// them. Searches by text do not find those, and searches with a filter look at all items until there are none. n is how
+// many were done: 0 where there are no others.
+func (s *Chores) Tell(ctx context.Context) (n int, err error) {
 	list, err := s.untold(ctx)
 	if err != nil || len(list) == 0 {
 		return 0, err

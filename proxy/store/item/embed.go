@@ -12,10 +12,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// EmbedItems makes the vectors of some items that have none of their present value. n is how many were looked at: 0
-// where there are no others, or another process makes them. Until then searches find them by their words. What came of
-// an answer that fails is not kept.
-func (s *Chores) EmbedItems(ctx context.Context) (n int, err error) {
+// Embed makes the vectors of some items that have none of their present value. n is how many were looked at: 0 where
+// there are no others, or another process makes them. Until then searches find them by their words. What came of an
+// answer that fails is not kept.
+func (s *Chores) Embed(ctx context.Context) (n int, err error) {
 	if s.index == nil {
 		return 0, nil
 	}
@@ -137,5 +137,5 @@ func (n itemName) removeVectors(t *sqldb.Tx) error {
 	return t.Put(`DELETE FROM item_vectors WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args()...)
 }
 
-// UnseenItems returns the channel that rings when this process has written items whose vectors are to be made.
-func (s *Chores) UnseenItems() <-chan struct{} { return s.bell }
+// Unseen returns the channel that rings when this process has written items whose vectors are to be made.
+func (s *Chores) Unseen() <-chan struct{} { return s.bell }

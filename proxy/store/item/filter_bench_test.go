@@ -23,7 +23,7 @@ func BenchmarkFilterItems(b *testing.B) {
 			list = append(list, item.Put{Item: mapping.Item{Namespace: []string{"users", fmt.Sprintf("u%d", i%1000)}, Key: fmt.Sprintf("k%d", i),
 				Value: fmt.Appendf(nil, `{"kind":%d,"n":%d,"more":{"kind":%d,"n":%d},"text":"something to remember about a user, of some length"}`, i/1000%10, i, i%9, i)}})
 		}
-		s.ok(s.PutItems(s.ctx, list...))
+		s.ok(s.Items.PutAll(s.ctx, list...))
 	}
 	for name, c := range map[string]struct {
 		prefix []string

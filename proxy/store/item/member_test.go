@@ -46,7 +46,7 @@ func (f filtering) ok(err error) {
 
 func (f filtering) put(key, value string, ns ...string) {
 	f.t.Helper()
-	f.ok(f.PutItem(f.ctx, Put{Item: mapping.Item{Namespace: ns, Key: key, Value: []byte(value)}}))
+	f.ok(f.Put(f.ctx, Put{Item: mapping.Item{Namespace: ns, Key: key, Value: []byte(value)}}))
 }
 
 // by is a query with a filter.
@@ -60,7 +60,7 @@ func (f filtering) by(filter string, q Query) Query {
 
 func (f filtering) keys(q Query) (keys []string) {
 	f.t.Helper()
-	list, err := f.Items(f.ctx, q)
+	list, err := f.List(f.ctx, q)
 	f.ok(err)
 	for _, it := range list {
 		keys = append(keys, it.Key)
@@ -88,7 +88,7 @@ func TestFiltersFindTheSameByTheIndex(t *testing.T) {
 			list = append(list, Put{Item: mapping.Item{Namespace: []string{"users", fmt.Sprint("u", n%7)}, Key: fmt.Sprintf("k%04d", n),
 				Value: fmt.Appendf(nil, `{"n":%d,"kind":"k%d","all":true,"deep":{"n":%d}}`, n, n%40, n)}})
 		}
-		f.ok(f.PutItems(f.ctx, list...))
+		f.ok(f.PutAll(f.ctx, list...))
 		f.put("many", `{"n":77,`+strings.Repeat(`"x":1,`, 70)+`"kind":"k3"}`, "users", "u1")
 		f.put("other", `{"n":77}`, "else!")
 		f.put("below", `{"n":77}`, "else", "x")
@@ -134,14 +134,14 @@ func TestMembersFollowTheirItems(t *testing.T) {
 		f.put("a", `{"n":1,"m":"x"}`, "ns")
 		f.put("b", `{"n":1}`, "ns")
 		f.put("a", `{"n":2,"m":"x"}`, "ns")
-		f.ok(f.DeleteItem(f.ctx, []string{"ns"}, "b"))
+		f.ok(f.Delete(f.ctx, []string{"ns"}, "b"))
 		want(`{"n":1}`, true)
 		want(`{"n":2}`, true, "a")
 		want(`{"m":"x"}`, true, "a")
 		f.rows(2)
 		f.ok(f.Exec(f.ctx, `UPDATE items SET value = '{"n":3}', updated_us = updated_us + 1`))
 		want(`{"n":3}`, false, "a")
-		if n, err := f.TellItems(f.ctx); n != 1 || err != nil {
+		if n, err := f.Tell(f.ctx); n != 1 || err != nil {
 			t.Errorf("%d items, %v", n, err)
 		}
 		want(`{"n":3}`, true, "a")

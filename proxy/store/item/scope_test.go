@@ -82,7 +82,7 @@ func keysReachTheirNamespaces(t *testing.T, opt store.Options) {
 					t.Errorf("%s, %s: %v, want %s", name, kind, got, c.want)
 				}
 			}
-			spaces, err := limited.Namespaces(limited.ctx, q.Prefix)
+			spaces, err := limited.Items.Namespaces(limited.ctx, q.Prefix)
 			b.ok(err)
 			var told []string
 			for _, ns := range spaces {
@@ -103,7 +103,7 @@ func TestScoresAreOfWhatIsInReach(t *testing.T) {
 		b.put("k", `{"text":"tea and cake"}`, "mine")
 		b.put("l", `{"text":"cake"}`, "mine")
 		score := func(b *bench) (s string) {
-			list, err := b.Items(b.ctx, item.Query{Query: "tea cake"})
+			list, err := b.Items.List(b.ctx, item.Query{Query: "tea cake"})
 			b.ok(err)
 			for _, it := range list {
 				s += fmt.Sprintf("%s %v ", it.Key, *it.Score)
@@ -137,17 +137,17 @@ func TestNothingIsWrittenOutOfReach(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		forbidden("put", limited.PutItem(limited.ctx, itemAt("k", `{"v":2}`, "theirs")))
-		forbidden("put above", limited.PutItem(limited.ctx, itemAt("k", `{"v":2}`, "ours")))
-		forbidden("put several", limited.PutItems(limited.ctx, itemAt("half", `{}`, "mine"), itemAt("k", `{}`, "theirs")))
-		forbidden("delete", limited.DeleteItem(limited.ctx, []string{"theirs"}, "k"))
-		_, err := limited.Item(limited.ctx, []string{"theirs"}, "k", true)
+		forbidden("put", limited.Items.Put(limited.ctx, itemAt("k", `{"v":2}`, "theirs")))
+		forbidden("put above", limited.Items.Put(limited.ctx, itemAt("k", `{"v":2}`, "ours")))
+		forbidden("put several", limited.Items.PutAll(limited.ctx, itemAt("half", `{}`, "mine"), itemAt("k", `{}`, "theirs")))
+		forbidden("delete", limited.Items.Delete(limited.ctx, []string{"theirs"}, "k"))
+		_, err := limited.Items.Get(limited.ctx, []string{"theirs"}, "k", true)
 		forbidden("read", err)
-		b.ok(limited.PutItems(limited.ctx, itemAt("a", `{"v":1}`, "mine", "deep"), itemAt("b", `{"v":1}`, "ours", "x"), item.Put{Item: mapping.Item{Namespace: []string{"mine"}, Key: "gone"}}))
+		b.ok(limited.Items.PutAll(limited.ctx, itemAt("a", `{"v":1}`, "mine", "deep"), itemAt("b", `{"v":1}`, "ours", "x"), item.Put{Item: mapping.Item{Namespace: []string{"mine"}, Key: "gone"}}))
 		if got := strings.Join(b.search(item.Query{}), " "); got != "a b k" {
 			t.Errorf("there are %s", got)
 		}
-		if it, err := b.Item(b.ctx, []string{"theirs"}, "k", false); err != nil || string(it.Value) != `{"v":1}` {
+		if it, err := b.Items.Get(b.ctx, []string{"theirs"}, "k", false); err != nil || string(it.Value) != `{"v":1}` {
 			t.Errorf("%s, %v", it.Value, err)
 		}
 	})

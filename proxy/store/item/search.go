@@ -9,7 +9,7 @@ import (
 
 // matching finds the items. Of a row that is looked at only what decides is read, since a row costs by its columns, and
 // the whole of one that is taken. Values are kept up to itemsAtOnce; what comes after that is to be read again (see
-// SearchItems).
+// Search).
 func (s *Table) matching(ctx context.Context, q Query) (rows []*itemRow, err error) {
 	if q.Query != "" {
 		return s.searchQuery(ctx, q)

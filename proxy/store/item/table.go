@@ -61,11 +61,11 @@ type Query struct {
 	Lost          func(mapping.Loss) // is told, before the first item, that a query is not answered by meaning; may be nil
 }
 
-// PutItem writes an item over an earlier one of its namespace and key, which keeps the time it was made.
-func (s *Table) PutItem(ctx context.Context, p Put) error { return s.PutItems(ctx, p) }
+// Put writes an item over an earlier one of its namespace and key, which keeps the time it was made.
+func (s *Table) Put(ctx context.Context, p Put) error { return s.PutAll(ctx, p) }
 
-// PutItems writes several items, or none of them. One without a value is deleted.
-func (s *Table) PutItems(ctx context.Context, list ...Put) error {
+// PutAll writes several items, or none of them. One without a value is deleted.
+func (s *Table) PutAll(ctx context.Context, list ...Put) error {
 	writes := make([]func(*sqldb.Tx) error, len(list))
 	for i, p := range list {
 		if err := reachOf(ctx).checkWrite(p.Item.Namespace); err != nil {
@@ -149,9 +149,9 @@ func (r *itemRow) scan(scan func(...any) error) error {
 	return err
 }
 
-// Item returns an item; Forbidden when its namespace is out of reach, NotFound when there is none or it has expired.
+// Get returns an item; Forbidden when its namespace is out of reach, NotFound when there is none or it has expired.
 // refreshTTL starts its time to live anew.
-func (s *Table) Item(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
+func (s *Table) Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (it mapping.Item, err error) {
 	if err := reachOf(ctx).check(namespace); err != nil {
 		return it, err
 	}
@@ -197,8 +197,8 @@ func (s *Table) refresh(ctx context.Context, rows []*itemRow) error {
 	})
 }
 
-// DeleteItem removes an item; one that is not there is no error.
-func (s *Table) DeleteItem(ctx context.Context, namespace []string, key string) error {
+// Delete removes an item; one that is not there is no error.
+func (s *Table) Delete(ctx context.Context, namespace []string, key string) error {
 	if err := reachOf(ctx).checkWrite(namespace); err != nil {
 		return err
 	}

@@ -17,12 +17,12 @@ import (
 
 func (b *bench) put(key, value string, ns ...string) {
 	b.t.Helper()
-	b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: key, Value: []byte(value)}}))
+	b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: key, Value: []byte(value)}}))
 }
 
 func (b *bench) search(q item.Query) (keys []string) {
 	b.t.Helper()
-	list, err := b.Items(b.ctx, q)
+	list, err := b.Items.List(b.ctx, q)
 	b.ok(err)
 	for _, it := range list {
 		keys = append(keys, it.Key)
@@ -39,15 +39,15 @@ func TestItemsArePutGotAndDeleted(t *testing.T) {
 		made := clock.at
 		clock.at = clock.at.Add(time.Second)
 		b.put("k", `{"a": 2.0}`, "users", "u.1%2E")
-		it, err := b.Item(b.ctx, []string{"users", "u.1%2E"}, "k", false)
+		it, err := b.Items.Get(b.ctx, []string{"users", "u.1%2E"}, "k", false)
 		b.ok(err)
 		want := mapping.Item{Namespace: []string{"users", "u.1%2E"}, Key: "k", Value: []byte(`{"a": 2.0}`), CreatedAt: made, UpdatedAt: clock.at}
 		if d := cmp.Diff(want, it); d != "" {
 			t.Fatal(d)
 		}
-		b.ok(b.DeleteItem(b.ctx, it.Namespace, "k"))
-		b.ok(b.DeleteItem(b.ctx, it.Namespace, "k"))
-		_, err = b.Item(b.ctx, it.Namespace, "k", false)
+		b.ok(b.Items.Delete(b.ctx, it.Namespace, "k"))
+		b.ok(b.Items.Delete(b.ctx, it.Namespace, "k"))
+		_, err = b.Items.Get(b.ctx, it.Namespace, "k", false)
 		wantClass(t, err, mapping.NotFound, mapping.CodeItemNotFound)
 	})
 }
@@ -84,7 +84,7 @@ func TestItemSearch(t *testing.T) {
 				t.Errorf("%s: %s", name, d)
 			}
 		}
-		got, err := b.Namespaces(b.ctx, []string{"a"})
+		got, err := b.Items.Namespaces(b.ctx, []string{"a"})
 		b.ok(err)
 		if d := cmp.Diff([][]string{{"a"}, {"a", "b"}, {"a", "b", "c"}}, got); d != "" {
 			t.Error(d)
@@ -97,9 +97,9 @@ func TestItemsExpire(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 		b := open(t, store.Options{Now: clock.now})
-		b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}, TTL: time.Minute}))
+		b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}, TTL: time.Minute}))
 		clock.at = clock.at.Add(40 * time.Second)
-		it, err := b.Item(b.ctx, []string{"n"}, "k", true)
+		it, err := b.Items.Get(b.ctx, []string{"n"}, "k", true)
 		b.ok(err)
 		if want := clock.at.Add(time.Minute); !it.Expires.Equal(want) {
 			t.Fatalf("expires %s, want %s", it.Expires, want)
@@ -116,11 +116,11 @@ func TestItemsExpire(t *testing.T) {
 		if keys := b.search(item.Query{}); len(keys) != 0 {
 			t.Fatal("an expired item is found")
 		}
-		if ns, _ := b.Namespaces(b.ctx, nil); len(ns) != 0 {
+		if ns, _ := b.Items.Namespaces(b.ctx, nil); len(ns) != 0 {
 			t.Fatal("an expired item has a namespace")
 		}
 		b.put("k", `{}`, "n")
-		if it, err = b.Item(b.ctx, []string{"n"}, "k", false); err != nil || !it.CreatedAt.Equal(clock.at) || !it.Expires.IsZero() {
+		if it, err = b.Items.Get(b.ctx, []string{"n"}, "k", false); err != nil || !it.CreatedAt.Equal(clock.at) || !it.Expires.IsZero() {
 			t.Fatalf("%+v %v", it, err)
 		}
 	})
@@ -133,19 +133,19 @@ func TestAnExpiredItemIsWrittenAnew(t *testing.T) {
 		clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 		b := open(t, store.Options{Now: clock.now})
 		brief := item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{}`)}, TTL: 100 * time.Millisecond}
-		b.ok(b.PutItem(b.ctx, brief))
+		b.ok(b.Items.Put(b.ctx, brief))
 		for _, step := range []struct {
 			after time.Duration
 			made  time.Duration // when the item of that time was
 		}{{50 * time.Millisecond, 0}, {150 * time.Millisecond, 200 * time.Millisecond}, {10 * time.Second, 200 * time.Millisecond}} {
 			clock.at = clock.at.Add(step.after)
 			b.put("k", `{"again":true}`, "n")
-			it, err := b.Item(b.ctx, []string{"n"}, "k", false)
+			it, err := b.Items.Get(b.ctx, []string{"n"}, "k", false)
 			if want := time.UnixMicro(1_700_000_000_000_000).Add(step.made); err != nil || !it.CreatedAt.Equal(want) || !it.Expires.IsZero() {
 				t.Fatalf("%+v, %v; want it made at %v", it, err, want)
 			}
 			if step.after == 50*time.Millisecond {
-				b.ok(b.PutItem(b.ctx, brief))
+				b.ok(b.Items.Put(b.ctx, brief))
 			}
 		}
 	})
@@ -163,7 +163,7 @@ func TestNamespacesAreTakenLiterally(t *testing.T) {
 			if d := cmp.Diff([]string{label}, b.search(item.Query{Prefix: []string{label}})); d != "" {
 				t.Errorf("search below %q: %s", label, d)
 			}
-			found, err := b.Namespaces(b.ctx, []string{label})
+			found, err := b.Items.Namespaces(b.ctx, []string{label})
 			b.ok(err)
 			if d := cmp.Diff([][]string{{label, "notes"}}, found); d != "" {
 				t.Errorf("namespaces below %q: %s", label, d)
@@ -184,7 +184,7 @@ func BenchmarkItems(b *testing.B) {
 	})
 	b.Run("get", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			_, err := s.Item(s.ctx, []string{"users", "1"}, "1", false)
+			_, err := s.Items.Get(s.ctx, []string{"users", "1"}, "1", false)
 			s.ok(err)
 		}
 	})
@@ -203,7 +203,7 @@ func TestTextSearchLooksWhereTheIndexSays(t *testing.T) {
 		b := open(t)
 		for key, index := range map[string]string{"all": "", "title": `["title"]`, "none": "false"} {
 			it := mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(`{"title":"gr\u00fcn","body":{"text":"a red fox"}}`)}
-			b.ok(b.PutItem(b.ctx, item.Put{Item: it, Index: []byte(index)}))
+			b.ok(b.Items.Put(b.ctx, item.Put{Item: it, Index: []byte(index)}))
 		}
 		for query, want := range map[string][]string{"": {"all", "none", "title"}, "grün": {"title", "all"}, "fox": {"all"}, "title": nil} {
 			if d := cmp.Diff(want, b.search(item.Query{Prefix: []string{"n"}, Query: query})); d != "" {

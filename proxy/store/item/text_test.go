@@ -48,7 +48,7 @@ func TestTextSearchIsTheSameOnBothDatabases(t *testing.T) {
 				t.Errorf("%.40q: %s", query, d)
 			}
 		}
-		list, err := b.Items(b.ctx, item.Query{Prefix: []string{"a"}, Query: "red fox"})
+		list, err := b.Items.List(b.ctx, item.Query{Prefix: []string{"a"}, Query: "red fox"})
 		b.ok(err)
 		scores := ""
 		for _, it := range list {
@@ -77,15 +77,15 @@ func TestTextSearchFollowsItsItems(t *testing.T) {
 		found("one")
 		found("two", "k")
 		found("three", "k")
-		b.ok(b.PutItem(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{"text":"two"}`)}, Index: []byte("false")}))
+		b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: "k", Value: []byte(`{"text":"two"}`)}, Index: []byte("false")}))
 		found("two")
-		b.ok(b.DeleteItem(b.ctx, []string{"n"}, "k"))
+		b.ok(b.Items.Delete(b.ctx, []string{"n"}, "k"))
 		brief := mapping.Item{Namespace: []string{"n"}, Key: "brief", Value: []byte(`{"text":"two"}`)}
-		b.ok(b.PutItem(b.ctx, item.Put{Item: brief, TTL: time.Minute}))
+		b.ok(b.Items.Put(b.ctx, item.Put{Item: brief, TTL: time.Minute}))
 		found("two", "brief")
 		clock.at = clock.at.Add(2 * time.Minute)
 		found("two")
-		more, err := b.SweepItems(b.ctx)
+		more, err := b.ItemChores.Sweep(b.ctx)
 		b.ok(err)
 		if n := b.tokensLeft(); more || n != 0 {
 			t.Errorf("%d tokens are left, more %v", n, more)
@@ -131,7 +131,7 @@ func TestTextSearchTakesTheSameOfManyEqualItems(t *testing.T) {
 		for _, n := range order {
 			writers.Go(func() error {
 				it := mapping.Item{Namespace: []string{fmt.Sprintf("n%04d", n)}, Key: fmt.Sprint(n), Value: []byte(`{"text":"a word"}`)}
-				return b.PutItem(b.ctx, item.Put{Item: it})
+				return b.Items.Put(b.ctx, item.Put{Item: it})
 			})
 		}
 		b.ok(writers.Wait())
@@ -155,7 +155,7 @@ func TestTextSearchFindsWhatLivesAmongWhatIsOver(t *testing.T) {
 		b := open(t, store.Options{Synchronous: "normal", Now: clock.now})
 		put := func(key, value string, ttl time.Duration) error {
 			it := mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(value)}
-			return b.PutItem(b.ctx, item.Put{Item: it, TTL: ttl})
+			return b.Items.Put(b.ctx, item.Put{Item: it, TTL: ttl})
 		}
 		var writers errgroup.Group
 		writers.SetLimit(8)
@@ -179,7 +179,7 @@ func TestOlderItemsGetTheirTokens(t *testing.T) {
 	for n := range 450 {
 		b.put(fmt.Sprintf("%03d", n), `{"text":"an old word"}`, "n")
 	}
-	b.ok(b.Exec(b.ctx, `UPDATE items SET tokens = NULL, tokens_us = 0, members = NULL, members_us = 0`, `DELETE FROM item_tokens`, `DELETE FROM item_members`))
+	b.ok(b.Items.Exec(b.ctx, `UPDATE items SET tokens = NULL, tokens_us = 0, members = NULL, members_us = 0`, `DELETE FROM item_tokens`, `DELETE FROM item_members`))
 	if keys := b.search(item.Query{Query: "old"}); len(keys) != 0 {
 		t.Fatalf("found %v", keys)
 	}
@@ -187,7 +187,7 @@ func TestOlderItemsGetTheirTokens(t *testing.T) {
 	var batches []int
 	for n := 1; n > 0; {
 		var err error
-		n, err = b.TellItems(b.ctx)
+		n, err = b.ItemChores.Tell(b.ctx)
 		b.ok(err)
 		batches = append(batches, n)
 	}
@@ -214,7 +214,7 @@ func TestSearchesRefreshWhatTheyFind(t *testing.T) {
 			clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 			b := open(t, store.Options{Now: clock.now})
 			for _, it := range []mapping.Item{{Namespace: []string{"n"}, Key: "found", Value: []byte(`{"text":"tea"}`)}, {Namespace: []string{"m"}, Key: "other", Value: []byte(`{"text":"water"}`)}} {
-				b.ok(b.PutItem(b.ctx, item.Put{Item: it, TTL: time.Minute}))
+				b.ok(b.Items.Put(b.ctx, item.Put{Item: it, TTL: time.Minute}))
 				clock.at = clock.at.Add(time.Second)
 			}
 			clock.at = clock.at.Add(50 * time.Second)
@@ -227,7 +227,7 @@ func TestSearchesRefreshWhatTheyFind(t *testing.T) {
 			if got := strings.Join(b.search(item.Query{}), " "); got != left {
 				t.Errorf("%s: left are %q, want %q", name, got, left)
 			}
-			b.ok(b.DeleteItem(b.ctx, []string{"n"}, "found"))
+			b.ok(b.Items.Delete(b.ctx, []string{"n"}, "found"))
 		}
 	})
 }
@@ -235,7 +235,7 @@ func TestSearchesRefreshWhatTheyFind(t *testing.T) {
 // tokensLeft is how many rows of tokens there are: a search finds none that has no item.
 func (b *bench) tokensLeft() (n int) {
 	b.t.Helper()
-	n, err := b.TokenRows(b.ctx)
+	n, err := b.Items.TokenRows(b.ctx)
 	b.ok(err)
 	return n
 }
@@ -272,7 +272,7 @@ func TestItemsAreSorted(t *testing.T) {
 				t.Errorf("%s: %s, want %s", name, got, c.want)
 			}
 		}
-		if list, err := b.Items(b.ctx, item.Query{SortBy: mapping.SortByKey, Limit: 1}); err != nil || list[0].Score != nil || len(list[0].Value) == 0 {
+		if list, err := b.Items.List(b.ctx, item.Query{SortBy: mapping.SortByKey, Limit: 1}); err != nil || list[0].Score != nil || len(list[0].Value) == 0 {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})

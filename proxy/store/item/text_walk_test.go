@@ -89,7 +89,7 @@ func TestACommonWordUnderAFilter(t *testing.T) {
 		for n := range commonItems {
 			list = append(list, commonItem(n))
 		}
-		b.ok(b.PutItems(b.ctx, list...))
+		b.ok(b.Items.PutAll(b.ctx, list...))
 		for _, filter := range []string{`{"deep":{"k":{"$ne":3}}}`, `{"deep":{"k":{"$lt":2}}}`, `{"deep":{"n":{"$gt":4190}}}`, `{"deep":{"n":{"$gte":2500}}}`, `{"deep":{"n":-1}}`} {
 			for _, words := range []string{"common", "common rare", "other common"} {
 				f, err := itemquery.ParseFilter(json.RawMessage(filter))

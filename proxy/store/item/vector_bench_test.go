@@ -82,11 +82,11 @@ func BenchmarkMeaning(b *testing.B) {
 }
 
 func (s *bench) benchMeaning(b *testing.B, q item.Query) {
-	_, err := s.Items(s.ctx, q) // reads the vectors
+	_, err := s.Items.List(s.ctx, q) // reads the vectors
 	s.ok(err)
 	defer storetest.CPU(b)()
 	for b.Loop() {
-		found, err := s.Items(s.ctx, q)
+		found, err := s.Items.List(s.ctx, q)
 		if err != nil || len(found) != 10 {
 			b.Fatalf("%d items, %v", len(found), err)
 		}
@@ -101,7 +101,7 @@ func fillMeaning(s *bench, items int) {
 			for i := next.Add(1); int(i) <= items; i = next.Add(1) {
 				it := mapping.Item{Namespace: []string{"users", fmt.Sprintf("u%d", i%1000)}, Key: fmt.Sprintf("k%d", i),
 					Value: []byte(fmt.Sprintf(`{"n":%d,"text":"something to remember about a user, of some length, unique%06d"}`, i, i/10))}
-				s.ok(s.PutItem(s.ctx, item.Put{Item: it}))
+				s.ok(s.Items.Put(s.ctx, item.Put{Item: it}))
 			}
 		})
 	}
@@ -123,14 +123,14 @@ func BenchmarkRounded(b *testing.B) {
 				ix := &item.Index{Embed: chance{384}, Dims: 384, Mark: "m", Cache: way.cache, ExactMost: way.exact, Fields: []itemquery.ItemPath{{}}}
 				before := heapBytes()
 				s := openAt(b, path, store.Options{Synchronous: "normal", Index: ix})
-				if found, err := s.Items(s.ctx, item.Query{Limit: 1}); err != nil || len(found) == 0 {
+				if found, err := s.Items.List(s.ctx, item.Query{Limit: 1}); err != nil || len(found) == 0 {
 					fillMeaning(s, items)
 				}
 				for name, q := range map[string]item.Query{"meaning": {Query: "query"}, "and few words": {Query: "unique000007"}, "and words": {Query: "something"}} {
 					q.Limit = 10
 					b.Run(name, func(b *testing.B) {
 						s.benchMeaning(b, q)
-						b.ReportMetric(float64(s.VectorBytes())/1e6, "MB")
+						b.ReportMetric(float64(s.Items.VectorBytes())/1e6, "MB")
 						b.ReportMetric(float64(heapBytes()-before)/1e6, "heap-MB")
 					})
 				}

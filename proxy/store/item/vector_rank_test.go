@@ -25,7 +25,7 @@ func TestRanksAreOfWhatIsThere(t *testing.T) {
 			put := func(key, value string, ttl time.Duration) {
 				t.Helper()
 				it := mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(value)}
-				b.ok(b.PutItem(b.ctx, item.Put{Item: it, TTL: ttl}))
+				b.ok(b.Items.Put(b.ctx, item.Put{Item: it, TTL: ttl}))
 			}
 			for i := range 3 {
 				put(fmt.Sprint("gone", i), `{"t":"cat"}`, 0)
@@ -37,10 +37,10 @@ func TestRanksAreOfWhatIsThere(t *testing.T) {
 			b.wantMeaning(item.Query{Query: "cat", Limit: 1}, "gone0")
 			clock.at = clock.at.Add(time.Hour)
 			for i := range 3 {
-				b.ok(b.DeleteItem(b.ctx, []string{"n"}, fmt.Sprint("gone", i)))
+				b.ok(b.Items.Delete(b.ctx, []string{"n"}, fmt.Sprint("gone", i)))
 				put(fmt.Sprint("other", i), `{"t":"engine"}`, 0)
 			}
-			list, err := b.Items(b.ctx, item.Query{Query: "cat"})
+			list, err := b.Items.List(b.ctx, item.Query{Query: "cat"})
 			b.ok(err)
 			if len(list) != 1 || list[0].Key != "here" || *list[0].Score != 1 {
 				for _, it := range list {

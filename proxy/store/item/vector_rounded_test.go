@@ -138,13 +138,13 @@ func (b *bench) changeRounded() {
 	for n := range 60 {
 		switch at := n * 21; n % 3 {
 		case 0:
-			b.ok(b.DeleteItem(b.ctx, walkSpace(at), fmt.Sprint("k", at)))
+			b.ok(b.Items.Delete(b.ctx, walkSpace(at), fmt.Sprint("k", at)))
 		case 1:
 			changed := walkItem(at)
 			changed.Item.Value = fmt.Appendf(nil, `{"k":%d,"deep":{"n":%d},"t":"word7 changed%d"}`, n, n, n)
-			b.ok(b.PutItem(b.ctx, changed))
+			b.ok(b.Items.Put(b.ctx, changed))
 		default:
-			b.ok(b.PutItem(b.ctx, item.Put{Index: []byte(`["list[*]"]`), Item: mapping.Item{Namespace: []string{"n"}, Key: fmt.Sprint("list", n),
+			b.ok(b.Items.Put(b.ctx, item.Put{Index: []byte(`["list[*]"]`), Item: mapping.Item{Namespace: []string{"n"}, Key: fmt.Sprint("list", n),
 				Value: fmt.Appendf(nil, `{"k":%d,"list":["a%d","b","c%d"]}`, n, n, n)}}))
 		}
 	}
@@ -154,7 +154,7 @@ func (b *bench) changeRounded() {
 // wantRounded checks by its size whether memory has rounded vectors.
 func (b *bench) wantRounded(want bool) {
 	b.t.Helper()
-	size := b.VectorBytes()
+	size := b.Items.VectorBytes()
 	if exact := int64(walkItems * 2 * 24 * vectorindex.Size); size == 0 || (size < exact) != want {
 		b.t.Errorf("%d bytes are kept; the numbers of exact vectors would be %d", size, exact)
 	}
@@ -168,7 +168,7 @@ func TestVectorsAreRoundedWhereTheyDoNotFit(t *testing.T) {
 			ix := &item.Index{Embed: chance{64}, Dims: 64, Mark: "m", Cache: room, Fields: []itemquery.ItemPath{{}}}
 			b := open(t, store.Options{Synchronous: "normal", Index: ix})
 			b.fillWalk()
-			if n := b.VectorBytes(); n > most || n < most/2 {
+			if n := b.Items.VectorBytes(); n > most || n < most/2 {
 				t.Errorf("of %d bytes %d are taken", room, n)
 			}
 			b.wantMeaning(item.Query{Query: `word7`, Limit: 1, Keep: func(value json.RawMessage) bool { return len(value) == 40 }}, "k7")

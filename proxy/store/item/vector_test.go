@@ -50,7 +50,7 @@ func indexOf(t testing.TB, e *embeddingtest.Endpoint, mark string, fields ...str
 func (b *bench) embed() (all int) {
 	b.t.Helper()
 	for {
-		n, err := b.EmbedItems(b.ctx)
+		n, err := b.ItemChores.Embed(b.ctx)
 		b.ok(err)
 		if all += n; n == 0 {
 			return all
@@ -113,7 +113,7 @@ func TestItemsAreFoundByMeaning(t *testing.T) {
 		b.wantMeaning(item.Query{Prefix: []string{"pets"}, Query: "cat", SortBy: mapping.SortByKey, Asc: true, Limit: 2}, "feline", "kitten")
 		b.as("other").wantMeaning(item.Query{Query: "kitten"}, "theirs")
 		b.wantMeaning(item.Query{Query: " \t"})
-		list, err := b.Items(b.ctx, item.Query{Query: "truck cat"})
+		list, err := b.Items.List(b.ctx, item.Query{Query: "truck cat"})
 		b.ok(err)
 		for i, it := range list {
 			if it.Score == nil || *it.Score <= 0 || *it.Score > 1 || i > 0 && *it.Score > *list[i-1].Score {
@@ -138,7 +138,7 @@ func TestVectorsFollowTheirItems(t *testing.T) {
 		put := func(key, value, index string, ttl time.Duration) {
 			t.Helper()
 			it := mapping.Item{Namespace: []string{"n"}, Key: key, Value: []byte(value)}
-			b.ok(b.PutItem(b.ctx, item.Put{Item: it, TTL: ttl, Index: []byte(index)}))
+			b.ok(b.Items.Put(b.ctx, item.Put{Item: it, TTL: ttl, Index: []byte(index)}))
 			pass()
 		}
 		put("a", `{"t":"kitten"}`, "", 0)
@@ -158,11 +158,11 @@ func TestVectorsFollowTheirItems(t *testing.T) {
 		cats("a", "b") // by "kitten" alone
 		clock.at = clock.at.Add(time.Minute)
 		cats("a")
-		b.ok(b.DeleteItem(b.ctx, []string{"n"}, "a"))
+		b.ok(b.Items.Delete(b.ctx, []string{"n"}, "a"))
 		cats()
-		_, err := b.SweepItems(b.ctx)
+		_, err := b.ItemChores.Sweep(b.ctx)
 		b.ok(err)
-		if n, err := b.VectorRows(b.ctx); err != nil || n != 1 { // that of c, which has none
+		if n, err := b.Items.VectorRows(b.ctx); err != nil || n != 1 { // that of c, which has none
 			t.Errorf("%d rows, %v", n, err)
 		}
 		put("a", `{"t":"storm"}`, "", 0)
@@ -207,7 +207,7 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 		b := open(t, store.Options{Synchronous: "normal", Index: indexOf(t, e, "m")})
 		b.put("a", `{"t":"kitten"}`, "n")
 		e.Refuse(func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusUnauthorized); return true })
-		if n, err := b.EmbedItems(b.ctx); err == nil || n != 0 {
+		if n, err := b.ItemChores.Embed(b.ctx); err == nil || n != 0 {
 			t.Errorf("%d items, %v", n, err)
 		}
 		if got, lost := b.meaning(item.Query{Query: "kitten"}); !lost || !cmp.Equal(got, []string{"a"}) {
@@ -219,7 +219,7 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 		}
 		gone, stop := context.WithCancel(b.ctx)
 		stop()
-		if _, err := b.Items(gone, item.Query{Query: "something else"}); !errors.Is(err, context.Canceled) {
+		if _, err := b.Items.List(gone, item.Query{Query: "something else"}); !errors.Is(err, context.Canceled) {
 			t.Errorf("a search that nobody waits for: %v", err)
 		}
 	})
@@ -231,7 +231,7 @@ func TestQueriesWithoutAnIndex(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b := open(t)
 		b.put("a", `{"t":"kitten"}`, "n")
-		if n := b.embed(); n != 0 || b.Embeds() {
+		if n := b.embed(); n != 0 || b.Items.Embeds() {
 			t.Errorf("%d items became vectors", n)
 		}
 		if got, lost := b.meaning(item.Query{Query: "kitten"}); !lost || !cmp.Equal(got, []string{"a"}) {
@@ -299,7 +299,7 @@ func TestVectorsThatAreNotKept(t *testing.T) {
 					who.put(fmt.Sprintf("more%d", round), `{"t":"tea"}`, "n")
 				}
 				b.embed()
-				if n := b.VectorBytes(); n > room || room > 1<<19 && n == 0 {
+				if n := b.Items.VectorBytes(); n > room || room > 1<<19 && n == 0 {
 					t.Errorf("%d bytes are kept, of at most %d", n, room)
 				}
 			}

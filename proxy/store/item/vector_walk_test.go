@@ -45,7 +45,7 @@ func filtered(text string) func(json.RawMessage) bool {
 // scores are the names of what a query finds, with their scores.
 func (b *bench) scores(q item.Query) (list []string) {
 	b.t.Helper()
-	found, err := b.Items(b.ctx, q)
+	found, err := b.Items.List(b.ctx, q)
 	b.ok(err)
 	for _, it := range found {
 		list = append(list, fmt.Sprint(it.Namespace, it.Key, *it.Score))
@@ -64,9 +64,9 @@ func TestAFilterOfTheNearestFindsWhatOneOfAllFinds(t *testing.T) {
 		for n := range 20 {
 			at := n * 61
 			if n%2 == 0 {
-				b.ok(b.DeleteItem(b.ctx, walkSpace(at), fmt.Sprint("k", at)))
+				b.ok(b.Items.Delete(b.ctx, walkSpace(at), fmt.Sprint("k", at)))
 			} else {
-				b.ok(b.PutItem(b.ctx, walkItem(at)))
+				b.ok(b.Items.Put(b.ctx, walkItem(at)))
 			}
 		}
 		walked := map[string][]string{}
@@ -104,7 +104,7 @@ func (b *bench) fillWalk() {
 	for n := range walkItems {
 		list = append(list, walkItem(n))
 	}
-	b.ok(b.PutItems(b.ctx, list...))
+	b.ok(b.Items.PutAll(b.ctx, list...))
 	if n := b.embed(); n != walkItems {
 		b.t.Fatalf("%d items became vectors", n)
 	}

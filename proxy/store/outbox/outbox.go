@@ -55,13 +55,13 @@ func Add(b *record.Base, t *sqldb.Tx, at record.RunKey, runID string, w *Webhook
 	return err
 }
 
-// Outbox returns the channel that rings when there may be something new to deliver. It has one listener.
-func (s *Table) Outbox() <-chan struct{} { return s.base.Bells.WebhookBell }
+// Changed returns the channel that rings when there may be something new to deliver. It has one listener.
+func (s *Table) Changed() <-chan struct{} { return s.base.Bells.WebhookBell }
 
-// ClaimDeliveries takes up to limit due deliveries that accept (nil: all) wants, the longest due first: each is due
-// again after lease, should this process not come back to it, and counts as attempted. wait is how long it is until the
-// next one is due (0: none, or those that accept left). All tenants.
-func (s *Table) ClaimDeliveries(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
+// Claim takes up to limit due deliveries that accept (nil: all) wants, the longest due first: each is due again after
+// lease, should this process not come back to it, and counts as attempted. wait is how long it is until the next one is
+// due (0: none, or those that accept left). All tenants.
+func (s *Table) Claim(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
 	keys, wait, err := s.dueDeliveries(ctx, limit, accept)
 	if err != nil || len(keys) == 0 {
 		return nil, wait, err
@@ -122,18 +122,18 @@ func (s *Table) Delivered(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now(), []byte{})
 }
 
-// DeliveryFailed notes a failed attempt and why; the next one is due after wait.
-func (s *Table) DeliveryFailed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
+// Failed notes a failed attempt and why; the next one is due after wait.
+func (s *Table) Failed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now()+wait.Microseconds(), mapping.ToText(why))
 }
 
-// DeliveryDead gives a delivery up. Its row stays, with the reason, for a while (SweepOutbox).
-func (s *Table) DeliveryDead(ctx context.Context, d Delivery, why string) error {
+// Dead gives a delivery up. Its row stays, with the reason, for a while (Sweep).
+func (s *Table) Dead(ctx context.Context, d Delivery, why string) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now(), mapping.ToText(why))
 }
 
-// DeliveryReturned gives a claimed delivery back as if it had not been tried.
-func (s *Table) DeliveryReturned(ctx context.Context, d Delivery) error {
+// Returned gives a claimed delivery back as if it had not been tried.
+func (s *Table) Returned(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.base.DB.Now(), d.Attempts)
 }
 
@@ -144,9 +144,9 @@ func (s *Table) settleDelivery(ctx context.Context, text string, d Delivery, arg
 	})
 }
 
-// Deliveries lists the caller's deliveries, the newest first, of one run when runID is set; those of a run that was
-// deleted too. limit 0: all.
-func (s *Table) Deliveries(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
+// List lists the caller's deliveries, the newest first, of one run when runID is set; those of a run that was deleted
+// too. limit 0: all.
+func (s *Table) List(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
  WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, column.In{scope.TenantOf(ctx), runID, column.LimitOf(limit)}, func(scan func(...any) error) error {
@@ -159,9 +159,9 @@ func (s *Table) Deliveries(ctx context.Context, runID string, limit int) (list [
 	return list, err
 }
 
-// SweepOutbox removes deliveries that succeeded longer than delivered ago, and those that were given up longer than
-// dead ago. All tenants.
-func (s *Table) SweepOutbox(ctx context.Context, delivered, dead time.Duration) error {
+// Sweep removes deliveries that succeeded longer than delivered ago, and those that were given up longer than dead ago.
+// All tenants.
+func (s *Table) Sweep(ctx context.Context, delivered, dead time.Duration) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
 			t.Now-delivered.Microseconds(), t.Now-dead.Microseconds())

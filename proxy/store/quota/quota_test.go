@@ -51,17 +51,17 @@ var kept = map[string]struct {
 }{
 	quota.Threads: {
 		func(ctx context.Context, s *store.Store, i int) error {
-			_, _, err := s.CreateThread(ctx, store.ThreadCreation{Thread: mapping.Thread{ID: named(ctx, i)}})
+			_, _, err := s.Threads.Create(ctx, store.ThreadCreation{Thread: mapping.Thread{ID: named(ctx, i)}})
 			return err
 		},
-		func(ctx context.Context, s *store.Store, i int) error { return s.DeleteThread(ctx, named(ctx, i)) },
+		func(ctx context.Context, s *store.Store, i int) error { return s.Threads.Delete(ctx, named(ctx, i)) },
 	},
 	quota.Items: {
 		func(ctx context.Context, s *store.Store, i int) error {
-			return s.PutItem(ctx, item.Put{Item: mapping.Item{Namespace: []string{"a"}, Key: named(ctx, i), Value: json.RawMessage(`{}`)}})
+			return s.Items.Put(ctx, item.Put{Item: mapping.Item{Namespace: []string{"a"}, Key: named(ctx, i), Value: json.RawMessage(`{}`)}})
 		},
 		func(ctx context.Context, s *store.Store, i int) error {
-			return s.DeleteItem(ctx, []string{"a"}, named(ctx, i))
+			return s.Items.Delete(ctx, []string{"a"}, named(ctx, i))
 		},
 	},
 }
@@ -112,7 +112,7 @@ func TestQuotas(t *testing.T) {
 					of string
 					n  int64
 				}{{quota.OfKey, 3}, {quota.OfTenant, 5}} {
-					if n, err := s.Usage(a, limit, want.of, mapping.PrincipalOf(a)); err != nil || n != want.n {
+					if n, err := s.Counts.Usage(a, limit, want.of, mapping.PrincipalOf(a)); err != nil || n != want.n {
 						t.Errorf("there are %d of the %s, %v; want %d", n, want.of, err, want.n)
 					}
 				}
@@ -184,7 +184,7 @@ func TestQuotasOfWhatWasNotCounted(t *testing.T) {
 					add(10 + i)
 				}
 				held = true
-				if err := s.CountAnew(t.Context()); err != nil {
+				if err := s.Counts.CountAnew(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if got := add(20); got != "quota_"+limit {

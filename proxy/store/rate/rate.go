@@ -22,11 +22,11 @@ func New(db *sqldb.DB) *Table { return &Table{db} }
 // that end in another order than they began are much closer.
 const setBack = 60_000_000
 
-// TakeRate takes cost off a line that grows with the clock of the database up to span. wait, where it is not zero, is
-// how long it will be too short; then nothing was taken. A cost below zero gives back. A row has the moment up to which
-// its line is used up, and one that is not there has a whole line. What was taken may be lost with the machine. Where
-// the clock was set back, the line is empty and grows from now on.
-func (s *Table) TakeRate(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
+// Take takes cost off a line that grows with the clock of the database up to span. wait, where it is not zero, is how
+// long it will be too short; then nothing was taken. A cost below zero gives back. A row has the moment up to which its
+// line is used up, and one that is not there has a whole line. What was taken may be lost with the machine. Where the
+// clock was set back, the line is empty and grows from now on.
+func (s *Table) Take(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
 	lost, long := cost.Microseconds(), span.Microseconds()
 	if cost >= 0 {
 		lost = max(1, lost)
@@ -58,8 +58,8 @@ func (s *Table) TakeRate(ctx context.Context, name string, cost, span time.Durat
 	return wait, err
 }
 
-// RateLeft returns how long a line is, span at most.
-func (s *Table) RateLeft(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
+// Left returns how long a line is, span at most.
+func (s *Table) Left(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		used := t.Now - span.Microseconds()
 		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, column.In{name}, column.Out{&used})

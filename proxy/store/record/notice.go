@@ -34,8 +34,8 @@ func newBells() Bells {
 	return Bells{ExpiryBell: make(chan struct{}, 1), CronBell: make(chan struct{}, 1), WebhookBell: make(chan struct{}, 1)}
 }
 
-// RingDue rings for what a NoticeDue says is due, or for all: what waits for Expiries, CronsChanged or Outbox looks
-// again.
+// RingDue rings for what a NoticeDue says is due, or for all: what waits for Retention.Expiries, Crons.Changed or
+// Deliveries.Changed looks again.
 func (b *Bells) RingDue(what string) {
 	for name, bell := range map[string]chan struct{}{DueExpiry: b.ExpiryBell, DueCron: b.CronBell, DueWebhook: b.WebhookBell} {
 		if what == "" || what == name {

@@ -21,8 +21,8 @@ func New(db *sqldb.DB) *Table { return &Table{db} }
 // secretBytes is the size of a secret, that of a key of HMAC-SHA256.
 const secretBytes = 32
 
-// Secret returns the secret of a name, which is made at the first call. It belongs to no tenant.
-func (s *Table) Secret(ctx context.Context, name string) (value []byte, err error) {
+// Get returns the secret of a name, which is made at the first call. It belongs to no tenant.
+func (s *Table) Get(ctx context.Context, name string) (value []byte, err error) {
 	read := func(t *sqldb.Tx) error {
 		return t.Get(`SELECT value FROM secrets WHERE name = $1`, column.In{name}, column.Out{sqldb.Unsealed(&value, column.SecretValue, name)})
 	}

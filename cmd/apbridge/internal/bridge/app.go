@@ -139,20 +139,20 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 	a.engine.Trace(a.tracer)
 	a.engine.LimitRuns(a.limits.Runs)
 	a.engine.Witness(a.background())
-	a.hooks = webhook.New(a.store, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
+	a.hooks = webhook.New(a.store.Deliveries, a.store.Runs, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
 	a.hooks.Trace(a.tracer)
 	return nil
 }
 
 // addChores has the engine do the work in the background.
 func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
-	a.engine.Beside(chore.NewRetention(a.store, events, witnessed{a.engine, a}, func() config.Retention { return a.engine.Config().Retention }, a.log))
-	a.engine.Beside(chore.NewItems(a.store, a.log))
+	a.engine.Beside(chore.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a}, func() config.Retention { return a.engine.Config().Retention }, a.log))
+	a.engine.Beside(chore.NewItems(a.store.ItemChores, a.log))
 	if sealed {
-		a.engine.Beside(chore.NewSealing(a.store, a.log))
+		a.engine.Beside(chore.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
 	}
 	if indexed {
-		a.engine.Beside(chore.NewEmbeddings(a.store, a.log))
+		a.engine.Beside(chore.NewEmbeddings(a.store.ItemChores, a.log))
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 type ledger struct{ app *App }
 
 func (l ledger) TakeRate(ctx context.Context, name string, cost, span time.Duration) (time.Duration, error) {
-	return l.app.store.TakeRate(ctx, name, cost, span)
+	return l.app.store.Rates.Take(ctx, name, cost, span)
 }
 
 func (l ledger) RateLeft(ctx context.Context, name string, span time.Duration) (time.Duration, error) {
-	return l.app.store.RateLeft(ctx, name, span)
+	return l.app.store.Rates.Left(ctx, name, span)
 }
 
 // Shared reports whether there can be other bridges.
@@ -41,7 +41,7 @@ func (a *App) countAnew() {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), countingTimeout)
 	defer stop()
-	if err := a.store.CountAnew(ctx); err != nil {
+	if err := a.store.Counts.CountAnew(ctx); err != nil {
 		a.log.Warn("what quotas count could not be counted anew: they may allow too much until the next start", zap.Error(err))
 	}
 }
@@ -54,5 +54,5 @@ func sameForAgents(a, b config.Limits) bool {
 
 // Limits returns the limits of the caller: it implements adapter.Limits.
 func (a *App) Limits(ctx context.Context) ([]adapter.Limit, error) {
-	return a.limits.Report(ctx, mapping.PrincipalOf(ctx), a.store)
+	return a.limits.Report(ctx, mapping.PrincipalOf(ctx), a.store.Counts)
 }

@@ -295,14 +295,14 @@ func makeDue(t *testing.T, dsn, cron string, threads map[string]bool) {
 	st := openRecord(t, dsn)
 	defer st.Close()
 	past := time.Now().Add(-time.Second)
-	c, err := st.Cron(t.Context(), cron)
+	c, err := st.Crons.Get(t.Context(), cron)
 	if err == nil {
 		c.Next = past
-		_, err = st.UpdateCron(t.Context(), c)
+		_, err = st.Crons.Update(t.Context(), c)
 	}
 	for id, keepLatest := range threads {
 		if err == nil {
-			_, err = st.PatchThread(t.Context(), id, nil, &store.Expire{At: past, After: time.Hour, KeepLatest: keepLatest})
+			_, err = st.Threads.Patch(t.Context(), id, nil, &store.Expire{At: past, After: time.Hour, KeepLatest: keepLatest})
 		}
 	}
 	if err != nil {

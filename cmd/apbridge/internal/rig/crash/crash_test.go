@@ -74,8 +74,8 @@ func TestA5_CrashAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.File(t) // the others take the same code
 	for name, points := range map[string][]string{
-		"threads before steps that are listed": {"after commit of runs.CreateRun#1", "agent asked#2", "before commit of events.AppendRun#3"},
-		"tasks in lockstep, with keys":         {"step written#1", "before commit of tasks.HandOut#2"},
+		"threads before steps that are listed": {"after commit of store.Runs.Create#1", "agent asked#2", "before commit of store.Events.Append#3"},
+		"tasks in lockstep, with keys":         {"step written#1", "before commit of store.Tasks.HandOut#2"},
 		"threads before slow steps":            {"agent asked#3"},
 		"tasks before slow steps":              {"agent asked#3"},
 		"tasks before a slow graph":            {"event taken#2"},

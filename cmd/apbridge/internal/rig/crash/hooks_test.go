@@ -39,7 +39,7 @@ func (h *hooks) check(t *testing.T, dsn, run string) {
 	t.Helper()
 	st := openRecord(t, dsn)
 	defer st.Close()
-	rows, err := st.Deliveries(context.Background(), run, 0)
+	rows, err := st.Deliveries.List(context.Background(), run, 0)
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%d rows for the webhook, want 1 (%v)", len(rows), err)
 	}

@@ -65,12 +65,12 @@ func logged(t *testing.T, dsn string) (calls []string) {
 	t.Helper()
 	st := openRecord(t, dsn)
 	defer st.Close()
-	threads, _, err := st.Threads(context.Background(), mapping.ThreadQuery{})
+	threads, _, err := st.Threads.List(context.Background(), mapping.ThreadQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, th := range threads {
-		events, err := st.Events(context.Background(), th.ID, "", 0, 0)
+		events, err := st.Events.List(context.Background(), th.ID, "", 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,17 +19,17 @@ import (
 // elsewhere are points that one bridge does not come by, with the reason. Each kind of database has its own.
 var elsewhere = map[string]map[string]string{
 	"sqlite": {
-		"postgres.renewLease": "PostgreSQL only", "postgres.leave": "PostgreSQL only",
-		"postgres.recoverOrphans": "PostgreSQL only", "tasks.HandedOut": "there are no other processes to be told",
-		"claims.RequestStop": "no other process has the run", "tasks.TakeBack": leaves,
-		"sqlite.renewLease": "written only after a write was refused", "events.Logged": unknown,
-		"states.FreeLeftUpdates": unfreed, "Chores.SweepItems": minutely,
-		"sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "Table.TakeRate": "PostgreSQL only", "Counts.CountAnew": bounded,
+		"sqldb.postgres.renewLease": "PostgreSQL only", "sqldb.postgres.leave": "PostgreSQL only",
+		"sqldb.postgres.recoverOrphans": "PostgreSQL only", "store.Tasks.HandedOut": "there are no other processes to be told",
+		"store.Claims.RequestStop": "no other process has the run", "store.Tasks.TakeBack": leaves,
+		"sqldb.sqlite.renewLease": "written only after a write was refused", "store.Events.Logged": unknown,
+		"store.States.FreeLeft": unfreed, "item.Chores.Sweep": minutely,
+		"sqldb.sqlite.bulk": "written by imports, which TestImportThatIsKilled kills", "rate.Table.Take": "PostgreSQL only", "quota.Counts.CountAnew": bounded,
 	},
 	"postgres": {
-		"sqlite.bulk": "SQLite only", "sqlite.recoverOrphans": "SQLite only", "sqlite.renewLease": "SQLite only", "claims.RequestStop": "no other process has the run",
-		"tasks.TakeBack": leaves, "events.Logged": unknown, "states.FreeLeftUpdates": unfreed,
-		"Chores.SweepItems": minutely, "Table.TakeRate": bounded, "Counts.CountAnew": bounded,
+		"sqldb.sqlite.bulk": "SQLite only", "sqldb.sqlite.recoverOrphans": "SQLite only", "sqldb.sqlite.renewLease": "SQLite only", "store.Claims.RequestStop": "no other process has the run",
+		"store.Tasks.TakeBack": leaves, "store.Events.Logged": unknown, "store.States.FreeLeft": unfreed,
+		"item.Chores.Sweep": minutely, "rate.Table.Take": bounded, "quota.Counts.CountAnew": bounded,
 	},
 }
 
@@ -102,7 +102,7 @@ func storeOperations(t *testing.T) (names []string) {
 				if star, ok := recv.(*ast.StarExpr); ok {
 					recv = star.X
 				}
-				names = append(names, recv.(*ast.Ident).Name+"."+fn.Name.Name)
+				names = append(names, f.Name.Name+"."+recv.(*ast.Ident).Name+"."+fn.Name.Name)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func storeOperations(t *testing.T) (names []string) {
 		t.Fatalf("only %d operations of the store were found; is the search right?", len(names))
 	}
 	slices.Sort(names)
-	for i, name := range names[1:] { // points name an operation by its receiver and no package
+	for i, name := range names[1:] {
 		if name == names[i] {
 			t.Errorf("two operations are called %s: a death in one would pass for a death in the other", name)
 		}

@@ -17,16 +17,16 @@ func checkRecord(t *testing.T, dsn string, deletes bool) {
 	st := openRecord(t, dsn)
 	defer st.Close()
 	ctx := context.Background()
-	threads, _, err := st.Threads(ctx, mapping.ThreadQuery{})
+	threads, _, err := st.Threads.List(ctx, mapping.ThreadQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, th := range threads {
-		runs, err := st.Runs(ctx, mapping.RunQuery{ThreadID: th.ID, OldestFirst: true})
+		runs, err := st.Runs.List(ctx, mapping.RunQuery{ThreadID: th.ID, OldestFirst: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		events, err := st.Events(ctx, th.ID, "", 0, 0)
+		events, err := st.Events.List(ctx, th.ID, "", 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

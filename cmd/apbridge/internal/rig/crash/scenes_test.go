@@ -202,5 +202,5 @@ func (s taskScene) checkTask(t *testing.T, d *rig.Killable, at string, steps []r
 // mayLose: death came between a hand-out's being noted and its first byte.
 func mayLose(d *rig.Killable) bool {
 	name, _, _ := strings.Cut(d.Point, "#")
-	return d.Died && (name == "after commit of tasks.HandOut" || name == "reply begun")
+	return d.Died && (name == "after commit of store.Tasks.HandOut" || name == "reply begun")
 }
