@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -207,6 +208,16 @@ type Prober interface {
 // Profiled is a backend that can say in a few words what a Probe found out about the agent, "" while nothing fits.
 // Optional.
 type Profiled interface{ Profile() string }
+
+// Versioned is a backend whose agent may tell the version of its server: "" or an error where it does not. The words
+// are the agent's. Optional.
+type Versioned interface {
+	Version(ctx context.Context) (string, error)
+}
+
+// ErrNoSuchGraph is in the chain of a Probe's error where an agent has graphs, but none of the name that the
+// configuration gives it.
+var ErrNoSuchGraph = errors.New("the agent has no graph of that name")
 
 // Describer is a backend whose agent can tell about itself. Optional; an opaque agent is described by the bridge.
 type Describer interface {

@@ -44,6 +44,7 @@ var (
 	_ adapter.StateWriter = (*backend)(nil)
 	_ adapter.Forgetter   = (*backend)(nil)
 	_ adapter.Traited     = (*backend)(nil)
+	_ adapter.Versioned   = (*backend)(nil)
 )
 
 // Dial makes a backend for the server at up.Config.URL. It does no I/O; the error, an *mapping.Error, says that the URL
@@ -139,6 +140,16 @@ func (b *backend) Probe(ctx context.Context) error {
 	}
 	_, err := b.graphs.target(ctx)
 	return err
+}
+
+// Version asks for the version of the server (Agent Server API, System, "Server Information"); a plain server of the
+// Agent Protocol has no word for it.
+func (b *backend) Version(ctx context.Context) (string, error) {
+	var info struct {
+		Version string `json:"version"`
+	}
+	err := b.http.getJSON(ctx, "/info", &info)
+	return info.Version, err
 }
 
 // Profile names the graph that is called, or the agent of a plain server.

@@ -142,9 +142,11 @@ func (g *graphs) noGraph(names []string) error {
 		slices.Sort(names)
 		have = "It has " + strings.Join(slices.Compact(names), ", ") + "."
 	}
-	return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError,
+	e := mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError,
 		"Which graph of agent %q at %s to call is not clear: none is called %q. %s Name one as the agent's assistant in the configuration.",
 		g.up.Name, g.http.host, g.wanted()[0], have)
+	e.Err = adapter.ErrNoSuchGraph
+	return e
 }
 
 // noServer is the error of a server that has neither assistants nor agents.

@@ -78,7 +78,7 @@ const plain = "threadrun"
 // machine are the packages that serve every dialect and know none: those of the machine and of the model, and the
 // bridge's own pages.
 func machine(pkg string) bool {
-	for _, top := range []string{"proxy", "mapping", "adapter/page", "adapter/inspect", "cmd/apbridge/internal/front"} {
+	for _, top := range []string{"proxy", "mapping", "adapter/page", "adapter/inspect", "cmd/apbridge/internal/front", "cmd/apbridge/internal/command/doctor"} {
 		if pkg == top || strings.HasPrefix(pkg, top+"/") {
 			return !strings.HasSuffix(pkg, "test")
 		}

@@ -79,10 +79,7 @@ func examineAll(ctx context.Context, cfg *config.Config) []Finding {
 	list := make([]Finding, len(names))
 	var asked sync.WaitGroup
 	for i, name := range names {
-		asked.Go(func() {
-			list[i] = Examine(ctx, name, cfg)
-			list[i].askVersion(ctx)
-		})
+		asked.Go(func() { list[i] = Examine(ctx, name, cfg) })
 	}
 	asked.Wait()
 	return list

@@ -2,11 +2,9 @@ package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -84,6 +82,7 @@ func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Con
 			f.Hints = Hints(ctx, name, c, cfg.Limits, f.Err)
 		}
 	}
+	f.askVersion(ctx, b)
 	return f
 }
 
@@ -139,18 +138,16 @@ func (f *Finding) probe(ctx context.Context, b adapter.Backend) {
 
 var plainVersion = regexp.MustCompile(`^[\w.+-]{1,40}$`)
 
-// askVersion asks a healthy agent for its server's version, which GET /info tells of a LangGraph server (Agent Server
-// API, System, "Server Information"); version 1 has no word for it.
-func (f *Finding) askVersion(ctx context.Context) {
-	if f.Err != nil {
+// askVersion asks a healthy agent for the version of its server.
+func (f *Finding) askVersion(ctx context.Context, b adapter.Backend) {
+	server, ok := b.(adapter.Versioned)
+	if !ok || f.Err != nil {
 		return
 	}
-	_, _, body := fetch(ctx, briefClient(), strings.TrimRight(f.url, "/")+"/info")
-	var info struct {
-		Version string `json:"version"`
-	}
-	if json.Unmarshal(body, &info) == nil && plainVersion.MatchString(info.Version) {
-		f.version = info.Version
+	ctx, stop := context.WithTimeout(ctx, briefly)
+	defer stop()
+	if version, err := server.Version(ctx); err == nil && plainVersion.MatchString(version) {
+		f.version = version
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -32,9 +33,6 @@ var strangers = []struct {
 	{"/.well-known/agent.json", object("skills"), "It speaks A2A, which this bridge does not: name an agent of the Agent Protocol or a LangGraph server."},
 }
 
-// manyGraphs begins what is said of a LangGraph server with several graphs, none of the agent's name.
-const manyGraphs = "Which graph of agent"
-
 func object(member string) func([]byte) bool {
 	return func(body []byte) bool {
 		var o map[string]json.RawMessage
@@ -44,7 +42,7 @@ func object(member string) func([]byte) bool {
 
 // Hints returns sentences about a server that answers, but not as an agent: what it may be and where the agent may be.
 func Hints(ctx context.Context, name string, c config.Agent, limits config.Limits, err error) (list []string) {
-	if strings.HasPrefix(mapping.Classify(err).Message, manyGraphs) {
+	if errors.Is(err, adapter.ErrNoSuchGraph) {
 		return []string{fmt.Sprintf("Without a configuration, the name before the URL chooses the graph: --agent GRAPH=%s.", console.WithoutParts(c.URL))}
 	}
 	at, bad := url.Parse(c.URL)
@@ -76,9 +74,11 @@ func Hints(ctx context.Context, name string, c config.Agent, limits config.Limit
 	return list
 }
 
-// briefClient asks what is good to know and not worth a long wait.
+// briefly is how long an answer is awaited that is good to know and not worth a long wait.
+const briefly = 5 * time.Second
+
 func briefClient() *resty.Client {
-	return resty.New().SetTimeout(5 * time.Second).SetDoNotParseResponse(true).SetRedirectPolicy(resty.NoRedirectPolicy())
+	return resty.New().SetTimeout(briefly).SetDoNotParseResponse(true).SetRedirectPolicy(resty.NoRedirectPolicy())
 }
 
 // fetch sends a GET without any credentials; status 0: there was no answer.
