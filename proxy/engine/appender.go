@@ -49,17 +49,26 @@ type appender struct {
 
 	mu      sync.Mutex
 	queue   []piece
-	writing bool        // a goroutine is writing
-	due     time.Time   // when timer starts one; zero: it does not
+	doing   doing       // one of appenderWaits, appenderWrites, appenderCloses
+	due     time.Time   // when timer has the queue written; zero: it does not
 	timer   *time.Timer // nil: never needed so far
-	closing bool        // the rest is written by close
-	all     bool        // also a question whose run has not ended is written
-	err     error
-	durable statePoint // where the recorder stood after the last piece written
-	logged  int64      // number of that piece's event, or of the newest one found in the log
-	unknown bool       // whether the first pieces of the queue were written is not known
-	idle    sync.Cond  // signalled when writing ends, or the queue shrinks
+	err     error       // why nothing is written any more but by close
+	durable statePoint  // where the recorder stood after the last piece written
+	logged  int64       // number of that piece's event, or of the newest one found in the log
+	idle    sync.Cond   // signalled when writing ends, or the queue shrinks
 }
+
+// doing is what an appender is doing.
+type doing int
+
+const (
+	appenderWaits  doing = iota // for pieces, or until they are due
+	appenderWrites              // one goroutine commits what is ready, until nothing is
+	appenderCloses              // only close commits
+)
+
+// errFound takes the place of store.ErrUnknown once it is known what the commit has written.
+var errFound = errors.New("a commit was found in the log")
 
 func newAppender(x *execution, at statePoint, logged int64) *appender {
 	a := &appender{x: x, durable: at, logged: logged}
@@ -114,7 +123,7 @@ func (a *appender) put(p piece) error {
 func (a *appender) startIn(wait patience) {
 	at := time.Now().Add(wait)
 	switch {
-	case a.writing || !a.due.IsZero() && a.due.Before(at):
+	case a.doing != appenderWaits || !a.due.IsZero() && a.due.Before(at):
 		return
 	case a.timer == nil:
 		a.timer = time.AfterFunc(wait, a.waited)
@@ -135,7 +144,7 @@ func (a *appender) start() {
 	if !a.mayWrite() {
 		return
 	}
-	a.writing = true
+	a.doing = appenderWrites
 	go func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -144,22 +153,22 @@ func (a *appender) start() {
 }
 
 func (a *appender) mayWrite() bool {
-	return !a.writing && !a.closing && a.ready() > 0 && a.err == nil
+	return a.doing == appenderWaits && a.ready() > 0 && a.err == nil
 }
 
 // waitWritten returns when no ready piece is queued or being written. The lock must be held.
 func (a *appender) waitWritten() {
-	for a.writing {
+	for a.doing == appenderWrites {
 		a.idle.Wait()
 	}
 	if a.mayWrite() {
-		a.writing = true
+		a.doing = appenderWrites
 		a.write()
 	}
 }
 
-// write writes the ready pieces of the queue. The lock must be held, and writing be set for the caller; the lock is
-// released during a commit.
+// write writes the ready pieces of the queue. The lock must be held, and appenderWrites be set for the caller; the lock
+// is released during a commit.
 func (a *appender) write() {
 	for a.err == nil {
 		n := a.ready()
@@ -176,7 +185,7 @@ func (a *appender) write() {
 		a.mu.Lock()
 		a.wrote(batch, err)
 	}
-	a.writing = false
+	a.doing = appenderWaits
 	a.idle.Broadcast()
 }
 
@@ -185,7 +194,7 @@ func (a *appender) write() {
 // question shows that the run goes on. The lock must be held.
 func (a *appender) ready() int {
 	n := len(a.queue)
-	if a.all || n >= maxQueued {
+	if n >= maxQueued {
 		return n
 	}
 	for i := n - 1; i >= 0; i-- {
@@ -203,7 +212,7 @@ func (a *appender) ready() int {
 // on it. The lock must be held.
 func (a *appender) wrote(batch []piece, err error) {
 	if err != nil {
-		a.err, a.unknown = err, errors.Is(err, store.ErrUnknown)
+		a.err = err
 		a.queue = append(batch[:len(batch):len(batch)], a.queue...)
 	} else if n := len(batch); n > 0 {
 		a.durable = batch[n-1].point
@@ -214,8 +223,9 @@ func (a *appender) wrote(batch []piece, err error) {
 func (a *appender) drain() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.all = true
-	defer func() { a.all = false }()
+	for i := range a.queue {
+		a.queue[i].late = false
+	}
 	a.waitWritten()
 }
 
@@ -223,14 +233,13 @@ func (a *appender) drain() {
 // durable. Where it fails it may be called again.
 func (a *appender) close(ctx context.Context, last *piece, end *store.End) error {
 	a.mu.Lock()
-	a.closing = true // a timer that goes off by now must not write the same pieces
+	for a.doing == appenderWrites {
+		a.idle.Wait()
+	}
+	a.doing = appenderCloses // push is not called any more, but its timer may still go off
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-	for a.writing {
-		a.idle.Wait()
-	}
-	a.writing = true // push is not called any more, but its timer may still go off
 	a.mu.Unlock()
 	err := a.leaveOut(ctx)
 	if err == nil {
@@ -245,15 +254,13 @@ func (a *appender) close(ctx context.Context, last *piece, end *store.End) error
 	if err == nil {
 		a.queue = nil
 	}
-	a.writing = false
-	a.idle.Broadcast()
 	return err
 }
 
 // leaveOut takes out of the queue what a write with an unknown end has logged: all of its pieces, or none. Called while
 // nothing else touches the queue.
 func (a *appender) leaveOut(ctx context.Context) error {
-	if !a.unknown {
+	if !a.unsure() {
 		return nil
 	}
 	logged, err := a.x.e.st.Events.Logged(ctx, a.x.Run.ID, a.x.Fence, a.logged)
@@ -267,14 +274,15 @@ func (a *appender) leaveOut(ctx context.Context) error {
 	if n := len(there); n > 0 {
 		a.durable = there[n-1].point
 	}
-	a.queue, a.unknown = a.queue[len(there):], false
+	a.queue, a.err = a.queue[len(there):], errFound
 	return nil
 }
 
+// unsure reports whether it is not known whether the first pieces of the queue were written.
 func (a *appender) unsure() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.unknown
+	return errors.Is(a.err, store.ErrUnknown)
 }
 
 // giveUp drops what could not be written, and tells where the recorder stood before it.

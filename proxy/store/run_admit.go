@@ -12,34 +12,37 @@ import (
 
 // decideStart decides between now, later and not at all.
 func (x *createRunTx) decideStart() error {
-	active, err := x.active()
+	on, err := x.occupants()
 	if err != nil {
 		return err
 	}
 	strategy := x.made.Run.Multitask
-	free := len(active) == 0 && !x.updating
-	if len(active) > 0 && strategy == mapping.StrategyConcurrent {
+	free := len(on.runs) == 0
+	if len(on.runs) > 0 && strategy == mapping.StrategyConcurrent {
 		if free, err = x.amongShared(); err != nil {
 			return err
 		}
-		free = free && !x.updating
-	} else if len(active) > 0 {
-		if err := x.applyStrategy(active, strategy); err != nil {
+	} else if len(on.runs) > 0 {
+		if err := x.applyStrategy(on.runs, strategy); err != nil {
 			return err
 		}
 	}
-	x.claimed = x.n.Claim && x.made.Run.RunAfter.IsZero() && free
+	x.claimed = x.n.Claim && x.made.Run.RunAfter.IsZero() && free && !on.update
 	if x.claimed {
 		return nil
 	}
 	return x.checkQueueLimits()
 }
 
-// active are the runs that hold the thread: the running ones, else the oldest pending one. It notes by the way whether
-// the thread is held for an update.
-func (x *createRunTx) active() (list []*runRow, err error) {
+// occupants are what a thread is kept by.
+type occupants struct {
+	runs   []*runRow // the running ones, else the oldest pending one
+	update bool      // an update of its state: see States.Hold
+}
+
+func (x *createRunTx) occupants() (on occupants, err error) {
 	if x.fresh {
-		return nil, nil
+		return on, nil
 	}
 	var keys []int64
 	err = x.Until(`SELECT 0 AS id, '~' AS status FROM updates WHERE thread = $1
@@ -49,7 +52,7 @@ func (x *createRunTx) active() (list []*runRow, err error) {
 			var status string
 			err := scan(&key, &status)
 			if key == 0 {
-				x.updating = true
+				on.update = true
 				return err == nil, err
 			}
 			running := status == string(mapping.RunRunning)
@@ -61,11 +64,11 @@ func (x *createRunTx) active() (list []*runRow, err error) {
 	for _, key := range keys {
 		row, err := readRun(x.Tx, `r.id = $1`, key)
 		if err != nil {
-			return nil, err
+			return on, err
 		}
-		list = append(list, row)
+		on.runs = append(on.runs, row)
 	}
-	return list, err
+	return on, err
 }
 
 // amongShared reports whether every run of the thread lets others run beside it.

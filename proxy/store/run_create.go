@@ -99,10 +99,9 @@ type createRunTx struct {
 	principal mapping.Principal
 	n         *RunCreation // only read: the operation may run twice
 	thread    threadRow
-	fresh     bool // the thread was made by this operation
-	updating  bool // it is held for an update of its state: see HoldUpdate
-	forks     bool // the run starts elsewhere than at the head
-	claimed   bool // the run starts now
+	fresh     bool   // the thread was made by this operation
+	claimed   bool   // the run starts now
+	left      string // the head, where the run starts elsewhere; "": it starts there
 	task, run int64
 	logged    []mapping.Event
 	made      Created // its run is the one of n, completed step by step
@@ -260,7 +259,7 @@ func (x *createRunTx) base() error {
 	case r.Base == "" || r.Base == x.thread.Head:
 	case x.claimed:
 		_, err := x.s.base.fork(x.Tx, x.thread.key, r.Base, x.thread.Head)
-		x.thread.Head, x.forks = r.Base, true
+		x.left, x.thread.Head = x.thread.Head, r.Base
 		return err
 	default:
 		_, err := findCheckpoint(x.Tx, x.thread.key, r.Base)
@@ -382,7 +381,7 @@ func (x *createRunTx) occupy() error {
 	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, column.TimeOf(x.Now)
 	if started(x.logged) {
 		at := record.RunKey{Run: x.run, Thread: x.thread.key}
-		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.forks); err != nil {
+		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.left != ""); err != nil {
 			return err
 		}
 	}

@@ -18,13 +18,21 @@ type runView struct {
 	agent    string
 	answers  []string // ids of the questions that the run answers
 	began    bool
-	brought  bool            // the checkpoint with the run's input was told
-	paired   bool            // the agent tells checkpoints, with the state at each
-	untold   bool            // the state has changed since it was told
+	brought  bool // the checkpoint with the run's input was told
+	states   telling
 	asked    map[string]bool // questions, by id
 	messages transcript
 	tree     tree
 }
+
+// telling is how a thread/run agent's states are told.
+type telling int
+
+const (
+	unpaired telling = iota // as they come: the agent tells no checkpoints
+	paired                  // with the checkpoint that the agent tells of each; all are told
+	untold                  // so, and the state has changed since the last one
+)
 
 // started begins a run. A further attempt of one that failed is no second beginning, but what it had begun to say is
 // over.
@@ -63,7 +71,9 @@ func (v *runView) point(e *state.Entry) {
 		v.brought = true
 	}
 	v.out.values(e)
-	v.untold = false
+	if v.states == untold {
+		v.states = paired
+	}
 }
 
 // update is one node's output.
@@ -145,16 +155,20 @@ func (v *runView) custom(ns []string, name string, data json.RawMessage) {
 // left out, as servers do: its state lacks what the client shows already.
 func (v *runView) state(e *state.Entry) {
 	if e.Head.Checkpoint != nil {
-		v.paired = true
+		if v.states == unpaired {
+			v.states = paired
+		}
 		if e.Head.Checkpoint.Source != "input" {
 			v.point(e)
 		}
 		return
 	}
-	v.untold = v.untold || e.Data != nil
-	if !v.paired && v.untold {
+	switch {
+	case e.Data == nil:
+	case v.states == unpaired:
 		v.out.values(e)
-		v.untold = false
+	default:
+		v.states = untold
 	}
 }
 
@@ -164,7 +178,7 @@ func (v *runView) endRun(e *state.Entry) {
 	if out == nil || !v.began {
 		return
 	}
-	if v.untold {
+	if v.states == untold {
 		v.out.values(e)
 	}
 	status, fault := endOf(out)
