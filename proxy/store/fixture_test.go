@@ -83,10 +83,6 @@ func TestC7EveryOlderDatabaseIsRead(t *testing.T) {
 		}
 		put(t, readFile, []byte(strings.Join(readAll(t, unpacked(t, newest)), "\n")))
 	}
-	all, err := os.ReadFile(readFile)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, version := range versions {
 		t.Run(fmt.Sprint(version), func(t *testing.T) {
 			t.Parallel()
@@ -94,17 +90,49 @@ func TestC7EveryOlderDatabaseIsRead(t *testing.T) {
 			if !exists(name) {
 				t.Fatalf("there is no %s: run this test with -update, before the schema changes further", name)
 			}
-			want := slices.DeleteFunc(strings.Split(string(all), "\n"), func(line string) bool { return tooNew(line, version) })
-			if version < questionsHaveRuns {
-				for i, line := range want {
-					want[i] = runOfQuestion.ReplaceAllString(line, "$1")
-				}
-			}
-			if diff := cmp.Diff(want, readAll(t, unpacked(t, name))); diff != "" {
+			if diff := cmp.Diff(readOf(t, version), readAll(t, unpacked(t, name))); diff != "" {
 				t.Errorf("what is read (-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// C7: bodies that an older version has sealed are opened with its key, and with no other. The fixture is of version 21,
+// and is never made anew: it was written by
+//
+//	go test ./proxy/store -run TestC7OlderSealedDatabaseIsRead -update
+func TestC7OlderSealedDatabaseIsRead(t *testing.T) {
+	t.Parallel()
+	const name, version = "testdata/upgrade/00021.sealed.db.gz", 21
+	if *writeFixture && !exists(name) {
+		makeFixture(t, name, sealRing(t, false, 1))
+	}
+	if diff := cmp.Diff(readOf(t, version), readAll(t, unpacked(t, name), sealRing(t, false, 1))); diff != "" {
+		t.Errorf("what is read (-want +got):\n%s", diff)
+	}
+	for what, keys := range map[string]*seal.Ring{"no key": nil, "another key": sealRing(t, false, 2)} {
+		s, err := store.Open(t.Context(), unpacked(t, name), store.Options{Keys: keys}, zap.NewNop())
+		if err == nil {
+			_ = s.Close()
+			t.Errorf("it opens with %s", what)
+		}
+	}
+}
+
+// readOf is what is to be read of a database of a version.
+func readOf(t *testing.T, version int) []string {
+	t.Helper()
+	all, err := os.ReadFile(readFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := slices.DeleteFunc(strings.Split(string(all), "\n"), func(line string) bool { return tooNew(line, version) })
+	if version < questionsHaveRuns {
+		for i, line := range want {
+			want[i] = runOfQuestion.ReplaceAllString(line, "$1")
+		}
+	}
+	return want
 }
 
 // questionsHaveRuns is the first version whose fixture has the run that asked with each open question.
@@ -158,9 +186,9 @@ func unpacked(t *testing.T, name string) string {
 }
 
 // makeFixture writes a little of everything that a database of this version can hold.
-func makeFixture(t *testing.T, name string) {
+func makeFixture(t *testing.T, name string, keys ...*seal.Ring) {
 	path := filepath.Join(t.TempDir(), "new.db")
-	b := fixtureBench(t, path, "a process that died")
+	b := fixtureBench(t, path, "a process that died", keys...)
 	writeAll(b)
 	_, err := b.ItemChores.Embed(b.ctx)
 	b.ok(err)
