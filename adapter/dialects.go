@@ -73,7 +73,7 @@ func (l Dialects) Dial(up Upstream) (Backend, error) {
 
 // Webhook writes the body of a run's completion hook in the dialect the run was made in.
 func (l Dialects) Webhook(run mapping.Run, out mapping.Outcome, values []byte) ([]byte, error) {
-	if d, _ := l.of(run.Flavour); d != nil && d.Webhook != nil {
+	if d, _ := l.findFlavour(run.Flavour); d != nil && d.Webhook != nil {
 		return d.Webhook(run, out, json.RawMessage(values))
 	}
 	return nil, fmt.Errorf("no dialect writes webhooks for runs of flavour %q", run.Flavour)
@@ -92,14 +92,14 @@ func (l Dialects) ArtifactPath(agent, taskID, artifactID string) string {
 
 // Strategy returns what becomes of a run of the flavour on a busy thread where neither its request nor its agent says.
 func (l Dialects) Strategy(name mapping.Flavour) mapping.Strategy {
-	if _, f := l.of(name); f != nil {
+	if _, f := l.findFlavour(name); f != nil {
 		return f.Strategy
 	}
 	return mapping.StrategyReject
 }
 
-// of finds a flavour, and its dialect; nil: no dialect has it.
-func (l Dialects) of(name mapping.Flavour) (*Dialect, *Flavour) {
+// findFlavour returns a flavour, and its dialect; nil: no dialect has it.
+func (l Dialects) findFlavour(name mapping.Flavour) (*Dialect, *Flavour) {
 	for i := range l {
 		for j := range l[i].Flavours {
 			if f := &l[i].Flavours[j]; f.Name == name {

@@ -27,7 +27,7 @@ func (l Dialects) LossTable() []mapping.LossRow {
 // not at all. An agent whose capabilities are not known yet counts as one of the dialect that it would be asked for
 // first.
 func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss {
-	if d, f := l.of(name); f != nil {
+	if d, f := l.findFlavour(name); f != nil {
 		return mapping.Losses(d.Fields, f.Request, sent, l.capabilities(agent))
 	}
 	return nil
@@ -38,7 +38,7 @@ func (l Dialects) Losses(name mapping.Flavour, sent []string, agent mapping.Capa
 func (l Dialects) Lost(name mapping.Flavour, meant []mapping.Meaning, agent mapping.Capabilities) []mapping.Loss {
 	var fields []mapping.RequestField
 	var request string
-	if d, f := l.of(name); f != nil {
+	if d, f := l.findFlavour(name); f != nil {
 		fields, request = d.Fields, f.Request
 	}
 	return mapping.Lost(fields, request, meant, l.capabilities(agent))
@@ -74,7 +74,7 @@ func (d Dialect) fields() []mapping.RequestField {
 // LossReason returns why an agent got a field of a request of the flavour as it did, by the loss table. "" is of a loss
 // that no dialect's agents have, or that they have for different reasons: none is guessed.
 func (l Dialects) LossReason(name mapping.Flavour, loss mapping.Loss) (reason string) {
-	from, f := l.of(name)
+	from, f := l.findFlavour(name)
 	if f == nil {
 		return ""
 	}

@@ -106,14 +106,14 @@ type axes struct {
 	marks    *timeline.Marks
 }
 
-// of is the axis of the run that a request names.
-func (a *axes) of(r *http.Request) (*timeline.Axis, error) {
+// axis is the axis of the run that a request names.
+func (a *axes) axis(r *http.Request) (*timeline.Axis, error) {
 	return timeline.New(r.Context(), a.source, a.dialects, refOf(r), a.marks)
 }
 
 func (p *runPage) view(r *http.Request) (v runView, err error) {
 	ctx := r.Context()
-	a, err := p.axes.of(r)
+	a, err := p.axes.axis(r)
 	if err != nil {
 		return v, err
 	}
@@ -121,7 +121,7 @@ func (p *runPage) view(r *http.Request) (v runView, err error) {
 	if err != nil {
 		return v, err
 	}
-	kept, err := p.call.of(r)
+	kept, err := p.call.list(r)
 	if err != nil {
 		return v, err
 	}
@@ -191,7 +191,7 @@ func (p *runPage) fill(ctx context.Context, v *runView, a *timeline.Axis, calls 
 			return err
 		}
 	}
-	v.Files, err = p.files.of(ctx, &a.Run, v.Rows)
+	v.Files, err = p.files.list(ctx, &a.Run, v.Rows)
 	return err
 }
 

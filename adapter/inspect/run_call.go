@@ -58,8 +58,8 @@ func (p *callPage) serve(w http.ResponseWriter, r *http.Request) error {
 	return p.show(w, r, callHTML, "Call "+strconv.FormatInt(c.N, 10), viewOfCall(refOf(r).RunID, &c))
 }
 
-// of are the calls of a run, without their bodies.
-func (p *callPage) of(r *http.Request) (adapter.KeptCalls, error) {
+// list are the calls of a run, without their bodies.
+func (p *callPage) list(r *http.Request) (adapter.KeptCalls, error) {
 	return p.calls.Of(r.Context(), refOf(r))
 }
 

@@ -61,7 +61,7 @@ type eventPage struct {
 }
 
 func (p *eventPage) serve(w http.ResponseWriter, r *http.Request) error {
-	a, err := p.axes.of(r)
+	a, err := p.axes.axis(r)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func viewOfEvent(a *timeline.Axis, e *state.Entry, seen [][]adapter.Sight) event
 
 // serveBytes sends what was logged with an event (data), or what clients got of it, as it is.
 func (p *eventPage) serveBytes(w http.ResponseWriter, r *http.Request) error {
-	a, err := p.axes.of(r)
+	a, err := p.axes.axis(r)
 	if err != nil {
 		return err
 	}

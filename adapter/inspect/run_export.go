@@ -26,7 +26,7 @@ func (x *runExports) serve(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return mapping.Errorf(mapping.NotFound, codeNotFound, "A run is exported as ndjson or as har.")
 	}
-	a, err := x.axes.of(r)
+	a, err := x.axes.axis(r)
 	if err != nil {
 		return err
 	}

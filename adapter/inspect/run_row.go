@@ -33,7 +33,7 @@ type rows struct {
 	used      *usages
 }
 
-func (b *rows) of(ctx context.Context, r mapping.Run, now time.Time) runRow {
+func (b *rows) row(ctx context.Context, r mapping.Run, now time.Time) runRow {
 	row := runRow{
 		RunID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Status: r.Status, Parked: r.Parked, Owner: r.Owner, CreatedAt: r.CreatedAt,
 		Took: took(r, now), Place: markOfRun(r),

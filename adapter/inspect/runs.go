@@ -90,7 +90,7 @@ func (p *runsPage) list(ctx context.Context, f runFilter) (list runsView, err er
 	}
 	now := time.Now()
 	for _, run := range found {
-		list.Runs = append(list.Runs, p.rows.of(ctx, run, now))
+		list.Runs = append(list.Runs, p.rows.row(ctx, run, now))
 	}
 	p.rows.used.fill(ctx, list.Runs)
 	return list, nil

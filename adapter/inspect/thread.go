@@ -116,11 +116,11 @@ func (p *threadPage) view(ctx context.Context, id, earlier, older string) (v thr
 		Conversation: conversation.Read(t.Values, before, turnsShown), MayAct: mapping.PrincipalOf(ctx).Need(acting...) == nil, Mark: mark,
 	}
 	for _, part := range []func() error{
-		func() (err error) { v.Runs, err = p.runs.of(ctx, t.ID); return err },
+		func() (err error) { v.Runs, err = p.runs.list(ctx, t.ID); return err },
 		func() (err error) { v.Questions, err = p.runs.questions(ctx, t); return err },
 		func() (err error) { v.Tree, v.Older, err = p.history.tree(ctx, t, older); return err },
-		func() (err error) { v.Files, err = p.files.of(ctx, t.ID); return err },
-		func() (err error) { v.Told, err = p.told.of(ctx, t.ID); return err },
+		func() (err error) { v.Files, err = p.files.list(ctx, t.ID); return err },
+		func() (err error) { v.Told, err = p.told.list(ctx, t.ID); return err },
 	} {
 		if err := part(); err != nil {
 			return v, err
@@ -140,7 +140,7 @@ func (t *threadRuns) newest(ctx context.Context, thread string, limit int) iter.
 	return t.index.List(ctx, mapping.RunQuery{ThreadID: thread, Limit: limit})
 }
 
-func (t *threadRuns) of(ctx context.Context, thread string) (list []threadRun, err error) {
+func (t *threadRuns) list(ctx context.Context, thread string) (list []threadRun, err error) {
 	list = []threadRun{}
 	for run, err := range t.newest(ctx, thread, runsShown) {
 		if err != nil {
@@ -195,7 +195,7 @@ func (p *threadPage) mark(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	runs, err := p.runs.of(ctx, id)
+	runs, err := p.runs.list(ctx, id)
 	sum := sha256.Sum256(fmt.Append(nil, t.Status, t.Head, t.Interrupts, runs))
 	return hex.EncodeToString(sum[:12]), err
 }

@@ -53,7 +53,7 @@ type fileReader interface {
 	OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadCloser, error)
 }
 
-func (f *threadFiles) of(ctx context.Context, thread string) ([]fileRow, error) {
+func (f *threadFiles) list(ctx context.Context, thread string) ([]fileRow, error) {
 	versions, err := f.past.Files(ctx, thread)
 	list := []fileRow{}
 	for _, v := range versions {

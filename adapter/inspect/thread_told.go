@@ -42,7 +42,7 @@ type itemReader interface {
 	Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error)
 }
 
-func (t *toldItems) of(ctx context.Context, thread string) ([]toldRun, error) {
+func (t *toldItems) list(ctx context.Context, thread string) ([]toldRun, error) {
 	runs, err := t.past.Told(ctx, thread, toldRunsShown)
 	list := []toldRun{}
 	who := mapping.PrincipalOf(ctx)

@@ -135,7 +135,7 @@ func (t tally) search(v any) {
 
 // piece takes a part of a message.
 func (t tally) piece(m told) {
-	s := t.of(m.ID)
+	s := t.entry(m.ID)
 	s.pieces.Input += m.Usage.Input
 	s.pieces.Output += m.Usage.Output
 }
@@ -147,12 +147,12 @@ func (t tally) message(m told) {
 		t.piece(m)
 		return
 	}
-	s := t.of(m.ID)
+	s := t.entry(m.ID)
 	s.whole, s.full = *m.Usage, true
 }
 
-// of is what a message said; its pieces may have the id with a prefix.
-func (t tally) of(id string) *said {
+// entry is what a message said; its pieces may have the id with a prefix.
+func (t tally) entry(id string) *said {
 	id = strings.TrimPrefix(id, "run-")
 	if t[id] == nil {
 		t[id] = &said{}

@@ -45,7 +45,7 @@ func (c *canceller) stopRun(ctx context.Context, r *mapping.Run, how Cancellatio
 		if !held {
 			return err
 		}
-		if c.e.running.of(r.ID) != nil {
+		if c.e.running.find(r.ID) != nil {
 			continue
 		}
 		if err := c.askToStop(ctx, r, how.Reason, &asked); err != nil {
@@ -60,7 +60,7 @@ func (c *canceller) stopRun(ctx context.Context, r *mapping.Run, how Cancellatio
 // stopHere stops a run that this process executes, or none does. held: it is claimed, by this process, which is about
 // to execute it, or by another.
 func (c *canceller) stopHere(ctx context.Context, r *mapping.Run, how Cancellation, asked bool) (held bool, err error) {
-	if x := c.e.running.of(r.ID); x != nil {
+	if x := c.e.running.find(r.ID); x != nil {
 		if parked, err := x.cancelled(ctx, how); !parked {
 			return false, err
 		}
@@ -143,7 +143,7 @@ func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, er
 // CancelSoon asks for the end of an active run without waiting for it. An execution is told at once, and looked at
 // until it is over: it may be parking, and then does not hear it.
 func (c *canceller) CancelSoon(ctx context.Context, r *mapping.Run, how Cancellation) error {
-	if x := c.e.running.of(r.ID); x != nil {
+	if x := c.e.running.find(r.ID); x != nil {
 		x.cancel(how)
 	} else if r.Status == mapping.RunPending || r.Parked {
 		return c.Cancel(ctx, r, how)

@@ -49,8 +49,8 @@ func (l *executions) remove(x *execution) {
 	}
 }
 
-// of is the execution of a run, nil for none.
-func (l *executions) of(runID string) *execution {
+// find returns the execution of a run, nil for none.
+func (l *executions) find(runID string) *execution {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.live[runID]

@@ -186,7 +186,7 @@ func (e *Engine) logCalls(r *mapping.Run, err error) {
 // Calls returns the calls that a run at work in this process has made of its agent, as far as they are kept in memory;
 // false: there is no such run.
 func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
-	x := e.running.of(runID)
+	x := e.running.find(runID)
 	if x == nil {
 		return nil, false
 	}

@@ -29,7 +29,7 @@ func (e peers) heard(ctx context.Context, n store.Notice) {
 		}
 		e.dispatch.wake()
 	case store.NoticeStop:
-		if e.running.of(n.About) != nil {
+		if e.running.find(n.About) != nil {
 			e.stopAsked(ctx)
 		}
 	case store.NoticeGone:
@@ -54,7 +54,7 @@ func (e peers) stopAsked(ctx context.Context) {
 		return
 	}
 	for id, stop := range asked {
-		if x := e.running.of(id); x != nil {
+		if x := e.running.find(id); x != nil {
 			x.cancel(Cancellation{Reason: stop.Reason})
 		}
 	}

@@ -53,7 +53,7 @@ func (e *Engine) AwaitInactive(ctx context.Context, r mapping.Run) (mapping.Run,
 	defer watch.Leave()
 	for {
 		changed := watch.Next()
-		if x := e.running.of(r.ID); x != nil {
+		if x := e.running.find(r.ID); x != nil {
 			select {
 			case <-x.done:
 			case <-x.stalled:

@@ -49,7 +49,7 @@ func (c *configured) agent(name string) *Agent { return c.settings.Load().agents
 
 // agentOf is the agent that carries a run out: an execution keeps the one that it began with.
 func (e *Engine) agentOf(r *mapping.Run) *Agent {
-	if x := e.running.of(r.ID); x != nil {
+	if x := e.running.find(r.ID); x != nil {
 		return x.agent
 	}
 	return e.agent(r.Agent)

@@ -14,8 +14,8 @@ type few struct {
 
 func newFew() *few { return &few{seen: map[string]bool{}} }
 
-// of is the value, or "other" when there are too many already.
-func (f *few) of(value string) string {
+// label is the value, or "other" when there are too many already.
+func (f *few) label(value string) string {
 	f.mu.RLock()
 	known, full := f.seen[value], len(f.seen) >= mostCodes
 	f.mu.RUnlock()

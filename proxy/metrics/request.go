@@ -93,7 +93,7 @@ func (m *Metrics) EventTold(lag time.Duration) {
 // Failed counts a request that was answered with an error, by whose path it was.
 func (m *Metrics) Failed(dialect, code string) {
 	if m != nil {
-		m.errors.WithLabelValues(dialect, m.codes.of(code)).Inc()
+		m.errors.WithLabelValues(dialect, m.codes.label(code)).Inc()
 	}
 }
 

@@ -97,7 +97,7 @@ func (m *Metrics) RunEnded(agent, status string) {
 // RunFailed counts a run that ended in a failure.
 func (m *Metrics) RunFailed(agent, code string) {
 	if m != nil {
-		m.failed.WithLabelValues(agent, m.reasons.of(code)).Inc()
+		m.failed.WithLabelValues(agent, m.reasons.label(code)).Inc()
 	}
 }
 

@@ -30,7 +30,7 @@ func (n *names) own(data json.RawMessage) json.RawMessage {
 			return data
 		}
 		at += hit + len(idKey)
-		theirs, ours := n.of(keyBefore(data, at))
+		theirs, ours := n.pair(keyBefore(data, at))
 		start := valueAfter(data, at)
 		if theirs == "" || ours == "" || start < 0 || !isText(data[start:], theirs) {
 			continue
@@ -43,8 +43,8 @@ func (n *names) own(data json.RawMessage) json.RawMessage {
 	}
 }
 
-// of is what the agent and the bridge call what a member is about.
-func (n *names) of(key string) (theirs, ours string) {
+// pair is what the agent and the bridge call what a member is about.
+func (n *names) pair(key string) (theirs, ours string) {
 	switch key {
 	case "run_id":
 		return n.link.RemoteRun, n.t.Run.ID

@@ -131,12 +131,12 @@ func (o *outcome) emitEnd(st stateWire, how verdict) error {
 	if err := o.emitLink(); err != nil {
 		return err
 	}
-	out := o.of(st, how, open)
+	out := o.decide(st, how, open)
 	return o.emit(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &out}})
 }
 
-// of is the outcome itself.
-func (o *outcome) of(st stateWire, how verdict, open []mapping.Interrupt) mapping.Outcome {
+// decide returns the outcome itself.
+func (o *outcome) decide(st stateWire, how verdict, open []mapping.Interrupt) mapping.Outcome {
 	switch {
 	case how == wasCancelled:
 		return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: mapping.CancelledUpstream}

@@ -65,8 +65,8 @@ func pathSteps(path string, keys []string) (steps []any, ok bool) {
 	return steps, slices.Contains(keys, steps[0].(string))
 }
 
-// of finds the value in an object; nil when it is not there.
-func (x Extract) of(value json.RawMessage) json.RawMessage {
+// find returns the value in an object; nil when it is not there.
+func (x Extract) find(value json.RawMessage) json.RawMessage {
 	for _, step := range x.steps {
 		switch at := step.(type) {
 		case string:
@@ -102,7 +102,7 @@ func (x Extract) Within(member string) bool { return x.steps[0] == member }
 func WriteExtracted(e *rawjson.Writer, thread []byte, wanted []Extract) {
 	e.Open('{')
 	for _, x := range wanted {
-		e.Name(x.alias).Raw(x.of(thread), "null")
+		e.Name(x.alias).Raw(x.find(thread), "null")
 	}
 	e.Close('}')
 }
