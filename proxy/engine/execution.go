@@ -82,7 +82,7 @@ func (x *execution) work(ctx context.Context, logged []mapping.Event) {
 	defer x.cancel(nil)
 	ctx, stop := x.withTimeout(ctx)
 	defer stop()
-	out, err := x.guarded(ctx, logged)
+	out, err := x.contained(ctx, logged)
 	x.leave(ctx, out, err)
 }
 
@@ -99,8 +99,8 @@ func (x *execution) withTimeout(ctx context.Context) (context.Context, context.C
 	return context.WithTimeoutCause(ctx, t, errTimeout)
 }
 
-// guarded is execute whose panic is the failure of this run, not of all.
-func (x *execution) guarded(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
+// contained is execute whose panic is the failure of this run, not of all.
+func (x *execution) contained(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			x.e.zap.Error("a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
