@@ -43,14 +43,28 @@ var postgresWords = strings.NewReplacer(
 	" TEXT ", ` TEXT COLLATE "C" `,
 )
 
+// Migrations returns the migrations of the tables, from none to the newest version, in the words of a database. Other
+// packages have no use for them but to make the tables of an older version in a test.
+func Migrations(dialect goose.Dialect) (fs.FS, error) {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	words := sqliteWords
+	if dialect == goose.DialectPostgres {
+		words = postgresWords
+	}
+	return worded{files, words}, nil
+}
+
 // migrate brings the tables up to date, each migration in a transaction. A database that a newer program has migrated
 // further is refused: this one does not know what its rows mean.
-func migrate(ctx context.Context, path string, pool *sql.DB, dialect goose.Dialect, words *strings.Replacer, log *zap.Logger) error {
-	files, err := fs.Sub(migrationFiles, "migrations")
+func migrate(ctx context.Context, path string, pool *sql.DB, dialect goose.Dialect, log *zap.Logger) error {
+	files, err := Migrations(dialect)
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(dialect, pool, worded{files, words}, goose.WithDisableGlobalRegistry(true))
+	p, err := goose.NewProvider(dialect, pool, files, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err
 	}

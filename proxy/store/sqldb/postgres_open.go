@@ -42,7 +42,7 @@ func (p *postgres) prepare(ctx context.Context) error {
 	defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, lock) }()
 	pool := stdlib.OpenDBFromPool(p.pool)
 	defer pool.Close()
-	return migrate(ctx, p.name, pool, goose.DialectPostgres, postgresWords, p.log)
+	return migrate(ctx, p.name, pool, goose.DialectPostgres, p.log)
 }
 
 // inspect refuses a database that cannot be used, and finds the schema.

@@ -64,7 +64,7 @@ func (f *sqliteFile) upgrade(ctx context.Context) error {
 	if _, err := pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return unreadable(f.path, err)
 	}
-	return migrate(ctx, f.path, pool, goose.DialectSQLite3, sqliteWords, f.zap)
+	return migrate(ctx, f.path, pool, goose.DialectSQLite3, f.zap)
 }
 
 // ensureFile leaves a complete database at the path or says why not. A new one is made under another name first, so
@@ -175,7 +175,7 @@ func fill(ctx context.Context, draft string) error {
 			return unreadable(draft, err)
 		}
 	}
-	return migrate(ctx, draft, pool, goose.DialectSQLite3, sqliteWords, zap.NewNop())
+	return migrate(ctx, draft, pool, goose.DialectSQLite3, zap.NewNop())
 }
 
 // checkHeader reads the first 100 bytes ("Database File Format", section 1.3).
