@@ -215,8 +215,8 @@ type Versioned interface {
 	Version(ctx context.Context) (string, error)
 }
 
-// ErrNoSuchGraph is in the chain of a Probe's error where an agent has graphs, but none of the name that the
-// configuration gives it.
+// ErrNoSuchGraph is in the chain of a Probe's error where a server is there, but which of its graphs is called is not
+// clear: none has the name that the configuration gives, or the agent's own.
 var ErrNoSuchGraph = errors.New("the agent has no graph of that name")
 
 // Describer is a backend whose agent can tell about itself. Optional; an opaque agent is described by the bridge.

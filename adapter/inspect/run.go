@@ -106,7 +106,7 @@ type axes struct {
 	marks    *timeline.Marks
 }
 
-// axis is the axis of the run that a request names.
+// axis returns the axis of the run that a request names.
 func (a *axes) axis(r *http.Request) (*timeline.Axis, error) {
 	return timeline.New(r.Context(), a.source, a.dialects, refOf(r), a.marks)
 }

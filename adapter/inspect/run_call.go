@@ -58,7 +58,7 @@ func (p *callPage) serve(w http.ResponseWriter, r *http.Request) error {
 	return p.show(w, r, callHTML, "Call "+strconv.FormatInt(c.N, 10), viewOfCall(refOf(r).RunID, &c))
 }
 
-// list are the calls of a run, without their bodies.
+// list returns the calls of a run, without their bodies.
 func (p *callPage) list(r *http.Request) (adapter.KeptCalls, error) {
 	return p.calls.Of(r.Context(), refOf(r))
 }

@@ -50,7 +50,7 @@ type artifactReader interface {
 	Open(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadCloser, error)
 }
 
-// list are the files of a page's rows, as they are now.
+// list returns the files of a page's rows, as they are now.
 func (f *runFiles) list(ctx context.Context, run *mapping.Run, rows []timeline.Row) (list []fileView, err error) {
 	var ids []string
 	for _, r := range rows {

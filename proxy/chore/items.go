@@ -54,7 +54,7 @@ func (w *Items) pass(ctx context.Context) error {
 // tellIndex tells the indexes of new items in batches, and lets other writes come between them.
 func (w *Items) tellIndex(ctx context.Context) error {
 	for done := 0; ; {
-		n, err := w.items.Tell(ctx)
+		n, err := w.items.Reindex(ctx)
 		switch {
 		case err != nil:
 			return err

@@ -41,12 +41,12 @@ type Holders interface {
 
 // Retention deletes what is no longer kept: threads whose time is over, and what config.Retention says.
 type Retention struct {
-	old     *store.Retention
-	runs    *store.Runs
-	readers Readers
-	holders Holders
-	keep    func() config.Retention
-	zap     *zap.Logger
+	removals *store.Retention
+	runs     *store.Runs
+	readers  Readers
+	holders  Holders
+	keep     func() config.Retention
+	zap      *zap.Logger
 
 	clock *jumpGuard
 	kept  time.Time // when keep was looked at last
@@ -54,8 +54,8 @@ type Retention struct {
 }
 
 // NewRetention returns a Retention that goes by what keep says at the time.
-func NewRetention(old *store.Retention, runs *store.Runs, readers Readers, holders Holders, keep func() config.Retention, logger *zap.Logger) *Retention {
-	return &Retention{old: old, runs: runs, readers: readers, holders: holders, keep: keep, zap: logger.Named("retention"), clock: newJumpGuard()}
+func NewRetention(removals *store.Retention, runs *store.Runs, readers Readers, holders Holders, keep func() config.Retention, logger *zap.Logger) *Retention {
+	return &Retention{removals: removals, runs: runs, readers: readers, holders: holders, keep: keep, zap: logger.Named("retention"), clock: newJumpGuard()}
 }
 
 // Run deletes until ctx ends.
@@ -78,7 +78,7 @@ func (w *Retention) wait(ctx context.Context, next time.Time) {
 	if d <= 0 {
 		return
 	}
-	_ = pause.Until(ctx, d, w.old.Expiries())
+	_ = pause.Until(ctx, d, w.removals.Expiries())
 }
 
 // pass deletes once, and says when the next thread is due.
@@ -99,7 +99,7 @@ func (w *Retention) pass(ctx context.Context) time.Time {
 
 // expired deletes the unused threads whose time is over, or all but their newest state.
 func (w *Retention) expired(ctx context.Context, x store.Expiry) (time.Time, error) {
-	list, next, err := w.old.OverdueThreads(ctx, x, deletedAtOnce)
+	list, next, err := w.removals.OverdueThreads(ctx, x, deletedAtOnce)
 	if err != nil {
 		return next, err
 	}
@@ -109,7 +109,7 @@ func (w *Retention) expired(ctx context.Context, x store.Expiry) (time.Time, err
 	}
 	for _, o := range free {
 		if o.KeepLatest {
-			err = errors.Join(err, w.old.KeepLatest(ctx, o))
+			err = errors.Join(err, w.removals.KeepLatest(ctx, o))
 		}
 	}
 	free = slices.DeleteFunc(free, func(o store.Overdue) bool { return o.KeepLatest })
@@ -137,7 +137,7 @@ func (w *Retention) passing(ctx context.Context, o store.Overdue) bool {
 
 // delete removes threads, and tells all holders of their data.
 func (w *Retention) delete(ctx context.Context, list []store.Overdue) error {
-	gone, err := w.old.DeleteThreads(ctx, list)
+	gone, err := w.removals.DeleteThreads(ctx, list)
 	w.holders.ThreadsDeleted(gone)
 	return err
 }
@@ -157,7 +157,7 @@ func (w *Retention) retain(ctx context.Context, x store.Expiry) error {
 	}
 	for more := keep.Events > 0; more; {
 		var err error
-		if more, err = w.old.TrimTokens(ctx, x.Before.Add(-keep.Events)); err != nil {
+		if more, err = w.removals.TrimTokens(ctx, x.Before.Add(-keep.Events)); err != nil {
 			return err
 		}
 	}
@@ -168,12 +168,12 @@ func (w *Retention) retain(ctx context.Context, x store.Expiry) error {
 func (w *Retention) compact(ctx context.Context, before time.Time) error {
 	var from store.Overdue
 	for {
-		list, err := w.old.OldHistories(ctx, before, from, deletedAtOnce)
+		list, err := w.removals.OldHistories(ctx, before, from, deletedAtOnce)
 		if err != nil || len(list) == 0 {
 			return err
 		}
 		for _, from = range list {
-			if _, err := w.old.ForgetHistory(ctx, from, before); err != nil {
+			if _, err := w.removals.ForgetHistory(ctx, from, before); err != nil {
 				return err
 			}
 		}
@@ -184,7 +184,7 @@ func (w *Retention) compact(ctx context.Context, before time.Time) error {
 func (w *Retention) idle(ctx context.Context, before time.Time) error {
 	var from store.Overdue
 	for {
-		list, err := w.old.IdleThreads(ctx, before, from, deletedAtOnce)
+		list, err := w.removals.IdleThreads(ctx, before, from, deletedAtOnce)
 		if err != nil || len(list) == 0 {
 			return err
 		}

@@ -103,7 +103,7 @@ func (w *Sealing) all(ctx context.Context) error {
 // reindex makes the indexes of items whose bodies were sealed or made plain.
 func (w *Sealing) reindex(ctx context.Context) error {
 	for {
-		if n, err := w.items.Tell(ctx); n == 0 || err != nil {
+		if n, err := w.items.Reindex(ctx); n == 0 || err != nil {
 			return err
 		}
 	}

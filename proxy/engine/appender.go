@@ -38,7 +38,7 @@ type piece struct {
 	drop      []string
 	artifacts []string
 	point     statePoint // where the recorder stands after it
-	late      bool       // is written with the end
+	late      bool       // is written with the end, or when the queue is drained
 	again     bool       // says all that one like it said that is queued right before
 }
 
@@ -67,8 +67,8 @@ const (
 	appenderCloses              // only close commits
 )
 
-// errFound takes the place of store.ErrUnknown once it is known what the commit has written.
-var errFound = errors.New("a commit was found in the log")
+// errSettled takes the place of store.ErrUnknown once the log has shown whether the commit took place.
+var errSettled = errors.New("it was found out whether a commit took place")
 
 func newAppender(x *execution, at statePoint, logged int64) *appender {
 	a := &appender{x: x, durable: at, logged: logged}
@@ -274,7 +274,7 @@ func (a *appender) leaveOut(ctx context.Context) error {
 	if n := len(there); n > 0 {
 		a.durable = there[n-1].point
 	}
-	a.queue, a.err = a.queue[len(there):], errFound
+	a.queue, a.err = a.queue[len(there):], errSettled
 	return nil
 }
 

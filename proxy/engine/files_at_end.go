@@ -58,7 +58,7 @@ func (c *canceller) endParked(ctx context.Context, r *mapping.Run, how Cancellat
 	}
 	claimed := c.e.claims.note()
 	defer claimed()
-	parked, err := c.e.st.Claims.Parked(ctx, r.ID)
+	parked, err := c.e.st.Claims.TakeParked(ctx, r.ID)
 	if err != nil {
 		c.e.release(agent)
 		return false, nil

@@ -135,7 +135,7 @@ func (t *taskLog) linkOf(ctx context.Context, r *mapping.Run, opaque bool) (mapp
 // eachOfTask goes through what is logged for a task, over all its runs.
 func (t *taskLog) eachOfTask(ctx context.Context, taskID string, visit func(mapping.Event) error) error {
 	for after := int64(0); ; {
-		evs, err := t.events.OfTask(ctx, taskID, after, 512)
+		evs, err := t.events.ListOfTask(ctx, taskID, after, 512)
 		if err != nil || len(evs) == 0 {
 			return err
 		}

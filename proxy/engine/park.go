@@ -25,7 +25,7 @@ func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	}
 	claimed := s.claims.note()
 	defer claimed()
-	c, err := s.e.st.Claims.Parked(ctx, r.ID)
+	c, err := s.e.st.Claims.TakeParked(ctx, r.ID)
 	if err != nil {
 		s.release(agent)
 		return err

@@ -73,7 +73,7 @@ type stateUpdate struct {
 	asked adapter.StateUpdate
 	note
 	thread mapping.Thread
-	held   string // the token of store.HoldUpdate; "": the thread is not held
+	held   string // the token of store.States.Hold; "": the thread is not held
 }
 
 func (c *core) tryUpdate(ctx context.Context, threadID string, asked adapter.StateUpdate, n note) (mapping.Checkpoint, error) {

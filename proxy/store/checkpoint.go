@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// states are those of threads: read at their checkpoints, and updated outside of runs.
+// States are those of threads: read at their checkpoints, and updated outside of runs.
 type States struct {
 	base  *base
 	holds updateHolds

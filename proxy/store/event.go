@@ -10,7 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// events are appended by runs and read by any caller.
+// Events are appended by runs and read by any caller.
 type Events struct{ base *base }
 
 // The parts of a thread's events that are read.
@@ -89,8 +89,8 @@ func lastOf(last int64) int64 {
 	return last
 }
 
-// OfTask reads events of all runs of a task with Seq > after, in order. limit 0: all.
-func (s *Events) OfTask(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
+// ListOfTask reads events of all runs of a task with Seq > after, in order. limit 0: all.
+func (s *Events) ListOfTask(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		row, err := findTask(t, scope.ScopeOf(ctx), taskID)
 		if err != nil {

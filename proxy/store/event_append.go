@@ -23,7 +23,7 @@ type Append struct {
 	Events          []mapping.Event   // Seq and checkpoint parents are filled in by the store
 	Snapshots       map[string][]byte // checkpoint id → full state to keep with it
 	Links           []mapping.Link
-	Artifacts       []string             // ids of staged artifacts that become visible (see SaveArtifact)
+	Artifacts       []string             // ids of staged artifacts that become visible (see artifact.Table.Save)
 	Files           []artifact.FileWrite // small files of the state, written as artifacts
 	DropFiles       []string             // paths that are gone
 	Relaxed         bool                 // no reader was told yet: Flush or a later commit brings it to the disk

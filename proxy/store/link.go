@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// links say what agents call threads and tasks.
+// Links say what agents call threads and tasks.
 type Links struct{ base *base }
 
 func putLinks(t *sqldb.Tx, thread int64, links []mapping.Link) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// owners is what is kept of one owner, of the principal's tenant.
+// Owners counts, exports and removes what is kept of one owner, of the principal's tenant.
 type Owners struct{ base *base }
 
 func ownerOf(ctx context.Context, id string) owned.Owner {

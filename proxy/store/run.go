@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// runs are made, found, explained and removed.
+// Runs are made, found, explained and removed.
 type Runs struct{ base *base }
 
 // runColumns begin with what a list decides by.
@@ -116,7 +116,7 @@ func lockRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, erro
 	return findRun(t, sc, threadID, runID)
 }
 
-// List lists runs, newest first unless asked otherwise. Limit 0: all. Metadata is matched by containment.
+// List returns runs, newest first unless asked otherwise. Limit 0: all. Metadata is matched by containment.
 func (s *Runs) List(ctx context.Context, q mapping.RunQuery) ([]mapping.Run, error) {
 	found, err := s.find(ctx, q, listing.Whole)
 	return found.Rows, err

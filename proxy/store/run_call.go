@@ -11,7 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// runCalls are what is kept of the calls that runs made of their agents. They are deleted with their run.
+// Calls are what is kept of the calls that runs made of their agents. They are deleted with their run.
 type Calls struct{ base *base }
 
 // RunCall is one of them. The store looks into none of its parts.

@@ -15,7 +15,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// claims give runs to processes that execute them, and take them back.
+// Claims give runs to processes that execute them, and take them back.
 type Claims struct{ base *base }
 
 // Claimed is a run this process now owns.
@@ -208,8 +208,8 @@ func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	return &Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, nil
 }
 
-// Parked takes a parked run for its next step. Conflict when it is not parked any more.
-func (s *Claims) Parked(ctx context.Context, runID string) (c *Claimed, err error) {
+// TakeParked takes a parked run for its next step. Conflict when it is not parked any more.
+func (s *Claims) TakeParked(ctx context.Context, runID string) (c *Claimed, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
 		if err != nil {

@@ -101,7 +101,7 @@ type createRunTx struct {
 	thread    threadRow
 	fresh     bool   // the thread was made by this operation
 	claimed   bool   // the run starts now
-	left      string // the head, where the run starts elsewhere; "": it starts there
+	leaves    string // the head that the run leaves, since it starts elsewhere; "": it leaves none
 	task, run int64
 	logged    []mapping.Event
 	made      Created // its run is the one of n, completed step by step
@@ -117,7 +117,7 @@ func (x *createRunTx) make() error {
 	if done, err := x.replay(); done || err != nil {
 		return err
 	}
-	for _, step := range []func() error{x.place, x.decideStart, x.lineage, x.answers, x.follows, x.base, x.insert, x.logFirst} {
+	for _, step := range []func() error{x.place, x.decideStart, x.lineage, x.answers, x.follows, x.settleBase, x.insert, x.logFirst} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -247,8 +247,8 @@ func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
 	return slices.ContainsFunc(open, func(o mapping.Interrupt) bool { return o.ID == q.ID })
 }
 
-// base settles where the run starts.
-func (x *createRunTx) base() error {
+// settleBase settles where the run starts.
+func (x *createRunTx) settleBase() error {
 	r := &x.made.Run
 	if r.Base == "" {
 		r.Base = r.Options.Checkpoint
@@ -259,7 +259,7 @@ func (x *createRunTx) base() error {
 	case r.Base == "" || r.Base == x.thread.Head:
 	case x.claimed:
 		_, err := x.s.base.fork(x.Tx, x.thread.key, r.Base, x.thread.Head)
-		x.left, x.thread.Head = x.thread.Head, r.Base
+		x.leaves, x.thread.Head = x.thread.Head, r.Base
 		return err
 	default:
 		_, err := findCheckpoint(x.Tx, x.thread.key, r.Base)
@@ -381,7 +381,7 @@ func (x *createRunTx) occupy() error {
 	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, column.TimeOf(x.Now)
 	if started(x.logged) {
 		at := record.RunKey{Run: x.run, Thread: x.thread.key}
-		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.left != ""); err != nil {
+		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.leaves != ""); err != nil {
 			return err
 		}
 	}

@@ -299,12 +299,12 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 		}
 		_, err = b.Runs.Create(b.ctx, newRun(c.Run.ThreadID, mapping.StrategyReject))
 		wantClass(t, err, mapping.Conflict, mapping.CodeThreadBusy)
-		cl, err := b.Claims.Parked(b.ctx, c.Run.ID)
+		cl, err := b.Claims.TakeParked(b.ctx, c.Run.ID)
 		b.ok(err)
 		if cl.Fence != 2 || len(cl.Logged) != 2 || cl.Run.Parked || cl.Thread.Status != mapping.ThreadBusy {
 			t.Fatalf("%+v", cl)
 		}
-		_, err = b.Claims.Parked(b.ctx, c.Run.ID)
+		_, err = b.Claims.TakeParked(b.ctx, c.Run.ID)
 		wantClass(t, err, mapping.Conflict, "")
 		b.end(created(cl), mapping.RunSuccess)
 	})
@@ -502,7 +502,7 @@ func TestInterruptStaysWithTheThreadUntilTheNextRun(t *testing.T) {
 			t.Fatalf("%+v %v", th, err)
 		}
 		b.end(r, mapping.RunSuccess)
-		evs, err := b.Events.OfTask(b.ctx, c.Run.TaskID, 0, 0)
+		evs, err := b.Events.ListOfTask(b.ctx, c.Run.TaskID, 0, 0)
 		b.ok(err)
 		if len(evs) != 4 || evs[0].RunID != c.Run.ID || evs[3].RunID != r.Run.ID {
 			t.Fatalf("%+v", evs)

@@ -22,7 +22,7 @@ type Standing struct {
 	Until   time.Time // the end of that process's lease; zero: it never ends, or there is no holder
 	Before  []mapping.Run
 	Ahead   int           // how many runs of the thread it waits for; Before are the first
-	Update  string        // the process that holds the thread for a state update (HoldUpdate); "": none
+	Update  string        // the process that holds the thread for a state update (States.Hold); "": none
 	Earlier int           // pending runs of the agent that were made before it
 	Steps   int           // updates it has logged, while it runs; else 0
 	Last    mapping.Event // the newest it has logged, without data

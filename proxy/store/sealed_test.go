@@ -49,7 +49,7 @@ func (b *bench) settle() (forgotten []string) {
 		n, err := b.Sealing.Reseal(b.ctx, func(int64) {})
 		b.ok(err)
 		for told := 1; told > 0; {
-			told, err = b.ItemChores.Tell(b.ctx)
+			told, err = b.ItemChores.Reindex(b.ctx)
 			b.ok(err)
 		}
 		again = n > 0

@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// sealing brings bodies under the key that this process writes under. It belongs to no tenant.
+// Sealing brings bodies under the key that this process writes under. It belongs to no tenant.
 type Sealing struct{ base *base }
 
 // Unsealed is how far the bodies of a database are from being all as this process writes them.

@@ -22,12 +22,12 @@ type StateOptions struct {
 	Files           []artifact.FileWrite // that the state brings, see mapping.Artifact.Brought
 	DropFiles       []string             // paths that are gone
 	ClearInterrupts bool
-	Held            string          // the token of HoldUpdate, where the thread is held for this update
+	Held            string          // the token of Hold, where the thread is held for this update
 	Key             idempotency.Key // of the request that asks for it
 	Makes           string          // what a repeated request with the Key is told to have made
 }
 
-// Append appends state events outside of a run (state update, PATCH, fork, import): Conflict thread_busy while a run is
+// Append logs state events outside of a run (state update, PATCH, fork, import): Conflict thread_busy while a run is
 // active (parked ones too), CodeUpdating while the thread is held for another update. expectHead guards against a head
 // that moved since the caller folded it ("": thread has no head): on a mismatch it returns Conflict head_moved and the
 // caller tries again. A request with the Key that came before is Conflict CodeRepeated. Returned events carry Seq and

@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// tasks are made and found, and their steps handed out.
+// Tasks are made and found, and their steps handed out.
 type Tasks struct{ base *base }
 
 // Create makes a task on a thread that is there (NotFound otherwise): a task of a topic, whose first run is still to
@@ -114,7 +114,7 @@ type TaskQuery struct {
 	Limit, Offset   int
 }
 
-// List lists tasks, oldest first. Limit 0: all.
+// List returns tasks, oldest first. Limit 0: all.
 func (s *Tasks) List(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
 	found, total, err := s.find(ctx, q, listing.Whole)
 	return found.Rows, total, err

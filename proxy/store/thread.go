@@ -92,7 +92,7 @@ func (n *ThreadCreation) agents() string {
 	return agents
 }
 
-// threads are made, found, changed and removed.
+// Threads are made, found, changed and removed.
 type Threads struct{ base *base }
 
 // threadRow is a thread with its key.

@@ -13,7 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// retention removes what is old: threads, histories, tokens.
+// Retention removes what is old: threads, histories, tokens.
 type Retention struct{ base *base }
 
 // Overdue is a thread that may be deleted: its time is over, and no run was active on it when it was looked at.

@@ -31,7 +31,7 @@ type telling int
 const (
 	unpaired telling = iota // as they come: the agent tells no checkpoints
 	paired                  // with the checkpoint that the agent tells of each; all are told
-	untold                  // so, and the state has changed since the last one
+	untold                  // paired, and the state has changed since the last one that was told
 )
 
 // started begins a run. A further attempt of one that failed is no second beginning, but what it had begun to say is

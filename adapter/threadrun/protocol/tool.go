@@ -93,7 +93,7 @@ func (t tools) fails(ns []string, id string, data json.RawMessage) {
 	})
 }
 
-// tell tells the calls and results that stand in a message of a task/step agent, which has no frames for them.
+// tell writes the calls and results that stand in a message of a task/step agent, which has no frames for them.
 func (t tools) tell(ns []string, message json.RawMessage) {
 	for _, call := range rawjson.ElementsOf(member(message, "tool_calls")) {
 		t.starts(ns, rawjson.GetText(call, "id"), rawjson.GetText(call, "name"), member(call, "args"))

@@ -28,15 +28,15 @@ func (v *runView) delta(e *state.Entry) {
 	if in := cmp.Or(rawjson.GetText(pair[1], "langgraph_checkpoint_ns"), rawjson.GetText(pair[1], "checkpoint_ns")); in != "" {
 		ns = strings.Split(in, "|")
 	}
-	if m := v.messages.messageOf(pair[0], ns); m != nil {
+	if m := v.messages.find(pair[0], ns); m != nil {
 		v.tree.reach(v.out, ns)
 		m.addChunk(v.out, pair[0])
 	}
 }
 
-// messageOf is the message that a chunk belongs to; nil for one that is not told: a person's, one that is closed, and
+// find returns the message that a chunk belongs to; nil for one that is not told: a person's, one that is closed, and
 // one without an id, which clients drop.
-func (tr *transcript) messageOf(chunk json.RawMessage, ns []string) *message {
+func (tr *transcript) find(chunk json.RawMessage, ns []string) *message {
 	id, role := rawjson.GetText(chunk, "id"), roleOf(chunk)
 	if id == "" || role == "" {
 		return nil
@@ -77,7 +77,7 @@ func (tr *transcript) say(out *teller, ns []string, update json.RawMessage, call
 		said = []json.RawMessage{list}
 	}
 	for _, raw := range said {
-		m := tr.messageOf(raw, ns)
+		m := tr.find(raw, ns)
 		switch {
 		case m == nil:
 		case m.begun:

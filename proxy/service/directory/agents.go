@@ -96,7 +96,7 @@ func (dir *Directory) made(ctx context.Context, id string) (*mapping.Assistant, 
 }
 
 func (dir *Directory) stored(ctx context.Context, id string) (*mapping.Assistant, error) {
-	a, err := dir.kept.Get(ctx, id)
+	a, err := dir.table.Get(ctx, id)
 	switch {
 	case mapping.Classify(err).Class == mapping.NotFound:
 		return nil, nil
@@ -148,7 +148,7 @@ func (s *Agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistan
 }
 
 func (dir *Directory) describe(ctx context.Context, a *engine.Agent) (mapping.Assistant, error) {
-	seen, err := dir.facts.Seen(ctx, a.Name)
+	seen, err := dir.said.Seen(ctx, a.Name)
 	d := *dir.Itself(a)
 	d.CreatedAt, d.UpdatedAt = seen, seen
 	return d, err
@@ -185,7 +185,7 @@ func (s *Agents) all(ctx context.Context) (list []mapping.Assistant, err error) 
 		}
 		list = append(list, d)
 	}
-	made, err := s.kept.List(ctx)
+	made, err := s.table.List(ctx)
 	for _, a := range made {
 		if mapping.PrincipalOf(ctx).May(a.Graph) {
 			list = append(list, *s.traits(&a))

@@ -45,7 +45,7 @@ func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 		a.Name = agent.Name
 	}
 	mapping.NoteObject(ctx, "assistant", a.ID)
-	a, made, err := s.kept.Create(ctx, a, n.OrGet)
+	a, made, err := s.table.Create(ctx, a, n.OrGet)
 	if err == nil && !made && !mapping.PrincipalOf(ctx).May(a.Graph) {
 		return mapping.Assistant{}, errTaken(a.ID)
 	}
@@ -94,7 +94,7 @@ func (s *Assistants) Update(ctx context.Context, id string, p adapter.AssistantP
 		}
 		graph = agent.Name
 	}
-	a, err := s.kept.Update(ctx, before.ID, func(a *mapping.Assistant) error { return patchAssistant(a, p, graph) })
+	a, err := s.table.Update(ctx, before.ID, func(a *mapping.Assistant) error { return patchAssistant(a, p, graph) })
 	return *s.traits(&a), err
 }
 
@@ -127,7 +127,7 @@ func (s *Assistants) Delete(ctx context.Context, id string, threads bool) error 
 	if err != nil {
 		return err
 	}
-	if err := s.kept.Delete(ctx, a.ID); err != nil || !threads {
+	if err := s.table.Delete(ctx, a.ID); err != nil || !threads {
 		return err
 	}
 	return s.deleteThreads(ctx, a.ID)
@@ -151,7 +151,7 @@ func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.Ve
 		return nil, err
 	}
 	if made != nil {
-		return s.kept.Versions(ctx, made.ID, q.Metadata, q.Limit, q.Offset)
+		return s.table.Versions(ctx, made.ID, q.Metadata, q.Limit, q.Offset)
 	}
 	a, err := (&Agents{Directory: s.Directory}).Resolve(ctx, idOrName)
 	if err != nil || !matches(a, adapter.AgentQuery{Metadata: q.Metadata}) {
@@ -167,7 +167,7 @@ func (s *Assistants) SetLatest(ctx context.Context, idOrName string, version int
 		return mapping.Assistant{}, err
 	}
 	if made != nil {
-		a, err := s.kept.SetVersion(ctx, made.ID, version)
+		a, err := s.table.SetVersion(ctx, made.ID, version)
 		return *s.traits(&a), err
 	}
 	a, err := (&Agents{Directory: s.Directory}).Resolve(ctx, idOrName)

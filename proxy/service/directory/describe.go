@@ -110,7 +110,7 @@ func (s *Agents) fact(ctx context.Context, idOrName, what string, ask question) 
 			return body, s.keepFact(ctx, a, what, body)
 		}
 	}
-	body, err := s.facts.Fact(ctx, a.Name, what)
+	body, err := s.said.Fact(ctx, a.Name, what)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -137,7 +137,7 @@ func (s *Agents) keepFact(ctx context.Context, agent *engine.Agent, what string,
 		return nil
 	}
 	s.asked.set(agent, what)
-	return s.facts.KeepFact(ctx, agent.Name, what, body)
+	return s.said.KeepFact(ctx, agent.Name, what, body)
 }
 
 func (s *Agents) describer(ctx context.Context, a *engine.Agent) (adapter.Describer, bool) {

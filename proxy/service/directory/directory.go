@@ -11,15 +11,15 @@ import (
 
 // Directory finds the agents and the assistants over them that a caller may name.
 type Directory struct {
-	kept   *assistant.Table
-	facts  *assistant.Agents
+	table  *assistant.Table  // of assistants
+	said   *assistant.Agents // what agents said of themselves
 	engine *engine.Engine
 	called atomic.Pointer[naming]
 }
 
 // New returns a Directory of the agents of an engine and the assistants that are kept.
-func New(kept *assistant.Table, facts *assistant.Agents, e *engine.Engine) *Directory {
-	return &Directory{kept: kept, facts: facts, engine: e}
+func New(table *assistant.Table, said *assistant.Agents, e *engine.Engine) *Directory {
+	return &Directory{table: table, said: said, engine: e}
 }
 
 // naming is what the agents of a configuration are called as assistants.

@@ -65,7 +65,7 @@ func (s *Table) visible(ctx context.Context, threadID, id string) (row artifactR
 	return row, err
 }
 
-// List lists visible ones: agent-created first, root before nested, then by path. limit 0: all.
+// List returns the visible ones: agent-created first, root before nested, then by path. limit 0: all.
 func (s *Table) List(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
@@ -202,7 +202,7 @@ func dropBlob(t *sqldb.Tx, blob int64) error {
 
 // Changes are what events tell of the files of a thread.
 type Changes struct {
-	Staged []string    // ids of staged artifacts that become visible (see SaveArtifact)
+	Staged []string    // ids of staged artifacts that become visible (see Table.Save)
 	Files  []FileWrite // small files, written with the events
 	Drop   []string    // paths that are gone
 }

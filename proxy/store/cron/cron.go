@@ -146,7 +146,7 @@ type Query struct {
 	Limit, Offset              int // Limit 0: all
 }
 
-// List lists crons, and returns how many there are on all pages.
+// List returns a page of crons, and how many there are on all pages.
 func (s *Table) List(ctx context.Context, q Query) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
 	keep := listing.Containing(q.Metadata)

@@ -12,7 +12,7 @@ import (
 // itemsAtOnce is how many bytes of values a search holds at a time, but for one item that is longer.
 const itemsAtOnce = 4 << 20
 
-// Search searches, in the order of namespaces and keys; a text search has the best matches first, with their Score
+// Search finds items, in the order of namespaces and keys; a text search has the best matches first, with their Score
 // (textindex.Corpus.Rank). What was found is decided at once, and read a few megabytes at a time: an item is yielded as
 // it is by then, and one that was removed meanwhile is left out.
 func (s *Table) Search(ctx context.Context, q Query) iter.Seq2[mapping.Item, error] {

@@ -61,10 +61,10 @@ func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 	return gone, err
 }
 
-// Tell makes the tokens and members of items that have none of their present value, as an older version has written
+// Reindex makes the tokens and members of items that have none of their present value, as an older version has written
 // them. Searches by text do not find those, and searches with a filter look at all items until there are none. n is how
 // many were done: 0 where there are no others.
-func (s *Chores) Tell(ctx context.Context) (n int, err error) {
+func (s *Chores) Reindex(ctx context.Context) (n int, err error) {
 	list, err := s.untold(ctx)
 	if err != nil || len(list) == 0 {
 		return 0, err

@@ -141,7 +141,7 @@ func TestMembersFollowTheirItems(t *testing.T) {
 		f.rows(2)
 		f.ok(f.Exec(f.ctx, `UPDATE items SET value = '{"n":3}', updated_us = updated_us + 1`))
 		want(`{"n":3}`, false, "a")
-		if n, err := f.Tell(f.ctx); n != 1 || err != nil {
+		if n, err := f.Reindex(f.ctx); n != 1 || err != nil {
 			t.Errorf("%d items, %v", n, err)
 		}
 		want(`{"n":3}`, true, "a")

@@ -187,7 +187,7 @@ func TestOlderItemsGetTheirTokens(t *testing.T) {
 	var batches []int
 	for n := 1; n > 0; {
 		var err error
-		n, err = b.ItemChores.Tell(b.ctx)
+		n, err = b.ItemChores.Reindex(b.ctx)
 		b.ok(err)
 		batches = append(batches, n)
 	}

@@ -52,8 +52,8 @@ type vectorPlace struct{ piece, entry int32 }
 // entrySize is about what an entry takes besides its numbers, its namespace and its key.
 const entrySize = 100
 
-// tenant are the vectors of a tenant, as they were read last.
-func (c *vectorCache) tenant(tenant string) *tenantVectors {
+// find returns the vectors of a tenant, as they were read last.
+func (c *vectorCache) find(tenant string) *tenantVectors {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v, ok := c.tenants.Get(tenant)

@@ -61,7 +61,7 @@ func (x *meaningSearch) begin(ctx context.Context) (ready bool, err error) {
 		return false, ctx.Err() // why is for the log of the one that makes them
 	}
 	tenant := mapping.PrincipalOf(ctx).Tenant
-	x.vectors = cache.tenant(tenant)
+	x.vectors = cache.find(tenant)
 	return cache.refresh(ctx, tenant, x.vectors)
 }
 

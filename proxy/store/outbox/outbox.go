@@ -144,7 +144,7 @@ func (s *Table) settleDelivery(ctx context.Context, text string, d Delivery, arg
 	})
 }
 
-// List lists the caller's deliveries, the newest first, of one run when runID is set; those of a run that was deleted
+// List returns the caller's deliveries, the newest first, of one run when runID is set; those of a run that was deleted
 // too. limit 0: all.
 func (s *Table) List(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {

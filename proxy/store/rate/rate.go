@@ -22,7 +22,7 @@ func New(db *sqldb.DB) *Table { return &Table{db} }
 // that end in another order than they began are much closer.
 const setBack = 60_000_000
 
-// Take takes cost off a line that grows with the clock of the database up to span. wait, where it is not zero, is how
+// Take shortens by cost a line that grows with the clock of the database up to span. wait, where it is not zero, is how
 // long it will be too short; then nothing was taken. A cost below zero gives back. A row has the moment up to which its
 // line is used up, and one that is not there has a whole line. What was taken may be lost with the machine. Where the
 // clock was set back, the line is empty and grows from now on.

@@ -79,7 +79,10 @@ func examineAll(ctx context.Context, cfg *config.Config) []Finding {
 	list := make([]Finding, len(names))
 	var asked sync.WaitGroup
 	for i, name := range names {
-		asked.Go(func() { list[i] = Examine(ctx, name, cfg) })
+		asked.Go(func() {
+			list[i] = Examine(ctx, name, cfg)
+			list[i].askVersion(ctx)
+		})
 	}
 	asked.Wait()
 	return list

@@ -28,7 +28,8 @@ type Finding struct {
 	asked     bool   // that had to be found out
 	recorded  bool   // it is the recording of one
 	profile   string
-	version   string // of its server; "" where that does not say
+	server    adapter.Versioned // nil: it cannot be asked its version
+	version   string            // "" where that was not asked, or the server does not say
 	traits    adapter.Traits
 	took      time.Duration // of a call that only reads
 	Hints     []string      // what may stand there instead of an agent, and where the agent may be
@@ -82,7 +83,7 @@ func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Con
 			f.Hints = Hints(ctx, name, c, cfg.Limits, f.Err)
 		}
 	}
-	f.askVersion(ctx, b)
+	f.server, _ = b.(adapter.Versioned)
 	return f
 }
 
@@ -139,14 +140,13 @@ func (f *Finding) probe(ctx context.Context, b adapter.Backend) {
 var plainVersion = regexp.MustCompile(`^[\w.+-]{1,40}$`)
 
 // askVersion asks a healthy agent for the version of its server.
-func (f *Finding) askVersion(ctx context.Context, b adapter.Backend) {
-	server, ok := b.(adapter.Versioned)
-	if !ok || f.Err != nil {
+func (f *Finding) askVersion(ctx context.Context) {
+	if f.server == nil || f.Err != nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, briefly)
 	defer stop()
-	if version, err := server.Version(ctx); err == nil && plainVersion.MatchString(version) {
+	if version, err := f.server.Version(ctx); err == nil && plainVersion.MatchString(version) {
 		f.version = version
 	}
 }

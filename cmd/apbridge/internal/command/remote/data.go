@@ -44,8 +44,8 @@ admin among its rights by name.`,
 	return cmd
 }
 
-// ofOwner is a command about one owner.
-func (d *personal) ofOwner(cmd *cobra.Command, do func(ctx context.Context, c *api.Client, who api.Owner) error) *cobra.Command {
+// aboutOwner makes a command about one owner.
+func (d *personal) aboutOwner(cmd *cobra.Command, do func(ctx context.Context, c *api.Client, who api.Owner) error) *cobra.Command {
 	cmd.Flags().StringVar(&d.owner, "owner", "", "whose data: the id of a key, or ISSUER:SUBJECT of a token")
 	cmd.Flags().StringVar(&d.tenant, "tenant", "", "the owner's tenant (default that of the key)")
 	cmd.Args = cobra.NoArgs
@@ -67,7 +67,7 @@ func (d *personal) ofOwner(cmd *cobra.Command, do func(ctx context.Context, c *a
 }
 
 func (d *personal) ls() *cobra.Command {
-	return d.ofOwner(&cobra.Command{
+	return d.aboutOwner(&cobra.Command{
 		Use:   "ls",
 		Short: "Say how much there is of an owner, and which agents have copies",
 		Long: `ls counts what a bridge keeps of an owner, by kinds, with the bytes of the contents and
@@ -124,7 +124,7 @@ func ownerOf(h api.Held) string {
 
 func (d *personal) export() *cobra.Command {
 	file, over := "", false
-	cmd := d.ofOwner(&cobra.Command{
+	cmd := d.aboutOwner(&cobra.Command{
 		Use:   "export",
 		Short: "Write all that there is of an owner into a tar archive",
 		Long: `export writes all that a bridge keeps of an owner: threads with what was said on them,

@@ -26,7 +26,7 @@ const (
 
 func (d *personal) rm() *cobra.Command {
 	how, yes := api.Removal{}, false
-	cmd := d.ofOwner(&cobra.Command{
+	cmd := d.aboutOwner(&cobra.Command{
 		Use:   "rm",
 		Short: "Remove all that there is of an owner, for good",
 		Long: `rm ends the runs of an owner, has agents delete their copies of its threads, and deletes
