@@ -116,7 +116,7 @@ async function run(input, ends = true, besides = {}) {
   return { id, thread };
 }
 
-const shown = (path, options, body) => open(browser, bridge + path, options, body);
+const shown = (path, options, body, expected) => open(browser, bridge + path, options, body, expected);
 
 /** The page has run nothing that an agent said, and shows it. */
 async function inert(p) {
@@ -400,5 +400,5 @@ test("a run that is deleted while it is watched is said to be gone", async () =>
     release = undefined;
     await fetch(`${bridge}/threads/${thread}`, { method: "DELETE" });
     await p.getByText("This is not there any more.").waitFor();
-  });
+  }, /status of 404/); // where the page asks what came before it is told that the run is gone
 });

@@ -104,10 +104,10 @@ func TestHistoryThatBreaksOff(t *testing.T) {
 }
 
 // smallWindow is a client whose system takes in little that it has not read: by default a connection on loopback grows
-// to hold a whole answer.
+// to hold a whole answer, and so does a compressed one whose states are alike.
 func smallWindow(t *testing.T) *http.Client {
 	t.Helper()
-	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	transport := &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err == nil {
 			err = conn.(*net.TCPConn).SetReadBuffer(64 << 10)
