@@ -21,7 +21,7 @@ type Items struct {
 	zap   *zap.Logger
 }
 
-// NewItems returns Items that do chores of items.
+// NewItems returns Items over the chores of a table.
 func NewItems(items *item.Chores, logger *zap.Logger) *Items {
 	return &Items{items: items, zap: logger.Named("items")}
 }

@@ -58,7 +58,7 @@ type appender struct {
 	idle    sync.Cond   // signalled when writing ends, or the queue shrinks
 }
 
-// doing is what an appender is doing.
+// doing is the state of an appender.
 type doing int
 
 const (

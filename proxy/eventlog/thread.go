@@ -19,8 +19,8 @@ const (
 	pollAlone = time.Minute
 )
 
-// pollOf is how often those that wait for something on a thread look at the store when nothing rings. shared reports
-// whether other processes may write to it.
+// pollOf is how often those that wait for something on a thread look at the store when nothing rings. shared: other
+// processes may write to it.
 func pollOf(shared bool) time.Duration {
 	if shared {
 		return pollThread

@@ -20,7 +20,7 @@ const (
 
 // Reseal brings all bodies under the key that this process writes under, or makes them plain again where it writes them
 // so, a few at a time. n is how many it changed, which told is told now and then. What others write meanwhile stays.
-// Items whose index changes with it are left to be told anew (item.Chores.Tell).
+// Items whose index changes with it are left to be indexed anew (item.Chores.Reindex).
 func (d *DB) Reseal(ctx context.Context, told func(n int64)) (n int64, err error) {
 	for _, s := range d.sweeps() {
 		for more := true; more; {

@@ -77,6 +77,7 @@ func Hints(ctx context.Context, name string, c config.Agent, limits config.Limit
 // briefly is how long an answer is awaited that is good to know and not worth a long wait.
 const briefly = 5 * time.Second
 
+// briefClient asks what is good to know, and waits briefly.
 func briefClient() *resty.Client {
 	return resty.New().SetTimeout(briefly).SetDoNotParseResponse(true).SetRedirectPolicy(resty.NoRedirectPolicy())
 }
