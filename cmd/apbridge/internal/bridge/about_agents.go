@@ -13,14 +13,14 @@ import (
 
 // aboutAgents are agents as the inspector shows them. How the calls of all callers went is only for callers that may
 // read the metrics.
-func (a *App) aboutAgents(ctx context.Context, names []string) map[string]inspect.AgentInfo {
+func (i *inspector) aboutAgents(ctx context.Context, names []string) map[string]inspect.AgentInfo {
 	agents, asked := map[string]*engine.Agent{}, map[string]front.Agent{}
 	for _, name := range names {
-		if agent, ok := a.engine.Agent(name); ok {
+		if agent, ok := i.engine.Agent(name); ok {
 			agents[name], asked[name] = agent, agent
 		}
 	}
-	health := a.checkups.Of(ctx, asked)
+	health := i.checkups.Of(ctx, asked)
 	all := make(map[string]inspect.AgentInfo, len(agents))
 	for name, agent := range agents {
 		h := health[name]
@@ -32,7 +32,7 @@ func (a *App) aboutAgents(ctx context.Context, names []string) map[string]inspec
 			info.Kind, info.Stateful = traits.Kind, !traits.Opaque
 		}
 		if mapping.PrincipalOf(ctx).MayReadMetrics() {
-			info.Calls = shownCalls(a.calls.Newest(name))
+			info.Calls = shownCalls(i.calls.Newest(name))
 		}
 		all[name] = info
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/inspect"
-	"github.com/apbridge/apbridge/adapter/replay"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/front"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -20,13 +19,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
-	"github.com/apbridge/apbridge/proxy/limit"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/seal"
-	"github.com/apbridge/apbridge/proxy/trace"
 	"github.com/apbridge/apbridge/proxy/webhook"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
@@ -35,32 +31,32 @@ import (
 // heartbeat keeps streams open through proxies that close what is silent.
 const heartbeat = 15 * time.Second
 
-// App is the whole bridge, so that tests start what users start.
+// App is the whole bridge, so that tests start what users start. Its parts are made in the order of open.
 type App struct {
 	cfg      *config.Config // of the start; engine.Config is the one in force
 	dialects adapter.Dialects
 	log      *zap.Logger
 	metrics  *metrics.Metrics
-	store    *store.Store
-	engine   *engine.Engine
-	hooks    *webhook.Sender
-	server   *proxy.Server
-	service  adapter.Service
-	limits   *limit.Limiter
-	audit    *audit.Log
-	reloads  *metrics.Reloads
-	serving  func()
-	seals    seals
+	calls    *front.Calls
+	checkups *front.Checkups
+	tracing  tracing
+	dialer   dialer
+
+	deeds      deeds
+	limits     *limits
+	embeddings *embedding.Client // nil where items of the store do not become vectors
+	store      *store.Store
+	engine     *engine.Engine
+	hooks      *webhook.Sender
+	service    adapter.Service
+	through    through
+	inspector  inspector
+	server     *proxy.Server
+	reloader   *reloader
+
 	// troubles are those of the database, which fail many requests for one reason.
 	troubles complaint.Kinds
-	// embeddings is nil where items of the store do not become vectors.
-	embeddings *embedding.Client
-	recorded   string // the agent that recorder is for
-	recorder   *replay.Recorder
-	tracer     *trace.Tracer // may be nil
-	hop        string        // this process, in mapping.HopsHeader
-	calls      *front.Calls
-	checkups   *front.Checkups
+	serving  func()
 }
 
 // Option adds something to the bridge that New makes.
@@ -69,8 +65,7 @@ type Option func(*App)
 // New opens the database and the listener; nothing is served or run yet. The program speaks Dialects; a test may add to
 // them. Close must follow.
 func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger, options ...Option) (*App, error) {
-	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}, hop: "apbridge;id=" + mapping.NewID()}
-	a.reloads = a.metrics.Reloads()
+	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}}
 	a.calls, a.checkups = front.NewCalls(a.metrics), front.NewCheckups()
 	for _, o := range options {
 		o(a)
@@ -82,11 +77,7 @@ func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log
 }
 
 func (a *App) open(ctx context.Context) error {
-	index, err := a.index()
-	if err != nil {
-		return err
-	}
-	keys, err := a.openStore(ctx, index)
+	keys, indexed, err := a.openStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,55 +89,68 @@ func (a *App) open(ctx context.Context) error {
 	if err := a.makeEngine(events); err != nil {
 		return err
 	}
-	a.addChores(events, keys != nil, index != nil)
+	a.addChores(events, keys != nil, indexed)
 	if a.service, err = service.New(a.store, events, a.engine, a.dialects, a.log); err != nil {
 		return err
 	}
-	a.service.Limits = a
+	a.service.Limits = a.limits
 	return a.openServer()
 }
 
 // openStore opens the database, and first what its operations are reported to.
-func (a *App) openStore(ctx context.Context, index *item.Index) (keys *seal.Ring, err error) {
-	if a.audit, err = audit.Open(a.cfg.Audit, a.metrics, a.log.Named("audit")); err != nil {
-		return nil, err
+func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err error) {
+	a.deeds.dialects = a.dialects
+	if a.deeds.log, err = audit.Open(a.cfg.Audit, a.metrics, a.log.Named("audit")); err != nil {
+		return nil, false, err
 	}
-	if a.limits, err = limit.New(a.cfg, ledger{a}, a.metrics.Limited); err != nil {
-		return nil, err
+	if a.limits, err = newLimits(a.cfg, a.metrics.Limited, a.log); err != nil {
+		return nil, false, err
 	}
 	if keys, err = Keys(a.cfg.Encryption); err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	index, client, err := newIndex(a.cfg, a.log)
+	if err != nil {
+		return nil, false, err
+	}
+	a.embeddings = client
 	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{
 		Synchronous: a.cfg.Synchronous, SecureDelete: a.cfg.SecureDelete, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index, Committed: a.metrics.Committed,
-		Keys: keys, Quotas: a.limits.Quotas, Refused: a.metrics.Limited,
+		Keys: keys, Quotas: a.limits.limiter.Quotas, Refused: a.metrics.Limited,
 	}, a.log.Named("store")); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	a.countAnew()
-	a.measure()
-	return keys, nil
+	a.limits.store = a.store
+	a.limits.countAnew()
+	return keys, index != nil, nil
 }
 
-// makeEngine makes the engine and the sender of webhooks; neither does anything yet.
+// makeEngine makes the agents, the engine and the sender of webhooks; none does anything yet.
 func (a *App) makeEngine(events *eventlog.Log) error {
-	a.seals = sealsOf(a.cfg)
-	agents, err := a.agents(a.cfg)
+	a.dialer.dialects, a.dialer.log, a.dialer.hop = a.dialects, a.log, "apbridge;id="+mapping.NewID()
+	a.dialer.calls, a.dialer.tracer = a.calls, a.tracing.ofCalls()
+	seals := sealsOf(a.cfg) // before the files are read to be used: what changes after that is seen at a reload
+	agents, err := a.dialer.all(a.cfg)
 	if err != nil {
 		return err
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects, a.log)
-	a.engine.Trace(a.tracer)
-	a.engine.LimitRuns(a.limits.Runs)
-	a.engine.Witness(a.background())
-	a.hooks = webhook.New(a.store.Deliveries, a.store.Runs, a.cfg.Webhooks, "apbridge/"+Version(), a.metrics, a.log.Named("webhook"))
-	a.hooks.Trace(a.tracer)
+	a.engine.Trace(a.tracing.tracer)
+	a.engine.LimitRuns(a.limits.limiter.Runs)
+	a.engine.Witness(a.deeds.background())
+	a.hooks = webhook.New(a.store.Deliveries, a.store.Runs, a.cfg.Webhooks, userAgent(), a.metrics, a.log.Named("webhook"))
+	a.hooks.Trace(a.tracing.tracer)
+	a.reloader = &reloader{
+		dialects: a.dialects, dialer: &a.dialer, engine: a.engine, routes: a.routes, limits: a.limits, hooks: a.hooks, metrics: a.metrics,
+		counted: a.metrics.Reloads(), log: a.log, seals: seals,
+	}
+	measure(a.metrics, a.store, a.cfg, a.engine.Config)
 	return nil
 }
 
 // addChores has the engine do the work in the background.
 func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
-	a.engine.Beside(chore.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a}, func() config.Retention { return a.engine.Config().Retention }, a.log))
+	a.engine.Beside(chore.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.deeds.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
 	a.engine.Beside(chore.NewItems(a.store.ItemChores, a.log))
 	if sealed {
 		a.engine.Beside(chore.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
@@ -158,6 +162,10 @@ func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
 
 // openServer listens, and serves nothing yet.
 func (a *App) openServer() error {
+	a.through = through{dialer: &a.dialer, dialects: a.dialects, metrics: a.metrics, log: a.log}
+	a.inspector = inspector{
+		service: a.service, dialects: a.dialects, engine: a.engine, calls: a.calls, checkups: a.checkups, metrics: a.metrics, log: a.log, url: a.URL,
+	}
 	mount, err := a.routes(a.cfg)
 	if err != nil {
 		return err
@@ -169,58 +177,20 @@ func (a *App) openServer() error {
 	if a.server, err = proxy.New(a.cfg, a.serverOptions(mount, pages), a.log.Named("proxy")); err != nil {
 		return err
 	}
+	a.reloader.server = a.server
 	return a.server.Listen()
-}
-
-func (a *App) agents(cfg *config.Config) (map[string]*engine.Agent, error) {
-	agents := make(map[string]*engine.Agent, len(cfg.Agents))
-	for name := range cfg.Agents {
-		agent, err := a.dial(name, cfg)
-		if err != nil {
-			return nil, err
-		}
-		agents[name] = agent
-	}
-	return agents, nil
-}
-
-func (a *App) dial(name string, cfg *config.Config) (*engine.Agent, error) {
-	up, err := a.upstream(name, cfg, a.calls)
-	if err == nil {
-		up, err = Replayed(a.record(up))
-	}
-	if err != nil {
-		return nil, err
-	}
-	backend, err := a.dialects.Dial(up)
-	if err != nil {
-		return nil, fmt.Errorf("agent %s: %w", name, err)
-	}
-	return engine.NewAgent(name, cfg.Agents[name], backend), nil
-}
-
-// upstream is what is known of an agent that is called; calls counts how that goes.
-func (a *App) upstream(name string, cfg *config.Config, calls adapter.Meter) (adapter.Upstream, error) {
-	c := cfg.Agents[name]
-	secure, err := c.TLS.Load()
-	if err != nil {
-		return adapter.Upstream{}, fmt.Errorf("agents.%s.tls: %w", name, err)
-	}
-	return adapter.Upstream{
-		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: a.log.Named("agent").With(zap.String("agent", name)), UserAgent: "apbridge/" + Version(), Hop: a.hop, Meter: calls, Tracer: a.callTracer(),
-	}, nil
 }
 
 // routes adds the routes that there are by a configuration.
 func (a *App) routes(cfg *config.Config) (func(*mux.Router), error) {
-	through, err := a.passthrough(cfg)
+	ways, err := a.through.ways(cfg)
 	if err != nil {
 		return nil, err
 	}
 	return func(r *mux.Router) {
 		mount(r, a.dialects, a.service, func(dialect string) adapter.Face { return a.face(dialect, cfg) })
-		mountThrough(r, through)
-		a.mountInspector(r, cfg)
+		mountThrough(r, ways)
+		a.inspector.mount(r, cfg)
 	}, nil
 }
 
@@ -232,17 +202,17 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 		Store:   a.dialects.InStore,
 		Ready:   a.store.Ping,
 		Drain:   a.engine.Shutdown,
-		Limits:  a.limits,
-		Audit:   a.audit,
-		Does:    a.does,
-		RunIn:   a.runIn,
-		Hop:     a.hop,
+		Limits:  a.limits.limiter,
+		Audit:   a.deeds.log,
+		Does:    a.deeds.does,
+		RunIn:   a.deeds.runIn,
+		Hop:     a.dialer.hop,
 		Metrics: a.metrics,
-		Tracer:  a.tracer,
+		Tracer:  a.tracing.tracer,
 		Public:  documents(a.dialects),
 		Pages:   pages,
 		Browsed: inspect.Owns,
-		Inside:  &proxy.Inside{Owns: inspect.Owns, Mount: a.mountInside},
+		Inside:  &proxy.Inside{Owns: inspect.Owns, Mount: a.inspector.mountInside},
 	}
 }
 
@@ -263,6 +233,12 @@ func (a *App) repeated(e *mapping.Error) (times int, due bool) {
 	return a.troubles.Due(e.Code)
 }
 
+// Reload puts what load reads in force, as far as that goes without a restart, and logs one line. What cannot be used
+// changes nothing. It is not safe for concurrent use.
+func (a *App) Reload(load func() (*config.Config, error)) (config.Change, error) {
+	return a.reloader.reload(load)
+}
+
 // Administer adds a path to the admin listener. It must be called before Run.
 func (a *App) Administer(path string, h http.Handler) { a.server.Administer(path, h) }
 
@@ -275,11 +251,11 @@ func (a *App) URL() string { return a.server.URL() }
 // Run picks up what an earlier process left, then serves until ctx ends and the bridge has drained. Until it is called,
 // connections wait.
 func (a *App) Run(ctx context.Context) error {
-	a.logConfiguration()
+	logConfiguration(a.log, a.cfg)
 	if err := a.engine.Start(ctx); err != nil {
 		return a.unstarted(ctx, err)
 	}
-	defer a.flushed(ctx)()
+	defer a.tracing.flushed(ctx, a.cfg.ShutdownGrace)()
 	defer a.deliver()()
 	a.log.Info("serving", zap.String("url", a.URL()), zap.String("process", a.store.Owner()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", Version()))
 	a.serving()
@@ -310,7 +286,7 @@ func (a *App) Abandon() {
 // deliver sends webhooks until the returned stop is called: after the bridge has drained, so that the last ends are
 // still told.
 func (a *App) deliver() (stop func()) {
-	ctx, cancel := context.WithCancel(mapping.WithDeed(context.Background(), a.background()))
+	ctx, cancel := context.WithCancel(mapping.WithDeed(context.Background(), a.deeds.background()))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -334,6 +310,6 @@ func (a *App) Close() error {
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}
-	a.endTraces(0)
-	return errors.Join(append(errs, a.audit.Close())...)
+	a.tracing.end(0)
+	return errors.Join(append(errs, a.deeds.log.Close())...)
 }

@@ -15,30 +15,36 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
+// deeds says what requests and chores do, in the words of the dialects, for the log of the audit.
+type deeds struct {
+	dialects adapter.Dialects
+	log      *audit.Log
+}
+
 // does is what a route does: its dialect says it, and on an agent's way through the method.
-func (a *App) does(method, route, path string) (adapter.Effect, bool) {
+func (d deeds) does(method, route, path string) (adapter.Effect, bool) {
 	if passthrough.Owns(path) {
 		return adapter.Effect{Verb: throughVerb(method), Kind: "upstream"}, true
 	}
 	if inspect.Owns(path) {
 		return inspect.Effect(method, route)
 	}
-	d, ok := a.dialects.Owner(path)
-	if !ok || d.Effect == nil {
+	dialect, ok := d.dialects.Owner(path)
+	if !ok || dialect.Effect == nil {
 		return adapter.Effect{}, false
 	}
-	return d.Effect(method, route)
+	return dialect.Effect(method, route)
 }
 
 // runIn is the run that a path names. On an agent's way through it names none of the bridge's.
-func (a *App) runIn(path string) string {
+func (d deeds) runIn(path string) string {
 	switch {
 	case passthrough.Owns(path):
 		return ""
 	case inspect.Owns(path):
 		return inspect.RunIn(path)
 	}
-	return a.dialects.RunIn(path)
+	return d.dialects.RunIn(path)
 }
 
 func throughVerb(method string) mapping.Verb {
@@ -52,24 +58,24 @@ func throughVerb(method string) mapping.Verb {
 }
 
 // background has a line written for what is done for no request.
-func (a *App) background() *mapping.Deed {
-	return &mapping.Deed{Background: true, Also: func(ctx context.Context, d *mapping.Deed, kind string, err error) {
+func (d deeds) background() *mapping.Deed {
+	return &mapping.Deed{Background: true, Also: func(ctx context.Context, deed *mapping.Deed, kind string, err error) {
 		who := mapping.PrincipalOf(ctx)
 		e := audit.Entry{Time: time.Now().UTC(), Key: who.ID, Tenant: who.Tenant}
-		proxy.Complete(&e, d, kind, err)
-		a.audit.Write(e)
+		proxy.Complete(&e, deed, kind, err)
+		d.log.Write(e)
 	}}
 }
 
 // witnessed has a line written for each thread that its time to live, or retention, ended.
 type witnessed struct {
 	*engine.Engine
-	app *App
+	log *audit.Log
 }
 
 func (w witnessed) ThreadsDeleted(gone []store.Gone) {
 	for _, g := range gone {
-		w.app.audit.Write(audit.Entry{
+		w.log.Write(audit.Entry{
 			Time: time.Now().UTC(), Operation: mapping.Deleted, Kind: "thread", Outcome: audit.Done, Tenant: g.Tenant,
 			Objects: []mapping.Object{{Kind: "thread", ID: g.ThreadID}},
 		})

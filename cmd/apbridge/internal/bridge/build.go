@@ -18,6 +18,9 @@ func Version() string {
 	return info.Main.Version
 }
 
+// userAgent is the bridge's name in the requests that it makes.
+func userAgent() string { return "apbridge/" + Version() }
+
 // BuildSetting returns a setting of the build that the go command noted, such as vcs.revision; "" for none.
 func BuildSetting(key string) string {
 	info, ok := debug.ReadBuildInfo()

@@ -61,14 +61,14 @@ func TestPathsOfOtherFacesAreLeftAlone(t *testing.T) {
 func TestRunIn(t *testing.T) {
 	t.Parallel()
 	const run = "0190e1f2-0000-7000-8000-000000000001"
-	a := &App{dialects: Dialects()}
+	d := deeds{dialects: Dialects()}
 	for path, want := range map[string]string{
 		"/runs/" + run: run, "/runs/" + run + "/explain": run, "/threads/t/runs/" + run: run, "/threads/t/runs/" + run + "/cancel": run,
 		"/inspect/runs/" + run + "/again": run,
 		"/runs/search":                    "", "/runs": "", "/runs/": "", "/runs/crons/" + run: "", "/threads/" + run: "", "/inspect/threads/" + run: "", "": "", "runs/" + run: "",
 		"/agents/legacy/upstream/runs/" + run: "", "/ap/v1/agent/tasks/" + run: "",
 	} {
-		if got := a.runIn(path); got != want {
+		if got := d.runIn(path); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}

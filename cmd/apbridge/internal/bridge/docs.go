@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/front"
 	"github.com/apbridge/apbridge/proxy"
+	"github.com/apbridge/apbridge/proxy/engine"
 )
 
 // documents are the paths of the OpenAPI documents. A test compares these with the routes and with what is answered.
@@ -32,18 +33,20 @@ func static(body []byte) http.Handler {
 // pages are the paths of the pages for people.
 func (a *App) pages() (map[string]http.Handler, error) {
 	return front.Pages(front.Options{
-		Version: Version(), Dialects: a.dialects, Config: a.engine.Config, Agent: a.shownAgent, Health: a.checkups, Answered: a.calls.Answered,
-		Caller: callerOf, More: a.inspectorTab, Log: a.log.Named("pages"),
+		Version: Version(), Dialects: a.dialects, Config: a.engine.Config, Agent: shownBy(a.engine), Health: a.checkups, Answered: a.calls.Answered,
+		Caller: callerOf, More: a.inspector.tab, Log: a.log.Named("pages"),
 	})
 }
 
-// shownAgent keeps an agent that is not there from being an interface that is not nil.
-func (a *App) shownAgent(name string) front.Agent {
-	agent, ok := a.engine.Agent(name)
-	if !ok {
-		return nil
+// shownBy keeps an agent that is not there from being an interface that is not nil.
+func shownBy(e *engine.Engine) func(name string) front.Agent {
+	return func(name string) front.Agent {
+		agent, ok := e.Agent(name)
+		if !ok {
+			return nil
+		}
+		return agent
 	}
-	return agent
 }
 
 func callerOf(ctx context.Context) front.Caller { return front.Caller(proxy.VisitOf(ctx)) }

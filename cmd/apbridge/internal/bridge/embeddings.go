@@ -8,24 +8,25 @@ import (
 	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/store/item"
+	"go.uber.org/zap"
 )
 
-// index is how items of the store become vectors; nil: they do not.
-func (a *App) index() (*item.Index, error) {
-	cfg := a.cfg.Store.Index
-	if !cfg.On() {
-		return nil, nil
+// newIndex returns how items of the store become vectors, and what is asked for them; nil: they do not.
+func newIndex(cfg *config.Config, log *zap.Logger) (*item.Index, *embedding.Client, error) {
+	index := cfg.Store.Index
+	if !index.On() {
+		return nil, nil, nil
 	}
-	fields, err := itemPaths(cfg.Fields)
+	fields, err := itemPaths(index.Fields)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	mark, err := markOf(cfg)
+	mark, err := markOf(index)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	a.embeddings = embedding.New(cfg, "apbridge/"+Version(), a.log.Named("embeddings"))
-	return &item.Index{Embed: a.embeddings, Fields: fields, Dims: cfg.Dims, Mark: mark, Cache: int64(a.cfg.Store.VectorCache)}, nil
+	client := embedding.New(index, userAgent(), log.Named("embeddings"))
+	return &item.Index{Embed: client, Fields: fields, Dims: index.Dims, Mark: mark, Cache: int64(cfg.Store.VectorCache)}, client, nil
 }
 
 func itemPaths(fields []string) (paths []itemquery.ItemPath, err error) {

@@ -4,12 +4,17 @@ import (
 	"cmp"
 	"net/http"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/inspect"
 	"github.com/apbridge/apbridge/adapter/page"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/front"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/gorilla/mux"
+	"go.uber.org/zap"
 )
 
 // The values of inspector.mode.
@@ -19,32 +24,44 @@ const (
 	inspectorOff   = "off"
 )
 
-// mountInspector adds the inspector's routes where clients are served.
-func (a *App) mountInspector(r *mux.Router, cfg *config.Config) {
+// inspector shows what the bridge has, where clients are served and on the admin listener.
+type inspector struct {
+	service  adapter.Service
+	dialects adapter.Dialects
+	engine   *engine.Engine
+	calls    *front.Calls
+	checkups *front.Checkups
+	metrics  *metrics.Metrics
+	log      *zap.Logger
+	url      func() string // of the bridge
+}
+
+// mount adds the inspector's routes where clients are served.
+func (i *inspector) mount(r *mux.Router, cfg *config.Config) {
 	if cfg.Inspector.Mode == inspectorAuto {
-		inspect.Mount(r, a.inspectorOptions())
+		inspect.Mount(r, i.options())
 	}
 }
 
 // mountInside adds them to the admin listener, as the configuration in force says.
-func (a *App) mountInside(r *mux.Router) {
+func (i *inspector) mountInside(r *mux.Router) {
 	inspect.Mount(r.MatcherFunc(func(*http.Request, *mux.RouteMatch) bool {
-		return a.engine.Config().Inspector.Mode != inspectorOff
-	}).Subrouter(), a.inspectorOptions())
+		return i.engine.Config().Inspector.Mode != inspectorOff
+	}).Subrouter(), i.options())
 }
 
-func (a *App) inspectorOptions() inspect.Options {
+func (i *inspector) options() inspect.Options {
 	return inspect.Options{
-		Service: a.service, Dialects: a.dialects, Version: Version(), Log: a.log.Named("inspect"), Heartbeat: heartbeat,
-		URL:  func(r *http.Request) string { return cmp.Or(proxy.VisitOf(r.Context()).URL, a.URL()) },
-		Keys: func() bool { return a.engine.Config().Auth.Said() }, About: a.aboutAgents, DefaultAgent: func() string { return a.engine.Config().DefaultAgent },
-		Failed: func(code string) { a.metrics.Failed("inspect", code) },
+		Service: i.service, Dialects: i.dialects, Version: Version(), Log: i.log.Named("inspect"), Heartbeat: heartbeat,
+		URL:  func(r *http.Request) string { return cmp.Or(proxy.VisitOf(r.Context()).URL, i.url()) },
+		Keys: func() bool { return i.engine.Config().Auth.Said() }, About: i.aboutAgents, DefaultAgent: func() string { return i.engine.Config().DefaultAgent },
+		Failed: func(code string) { i.metrics.Failed("inspect", code) },
 	}
 }
 
-// inspectorTab is the tab to the inspector for callers that may look at it where clients are served.
-func (a *App) inspectorTab(who mapping.Principal) []page.Tab {
-	if a.engine.Config().Inspector.Mode != inspectorAuto {
+// tab is the tab to the inspector for callers that may look at it where clients are served.
+func (i *inspector) tab(who mapping.Principal) []page.Tab {
+	if i.engine.Config().Inspector.Mode != inspectorAuto {
 		return nil
 	}
 	return inspect.Tab(who)

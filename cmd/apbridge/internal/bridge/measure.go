@@ -10,34 +10,36 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/metrics"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// measure has the metrics show what is asked for at each scrape.
-func (a *App) measure() {
-	m := a.metrics
+// measure has the metrics show what is asked for at each scrape; inForce is asked then.
+func measure(m *metrics.Metrics, st *store.Store, cfg *config.Config, inForce func() *config.Config) {
 	m.Built(Version(), BuildSetting("vcs.revision"), runtime.Version())
-	a.measureAgents(a.cfg)
-	m.Backlog(func() []string { return slices.Sorted(maps.Keys(a.engine.Config().Agents)) }, a.backlog)
-	m.DatabaseFull(a.store.Full)
-	if _, ok := a.store.LogSize(); ok {
-		m.DatabaseLog(func() int64 { n, _ := a.store.LogSize(); return n })
+	measureAgents(m, cfg)
+	m.Backlog(func() []string { return agentNames(inForce()) }, func(ctx context.Context) (metrics.Backlog, error) { return backlog(ctx, st) })
+	m.DatabaseFull(st.Full)
+	if _, ok := st.LogSize(); ok {
+		m.DatabaseLog(func() int64 { n, _ := st.LogSize(); return n })
 	}
-	if _, ok := a.store.Size(); ok {
-		m.DatabaseSize(int64(a.cfg.Limits.Database), func() int64 { n, _ := a.store.Size(); return n })
+	if _, ok := st.Size(); ok {
+		m.DatabaseSize(int64(cfg.Limits.Database), func() int64 { n, _ := st.Size(); return n })
 	}
 }
 
 // measureAgents has the metrics show agents of which nothing has happened yet.
-func (a *App) measureAgents(cfg *config.Config) {
+func measureAgents(m *metrics.Metrics, cfg *config.Config) {
 	var statuses []string
 	for _, s := range engine.Statuses() {
 		statuses = append(statuses, string(s))
 	}
-	a.metrics.Agents(slices.Sorted(maps.Keys(cfg.Agents)), statuses)
+	m.Agents(agentNames(cfg), statuses)
 }
 
-func (a *App) backlog(ctx context.Context) (metrics.Backlog, error) {
-	found, err := a.store.Backlog(ctx)
+func agentNames(cfg *config.Config) []string { return slices.Sorted(maps.Keys(cfg.Agents)) }
+
+func backlog(ctx context.Context, st *store.Store) (metrics.Backlog, error) {
+	found, err := st.Backlog(ctx)
 	told := metrics.Backlog{Webhooks: found.Webhooks}
 	for _, c := range found.Runs {
 		told.Runs = append(told.Runs, metrics.RunCount(c))

@@ -8,15 +8,7 @@ import (
 
 // Record returns an Option that has the calls of one agent recorded.
 func Record(agent string, to *replay.Recorder) Option {
-	return func(a *App) { a.recorded, a.recorder = agent, to }
-}
-
-// record has up recorded if it is the agent that is to be.
-func (a *App) record(up adapter.Upstream) adapter.Upstream {
-	if a.recorder != nil && up.Name == a.recorded {
-		up.Through = a.recorder.Through
-	}
-	return up
+	return func(a *App) { a.dialer.recorded, a.dialer.recorder = agent, to }
 }
 
 // Replayed returns an upstream as it is, or, where its URL names a recording (replay:FILE), as the recorded agent was

@@ -6,22 +6,22 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping/credential"
 	"go.uber.org/zap"
 )
 
 // logConfiguration logs what is in force: files, environment and flags have been merged by now, and an operator asks
 // first what of them counts. It names no secret.
-func (a *App) logConfiguration() {
-	c := a.cfg
-	a.log.Info("configuration in force",
+func logConfiguration(log *zap.Logger, c *config.Config) {
+	log.Info("configuration in force",
 		zap.String("listen", c.Listen), zap.String("admin", c.Admin), zap.String("database", withoutSecrets(c.Database)), zap.String("synchronous", c.Synchronous),
 		zap.String("default_agent", c.DefaultAgent), zap.Int("keys", len(c.Auth.Keys)), zap.Int("issuers", len(c.Auth.JWT)), zap.Int("certificates", len(c.Auth.Certificates)), zap.Bool("tls", c.TLS.On()), zap.Strings("cors_origins", c.CORS.Origins),
 		zap.Duration("shutdown_grace", c.ShutdownGrace), zap.Int64("limits_body", int64(c.Limits.Body)), zap.Int64("limits_database", int64(c.Limits.Database)),
 		zap.String("store_index", c.Store.Index.Embed))
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		g := c.Agents[name]
-		a.log.Info("agent", zap.String("agent", name), zap.String("url", withoutSecrets(g.URL)), zap.String("dialect", g.Dialect),
+		log.Info("agent", zap.String("agent", name), zap.String("url", withoutSecrets(g.URL)), zap.String("dialect", g.Dialect),
 			zap.Int("concurrency", g.Concurrency), zap.Int("queue", g.Queue), zap.Duration("step_timeout", g.StepTimeout), zap.Duration("run_timeout", g.RunTimeout),
 			zap.String("approval", g.Approval), zap.String("stepping", g.Stepping.Mode))
 	}

@@ -10,26 +10,29 @@ import (
 	"go.uber.org/zap"
 )
 
-// Traced returns an Option that has the bridge make spans, as the environment says; none where s is nil.
-func Traced(s *trace.Settings) Option { return func(a *App) { a.traced(s) } }
+// tracing makes spans, if the environment says so, and sends the last of them at the end.
+type tracing struct{ tracer *trace.Tracer } // nil: none are made
 
-func (a *App) traced(s *trace.Settings) {
+// Traced returns an Option that has the bridge make spans, as the environment says; none where s is nil.
+func Traced(s *trace.Settings) Option { return func(a *App) { a.tracing = newTracing(s, a.log) } }
+
+func newTracing(s *trace.Settings, log *zap.Logger) tracing {
 	if s == nil {
-		return
+		return tracing{}
 	}
-	a.tracer = trace.New(s, Version(), a.log.Named("trace"))
-	a.log.Info("traces are sent", zap.String("endpoint", s.Endpoint()))
+	log.Info("traces are sent", zap.String("endpoint", s.Endpoint()))
 	if unread := s.Unread(); len(unread) > 0 {
-		a.log.Warn("variables of OpenTelemetry that say nothing to this bridge", zap.Strings("variables", unread))
+		log.Warn("variables of OpenTelemetry that say nothing to this bridge", zap.Strings("variables", unread))
 	}
+	return tracing{trace.New(s, Version(), log.Named("trace"))}
 }
 
-// callTracer gets the calls of agents; nil: there is none.
-func (a *App) callTracer() adapter.Tracer {
-	if a.tracer == nil {
+// ofCalls gets the calls of agents; nil: there is none.
+func (t tracing) ofCalls() adapter.Tracer {
+	if t.tracer == nil {
 		return nil
 	}
-	return a.tracer
+	return t.tracer
 }
 
 // leastFlush is how long the last spans may take where the grace is over.
@@ -37,7 +40,7 @@ const leastFlush = time.Second
 
 // flushed gives the last spans what is left of the grace that begins with the end of ctx. The result must be called
 // when the bridge has drained.
-func (a *App) flushed(ctx context.Context) (flush func()) {
+func (t tracing) flushed(ctx context.Context, grace time.Duration) (flush func()) {
 	var ended atomic.Pointer[time.Time]
 	stop := context.AfterFunc(ctx, func() {
 		now := time.Now()
@@ -45,17 +48,17 @@ func (a *App) flushed(ctx context.Context) (flush func()) {
 	})
 	return func() {
 		stop()
-		rest := a.cfg.ShutdownGrace
+		rest := grace
 		if at := ended.Load(); at != nil {
 			rest -= time.Since(*at)
 		}
-		a.endTraces(max(leastFlush, rest))
+		t.end(max(leastFlush, rest))
 	}
 }
 
-// endTraces sends what is left within most. It may be called again.
-func (a *App) endTraces(most time.Duration) {
+// end sends what is left within most. It may be called again.
+func (t tracing) end(most time.Duration) {
 	ctx, stop := context.WithTimeout(context.Background(), most)
 	defer stop()
-	a.tracer.Close(ctx)
+	t.tracer.Close(ctx)
 }

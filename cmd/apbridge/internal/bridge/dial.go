@@ -1,0 +1,96 @@
+package bridge
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/replay"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"go.uber.org/zap"
+)
+
+// dialer makes the agents of a configuration.
+type dialer struct {
+	dialects adapter.Dialects
+	log      *zap.Logger
+	hop      string         // this process, in mapping.HopsHeader
+	calls    adapter.Meter  // counts how the calls of agents go
+	tracer   adapter.Tracer // may be nil
+	recorded string         // the agent that recorder is for
+	recorder *replay.Recorder
+}
+
+// all makes every agent of a configuration.
+func (d *dialer) all(cfg *config.Config) (map[string]*engine.Agent, error) {
+	agents := make(map[string]*engine.Agent, len(cfg.Agents))
+	for name := range cfg.Agents {
+		agent, err := d.dial(name, cfg)
+		if err != nil {
+			return nil, err
+		}
+		agents[name] = agent
+	}
+	return agents, nil
+}
+
+// anew makes the agents of a configuration, but for those that stay: of which neither a key nor a file has changed.
+func (d *dialer) anew(cfg, before *config.Config, agents map[string]*engine.Agent, renewed func(name string) bool) (map[string]*engine.Agent, error) {
+	same := sameForAgents(cfg.Limits, before.Limits)
+	next := make(map[string]*engine.Agent, len(cfg.Agents))
+	for name, c := range cfg.Agents {
+		if agent := agents[name]; agent != nil && same && reflect.DeepEqual(c, before.Agents[name]) && !renewed(name) {
+			next[name] = agent
+			continue
+		}
+		agent, err := d.dial(name, cfg)
+		if err != nil {
+			return nil, err
+		}
+		next[name] = agent
+	}
+	return next, nil
+}
+
+// sameForAgents reports whether agents are called by the same limits.
+func sameForAgents(a, b config.Limits) bool {
+	a.Tenant, a.Tenants, b.Tenant, b.Tenants = config.Allowance{}, nil, config.Allowance{}, nil
+	return reflect.DeepEqual(a, b)
+}
+
+func (d *dialer) dial(name string, cfg *config.Config) (*engine.Agent, error) {
+	up, err := d.upstream(name, cfg, d.calls)
+	if err == nil {
+		up, err = Replayed(d.record(up))
+	}
+	if err != nil {
+		return nil, err
+	}
+	backend, err := d.dialects.Dial(up)
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: %w", name, err)
+	}
+	return engine.NewAgent(name, cfg.Agents[name], backend), nil
+}
+
+// upstream is what is known of an agent that is called; calls counts how that goes.
+func (d *dialer) upstream(name string, cfg *config.Config, calls adapter.Meter) (adapter.Upstream, error) {
+	c := cfg.Agents[name]
+	secure, err := c.TLS.Load()
+	if err != nil {
+		return adapter.Upstream{}, fmt.Errorf("agents.%s.tls: %w", name, err)
+	}
+	return adapter.Upstream{
+		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: d.log.Named("agent").With(zap.String("agent", name)),
+		UserAgent: userAgent(), Hop: d.hop, Meter: calls, Tracer: d.tracer,
+	}, nil
+}
+
+// record has up recorded if it is the agent that is to be.
+func (d *dialer) record(up adapter.Upstream) adapter.Upstream {
+	if d.recorder != nil && up.Name == d.recorded {
+		up.Through = d.recorder.Through
+	}
+	return up
+}
