@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/memory"
 )
 
 // assignment makes adapter.Assignment of an execution: what the agent is told.
@@ -142,7 +143,7 @@ func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
 // opaque fills in what an opaque agent is told.
 func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 	// Agents are told once for all runs of a task.
-	access, err := x.access(ctx, grant{Task: x.Run.TaskID})
+	access, err := x.access(ctx, memory.OfTask)
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 			return err
 		}
 	}
-	memory, err := x.recalled(ctx, t.Input.Text)
+	recalled, err := x.recalled(ctx, t.Input.Text)
 	if err != nil {
 		return err
 	}
@@ -159,30 +160,30 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 	if err != nil {
 		return err
 	}
-	err = x.brief(t, said, memory, access)
+	err = x.brief(t, said, recalled, access)
 	return cmp.Or(err, said.files.err)
 }
 
 // recalled is what the run's request has read of the long-term store, or is read now: by a run that had to wait, and by
 // a further attempt.
-func (x assignment) recalled(ctx context.Context, words string) (memory Recalled, err error) {
+func (x assignment) recalled(ctx context.Context, words string) (told memory.Recalled, err error) {
 	if read := x.memory; read != nil {
-		memory, x.memory = *read, nil
-	} else if memory, err = x.e.Recall(ctx, x.agent, &x.Run, x.Thread.Metadata, words); err != nil {
-		return memory, err
+		told, x.memory = *read, nil
+	} else if told, err = x.e.memory.Recall(ctx, x.remembering(), words); err != nil {
+		return told, err
 	}
-	x.told = memory.names()
-	return memory, nil
+	x.told = told.Names()
+	return told, nil
 }
 
 // brief writes the prompt and the additional_input of a new upstream task, by the agent's memory.transcript and
 // memory.deliver.
-func (x assignment) brief(t *adapter.Assignment, said conversation, memory Recalled, access *storeAccess) (err error) {
+func (x assignment) brief(t *adapter.Assignment, said conversation, recalled memory.Recalled, access *memory.Access) (err error) {
 	cfg := &x.agent.Config.Memory
 	mode, extra := rule.Transcript(cfg.Transcript), map[string]any{}
 	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
-		if len(memory.Items) > 0 {
-			extra["memory"] = memory.Items
+		if len(recalled.Items) > 0 {
+			extra["memory"] = recalled.Items
 		}
 		told := said
 		told.earlier = mode.Of(said.earlier)
@@ -191,11 +192,11 @@ func (x assignment) brief(t *adapter.Assignment, said conversation, memory Recal
 		}
 	}
 	if cfg.Deliver == "additional_input" {
-		mode, memory = rule.TranscriptNone, Recalled{}
+		mode, recalled = rule.TranscriptNone, memory.Recalled{}
 	}
-	t.Prompt = said.prompt(x.telling(mode, said.earlier, memory))
+	t.Prompt = said.prompt(x.telling(mode, said.earlier, recalled))
 	if t.Link.Topic != "" { // the agent's topic has what stands before the input
-		t.Retelling, t.Prompt = t.Prompt, said.prompt(x.telling(mode, said.fresh, memory))
+		t.Retelling, t.Prompt = t.Prompt, said.prompt(x.telling(mode, said.fresh, recalled))
 	}
 	t.Additional, err = x.additional(&t.Input, extra, access)
 	return err
@@ -225,7 +226,7 @@ func (x assignment) answer(ctx context.Context, t *adapter.Assignment) (rule.Ans
 	if err != nil || said.request == nil {
 		return a, err
 	}
-	a.Text = said.prompt(x.telling(rule.Transcript(x.agent.Config.Memory.Transcript), rule.BesideAnswer(said.fresh, t.OpenCall), Recalled{}))
+	a.Text = said.prompt(x.telling(rule.Transcript(x.agent.Config.Memory.Transcript), rule.BesideAnswer(said.fresh, t.OpenCall), memory.Recalled{}))
 	return a, said.files.err
 }
 
@@ -249,15 +250,15 @@ func (x *execution) stepsDone(ctx context.Context) (past done, err error) {
 
 // additional is the additional_input of a new upstream task: what the client of a v1 task sent, the rest of an input
 // object, what is told of memory, and our own mark, by which a task is found again whose creation was never answered.
-func (x assignment) additional(in *rule.Input, told map[string]any, access *storeAccess) (rawjson.Pieces, error) {
+func (x assignment) additional(in *rule.Input, told map[string]any, access *memory.Access) (rawjson.Pieces, error) {
 	var set []rawjson.Member
 	if in.Other != nil {
 		set = append(set, rawjson.Member{Name: "input", Value: in.Other})
 	}
 	told["apbridge"] = struct {
-		Run    string       `json:"run_id"`
-		Thread string       `json:"thread_id"`
-		Store  *storeAccess `json:"store,omitempty"`
+		Run    string         `json:"run_id"`
+		Thread string         `json:"thread_id"`
+		Store  *memory.Access `json:"store,omitempty"`
 	}{x.Run.ID, x.Run.ThreadID, access}
 	for _, key := range slices.Sorted(maps.Keys(told)) {
 		value, err := json.Marshal(told[key])
@@ -270,27 +271,27 @@ func (x assignment) additional(in *rule.Input, told map[string]any, access *stor
 }
 
 // telling is what a prompt is made from.
-func (x assignment) telling(mode rule.Transcript, earlier []json.RawMessage, memory Recalled) (rule.Telling, int) {
-	return rule.Telling{Mode: mode, Earlier: earlier, Notes: memory.Lines()}, int(x.agent.Config.Memory.Budget)
+func (x assignment) telling(mode rule.Transcript, earlier []json.RawMessage, recalled memory.Recalled) (rule.Telling, int) {
+	return rule.Telling{Mode: mode, Earlier: earlier, Notes: recalled.Lines()}, int(x.agent.Config.Memory.Budget)
 }
 
 // remind tells a stateful agent what the long-term store has for the run.
 func (x assignment) remind(ctx context.Context, t *adapter.Assignment) error {
-	memory, err := x.recalled(ctx, t.Input.Text)
+	recalled, err := x.recalled(ctx, t.Input.Text)
 	if err != nil {
 		return err
 	}
-	access, err := x.access(ctx, grant{Run: x.Run.ID})
+	access, err := x.access(ctx, memory.OfRun)
 	if access != nil && access.Token == "" {
 		access = nil // nothing that a graph says is a write
 	}
-	if err != nil || access == nil && len(memory.Items) == 0 {
+	if err != nil || access == nil && len(recalled.Items) == 0 {
 		return err
 	}
 	t.Memory, err = json.Marshal(struct {
-		Memory []RecalledItem `json:"memory"`
-		Store  *storeAccess   `json:"store,omitempty"`
-	}{append([]RecalledItem{}, memory.Items...), access})
+		Memory []memory.Item  `json:"memory"`
+		Store  *memory.Access `json:"store,omitempty"`
+	}{append([]memory.Item{}, recalled.Items...), access})
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -15,7 +16,7 @@ import (
 type StartRequest struct {
 	New    *store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in; nil: the run is there
 	Input  *rule.Input        // InputOf(New.Run), so that it is read once; nil: it is read again
-	Memory *Recalled          // Recall for New.Run, so that it is read once; nil: it is read again
+	Memory *memory.Recalled   // Recall for New.Run, so that it is read once; nil: it is read again
 	Say    *string
 
 	further *Next // it is a further step of a parked run

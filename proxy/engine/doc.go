@@ -15,20 +15,6 @@
 // first message can be said anew from there. It is an event of its own, since the kind of an agent may be known only
 // when its first run has been started. Threads of earlier versions have none.
 //
-// # Memory
-//
-// What an agent is told of the long-term store is a search under a principal of its own: the tenant of the run, and as
-// Namespaces the templates of memory.namespaces that the run fills in, cut to what the key that made the run may reach.
-// So recall scores all of them as one corpus, and what an agent asks to be remembered is checked where every other
-// write is. The same search is made when the run is asked for, so that X-Apbridge-Lossy can say what will be left out.
-//
-// A token for the store (grants) is signed and kept nowhere. It names the run, or the task of an agent that is told
-// once for several runs, and its principal is read at each use: there is none, unless the database has the run at work.
-// So the commit that ends a run revokes it, on all bridges, and a crash neither revokes it early nor leaves it behind.
-// The key of the signature is a row of secrets, made by the first bridge that needs one. The guards let such a
-// principal (mapping.RightStore) pass only to the paths that a dialect names as those of the store
-// (adapter.Dialect.Store).
-//
 // # Answers
 //
 // An answer of one client is for the questions of one run: a bare value where several runs of the agent wait is

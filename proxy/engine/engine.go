@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/engine/clock"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"go.uber.org/zap"
@@ -64,7 +65,7 @@ type Engine struct {
 	taskLog
 	*lease
 	dispatch dispatcher
-	grants   grants
+	memory   *memory.Memory
 	compared comparison
 
 	callsMemory atomic.Int64 // bytes of calls that runs at work keep
@@ -89,7 +90,8 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 		root: root, stop: stop, allow: func(context.Context, int) (func(int), error) { return func(int) {}, nil },
 	}
 	e.settings.Store(newSettings(cfg, agents, nil))
-	e.starter.e, e.canceller.e, e.endings, e.grants.e = e, e, endings{e}, e
+	e.starter.e, e.canceller.e, e.endings = e, e, endings{e}
+	e.memory = memory.New(st.Items, st.Threads, st.Runs, st.Secrets, func() config.Auth { return e.Config().Auth })
 	e.taskLog = taskLog{events: st.Events, links: st.Links}
 	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
 	e.copies.e, e.copies.turn = e, make(chan struct{}, 1)

@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"go.uber.org/zap"
@@ -26,9 +27,9 @@ type execution struct {
 	say            *string   // StartRequest.Say
 	alone          bool      // the thread was made with this run
 	next           *Next     // StartRequest.further
-	token          runToken
+	token          memory.Token
 	input          *rule.Input        // StartRequest.Input, until the agent is given it
-	memory         *Recalled          // StartRequest.Memory, until the agent is given it
+	memory         *memory.Recalled   // StartRequest.Memory, until the agent is given it
 	told           []mapping.ItemName // what the agent is told of it, until that is logged
 	span           *trace.Run         // nil: none is made
 	calls          *keptCalls
@@ -240,7 +241,7 @@ func (x *execution) consume(ctx context.Context, events iter.Seq2[mapping.Event,
 			x.rec.agree(&ev)
 			return ev.Head.Outcome, nil
 		}
-		x.token.hideIn(&ev)
+		x.token.HideIn(&ev)
 		x.noteTold(&ev)
 		failpoint.Hit(failpoint.EventTaken)
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {

@@ -92,7 +92,7 @@ func (d *departure) stopped(ctx context.Context, out *mapping.Outcome) bool {
 // finish writes the end in one transaction. What could not be written leaves the run as it is: no reader was told that
 // it ended, and the next process picks it up. false: the writing goes on, and the waiting readers have been told.
 func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool) {
-	d.x.token.hideAtEnd(&out)
+	d.x.token.HideAtEnd(&out)
 	d.tellFault(out)
 	ctx = context.WithoutCancel(ctx)
 	d.x.keepCalls(ctx, out)

@@ -2,30 +2,58 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/memory"
 )
 
-// remember stores what a step asked to be remembered (memory.writes), all of it or nothing. What cannot be stored, or
-// lies outside of the agent's memory.namespaces, is said in the log: the step itself was good. It comes before the step
-// is logged, since a step that is not logged is asked for again after a crash, and then remembered again.
-func (x *execution) remember(ctx context.Context, ev *mapping.Event) {
-	_, additional := rule.StepSaid(ev)
-	writes, err := rule.MemoryWrites(additional)
-	if len(writes) == 0 && err == nil {
-		return
+// Recall reads what the agent's memory.namespaces name for a run, which may still have to be made. The metadata is that
+// of its thread; words are those of its request, without which memory.recall takes the newest.
+func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata json.RawMessage, words string) (memory.Recalled, error) {
+	return e.memory.Recall(ctx, memory.Scope{Config: a.Config.Memory, Run: r, Metadata: metadata}, words)
+}
+
+// Granted returns the principal that a token of a run stands for: it may use the store alone, in the namespaces of the
+// agent's memory. ok is false for any other text, and for a token that was not signed here. The error is of class
+// Unauthorized when the run has ended.
+func (e *Engine) Granted(ctx context.Context, token string) (who mapping.Principal, ok bool, err error) {
+	return e.memory.Granted(ctx, token, func(r *mapping.Run) (config.Memory, bool) {
+		agent := e.agentOf(r)
+		if agent == nil {
+			return config.Memory{}, false
+		}
+		return agent.Config.Memory, true
+	})
+}
+
+// remembering is the long-term store for the agent of the run.
+func (x *execution) remembering() memory.Scope {
+	return memory.Scope{Config: x.agent.Config.Memory, Run: &x.Run, Metadata: x.Thread.Metadata}
+}
+
+// access is what the agent may do with the store by itself; nil: nothing. What it says from now on is searched for the
+// token.
+func (x assignment) access(ctx context.Context, whose memory.Whose) (*memory.Access, error) {
+	access, err := x.e.memory.Access(ctx, x.remembering(), whose)
+	if access != nil {
+		x.token = access.Token
 	}
-	list := make([]item.Put, len(writes))
-	for i, w := range writes {
-		list[i].Item = mapping.Item{Namespace: w.Namespace, Key: w.Key, Value: w.Value}
-	}
-	if err == nil {
-		who := x.e.memoryOf(x.agent, &x.Run, x.Thread.Metadata)
-		err = x.e.st.Items.PutAll(mapping.WithPrincipal(ctx, who), list...)
-	}
-	if err != nil {
+	return access, err
+}
+
+// remember stores what a step asked to be remembered. What cannot be is said in the log. It comes before the step is
+// logged, since a step that is not logged is asked for again after a crash, and then remembered again.
+func (x *execution) remember(ctx context.Context, step *mapping.Event) {
+	if err := x.e.memory.Remember(ctx, x.remembering(), step); err != nil {
 		x.e.zap.Warn("what an agent asked to be remembered could not be stored", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
+	}
+}
+
+// noteTold has the log say with the run's first link which items the agent was told of.
+func (x *execution) noteTold(ev *mapping.Event) {
+	if ev.Kind == mapping.KindLinked {
+		ev.Head.Told, x.told = x.told, nil
 	}
 }

@@ -3,13 +3,14 @@ package engine
 import (
 	"testing"
 
+	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/google/go-cmp/cmp"
 )
 
 // What the request has read is told as it is, once: the engine of this execution has no store to read it from again.
 func TestARunIsToldWhatItsRequestRecalled(t *testing.T) {
 	t.Parallel()
-	read := Recalled{Items: []RecalledItem{{[]string{"users", "ada"}, "drink", []byte(`{"text":"tea"}`)}}, Cut: true}
+	read := memory.Recalled{Items: []memory.Item{{Namespace: []string{"users", "ada"}, Key: "drink", Value: []byte(`{"text":"tea"}`)}}, Cut: true}
 	x := assignment{&execution{memory: &read}}
 	got, err := x.recalled(t.Context(), "tea")
 	if d := cmp.Diff(read, got); d != "" || err != nil || x.memory != nil {

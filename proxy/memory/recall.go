@@ -1,11 +1,10 @@
-package engine
+package memory
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/apbridge/apbridge/config"
@@ -20,19 +19,19 @@ const remembered = 100
 // Recalled is what an agent is told of the long-term store for a run, the newest first, or with memory.recall what
 // matches its words best.
 type Recalled struct {
-	Items []RecalledItem
+	Items []Item
 	Cut   bool // there were more, or some that did not fit into memory.budget
 }
 
-// RecalledItem is an item of the long-term store as an agent is told it.
-type RecalledItem struct {
+// Item is an item of the long-term store as an agent is told it.
+type Item struct {
 	Namespace []string        `json:"namespace"`
 	Key       string          `json:"key"`
 	Value     json.RawMessage `json:"value"`
 }
 
 // line is the item as a prompt has it.
-func (r RecalledItem) line() string {
+func (r Item) line() string {
 	return strings.Join(r.Namespace, "/") + "/" + r.Key + ": " + string(r.Value)
 }
 
@@ -45,25 +44,18 @@ func (r Recalled) Lines() []string {
 	return lines
 }
 
-// names are those of the items.
-func (r Recalled) names() (list []mapping.ItemName) {
+// Names returns those of the items.
+func (r Recalled) Names() (list []mapping.ItemName) {
 	for _, it := range r.Items {
 		list = append(list, mapping.ItemName{Namespace: it.Namespace, Key: it.Key})
 	}
 	return list
 }
 
-// noteTold has the log say with the run's first link which items the agent was told of.
-func (x *execution) noteTold(ev *mapping.Event) {
-	if ev.Kind == mapping.KindLinked {
-		ev.Head.Told, x.told = x.told, nil
-	}
-}
-
-// Recall reads what the agent's memory.namespaces name for a run, which may still have to be made. The metadata is that
-// of its thread; words are those of its request, without which memory.recall takes the newest.
-func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata json.RawMessage, words string) (Recalled, error) {
-	cfg, who := a.Config.Memory, e.memoryOf(a, r, metadata)
+// Recall reads what the scope has of the store. words are those of the run's request, without which memory.recall takes
+// the newest.
+func (m *Memory) Recall(ctx context.Context, s Scope, words string) (Recalled, error) {
+	cfg, who := s.Config, m.principal(s)
 	if len(who.Namespaces) == 0 {
 		return Recalled{}, nil
 	}
@@ -74,21 +66,21 @@ func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata 
 	if cfg.Recall > 0 && strings.ContainsFunc(words, inWords) {
 		q.Query, q.SortBy = words, ""
 	}
-	return e.recall(mapping.WithPrincipal(ctx, who), q, cfg)
+	return m.recall(mapping.WithPrincipal(ctx, who), q, cfg)
 }
 
 func inWords(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
 
 // recall takes what fits into the budget of what a query finds, up to the first that does not. One that no budget would
 // have room for does not keep those after it from being told.
-func (e *Engine) recall(ctx context.Context, q item.Query, cfg config.Memory) (got Recalled, err error) {
+func (m *Memory) recall(ctx context.Context, q item.Query, cfg config.Memory) (got Recalled, err error) {
 	budget := cmp.Or(int(cfg.Budget), rule.PromptBudget)
 	room := budget
-	for it, err := range e.st.Items.Search(ctx, q) {
+	for it, err := range m.items.Search(ctx, q) {
 		if err != nil {
 			return got, err
 		}
-		one := RecalledItem{it.Namespace, it.Key, it.Value}
+		one := Item{it.Namespace, it.Key, it.Value}
 		size := len(one.line()) + 1
 		switch {
 		case size > budget:
@@ -101,33 +93,4 @@ func (e *Engine) recall(ctx context.Context, q item.Query, cfg config.Memory) (g
 		got.Items, room = append(got.Items, one), room-size
 	}
 	return got, nil
-}
-
-// memoryOf is the principal of an agent at the long-term store in a run: it reaches the namespaces of its memory, as
-// far as the key that made the run does.
-func (e *Engine) memoryOf(a *Agent, r *mapping.Run, metadata json.RawMessage) mapping.Principal {
-	who := mapping.Principal{ID: r.Owner, Tenant: r.Tenant, Namespaces: [][]string{}, ReadOnly: !a.Config.Memory.Writes}
-	if len(a.Config.Memory.Namespaces) == 0 {
-		return who
-	}
-	maker, configurable := e.maker(r), rule.GivenConfigurable(r.Kwargs)
-	for _, template := range a.Config.Memory.Namespaces {
-		if ns, ok := rule.ExpandNamespace(template, metadata, configurable); ok {
-			who.Namespaces = append(who.Namespaces, maker.Below(ns)...)
-		}
-	}
-	return who
-}
-
-// maker is the key that made a run, as it is configured now. One that is not there any more reaches nothing; without
-// keys no caller is confined.
-func (e *Engine) maker(r *mapping.Run) mapping.Principal {
-	callers := e.Config().Auth
-	switch who, known := callers.Principal(r.Owner, r.Tenant, time.Now()); {
-	case known:
-		return mapping.Principal{Namespaces: who.Namespaces}
-	case callers.On():
-		return mapping.Principal{Namespaces: [][]string{}}
-	}
-	return mapping.Principal{}
 }

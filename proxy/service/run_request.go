@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -70,7 +71,7 @@ type runBuilder struct {
 	thread    mapping.Thread    // the existing one; zero when it is to be made
 	task      *stepping.TaskRun // the run belongs to a task, and one of its steps was asked for
 	in        *rule.Input       // zero where the run resumes another
-	memories  *engine.Recalled  // what recalled has read
+	memories  *memory.Recalled  // what recalled has read
 	forgets   bool              // the agent is not told all items, and the client is told so
 	out       *store.RunCreation
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/memory"
 )
 
 // runTelling is what the agent will be told of a run, and what it will not be told.
@@ -157,45 +157,45 @@ func (b runTelling) memory(ctx context.Context) error {
 	if b.out.Run.Options.Resuming && b.traits.Opaque {
 		return nil // an answer goes to an agent that knows what it was told
 	}
-	memory, err := b.recalled(ctx)
-	if b.forgets = err == nil && (memory.Cut || b.crowded(memory)); b.forgets {
+	recalled, err := b.recalled(ctx)
+	if b.forgets = err == nil && (recalled.Cut || b.crowded(recalled)); b.forgets {
 		b.lose(mapping.MeansItems)
 	}
 	return err
 }
 
 // crowded reports whether the request leaves a prompt no room for all items.
-func (b runTelling) crowded(memory engine.Recalled) bool {
+func (b runTelling) crowded(recalled memory.Recalled) bool {
 	cfg := &b.agent.Config.Memory
 	if !b.traits.Opaque || cfg.Deliver != "prompt" {
 		return false
 	}
-	_, cut := rule.Telling{Mode: rule.TranscriptNone, Current: b.in.Text, Notes: memory.Lines()}.Prompt(int(cfg.Budget))
+	_, cut := rule.Telling{Mode: rule.TranscriptNone, Current: b.in.Text, Notes: recalled.Lines()}.Prompt(int(cfg.Budget))
 	return cut.Notes
 }
 
 // recalled is what the agent would be told of the long-term store now. It is read once for a request, and carried along
 // to a run that starts at once.
-func (b runTelling) recalled(ctx context.Context) (engine.Recalled, error) {
+func (b runTelling) recalled(ctx context.Context) (memory.Recalled, error) {
 	if b.memories == nil {
-		memory, err := b.recall(ctx)
+		recalled, err := b.recall(ctx)
 		if err != nil {
-			return memory, err
+			return recalled, err
 		}
-		b.memories = &memory
+		b.memories = &recalled
 	}
 	return *b.memories, nil
 }
 
-func (b runTelling) recall(ctx context.Context) (engine.Recalled, error) {
+func (b runTelling) recall(ctx context.Context) (memory.Recalled, error) {
 	if len(b.agent.Config.Memory.Namespaces) == 0 {
-		return engine.Recalled{}, nil
+		return memory.Recalled{}, nil
 	}
 	metadata := b.thread.Metadata
 	if len(b.out.ThreadMeta) > 0 {
 		var err error
 		if metadata, err = rule.MergeMetadata(metadata, b.out.ThreadMeta); err != nil {
-			return engine.Recalled{}, err
+			return memory.Recalled{}, err
 		}
 	}
 	return b.engine.Recall(ctx, b.agent, &b.out.Run, metadata, b.in.Text)

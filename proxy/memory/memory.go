@@ -1,0 +1,63 @@
+package memory
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
+	"github.com/apbridge/apbridge/proxy/store/secret"
+)
+
+// Memory is the long-term store for agents. Safe for concurrent use.
+type Memory struct {
+	items   *item.Table
+	threads *store.Threads
+	runs    *store.Runs
+	auth    func() config.Auth
+	signer  signer
+}
+
+// New returns a Memory over the parts of a store. auth returns the callers in force.
+func New(items *item.Table, threads *store.Threads, runs *store.Runs, secrets *secret.Table, auth func() config.Auth) *Memory {
+	return &Memory{items: items, threads: threads, runs: runs, auth: auth, signer: signer{secrets: secrets}}
+}
+
+// Scope is a run whose agent uses the store, which may still have to be made.
+type Scope struct {
+	Config   config.Memory // the agent's
+	Run      *mapping.Run
+	Metadata json.RawMessage // of the run's thread
+}
+
+// principal is the agent at the store: it reaches the namespaces of its memory, as far as the key that made the run
+// does.
+func (m *Memory) principal(s Scope) mapping.Principal {
+	who := mapping.Principal{ID: s.Run.Owner, Tenant: s.Run.Tenant, Namespaces: [][]string{}, ReadOnly: !s.Config.Writes}
+	if len(s.Config.Namespaces) == 0 {
+		return who
+	}
+	maker, configurable := m.maker(s.Run), rule.GivenConfigurable(s.Run.Kwargs)
+	for _, template := range s.Config.Namespaces {
+		if ns, ok := rule.ExpandNamespace(template, s.Metadata, configurable); ok {
+			who.Namespaces = append(who.Namespaces, maker.Below(ns)...)
+		}
+	}
+	return who
+}
+
+// maker is the key that made a run, as it is configured now. One that is not there any more reaches nothing; without
+// keys no caller is confined.
+func (m *Memory) maker(r *mapping.Run) mapping.Principal {
+	callers := m.auth()
+	switch who, known := callers.Principal(r.Owner, r.Tenant, time.Now()); {
+	case known:
+		return mapping.Principal{Namespaces: who.Namespaces}
+	case callers.On():
+		return mapping.Principal{Namespaces: [][]string{}}
+	}
+	return mapping.Principal{}
+}
