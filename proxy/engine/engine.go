@@ -2,13 +2,13 @@ package engine
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/engine/clock"
+	"github.com/apbridge/apbridge/proxy/engine/keptcall"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -68,7 +68,7 @@ type Engine struct {
 	memory   *memory.Memory
 	compared comparison
 
-	callsMemory atomic.Int64 // bytes of calls that runs at work keep
+	callsMemory keptcall.Memory // of runs at work
 
 	unrenewed complaint.Complaint // of beats, which are one after the other
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/engine/keptcall"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -32,7 +33,7 @@ type execution struct {
 	memory         *memory.Recalled   // StartRequest.Memory, until the agent is given it
 	told           []mapping.ItemName // what the agent is told of it, until that is logged
 	span           *trace.Run         // nil: none is made
-	calls          *keptCalls
+	calls          *keptcall.Keeper
 
 	cancel context.CancelCauseFunc
 	departure
@@ -59,7 +60,7 @@ func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
 		e: s.e, agent: agent, Claimed: c, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory,
-		alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel, calls: s.e.newKeptCalls(),
+		alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel, calls: s.e.newKeeper(),
 	}
 	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}
 	x.buffer = s.e.log.Acquire(&c.Run) // before the run is known anywhere: its readers wait for us

@@ -164,7 +164,7 @@ func (d *departure) handOver(ctx context.Context) {
 func (d *departure) free() {
 	d.x.e.running.remove(d.x)
 	d.x.e.log.Release(d.x.buffer)
-	d.x.calls.forget()
+	d.x.calls.Forget()
 	d.x.e.meter.RunEnded(d.x.agent.Name, d.counted(), codeOf(d.outcome))
 	account{d.x}.logLeave(d.counted())
 	account{d.x}.endSpan(d.counted())

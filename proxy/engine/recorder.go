@@ -307,7 +307,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.app.close(ctx, nil, r.endOf(out))
 	}
-	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.agentTime()}}
+	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.AgentTime()}}
 	if n := r.x.Run.Attempt; n > 1 {
 		ev.Head.Attempt = n
 	}

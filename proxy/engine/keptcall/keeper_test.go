@@ -1,7 +1,6 @@
-package engine
+package keptcall
 
 import (
-	"sync/atomic"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -17,7 +16,7 @@ func (k keptOf) Shown() adapter.AgentCall {
 }
 
 // exchange has a run make calls, each with as much of its body as there is room for.
-func exchange(k *keptCalls, times, size int) {
+func exchange(k *Keeper, times, size int) {
 	for range times {
 		if k.Begin() {
 			k.End(keptOf(k.Room(size)))
@@ -41,15 +40,15 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 		"without room": {2, 2 * callMemory, 1, 2, callMemory},
 		"empty":        {callsKept + 1, 0, callsKept, 2, 0},
 	} {
-		k := &keptCalls{keeps: true, all: new(atomic.Int64)}
+		k := In(new(Memory))
 		exchange(k, one.times, one.size)
-		list := k.list()
-		if len(list) != one.kept || list[0].N != one.first || list[len(list)-1].N != int64(one.times) || k.all.Load() != one.memory {
-			t.Errorf("%s: %d calls from %d to %d with %d bytes", name, len(list), list[0].N, list[len(list)-1].N, k.all.Load())
+		list := k.List()
+		if len(list) != one.kept || list[0].N != one.first || list[len(list)-1].N != int64(one.times) || k.all.bytes.Load() != one.memory {
+			t.Errorf("%s: %d calls from %d to %d with %d bytes", name, len(list), list[0].N, list[len(list)-1].N, k.all.bytes.Load())
 		}
-		k.forget()
-		if exchange(k, 2, 100); len(k.list()) != 0 || k.all.Load() != 0 {
-			t.Errorf("%s: after it was forgotten there are %d calls with %d bytes", name, len(k.list()), k.all.Load())
+		k.Forget()
+		if exchange(k, 2, 100); len(k.List()) != 0 || k.all.bytes.Load() != 0 {
+			t.Errorf("%s: after it was forgotten there are %d calls with %d bytes", name, len(k.List()), k.all.bytes.Load())
 		}
 	}
 }
@@ -58,19 +57,19 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 // body, and there is room again when a run leaves.
 func TestCallsOfAllRunsAreBounded(t *testing.T) {
 	t.Parallel()
-	all, runs := new(atomic.Int64), []*keptCalls{}
+	all, runs := new(Memory), []*Keeper{}
 	for range callsMemory / callMemory {
-		k := &keptCalls{keeps: true, all: all}
+		k := In(all)
 		exchange(k, 16, 64<<10)
 		runs = append(runs, k)
 	}
-	late := &keptCalls{keeps: true, all: all}
+	late := In(all)
 	exchange(late, 1, 100)
-	if list := late.list(); all.Load() != callsMemory || len(list) != 1 || list[0].Sent.Size != 0 {
-		t.Errorf("%d bytes of all; beyond them %+v", all.Load(), list)
+	if list := late.List(); all.bytes.Load() != callsMemory || len(list) != 1 || list[0].Sent.Size != 0 {
+		t.Errorf("%d bytes of all; beyond them %+v", all.bytes.Load(), list)
 	}
-	runs[0].forget()
-	if exchange(late, 1, 100); late.list()[1].Sent.Size != 100 {
-		t.Errorf("no room after a run has left: %+v", late.list())
+	runs[0].Forget()
+	if exchange(late, 1, 100); late.List()[1].Sent.Size != 100 {
+		t.Errorf("no room after a run has left: %+v", late.List())
 	}
 }
