@@ -18,18 +18,19 @@ import (
 
 const (
 	gigabyte = 1 << 30
+	quarter  = gigabyte / 4
 	// mostMemory is what a bridge may hold while files of any size pass, in MB.
 	mostMemory = 100
 )
 
-// A gigabyte goes up in either order of the form's parts, down again, on to the agent, and a gigabyte of the agent's
-// own the other way, in a bridge whose memory stays flat.
+// A gigabyte goes up, and down again; a quarter of it goes up in the other order of the form's parts, on to the agent,
+// and as much of the agent's own the other way, in a bridge whose memory stays flat.
 func TestAGigabytePassesInFlatMemory(t *testing.T) {
 	if os.Getenv("APBRIDGE_TEST_LARGE") == "" {
 		t.Skip("takes up to a minute and 4 GB of disk; APBRIDGE_TEST_LARGE=1 runs this")
 	}
 	storetest.File(t)
-	agent := &fileAgent{size: gigabyte}
+	agent := &fileAgent{size: quarter}
 	server := httptest.NewServer(agent)
 	defer server.Close()
 	folder, client := t.TempDir(), &http.Client{}
@@ -49,14 +50,14 @@ func TestAGigabytePassesInFlatMemory(t *testing.T) {
 	flat("a download")
 
 	task = rig.NewLargeTask(t, client, bridge.URL)
-	rig.UploadLarge(t, client, task, "", gigabyte)
+	rig.UploadLarge(t, client, task, "", quarter)
 	flat("an upload whose path comes last")
 	step, err := rig.Call(t.Context(), client, http.MethodPost, task+"/steps", "")
 	if err != nil || !strings.Contains(string(step), "made a file") {
 		t.Fatalf("the step is %s, %v", step, err)
 	}
 	flat("a file for the agent, and one of its own")
-	want := sumOf(rig.LargeFile(gigabyte))
+	want := sumOf(rig.LargeFile(quarter))
 	if agent.taken() != want {
 		t.Errorf("the agent got %s, want %s", agent.taken(), want)
 	}
@@ -64,7 +65,7 @@ func TestAGigabytePassesInFlatMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rig.DownloadLarge(t, client, task, made, gigabyte)
+	rig.DownloadLarge(t, client, task, made, quarter)
 	flat("the agent's file")
 }
 
