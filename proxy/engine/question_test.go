@@ -29,30 +29,33 @@ func TestQuestionIsShownWithTheEnd(t *testing.T) {
 	for name, asks := range asksAs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shown := make(chan struct{})
-			b := setup(t, &script{opaque: name == "step", run: func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
-				if !yield(asks(task), nil) || !yield(linked("up"), nil) {
-					return
+			bubble(t, func(t *testing.T, path string) {
+				shown := make(chan struct{})
+				b := open(t, path, &script{opaque: name == "step", run: func(_ context.Context, task adapter.Assignment, yield func(mapping.Event, error) bool) {
+					if !yield(asks(task), nil) || !yield(linked("up"), nil) {
+						return
+					}
+					select {
+					case <-shown:
+					case <-time.After(time.Minute): // after every pause before a write
+					}
+					yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: question}}}, nil)
+				}})
+				defer b.close()
+				r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
+				for e, err := range b.log.Follow(t.Context(), &r, 0, nil) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if len(e.Head.Interrupts) == 0 {
+						continue
+					}
+					if now, err := b.st.Runs.Get(t.Context(), r.ThreadID, r.ID); err != nil || now.Status != mapping.RunInterrupted {
+						t.Errorf("the question is shown while the run is %s (error %v)", now.Status, err)
+					}
+					close(shown)
 				}
-				select {
-				case <-shown:
-				case <-time.After(200 * time.Millisecond): // long enough for every pause before a write
-				}
-				yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: question}}}, nil)
-			}})
-			r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
-			for e, err := range b.log.Follow(t.Context(), &r, 0, nil) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(e.Head.Interrupts) == 0 {
-					continue
-				}
-				if now, err := b.st.Runs.Get(t.Context(), r.ThreadID, r.ID); err != nil || now.Status != mapping.RunInterrupted {
-					t.Errorf("the question is shown while the run is %s (error %v)", now.Status, err)
-				}
-				close(shown)
-			}
+			})
 		})
 	}
 }

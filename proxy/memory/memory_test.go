@@ -133,7 +133,7 @@ func TestWhatIsToldFitsIntoTheBudget(t *testing.T) {
 		want         []string
 		cut          bool
 	}{
-		"all":                                      {1000, 0, []string{"n/newest", "n/huge", "n/older", "n/oldest"}, false},
+		"all": {1000, 0, []string{"n/newest", "n/huge", "n/older", "n/oldest"}, false},
 		"no room ever for one, which keeps no one": {200, 0, []string{"n/newest", "n/older", "n/oldest"}, true},
 		"up to the first that does not fit":        {90, 0, []string{"n/newest", "n/older"}, true},
 		"no more than asked for":                   {1000, 2, []string{"n/newest", "n/huge"}, false},

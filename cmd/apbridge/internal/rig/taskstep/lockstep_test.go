@@ -185,8 +185,8 @@ func TestLockstepConcurrentPosts(t *testing.T) {
 	}
 }
 
-// TestLockstepIdle: a task whose client does not come back is given up, but not while it is being served, and not when
-// it is done.
+// TestLockstepIdle: a task whose client does not come back is given up. While a step is being served it is not, see
+// TestATaskIsNotGivenUpWhileAStepOfItIsServed.
 func TestLockstepIdle(t *testing.T) {
 	t.Parallel()
 	after := func(d time.Duration) func(*config.Agent) {
@@ -218,28 +218,6 @@ func TestLockstepIdle(t *testing.T) {
 		if two := b.Post(at+"/steps", "").OK(); two.Text("output") != "two" {
 			t.Errorf("what was done before: %s", two.Body)
 		}
-	})
-	t.Run("slow step", func(t *testing.T) {
-		t.Parallel()
-		agent := adaptertest.NewStepAgent(adaptertest.Plain)
-		g := rig.NewGate(agent, rig.StepPosts, 2)
-		b := rig.InFront(t, g, after(3*time.Second))
-		at := b.Task(`{"input":"hi"}`)
-		b.Post(at+"/steps", "").OK()
-		var rest []rig.Answer
-		var all sync.WaitGroup
-		all.Go(func() {
-			second, err := b.Try(t.Context(), "POST", at+"/steps", "")
-			if err == nil {
-				rest = append(rest, second)
-			}
-		})
-		g.Await(t)
-		<-time.After(3500 * time.Millisecond) // longer than the time after which it would be given up
-		g.Open()
-		all.Wait()
-		rest = append(rest, rig.PullAll(t, b, at, "")...)
-		rig.CheckSteps(t, rig.Behind{Texts: []string{"two", "three"}}, rest)
 	})
 }
 
