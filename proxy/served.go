@@ -15,7 +15,7 @@ type served struct {
 	cfg     *config.Config
 	handler http.Handler
 	gate    *auth.Gate
-	memory  *memory
+	memory  *bodyMemory
 }
 
 func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, err error) {
@@ -34,11 +34,11 @@ func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, 
 
 // memoryFor is the memory that bodies share already, where as much of it may be used as before. Else the bodies under
 // way are counted in the memory of their own.
-func (s *Server) memoryFor(cfg *config.Config) *memory {
+func (s *Server) memoryFor(cfg *config.Config) *bodyMemory {
 	if now := s.now.Load(); now != nil && now.cfg.Limits.Bodies == cfg.Limits.Bodies {
 		return now.memory
 	}
-	return newMemory(int64(cfg.Limits.Bodies))
+	return newBodyMemory(int64(cfg.Limits.Bodies))
 }
 
 // Reconfigure prepares for another configuration, with the routes that mount adds. From use on that answers new

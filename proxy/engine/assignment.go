@@ -167,8 +167,8 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 // recalled is what the run's request has read of the long-term store, or is read now: by a run that had to wait, and by
 // a further attempt.
 func (x assignment) recalled(ctx context.Context, words string) (told memory.Recalled, err error) {
-	if read := x.memory; read != nil {
-		told, x.memory = *read, nil
+	if read := x.recalls; read != nil {
+		told, x.recalls = *read, nil
 	} else if told, err = x.e.memory.Recall(ctx, x.remembering(), words); err != nil {
 		return told, err
 	}

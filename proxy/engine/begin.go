@@ -14,10 +14,10 @@ import (
 
 // StartRequest is a run to be made. Run carries everything that must survive; Say belongs to the first step only.
 type StartRequest struct {
-	New    *store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in; nil: the run is there
-	Input  *rule.Input        // InputOf(New.Run), so that it is read once; nil: it is read again
-	Memory *memory.Recalled   // Recall for New.Run, so that it is read once; nil: it is read again
-	Say    *string
+	New      *store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in; nil: the run is there
+	Input    *rule.Input        // InputOf(New.Run), so that it is read once; nil: it is read again
+	Recalled *memory.Recalled   // Recall for New.Run, so that it is read once; nil: it is read again
+	Say      *string
 
 	further *Next // it is a further step of a parked run
 	parked  bool  // the run was parked until now

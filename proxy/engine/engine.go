@@ -68,7 +68,7 @@ type Engine struct {
 	memory   *memory.Memory
 	compared comparison
 
-	callsMemory keptcall.Memory // of runs at work
+	callsBudget keptcall.Budget // of runs at work
 
 	unrenewed complaint.Complaint // of beats, which are one after the other
 }

@@ -30,7 +30,7 @@ type execution struct {
 	next           *Next     // StartRequest.further
 	token          memory.Token
 	input          *rule.Input        // StartRequest.Input, until the agent is given it
-	memory         *memory.Recalled   // StartRequest.Memory, until the agent is given it
+	recalls        *memory.Recalled   // StartRequest.Recalled, until the agent is given it
 	told           []mapping.ItemName // what the agent is told of it, until that is logged
 	span           *trace.Run         // nil: none is made
 	calls          *keptcall.Keeper
@@ -59,7 +59,7 @@ func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *
 	scope := mapping.WithRequestID(s.e.scope(s.e.root, &c.Run), o.requestID)
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
-		e: s.e, agent: agent, Claimed: c, began: time.Now(), say: o.Say, input: o.Input, memory: o.Memory,
+		e: s.e, agent: agent, Claimed: c, began: time.Now(), say: o.Say, input: o.Input, recalls: o.Recalled,
 		alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel, calls: s.e.newKeeper(),
 	}
 	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}

@@ -11,9 +11,9 @@ import (
 func TestARunIsToldWhatItsRequestRecalled(t *testing.T) {
 	t.Parallel()
 	read := memory.Recalled{Items: []memory.Item{{Namespace: []string{"users", "ada"}, Key: "drink", Value: []byte(`{"text":"tea"}`)}}, Cut: true}
-	x := assignment{&execution{memory: &read}}
+	x := assignment{&execution{recalls: &read}}
 	got, err := x.recalled(t.Context(), "tea")
-	if d := cmp.Diff(read, got); d != "" || err != nil || x.memory != nil {
-		t.Errorf("%v, kept %v\n%s", err, x.memory, d)
+	if d := cmp.Diff(read, got); d != "" || err != nil || x.recalls != nil {
+		t.Errorf("%v, kept %v\n%s", err, x.recalls, d)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/credential"
@@ -23,9 +23,7 @@ type Token string
 // signer makes and reads tokens, which it keeps nowhere. Safe for concurrent use.
 type signer struct {
 	secrets *secret.Table
-
-	mu     sync.Mutex
-	secret []byte // of the database; nil: not read yet
+	known   atomic.Pointer[[]byte] // the key of the database; nil: not read yet
 }
 
 // grant names what a token is for: a run or, of an agent that is told once for several runs of a task, the task.
@@ -47,18 +45,25 @@ func (g *signer) token(ctx context.Context, of grant) (Token, error) {
 }
 
 func (g *signer) sign(ctx context.Context, text string) ([]byte, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.secret == nil {
-		secret, err := g.secrets.Get(ctx, "run tokens")
-		if err != nil {
-			return nil, err
-		}
-		g.secret = secret
+	key, err := g.key(ctx)
+	if err != nil {
+		return nil, err
 	}
-	mac := hmac.New(sha256.New, g.secret)
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(text))
 	return mac.Sum(nil), nil
+}
+
+// key reads the key of the database once. Callers that come together each read it, as each has a time of its own.
+func (g *signer) key(ctx context.Context) ([]byte, error) {
+	if key := g.known.Load(); key != nil {
+		return *key, nil
+	}
+	key, err := g.secrets.Get(ctx, "run tokens")
+	if err == nil {
+		g.known.Store(&key)
+	}
+	return key, err
 }
 
 func (g *signer) read(ctx context.Context, token string) (of grant, ok bool, err error) {

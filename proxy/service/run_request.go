@@ -47,7 +47,7 @@ func (c *core) startRequestFor(ctx context.Context, agent *engine.Agent, assista
 	*n = adapter.NewRun{}
 	o := &engine.StartRequest{New: b.out}
 	if !b.out.Run.Options.Resuming {
-		o.Input, o.Memory = b.in, b.memories
+		o.Input, o.Recalled = b.in, b.memories
 	}
 	return o, b.out.Run.Options.Losses, nil
 }

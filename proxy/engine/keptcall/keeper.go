@@ -18,13 +18,13 @@ const (
 	callsMemory = 64 << 20 // the same of all runs at work
 )
 
-// Memory counts the bytes of bodies that are kept of all runs. Its zero value is none.
-type Memory struct{ bytes atomic.Int64 }
+// Budget counts the bytes of bodies that are kept of all runs. Its zero value has all of it left.
+type Budget struct{ bytes atomic.Int64 }
 
 // Keeper implements adapter.CallKeeper for one run. Safe for concurrent use.
 type Keeper struct {
 	keeps bool
-	all   *Memory
+	all   *Budget
 
 	mu     sync.Mutex
 	over   bool // what comes now is kept no more
@@ -37,10 +37,10 @@ type Keeper struct {
 }
 
 // Off returns a Keeper that counts the time of calls, and keeps none.
-func Off() *Keeper { return &Keeper{all: new(Memory)} }
+func Off() *Keeper { return &Keeper{all: new(Budget)} }
 
 // In returns a Keeper of calls, whose bodies count in all.
-func In(all *Memory) *Keeper { return &Keeper{keeps: true, all: all} }
+func In(all *Budget) *Keeper { return &Keeper{keeps: true, all: all} }
 
 // Begin implements adapter.CallKeeper.
 func (k *Keeper) Begin() bool {

@@ -40,7 +40,7 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 		"without room": {2, 2 * callMemory, 1, 2, callMemory},
 		"empty":        {callsKept + 1, 0, callsKept, 2, 0},
 	} {
-		k := In(new(Memory))
+		k := In(new(Budget))
 		exchange(k, one.times, one.size)
 		list := k.List()
 		if len(list) != one.kept || list[0].N != one.first || list[len(list)-1].N != int64(one.times) || k.all.bytes.Load() != one.memory {
@@ -57,7 +57,7 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 // body, and there is room again when a run leaves.
 func TestCallsOfAllRunsAreBounded(t *testing.T) {
 	t.Parallel()
-	all, runs := new(Memory), []*Keeper{}
+	all, runs := new(Budget), []*Keeper{}
 	for range callsMemory / callMemory {
 		k := In(all)
 		exchange(k, 16, 64<<10)

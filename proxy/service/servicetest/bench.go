@@ -193,7 +193,7 @@ func (b *Bench) Handout(t *testing.T, ctx context.Context, ref adapter.TaskRef, 
 	return h
 }
 
-// Eventually waits until something holds, for 20 seconds at the most.
+// Eventually waits until something holds, for a minute at the most.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick, deadline := time.NewTicker(5*time.Millisecond), time.After(time.Minute)

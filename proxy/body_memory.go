@@ -30,9 +30,9 @@ const (
 	lookAgain = time.Second
 )
 
-// memory bounds what requests take together: the bytes of their bodies, each until its request was answered, since a
-// run holds on to what it was given; and new work while more lives than the process may use.
-type memory struct {
+// bodyMemory bounds what requests take together: the bytes of their bodies, each until its request was answered, since
+// a run holds on to what it was given; and new work while more lives than the process may use.
+type bodyMemory struct {
 	bodies *semaphore.Weighted
 	limit  uint64 // of the process (GOMEMLIMIT); 0: there is none
 
@@ -40,8 +40,8 @@ type memory struct {
 	looked  time.Time // when the last collection was made to see what lives
 }
 
-func newMemory(bodies int64) *memory {
-	m := &memory{bodies: semaphore.NewWeighted(bodies)}
+func newBodyMemory(bodies int64) *bodyMemory {
+	m := &bodyMemory{bodies: semaphore.NewWeighted(bodies)}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		m.limit = uint64(limit)
 	}
@@ -50,7 +50,7 @@ func newMemory(bodies int64) *memory {
 
 // short reports whether so much lives that new work would make things worse. What lives is counted by the collector,
 // which may not run for minutes in a process that refuses all work: so it is made to run before anything is refused.
-func (m *memory) short() bool {
+func (m *bodyMemory) short() bool {
 	if m.limit == 0 || !m.over() {
 		return false
 	}
@@ -58,13 +58,13 @@ func (m *memory) short() bool {
 	return m.over()
 }
 
-func (m *memory) over() bool {
+func (m *bodyMemory) over() bool {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	return live[0].Value.Uint64() > m.limit/100*shortOf
 }
 
-func (m *memory) measure() {
+func (m *bodyMemory) measure() {
 	m.looking.Lock()
 	defer m.looking.Unlock()
 	if time.Since(m.looked) >= lookAgain {
@@ -77,7 +77,7 @@ func (m *memory) measure() {
 type memoryGuard struct {
 	refuser
 	ops    operations
-	memory *memory
+	memory *bodyMemory
 	times  *times
 	sees   foresight
 }
@@ -125,7 +125,7 @@ func (g *memoryGuard) holdBody(r *http.Request) *heldBody {
 
 // room is the memory as handlers see it that read more than a body.
 type room struct {
-	of       *memory
+	of       *bodyMemory
 	patience time.Duration // as of a heldBody
 }
 
@@ -156,7 +156,7 @@ func (h *heldMessage) Close() error {
 // sends nothing, takes no room from others.
 type heldBody struct {
 	io.ReadCloser
-	of       *memory
+	of       *bodyMemory
 	ctx      context.Context // of the request
 	patience time.Duration   // to wait for room
 
