@@ -38,7 +38,7 @@ type Dialect struct {
 	// refuse. nil: the dialect cannot be served.
 	Mount func(r *mux.Router, svc Service, face Face)
 	// Effect is what a route does, by its method and the template of its path; ok is false for what is no operation.
-	// nil: its routes have no known effect.
+	// nil: the log of the audit goes by the methods, and nothing is known to end work.
 	Effect func(method, template string) (e Effect, ok bool)
 	// Refusal is the body, encoded as JSON, of a refusal before a request has reached the face: for a wrong key, a bad
 	// path, a body that is too large. nil: that of no dialect.

@@ -21,17 +21,21 @@ type deeds struct {
 	log      *audit.Log
 }
 
-// does is what a route does: its dialect says it, and on an agent's way through the method.
+// does is what a route does: its dialect says it. On an agent's way through, and where a dialect says nothing of its
+// routes, the method does.
 func (d deeds) does(method, route, path string) (adapter.Effect, bool) {
 	if passthrough.Owns(path) {
-		return adapter.Effect{Verb: throughVerb(method), Kind: "upstream"}, true
+		return adapter.Effect{Verb: verbOf(method), Kind: "upstream"}, true
 	}
 	if inspect.Owns(path) {
 		return inspect.Effect(method, route)
 	}
 	dialect, ok := d.dialects.Owner(path)
-	if !ok || dialect.Effect == nil {
+	switch {
+	case !ok:
 		return adapter.Effect{}, false
+	case dialect.Effect == nil:
+		return adapter.Effect{Verb: verbOf(method), Kind: dialect.Name}, route != ""
 	}
 	return dialect.Effect(method, route)
 }
@@ -47,7 +51,7 @@ func (d deeds) runIn(path string) string {
 	return d.dialects.RunIn(path)
 }
 
-func throughVerb(method string) mapping.Verb {
+func verbOf(method string) mapping.Verb {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return mapping.Read

@@ -79,6 +79,9 @@ func TestRunIn(t *testing.T) {
 func TestWhatEndsWorkSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, d := range Dialects() {
+		if d.Mount == nil || d.Effect == nil {
+			continue
+		}
 		router, ends := mux.NewRouter(), 0
 		d.Mount(router, adapter.Service{}, adapter.Face{})
 		err := router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
@@ -105,6 +108,9 @@ func TestWhatEndsWorkSaysSo(t *testing.T) {
 func TestRoutesLieWithinThePathsOfTheirDialect(t *testing.T) {
 	t.Parallel()
 	for _, d := range Dialects() {
+		if d.Mount == nil {
+			continue
+		}
 		router := mux.NewRouter()
 		d.Mount(router, adapter.Service{}, adapter.Face{})
 		err := router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
@@ -140,6 +146,9 @@ func TestNamesOfDialectsAreTheirOwn(t *testing.T) {
 		}
 		for _, doc := range d.Documents {
 			note("document", doc.Name)
+		}
+		if d.Code == nil {
+			continue
 		}
 		for _, program := range d.Code(adapter.Asked{}) {
 			note("program", program.ID)

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -135,5 +137,19 @@ func TestFurtherDialectAddsRows(t *testing.T) {
 		if got[way] == 0 {
 			t.Errorf("no rows of %s", way)
 		}
+	}
+}
+
+// A dialect that says nothing of what its routes do does not escape the log of the audit.
+func TestFurtherDialectIsAudited(t *testing.T) {
+	t.Parallel()
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt("http://127.0.0.1:9")})
+	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
+	b := rig.StartSpeaking(t, cfg, withToy())
+	b.Do("POST", "/toy/say", "", "X-Request-Id", "of-the-toy")
+	b.End()
+	log, err := os.ReadFile(cfg.Audit.File)
+	if err != nil || !rig.Says(string(log), "of-the-toy", `"/toy/say"`, string(mapping.Changed)) {
+		t.Errorf("the log is %s, %v", log, err)
 	}
 }
