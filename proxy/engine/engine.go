@@ -114,6 +114,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		others.renewLease(ctx)
 		e.running.spawn(func() { others.keepLease(e.root) })
 		e.running.spawn(func() { others.listen(e.root) })
+		e.running.spawn(func() { e.idle.watch(e.root) })
 	}
 	e.running.spawn(func() { e.compared.compare(e.root) })
 	if err := e.idle.beginAll(ctx); err != nil {

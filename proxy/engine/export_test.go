@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // Lease gives the engine a lease that lasts for d, as one over PostgreSQL has.
@@ -23,3 +25,9 @@ func (e *Engine) Compare(ctx context.Context) error { return e.compared.freeAll(
 
 // Lapse has the engine find that its lease is over.
 func (e *Engine) Lapse() { peers{e}.leaseLost() }
+
+// WatchIdle has the engine start the clocks of runs that other processes have parked, now.
+func (e *Engine) WatchIdle(ctx context.Context) error { return e.idle.beginParked(ctx) }
+
+// IdleOver has a run's clock go off.
+func (e *Engine) IdleOver(r mapping.Run) { e.idle.over(r) }

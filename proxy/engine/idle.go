@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/engine/clock"
 )
 
@@ -21,55 +22,91 @@ func (c *idleClocks) restart(r mapping.Run, agent *Agent) {
 
 // beginFor cancels the run after d, unless a step of it is asked for before.
 func (c *idleClocks) beginFor(r mapping.Run, d time.Duration) {
-	c.timers.Set(r.ID, d, func() {
-		ctx, stop := context.WithTimeout(c.e.scope(c.e.root, &r), cancelGrace)
-		defer stop()
-		if rest := c.leftElsewhere(ctx, r); rest > 0 {
-			c.beginFor(r, rest)
-			return
-		}
-		if err := c.e.Cancel(ctx, &r, Cancellation{Reason: mapping.CancelledAsIdle}); err != nil && mapping.Classify(err).Class != mapping.Conflict {
-			c.e.zap.Warn("an idle run could not be cancelled", errField(err), runField(r.ID))
-		}
-	})
+	c.timers.Set(r.ID, d, func() { c.over(r) })
+}
+
+// over cancels a run whose clock has gone off. Where that cannot be known or done, it is tried again.
+func (c *idleClocks) over(r mapping.Run) {
+	ctx, stop := context.WithTimeout(c.e.scope(c.e.root, &r), cancelGrace)
+	defer stop()
+	rest, err := c.leftElsewhere(ctx, r)
+	if err == nil && rest == 0 {
+		err = c.e.Cancel(ctx, &r, Cancellation{Reason: mapping.CancelledAsIdle})
+	}
+	switch {
+	case rest > 0:
+		c.beginFor(r, rest)
+	case err != nil && !alreadyGone(err):
+		c.e.zap.Warn("an idle run could not be cancelled, and is tried again", errField(err), runField(r.ID))
+		c.beginFor(r, c.returning(r))
+	}
 }
 
 // leftElsewhere is how long an active run may still be left alone when it went on, or a step of it was handed out, in
 // another process, whose clocks this one does not know of; 0: no longer.
-func (c *idleClocks) leftElsewhere(ctx context.Context, r mapping.Run) time.Duration {
-	agent := c.e.agent(r.Agent)
-	if agent == nil || !c.e.st.Shared() {
-		return 0
+func (c *idleClocks) leftElsewhere(ctx context.Context, r mapping.Run) (time.Duration, error) {
+	if !c.e.st.Shared() {
+		return 0, nil
 	}
 	fresh, err := c.e.st.Runs.Get(ctx, r.ThreadID, r.ID)
 	if err != nil || !fresh.Status.Active() {
-		return 0
+		return 0, err
+	}
+	idle := c.idle(r)
+	if r.Options.Stepping == mapping.SteppingLockstep && !fresh.Parked {
+		return max(idle, time.Second), nil // a step of it is asked for
 	}
 	since := fresh.UpdatedAt
 	if task, err := c.e.st.Tasks.Get(ctx, r.TaskID); err == nil && task.UpdatedAt.After(since) {
 		since = task.UpdatedAt
 	}
-	idle := agent.Config.Stepping.Idle
 	if rest := idle - time.Since(since); rest > idle/10 { // less is what this process knew itself
-		return rest
+		return rest, nil
 	}
-	return 0
+	return 0, nil
 }
 
-// returning is how long a client has at least, after a start, to come back for the steps of its run.
-const returning = time.Minute
+// idle is how long a run may be left alone.
+func (c *idleClocks) idle(r mapping.Run) time.Duration {
+	if agent := c.e.agent(r.Agent); agent != nil {
+		return agent.Config.Stepping.Idle
+	}
+	return missing(r.Agent).Config.Stepping.Idle
+}
 
-// beginAll starts the clocks of the runs whose clients an earlier process served. The time it was gone counts, but for
-// a little to come back in.
+// comeBack is how long a client has at least, after a start, to come back for the steps of its run, and how often the
+// clocks of other processes are looked after.
+const comeBack = time.Minute
+
+func (c *idleClocks) returning(r mapping.Run) time.Duration { return min(c.idle(r), comeBack) }
+
+// beginAll starts the clocks of the runs whose clients an earlier process served.
 func (c *idleClocks) beginAll(ctx context.Context) error {
+	return c.beginSome(ctx, func(mapping.Run) bool { return true })
+}
+
+// watch starts the clocks of runs that other processes have parked, which may be gone since. Those of processes that
+// live look whether a run went on elsewhere (leftElsewhere), as this one does.
+func (c *idleClocks) watch(ctx context.Context) {
+	for pause.For(ctx, comeBack) == nil {
+		if err := c.beginParked(ctx); err != nil && ctx.Err() == nil {
+			c.e.zap.Warn("parked runs could not be looked for", errField(err))
+		}
+	}
+}
+
+func (c *idleClocks) beginParked(ctx context.Context) error {
+	return c.beginSome(ctx, func(r mapping.Run) bool { return r.Parked && !c.timers.Has(r.ID) })
+}
+
+// beginSome starts clocks of runs that other processes served. The time that was before counts, but for a little to
+// come back in.
+func (c *idleClocks) beginSome(ctx context.Context, wanted func(mapping.Run) bool) error {
 	runs, err := c.e.st.Claims.Unpulled(ctx)
 	for _, r := range runs {
-		agent := c.e.agent(r.Agent)
-		if agent == nil {
-			agent = missing(r.Agent)
+		if wanted(r) {
+			c.beginFor(r, max(c.idle(r)-time.Since(r.UpdatedAt), c.returning(r)))
 		}
-		idle := agent.Config.Stepping.Idle
-		c.beginFor(r, max(idle-time.Since(r.UpdatedAt), min(idle, returning)))
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
 // lockstep does one step a call, n in all, and answers with what was said.
@@ -158,6 +159,59 @@ func TestARunParkedByAnEarlierProcessIsWatched(t *testing.T) {
 	if out := again.end(t, r); !out.Cancelled {
 		t.Errorf("outcome %+v", out)
 	}
+}
+
+// An idle run that cannot be cancelled is cancelled when it can be.
+func TestAnIdleRunIsCancelledOnceItCanBe(t *testing.T) {
+	t.Parallel()
+	storetest.File(t)
+	b := setup(t, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = 20 * time.Millisecond })
+	lift := b.fault(t, `BEFORE UPDATE ON runs WHEN NEW.ended_us <> 0`)
+	r := b.parked(t, b.begin(t, lockstepOrder()))
+	b.StopIdleClock(r.ID)
+	b.IdleOver(r)
+	if got := b.status(t, r); got != mapping.RunRunning {
+		t.Fatalf("the run is %s though its end could not be written", got)
+	}
+	lift()
+	eventually(t, "it is cancelled", func() bool { return b.status(t, r) == mapping.RunInterrupted })
+}
+
+// shared is two engines over one database, of which the second leaves no run alone for longer than a moment.
+func shared(t *testing.T, backend *script) (here, there *bench) {
+	t.Helper()
+	here = setup(t, backend)
+	if !here.st.Shared() {
+		t.Skip("about several processes over one database")
+	}
+	return here, open(t, here.path, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = time.Millisecond })
+}
+
+func TestARunParkedByAProcessThatIsGoneIsWatched(t *testing.T) {
+	t.Parallel()
+	here, there := shared(t, lockstep(3))
+	r := here.parked(t, here.begin(t, lockstepOrder()))
+	here.close()
+	if err := there.WatchIdle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if out := there.end(t, r); !out.Cancelled {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+// The clock of a process that parked a run knows nothing of a client that has come back to another one.
+func TestARunThatIsServedElsewhereIsNotIdle(t *testing.T) {
+	t.Parallel()
+	started := make(chan struct{}, 1)
+	here, there := shared(t, &script{opaque: true, run: waiting(started)})
+	r := here.begin(t, lockstepOrder())
+	<-started
+	there.IdleOver(r)
+	if got := here.status(t, r); got != mapping.RunRunning {
+		t.Errorf("the run is %s", got)
+	}
+	here.close()
 }
 
 func TestAFreeRunWithoutAClientIsCancelled(t *testing.T) {

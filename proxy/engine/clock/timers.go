@@ -54,6 +54,13 @@ func (t *Timers) take(name string, one *timer) bool {
 	return true
 }
 
+// Has reports whether something is due under a name.
+func (t *Timers) Has(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byName[name] != nil
+}
+
 // Cancel calls off what is due under a name.
 func (t *Timers) Cancel(name string) {
 	t.mu.Lock()
