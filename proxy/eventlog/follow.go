@@ -48,11 +48,15 @@ func (l *Log) End(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
 	}
 }
 
-// Read returns what is logged of a run after a position now, without waiting. What it had to read from the store it
-// does not read again where the buffer has dropped it, as it does with long entries and what all followers have got.
+// Read returns what is logged of a run after a position now. It waits for nothing but an execution of this process that
+// has just come, which says first what is logged. What it had to read from the store it does not read again where the
+// buffer has dropped it, as it does with long entries and what all followers have got.
 func (l *Log) Read(ctx context.Context, run *mapping.Run, after int64) (list []*state.Entry, err error) {
 	r := &reader{Log: l, buffer: l.use(run), seq: after}
 	defer l.leave(r.buffer)
+	if err := r.buffer.awaitBegin(ctx); err != nil {
+		return nil, err
+	}
 	whole := false // what was read has all that follows the position
 	err = l.fillWith(ctx, r.buffer, func(from int64, entries []*state.Entry) {
 		whole = whole || from <= after

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"context"
 	"slices"
 	"sort"
 	"sync"
@@ -36,6 +37,7 @@ type RunBuffer struct {
 	gone    bool          // the run was deleted
 	stalled error         // why the run's end cannot be written at the moment; nil: nothing is known of that
 	owners  int           // executions in this process that publish
+	begun   chan struct{} // closed by Begin of the first of them, or when it has left; nil: that was
 	places  []*place      // of the readers of this process that follow entry by entry
 	changed *ring         // of the next publication
 	settled chan struct{} // closed when the run ends or goes, or its execution leaves it
@@ -50,6 +52,34 @@ func newRunBuffer(run *mapping.Run) *RunBuffer {
 func (b *RunBuffer) Begin(base *state.Fold, logged []*state.Entry) {
 	b.setBase(base)
 	b.Publish(logged)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begin()
+}
+
+// begin lets go of what waits in awaitBegin. It must be called with the lock held.
+func (b *RunBuffer) begin() {
+	if b.begun != nil {
+		close(b.begun)
+		b.begun = nil
+	}
+}
+
+// awaitBegin waits until an execution that has come says what there is: until then the buffer lacks what an earlier
+// process has logged, or another one meanwhile, and the store may not be looked into instead.
+func (b *RunBuffer) awaitBegin(ctx context.Context) error {
+	b.mu.Lock()
+	begun := b.begun
+	b.mu.Unlock()
+	if begun == nil {
+		return nil
+	}
+	select {
+	case <-begun:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Publish appends entries that are durable and wakes the readers. Entries that are not newer than what is there are
@@ -232,9 +262,13 @@ func (b *RunBuffer) setBase(f *state.Fold) *state.Fold {
 func (b *RunBuffer) own(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.owners == 0 {
+		b.begun = make(chan struct{})
+	}
 	b.owners += n
 	b.wakeLocked()
 	if b.owners == 0 {
+		b.begin()
 		b.stalled = nil
 		b.settle()
 	}
