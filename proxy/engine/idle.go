@@ -27,6 +27,10 @@ func (c *idleClocks) beginFor(r mapping.Run, d time.Duration) {
 
 // over cancels a run whose clock has gone off. Where that cannot be known or done, it is tried again.
 func (c *idleClocks) over(r mapping.Run) {
+	if r.Options.Stepping == mapping.SteppingLockstep && c.e.running.find(r.ID) != nil {
+		c.beginFor(r, c.returning(r)) // its client has come back meanwhile, or it is just being parked
+		return
+	}
 	ctx, stop := context.WithTimeout(c.e.scope(c.e.root, &r), cancelGrace)
 	defer stop()
 	rest, err := c.leftElsewhere(ctx, r)
