@@ -13,7 +13,8 @@ build:
 test:
 	go test ./...
 
-# Where goroutines meet. SQLite, which is C made into Go, is not watched: that took twice as long as all the rest.
+# Where goroutines meet. SQLite, which is C made into Go, is not watched: the packages that use it most took
+# three times as long.
 race:
 	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false' ./adapter/... ./proxy/...
 

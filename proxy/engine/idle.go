@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/engine/clock"
@@ -75,7 +76,7 @@ func (c *idleClocks) idle(r mapping.Run) time.Duration {
 	if agent := c.e.agent(r.Agent); agent != nil {
 		return agent.Config.Stepping.Idle
 	}
-	return missing(r.Agent).Config.Stepping.Idle
+	return config.DefaultAgent().Stepping.Idle // as missing
 }
 
 // comeBack is how long a client has at least, after a start, to come back for the steps of its run, and how often the
