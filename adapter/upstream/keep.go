@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping/credential"
@@ -122,7 +123,7 @@ type keptCall struct {
 	at      time.Time
 	took    time.Duration
 	method  string
-	url     string
+	url     unique.Handle[string]
 	asked   headerLines // of the request
 	status  int
 	header  headerLines // of the answer
@@ -138,7 +139,7 @@ func (c *keptCall) Room() int { return len(c.sentBody) + len(c.receivedBody) }
 // Shown implements adapter.EndedCall.
 func (c *keptCall) Shown() adapter.AgentCall {
 	shown := adapter.AgentCall{
-		At: c.at, Took: c.took, Method: c.method, URL: c.secrets.Hide(c.url), Status: c.status,
+		At: c.at, Took: c.took, Method: c.method, URL: c.secrets.Hide(c.url.Value()), Status: c.status,
 		Sent:     part(c.secrets, c.asked, c.sentBody, c.sentSize),
 		Received: part(c.secrets, c.header, c.receivedBody, c.receivedSize),
 	}

@@ -1,10 +1,12 @@
 package upstream
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/apbridge/apbridge/mapping/credential"
 )
@@ -17,27 +19,30 @@ var shownHeaders = []string{
 	"Traceparent", "Transfer-Encoding", "User-Agent", "Vary", "X-Request-Id",
 }
 
-// headerLines are the header of a kept call, a line for each field: its name, and after a colon its value where that
-// may be shown. No value has a line break (RFC 9110, section 5.5).
-type headerLines string
+// headerLines are the header of a kept call, a line for each field by name: the name, and after a colon its value where
+// that may be shown. No value has a line break (RFC 9110, section 5.5). The calls of a run, and of other runs of the
+// agent, are alike in most of it: each text is in memory once.
+type headerLines struct{ text unique.Handle[string] }
 
 func linesOf(h http.Header) headerLines {
 	var room [512]byte
-	lines := room[:0] // the string is as long as they are
-	for name, values := range h {
+	var some [16]string
+	lines, names := room[:0], slices.AppendSeq(some[:0], maps.Keys(h))
+	slices.Sort(names)
+	for _, name := range names {
 		lines = append(lines, name...)
 		if slices.Contains(shownHeaders, name) {
-			lines = append(append(lines, ':'), strings.Join(values, ", ")...)
+			lines = append(append(lines, ':'), strings.Join(h[name], ", ")...)
 		}
 		lines = append(lines, '\n')
 	}
-	return headerLines(lines)
+	return headerLines{unique.Make(string(lines))}
 }
 
 // shown are the fields by name, without what could grant access.
 func (h headerLines) shown(s credential.Set) map[string]string {
 	fields := map[string]string{}
-	for line := range strings.Lines(string(h)) {
+	for line := range strings.Lines(h.text.Value()) {
 		name, value, known := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		if !known {
 			value = credential.HiddenText
@@ -47,12 +52,12 @@ func (h headerLines) shown(s credential.Set) map[string]string {
 	return fields
 }
 
-// shownURL is the target of a call, without the user's name and password.
-func shownURL(u *url.URL) string {
+// shownURL is the target of a call, without the user's name and password. It is in memory once, as headers are.
+func shownURL(u *url.URL) unique.Handle[string] {
 	if u == nil {
-		return ""
+		return unique.Make("")
 	}
 	target := *u
 	target.User = nil
-	return target.String()
+	return unique.Make(target.String())
 }

@@ -31,8 +31,8 @@ type RunBuffer struct {
 	base    *state.Fold // state before the run's first event; nil until known
 	entries []*state.Entry
 	bytes   int           // what entries weigh
-	dropped bool          // entries before the first one held exist in the store only
 	last    int64         // newest Seq published
+	dropped bool          // entries before the first one held exist in the store only
 	ended   bool          // the end event is published
 	gone    bool          // the run was deleted
 	stalled error         // why the run's end cannot be written at the moment; nil: nothing is known of that
