@@ -93,10 +93,11 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/conformance/topics":        {ours: []string{"cmd/apbridge/internal/conformance/check"}, never: []string{"os"}},
 	"cmd/apbridge/internal/outfile":                   {never: []string{"net/http"}},
 	// What tests start, ask and compare. Nothing that is built imports it.
-	"cmd/apbridge/internal/rig":           {ours: []string{"adapter", "adapter/adaptertest", "adapter/adaptertest/toy", "adapter/inspect", "cmd/apbridge/internal/bridge", "config", "proxy/store/storetest", "proxy/store/storetest/blank", "proxy/trace"}},
+	"cmd/apbridge/internal/rig":           {ours: []string{"adapter", "adapter/adaptertest", "adapter/adaptertest/toy", "adapter/inspect", "cmd/apbridge/internal/bridge", "config", "examples/legacyagent", "proxy/store/storetest", "proxy/store/storetest/blank", "proxy/trace"}},
 	"cmd/apbridge/internal/rig/bench":     {},
 	"cmd/apbridge/internal/rig/crash":     {},
 	"cmd/apbridge/internal/rig/fault":     {},
+	"cmd/apbridge/internal/rig/inspect":   {},
 	"cmd/apbridge/internal/rig/matrix":    {},
 	"cmd/apbridge/internal/rig/taskstep":  {},
 	"cmd/apbridge/internal/rig/threadrun": {},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/examples/legacyagent"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -47,6 +48,30 @@ func Configured(t *testing.T, text string, agents map[string]http.Handler, envir
 	b := StartLogging(t, cfg, zap.New(core))
 	b.Logs = logs
 	return b
+}
+
+// OneAgent and TwoKeys are configurations for Configured, of agents that Legacy has. TwoKeys are of two tenants; $ONLY
+// is for more about the second, and agents come below it.
+const (
+	OneAgent = "\nagents: {a: {url: $A}}"
+	TwoKeys  = `
+default_agent: a
+auth:
+  keys:
+    - {id: alice, key: 'env:KEY_A', tenant: acme}
+    - {id: bob, key: 'env:KEY_B', tenant: other$ONLY}
+agents:
+  a: {url: $A}`
+	KeyA = "alice-0123456789abcdef"
+	KeyB = "bob---0123456789abcdef"
+)
+
+// KeyEnviron has the keys that a configuration with KEY_A and KEY_B reads.
+var KeyEnviron = []string{"KEY_A=" + KeyA, "KEY_B=" + KeyB}
+
+// Legacy is the example of a task/step agent, as "a".
+func Legacy() map[string]http.Handler {
+	return map[string]http.Handler{"a": legacyagent.Handler()}
 }
 
 // Wait makes a run of the default agent and returns the answer of its end.

@@ -105,7 +105,7 @@ func TestEveryOperationAsksForTheCaller(t *testing.T) {
 		{"a wrong key", e.refused("wrong"), false},
 		{"an expired key", e.refused(keyOfErin), false},
 		{"a right missing", func(t *testing.T, m rig.Route) { e.lacking(t, m, needs[m]) }, false},
-		{"another tenant", func(t *testing.T, m rig.Route) { e.unseen(t, keyB, m) }, true},
+		{"another tenant", func(t *testing.T, m rig.Route) { e.unseen(t, rig.KeyB, m) }, true},
 		{"another owner", func(t *testing.T, m rig.Route) { e.unseen(t, keyOfCarol, m) }, true},
 		{"another agent", func(t *testing.T, m rig.Route) {
 			if !shared(m) {

@@ -9,7 +9,7 @@ import (
 )
 
 // oneTenant has two keys of one tenant: the second may use agent b alone.
-var oneTenant = strings.Replace(twoKeys, "tenant: other$ONLY", "tenant: acme, agents: [b]", 1) + "\n  b: {url: $A}"
+var oneTenant = strings.Replace(rig.TwoKeys, "tenant: other$ONLY", "tenant: acme, agents: [b]", 1) + "\n  b: {url: $A}"
 
 // shared are the routes that a tenant's keys share: its long-term store.
 func shared(m rig.Route) bool { return strings.Contains(m.Path, "/store/") }
@@ -47,18 +47,18 @@ func (e *belongings) naming(agent string) *belongings {
 func (e *belongings) outOfSight(t *testing.T) {
 	t.Helper()
 	thread := e.ids["thread_id"]
-	got := e.as(keyA, "GET", "/threads/"+thread+"/state", "").Want(t, 200, secretOfA)
+	got := e.as(rig.KeyA, "GET", "/threads/"+thread+"/state", "").Want(t, 200, secretOfA)
 	if strings.Contains(got.String(), `"k":1`) {
 		t.Errorf("B changed A's state: %s", got.String())
 	}
-	e.as(keyA, "GET", "/ap/v1/agent/tasks/"+e.ids["task"]+"/artifacts/"+e.ids["artifact"], "").Want(t, 200, secretOfA)
+	e.as(rig.KeyA, "GET", "/ap/v1/agent/tasks/"+e.ids["task"]+"/artifacts/"+e.ids["artifact"], "").Want(t, 200, secretOfA)
 	ofA := `{"metadata":{"graph_id":"a"}}`
-	if n := e.as(keyB, "POST", "/threads/count", ofA).Want(t, 200).String(); strings.TrimSpace(n) != "0" {
+	if n := e.as(rig.KeyB, "POST", "/threads/count", ofA).Want(t, 200).String(); strings.TrimSpace(n) != "0" {
 		t.Errorf("B counts %s threads of agent a", n)
 	}
-	e.as(keyB, "POST", "/threads", `{"thread_id":"`+thread+`","if_exists":"do_nothing"}`).Want(t, 409, "thread_exists")
-	e.as(keyB, "POST", "/threads", ofA).Want(t, 404, "agent_not_found")
-	e.as(keyB, "POST", "/threads/"+thread+"/runs", `{"assistant_id":"b","input":"x","if_not_exists":"create"}`).Want(t, 404, "thread_not_found")
+	e.as(rig.KeyB, "POST", "/threads", `{"thread_id":"`+thread+`","if_exists":"do_nothing"}`).Want(t, 409, "thread_exists")
+	e.as(rig.KeyB, "POST", "/threads", ofA).Want(t, 404, "agent_not_found")
+	e.as(rig.KeyB, "POST", "/threads/"+thread+"/runs", `{"assistant_id":"b","input":"x","if_not_exists":"create"}`).Want(t, 404, "thread_not_found")
 	e.repeated(t, "/runs", `{"assistant_id":"a","input":"x"}`, "run_id", 404)
 	e.repeated(t, "/threads", `{"metadata":{"k":1}}`, "thread_id", 422)
 	e.repeated(t, "/runs/crons", `{"assistant_id":"a","schedule":"0 0 1 1 *"}`, "cron_id", 404)
@@ -69,8 +69,8 @@ func (e *belongings) outOfSight(t *testing.T) {
 // repeated: the Idempotency-Key of A's request does not give B what it made.
 func (e *belongings) repeated(t *testing.T, path, body, id string, refused int) {
 	t.Helper()
-	made := e.as(keyA, "POST", path, body, "Idempotency-Key", "same").Member(id)
-	got := e.as(keyB, "POST", path, body, "Idempotency-Key", "same").Want(t, refused)
+	made := e.as(rig.KeyA, "POST", path, body, "Idempotency-Key", "same").Member(id)
+	got := e.as(rig.KeyB, "POST", path, body, "Idempotency-Key", "same").Want(t, refused)
 	if made == "" || strings.Contains(got.String(), made) {
 		t.Errorf("an idempotency key of A's gave B %s %q: %s", id, made, got.String())
 	}

@@ -45,7 +45,7 @@ func specs(t *testing.T) map[string]spec {
 func TestDocumentsAndRoutesAgree(t *testing.T) {
 	t.Parallel()
 	all, served := specs(t), map[string]bool{}
-	r := rig.Configured(t, oneAgent, legacy())
+	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	for _, m := range rig.Routes(t) {
 		name, path := rig.Documented(m)
 		method := strings.ToLower(m.Method)
@@ -95,7 +95,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := newEstate(t, strings.Replace(twoKeys, "$ONLY", "", 1))
+	e := newEstate(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1))
 	checked := 0
 	routes := rig.Routes(t)
 	slices.SortStableFunc(routes, func(a, b rig.Route) int { return weight(a) - weight(b) })
@@ -106,7 +106,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			continue
 		}
 		target, a := e.fill(t, m)
-		got := e.put(keyA, m.Method, target, a)
+		got := e.put(rig.KeyA, m.Method, target, a)
 		if got.Status == http.StatusConflict || got.Status == http.StatusNotFound {
 			continue // TestE20 tells which may
 		}
@@ -165,7 +165,7 @@ func TestRefusalsOfTheDoorAreDescribed(t *testing.T) {
 // TestOpenAPIDocuments: they are there for every caller, key or not.
 func TestOpenAPIDocuments(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
+	r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
 	for _, d := range bridge.Dialects().Documents() {
 		at := d.Path()
 		got := r.Do("GET", at, "").Want(t, 200, `"openapi": "3.1.0"`)
@@ -180,7 +180,7 @@ func TestOpenAPIDocuments(t *testing.T) {
 func TestExamplesAreTaken(t *testing.T) {
 	t.Parallel()
 	all, taken := specs(t), 0
-	e := newEstate(t, strings.Replace(twoKeys, "$ONLY", "", 1))
+	e := newEstate(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1))
 	for _, m := range inOrder(rig.Routes(t)) {
 		name, path := rig.Documented(m)
 		body := all[name].Paths[path][strings.ToLower(m.Method)].RequestBody
@@ -194,7 +194,7 @@ func TestExamplesAreTaken(t *testing.T) {
 		}
 		target, a := e.fill(t, m)
 		a.body = strings.ReplaceAll(string(example.Example), `"AGENT"`, `"a"`)
-		got := e.put(keyA, m.Method, target, a)
+		got := e.put(rig.KeyA, m.Method, target, a)
 		if got.Status >= 400 && got.Status != 404 && got.Status != 409 || strings.Contains(got.String(), `"type":"error"`) {
 			t.Errorf("%s %s with %s: %d %s", m.Method, target, a.body, got.Status, got.String())
 		}

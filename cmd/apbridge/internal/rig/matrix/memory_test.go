@@ -17,7 +17,7 @@ import (
 )
 
 // confined has both keys in one tenant, of whose store the second may use a part.
-var confined = strings.Replace(twoKeys, "tenant: other$ONLY", "tenant: acme, namespaces: [users/b]", 1)
+var confined = strings.Replace(rig.TwoKeys, "tenant: other$ONLY", "tenant: acme, namespaces: [users/b]", 1)
 
 // keeper is a bridge with items.
 type keeper struct{ *rig.Bridge }
@@ -130,20 +130,20 @@ func TestAgentsRememberWithinTheKey(t *testing.T) {
 	t.Parallel()
 	agent := writer(`["users","a"]`, `{"likes":"coffee"}`)
 	text := strings.Replace(confined, "{url: $A", "{memory: {namespaces: ['users/{user}'], writes: true}, url: $A", 1)
-	r := rig.Configured(t, text, map[string]http.Handler{"a": agent}, keyEnviron...)
+	r := rig.Configured(t, text, map[string]http.Handler{"a": agent}, rig.KeyEnviron...)
 	for _, ns := range []string{"a", "b"} {
-		r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"likes":"tea of `+ns+`"}}`, "X-Api-Key", keyA).Want(t, 204)
+		r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"likes":"tea of `+ns+`"}}`, "X-Api-Key", rig.KeyA).Want(t, 204)
 	}
 	for _, user := range []string{"a", "b"} {
-		r.Do("POST", "/runs/wait", `{"agent_id":"a","input":"hi","config":{"configurable":{"user":"`+user+`"}}}`, "X-Api-Key", keyB).Want(t, 200)
+		r.Do("POST", "/runs/wait", `{"agent_id":"a","input":"hi","config":{"configurable":{"user":"`+user+`"}}}`, "X-Api-Key", rig.KeyB).Want(t, 200)
 	}
 	c := agent.Creates()
 	if len(c) != 2 || strings.Contains(c[0], "tea") || !strings.Contains(c[1], "tea of b") {
 		t.Errorf("told %s", c)
 	}
-	r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", keyA).Want(t, 200, "tea of a")
-	r.Do("POST", "/runs/wait", `{"agent_id":"a","input":"hi","config":{"configurable":{"user":"a"}}}`, "X-Api-Key", keyA).Want(t, 200)
-	r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", keyA).Want(t, 200, "coffee")
+	r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", rig.KeyA).Want(t, 200, "tea of a")
+	r.Do("POST", "/runs/wait", `{"agent_id":"a","input":"hi","config":{"configurable":{"user":"a"}}}`, "X-Api-Key", rig.KeyA).Want(t, 200)
+	r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", rig.KeyA).Want(t, 200, "coffee")
 }
 
 // caller is an agent that uses the store with the token it was given, while it works.
@@ -384,11 +384,11 @@ func TestTokensAreOfTheirTenant(t *testing.T) {
 	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}
 	c := &reader{Handler: &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{{Frames: frames, Hang: true, State: `{"values":{},"next":[]}`}}}}
 	text := strings.Replace(confined, "{url: $A", `{dialect: threadrun, assistant: agent, memory: {namespaces: [users], writes: true, store_url: "http://bridge.example"}, url: $A`, 1)
-	r := rig.Configured(t, text, map[string]http.Handler{"a": c}, keyEnviron...)
+	r := rig.Configured(t, text, map[string]http.Handler{"a": c}, rig.KeyEnviron...)
 	for _, ns := range []string{"a", "b"} {
-		r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"of":"`+ns+`"}}`, "X-Api-Key", keyA).Want(t, 204)
+		r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"of":"`+ns+`"}}`, "X-Api-Key", rig.KeyA).Want(t, 204)
 	}
-	r.Do("POST", "/runs", `{"agent_id":"a","input":"hi"}`, "X-Api-Key", keyB).Want(t, 200)
+	r.Do("POST", "/runs", `{"agent_id":"a","input":"hi"}`, "X-Api-Key", rig.KeyB).Want(t, 200)
 	rig.Eventually(t, "the agent has its token", func() bool { return c.token() != "" })
 	got := r.Do("POST", "/store/items/search", `{}`, "X-Api-Key", c.token()).Want(t, 200, `"of":"b"`)
 	if strings.Contains(got.String(), `"of":"a"`) {

@@ -46,8 +46,8 @@ var accessProofs = map[string]func(*testing.T){
 // guardProofs are about callers, each with a bridge of its own.
 var guardProofs = map[string]func(*testing.T){
 	"auth.keys[].id": func(t *testing.T) {
-		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
-		r.Do("GET", "/info", "", "X-Api-Key", keyA).Want(t, 200)
+		r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
+		r.Do("GET", "/info", "", "X-Api-Key", rig.KeyA).Want(t, 200)
 		rig.Eventually(t, "the access log", func() bool {
 			for _, e := range r.Logs.FilterMessage("request").All() {
 				if e.ContextMap()["key"] == "alice" {
@@ -58,24 +58,24 @@ var guardProofs = map[string]func(*testing.T){
 		})
 	},
 	"auth.keys[].key": func(t *testing.T) {
-		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
+		r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
 		r.Do("GET", "/info", "").Want(t, 401)
 		r.Do("GET", "/info", "", "X-Api-Key", "wrong").Want(t, 401)
-		r.Do("GET", "/info", "", "Authorization", "Bearer "+keyA).Want(t, 200)
+		r.Do("GET", "/info", "", "Authorization", "Bearer "+rig.KeyA).Want(t, 200)
 	},
 	"auth.keys[].queue":  rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
 	"auth.keys[].rights": rig.ProvenBy("cmd/apbridge", "TestEveryOperationAsksForTheCaller"),
 	"auth.keys[].tenant": rig.ProvenBy("cmd/apbridge", "TestE20_TenantsNeverMeet"),
 	"auth.keys[].agents": func(t *testing.T) {
-		r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", ", agents: [a, b], rights: [run, read, write, admin]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", legacy(), keyEnviron...)
-		r.Do("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", keyA).Want(t, 200, `"success"`)
-		r.Do("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", keyB).Want(t, 404, mapping.CodeAgentNotFound)
-		r.Do("GET", "/agents/b/upstream/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 200)
-		r.Do("GET", "/agents/c/upstream/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 404)
-		r.Do("GET", "/agents/c/ap/v1/agent/tasks", "", "X-Api-Key", keyB).Want(t, 404)
+		r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", ", agents: [a, b], rights: [run, read, write, admin]", 1)+"\n  b: {url: $A, passthrough: true}\n  c: {url: $A, passthrough: true}", rig.Legacy(), rig.KeyEnviron...)
+		r.Do("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", rig.KeyA).Want(t, 200, `"success"`)
+		r.Do("POST", "/runs/wait", `{"agent_id":"c","input":"hi"}`, "X-Api-Key", rig.KeyB).Want(t, 404, mapping.CodeAgentNotFound)
+		r.Do("GET", "/agents/b/upstream/ap/v1/agent/tasks", "", "X-Api-Key", rig.KeyB).Want(t, 200)
+		r.Do("GET", "/agents/c/upstream/ap/v1/agent/tasks", "", "X-Api-Key", rig.KeyB).Want(t, 404)
+		r.Do("GET", "/agents/c/ap/v1/agent/tasks", "", "X-Api-Key", rig.KeyB).Want(t, 404)
 	},
 	"cors.origins": func(t *testing.T) {
-		r := rig.Configured(t, "cors: {origins: ['http://page.example']}"+oneAgent, legacy())
+		r := rig.Configured(t, "cors: {origins: ['http://page.example']}"+rig.OneAgent, rig.Legacy())
 		got := r.Do("GET", "/ok", "", "Origin", "http://page.example").Want(t, 200)
 		if v := got.Header.Get("Access-Control-Allow-Origin"); v != "http://page.example" {
 			t.Errorf("the page may not read: %q", v)
@@ -83,19 +83,3 @@ var guardProofs = map[string]func(*testing.T){
 		r.Do("GET", "/ok", "", "Origin", "http://other.example").Want(t, 403)
 	},
 }
-
-const (
-	keyA = "alice-0123456789abcdef"
-	keyB = "bob---0123456789abcdef"
-	// two tenants; agents come below it, and may be continued
-	twoKeys = `
-default_agent: a
-auth:
-  keys:
-    - {id: alice, key: 'env:KEY_A', tenant: acme}
-    - {id: bob, key: 'env:KEY_B', tenant: other$ONLY}
-agents:
-  a: {url: $A}`
-)
-
-var keyEnviron = []string{"KEY_A=" + keyA, "KEY_B=" + keyB}

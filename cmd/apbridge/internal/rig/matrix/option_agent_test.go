@@ -17,12 +17,12 @@ var agentProofs = map[string]func(*testing.T){
 	"agents.*.answer_by_message": rig.ProvenBy("cmd/apbridge/internal/rig/threadrun", "TestMessagesThatAnswerNothing"),
 	"agents.*.multitask_default": rig.ProvenBy("cmd/apbridge", "TestDefaultStrategyOfAnAgent"),
 	"agents.*.url": func(t *testing.T) {
-		rig.Configured(t, oneAgent, legacy()).Wait("hi").Want(t, 200, `"status":"success"`)
+		rig.Configured(t, rig.OneAgent, rig.Legacy()).Wait("hi").Want(t, 200, `"status":"success"`)
 		rig.Configured(t, "agents: {a: {url: 'http://127.0.0.1:1'}}", nil).Wait("hi").Want(t, 200, mapping.CodeUpstreamUnreachable)
 	},
 	"agents.*.dialect": func(t *testing.T) {
-		rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}}", legacy()).Wait("hi").Want(t, 200, `"status":"success"`)
-		rig.Configured(t, "agents: {a: {url: $A, dialect: threadrun}}", legacy()).Wait("hi").Want(t, 200, `"status":"error"`)
+		rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}}", rig.Legacy()).Wait("hi").Want(t, 200, `"status":"success"`)
+		rig.Configured(t, "agents: {a: {url: $A, dialect: threadrun}}", rig.Legacy()).Wait("hi").Want(t, 200, `"status":"error"`)
 	},
 	"agents.*.assistant": func(t *testing.T) {
 		two := func() *adaptertest.ThreadAgent {
@@ -32,7 +32,7 @@ var agentProofs = map[string]func(*testing.T){
 				Canned: map[string]*adaptertest.Canned{"POST /assistants/search": {Status: 200, Type: "application/json", Body: "[" + one + "," + strings.ReplaceAll(strings.ReplaceAll(one, "agent\"", "other\""), "fe09", "ee09") + "]"}},
 			}
 		}
-		rig.Configured(t, oneAgent, map[string]http.Handler{"a": two()}).Wait("hi").Want(t, 200, `"status":"error"`, "assistant")
+		rig.Configured(t, rig.OneAgent, map[string]http.Handler{"a": two()}).Wait("hi").Want(t, 200, `"status":"error"`, "assistant")
 		a := two()
 		rig.Configured(t, "agents: {a: {url: $A, assistant: agent}}", map[string]http.Handler{"a": a}).Wait("hi").Want(t, 200, `"status":"success"`)
 		if bodies := a.Bodies("POST /threads/{t}/runs/stream"); len(bodies) != 1 || !strings.Contains(string(bodies[0]), "fe096781") {
@@ -79,8 +79,8 @@ var agentProofs = map[string]func(*testing.T){
 	},
 	"agents.*.retries": rig.ProvenBy("cmd/apbridge", "TestRetries"),
 	"agents.*.passthrough": func(t *testing.T) {
-		rig.Configured(t, oneAgent, legacy()).Do("GET", "/agents/a/upstream/ap/v1/agent/tasks", "").Want(t, 404, mapping.CodeRouteNotFound, `"detail"`)
-		r := rig.Configured(t, "agents: {a: {url: $A, passthrough: true}, b: {url: $A}}", legacy())
+		rig.Configured(t, rig.OneAgent, rig.Legacy()).Do("GET", "/agents/a/upstream/ap/v1/agent/tasks", "").Want(t, 404, mapping.CodeRouteNotFound, `"detail"`)
+		r := rig.Configured(t, "agents: {a: {url: $A, passthrough: true}, b: {url: $A}}", rig.Legacy())
 		r.Do("GET", "/agents/a/upstream/ap/v1/agent/tasks", "").Want(t, 200, `"tasks"`)
 		r.Do("GET", "/agents/b/upstream/ap/v1/agent/tasks", "").Want(t, 404, mapping.CodeRouteNotFound)
 	},

@@ -16,7 +16,7 @@ func allowanceProofs() map[string]func(*testing.T) {
 		proofs[at+"streams"] = rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24OpenStreams")
 	}
 	for key, name := range map[string]string{"inspector.mode": "TestInspectorIsForThoseWhoMayLook", "inspector.capture": "TestInspectorKeepsCallsAsConfigured"} {
-		proofs[key] = rig.ProvenBy("cmd/apbridge/internal/rig/matrix", name)
+		proofs[key] = rig.ProvenBy("cmd/apbridge/internal/rig/inspect", name)
 	}
 	for key, name := range map[string]string{
 		"audit.file": "TestAuditOfEachRoute", "audit.reads": "TestAuditWithoutReads", "audit.max_size": "TestAuditRotates", "audit.keep": "TestAuditRotates",

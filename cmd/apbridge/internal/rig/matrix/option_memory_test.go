@@ -77,30 +77,30 @@ var memoryProofs = map[string]func(*testing.T){
 	},
 	"agents.*.memory.store_url": rig.ProvenBy("cmd/apbridge", "TestAgentsUseTheStoreWhileTheyRun"),
 	"auth.keys[].namespaces": func(t *testing.T) {
-		r := rig.Configured(t, confined, legacy(), keyEnviron...)
+		r := rig.Configured(t, confined, rig.Legacy(), rig.KeyEnviron...)
 		for _, ns := range []string{"a", "b"} {
-			r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"of":"`+ns+`"}}`, "X-Api-Key", keyA).Want(t, 204)
+			r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"of":"`+ns+`"}}`, "X-Api-Key", rig.KeyA).Want(t, 204)
 		}
-		r.Do("GET", "/store/items?namespace=users.b&key=k", "", "X-Api-Key", keyB).Want(t, 200, `"of":"b"`)
+		r.Do("GET", "/store/items?namespace=users.b&key=k", "", "X-Api-Key", rig.KeyB).Want(t, 200, `"of":"b"`)
 		for _, refused := range [][3]string{
 			{"GET", "/store/items?namespace=users.a&key=k", ""}, {"PUT", "/store/items", `{"namespace":["users","a"],"key":"k","value":{}}`},
 			{"DELETE", "/store/items", `{"namespace":["users","a"],"key":"k"}`}, {"PUT", "/store/items", `{"namespace":["users"],"key":"k","value":{}}`},
 		} {
-			r.Do(refused[0], refused[1], refused[2], "X-Api-Key", keyB).Want(t, 403, "namespace_not_allowed", "users/b")
+			r.Do(refused[0], refused[1], refused[2], "X-Api-Key", rig.KeyB).Want(t, 403, "namespace_not_allowed", "users/b")
 		}
 		for _, prefix := range []string{`[]`, `["users"]`, `["users","b"]`} {
-			got := r.Do("POST", "/store/items/search", `{"namespace_prefix":`+prefix+`}`, "X-Api-Key", keyB).Want(t, 200, `"of":"b"`)
+			got := r.Do("POST", "/store/items/search", `{"namespace_prefix":`+prefix+`}`, "X-Api-Key", rig.KeyB).Want(t, 200, `"of":"b"`)
 			if strings.Contains(got.String(), `"of":"a"`) {
 				t.Errorf("%s: found %s", prefix, got)
 			}
 		}
-		if got := r.Do("POST", "/store/items/search", `{"namespace_prefix":["users","a"]}`, "X-Api-Key", keyB).Want(t, 200); got.String() != `{"items":[]}` {
+		if got := r.Do("POST", "/store/items/search", `{"namespace_prefix":["users","a"]}`, "X-Api-Key", rig.KeyB).Want(t, 200); got.String() != `{"items":[]}` {
 			t.Errorf("found %s", got)
 		}
-		if got := r.Do("POST", "/store/namespaces", `{}`, "X-Api-Key", keyB).Want(t, 200); got.String() != `[["users","b"]]` {
+		if got := r.Do("POST", "/store/namespaces", `{}`, "X-Api-Key", rig.KeyB).Want(t, 200); got.String() != `[["users","b"]]` {
 			t.Errorf("listed %s", got)
 		}
-		r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", keyA).Want(t, 200, `"of":"a"`)
+		r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", rig.KeyA).Want(t, 200, `"of":"a"`)
 	},
 	"agents.*.memory.transcript": func(t *testing.T) {
 		for mode, want := range map[string][2]bool{"full": {true, true}, "last": {false, true}, "none": {false, false}} {

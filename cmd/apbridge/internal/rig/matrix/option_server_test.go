@@ -10,27 +10,22 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
-	"github.com/apbridge/apbridge/examples/legacyagent"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"go.uber.org/zap"
 )
-
-func legacy() map[string]http.Handler { return map[string]http.Handler{"a": legacyagent.Handler()} }
-
-const oneAgent = "\nagents: {a: {url: $A}}"
 
 // serverProofs are about the process as a whole.
 var serverProofs = map[string]func(*testing.T){
 	"listen": func(t *testing.T) {
 		addr := rig.FreeAddress(t)
-		r := rig.Configured(t, "listen: "+addr+oneAgent, legacy())
+		r := rig.Configured(t, "listen: "+addr+rig.OneAgent, rig.Legacy())
 		if r.URL != "http://"+addr {
 			t.Errorf("it listens on %s", r.URL)
 		}
 	},
 	"admin": func(t *testing.T) {
 		addr := rig.FreeAddress(t)
-		r := rig.Configured(t, "admin: "+addr+oneAgent, legacy())
+		r := rig.Configured(t, "admin: "+addr+rig.OneAgent, rig.Legacy())
 		r.Do("GET", "/debug/pprof/", "").Want(t, 404)
 		if status := rig.Status(t, "http://"+addr+"/debug/pprof/"); status != 200 {
 			t.Errorf("pprof on the admin listener: %d", status)
@@ -40,7 +35,7 @@ var serverProofs = map[string]func(*testing.T){
 	"log.format": rig.ProvenBy("cmd/apbridge", "TestLogIsSet"),
 	"database": func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "elsewhere.db")
-		rig.Configured(t, "database: "+file+oneAgent, legacy())
+		rig.Configured(t, "database: "+file+rig.OneAgent, rig.Legacy())
 		if _, err := os.Stat(file); err != nil {
 			t.Error(err)
 		}
@@ -53,7 +48,7 @@ var serverProofs = map[string]func(*testing.T){
 		storetest.File(t)
 		for key, want := range map[string]bool{"": true, "secure_delete: true\n": false} {
 			file := filepath.Join(t.TempDir(), "a.db")
-			r := rig.Configured(t, "database: "+file+"\n"+key+oneAgent, legacy())
+			r := rig.Configured(t, "database: "+file+"\n"+key+rig.OneAgent, rig.Legacy())
 			const path, text = "/threads/01980000-0000-7000-8000-0000000000aa", "what nobody is to find again"
 			r.Do("POST", "/threads", `{"thread_id":"01980000-0000-7000-8000-0000000000aa","metadata":{"said":"`+text+`"}}`).Want(t, 200, text)
 			r.Do("DELETE", path, "").Want(t, 204)
@@ -68,31 +63,31 @@ var serverProofs = map[string]func(*testing.T){
 	"encryption.write": func(t *testing.T) {
 		storetest.File(t)
 		file := filepath.Join(t.TempDir(), "a.db")
-		text := "database: " + file + oneAgent + "\nencryption: {keys: ['env:KEY']}"
+		text := "database: " + file + rig.OneAgent + "\nencryption: {keys: ['env:KEY']}"
 		key := "KEY=" + sealingKey
-		r := rig.Configured(t, text, legacy(), key)
+		r := rig.Configured(t, text, rig.Legacy(), key)
 		at := saysMuch(t, r)
 		r.End()
-		r = rig.Configured(t, strings.Replace(text, "['env:KEY']", "['env:KEY'], write: plain", 1), legacy(), key)
+		r = rig.Configured(t, strings.Replace(text, "['env:KEY']", "['env:KEY'], write: plain", 1), rig.Legacy(), key)
 		done := "all bodies of the database are as this bridge writes them"
 		rig.Eventually(t, "what was sealed is plain", func() bool { return r.Logs.FilterMessage(done).Len() > 0 })
 		r.End()
-		rig.Configured(t, "database: "+file+oneAgent, legacy()).Get(at+"/state").Want(t, 200, privateWord)
+		rig.Configured(t, "database: "+file+rig.OneAgent, rig.Legacy()).Get(at+"/state").Want(t, 200, privateWord)
 	},
 	"shutdown_grace": rig.ProvenBy("cmd/apbridge", "TestA6HangingStepDoesNotKeepTheProcess"),
 	"default_agent": func(t *testing.T) {
 		two := "\nagents: {a: {url: $A}, b: {url: $A}}"
-		rig.Configured(t, two, legacy()).Wait("hi").Want(t, 422, "default_agent")
-		rig.Configured(t, "default_agent: b"+two, legacy()).Wait("hi").Want(t, 200, `"agent_id":"b"`)
+		rig.Configured(t, two, rig.Legacy()).Wait("hi").Want(t, 422, "default_agent")
+		rig.Configured(t, "default_agent: b"+two, rig.Legacy()).Wait("hi").Want(t, 200, `"agent_id":"b"`)
 	},
 	"hosts": func(t *testing.T) {
-		r := rig.Configured(t, "hosts: [bridge.local]"+oneAgent, legacy())
+		r := rig.Configured(t, "hosts: [bridge.local]"+rig.OneAgent, rig.Legacy())
 		r.Do("GET", "/ok", "", "Host", "bridge.local").Want(t, 200)
 		r.Do("GET", "/ok", "", "Host", "other.local").Want(t, 403, "hosts")
 	},
 	"trusted_proxies": func(t *testing.T) {
 		for text, from := range map[string]string{"": "127.0.0.1", "trusted_proxies: [127.0.0.1]": "10.1.2.3"} {
-			r := rig.Configured(t, text+oneAgent, legacy())
+			r := rig.Configured(t, text+rig.OneAgent, rig.Legacy())
 			r.Do("GET", "/ok", "", "X-Forwarded-For", "10.1.2.3").Want(t, 200)
 			rig.Eventually(t, "the access log", func() bool {
 				return len(r.Logs.FilterMessage("request").FilterField(zap.String("from", from)).All()) > 0
@@ -100,12 +95,12 @@ var serverProofs = map[string]func(*testing.T){
 		}
 	},
 	"limits.body": func(t *testing.T) {
-		r := rig.Configured(t, "limits: {body: 1KiB}"+oneAgent, legacy())
+		r := rig.Configured(t, "limits: {body: 1KiB}"+rig.OneAgent, rig.Legacy())
 		r.Wait(strings.Repeat("x", 900)).Want(t, 200)
 		r.Wait(strings.Repeat("x", 1100)).Want(t, 413, "limits.body")
 	},
 	"limits.depth": func(t *testing.T) {
-		r := rig.Configured(t, "limits: {depth: 5}"+oneAgent, legacy())
+		r := rig.Configured(t, "limits: {depth: 5}"+rig.OneAgent, rig.Legacy())
 		deep := func(n int) string {
 			return `{"metadata":` + strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n+1)
 		}
@@ -118,7 +113,7 @@ var serverProofs = map[string]func(*testing.T){
 		}
 	},
 	"limits.artifact": func(t *testing.T) {
-		r := rig.Configured(t, "limits: {artifact: 1KiB}"+oneAgent, legacy())
+		r := rig.Configured(t, "limits: {artifact: 1KiB}"+rig.OneAgent, rig.Legacy())
 		task := r.Task(`{"input":"hi"}`)
 		form := func(n int) string {
 			return "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\n\r\n" + strings.Repeat("x", n) + "\r\n--b--\r\n"
@@ -132,12 +127,12 @@ var serverProofs = map[string]func(*testing.T){
 	"limits.event": func(t *testing.T) {
 		long := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"` + strings.Repeat("x", 5000) + `"`, Last: true}}}
 		agents := map[string]http.Handler{"a": long}
-		rig.Configured(t, oneAgent, agents).Wait("hi").Want(t, 200, `"status":"success"`)
-		rig.Configured(t, "limits: {event: 4KiB}"+oneAgent, agents).Wait("hi").Want(t, 200, `"status":"error"`, "limits.event")
+		rig.Configured(t, rig.OneAgent, agents).Wait("hi").Want(t, 200, `"status":"success"`)
+		rig.Configured(t, "limits: {event: 4KiB}"+rig.OneAgent, agents).Wait("hi").Want(t, 200, `"status":"error"`, "limits.event")
 	},
 	"limits.database": func(t *testing.T) {
 		storetest.File(t)
-		r := rig.Configured(t, "limits: {database: 1MiB}"+oneAgent, legacy())
+		r := rig.Configured(t, "limits: {database: 1MiB}"+rig.OneAgent, rig.Legacy())
 		item := `{"namespace":["n"],"key":"k","value":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`
 		r.Do("PUT", "/store/items", item).Want(t, 507, "storage_full")
 		r.Wait("hi").Want(t, 200, `"status":"success"`)
@@ -160,14 +155,14 @@ var serverProofs = map[string]func(*testing.T){
 	"retention.threads":     rig.ProvenBy("proxy/chore", "TestRetention"),
 	"webhooks.allow_private_networks": func(t *testing.T) {
 		const body = `{"input":"hi","webhook":"http://127.0.0.1:1/hook"}`
-		rig.Configured(t, oneAgent, legacy()).Do("POST", "/runs/wait", body).Want(t, 422, "webhook")
-		rig.Configured(t, "webhooks: {allow_private_networks: true}"+oneAgent, legacy()).Do("POST", "/runs/wait", body).Want(t, 200, `"status":"success"`)
+		rig.Configured(t, rig.OneAgent, rig.Legacy()).Do("POST", "/runs/wait", body).Want(t, 422, "webhook")
+		rig.Configured(t, "webhooks: {allow_private_networks: true}"+rig.OneAgent, rig.Legacy()).Do("POST", "/runs/wait", body).Want(t, 200, `"status":"success"`)
 	},
 	"webhooks.hosts": func(t *testing.T) {
 		webhook := func(host string) string {
 			return `{"agent_id":"a","webhook":"https://` + host + `/x","input":{"messages":[{"role":"user","content":"hi"}]}}`
 		}
-		b := rig.Configured(t, "webhooks: {hosts: ['*.hooks.example']}"+oneAgent, legacy())
+		b := rig.Configured(t, "webhooks: {hosts: ['*.hooks.example']}"+rig.OneAgent, rig.Legacy())
 		b.Do("POST", "/runs/wait", webhook("a.hooks.example")).Want(t, 200, `"status":"success"`)
 		b.Do("POST", "/runs/wait", webhook("hooks.example.net")).Want(t, 422, "webhooks.hosts")
 	},

@@ -23,7 +23,7 @@ func newEmbedding(t *testing.T, keys string) embedding {
 	t.Helper()
 	e := embeddingtest.Serve(t, indexDims)
 	block := strings.NewReplacer("$E", e.URL).Replace("store: {index: {dims: 16, embed: 'any:m', url: $E/v1, " + keys + "}}")
-	return embedding{rig.Configured(t, block+oneAgent, legacy()), e}
+	return embedding{rig.Configured(t, block+rig.OneAgent, rig.Legacy()), e}
 }
 
 // remembers puts an item and waits until it is found by what it means.
@@ -57,7 +57,7 @@ func wantLossy(t *testing.T, got rig.Answer, want string) {
 var storeProofs = map[string]func(*testing.T){
 	"store.index.embed": func(t *testing.T) {
 		const item, search = `{"namespace":["n"],"key":"k","value":{"t":"kitten"},"index":["t"]}`, `{"namespace_prefix":["n"],"query":"kitten"}`
-		without := rig.Configured(t, oneAgent, legacy())
+		without := rig.Configured(t, rig.OneAgent, rig.Legacy())
 		wantLossy(t, without.Do("PUT", "/store/items", item).Want(t, 204), "index;approximated")
 		wantLossy(t, without.Do("POST", "/store/items/search", search).Want(t, 200, `"key":"k"`), "query;approximated")
 		e := newEmbedding(t, "")
@@ -70,7 +70,7 @@ var storeProofs = map[string]func(*testing.T){
 	"store.index.dims": func(t *testing.T) {
 		e := newEmbedding(t, "")
 		e.remembers(t, `{"t":"kitten"}`)
-		wrong := rig.Configured(t, "store: {index: {dims: 17, embed: 'any:m', url: "+e.Endpoint.URL+"/v1}}"+oneAgent, legacy())
+		wrong := rig.Configured(t, "store: {index: {dims: 17, embed: 'any:m', url: "+e.Endpoint.URL+"/v1}}"+rig.OneAgent, rig.Legacy())
 		wrong.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"t":"kitten"}}`).Want(t, 204)
 		rig.Eventually(t, "the complaint", func() bool {
 			return len(wrong.Logs.FilterMessageSnippet("do not become vectors").All()) > 0
@@ -142,7 +142,7 @@ var storeProofs = map[string]func(*testing.T){
 // TestStoreSearchByText: without embeddings, query is a text search.
 func TestStoreSearchByText(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, oneAgent, legacy())
+	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	for key, rest := range map[string]string{"a": "", "b": `,"index":["title"]`, "c": `,"index":false`} {
 		r.Do("PUT", "/store/items", `{"namespace":["n"],"key":"`+key+`","value":{"title":"tea","text":"strong coffee"}`+rest+`}`).Want(t, 204)
 	}

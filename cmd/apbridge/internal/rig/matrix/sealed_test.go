@@ -63,12 +63,12 @@ func TestNothingSealedIsInAnyFile(t *testing.T) {
 		t.Run(fmt.Sprint(sealed), func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "a.db")
-			text, environ := "database: "+file+oneAgent, []string(nil)
+			text, environ := "database: "+file+rig.OneAgent, []string(nil)
 			if sealed {
 				text += "\nencryption: {keys: ['env:KEY']}"
 				environ = []string{"KEY=" + sealingKey}
 			}
-			b := rig.Configured(t, text, legacy(), environ...)
+			b := rig.Configured(t, text, rig.Legacy(), environ...)
 			at := saysMuch(t, b)
 			if _, err := archive.Backup(t.Context(), file, file+".backup", func(int, int) {}); err != nil {
 				t.Fatal(err)
@@ -77,7 +77,7 @@ func TestNothingSealedIsInAnyFile(t *testing.T) {
 				t.Errorf("sealed %v: the word is in %v", sealed, has)
 			}
 			b.End()
-			b = rig.Configured(t, text, legacy(), environ...)
+			b = rig.Configured(t, text, rig.Legacy(), environ...)
 			b.Get(at+"/state").Want(t, 200, privateWord)
 			b.Post("/store/items/search", `{"namespace_prefix":["a"],"query":"`+privateWord+`"}`).Want(t, 200, `"said"`)
 			b.Post("/store/items/search", `{"namespace_prefix":["a"],"filter":{"said":"`+privateWord+`"}}`).Want(t, 200, `"said"`)

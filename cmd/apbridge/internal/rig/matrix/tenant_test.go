@@ -53,23 +53,23 @@ func newEstate(t *testing.T, yaml string) *belongings {
 	agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
 		{Output: `"` + secretOfA + ` one"`, Files: [][2]string{{secretOfA + ".txt", secretOfA}}}, {Output: `"two"`, Last: true},
 	}}
-	r := rig.Configured(t, yaml, map[string]http.Handler{"a": agent}, keyEnviron...)
+	r := rig.Configured(t, yaml, map[string]http.Handler{"a": agent}, rig.KeyEnviron...)
 	e := &belongings{r, map[string]string{"agent": "a", "agent_id": "a", "namespace": "x", "mine": "a"}}
 	v1 := "/ap/v1/agent/tasks"
-	e.ids["task"] = e.as(keyA, "POST", v1, `{"input":"`+secretOfA+`"}`).Want(t, 200).Member("task_id")
+	e.ids["task"] = e.as(rig.KeyA, "POST", v1, `{"input":"`+secretOfA+`"}`).Want(t, 200).Member("task_id")
 	for range 2 {
-		e.ids["step"] = e.as(keyA, "POST", v1+"/"+e.ids["task"]+"/steps", "").Want(t, 200).Member("step_id")
+		e.ids["step"] = e.as(rig.KeyA, "POST", v1+"/"+e.ids["task"]+"/steps", "").Want(t, 200).Member("step_id")
 	}
-	arts := e.as(keyA, "GET", v1+"/"+e.ids["task"]+"/artifacts", "").Want(t, 200, secretOfA)
+	arts := e.as(rig.KeyA, "GET", v1+"/"+e.ids["task"]+"/artifacts", "").Want(t, 200, secretOfA)
 	e.ids["artifact"] = rig.TextBetween(arts.String(), `"artifact_id":"`, `"`)
 	e.ids["thread_id"], e.ids["topic"] = e.ids["task"], e.ids["task"]
-	e.ids["run_id"] = rig.TextBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/runs", "").Want(t, 200).String(), `"run_id":"`, `"`)
-	e.ids["checkpoint_id"] = rig.TextBetween(e.as(keyA, "GET", "/threads/"+e.ids["task"]+"/state", "").Want(t, 200, secretOfA).String(), `"checkpoint_id":"`, `"`)
-	e.ids["interaction"] = rig.TextBetween(e.as(keyA, "GET", "/ap/v2/topics/"+e.ids["topic"]+"/interactions", "").Want(t, 200).String(), `"interaction_id":"`, `"`)
+	e.ids["run_id"] = rig.TextBetween(e.as(rig.KeyA, "GET", "/threads/"+e.ids["task"]+"/runs", "").Want(t, 200).String(), `"run_id":"`, `"`)
+	e.ids["checkpoint_id"] = rig.TextBetween(e.as(rig.KeyA, "GET", "/threads/"+e.ids["task"]+"/state", "").Want(t, 200, secretOfA).String(), `"checkpoint_id":"`, `"`)
+	e.ids["interaction"] = rig.TextBetween(e.as(rig.KeyA, "GET", "/ap/v2/topics/"+e.ids["topic"]+"/interactions", "").Want(t, 200).String(), `"interaction_id":"`, `"`)
 	cron := `{"assistant_id":"a","schedule":"0 0 1 1 *","input":"` + secretOfA + `"}`
-	e.ids["cron_id"] = e.as(keyA, "POST", "/runs/crons", cron).Want(t, 200).Member("cron_id")
-	e.ids["assistant_id"] = e.as(keyA, "POST", "/assistants", `{"graph_id":"a","name":"`+secretOfA+`"}`).Want(t, 200).Member("assistant_id")
-	e.as(keyA, "PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"v":"`+secretOfA+`"}}`).Want(t, 204)
+	e.ids["cron_id"] = e.as(rig.KeyA, "POST", "/runs/crons", cron).Want(t, 200).Member("cron_id")
+	e.ids["assistant_id"] = e.as(rig.KeyA, "POST", "/assistants", `{"graph_id":"a","name":"`+secretOfA+`"}`).Want(t, 200).Member("assistant_id")
+	e.as(rig.KeyA, "PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"v":"`+secretOfA+`"}}`).Want(t, 204)
 	for name, id := range e.ids {
 		if id == "" {
 			t.Fatalf("tenant A has no %s", name)
@@ -148,9 +148,9 @@ var isForm = []string{"Content-Type", "application/x-www-form-urlencoded"}
 // looked finds the ids that the routes of the inspector have besides, of the run that wrote a file.
 func (e *belongings) looked() {
 	e.T.Helper()
-	thread := e.as(keyA, "GET", "/inspect/threads/"+e.ids["thread_id"], "").OK()
+	thread := e.as(rig.KeyA, "GET", "/inspect/threads/"+e.ids["thread_id"], "").OK()
 	e.ids["version"], e.ids["run_id"] = fmt.Sprintf("%.0f", thread.At("files.0.versions.0.version")), thread.Text("files.0.versions.0.run_id")
-	run := e.as(keyA, "GET", "/inspect/runs/"+e.ids["run_id"], "").OK()
+	run := e.as(rig.KeyA, "GET", "/inspect/runs/"+e.ids["run_id"], "").OK()
 	e.ids["seq"], e.ids["n"] = fmt.Sprintf("%.0f", run.At("rows.0.seq")), fmt.Sprintf("%.0f", run.At("calls.0.n"))
 	e.ids["artifact_id"] = run.Text("files.0.artifact_id")
 	e.ids["part"], e.ids["side"], e.ids["form"], e.ids["index"], e.ids["file"] = "data", "sent", "ndjson", "0", "live.js"
@@ -188,7 +188,7 @@ func askOf(m rig.Route) ask {
 // same, to show that the question was well put.
 func TestE20_TenantsNeverMeet(t *testing.T) {
 	t.Parallel()
-	e := newEstate(t, strings.Replace(twoKeys, "$ONLY", "", 1))
+	e := newEstate(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1))
 	routes := inOrder(rig.Routes(t))
 	for _, m := range routes {
 		e.asB(t, m)
@@ -236,7 +236,7 @@ func (e *belongings) fill(t *testing.T, m rig.Route) (path string, a ask) {
 
 func (e *belongings) asB(t *testing.T, m rig.Route) {
 	t.Helper()
-	e.unseen(t, keyB, m)
+	e.unseen(t, rig.KeyB, m)
 }
 
 // unseen: a caller with this key is shown nothing of A's by a route.
@@ -272,28 +272,28 @@ func emptyList(got rig.Answer) bool {
 func (e *belongings) unharmed(t *testing.T) {
 	t.Helper()
 	th := "/threads/" + e.ids["thread_id"]
-	e.as(keyA, "GET", th+"/state", "").Want(t, 200, secretOfA)
-	if got := e.as(keyA, "GET", th+"/state", ""); strings.Contains(got.String(), `"k":1`) {
+	e.as(rig.KeyA, "GET", th+"/state", "").Want(t, 200, secretOfA)
+	if got := e.as(rig.KeyA, "GET", th+"/state", ""); strings.Contains(got.String(), `"k":1`) {
 		t.Errorf("B changed A's state: %s", got.String())
 	}
-	e.as(keyA, "GET", "/ap/v1/agent/tasks/"+e.ids["task"]+"/artifacts/"+e.ids["artifact"], "").Want(t, 200, secretOfA)
-	e.as(keyA, "GET", "/store/items?namespace=n&key=k", "").Want(t, 200, secretOfA)
-	first := e.as(keyA, "POST", "/runs", `{"input":"x"}`, "Idempotency-Key", "same").Want(t, 200).Member("run_id")
-	second := e.as(keyB, "POST", "/runs", `{"input":"x"}`, "Idempotency-Key", "same").Want(t, 200).Member("run_id")
+	e.as(rig.KeyA, "GET", "/ap/v1/agent/tasks/"+e.ids["task"]+"/artifacts/"+e.ids["artifact"], "").Want(t, 200, secretOfA)
+	e.as(rig.KeyA, "GET", "/store/items?namespace=n&key=k", "").Want(t, 200, secretOfA)
+	first := e.as(rig.KeyA, "POST", "/runs", `{"input":"x"}`, "Idempotency-Key", "same").Want(t, 200).Member("run_id")
+	second := e.as(rig.KeyB, "POST", "/runs", `{"input":"x"}`, "Idempotency-Key", "same").Want(t, 200).Member("run_id")
 	if first == second || first == "" {
 		t.Errorf("an idempotency key of A's gave B run %s", second)
 	}
-	got := e.as(keyB, "POST", "/threads", `{"thread_id":"`+e.ids["thread_id"]+`","if_exists":"do_nothing"}`)
+	got := e.as(rig.KeyB, "POST", "/threads", `{"thread_id":"`+e.ids["thread_id"]+`","if_exists":"do_nothing"}`)
 	if strings.Contains(got.String(), secretOfA) || got.Status != 200 {
 		t.Errorf("a thread of the same name: %d %s", got.Status, got.String())
 	}
-	e.as(keyB, "DELETE", th, "").Want(t, 204)
-	e.as(keyA, "GET", th, "").Want(t, 200, secretOfA)
+	e.as(rig.KeyB, "DELETE", th, "").Want(t, 204)
+	e.as(rig.KeyA, "GET", th, "").Want(t, 200, secretOfA)
 }
 
 func (e *belongings) asA(t *testing.T, m rig.Route) {
 	t.Helper()
-	e.seen(t, keyA, m)
+	e.seen(t, rig.KeyA, m)
 }
 
 // seen: a caller with this key, which sees what is A's, is answered.

@@ -38,8 +38,8 @@ func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	b.Get("/toy").Want(t, 200, "toy\n")
 	b.Do("POST", "/toy/say", "hi").Want(t, 200, "- \"one\"\n", "! ", "out of order")
 
-	show(t, b, "/").Want(t, 200, "words (the toy), or threads and runs")
-	show(t, b, "/docs").Want(t, 200, `<figure id="curl-toy">`, b.URL+"/toy/say --data-raw hi")
+	b.Do("GET", "/", "", "Accept", "text/html").Want(t, 200, "words (the toy), or threads and runs")
+	b.Do("GET", "/docs", "", "Accept", "text/html").Want(t, 200, `<figure id="curl-toy">`, b.URL+"/toy/say --data-raw hi")
 
 	run := `{"assistant_id":"agent","context":{"a":1},"config":{"tags":["x"]},"durability":"sync",` + rig.SaysHi + `}`
 	if lossy := b.Post("/runs/wait", run).OK().Header.Get("X-Apbridge-Lossy"); lossy != "input;approximated, config;dropped, context;dropped, durability;dropped" {
@@ -151,5 +151,16 @@ func TestFurtherDialectIsAudited(t *testing.T) {
 	log, err := os.ReadFile(cfg.Audit.File)
 	if err != nil || !rig.Says(string(log), "of-the-toy", `"/toy/say"`, string(mapping.Changed)) {
 		t.Errorf("the log is %s, %v", log, err)
+	}
+}
+
+// TestFurtherDialectHasAColumn: the inspector names no dialect.
+func TestFurtherDialectHasAColumn(t *testing.T) {
+	t.Parallel()
+	b := inFrontSpeaking(t, withToy(), &toy.Agent{Says: []string{`"one"`}})
+	b.Do("POST", "/toy/say", "hi").OK()
+	v := b.Get("/inspect/runs/" + b.Get("/inspect").OK().Text("runs.0.run_id")).OK()
+	if v.Text("columns.0") != "Toy" || len(v.List("columns")) != 3 || !strings.Contains(v.String(), `{"name":"line"}`) {
+		t.Errorf("%s", v)
 	}
 }

@@ -1,4 +1,4 @@
-package matrix
+package inspect
 
 import (
 	"encoding/json"
@@ -133,12 +133,12 @@ func TestDocsSnippets(t *testing.T) {
 	for what, c := range map[string]struct{ yaml, key string }{
 		"no keys":       {"default_agent: alpha\nagents: {alpha: {url: $A}}", ""},
 		"no default":    {"agents: {alpha: {url: $A}, beta: {url: $A}}", ""},
-		"a key":         {twoAgents, keyA},
-		"another agent": {twoAgents, keyB},
+		"a key":         {twoAgents, rig.KeyA},
+		"another agent": {twoAgents, rig.KeyB},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			r := rig.Configured(t, c.yaml, legacy(), keyEnviron...)
+			r := rig.Configured(t, c.yaml, rig.Legacy(), rig.KeyEnviron...)
 			all := codes(t, r, keyHeader(c.key)...)
 			for id, language := range map[string]string{"curl": "curl", "curl-v1": "curl", "python": "Python", "python-v1": "Python"} {
 				copied(t, language, all[id], c.key, "hi")
@@ -161,12 +161,12 @@ func TestInspectorProgramsMakeTheRunAgain(t *testing.T) {
 	const said = "hi $(id) `id` 'a' \u202eé😀"
 	for what, c := range map[string]struct{ yaml, key string }{
 		"no keys": {"default_agent: alpha\nagents: {alpha: {url: $A, dialect: taskstep}}", ""},
-		"a key":   {twoAgents, keyB},
+		"a key":   {twoAgents, rig.KeyB},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			r := rig.Configured(t, c.yaml, legacy(), keyEnviron...)
-			agent := map[string]string{"": "alpha", keyB: "beta"}[c.key]
+			r := rig.Configured(t, c.yaml, rig.Legacy(), rig.KeyEnviron...)
+			agent := map[string]string{"": "alpha", rig.KeyB: "beta"}[c.key]
 			r.Do("POST", "/runs/wait", `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":"`+said+`"}]}}`, keyHeader(c.key)...).OK()
 			run := r.Do("GET", "/inspect", "", keyHeader(c.key)...).OK().Text("runs.0.run_id")
 			var shown struct {
@@ -202,7 +202,7 @@ func TestProgramsTakeATokenWhereThereAreNoKeys(t *testing.T) {
 	t.Parallel()
 	jwks, addr := filepath.Join(t.TempDir(), "jwks.json"), rig.FreeAddress(t)
 	rig.WriteFile(t, jwks, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","use":"sig","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`)
-	b := rig.Configured(t, "admin: "+addr+"\nauth: {jwt: [{id: idp, issuer: 'https://idp.example', jwks: "+jwks+", audience: [bridge]}]}"+oneAgent, legacy())
+	b := rig.Configured(t, "admin: "+addr+"\nauth: {jwt: [{id: idp, issuer: 'https://idp.example', jwks: "+jwks+", audience: [bridge]}]}"+rig.OneAgent, rig.Legacy())
 	for id, code := range codes(t, b) {
 		if !strings.Contains(code, "APBRIDGE_KEY") {
 			t.Errorf("%s of /docs: %s", id, code)

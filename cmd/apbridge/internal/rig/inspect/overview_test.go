@@ -1,4 +1,4 @@
-package matrix
+package inspect
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // TestInspectorListsRuns: the page and its JSON say the same, and the streams of both are there.
 func TestInspectorListsRuns(t *testing.T) {
 	t.Parallel()
-	b := rig.Configured(t, oneAgent, legacy())
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	b.Wait(`{"messages":[{"role":"user","content":"hi"}]}`).OK()
 	told := b.Get("/inspect").OK()
 	id := told.Text("runs.0.run_id")
@@ -51,7 +51,7 @@ func TestInspectorIsForThoseWhoMayLook(t *testing.T) {
 	const keys = `
 auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: runs, key: 1123456789abcdef0123456789abcdef, rights: [run, read]},
   {id: looks, key: 2123456789abcdef0123456789abcdef, rights: [inspect, read]}, {id: other, key: 3123456789abcdef0123456789abcdef, tenant: acme}]}`
-	r := rig.Configured(t, "admin: "+addr+keys+oneAgent, legacy())
+	r := rig.Configured(t, "admin: "+addr+keys+rig.OneAgent, rig.Legacy())
 	key := func(n string) string { return n + "123456789abcdef0123456789abcdef" }
 	r.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[]}}`, "X-Api-Key", key("0")).OK()
 	for n, want := range map[string]int{"": 401, key("1"): 403, key("2"): 200, key("0"): 200} {
@@ -78,7 +78,7 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: runs, key: 
 	r.Do("POST", "/inspect/agents/a/try", "text=x", append(form, "X-Api-Key", key("2"))...).Want(t, 403, "run agents")
 	for mode, want := range map[string][2]int{"admin": {404, 200}, "off": {404, 404}, "{mode: auto}": {200, 200}} {
 		addr := rig.FreeAddress(t)
-		r := rig.Configured(t, "admin: "+addr+"\ninspector: "+mode+oneAgent, legacy())
+		r := rig.Configured(t, "admin: "+addr+"\ninspector: "+mode+rig.OneAgent, rig.Legacy())
 		if got := [2]int{rig.Status(t, r.URL+"/inspect"), rig.Status(t, "http://"+addr+"/inspect")}; got != want {
 			t.Errorf("%s: %v, want %v", mode, got, want)
 		}
@@ -89,7 +89,7 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: runs, key: 
 // the run that one ended with has gone.
 func TestInspectorFindsRuns(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, b: {url: $A, dialect: taskstep}}\ndefault_agent: a", legacy())
+	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, b: {url: $A, dialect: taskstep}}\ndefault_agent: a", rig.Legacy())
 	made := func(agent, text, more string) (run, thread string) {
 		r.Do("POST", "/runs/wait", `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":"`+text+`"}]}`+more+`}`).OK()
 		newest := r.Get("/inspect?limit=1").OK()
@@ -131,7 +131,7 @@ func TestInspectorFindsRuns(t *testing.T) {
 // messages of a run say of tokens is summed up.
 func TestInspectorSaysWhyRunsWait(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep, approval: step}}", legacy())
+	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep, approval: step}}", rig.Legacy())
 	r.Wait(`{"messages":[{"role":"user","content":"<script>alert(1)</script>\u202e"}]}`).OK()
 	got := r.Get("/inspect").OK()
 	if got.Text("runs.0.reason") != "question" || !rig.Says(got.Text("runs.0.why"), "to be answered") {
@@ -147,7 +147,7 @@ func TestInspectorSaysWhyRunsWait(t *testing.T) {
 // knows, and the stream ends with the bridge.
 func TestInspectorTellsOfChanges(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, oneAgent, legacy())
+	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	_, first := r.Stream("GET", "/inspect/events", "", 1)
 	mark := first[0].ID
 	told := make(chan []rig.Frame, 1)
@@ -165,7 +165,7 @@ func TestInspectorTellsOfChanges(t *testing.T) {
 // form of another page's does not.
 func TestInspectorShowsAgents(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, gone: {url: 'http://127.0.0.1:1', dialect: taskstep}}\ndefault_agent: a", legacy())
+	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep}, gone: {url: 'http://127.0.0.1:1', dialect: taskstep}}\ndefault_agent: a", rig.Legacy())
 	got := r.Get("/inspect/agents").OK()
 	if got.Text("agents.0.name") != "a" || got.Text("agents.0.state") != "answers" || got.Text("agents.0.dialect") != "taskstep" ||
 		got.At("agents.0.default") != true || len(got.List("agents.0.lost")) == 0 || got.Text("agents.1.state") != "does not answer" {
@@ -201,7 +201,7 @@ func TestInspectorShowsHowCallsOfAgentsWent(t *testing.T) {
 agents: {a: {url: $A, dialect: taskstep}, fails: {url: $B, dialect: taskstep}}
 default_agent: a
 auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: looks, key: 3123456789abcdef0123456789abcdef, rights: [inspect, read]}]}`,
-		map[string]http.Handler{"a": legacy()["a"], "b": hostile()})
+		map[string]http.Handler{"a": rig.Legacy()["a"], "b": hostile()})
 	for _, agent := range []string{"a", "fails"} {
 		b.Do("POST", "/runs/wait", `{"assistant_id":"`+agent+`","input":"hi"}`, ann...)
 	}
@@ -228,7 +228,7 @@ auth: {keys: [{id: all, key: 0123456789abcdef0123456789abcdef}, {id: looks, key:
 // one run, however often it is pressed and by how many at once, and leads to it.
 func TestInspectorSendsAMessageOnce(t *testing.T) {
 	t.Parallel()
-	b := rig.Configured(t, oneAgent, legacy())
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	const path = "/inspect/agents/a/try"
 	in := url.Values{"text": {"hello <you>"}}
 	filled(t, b, path, in).Want(t, 200, "Send this message?", "hello &lt;you&gt;", "The agent &#34;a&#34;")

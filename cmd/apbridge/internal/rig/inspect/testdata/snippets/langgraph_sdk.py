@@ -1,4 +1,4 @@
-"""Stands in for langgraph-sdk: its sync client's runs.wait without a thread sends what testdata/replayed/python.txtar has."""
+"""Stands in for langgraph-sdk: its sync client's runs.wait without a thread sends what rig/matrix/testdata/replayed/python.txtar has."""
 import json
 import urllib.request
 

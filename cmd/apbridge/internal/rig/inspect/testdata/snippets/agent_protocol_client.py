@@ -1,4 +1,4 @@
-"""Stands in for agent-protocol-client 1.1.0, made by OpenAPI Generator: it sends what testdata/replayed/agbenchmark.txtar has."""
+"""Stands in for agent-protocol-client 1.1.0, made by OpenAPI Generator: it sends what rig/matrix/testdata/replayed/agbenchmark.txtar has."""
 import json
 import types
 import urllib.request

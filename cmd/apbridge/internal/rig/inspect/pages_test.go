@@ -1,4 +1,4 @@
-package matrix
+package inspect
 
 import (
 	"encoding/json"
@@ -35,7 +35,7 @@ func show(t *testing.T, r *rig.Bridge, path string, headers ...string) rig.Answe
 // TestPagesShowWhatAKeyMayUse: without a key, or with one for something else, nothing of agents.
 func TestPagesShowWhatAKeyMayUse(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, twoAgents, legacy(), keyEnviron...)
+	r := rig.Configured(t, twoAgents, rig.Legacy(), rig.KeyEnviron...)
 	for what, c := range map[string]struct {
 		key, notice string
 		sees        []string
@@ -43,8 +43,8 @@ func TestPagesShowWhatAKeyMayUse(t *testing.T) {
 		"no key":        {"", "x-api-key", nil},
 		"a wrong key":   {"wrong-0123456789abcdef", "key", nil},
 		"metrics alone": {"carol-0123456789abcdef", "no right to read", nil},
-		"all agents":    {keyA, "", []string{"alpha", "beta"}},
-		"one agent":     {keyB, "", []string{"beta"}},
+		"all agents":    {rig.KeyA, "", []string{"alpha", "beta"}},
+		"one agent":     {rig.KeyB, "", []string{"beta"}},
 	} {
 		var headers []string
 		if c.key != "" {
@@ -60,7 +60,7 @@ func TestPagesShowWhatAKeyMayUse(t *testing.T) {
 			if shown := strings.Contains(text, "No agents are shown"); shown != (c.notice != "") || !strings.Contains(text, c.notice) {
 				t.Errorf("%s: %s says that no agents are shown: %v", what, path, shown)
 			}
-			for _, secret := range []string{keyA, keyB, c.key} {
+			for _, secret := range []string{rig.KeyA, rig.KeyB, c.key} {
 				if secret != "" && strings.Contains(text, secret) {
 					t.Errorf("%s: %s shows a key", what, path)
 				}
@@ -87,7 +87,7 @@ func TestPagesShowWhatAKeyMayUse(t *testing.T) {
 // TestPagesAreSent: what a cache, a HEAD and a client that takes gzip get, and which methods there are.
 func TestPagesAreSent(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, oneAgent, legacy())
+	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	for _, path := range []string{"/", "/docs"} {
 		page := show(t, r, path)
 		if policy := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
@@ -125,7 +125,7 @@ var hrefs = regexp.MustCompile(`href="([^"]*)"`)
 // TestPagesLeadSomewhere: every link of a page is answered, and every part of it that a link names is there.
 func TestPagesLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, oneAgent, legacy())
+	r := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	for _, path := range []string{"/", "/docs"} {
 		text := show(t, r, path).String()
 		links := hrefs.FindAllStringSubmatch(text, -1)
@@ -163,7 +163,7 @@ func TestPagesKnowWhereTheyAre(t *testing.T) {
 		"what is no scheme":  {hosts + "trusted_proxies: [127.0.0.1]\n", []string{"Host", "bridge.test", "X-Forwarded-Proto", "javascript"}, "http://bridge.test"},
 		"a prefix with dots": {hosts + "trusted_proxies: [127.0.0.1]\n", []string{"Host", "bridge.test", "X-Forwarded-Prefix", "//evil"}, "http://bridge.test"},
 	} {
-		r := rig.Configured(t, c.yaml+"agents: {a: {url: $A}}", legacy())
+		r := rig.Configured(t, c.yaml+"agents: {a: {url: $A}}", rig.Legacy())
 		for _, path := range []string{"/", "/docs"} {
 			text := show(t, r, path, c.headers...).String()
 			if !strings.Contains(text, "curl -s "+c.want+"/runs/wait ") {
@@ -179,18 +179,24 @@ func TestPagesKnowWhereTheyAre(t *testing.T) {
 // TestDocsPage: the page has all of the loss table, and each documented route with an example.
 func TestDocsPage(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, strings.Replace(twoKeys, "$ONLY", "", 1), legacy(), keyEnviron...)
+	r := rig.Configured(t, strings.Replace(rig.TwoKeys, "$ONLY", "", 1), rig.Legacy(), rig.KeyEnviron...)
 	text := show(t, r, "/docs").Want(t, 200, "/openapi/threadrun.json", "/openapi/taskstep.json", "/openapi/topics.json", "config.recursion_limit").String()
 	if n := strings.Count(text, "<tr class="); n != len(bridge.Dialects().LossTable()) {
 		t.Errorf("%d rows of the loss table, want %d", n, len(bridge.Dialects().LossTable()))
 	}
 	routes := 0
-	for name, s := range specs(t) {
+	for _, d := range bridge.Dialects().Documents() {
+		var s struct {
+			Paths map[string]map[string]struct{}
+		}
+		if err := json.Unmarshal(d.Text, &s); err != nil {
+			t.Fatalf("%s: %v", d.Name, err)
+		}
 		for path, operations := range s.Paths {
 			for method := range operations {
 				routes++
 				if want := `aria-label="Example of ` + strings.ToUpper(method) + " " + path + `"`; !strings.Contains(text, want) {
-					t.Errorf("%s %s of %s has no example", method, path, name)
+					t.Errorf("%s %s of %s has no example", method, path, d.Name)
 				}
 			}
 		}
@@ -221,7 +227,7 @@ func codes(t *testing.T, r *rig.Bridge, headers ...string) map[string]string {
 // TestAgentThatIsAway: a page says so of it, beside one that answers.
 func TestAgentThatIsAway(t *testing.T) {
 	t.Parallel()
-	r := rig.Configured(t, "agents: {here: {url: $A}, gone: {url: 'http://127.0.0.1:9', dialect: taskstep}}", map[string]http.Handler{"a": legacy()["a"]})
+	r := rig.Configured(t, "agents: {here: {url: $A}, gone: {url: 'http://127.0.0.1:9', dialect: taskstep}}", map[string]http.Handler{"a": rig.Legacy()["a"]})
 	text := show(t, r, "/").String()
 	for _, want := range []string{"here</bdi>", "gone</bdi>", `<span class="state">answers</span>`, `<span class="state">does not answer</span>`} {
 		if !strings.Contains(text, want) {

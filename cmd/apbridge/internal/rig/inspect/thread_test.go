@@ -1,4 +1,4 @@
-package matrix
+package inspect
 
 import (
 	"bufio"
@@ -67,7 +67,7 @@ func settled(t *testing.T, b *rig.Bridge, thread string) (told rig.Answer) {
 // what happens before it listens.
 func TestAThreadsPageSaysWhatItHasSeen(t *testing.T) {
 	t.Parallel()
-	b := rig.Configured(t, oneAgent, legacy())
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	at := b.Thread()
 	shown := func() string {
 		m := regexp.MustCompile(`data-mark="(\w+)"`).FindSubmatch(show(t, b, "/inspect"+at).Body)
@@ -95,7 +95,7 @@ func TestAThreadsPageSaysWhatItHasSeen(t *testing.T) {
 // versions.
 func TestInspectorShowsAThread(t *testing.T) {
 	t.Parallel()
-	b := rig.Configured(t, oneAgent, legacy())
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	at := b.Thread()
 	b.On(at, `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi <b>there</b>"}]}}`).OK()
 	first := b.Get("/inspect" + at).OK()
@@ -220,7 +220,7 @@ func TestInspectorAnswers(t *testing.T) {
 // it.
 func TestInspectorRunsAgain(t *testing.T) {
 	t.Parallel()
-	b := rig.Configured(t, "default_agent: a\nagents: {a: {url: $A}, b: {url: $A}}", legacy())
+	b := rig.Configured(t, "default_agent: a\nagents: {a: {url: $A}, b: {url: $A}}", rig.Legacy())
 	at := b.Thread()
 	for _, said := range []string{"one", "two"} {
 		b.On(at, `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"`+said+`"}]}}`).OK()
@@ -330,7 +330,7 @@ func watched(t *testing.T, b *rig.Bridge, path string) <-chan string {
 // hears: of a thread, and of a run.
 func TestInspectorIsToldThatAThreadIsGone(t *testing.T) {
 	t.Parallel()
-	b := rig.Configured(t, oneAgent, legacy())
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	at := b.Thread()
 	events := watched(t, b, "/inspect"+at+"/events")
 	first := <-events
@@ -391,7 +391,7 @@ func TestInspectorShowsWhatAgentsWereTold(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
 agents: {a: {url: $A, dialect: taskstep, memory: {namespaces: [shared, "users/{user}"]}}}
-auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1123456789abcdef0123456789abcdef, namespaces: [shared]}]}`, legacy())
+auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1123456789abcdef0123456789abcdef, namespaces: [shared]}]}`, rig.Legacy())
 	put := func(namespace, key, value string) {
 		b.Do("PUT", "/store/items", `{"namespace":`+namespace+`,"key":"`+key+`","value":{"text":"`+value+`"}}`, ann...).Is(204)
 	}

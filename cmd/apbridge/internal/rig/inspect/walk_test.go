@@ -1,4 +1,4 @@
-package matrix
+package inspect
 
 import (
 	"html"
@@ -159,7 +159,7 @@ func keys(m map[string]bool) (list []string) {
 func TestInspectorCancels(t *testing.T) {
 	t.Parallel()
 	gate := rig.NewGate(legacyagent.Handler(), rig.StepPosts, 1)
-	b := rig.Configured(t, oneAgent, map[string]http.Handler{"a": gate})
+	b := rig.Configured(t, rig.OneAgent, map[string]http.Handler{"a": gate})
 	b.Post(b.Thread()+"/runs", `{"assistant_id":"a","input":"hi"}`).OK()
 	gate.Await(t)
 	defer gate.Open()

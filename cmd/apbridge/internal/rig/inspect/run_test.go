@@ -1,4 +1,4 @@
-package matrix
+package inspect
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
-	"github.com/apbridge/apbridge/adapter/adaptertest/toy"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/examples/legacyagent"
@@ -45,7 +44,7 @@ func TestInspectorShowsARun(t *testing.T) {
 	for kind, agent := range map[string]http.Handler{"taskstep": legacyagent.Handler(), "threadrun": threadagent.Handler()} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			b := rig.Configured(t, "inspector: {capture: all}"+oneAgent, map[string]http.Handler{"a": agent})
+			b := rig.Configured(t, "inspector: {capture: all}"+rig.OneAgent, map[string]http.Handler{"a": agent})
 			b.Wait("hi").OK()
 			id := newestRun(b)
 			at := "/inspect/runs/" + id
@@ -142,7 +141,7 @@ func TestInspectorShowsWhatAgentsAnswered(t *testing.T) {
 func TestInspectorKeepsCallsAsConfigured(t *testing.T) {
 	t.Parallel()
 	for capture, kept := range map[string]bool{"errors": false, "all": true, "off": false} {
-		b := rig.Configured(t, "inspector: {capture: "+capture+"}"+oneAgent, legacy())
+		b := rig.Configured(t, "inspector: {capture: "+capture+"}"+rig.OneAgent, rig.Legacy())
 		b.Wait("hi").OK()
 		at := "/inspect/runs/" + newestRun(b)
 		v := b.Get(at).OK()
@@ -161,7 +160,7 @@ func TestInspectorShowsNoRunOfAnother(t *testing.T) {
 	t.Parallel()
 	b := rig.Configured(t, `
 inspector: {capture: all}
-auth: {keys: [{id: mine, key: 0123456789abcdef0123456789abcdef, tenant: one}, {id: other, key: 1123456789abcdef0123456789abcdef, tenant: two}]}`+oneAgent, legacy())
+auth: {keys: [{id: mine, key: 0123456789abcdef0123456789abcdef, tenant: one}, {id: other, key: 1123456789abcdef0123456789abcdef, tenant: two}]}`+rig.OneAgent, rig.Legacy())
 	mine, other := []string{"X-Api-Key", "0123456789abcdef0123456789abcdef"}, []string{"X-Api-Key", "1123456789abcdef0123456789abcdef"}
 	b.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]}}`, mine...).OK()
 	id := b.Do("GET", "/inspect", "", mine...).OK().Text("runs.0.run_id")
@@ -176,17 +175,6 @@ auth: {keys: [{id: mine, key: 0123456789abcdef0123456789abcdef, tenant: one}, {i
 		b.Do("GET", "/inspect/runs/"+id+path, "", mine...).Want(t, 404)
 	}
 	b.Do("GET", "/inspect/runs/"+id+"?after=x", "", mine...).Want(t, 422)
-}
-
-// TestInspectorHasAColumnForEachDialect: the inspector names none.
-func TestInspectorHasAColumnForEachDialect(t *testing.T) {
-	t.Parallel()
-	b := inFrontSpeaking(t, withToy(), &toy.Agent{Says: []string{`"one"`}})
-	b.Do("POST", "/toy/say", "hi").OK()
-	v := b.Get("/inspect/runs/" + newestRun(b)).OK()
-	if v.Text("columns.0") != "Toy" || len(v.List("columns")) != 3 || !strings.Contains(v.String(), `{"name":"line"}`) {
-		t.Errorf("%s", v)
-	}
 }
 
 // TestInspectorPagesALongRun: every event stands on one page, and steps are counted through all of them.
@@ -251,7 +239,7 @@ func TestInspectorPreviewsFiles(t *testing.T) {
 // TestInspectorSaysWhyFieldsAreLost: of every loss that a run can have there is the reason of the loss table.
 func TestInspectorSaysWhyFieldsAreLost(t *testing.T) {
 	t.Parallel()
-	b := rig.Configured(t, oneAgent, legacy())
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
 	b.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]},"context":{"a":1},"config":{"recursion_limit":7},"durability":"sync"}`)
 	at := "/inspect/runs/" + newestRun(b)
 	v := b.Get(at).OK()
@@ -276,7 +264,7 @@ func TestExportsHoldNoCredentials(t *testing.T) {
 	for kind, agent := range map[string]http.Handler{"taskstep": legacyagent.Handler(), "threadrun": threadagent.Handler()} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			b := rig.Configured(t, "inspector: {capture: all}"+oneAgent, map[string]http.Handler{"a": agent})
+			b := rig.Configured(t, "inspector: {capture: all}"+rig.OneAgent, map[string]http.Handler{"a": agent})
 			quoted := strconv.Quote(said)
 			b.Do("POST", "/runs/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":`+quoted+`}]},"config":{"configurable":`+said+`}}`).OK()
 			at := "/inspect/runs/" + newestRun(b)
