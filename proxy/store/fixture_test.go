@@ -54,7 +54,7 @@ var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps late
 
 // C7: what each version of the schema has written is read by this program. testdata/upgrade has a database of each
 // version with a little of everything in it, and what is read of them. Those of versions 1 to 12 were made by their
-// migrations from the rows of version 13; what a build of version 8 really wrote is tested by rig/matrix
+// migrations from the rows of version 13; what a build of version 8 really wrote is tested by rig/operate
 // (TestC7TheAnswersOfTheVersionBefore).
 //
 // A new migration needs a database of its version, made by the program that ends with it:

@@ -99,6 +99,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/rig/fault":     {},
 	"cmd/apbridge/internal/rig/inspect":   {},
 	"cmd/apbridge/internal/rig/matrix":    {},
+	"cmd/apbridge/internal/rig/operate":   {},
 	"cmd/apbridge/internal/rig/taskstep":  {},
 	"cmd/apbridge/internal/rig/threadrun": {},
 	"config":                              {ours: []string{"mapping", "mapping/credential"}},

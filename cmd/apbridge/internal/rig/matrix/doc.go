@@ -1,3 +1,5 @@
-// Package matrix shows every kind of client in front of every kind of agent: conversations, refusals, keys of the
-// configuration, routes and keys of callers. It holds tests only.
+// Package matrix shows every kind of client in front of every kind of agent, and what holds for every route: its
+// document, what it refuses, who may ask it and whose data it shows, and that a request that comes again is answered
+// once. Stock clients that cannot be installed are replayed, and a further dialect is put into the table. It holds
+// tests only.
 package matrix

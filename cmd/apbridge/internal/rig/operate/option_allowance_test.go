@@ -1,4 +1,4 @@
-package matrix
+package operate
 
 import (
 	"testing"
@@ -11,9 +11,9 @@ func allowanceProofs() map[string]func(*testing.T) {
 	proofs := map[string]func(*testing.T){}
 	for _, at := range []string{"limits.tenant.", "limits.tenants.*.", "auth.keys[].limits."} {
 		for _, limit := range []string{"requests", "runs", "upload", "threads", "crons", "items", "files", "disk"} {
-			proofs[at+limit] = rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Allowances")
+			proofs[at+limit] = rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestE24Allowances")
 		}
-		proofs[at+"streams"] = rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24OpenStreams")
+		proofs[at+"streams"] = rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestE24OpenStreams")
 	}
 	for key, name := range map[string]string{"inspector.mode": "TestInspectorIsForThoseWhoMayLook", "inspector.capture": "TestInspectorKeepsCallsAsConfigured"} {
 		proofs[key] = rig.ProvenBy("cmd/apbridge/internal/rig/inspect", name)
@@ -21,7 +21,7 @@ func allowanceProofs() map[string]func(*testing.T) {
 	for key, name := range map[string]string{
 		"audit.file": "TestAuditOfEachRoute", "audit.reads": "TestAuditWithoutReads", "audit.max_size": "TestAuditRotates", "audit.keep": "TestAuditRotates",
 	} {
-		proofs[key] = rig.ProvenBy("cmd/apbridge/internal/rig/fault", name)
+		proofs[key] = rig.ProvenBy("cmd/apbridge/internal/rig/operate", name)
 	}
 	return proofs
 }

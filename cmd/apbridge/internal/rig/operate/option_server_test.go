@@ -1,4 +1,4 @@
-package matrix
+package operate
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ var serverProofs = map[string]func(*testing.T){
 			}
 		}
 	},
-	"encryption.keys": rig.ProvenBy("cmd/apbridge/internal/rig/matrix", "TestNothingSealedIsInAnyFile"),
+	"encryption.keys": rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestNothingSealedIsInAnyFile"),
 	"encryption.write": func(t *testing.T) {
 		storetest.File(t)
 		file := filepath.Join(t.TempDir(), "a.db")

@@ -1,4 +1,4 @@
-package matrix
+package operate
 
 import (
 	"net/http"
