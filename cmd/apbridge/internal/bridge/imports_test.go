@@ -97,6 +97,7 @@ var laws = map[string]law{
 	"cmd/apbridge/internal/rig/bench":     {},
 	"cmd/apbridge/internal/rig/crash":     {},
 	"cmd/apbridge/internal/rig/fault":     {},
+	"cmd/apbridge/internal/rig/field":     {},
 	"cmd/apbridge/internal/rig/inspect":   {},
 	"cmd/apbridge/internal/rig/matrix":    {},
 	"cmd/apbridge/internal/rig/operate":   {},

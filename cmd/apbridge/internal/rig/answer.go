@@ -154,6 +154,9 @@ func (a Answer) At(path string) any {
 	return Dig(v, path)
 }
 
+// TextOf is v where that is a string, and empty where it is not.
+func TextOf(v any) string { s, _ := v.(string); return s }
+
 // Text is At for strings.
 func (a Answer) Text(path string) string {
 	a.T.Helper()

@@ -22,7 +22,7 @@ func TestEachQuestionHasItsNode(t *testing.T) {
 	checkTasks(t, b, at, "ask:"+asked)
 
 	b.Post(at+"/runs/wait", `{"assistant_id":"other","multitask_strategy":"concurrent",`+rig.SaysHi+`}`).OK()
-	further := str(b.Get(at + "/state").OK().At("interrupts.1.id"))
+	further := rig.TextOf(b.Get(at + "/state").OK().At("interrupts.1.id"))
 	checkTasks(t, b, at, "ask:"+asked, "step:"+further)
 
 	b.Post(at+"/runs/wait", `{"assistant_id":"other","command":{"resume":{"`+further+`":"blue"}}}`).OK()
@@ -39,9 +39,9 @@ func checkTasks(t *testing.T, b *rig.Bridge, at string, want ...string) {
 	} {
 		var got, nodes []string
 		for _, task := range rig.Dig(state, "tasks").([]any) {
-			nodes = append(nodes, str(rig.Dig(task, "name")))
+			nodes = append(nodes, rig.TextOf(rig.Dig(task, "name")))
 			for _, q := range rig.Dig(task, "interrupts").([]any) {
-				got = append(got, nodes[len(nodes)-1]+":"+str(rig.Dig(q, "id")))
+				got = append(got, nodes[len(nodes)-1]+":"+rig.TextOf(rig.Dig(q, "id")))
 			}
 		}
 		if next := fmt.Sprint(rig.Dig(state, "next")); fmt.Sprint(got) != fmt.Sprint(want) || next != fmt.Sprint(nodes) {

@@ -14,8 +14,8 @@ func filesOf(b *rig.Bridge, at, task string) map[string]string {
 	b.T.Helper()
 	files, names := map[string]string{}, []string(nil)
 	for _, a := range b.Get(task + "/artifacts").OK().List("artifacts") {
-		name := str(rig.Dig(a, "file_name"))
-		files[name] = string(b.Get(task + "/artifacts/" + str(rig.Dig(a, "artifact_id"))).OK().Body)
+		name := rig.TextOf(rig.Dig(a, "file_name"))
+		files[name] = string(b.Get(task + "/artifacts/" + rig.TextOf(rig.Dig(a, "artifact_id"))).OK().Body)
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -47,7 +47,7 @@ func TestFilesAreThoseOfTheLine(t *testing.T) {
 	picture := ""
 	for _, a := range b.Get(task + "/artifacts").OK().List("artifacts") {
 		if rig.Dig(a, "file_name") == "a.png" {
-			picture = str(rig.Dig(a, "artifact_id"))
+			picture = rig.TextOf(rig.Dig(a, "artifact_id"))
 		}
 	}
 

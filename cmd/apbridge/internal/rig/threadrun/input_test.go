@@ -32,7 +32,7 @@ func said(t *testing.T, a rig.Answer) string {
 	if len(list) == 0 {
 		t.Fatalf("no messages: %s", a.Body)
 	}
-	return str(rig.Dig(list[len(list)-1], "content"))
+	return rig.TextOf(rig.Dig(list[len(list)-1], "content"))
 }
 
 const (
@@ -133,7 +133,7 @@ func TestFilesOfMessagesOnAThread(t *testing.T) {
 func artifactNames(b *rig.Bridge, thread string) (names []string) {
 	b.T.Helper()
 	for _, a := range b.Get("/ap/v2/topics/" + strings.TrimPrefix(thread, "/threads/")).OK().List("artifacts") {
-		names = append(names, str(rig.Dig(a, "file_name")))
+		names = append(names, rig.TextOf(rig.Dig(a, "file_name")))
 	}
 	slices.Sort(names)
 	return names

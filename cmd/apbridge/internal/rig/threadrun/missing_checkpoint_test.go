@@ -57,7 +57,7 @@ func TestARunFromACheckpointOfTheConfig(t *testing.T) {
 	at := b.Thread()
 	b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
 	history := b.Get(at + "/history").OK().List("")
-	root := str(rig.Dig(history[len(history)-1], "checkpoint.checkpoint_id"))
+	root := rig.TextOf(rig.Dig(history[len(history)-1], "checkpoint.checkpoint_id"))
 	got := said(t, b.Post(at+"/runs/wait", `{"assistant_id":"agent","input":"anew","config":{"configurable":{"checkpoint_id":"`+root+`"}}}`))
 	if got != "anew" {
 		t.Errorf("told %q", got)

@@ -158,7 +158,7 @@ func TestSaidAnewWithoutItsFile(t *testing.T) {
 			at := b.Thread()
 			first(b, at, saidWith("m1", text, image))
 			history := b.Get(at + "/history").OK().List("")
-			root, tip := str(rig.Dig(history[len(history)-1], "checkpoint.checkpoint_id")), str(rig.Dig(history[0], "checkpoint.checkpoint_id"))
+			root, tip := rig.TextOf(rig.Dig(history[len(history)-1], "checkpoint.checkpoint_id")), rig.TextOf(rig.Dig(history[0], "checkpoint.checkpoint_id"))
 			from := func(point, message string) string {
 				return said(t, b.Post(at+"/runs/wait", `{"assistant_id":"agent","checkpoint_id":"`+point+`","input":{"messages":[`+message+`]}}`))
 			}

@@ -209,11 +209,11 @@ func TestThreadStreamOfConcurrentRuns(t *testing.T) {
 	other := b.Post(thread+"/runs/wait", `{"assistant_id":"agent","multitask_strategy":"concurrent","stream_mode":"updates",`+rig.SaysHi+`}`).OK()
 	list := stream.until(1, runDone)
 	last := list[len(list)-1]
-	if got := namesOf(list); !strings.HasPrefix(got, "metadata updates") || !strings.HasSuffix(got, "updates metadata") || !strings.HasSuffix(other.Header.Get("Content-Location"), str(last.at("run_id"))) {
+	if got := namesOf(list); !strings.HasPrefix(got, "metadata updates") || !strings.HasSuffix(got, "updates metadata") || !strings.HasSuffix(other.Header.Get("Content-Location"), rig.TextOf(last.at("run_id"))) {
 		t.Errorf("%v", list)
 	}
 	g.Open()
-	if list = stream.until(1, runDone); !strings.HasSuffix(busy, str(list[len(list)-1].at("run_id"))) {
+	if list = stream.until(1, runDone); !strings.HasSuffix(busy, rig.TextOf(list[len(list)-1].at("run_id"))) {
 		t.Errorf("%v", list)
 	}
 }

@@ -1,4 +1,4 @@
-package threadrun
+package field
 
 import (
 	"fmt"

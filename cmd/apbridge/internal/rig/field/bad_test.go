@@ -1,4 +1,4 @@
-package threadrun
+package field
 
 import (
 	"net/url"
@@ -157,7 +157,7 @@ func (w *fieldWorld) wantRefused(t *testing.T, status int, method, path, request
 	got := w.Do(method, path, request)
 	fields, _ := got.At("").(map[string]any)
 	_, detail := fields["detail"]
-	if got.Status != status || str(fields["code"]) == "" || str(fields["message"]) == "" || !detail || len(fields) != 3 {
+	if got.Status != status || rig.TextOf(fields["code"]) == "" || rig.TextOf(fields["message"]) == "" || !detail || len(fields) != 3 {
 		t.Errorf("%s %s %.200s: %d, want %d: %.300s", method, path, request, got.Status, status, got.Body)
 	}
 }

@@ -1,4 +1,4 @@
-package threadrun
+package field
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 func (w *fieldWorld) pastThread() (at string, ids map[string]string) {
 	at = "/threads/" + w.Post("/threads", `{"supersteps":[{"updates":[{"values":{"colour":"red"}}]},{"updates":[{"values":{"size":7}}]}]}`).OK().Text("thread_id")
 	history := w.Get(at + "/history").OK().List("")
-	return at, map[string]string{"first": str(rig.Dig(history[1], "checkpoint.checkpoint_id")), "thread_id": strings.TrimPrefix(at, "/threads/")}
+	return at, map[string]string{"first": rig.TextOf(rig.Dig(history[1], "checkpoint.checkpoint_id")), "thread_id": strings.TrimPrefix(at, "/threads/")}
 }
 
 // forks: without the field the thread goes on from its newest state, with it from the one before.
@@ -53,7 +53,7 @@ func (w *fieldWorld) delayed(t *testing.T, op string) {
 	var asking sync.WaitGroup
 	asking.Go(func() { _, _ = w.Try(ctx, method, path, body) })
 	rig.Eventually(t, "the run", func() bool { return len(w.Get(th+"/runs").OK().List("")) == 1 })
-	run := th + "/runs/" + str(rig.Dig(w.Get(th + "/runs").OK().List("")[0], "run_id"))
+	run := th + "/runs/" + rig.TextOf(rig.Dig(w.Get(th + "/runs").OK().List("")[0], "run_id"))
 	if got := w.Get(run + "/explain").OK(); got.Text("reason") != "delayed" || got.Text("status") != "pending" {
 		t.Errorf("%s", got.Body)
 	}
@@ -69,7 +69,7 @@ func (w *fieldWorld) kept(t *testing.T, op string) {
 		run := made.Header.Get("Content-Location")
 		w.Get(run + "/join").OK()
 		th := w.Get("/threads/" + w.Get(run).OK().Text("thread_id") + "?include=ttl").OK()
-		if (str(rig.Dig(th.At(""), "ttl.expires_at")) != "") != goes {
+		if (rig.TextOf(rig.Dig(th.At(""), "ttl.expires_at")) != "") != goes {
 			t.Errorf("%s: %s", more, th.Body)
 		}
 	}

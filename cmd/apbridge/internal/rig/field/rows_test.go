@@ -1,4 +1,4 @@
-package threadrun
+package field
 
 import (
 	"encoding/json"
@@ -314,7 +314,7 @@ func (w *fieldWorld) runRows() map[string]row {
 		"RUN checkpoint_during":  w.lost(`true`, "every step is durable, whatever is asked"),
 		"RUN durability":         w.lost(`"async"`, "every step is durable, whatever is asked"),
 		"RUN langsmith_tracer":   w.lost(`{"project_name":"p"}`, "it needs a tracing service of LangChain's"),
-		"RUN strict_resume":      proven("cmd/apbridge/internal/rig/threadrun", "TestStrictResume"),
+		"RUN strict_resume":      proven(there, "TestStrictResume"),
 	}
 }
 
@@ -351,7 +351,7 @@ func (w *fieldWorld) cronRows() map[string]row {
 		"CRON webhook":  w.payload(`"https://example.com/hook"`),
 		"CRON metadata": w.cronHas(`{"probe":"magic"}`, func(_ field, c rig.Answer) bool { return c.At("metadata.probe") == "magic" }),
 		"CRON schedule": member(`"0 0 2 2 *"`, "0 0 2 2 *"), "CRON timezone": member(`"Asia/Tokyo"`, "Asia/Tokyo"),
-		"CRON end_time": w.cronHas(`"2100-01-01T00:00:00Z"`, func(_ field, c rig.Answer) bool { return strings.HasPrefix(str(c.At("end_time")), "2100-01-01") }),
+		"CRON end_time": w.cronHas(`"2100-01-01T00:00:00Z"`, func(_ field, c rig.Answer) bool { return strings.HasPrefix(rig.TextOf(c.At("end_time")), "2100-01-01") }),
 		"CRON enabled":  w.cronHas(`false`, func(_ field, c rig.Answer) bool { return c.At("enabled") == false && c.At("next_run_date") == nil }),
 		"CRON on_run_completed": {func(t *testing.T, op string, f field) {
 			if strings.Contains(op, "{thread_id}") {
@@ -368,5 +368,3 @@ func (w *fieldWorld) cronRows() map[string]row {
 		"POST /threads/{thread_id}/runs/crons assistant_id": w.cronHas(`"graph"`, func(_ field, c rig.Answer) bool { return c.At("assistant_id") == mapping.AssistantID("graph") }),
 	}
 }
-
-func str(v any) string { s, _ := v.(string); return s }

@@ -1,4 +1,4 @@
-package threadrun
+package field
 
 import (
 	"strings"
@@ -8,8 +8,11 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// here is where most of the proofs of this file stand.
-const here = "cmd/apbridge/internal/rig/threadrun"
+// Where proofs stand: in this rig, and in that of whole conversations.
+const (
+	here  = "cmd/apbridge/internal/rig/field"
+	there = "cmd/apbridge/internal/rig/threadrun"
+)
 
 // listed: the list that answers with has these values of a member, and the one that answers without has others. Names
 // of ids in braces are replaced.
@@ -18,7 +21,7 @@ func (w *fieldWorld) listed(without, with, member string, want ...string) row {
 		ask := func(request string) string {
 			var got []string
 			for _, one := range w.send(t, op, request).OK().List("") {
-				got = append(got, str(rig.Dig(one, member)))
+				got = append(got, rig.TextOf(rig.Dig(one, member)))
 			}
 			return strings.Join(got, " ")
 		}
@@ -51,8 +54,8 @@ func (w *fieldWorld) probes() {
 		w.ids["thread "+name] = th.Text("thread_id")
 		at := "/threads/" + th.Text("thread_id")
 		history := w.Get(at + "/history").OK().List("")
-		w.ids["first "+name] = str(rig.Dig(history[1], "checkpoint.checkpoint_id"))
-		w.ids["last "+name] = str(rig.Dig(history[0], "checkpoint.checkpoint_id"))
+		w.ids["first "+name] = rig.TextOf(rig.Dig(history[1], "checkpoint.checkpoint_id"))
+		w.ids["last "+name] = rig.TextOf(rig.Dig(history[0], "checkpoint.checkpoint_id"))
 		as := w.Post("/assistants", `{"graph_id":"graph","name":"Probe `+name+`","metadata":{"probe":"`+name+`"}}`).OK()
 		w.ids["assistant "+name] = as.Text("assistant_id")
 		w.Do("PATCH", "/assistants/"+as.Text("assistant_id"), `{"metadata":{"second":"yes"}}`).OK()
@@ -114,7 +117,7 @@ func (w *fieldWorld) keepsLatest(t *testing.T, op string, _ field) {
 	w.Post(at+"/runs/wait", `{"assistant_id":"agent","input":"hi"}`).OK()
 	busy := w.busyThread()
 	before := w.Get(at + "/history").OK().List("")
-	oldest := at + "/state/" + str(rig.Dig(before[len(before)-1], "checkpoint.checkpoint_id"))
+	oldest := at + "/state/" + rig.TextOf(rig.Dig(before[len(before)-1], "checkpoint.checkpoint_id"))
 	w.Get(oldest).OK()
 	for _, pruned := range []float64{1, 0} { // the second time there is nothing to prune
 		got := w.send(t, op, `{"strategy":"keep_latest","thread_ids":["`+made+`","`+rig.NoneID+`","`+strings.TrimPrefix(busy, "/threads/")+`"]}`).OK()
@@ -186,7 +189,7 @@ func (w *fieldWorld) otherRows() map[string]row {
 	const items, spaces, search, create, patch = "POST /store/items/search ", "POST /store/namespaces ", "POST /assistants/search ", "POST /assistants ", "PATCH /assistants/{assistant_id} "
 	const probed = `"metadata":{"second":"yes"},"sort_by":"name"`
 	rows := map[string]row{
-		"ANY checkpoint_id": proven(here, "TestJoinAfterACheckpoint"), "ANY check_db": proven("adapter/threadrun/face", "TestOKNamesWhatIsAway"),
+		"ANY checkpoint_id": proven(there, "TestJoinAfterACheckpoint"), "ANY check_db": proven("adapter/threadrun/face", "TestOKNamesWhatIsAway"),
 		"GET /threads/{thread_id}/state/{checkpoint_id} select": proven(here, "TestOneKeyOfAState"), "POST /threads/{thread_id}/state/checkpoint select": proven(here, "TestOneKeyOfAState"),
 		"GET /threads/{thread_id}/history select": proven(here, "TestOneKeyOfAState"), "POST /threads/{thread_id}/history select": proven(here, "TestOneKeyOfAState"),
 		"ANY cancel_on_disconnect": proven("cmd/apbridge", "TestB10_ReaderThatLeaves"),
@@ -202,7 +205,7 @@ func (w *fieldWorld) otherRows() map[string]row {
 		"POST /threads/{thread_id}/runs/{run_id}/stream stream_mode":   w.differs(`{"last_event_id":"-1"}`, `{"last_event_id":"-1","stream_mode":"updates"}`, "event: updates"),
 		"GET /threads/{thread_id}/runs/{run_id}/stream stream_mode":    {w.joined},
 		"GET /runs/{run_id}/stream stream_mode":                        {w.joined},
-		"CANCEL reason":                                                proven(here, "TestWhyARunWasCancelled"),
+		"CANCEL reason":                                                proven(there, "TestWhyARunWasCancelled"),
 		"POST /threads/{thread_id}/runs/{run_id}/cancel wait":          proven("cmd/apbridge", "TestCancelWaitsForTheEnd"),
 		"POST /runs/{run_id}/cancel wait":                              proven("cmd/apbridge", "TestCancelWaitsForTheEnd"),
 		"CANCEL action":                                                {w.rolledBack},
@@ -259,7 +262,7 @@ func (w *fieldWorld) otherRows() map[string]row {
 func (w *fieldWorld) rolledBack(t *testing.T, op string, f field) {
 	for action, status := range map[string]int{"interrupt": 200, "rollback": 404} {
 		th := w.busyThread()
-		run := str(rig.Dig(w.Get(th + "/runs").OK().List("")[0], "run_id"))
+		run := rig.TextOf(rig.Dig(w.Get(th + "/runs").OK().List("")[0], "run_id"))
 		path := put(map[string]string{"thread_id": strings.TrimPrefix(th, "/threads/"), "run_id": run}, op)
 		method, path := split(path)
 		body := ""
@@ -278,7 +281,7 @@ func (w *fieldWorld) rolledBack(t *testing.T, op string, f field) {
 func (w *fieldWorld) cancelledAll(body string) func(*testing.T, string, field) {
 	return func(t *testing.T, op string, _ field) {
 		th := w.busyThread()
-		run := str(rig.Dig(w.Get(th + "/runs").OK().List("")[0], "run_id"))
+		run := rig.TextOf(rig.Dig(w.Get(th + "/runs").OK().List("")[0], "run_id"))
 		method, path := split(op)
 		w.Do(method, path, strings.NewReplacer("{t}", strings.TrimPrefix(th, "/threads/"), "{r}", run, "{R}", strings.ToUpper(run)).Replace(body)).OK()
 		rig.Eventually(t, "its end", func() bool { return w.Get(th+"/runs/"+run).Text("status") == "interrupted" })
