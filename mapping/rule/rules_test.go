@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,39 +21,6 @@ func TestMergeMetadata(t *testing.T) {
 	}
 	if _, err := MergeMetadata(nil, asRaw(`[]`)); mapping.Classify(err).Class != mapping.Invalid {
 		t.Errorf("a list as metadata: %v", err)
-	}
-}
-
-func TestFilter(t *testing.T) {
-	t.Parallel()
-	const value = `{"n":4,"\u00e9\n":1,"é":2,"n":5,"s":"m","o":{"a":1,"b":2},"z":null}`
-	for _, c := range []struct {
-		filter string
-		ok     bool
-	}{
-		{`{"é\n":1,"\u00e9":2}`, true}, {`{"\\u00e9":2}`, false}, {``, true}, {`null`, true}, {`{}`, true}, {`{"n":5}`, true}, {`{"n":5.0}`, true}, {`{"n":6}`, false}, {`{"x":5}`, false},
-		{`{"o":{"a":1}}`, true}, {`{"n":5,"s":"x"}`, false}, {`{"z":null}`, true}, {`{"x":null}`, false},
-		{`{"n":{"$eq":5}}`, true}, {`{"n":{"$ne":5}}`, false}, {`{"x":{"$ne":5}}`, true}, {`{"x":{"$eq":null}}`, false},
-		{`{"n":{"$gt":4,"$lt":6}}`, true}, {`{"n":{"$gt":5}}`, false}, {`{"n":{"$gte":5}}`, true}, {`{"n":{"$lte":4.5}}`, false}, {`{"n":{"$lte":5}}`, true},
-		{`{"s":{"$gt":"a"}}`, true}, {`{"s":{"$lt":"a"}}`, false}, {`{"s":{"$gt":1}}`, false}, {`{"n":{"$gt":"1"}}`, false}, {`{"x":{"$gt":1}}`, false},
-		{`{"$or":[{"n":6},{"s":"m"}]}`, true}, {`{"$or":[{"n":6},{"s":"x"}]}`, false}, {`{"$or":[{"n":6},{"s":"m"}],"n":6}`, false},
-		{`{"$and":[{"n":5},{"s":"m"}]}`, true}, {`{"$and":[{"n":5},{"s":"x"}]}`, false}, {`{"$and":[{"n":{"$gt":4}},{"n":{"$lt":6}}]}`, true},
-		{`{"$or":[{"$and":[{"n":5},{"s":"x"}]},{"$and":[{"n":5},{"$or":[{"x":1},{"z":null}]}]}]}`, true}, {`{"$or":[{}]}`, true},
-		{`{"$or":[{"x":{"$ne":1}}],"$and":[{"o":{"b":2}}]}`, true},
-		{`{"n":{"$in":[4,5.0]}}`, true}, {`{"s":{"$in":["a","b"]}}`, false}, {`{"o":{"$in":[{"b":2,"a":1}]}}`, true}, {`{"n":{"$in":[]}}`, false}, {`{"x":{"$in":[null]}}`, false}, {`{"z":{"$in":[null]}}`, true},
-		{`{"o":{"a":{"$gte":1},"b":2}}`, true}, {`{"o":{"a":{"$gt":1}}}`, false}, {`{"o":{"c":{"$ne":1}}}`, true}, {`{"x":{"c":{"$ne":1}}}`, false}, {`{"n":{"c":{"$exists":false}}}`, false}, {`{"o":{}}`, true}, {`{"s":{}}`, false},
-		{`{"n":{"$exists":true}}`, true}, {`{"x":{"$exists": true }}`, false}, {`{"x":{"$exists":false}}`, true}, {`{"z":{"$exists":true}}`, true}, {`{"n":{"$exists":true,"$gt":9}}`, false},
-	} {
-		if f, err := itemquery.ParseFilter(asRaw(c.filter)); err != nil || f.Match(asRaw(value)) != c.ok {
-			t.Errorf("%s: %v, %v", c.filter, !c.ok, err)
-		}
-	}
-	for _, filter := range []string{`[]`, `{"x":{"$regex":"a"}}`, `{"x":{"$eq":1,"a":2}}`, `{"n":{"$lt":1,"$nin":[5]}}`, `{"n":{"$in":5}}`, `{"n":{"$in":{"a":1}}}`, `{"n":{"$exists":1}}`, `{"n":{"$gt":[1]}}`, `{"n":{"$lte":null}}`, `{"a":`,
-		`{"$or":[]}`, `{"$and":[]}`, `{"$or":{"n":5}}`, `{"$or":[5]}`, `{"$or":[null]}`, `{"$and":[{"n":{"$nin":[5]}}]}`, `{"n":{"$or":[{"$gt":1}]}}`,
-		`{"$nor":[{"n":5}]}`, `{"n":5,"$not":{"s":"m"}}`, `{"$and":[{"$eq":5}]}`, `{"o":{"a":{"$near":1}}}`, `{"o":{"a":1,"b":{"$gt":[]}}}`} {
-		if _, err := itemquery.ParseFilter(asRaw(filter)); mapping.Classify(err).Class != mapping.Invalid {
-			t.Errorf("ParseFilter(%s): %v, want Invalid", filter, err)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package rule
+package itemquery
 
 import (
 	"encoding/json"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/apbridge/apbridge/mapping/itemquery"
 )
 
 func TestItemTexts(t *testing.T) {
@@ -26,7 +24,7 @@ func TestItemTexts(t *testing.T) {
 		`["b[9].c","a.z"]`: nil,
 		`["nope","e"]`:     nil,
 	} {
-		if diff := cmp.Diff(want, slices.Collect(itemquery.ItemTexts(json.RawMessage(value), json.RawMessage(index)))); diff != "" {
+		if diff := cmp.Diff(want, slices.Collect(ItemTexts(json.RawMessage(value), json.RawMessage(index)))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", index, diff)
 		}
 	}
@@ -37,7 +35,7 @@ func TestItemTextsStop(t *testing.T) {
 	t.Parallel()
 	for _, index := range []string{"", `["a[*].b","a"]`} {
 		got := 0
-		for range itemquery.ItemTexts(json.RawMessage(`{"a":[{"b":"1"},{"b":"2"},{"b":["3","4"]}]}`), json.RawMessage(index)) {
+		for range ItemTexts(json.RawMessage(`{"a":[{"b":"1"},{"b":"2"},{"b":["3","4"]}]}`), json.RawMessage(index)) {
 			if got++; got == 2 {
 				break
 			}
