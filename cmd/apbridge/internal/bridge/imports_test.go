@@ -33,13 +33,16 @@ var laws = map[string]law{
 	// A dialect that tests mount, both halves and an agent in one folder.
 	"adapter/adaptertest/toy": {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
 	"adapter/body":            {ours: []string{"mapping", "mapping/rawjson"}},
+	"adapter/egress":          {},
 	// A face without a backend: it answers from the service, and knows neither a dialect nor the machine.
 	"adapter/inspect":              {ours: []string{"adapter", "adapter/body", "adapter/inspect/conversation", "adapter/inspect/difference", "adapter/inspect/export", "adapter/inspect/question", "adapter/inspect/timeline", "adapter/page", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
-	"adapter/egress":               {},
 	"adapter/inspect/conversation": {ours: []string{"mapping/rawjson", "mapping/rule", "mapping/state"}, never: []string{"net/http"}},
 	"adapter/inspect/difference":   {ours: []string{"mapping/rawjson"}, never: []string{"net/http"}},
+	"adapter/inspect/export":       {ours: []string{"adapter", "adapter/inspect/timeline", "mapping", "mapping/credential", "mapping/state"}},
 	"adapter/inspect/question":     {ours: []string{"mapping", "mapping/rawjson", "mapping/rule"}, never: []string{"net/http"}},
+	"adapter/inspect/timeline":     {ours: []string{"adapter", "mapping", "mapping/state"}, never: []string{"net/http"}},
 	"adapter/page":                 {},
+	"adapter/replay":               {ours: []string{"mapping/credential"}},
 	"adapter/sse":                  {},
 	"adapter/taskstep":             {ours: []string{"adapter", "adapter/taskstep/backend", "adapter/taskstep/face", "mapping"}},
 	"adapter/taskstep/backend":     {ours: []string{"adapter", "adapter/upstream", "mapping", "mapping/pause", "mapping/rawjson", "mapping/rule"}},
@@ -53,7 +56,6 @@ var laws = map[string]law{
 	"adapter/threadrun/face/request":   {ours: []string{"adapter/body", "mapping", "mapping/rawjson"}},
 	"adapter/threadrun/face/selection": {ours: []string{"adapter", "adapter/threadrun/face/render", "adapter/threadrun/face/request", "mapping", "mapping/rawjson"}},
 	"adapter/threadrun/protocol":       {ours: []string{"adapter", "adapter/body", "adapter/sse", "mapping", "mapping/rawjson", "mapping/rule", "mapping/state"}},
-	"adapter/replay":                   {ours: []string{"mapping/credential"}},
 	"adapter/upstream":                 {ours: []string{"adapter", "adapter/egress", "config", "mapping", "mapping/credential", "mapping/failpoint", "mapping/pause", "mapping/rawjson"}},
 	"cmd/apbridge":                     {ours: []string{"cmd/apbridge/internal/bridge", "cmd/apbridge/internal/command/bench", "cmd/apbridge/internal/command/conformance", "cmd/apbridge/internal/command/database", "cmd/apbridge/internal/command/demo", "cmd/apbridge/internal/command/doctor", "cmd/apbridge/internal/command/remote", "cmd/apbridge/internal/command/run", "cmd/apbridge/internal/command/serve", "cmd/apbridge/internal/console", "config", "proxy/trace"}},
 	// A command is a package; what commands share is the console.
@@ -120,23 +122,29 @@ var laws = map[string]law{
 	"mapping/vectorindex":         {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
 	"mapping/rawjson/rawjsontest": {ours: []string{"mapping/rawjson"}},
 	// What is judged by schemas from outside reads nothing that they refer to.
-	"mapping/jsonschema":        {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
-	"mapping/rule":              {ours: []string{"mapping", "mapping/jsonschema", "mapping/rawjson", "mapping/state"}, never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
-	"mapping/state":             {ours: []string{"mapping", "mapping/rawjson"}, never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
-	"mapping/rawjson":           {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
-	"proxy":                     {ours: []string{"adapter", "adapter/body", "config", "mapping", "mapping/failpoint", "proxy/audit", "proxy/auth", "proxy/guard", "proxy/metrics", "proxy/trace"}},
-	"proxy/guard":               {ours: []string{"config", "mapping"}},
-	"proxy/auth":                {ours: []string{"config", "mapping"}},
-	"proxy/audit":               {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint"}, never: []string{"net/http"}},
-	"proxy/chore":               {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint", "proxy/store", "proxy/store/cron", "proxy/store/item"}, never: []string{"net/http"}},
-	"proxy/complaint":           {},
-	"proxy/embedding":           {ours: []string{"adapter/egress", "config", "mapping", "mapping/credential", "mapping/pause", "mapping/vectorindex", "proxy/complaint"}},
-	"proxy/engine":              {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/complaint", "proxy/engine/clock", "proxy/engine/keptcall", "proxy/engine/slot", "proxy/eventlog", "proxy/memory", "proxy/store", "proxy/store/artifact", "proxy/store/outbox", "proxy/trace"}, never: []string{"net/http", "github.com/gorilla/mux"}},
-	"proxy/engine/clock":        {never: []string{"net/http"}},
-	"proxy/engine/slot":         {never: []string{"net/http"}},
-	"proxy/eventlog":            {ours: []string{"mapping", "mapping/pause", "mapping/state", "proxy/store"}, never: []string{"net/http"}},
-	"proxy/limit":               {ours: []string{"adapter", "config", "mapping", "mapping/pause", "proxy/store/quota"}, never: []string{"net/http"}},
-	"proxy/engine/keptcall":     {ours: []string{"adapter", "mapping/credential"}, never: []string{"net/http"}},
+	"mapping/jsonschema": {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
+	"mapping/rule":       {ours: []string{"mapping", "mapping/jsonschema", "mapping/rawjson", "mapping/state"}, never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
+	"mapping/state":      {ours: []string{"mapping", "mapping/rawjson"}, never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
+	"mapping/rawjson":    {never: []string{"net/http", "database/sql", "go.uber.org/zap", "os"}},
+	"proxy":              {ours: []string{"adapter", "adapter/body", "config", "mapping", "mapping/failpoint", "proxy/audit", "proxy/auth", "proxy/guard", "proxy/metrics", "proxy/trace"}},
+	"proxy/guard":        {ours: []string{"config", "mapping"}},
+	"proxy/auth":         {ours: []string{"config", "mapping"}},
+	"proxy/audit":        {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint"}, never: []string{"net/http"}},
+	"proxy/chore":        {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint", "proxy/store", "proxy/store/cron", "proxy/store/item"}, never: []string{"net/http"}},
+	"proxy/complaint":    {},
+	"proxy/embedding":    {ours: []string{"adapter/egress", "config", "mapping", "mapping/credential", "mapping/pause", "mapping/vectorindex", "proxy/complaint"}},
+	// An endpoint that tests start.
+	"proxy/embedding/embeddingtest": {},
+	"proxy/engine":                  {ours: []string{"adapter", "config", "mapping", "mapping/failpoint", "mapping/pause", "mapping/rawjson", "mapping/rule", "mapping/state", "proxy/complaint", "proxy/engine/clock", "proxy/engine/keptcall", "proxy/engine/slot", "proxy/eventlog", "proxy/memory", "proxy/store", "proxy/store/artifact", "proxy/store/outbox", "proxy/trace"}, never: []string{"net/http", "github.com/gorilla/mux"}},
+	"proxy/engine/clock":            {never: []string{"net/http"}},
+	// It is given calls, takes credentials out of them, and knows neither runs nor the store: the engine writes down
+	// what is kept.
+	"proxy/engine/keptcall": {ours: []string{"adapter", "mapping/credential"}, never: []string{"net/http"}},
+	"proxy/engine/slot":     {never: []string{"net/http"}},
+	"proxy/eventlog":        {ours: []string{"mapping", "mapping/pause", "mapping/state", "proxy/store"}, never: []string{"net/http"}},
+	"proxy/limit":           {ours: []string{"adapter", "config", "mapping", "mapping/pause", "proxy/store/quota"}, never: []string{"net/http"}},
+	// What agents use of the store, for the engine and for calls with a token: it knows items, callers and which runs
+	// are at work, and neither an agent nor an execution.
 	"proxy/memory":              {ours: []string{"config", "mapping", "mapping/credential", "mapping/rule", "proxy/store", "proxy/store/item", "proxy/store/secret"}, never: []string{"net/http"}},
 	"proxy/metrics":             {},
 	"proxy/passthrough":         {ours: []string{"adapter", "adapter/body", "adapter/upstream", "mapping"}},
@@ -161,6 +169,7 @@ var laws = map[string]law{
 	"proxy/store/quota":       {ours: []string{"mapping", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/item":        {ours: []string{"mapping", "mapping/itemquery", "mapping/textindex", "mapping/vectorindex", "proxy/store/quota", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/outbox":      {ours: []string{"mapping", "proxy/store/column", "proxy/store/record", "proxy/store/scope", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
+	"proxy/store/owned":       {ours: []string{"proxy/store/archive", "proxy/store/quota", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/idempotency": {ours: []string{"mapping", "proxy/store/column", "proxy/store/scope", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/rate":        {ours: []string{"proxy/store/column", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
 	"proxy/store/secret":      {ours: []string{"proxy/store/column", "proxy/store/sqldb"}, never: []string{"net/http", "github.com/jackc/pgx/v5", "zombiezen.com/go/sqlite"}},
@@ -173,12 +182,6 @@ var laws = map[string]law{
 	// All packages tell their spans here: so it knows neither the machine nor a dialect.
 	"proxy/trace":   {ours: []string{"config", "mapping", "mapping/pause", "proxy/complaint"}, never: []string{"google.golang.org/grpc"}},
 	"proxy/webhook": {ours: []string{"adapter/egress", "config", "mapping", "mapping/failpoint", "proxy/complaint", "proxy/metrics", "proxy/store", "proxy/store/outbox", "proxy/trace"}},
-
-	// An endpoint that tests start.
-	"proxy/embedding/embeddingtest": {},
-	"adapter/inspect/export":        {ours: []string{"adapter", "adapter/inspect/timeline", "mapping", "mapping/credential", "mapping/state"}},
-	"adapter/inspect/timeline":      {ours: []string{"adapter", "mapping", "mapping/state"}},
-	"proxy/store/owned":             {ours: []string{"proxy/store/archive", "proxy/store/quota", "proxy/store/sqldb"}},
 }
 
 // clocks may not be read in package mapping and below it, but for pause, which no rule imports: the rules give the same
