@@ -4,6 +4,9 @@
 // bridge but that of the database itself (package sqldb). The engine, the log, stepping, the service, the chores and
 // the sender of webhooks call it, and the bridge opens it. It calls no agent, starts no run and knows no HTTP.
 //
+// The nouns of package store are one package because an operation writes several of them: an event moves the heads of
+// its thread and run, sets links, and opens or closes questions. A file begins with the noun that it writes.
+//
 // A write is one operation: a function over a *sqldb.Tx that sees what it wrote and takes effect whole or not at all.
 // Start reading at Open, then Runs.Create and Events.Append, which carry a run from its first to its last event.
 //

@@ -11,11 +11,11 @@
 //
 // # One text for both databases
 //
-// One SQL text serves both. What differs is behind the interface database: how transactions begin, end and are tried
-// again, the time, leases and notices. In migrations, words in double braces stand for what differs, and {{sqlite}}
-// begins a line for SQLite alone. What names something (ids, keys, labels, paths, media types) is UTF-8 without U+0000
-// (mapping.IsText): faces refuse another name with 422, and the engine an agent's with bad_upstream_response. Values
-// are carried as they came.
+// One SQL text serves both. What differs is behind the interface database, in files that begin with a database's name:
+// how transactions begin, end and are tried again, the time, leases and notices. In migrations, words in double braces
+// stand for what differs, and {{sqlite}} begins a line for SQLite alone. What names something (ids, keys, labels,
+// paths, media types) is UTF-8 without U+0000 (mapping.IsText): faces refuse another name with 422, and the engine an
+// agent's with bad_upstream_response. Values are carried as they came.
 //
 // # A SQLite file
 //
