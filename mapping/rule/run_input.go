@@ -264,6 +264,24 @@ func CheckStatedFiles(files json.RawMessage) error {
 	return nil
 }
 
+// CheckFileCount refuses more files than a request may bring; most 0 allows any number.
+func CheckFileCount(n, most int) error {
+	if most > 0 && n > most {
+		return mapping.Errorf(mapping.Invalid, "too_many_files",
+			"The request brings %d files along, and limits.files of this bridge allows %d. Send fewer at a time.", n, most)
+	}
+	return nil
+}
+
+// CountFiles returns how many files are in values of a state. What cannot be read has none.
+func CountFiles(values json.RawMessage) (n int) {
+	files, err := rawjson.Lookup(values, state.KeyFiles)
+	if err == nil {
+		n = rawjson.CountMembers(files)
+	}
+	return n
+}
+
 func checkFile(path string, content json.RawMessage, where string) error {
 	if _, err := CleanPath(path); err != nil {
 		return err

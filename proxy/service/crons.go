@@ -44,7 +44,7 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (err error) {
 	n.Run.Agent, n.Run.ThreadID = c.AssistantID, c.ThreadID
 	run := n.Run
-	if _, _, err := s.startRequest(ctx, &run); err != nil {
+	if _, _, err := s.planner.Plan(ctx, &run); err != nil {
 		return err
 	}
 	c.Schedule, c.Timezone, c.Enabled, c.Keep, c.End = n.Schedule, n.Timezone, n.Enabled, n.Keep, n.End
@@ -98,7 +98,7 @@ func (c *core) tick(ctx context.Context, cr mapping.Cron) (err error) {
 	if err != nil {
 		return err
 	}
-	o, _, err := c.startRequest(ctx, &n)
+	o, _, err := c.planner.Plan(ctx, &n)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 // through the engine or its backend. It turns requests in neutral terms into runs, states, steps, items and artifacts,
 // and refuses what it cannot do with the reason.
 //
-// Start reading at New. A run is planned in startRequest; GET /runs/{id}/explain is read in one transaction
+// Start reading at New. A run is planned in package plan; GET /runs/{id}/explain is read in one transaction
 // (store.Runs.Standing) and says in words why a run waits (explainer).
 //
 // # Agents and assistants

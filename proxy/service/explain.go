@@ -138,8 +138,12 @@ func unanswered(st store.Standing) ([]mapping.Interrupt, bool) {
 		return nil, false
 	}
 	if len(o.Interrupts) > 0 {
-		open := slices.DeleteFunc(slices.Clone(o.Interrupts), func(q mapping.Interrupt) bool { return !has(st.Thread.Interrupts, q.ID) })
+		open := slices.DeleteFunc(slices.Clone(o.Interrupts), func(q mapping.Interrupt) bool { return !asks(st.Thread, q.ID) })
 		return open, len(open) > 0
 	}
 	return []mapping.Interrupt{}, len(st.Thread.Interrupts) == 0 && st.Thread.Status == mapping.ThreadInterrupted
+}
+
+func asks(t mapping.Thread, question string) bool {
+	return slices.ContainsFunc(t.Interrupts, func(q mapping.Interrupt) bool { return q.ID == question })
 }

@@ -185,7 +185,10 @@ func (s *interactions) runThatAsked(ctx context.Context, t mapping.Thread, agent
 		}
 	}
 	last, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1})
-	return *first(last), err
+	if err != nil || len(last) == 0 {
+		return mapping.Run{}, err
+	}
+	return last[0], nil
 }
 
 func (s *interactions) List(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
@@ -230,22 +233,12 @@ func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]rule.In
 			return nil, err
 		}
 	}
-	fold, err := s.head(ctx, t.ID)
+	fold, err := s.heads.newest(ctx, t.ID)
 	if err != nil {
 		return nil, err
 	}
 	c.Messages = fold.Messages()
 	return c.Interactions(), nil
-}
-
-// head is the newest state, which may be newer than a thread read before.
-func (c *core) head(ctx context.Context, threadID string) (*state.Fold, error) {
-	t, err := c.st.Threads.Get(ctx, threadID)
-	if err != nil {
-		return nil, err
-	}
-	_, fold, err := c.atHead(ctx, &t)
-	return fold, err
 }
 
 // byStart orders runs by when they began; those that have not come last, as they were made.

@@ -105,7 +105,7 @@ func (o *outline) json(name string, v any) error {
 func (o *outline) thread(id string) error {
 	t, err := o.st.Threads.Get(o.ctx, id)
 	if err == nil {
-		t, err = o.withValues(o.ctx, t)
+		t, err = o.heads.WithValues(o.ctx, t)
 	}
 	if err != nil {
 		return unlessGone(err)

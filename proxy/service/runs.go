@@ -71,14 +71,14 @@ type plannedRun struct {
 	before *adapter.Started // nil: it may begin
 }
 
-// plan takes n: see startRequestFor.
+// plan takes n: see plan.Planner.
 func (s *runs) plan(ctx context.Context, n *adapter.NewRun) (*plannedRun, error) {
 	key, sent := keyOfRun(ctx, n), n.IdempotencyKey
 	before, err := s.again(ctx, sent, key)
 	if before != nil || err != nil {
 		return &plannedRun{before: before}, err
 	}
-	start, losses, err := s.startRequest(ctx, n)
+	start, losses, err := s.planner.Plan(ctx, n)
 	if err != nil {
 		// The same request may have been served meanwhile: what it was to answer, or to begin on, is gone then.
 		if before, failed := s.again(ctx, sent, key); before != nil && failed == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service/directory"
+	"github.com/apbridge/apbridge/proxy/service/plan"
 	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -17,28 +18,25 @@ import (
 
 // core is what the parts of the service share.
 type core struct {
-	st       *store.Store
-	log      *eventlog.Log
-	engine   *engine.Engine
-	dialects Dialects
-	zap      *zap.Logger
+	st      *store.Store
+	log     *eventlog.Log
+	engine  *engine.Engine
+	planner *plan.Planner
+	heads   heads
+	zap     *zap.Logger
 
 	*directory.Directory
 	stepper *stepping.Stepper
 }
 
-// Dialects has what the flavour of a run decides; adapter.Dialects implements it.
-type Dialects interface {
-	Strategy(f mapping.Flavour) mapping.Strategy
-	Losses(f mapping.Flavour, sent []string, agent mapping.Capabilities) []mapping.Loss
-	Lost(f mapping.Flavour, meant []mapping.Meaning, agent mapping.Capabilities) []mapping.Loss
-}
-
 // New returns the service, and has the engine serve crons. The engine must not have been started yet.
-func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects Dialects, logger *zap.Logger) (adapter.Service, error) {
-	c := &core{st: st, log: log, engine: e, dialects: dialects, zap: logger.Named("service"), Directory: directory.New(st.Assistants, st.Agents, e)}
+func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dialects, logger *zap.Logger) (adapter.Service, error) {
+	c := &core{st: st, log: log, engine: e, heads: heads{st.Threads, log}, zap: logger.Named("service"), Directory: directory.New(st.Assistants, st.Agents, e)}
+	c.planner = &plan.Planner{
+		Directory: c.Directory, Dialects: dialects, Engine: e, Threads: st.Threads, Runs: st.Runs, States: st.States, Heads: c.heads,
+	}
 	var err error
-	if c.stepper, err = stepping.New(st, log, e, c, logger); err != nil {
+	if c.stepper, err = stepping.New(st, log, e, c.planner, logger); err != nil {
 		return adapter.Service{}, err
 	}
 	e.OnRemoved(c.forget)

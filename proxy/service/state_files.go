@@ -120,7 +120,7 @@ func (c *core) attached(threadID string, said []json.RawMessage, after *state.Fo
 	if err != nil || held == 0 {
 		return nil, err
 	}
-	if err := c.checkFiles(held); err != nil {
+	if err := rule.CheckFileCount(held, c.engine.Config().Limits.Files); err != nil {
 		return nil, err
 	}
 	return engine.Attached(threadID, said, after, list)

@@ -17,9 +17,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// headRetries bounds how often an update, or a read in several looks, is tried that others overtake.
-const headRetries = 8
-
 // note is what a request with a key is remembered to have made.
 type note struct {
 	key   idempotency.Key
@@ -55,7 +52,7 @@ func (c *core) checkUpdate(u adapter.StateUpdate) error {
 	files, messages, keys := 0, 0, 0
 	for _, values := range u.All() {
 		list, _ := rawjson.Lookup(values, "messages") // what cannot be read is refused with the values
-		files, messages, keys = files+filesIn(values), messages+rawjson.CountElements(list), keys+rawjson.CountMembers(values)
+		files, messages, keys = files+rule.CountFiles(values), messages+rawjson.CountElements(list), keys+rawjson.CountMembers(values)
 	}
 	if err := rule.CheckMessages(messages, c.engine.Config().Limits.Messages); err != nil {
 		return err
@@ -64,7 +61,7 @@ func (c *core) checkUpdate(u adapter.StateUpdate) error {
 		return mapping.Errorf(mapping.Invalid, "too_many_keys",
 			"The update sets %d keys of the state, and limits.keys of this bridge allows %d. Put what belongs together under one key.", keys, most)
 	}
-	return c.checkFiles(files)
+	return rule.CheckFileCount(files, c.engine.Config().Limits.Files)
 }
 
 // stateUpdate is one attempt at an update of a thread's state.

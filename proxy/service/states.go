@@ -7,7 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/eventlog"
@@ -134,16 +133,7 @@ func (s *states) Forget(ctx context.Context, threadID string) (int, error) {
 // filesOf counts the files of an update.
 func filesOf(u adapter.StateUpdate) (n int) {
 	for _, values := range u.All() {
-		n += filesIn(values)
-	}
-	return n
-}
-
-// filesIn counts the files of values.
-func filesIn(values json.RawMessage) (n int) {
-	files, err := rawjson.Lookup(values, "files")
-	if err == nil {
-		n = rawjson.CountMembers(files)
+		n += rule.CountFiles(values)
 	}
 	return n
 }

@@ -52,7 +52,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	if err != nil {
 		return t, err
 	}
-	return s.withValues(ctx, t)
+	return s.heads.WithValues(ctx, t)
 }
 
 // createThread makes a thread, of which those hear that wait for it.
@@ -92,7 +92,7 @@ func (c *core) checkSupersteps(list []adapter.Superstep) error {
 	if most := c.engine.Config().Limits.States; most > 0 && states > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_states", "The supersteps hold %d updates, and limits.states of this bridge allows %d. Leave out the oldest.", states, most)
 	}
-	return c.checkFiles(files)
+	return rule.CheckFileCount(files, c.engine.Config().Limits.Files)
 }
 
 // superstepEvents are the states a new thread is brought along with, and the files that the newest has; those in their
@@ -130,43 +130,7 @@ func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
 	if err != nil {
 		return t, err
 	}
-	return s.withValues(ctx, t)
-}
-
-// withValues fills in the state at the thread's head. The thread may be newer than the one that was given: see atHead.
-func (c *core) withValues(ctx context.Context, t mapping.Thread) (mapping.Thread, error) {
-	now, fold, err := c.atHead(ctx, &t)
-	if err != nil {
-		return *now, err
-	}
-	now.Values = fold.JSON()
-	return *now, nil
-}
-
-// atHead reads the state at a thread's head. When that head was rolled back since the thread was read, the thread is
-// read again; NotFound says that the thread is gone.
-func (c *core) atHead(ctx context.Context, t *mapping.Thread) (*mapping.Thread, *state.Fold, error) {
-	return c.headOf(ctx, t, c.log)
-}
-
-// stateReader reads the state of a checkpoint: of one thread, or of many in turn.
-type stateReader interface {
-	Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error)
-}
-
-// headOf is atHead as a list does it, with one reader for all of its threads.
-func (c *core) headOf(ctx context.Context, t *mapping.Thread, states stateReader) (*mapping.Thread, *state.Fold, error) {
-	for try := 1; ; try++ {
-		fold, err := states.Base(ctx, t.ID, t.Head)
-		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeCheckpointNotFound {
-			return t, fold, err
-		}
-		newer, err := c.st.Threads.Get(ctx, t.ID)
-		if err != nil {
-			return t, nil, err
-		}
-		t = &newer
-	}
+	return s.heads.WithValues(ctx, t)
 }
 
 // those completes the entries of a list, each in a look of its own, and leaves out what has gone since the list was
@@ -208,7 +172,7 @@ func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (
 	if err != nil {
 		return t, err
 	}
-	return s.withValues(ctx, t)
+	return s.heads.WithValues(ctx, t)
 }
 
 // patchDelta joins values and messages of a PATCH into one update.
@@ -292,7 +256,7 @@ func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
 		return t, err
 	}
 	s.log.WakeThread(t.ID)
-	return s.withValues(ctx, t)
+	return s.heads.WithValues(ctx, t)
 }
 
 // index searches threads.
@@ -310,9 +274,9 @@ func (s *index) Search(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[m
 	return those(list, func(t mapping.Thread) (mapping.Thread, error) { return s.listed(ctx, t, states) }), total, nil
 }
 
-// listed is withValues for a thread of a list.
+// listed is heads.WithValues for a thread of a list.
 func (s *index) listed(ctx context.Context, t mapping.Thread, states stateReader) (mapping.Thread, error) {
-	now, fold, err := s.headOf(ctx, &t, states)
+	now, fold, err := s.heads.in(ctx, &t, states)
 	if err != nil {
 		return *now, err
 	}
@@ -333,7 +297,7 @@ func (s *index) having(ctx context.Context, values json.RawMessage) store.Thread
 	}
 	states := s.log.Listing()
 	return func(t mapping.Thread) (bool, error) {
-		_, fold, err := s.headOf(ctx, &t, states)
+		_, fold, err := s.heads.in(ctx, &t, states)
 		if notFound(err) {
 			return false, nil
 		}

@@ -72,7 +72,7 @@ func (s *topics) List(ctx context.Context, name string, p adapter.Page) (iter.Se
 
 // topic completes a thread with what it remembers.
 func (s *topics) topic(ctx context.Context, t mapping.Thread, states stateReader) (rule.Topic, error) {
-	now, fold, err := s.headOf(ctx, &t, states)
+	now, fold, err := s.heads.in(ctx, &t, states)
 	if err != nil {
 		return rule.Topic{}, err
 	}
@@ -139,7 +139,7 @@ func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 		if agent.Config.AllowConcurrent {
 			return nil
 		}
-		return refuse("%s %s is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
+		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "%s %s is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
 			mapping.MeansStrategy, said, agent.Name)
 	}
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,

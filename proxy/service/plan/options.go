@@ -1,17 +1,25 @@
-package service
+package plan
 
 import (
 	"context"
 	"encoding/json"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/webhook"
 )
 
 // runOptions reads how a run is to be carried out.
-type runOptions struct{ *runBuilder }
+type runOptions struct {
+	*draft
+	telling  runTelling
+	dialects Dialects
+	cfg      *config.Config
+	states   *store.States
+}
 
 // read turns the request's options into those of the run, and refuses by name what the agent cannot do.
 func (b runOptions) read(ctx context.Context) error {
@@ -22,7 +30,7 @@ func (b runOptions) read(ctx context.Context) error {
 		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
 		Losses: b.dialects.Losses(n.Flavour, n.Fields, b.traits.Capabilities), MayOverlap: b.agent.Config.AllowConcurrent,
 	}
-	runTelling(b).lose(n.Means...)
+	b.telling.lose(n.Means...)
 	for _, check := range []func(context.Context) error{b.checkWebhook, b.command, b.supervision, b.checkpoint, b.parallel} {
 		if err := check(ctx); err != nil {
 			return err
@@ -39,16 +47,12 @@ func (b runOptions) retries() int {
 	return b.agent.Config.Retries
 }
 
-func refuse(format string, args ...any) error {
-	return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, format, args...)
-}
-
 // checkWebhook refuses a webhook that could never be called.
 func (b runOptions) checkWebhook(context.Context) error {
 	if b.n.Webhook == "" {
 		return nil
 	}
-	return webhook.CheckTarget(b.n.Webhook, b.engine.Config().Webhooks)
+	return webhook.CheckTarget(b.n.Webhook, b.cfg.Webhooks)
 }
 
 func (b runOptions) command(context.Context) error {
@@ -66,7 +70,7 @@ func (b runOptions) command(context.Context) error {
 		}
 		o.Update = c.Update
 	}
-	if err := b.checkFiles(filesIn(c.Update)); err != nil {
+	if err := rule.CheckFileCount(rule.CountFiles(c.Update), b.cfg.Limits.Files); err != nil {
 		return err
 	}
 	o.Resuming = c.HasResume
@@ -133,7 +137,7 @@ func (b runOptions) checkpoint(ctx context.Context) error {
 	if b.out.Thread != nil { // it is made with the run
 		return mapping.Errorf(mapping.NotFound, mapping.CodeCheckpointNotFound, "There is no checkpoint %q: the run's thread is a new one.", id)
 	}
-	if _, err := b.st.States.At(ctx, b.out.Run.ThreadID, id); err != nil {
+	if _, err := b.states.At(ctx, b.out.Run.ThreadID, id); err != nil {
 		return err
 	}
 	b.out.Run.Options.Checkpoint = id

@@ -1,4 +1,4 @@
-package service
+package plan
 
 import (
 	"context"

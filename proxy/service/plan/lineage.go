@@ -1,4 +1,4 @@
-package service
+package plan
 
 import (
 	"context"
@@ -11,7 +11,10 @@ import (
 )
 
 // runLineage decides what a run goes on with: a task of its own, or the one whose question it answers.
-type runLineage struct{ *runBuilder }
+type runLineage struct {
+	*draft
+	runs *store.Runs
+}
 
 // resumeTarget is the run that an answer belongs to: the newest of the agent's that asked what the answer names, or, if
 // it names nothing, what is open. Else it is the agent's newest.
@@ -20,7 +23,7 @@ func (b runLineage) resumeTarget(ctx context.Context) (*mapping.Run, error) {
 	if err != nil || len(askers) > 0 {
 		return first(askers), err
 	}
-	last, err := b.st.Runs.List(ctx, mapping.RunQuery{ThreadID: b.out.Run.ThreadID, Agent: b.out.Run.Agent, Limit: 1})
+	last, err := b.runs.List(ctx, mapping.RunQuery{ThreadID: b.out.Run.ThreadID, Agent: b.out.Run.Agent, Limit: 1})
 	return first(last), err
 }
 
@@ -39,7 +42,7 @@ func (b runLineage) askers(ctx context.Context, questions []mapping.Interrupt) (
 		if q.Run == "" || slices.ContainsFunc(list, known) {
 			continue
 		}
-		r, err := b.st.Runs.Get(ctx, b.thread.ID, q.Run)
+		r, err := b.runs.Get(ctx, b.thread.ID, q.Run)
 		if err != nil && !notFound(err) { // not found: it was rolled back meanwhile
 			return nil, err
 		}
@@ -90,7 +93,7 @@ func (b runLineage) awaited(ctx context.Context, last *mapping.Run, own []mappin
 			return err
 		}
 	case last.Status == mapping.RunInterrupted:
-		st, err := b.st.Runs.Standing(ctx, last.ThreadID, last.ID)
+		st, err := b.runs.Standing(ctx, last.ThreadID, last.ID)
 		if notFound(err) {
 			break // it was rolled back meanwhile
 		}
@@ -103,7 +106,7 @@ func (b runLineage) awaited(ctx context.Context, last *mapping.Run, own []mappin
 
 // endQuestions are those that a run ended with, as far as its end names them.
 func (b runLineage) endQuestions(ctx context.Context, r *mapping.Run) ([]mapping.Interrupt, error) {
-	st, err := b.st.Runs.Standing(ctx, r.ThreadID, r.ID)
+	st, err := b.runs.Standing(ctx, r.ThreadID, r.ID)
 	if notFound(err) { // it was rolled back meanwhile
 		return nil, nil
 	}
@@ -120,7 +123,7 @@ func anyOf(list, some []mapping.Interrupt) bool {
 
 // displaces: what holds the thread is stopped first.
 func (b runLineage) displaces() bool {
-	s := b.strategy()
+	s := b.out.Run.Multitask
 	return s == mapping.StrategyInterrupt || s == mapping.StrategyRollback
 }
 

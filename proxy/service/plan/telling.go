@@ -1,4 +1,4 @@
-package service
+package plan
 
 import (
 	"context"
@@ -11,7 +11,12 @@ import (
 )
 
 // runTelling is what the agent will be told of a run, and what it will not be told.
-type runTelling struct{ *runBuilder }
+type runTelling struct {
+	*draft
+	dialects Dialects
+	engine   Engine
+	heads    Heads
+}
 
 // losses notes what of the input an agent will not be told as it was sent, beside the fields that its protocol has no
 // word for.
@@ -138,7 +143,7 @@ func (b runTelling) besideRequest(ctx context.Context) (list otherMessages, err 
 	if b.thread.Head == "" {
 		return list, nil
 	}
-	_, fold, err := b.atHead(ctx, &b.thread)
+	_, fold, err := b.heads.At(ctx, &b.thread)
 	if err != nil {
 		return list, err
 	}

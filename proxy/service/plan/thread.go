@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// ownThread decides which thread a run is on.
+type ownThread struct {
+	*draft
+	threads *store.Threads
+}
+
+// find finds the run's thread, or lays out the one to be made.
+func (b ownThread) find(ctx context.Context) error {
+	r := &b.out.Run
+	if r.ThreadID != "" {
+		if there, err := b.existing(ctx); there || err != nil {
+			return err
+		}
+	} else {
+		r.ThreadID = mapping.NewID()
+		b.out.MustNotExist = true
+	}
+	empty := json.RawMessage(`{}`)
+	b.out.Thread = &mapping.Thread{
+		Tenant: r.Tenant, Owner: r.Owner, ID: r.ThreadID, Metadata: empty, Config: empty,
+		Status: mapping.ThreadIdle, CreatedAt: b.now, UpdatedAt: b.now,
+	}
+	return nil
+}
+
+// existing finds the thread that the request names; false: it is to be made.
+func (b ownThread) existing(ctx context.Context) (bool, error) {
+	t, err := b.threads.Get(ctx, b.out.Run.ThreadID)
+	if err == nil {
+		b.thread = t
+		return true, nil
+	}
+	if notFound(err) && b.n.IfNotExists == "create" {
+		return false, nil
+	}
+	return false, err
+}
