@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
@@ -124,7 +125,7 @@ func (s *interactions) add(ctx context.Context, t mapping.Thread, n adapter.NewI
 	if err != nil {
 		return said, err
 	}
-	_, err = s.update(ctx, t.ID, adapter.StateUpdate{Values: delta}, note{keyOfInteraction(n), said.ID})
+	_, err = s.updater.Update(ctx, t.ID, adapter.StateUpdate{Values: delta}, stateupdate.Note{Key: keyOfInteraction(n), Makes: said.ID})
 	if err != nil && mapping.Classify(err).Code == idempotency.CodeRepeated {
 		said, _, err = s.again(ctx, n)
 	}

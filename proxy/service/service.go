@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/service/plan"
+	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
@@ -23,6 +24,7 @@ type core struct {
 	engine  *engine.Engine
 	planner *plan.Planner
 	heads   heads
+	updater *stateupdate.Updater
 	zap     *zap.Logger
 
 	*directory.Directory
@@ -34,6 +36,9 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 	c := &core{st: st, log: log, engine: e, heads: heads{st.Threads, log}, zap: logger.Named("service"), Directory: directory.New(st.Assistants, st.Agents, e)}
 	c.planner = &plan.Planner{
 		Directory: c.Directory, Dialects: dialects, Engine: e, Threads: st.Threads, Runs: st.Runs, States: st.States, Heads: c.heads,
+	}
+	c.updater = &stateupdate.Updater{
+		Engine: e, Log: log, Threads: st.Threads, States: st.States, Links: st.Links, Artifacts: st.Artifacts, Zap: c.zap,
 	}
 	var err error
 	if c.stepper, err = stepping.New(st, log, e, c.planner, logger); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -122,18 +123,10 @@ func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 }
 
 func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
-	return s.update(ctx, threadID, u, note{})
+	return s.updater.Update(ctx, threadID, u, stateupdate.Note{})
 }
 
 func (s *states) Forget(ctx context.Context, threadID string) (int, error) {
 	n, err := s.st.Retention.ForgetPast(ctx, threadID)
 	return int(n), err
-}
-
-// filesOf counts the files of an update.
-func filesOf(u adapter.StateUpdate) (n int) {
-	for _, values := range u.All() {
-		n += rule.CountFiles(values)
-	}
-	return n
 }

@@ -5,16 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
 // threads makes and changes threads.
@@ -39,10 +37,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	if err != nil {
 		return t, err
 	}
-	if err := s.checkSupersteps(n.Supersteps); err != nil {
-		return t, err
-	}
-	events, files, err := s.superstepEvents(t.ID, agent, n.Supersteps, now)
+	events, files, err := s.updater.Supersteps(t.ID, agent, n.Supersteps, now)
 	if err != nil {
 		return t, err
 	}
@@ -75,54 +70,6 @@ func (c *core) namedBy(ctx context.Context, metadata json.RawMessage) (string, e
 		return "", err
 	}
 	return a.Name, nil
-}
-
-// checkSupersteps refuses a history that makes much more work than its length shows: each update takes some 40 bytes of
-// a request and becomes a checkpoint and an event, all in one transaction.
-func (c *core) checkSupersteps(list []adapter.Superstep) error {
-	states, files := 0, 0
-	for _, super := range list {
-		for _, u := range super.Updates {
-			if err := c.checkUpdate(u); err != nil {
-				return err
-			}
-			states, files = states+1, files+filesOf(u)
-		}
-	}
-	if most := c.engine.Config().Limits.States; most > 0 && states > most {
-		return mapping.Errorf(mapping.Invalid, "too_many_states", "The supersteps hold %d updates, and limits.states of this bridge allows %d. Leave out the oldest.", states, most)
-	}
-	return rule.CheckFileCount(files, c.engine.Config().Limits.Files)
-}
-
-// superstepEvents are the states a new thread is brought along with, and the files that the newest has; those in their
-// messages, too, unless the agent that the thread is for is a graph.
-func (c *core) superstepEvents(threadID, agent string, list []adapter.Superstep, now time.Time) (events []mapping.Event, files []artifact.FileWrite, err error) {
-	fold, err := state.NewFold(nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	var all []json.RawMessage
-	step := -1
-	for _, super := range list {
-		for _, u := range super.Updates {
-			ev, next, said, err := updateEvent(fold, u, "update", step, now)
-			if err != nil {
-				return nil, nil, err
-			}
-			if err := c.checkStatedFor(agent, u); err != nil {
-				return nil, nil, err
-			}
-			events, fold, all = append(events, ev), next, append(all, said...)
-			step++
-		}
-	}
-	files = statedFiles(threadID, nil, fold).writes
-	if c.isGraph(agent) {
-		return events, files, nil
-	}
-	attached, err := c.attached(threadID, all, fold, func() ([]mapping.Artifact, error) { return nil, nil })
-	return events, append(files, attached...), err
 }
 
 func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
@@ -164,7 +111,7 @@ func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (
 		if err != nil {
 			return mapping.Thread{}, err
 		}
-		if _, err := s.update(ctx, id, adapter.StateUpdate{Values: delta, CheckpointID: p.Checkpoint}, note{}); err != nil {
+		if _, err := s.updater.Update(ctx, id, adapter.StateUpdate{Values: delta, CheckpointID: p.Checkpoint}, stateupdate.Note{}); err != nil {
 			return mapping.Thread{}, err
 		}
 	}

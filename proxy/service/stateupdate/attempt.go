@@ -1,4 +1,4 @@
-package service
+package stateupdate
 
 import (
 	"context"
@@ -13,68 +13,20 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"go.uber.org/zap"
 )
 
-// note is what a request with a key is remembered to have made.
-type note struct {
-	key   idempotency.Key
-	makes string
-}
-
-// update reduces values into a new checkpoint of the thread. It waits for an update that an agent is being told of, and
-// is tried again when another one overtakes it.
-func (c *core) update(ctx context.Context, threadID string, u adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
-	if err := c.checkUpdate(u); err != nil {
-		return mapping.Checkpoint{}, err
-	}
-	watch := c.log.Watch(threadID)
-	defer watch.Leave()
-	for try := 0; ; {
-		changed := watch.Next()
-		made, err := c.tryUpdate(ctx, threadID, u, n)
-		switch code := mapping.Classify(err).Code; {
-		case err != nil && code == store.CodeHeadMoved && try < headRetries:
-			try++
-		case err != nil && code == store.CodeUpdating:
-			if err := watch.Wait(ctx, changed); err != nil {
-				return made, err
-			}
-		default:
-			return made, err
-		}
-	}
-}
-
-// checkUpdate refuses an update of more than the limits allow.
-func (c *core) checkUpdate(u adapter.StateUpdate) error {
-	files, messages, keys := 0, 0, 0
-	for _, values := range u.All() {
-		list, _ := rawjson.Lookup(values, "messages") // what cannot be read is refused with the values
-		files, messages, keys = files+rule.CountFiles(values), messages+rawjson.CountElements(list), keys+rawjson.CountMembers(values)
-	}
-	if err := rule.CheckMessages(messages, c.engine.Config().Limits.Messages); err != nil {
-		return err
-	}
-	if most := c.engine.Config().Limits.Keys; most > 0 && keys > most {
-		return mapping.Errorf(mapping.Invalid, "too_many_keys",
-			"The update sets %d keys of the state, and limits.keys of this bridge allows %d. Put what belongs together under one key.", keys, most)
-	}
-	return rule.CheckFileCount(files, c.engine.Config().Limits.Files)
-}
-
-// stateUpdate is one attempt at an update of a thread's state.
-type stateUpdate struct {
-	*core
-	asked adapter.StateUpdate
-	note
+// attempt is one attempt at an update of a thread's state.
+type attempt struct {
+	*Updater
+	asked  adapter.StateUpdate
+	note   Note
 	thread mapping.Thread
 	held   string // the token of store.States.Hold; "": the thread is not held
 }
 
-func (c *core) tryUpdate(ctx context.Context, threadID string, asked adapter.StateUpdate, n note) (mapping.Checkpoint, error) {
-	u := stateUpdate{core: c, asked: asked, note: n}
+func (x *Updater) try(ctx context.Context, threadID string, asked adapter.StateUpdate, n Note) (mapping.Checkpoint, error) {
+	u := attempt{Updater: x, asked: asked, note: n}
 	if err := u.readThread(ctx, threadID); err != nil {
 		return mapping.Checkpoint{}, err
 	}
@@ -92,23 +44,23 @@ func (c *core) tryUpdate(ctx context.Context, threadID string, asked adapter.Sta
 	}
 }
 
-func (u *stateUpdate) readThread(ctx context.Context, threadID string) (err error) {
-	u.thread, err = u.st.Threads.Get(ctx, threadID)
+func (u *attempt) readThread(ctx context.Context, threadID string) (err error) {
+	u.thread, err = u.Threads.Get(ctx, threadID)
 	return err
 }
 
 // forks reports whether the update begins elsewhere than at the newest state.
-func (u *stateUpdate) forks() bool {
+func (u *attempt) forks() bool {
 	return u.asked.CheckpointID != "" && u.asked.CheckpointID != u.thread.Head
 }
 
 // writer is the agent that can take the update: its state is the thread's, and it has a way to change it. nil: the
 // bridge reduces the update itself, and the next run at an agent starts from what it made.
-func (u *stateUpdate) writer(ctx context.Context) (mapping.Link, adapter.StateWriter, error) {
+func (u *attempt) writer(ctx context.Context) (mapping.Link, adapter.StateWriter, error) {
 	if u.forks() || u.thread.Head == "" {
 		return mapping.Link{}, nil, nil
 	}
-	links, err := u.st.Links.List(ctx, u.thread.ID)
+	links, err := u.Links.List(ctx, u.thread.ID)
 	if err != nil {
 		return mapping.Link{}, nil, err
 	}
@@ -116,7 +68,7 @@ func (u *stateUpdate) writer(ctx context.Context) (mapping.Link, adapter.StateWr
 		if l.TaskID != "" || l.Remote == "" || l.LocalCheckpoint != u.thread.Head {
 			continue
 		}
-		agent, ok := u.engine.Agent(l.Agent)
+		agent, ok := u.Engine.Agent(l.Agent)
 		if !ok {
 			continue
 		}
@@ -134,10 +86,10 @@ func (u *stateUpdate) writer(ctx context.Context) (mapping.Link, adapter.StateWr
 // throughAgent has the agent reduce the update. The thread is held meanwhile, so that nothing that would refuse the
 // update comes between the agent and the log, and the agent is told once, under the lease that the thread is held by. A
 // client that leaves does not end it half done.
-func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint, err error) {
-	under, end := u.engine.UnderLease(context.WithoutCancel(ctx)) // from before the thread is held
+func (u *attempt) throughAgent(ctx context.Context) (made mapping.Checkpoint, err error) {
+	under, end := u.Engine.UnderLease(context.WithoutCancel(ctx)) // from before the thread is held
 	defer end()
-	if u.held, err = u.st.States.Hold(ctx, u.thread.ID, u.thread.Head, u.key); err != nil {
+	if u.held, err = u.States.Hold(ctx, u.thread.ID, u.thread.Head, u.note.Key); err != nil {
 		return made, err
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -158,7 +110,7 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 	case refused != nil && taken == 0:
 		return made, refused
 	}
-	made, err = u.follow(ctx, link, read)
+	made, err = u.logAgentState(ctx, link, read)
 	for try := 0; err != nil && mapping.Classify(err).Code == store.CodeHeadMoved && try < headRetries; try++ {
 		// A run was rolled back meanwhile. The agent is not told again: the next run there starts from the thread's
 		// state.
@@ -173,7 +125,7 @@ func (u *stateUpdate) throughAgent(ctx context.Context) (made mapping.Checkpoint
 }
 
 // updateAgent gives the agent the values one after the other, and returns the state that came of those it took.
-func (u *stateUpdate) updateAgent(ctx context.Context, w adapter.StateWriter, link mapping.Link) (read adapter.State, taken int, err error) {
+func (u *attempt) updateAgent(ctx context.Context, w adapter.StateWriter, link mapping.Link) (read adapter.State, taken int, err error) {
 	for _, values := range u.asked.All() {
 		next, err := w.UpdateState(ctx, link, values, u.asked.AsNode)
 		if err != nil {
@@ -195,23 +147,23 @@ func partly(err error, taken int) error {
 }
 
 // free lets others go on with the thread. A logged update has freed it, and rung its bell.
-func (u *stateUpdate) free(ctx context.Context, logged bool) {
+func (u *attempt) free(ctx context.Context, logged bool) {
 	if !logged {
-		if err := u.st.States.Free(ctx, u.thread.ID, u.held); err != nil {
-			u.zap.Warn("a thread that was held for a state update cannot be freed; that is tried again", zap.Error(err), zap.String("thread", u.thread.ID))
+		if err := u.States.Free(ctx, u.thread.ID, u.held); err != nil {
+			u.Zap.Warn("a thread that was held for a state update cannot be freed; that is tried again", zap.Error(err), zap.String("thread", u.thread.ID))
 		}
-		u.log.WakeThread(u.thread.ID)
+		u.Log.WakeThread(u.thread.ID)
 	}
-	u.engine.Freed()
+	u.Engine.Freed()
 }
 
-// follow logs the state that an agent made of the update.
-func (u *stateUpdate) follow(ctx context.Context, link mapping.Link, read adapter.State) (mapping.Checkpoint, error) {
-	fold, at, far, err := u.log.Distance(ctx, u.thread.ID, u.thread.Head)
+// logAgentState logs the state that an agent made of the update.
+func (u *attempt) logAgentState(ctx context.Context, link mapping.Link, read adapter.State) (mapping.Checkpoint, error) {
+	fold, at, far, err := u.Log.Distance(ctx, u.thread.ID, u.thread.Head)
 	if err != nil {
-		return mapping.Checkpoint{}, u.gone(err)
+		return mapping.Checkpoint{}, movedIfGone(err)
 	}
-	ev, after, err := replaceEvent(fold, read.Values, at.Step+1, u.now())
+	ev, after, err := replaceEvent(fold, read.Values, at.Step+1, now())
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
@@ -219,23 +171,23 @@ func (u *stateUpdate) follow(ctx context.Context, link mapping.Link, read adapte
 	made.Next, made.Remote, made.RemoteThread = read.Next, read.Checkpoint, link.Remote
 	link.RemoteCheckpoint, link.RemoteMark, link.LocalCheckpoint = read.Checkpoint, "", made.ID
 	files := statedFiles(u.thread.ID, fold, after)
-	return u.append(ctx, ev, after, far, store.StateOptions{Links: []mapping.Link{link}, Files: files.writes, DropFiles: files.drop})
+	return u.logUpdate(ctx, ev, after, far, store.StateOptions{Links: []mapping.Link{link}, Files: files.writes, DropFiles: files.drop})
 }
 
 // reduce has the bridge itself make the new state.
-func (u *stateUpdate) reduce(ctx context.Context) (mapping.Checkpoint, error) {
+func (u *attempt) reduce(ctx context.Context) (mapping.Checkpoint, error) {
 	from, source, opt := u.thread.Head, "update", store.StateOptions{}
 	if u.forks() {
 		from, source = u.asked.CheckpointID, "fork"
 	}
-	fold, at, far, err := u.log.Distance(ctx, u.thread.ID, from)
+	fold, at, far, err := u.Log.Distance(ctx, u.thread.ID, from)
 	if err != nil {
 		if !u.forks() {
-			err = u.gone(err)
+			err = movedIfGone(err)
 		}
 		return mapping.Checkpoint{}, err
 	}
-	ev, after, said, err := updateEvent(fold, u.asked, source, at.Step+1, u.now())
+	ev, after, said, err := updateEvent(fold, u.asked, source, at.Step+1, now())
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
@@ -250,30 +202,30 @@ func (u *stateUpdate) reduce(ctx context.Context) (mapping.Checkpoint, error) {
 	if len(at.Next) > 0 {
 		ev.Head.Checkpoint.Next = at.Next
 	}
-	return u.append(ctx, ev, after, far, opt)
+	return u.logUpdate(ctx, ev, after, far, opt)
 }
 
-// gone: the head that was looked at was rolled back, so that it has moved.
-func (u *stateUpdate) gone(err error) error {
+// movedIfGone says of a head that was looked at, and rolled back meanwhile, that it has moved.
+func movedIfGone(err error) error {
 	if mapping.Classify(err).Code == mapping.CodeCheckpointNotFound {
 		return store.HeadMoved()
 	}
 	return err
 }
 
-// append logs the update. far is how far the state before it is from a snapshot: a fork and a state that is too far
+// logUpdate logs the update. far is how far the state before it is from a snapshot: a fork and a state that is too far
 // away get one of their own.
-func (u *stateUpdate) append(ctx context.Context, ev mapping.Event, after *state.Fold, far store.Distance, opt store.StateOptions) (mapping.Checkpoint, error) {
+func (u *attempt) logUpdate(ctx context.Context, ev mapping.Event, after *state.Fold, far store.Distance, opt store.StateOptions) (mapping.Checkpoint, error) {
 	if far = far.Plus(len(ev.Data)); opt.ForkFrom != "" || far.SnapshotDue(after.Size()) {
 		opt.Snapshot, far = after.JSON(), store.Distance{}
 	}
-	opt.Key, opt.Makes, opt.Held = u.key, u.makes, u.held
-	logged, err := u.st.States.Append(ctx, u.thread.ID, u.thread.Head, []mapping.Event{ev}, opt)
+	opt.Key, opt.Makes, opt.Held = u.note.Key, u.note.Makes, u.held
+	logged, err := u.States.Append(ctx, u.thread.ID, u.thread.Head, []mapping.Event{ev}, opt)
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
-	u.log.Keep(ev.Head.Checkpoint.ID, after, far)
-	u.log.WakeThread(u.thread.ID)
+	u.Log.Keep(ev.Head.Checkpoint.ID, after, far)
+	u.Log.WakeThread(u.thread.ID)
 	made := *logged[0].Head.Checkpoint
 	made.Seq = logged[0].Seq
 	return made, nil

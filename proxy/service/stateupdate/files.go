@@ -1,4 +1,4 @@
-package service
+package stateupdate
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
@@ -23,7 +22,7 @@ type fileChanges struct {
 // files are the artifacts that an update brings: those of values.files, as of any state, and those within messages, as
 // of an input. Of the latter a thread that a graph has worked on gets none, and there a file that cannot be an artifact
 // is the graph's business: it stays in the state alone.
-func (u *stateUpdate) files(ctx context.Context, said []json.RawMessage, before, after *state.Fold) (fileChanges, error) {
+func (u *attempt) files(ctx context.Context, said []json.RawMessage, before, after *state.Fold) (fileChanges, error) {
 	held := rule.HeldAttachments(said) > 0
 	changed := statedFiles(u.thread.ID, before, after)
 	if !held && filesOf(u.asked) == 0 {
@@ -33,7 +32,7 @@ func (u *stateUpdate) files(ctx context.Context, said []json.RawMessage, before,
 		return changed, err
 	}
 	attached, err := u.attached(u.thread.ID, said, after, func() ([]mapping.Artifact, error) {
-		list, _, err := u.st.Artifacts.List(ctx, u.thread.ID, 0, 0)
+		list, _, err := u.Artifacts.List(ctx, u.thread.ID, 0, 0)
 		if u.forks() {
 			list = filesOn(before, list)
 		}
@@ -85,43 +84,13 @@ func checkStated(u adapter.StateUpdate) error {
 	return nil
 }
 
-// checkStatedFor is checkStated where the agent is no graph.
-func (c *core) checkStatedFor(agent string, u adapter.StateUpdate) error {
-	if c.isGraph(agent) {
-		return nil
-	}
-	return checkStated(u)
-}
-
 // graphsWorked reports whether an agent that has a state of its own knows the thread.
-func (u *stateUpdate) graphsWorked(ctx context.Context) (bool, error) {
-	links, err := u.st.Links.List(ctx, u.thread.ID)
+func (u *attempt) graphsWorked(ctx context.Context) (bool, error) {
+	links, err := u.Links.List(ctx, u.thread.ID)
 	for _, l := range links {
 		if u.isGraph(l.Agent) {
 			return true, nil
 		}
 	}
 	return false, err
-}
-
-// isGraph reports whether an agent is known to have a state of its own.
-func (c *core) isGraph(name string) bool {
-	agent, ok := c.engine.Agent(name)
-	if !ok {
-		return false
-	}
-	traits, known := agent.Known()
-	return known && !traits.Opaque
-}
-
-// attached makes artifacts of the files in messages, or refuses them.
-func (c *core) attached(threadID string, said []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) ([]artifact.FileWrite, error) {
-	held, err := rule.CheckAttachments(said, int64(c.engine.Config().Limits.Artifact))
-	if err != nil || held == 0 {
-		return nil, err
-	}
-	if err := rule.CheckFileCount(held, c.engine.Config().Limits.Files); err != nil {
-		return nil, err
-	}
-	return engine.Attached(threadID, said, after, list)
 }

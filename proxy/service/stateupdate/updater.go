@@ -1,0 +1,129 @@
+package stateupdate
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
+	"go.uber.org/zap"
+)
+
+// headRetries bounds how often an update is tried that others overtake.
+const headRetries = 8
+
+// Engine has the agents, and the lease under which one is told of an update; engine.Engine implements it.
+type Engine interface {
+	Config() *config.Config
+	Agent(name string) (*engine.Agent, bool)
+	UnderLease(ctx context.Context) (context.Context, context.CancelFunc)
+	Freed()
+}
+
+// Log has the states as they are logged, and those that wait on a thread; eventlog.Log implements it.
+type Log interface {
+	Watch(threadID string) eventlog.Watch
+	WakeThread(threadID string)
+	Distance(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, store.Distance, error)
+	Keep(checkpointID string, f *state.Fold, d store.Distance)
+}
+
+// Updater changes the states of threads. Its fields must not change. Safe for concurrent use.
+type Updater struct {
+	Engine    Engine
+	Log       Log
+	Threads   *store.Threads
+	States    *store.States
+	Links     *store.Links
+	Artifacts *artifact.Table
+	Zap       *zap.Logger
+}
+
+// Note is what a request with a key is remembered to have made.
+type Note struct {
+	Key   idempotency.Key
+	Makes string
+}
+
+// Update reduces values into a new checkpoint of the thread. It waits for an update that an agent is being told of, and
+// is tried again when another one overtakes it.
+func (x *Updater) Update(ctx context.Context, threadID string, u adapter.StateUpdate, n Note) (mapping.Checkpoint, error) {
+	if err := x.check(u); err != nil {
+		return mapping.Checkpoint{}, err
+	}
+	watch := x.Log.Watch(threadID)
+	defer watch.Leave()
+	for try := 0; ; {
+		changed := watch.Next()
+		made, err := x.try(ctx, threadID, u, n)
+		switch code := mapping.Classify(err).Code; {
+		case err != nil && code == store.CodeHeadMoved && try < headRetries:
+			try++
+		case err != nil && code == store.CodeUpdating:
+			if err := watch.Wait(ctx, changed); err != nil {
+				return made, err
+			}
+		default:
+			return made, err
+		}
+	}
+}
+
+// check refuses an update of more than the limits allow.
+func (x *Updater) check(u adapter.StateUpdate) error {
+	files, messages, keys := 0, 0, 0
+	for _, values := range u.All() {
+		list, _ := rawjson.Lookup(values, "messages") // what cannot be read is refused with the values
+		files, messages, keys = files+rule.CountFiles(values), messages+rawjson.CountElements(list), keys+rawjson.CountMembers(values)
+	}
+	if err := rule.CheckMessages(messages, x.Engine.Config().Limits.Messages); err != nil {
+		return err
+	}
+	if most := x.Engine.Config().Limits.Keys; most > 0 && keys > most {
+		return mapping.Errorf(mapping.Invalid, "too_many_keys",
+			"The update sets %d keys of the state, and limits.keys of this bridge allows %d. Put what belongs together under one key.", keys, most)
+	}
+	return rule.CheckFileCount(files, x.Engine.Config().Limits.Files)
+}
+
+// checkStatedFor is checkStated where the agent is no graph.
+func (x *Updater) checkStatedFor(agent string, u adapter.StateUpdate) error {
+	if x.isGraph(agent) {
+		return nil
+	}
+	return checkStated(u)
+}
+
+// isGraph reports whether an agent is known to have a state of its own.
+func (x *Updater) isGraph(name string) bool {
+	agent, ok := x.Engine.Agent(name)
+	if !ok {
+		return false
+	}
+	traits, known := agent.Known()
+	return known && !traits.Opaque
+}
+
+// attached makes artifacts of the files in messages, or refuses them.
+func (x *Updater) attached(threadID string, said []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) ([]artifact.FileWrite, error) {
+	held, err := rule.CheckAttachments(said, int64(x.Engine.Config().Limits.Artifact))
+	if err != nil || held == 0 {
+		return nil, err
+	}
+	if err := rule.CheckFileCount(held, x.Engine.Config().Limits.Files); err != nil {
+		return nil, err
+	}
+	return engine.Attached(threadID, said, after, list)
+}
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
