@@ -16,10 +16,4 @@
 //
 // What a thread/run agent says of itself (schemas, graph) is kept in the database, and told from there while the agent
 // is away, or takes more than five seconds. Before it has said anything, the bridge describes a graph of one node.
-//
-// # Removing an owner's data
-//
-// The service asks an agent for its copies before it deletes the thread that knows of them, and each thing goes in a
-// transaction of its own, so that a removal needs no record of its progress. It looks through all again until nothing
-// is new, in place of a lock on the owner that all bridges would have to ask (removal).
 package service

@@ -5,11 +5,11 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service/directory"
+	"github.com/apbridge/apbridge/proxy/service/owner"
 	"github.com/apbridge/apbridge/proxy/service/plan"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/stepping"
@@ -29,6 +29,7 @@ type core struct {
 
 	*directory.Directory
 	stepper *stepping.Stepper
+	remover *remover
 }
 
 // New returns the service, and has the engine serve crons. The engine must not have been started yet.
@@ -44,22 +45,20 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 	if c.stepper, err = stepping.New(st, log, e, c.planner, logger); err != nil {
 		return adapter.Service{}, err
 	}
-	e.OnRemoved(c.forget)
+	c.remover = &remover{st.Runs, st.Tasks, e, log, c.stepper}
+	e.OnRemoved(c.remover.ForgetRun)
 	e.Beside(chore.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, c.tick, logger))
+	owners := owner.New(owner.Parts{
+		Owned: st.Owners, Threads: st.Threads, Runs: st.Runs, Crons: st.Crons, Assistants: st.Assistants, Items: st.Items,
+		Engine: e, Heads: c.heads, Remover: c.remover,
+	}, c.zap)
 	return adapter.Service{
 		Threads: &threads{c}, Index: &index{c}, States: &states{c}, Past: &past{c},
 		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c}, Storage: &storage{c},
 		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: directory.NewAgents(c.Directory),
 		Assistants: directory.NewAssistants(c.Directory, st.Threads, (&threads{c}).Delete), Crons: &crons{c}, Calls: &calls{c},
-		Topics: &topics{c}, Interactions: &interactions{c}, Owners: newOwners(c),
+		Topics: &topics{c}, Interactions: &interactions{c}, Owners: owners,
 	}, nil
-}
-
-// forget drops what is held of a run that was removed.
-func (c *core) forget(r mapping.Run) {
-	c.log.Removed(r.ID)
-	c.log.WakeThread(r.ThreadID)
-	c.stepper.Forget(r.Tenant, r.TaskID)
 }
 
 func (c *core) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -10,7 +10,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -150,49 +149,15 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	runs, err := s.clear(ctx, id)
+	runs, err := s.remover.Clear(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := s.remove(ctx, id, runs, s.st.Threads.Delete); err != nil {
+	if err := s.remover.Remove(ctx, id, runs, s.st.Threads.Delete); err != nil {
 		return err
 	}
 	s.engine.Forget(ctx, links)
 	return nil
-}
-
-// remove deletes a thread without active runs, and what is held of it here.
-func (s *threads) remove(ctx context.Context, id string, runs []mapping.Run, remove func(context.Context, string) error) error {
-	tasks, _, err := s.st.Tasks.List(ctx, store.TaskQuery{ThreadID: id})
-	if err != nil {
-		return err
-	}
-	if err := remove(ctx, id); err != nil {
-		return err
-	}
-	s.log.WakeThread(id)
-	for _, r := range runs {
-		s.forget(r)
-	}
-	for _, t := range tasks { // those without runs
-		s.stepper.Forget(t.Tenant, t.ID)
-	}
-	return nil
-}
-
-// clear cancels what is active on the thread and returns all its runs. They are listed newest first, so that none that
-// waits gets its turn.
-func (s *threads) clear(ctx context.Context, id string) ([]mapping.Run, error) {
-	runs, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: id})
-	for _, r := range runs {
-		if !r.Status.Active() {
-			continue
-		}
-		if err := s.engine.Cancel(ctx, &r, engine.Cancellation{Reason: mapping.CancelledByRequest}); err != nil && mapping.Classify(err).Class != mapping.Conflict && !notFound(err) {
-			return nil, err
-		}
-	}
-	return runs, err
 }
 
 func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {

@@ -1,4 +1,4 @@
-package service
+package owner
 
 import (
 	"archive/tar"
@@ -15,6 +15,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/owned"
 )
 
@@ -28,9 +29,17 @@ rows/TABLE-N.ndjson  everything: a row of the database on each line, as JSON. Ti
                      1970; the columns are described by docs/operations.md of apbridge
 `
 
+// exports writes all that there is of an owner as archives.
+type exports struct {
+	holdings holdings
+	owned    *store.Owners
+	threads  *store.Threads
+	heads    Heads
+}
+
 // outline writes an export of an owner. Not for concurrent use.
 type outline struct {
-	*owners
+	exports
 	ctx   context.Context
 	owner string
 	tar   *tar.Writer
@@ -38,17 +47,17 @@ type outline struct {
 	names map[string]bool // of files that are there already
 }
 
-func (s *owners) Export(ctx context.Context, who adapter.OwnerRef, to io.Writer) error {
-	ctx, tenant, err := s.reach(ctx, who)
+func (s exports) Export(ctx context.Context, who adapter.OwnerRef, to io.Writer) error {
+	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
 		return err
 	}
 	mapping.NoteObject(ctx, "owner", who.ID)
-	held, err := s.held(ctx, tenant, who.ID)
+	held, err := s.holdings.held(ctx, tenant, who.ID)
 	if err != nil {
 		return err
 	}
-	o := &outline{owners: s, ctx: ctx, owner: who.ID, tar: tar.NewWriter(to), at: s.now(), names: map[string]bool{}}
+	o := &outline{exports: s, ctx: ctx, owner: who.ID, tar: tar.NewWriter(to), at: time.Now().UTC().Truncate(time.Microsecond), names: map[string]bool{}}
 	if err := o.all(held); err != nil {
 		return err
 	}
@@ -66,27 +75,27 @@ func (o *outline) all(held adapter.Held) error {
 	if err := o.json("held.json", held); err != nil {
 		return err
 	}
-	if err := o.eachThread(o.ctx, o.owner, o.thread); err != nil {
+	if err := eachThread(o.ctx, o.owned, o.owner, o.thread); err != nil {
 		return err
 	}
 	if err := o.files(); err != nil {
 		return err
 	}
-	return o.st.Owners.Rows(o.ctx, o.owner, func(table string, n int, lines []byte) error {
+	return o.owned.Rows(o.ctx, o.owner, func(table string, n int, lines []byte) error {
 		return o.file(fmt.Sprintf("rows/%s-%03d.ndjson", table, n), lines)
 	})
 }
 
 func (o *outline) file(name string, text []byte) error {
-	if err := o.begin(name, int64(len(text)), o.at); err != nil {
+	if err := o.header(name, int64(len(text)), o.at); err != nil {
 		return err
 	}
 	_, err := o.tar.Write(text)
 	return err
 }
 
-// begin is what size bytes of a file follow.
-func (o *outline) begin(name string, size int64, at time.Time) error {
+// header begins a file of so many bytes, which follow.
+func (o *outline) header(name string, size int64, at time.Time) error {
 	return o.tar.WriteHeader(&tar.Header{Name: name, Size: size, Mode: 0o600, ModTime: at, Format: tar.FormatPAX})
 }
 
@@ -103,7 +112,7 @@ func (o *outline) json(name string, v any) error {
 
 // thread writes a thread as people read it. One that has gone is left out.
 func (o *outline) thread(id string) error {
-	t, err := o.st.Threads.Get(o.ctx, id)
+	t, err := o.threads.Get(o.ctx, id)
 	if err == nil {
 		t, err = o.heads.WithValues(o.ctx, t)
 	}
@@ -117,16 +126,16 @@ func (o *outline) thread(id string) error {
 
 func (o *outline) files() error {
 	for behind := (owned.File{}); ; {
-		list, err := o.st.Owners.Files(o.ctx, o.owner, behind)
+		list, err := o.owned.Files(o.ctx, o.owner, behind)
 		if err != nil || len(list) == 0 {
 			return err
 		}
 		for _, f := range list {
-			if err := o.begin(o.place(f), f.Size, o.at); err != nil {
+			if err := o.header(o.place(f), f.Size, o.at); err != nil {
 				return err
 			}
 			write := func(piece []byte) error { _, err := o.tar.Write(piece); return err }
-			if err := o.st.Owners.FileBytes(o.ctx, f, write); err != nil {
+			if err := o.owned.FileBytes(o.ctx, f, write); err != nil {
 				return err
 			}
 		}

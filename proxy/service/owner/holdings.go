@@ -1,4 +1,4 @@
-package service
+package owner
 
 import (
 	"context"
@@ -7,42 +7,18 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/owned"
 )
 
-// owners takes out and removes what is kept of principals.
-type owners struct {
-	*core
-	turn chan struct{} // one removal at a time
+// holdings says how much there is of an owner.
+type holdings struct {
+	owned  *store.Owners
+	engine Engine
 }
 
-func newOwners(c *core) *owners { return &owners{c, make(chan struct{}, 1)} }
-
-const codeOutOfReach = "owner_out_of_reach"
-
-// reach returns a context in which all of an owner's tenant is seen. The caller has to see all of it; another tenant
-// may be named only by callers without a tenant that were given the right to administer by name.
-func (s *owners) reach(ctx context.Context, who adapter.OwnerRef) (context.Context, string, error) {
-	p := mapping.PrincipalOf(ctx)
-	tenant := p.Tenant
-	if who.Tenant != nil {
-		tenant = *who.Tenant
-	}
-	switch {
-	case who.ID == "":
-		return nil, "", mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "owner is needed: the id of a key, or ISSUER:SUBJECT of a token.")
-	case p.Limited() || p.Namespaces != nil || p.ReadOnly:
-		return nil, "", mapping.Errorf(mapping.Forbidden, codeOutOfReach,
-			"%q sees a part of its tenant alone (agents, namespaces or scope), and the data of an owner may be in all of it. Use credentials without these.", p.ID)
-	case tenant != p.Tenant && (p.Tenant != "" || !slices.Contains(p.Rights, mapping.RightAdmin)):
-		return nil, "", mapping.Errorf(mapping.Forbidden, codeOutOfReach,
-			"Tenant %q is another. Use credentials of it, or some without a tenant that have \"admin\" among their rights by name.", tenant)
-	}
-	return mapping.WithPrincipal(ctx, mapping.Principal{ID: p.ID, Tenant: tenant}), tenant, nil
-}
-
-func (s *owners) Held(ctx context.Context, who adapter.OwnerRef) (adapter.Held, error) {
-	ctx, tenant, err := s.reach(ctx, who)
+func (s holdings) Held(ctx context.Context, who adapter.OwnerRef) (adapter.Held, error) {
+	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
 		return adapter.Held{}, err
 	}
@@ -50,16 +26,16 @@ func (s *owners) Held(ctx context.Context, who adapter.OwnerRef) (adapter.Held, 
 	return s.held(ctx, tenant, who.ID)
 }
 
-func (s *owners) held(ctx context.Context, tenant, owner string) (adapter.Held, error) {
+func (s holdings) held(ctx context.Context, tenant, owner string) (adapter.Held, error) {
 	held := adapter.Held{Owner: owner, Tenant: tenant, Kinds: []adapter.HeldKind{}, Copies: []adapter.HeldCopies{}, Guest: []string{}}
-	list, err := s.st.Owners.Holdings(ctx, owner)
+	list, err := s.owned.Holdings(ctx, owner)
 	if err != nil {
 		return held, err
 	}
 	for _, h := range list {
 		held.Kinds = append(held.Kinds, adapter.HeldKind{Kind: h.Kind, Count: h.Count, Bytes: h.Bytes, Oldest: known(h.Oldest), Newest: known(h.Newest)})
 	}
-	if err := s.eachThread(ctx, owner, func(id string) error { return s.countCopies(ctx, &held, id) }); err != nil {
+	if err := eachThread(ctx, s.owned, owner, func(id string) error { return s.countCopies(ctx, &held, id) }); err != nil {
 		return held, err
 	}
 	return held, s.guests(ctx, &held)
@@ -73,8 +49,8 @@ func known(at time.Time) *time.Time {
 }
 
 // eachThread calls do for the threads of an owner one by one; a thread that goes meanwhile may be among them.
-func (s *owners) eachThread(ctx context.Context, owner string, do func(id string) error) error {
-	return each(func(behind string) ([]string, error) { return s.st.Owners.Threads(ctx, owner, behind) }, do)
+func eachThread(ctx context.Context, list *store.Owners, owner string, do func(id string) error) error {
+	return each(func(behind string) ([]string, error) { return list.Threads(ctx, owner, behind) }, do)
 }
 
 // each ranges over a list that is read some ids at a time.
@@ -93,8 +69,8 @@ func each(read func(behind string) ([]string, error), do func(id string) error) 
 	}
 }
 
-func (s *owners) countCopies(ctx context.Context, held *adapter.Held, thread string) error {
-	copies, err := s.st.Owners.Copies(ctx, thread)
+func (s holdings) countCopies(ctx context.Context, held *adapter.Held, thread string) error {
+	copies, err := s.owned.Copies(ctx, thread)
 	if err != nil {
 		return unlessGone(err)
 	}
@@ -128,8 +104,8 @@ func words(err error) string {
 }
 
 // guests names the threads of others.
-func (s *owners) guests(ctx context.Context, held *adapter.Held) error {
-	for _, read := range []func(context.Context, string, string) ([]owned.Guest, error){s.st.Owners.GuestRuns, s.st.Owners.GuestTasks} {
+func (s holdings) guests(ctx context.Context, held *adapter.Held) error {
+	for _, read := range []func(context.Context, string, string) ([]owned.Guest, error){s.owned.GuestRuns, s.owned.GuestTasks} {
 		err := eachGuest(func(behind string) ([]owned.Guest, error) { return read(ctx, held.Owner, behind) }, func(g owned.Guest) error {
 			if len(held.Guest) < adapter.HeldMost && !slices.Contains(held.Guest, g.ThreadID) {
 				held.Guest = append(held.Guest, g.ThreadID)
@@ -157,3 +133,5 @@ func eachGuest(read func(behind string) ([]owned.Guest, error), do func(owned.Gu
 		behind = list[len(list)-1].ID
 	}
 }
+
+func notFound(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }

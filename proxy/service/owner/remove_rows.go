@@ -1,0 +1,55 @@
+package owner
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/assistant"
+	"github.com/apbridge/apbridge/proxy/store/cron"
+	"github.com/apbridge/apbridge/proxy/store/item"
+)
+
+// ownRows removes what stands for itself: crons, assistants and items.
+type ownRows struct {
+	*ledger
+	owned      *store.Owners
+	crons      *cron.Table
+	assistants *assistant.Table
+	items      *item.Table
+}
+
+func (r ownRows) removeCrons() error {
+	return each(func(behind string) ([]string, error) { return r.owned.Crons(r.ctx, r.owner, behind) }, func(id string) error {
+		return r.one("cron", id, func(ctx context.Context) error {
+			if err := r.owned.EraseTraces(ctx, id); err != nil {
+				return err
+			}
+			return r.crons.Delete(ctx, id)
+		})
+	})
+}
+
+func (r ownRows) removeAssistants() error {
+	return each(func(behind string) ([]string, error) { return r.owned.Assistants(r.ctx, r.owner, behind) }, func(id string) error {
+		return r.one("assistant", id, func(ctx context.Context) error {
+			if err := r.owned.EraseTraces(ctx, id); err != nil {
+				return err
+			}
+			return r.assistants.Delete(ctx, id)
+		})
+	})
+}
+
+func (r ownRows) removeItems() error {
+	for {
+		n, err := r.items.RemoveOwned(r.ctx, r.owner)
+		if err != nil || n == 0 {
+			return err
+		}
+		r.went += n
+		if err := r.tell(adapter.Removed{Outcome: adapter.IsRemoved, Kind: "items", Count: n}); err != nil {
+			return err
+		}
+	}
+}
