@@ -13,12 +13,22 @@ import (
 
 // calls are what is kept of the calls that runs made of their agents: those of the database and, of a run at work in
 // this process, those of its memory after them.
-type calls struct{ *core }
+type calls struct {
+	table  *store.Calls
+	engine keptCalls
+}
+
+// keptCalls has the calls of runs at work in this process, and what is kept of calls at all; engine.Engine implements
+// it.
+type keptCalls interface {
+	Capture() string
+	Calls(runID string) ([]adapter.AgentCall, bool)
+}
 
 func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
 	kept := adapter.KeptCalls{Capture: s.engine.Capture()}
 	now, live := s.engine.Calls(ref.RunID) // first: a run that leaves meanwhile has them in the database
-	stored, err := s.st.Calls.List(ctx, ref.ThreadID, ref.RunID)
+	stored, err := s.table.List(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return kept, err
 	}
@@ -37,7 +47,7 @@ func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, 
 }
 
 func (s *calls) Get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
-	row, err := s.st.Calls.Get(ctx, ref.ThreadID, ref.RunID, n)
+	row, err := s.table.Get(ctx, ref.ThreadID, ref.RunID, n)
 	if err == nil {
 		return decodeCall(row)
 	}

@@ -10,13 +10,18 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 )
 
 // explainer says why runs wait.
-type explainer struct{ *core }
+type explainer struct {
+	runs       *store.Runs
+	deliveries *outbox.Table
+	agents     agents
+}
 
 func (s *explainer) Explain(ctx context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
-	st, err := s.st.Runs.Standing(ctx, ref.ThreadID, ref.RunID)
+	st, err := s.runs.Standing(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return adapter.Explanation{}, err
 	}
@@ -36,7 +41,7 @@ func (s *explainer) Explain(ctx context.Context, ref adapter.RunRef) (adapter.Ex
 
 // webhook is nil once the delivery is forgotten.
 func (s *explainer) webhook(ctx context.Context, runID string) (*adapter.WebhookState, error) {
-	list, err := s.st.Deliveries.List(ctx, runID, 1)
+	list, err := s.deliveries.List(ctx, runID, 1)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -78,7 +83,7 @@ func (s *explainer) pending(e *adapter.Explanation, st store.Standing) {
 }
 
 func (s *explainer) slots(agent string) (used, slots int) {
-	if a, ok := s.engine.Agent(agent); ok {
+	if a, ok := s.agents.Agent(agent); ok {
 		return a.Slots()
 	}
 	return 0, 1
@@ -95,7 +100,7 @@ func queued(list []mapping.Run) []adapter.QueuedRun {
 func (s *explainer) running(e *adapter.Explanation, st store.Standing) {
 	if st.Run.Parked {
 		p := &adapter.ParkedReason{Step: st.Steps + 1, Since: st.Run.UpdatedAt}
-		if a, ok := s.engine.Agent(st.Run.Agent); ok {
+		if a, ok := s.agents.Agent(st.Run.Agent); ok {
 			p.Until = p.Since.Add(a.Config.Stepping.Idle)
 		}
 		e.Reason, e.Parked = adapter.ReasonParked, p

@@ -22,7 +22,7 @@ const (
 // History reads some states at a time, as many as are about heldStates long.
 func (s *states) History(ctx context.Context, threadID string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
 	return func(yield func(adapter.ThreadState, error) bool) {
-		t, err := s.st.Threads.Get(ctx, threadID)
+		t, err := s.threads.Get(ctx, threadID)
 		if err != nil {
 			yield(adapter.ThreadState{}, err)
 			return
@@ -73,7 +73,7 @@ func (h *history) all(ctx context.Context) iter.Seq2[adapter.ThreadState, error]
 // list finds the checkpoints that are still to be read.
 func (h *history) list(ctx context.Context) error {
 	q := h.query
-	list, err := h.st.States.Checkpoints(ctx, h.thread.ID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
+	list, err := h.table.Checkpoints(ctx, h.thread.ID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
 	h.left = nil
 	for _, c := range list {
 		if (h.last == 0 || c.Seq < h.last) && (q.Limit == 0 || h.read+len(h.left) < q.Limit) {
@@ -110,7 +110,7 @@ func (s *states) folds(ctx context.Context, threadID string, list []mapping.Chec
 	for i, c := range list {
 		ids[len(list)-1-i] = c.ID // oldest first
 	}
-	read, err := s.st.States.List(ctx, threadID, ids)
+	read, err := s.table.List(ctx, threadID, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -9,16 +8,31 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
+	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // interactions are the messages of a topic.
-type interactions struct{ *core }
+type interactions struct {
+	sayings
+	conversations
+}
 
-func (s *interactions) Create(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+// sayings take what is said in topics.
+type sayings struct {
+	topics   topicFinder
+	finder   taskFinder
+	onTopics topicTasks
+	requests *idempotency.Table
+	tasks    *store.Tasks
+	runs     *store.Runs
+	stepper  *stepping.Stepper
+	updater  *stateupdate.Updater
+}
+
+func (s sayings) Create(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
 	said, err := s.say(ctx, n)
 	if err == nil {
 		mapping.NoteObject(ctx, "interaction", said.ID)
@@ -26,11 +40,11 @@ func (s *interactions) Create(ctx context.Context, n adapter.NewInteraction) (ru
 	return said, err
 }
 
-func (s *interactions) say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+func (s sayings) say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
 	if err := checkKey(n.IdempotencyKey); err != nil {
 		return rule.Interaction{}, err
 	}
-	_, t, err := s.findTopic(ctx, n.Ref)
+	_, t, err := s.topics.find(ctx, n.Ref)
 	if err != nil {
 		return rule.Interaction{}, err
 	}
@@ -48,7 +62,7 @@ func (s *interactions) say(ctx context.Context, n adapter.NewInteraction) (rule.
 			return said, err
 		}
 	}
-	task, earlier, err := s.topicTask(ctx, n.Ref, n.Input, n.AdditionalInput, keyOfInteraction(n))
+	task, earlier, err := s.onTopics.create(ctx, n.Ref, n.Input, n.AdditionalInput, keyOfInteraction(n))
 	if err == nil && earlier != "" {
 		return s.made(ctx, n, earlier)
 	}
@@ -56,8 +70,8 @@ func (s *interactions) say(ctx context.Context, n adapter.NewInteraction) (rule.
 }
 
 // again finds what the same request has said before.
-func (s *interactions) again(ctx context.Context, n adapter.NewInteraction) (said rule.Interaction, ok bool, err error) {
-	made, ok, err := s.st.Requests.Remembered(ctx, keyOfInteraction(n))
+func (s sayings) again(ctx context.Context, n adapter.NewInteraction) (said rule.Interaction, ok bool, err error) {
+	made, ok, err := s.requests.Remembered(ctx, keyOfInteraction(n))
 	if err != nil || !ok {
 		return said, false, err
 	}
@@ -66,13 +80,13 @@ func (s *interactions) again(ctx context.Context, n adapter.NewInteraction) (sai
 }
 
 // made tells of an interaction by what it has made: a task, the run that an answer began, or nothing but itself.
-func (s *interactions) made(ctx context.Context, n adapter.NewInteraction, id string) (rule.Interaction, error) {
+func (s sayings) made(ctx context.Context, n adapter.NewInteraction, id string) (rule.Interaction, error) {
 	none := func(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
-	task, err := s.st.Tasks.Get(ctx, id)
+	task, err := s.tasks.Get(ctx, id)
 	if !none(err) {
 		return rule.InteractionOf(task), err
 	}
-	run, err := s.st.Runs.Get(ctx, "", id)
+	run, err := s.runs.Get(ctx, "", id)
 	switch {
 	case err == nil:
 		return answered(n, run), nil
@@ -115,7 +129,7 @@ func errNothingSaid() error {
 }
 
 // add appends words to the topic's state; no task comes of it.
-func (s *interactions) add(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (rule.Interaction, error) {
+func (s sayings) add(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (rule.Interaction, error) {
 	if n.Input == nil || *n.Input == "" {
 		return rule.Interaction{}, errNothingSaid()
 	}
@@ -145,13 +159,13 @@ func errTopicBusy(err error) error {
 }
 
 // answer gives the words to the task that asked. done is false when no task of this agent waits for them.
-func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said rule.Interaction, done bool, err error) {
+func (s sayings) answer(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said rule.Interaction, done bool, err error) {
 	asked, err := s.runThatAsked(ctx, t, n.Ref.Agent)
 	if err != nil || asked.Status != mapping.RunInterrupted {
 		return said, false, err
 	}
 	ref := adapter.TaskRef{Agent: n.Ref.Agent, Topic: t.ID, ID: asked.TaskID}
-	task, agent, err := s.find(ctx, ref)
+	task, agent, err := s.finder.find(ctx, ref)
 	if err != nil {
 		return said, false, err
 	}
@@ -172,12 +186,12 @@ func (s *interactions) answer(ctx context.Context, t mapping.Thread, n adapter.N
 
 // runThatAsked returns the run of an agent that asked the newest of the open questions that it may be answered; else
 // the thread's newest run.
-func (s *interactions) runThatAsked(ctx context.Context, t mapping.Thread, agent string) (mapping.Run, error) {
+func (s sayings) runThatAsked(ctx context.Context, t mapping.Thread, agent string) (mapping.Run, error) {
 	for _, q := range slices.Backward(t.Interrupts) {
 		if q.Run == "" {
 			continue
 		}
-		r, err := s.st.Runs.Get(ctx, t.ID, q.Run)
+		r, err := s.runs.Get(ctx, t.ID, q.Run)
 		switch {
 		case err == nil && r.Agent == agent:
 			return *r, nil
@@ -185,87 +199,9 @@ func (s *interactions) runThatAsked(ctx context.Context, t mapping.Thread, agent
 			return mapping.Run{}, err
 		}
 	}
-	last, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1})
+	last, err := s.runs.List(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1})
 	if err != nil || len(last) == 0 {
 		return mapping.Run{}, err
 	}
 	return last[0], nil
-}
-
-func (s *interactions) List(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
-	all, err := s.all(ctx, ref)
-	if err != nil {
-		return nil, 0, err
-	}
-	list := adapter.PageOf(all, (p.Number-1)*p.Size, p.Size)
-	return list, len(all), s.withFiles(ctx, ref.ID, list)
-}
-
-func (s *interactions) Get(ctx context.Context, ref adapter.TopicRef, id string) (rule.Interaction, error) {
-	all, err := s.all(ctx, ref)
-	if err != nil {
-		return rule.Interaction{}, err
-	}
-	i := slices.IndexFunc(all, func(said rule.Interaction) bool { return said.ID == id })
-	if i < 0 {
-		return rule.Interaction{}, mapping.Errorf(mapping.NotFound, "interaction_not_found", "There is no interaction %q in topic %q.", id, ref.ID)
-	}
-	return all[i], s.withFiles(ctx, ref.ID, all[i:i+1])
-}
-
-// all reads the whole conversation of a topic.
-func (s *interactions) all(ctx context.Context, ref adapter.TopicRef) ([]rule.Interaction, error) {
-	_, t, err := s.findTopic(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	c := rule.Conversation{TopicID: t.ID}
-	if c.Tasks, _, err = s.st.Tasks.List(ctx, store.TaskQuery{ThreadID: t.ID}); err != nil {
-		return nil, err
-	}
-	if c.Runs, err = s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: t.ID, OldestFirst: true}); err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(c.Runs, byStart)
-	c.Told = make([][]*state.Entry, len(c.Runs))
-	for i, r := range c.Runs {
-		c.Told[i], err = s.log.Read(ctx, &r, 0)
-		if err != nil && mapping.Classify(err).Class != mapping.NotFound { // it may be rolled back meanwhile
-			return nil, err
-		}
-	}
-	fold, err := s.heads.newest(ctx, t.ID)
-	if err != nil {
-		return nil, err
-	}
-	c.Messages = fold.Messages()
-	return c.Interactions(), nil
-}
-
-// byStart orders runs by when they began; those that have not come last, as they were made.
-func byStart(a, b mapping.Run) int {
-	if a.StartedAt.IsZero() || b.StartedAt.IsZero() {
-		return cmp.Compare(later(a), later(b))
-	}
-	return a.StartedAt.Compare(b.StartedAt)
-}
-
-func later(r mapping.Run) int {
-	if r.StartedAt.IsZero() {
-		return 1
-	}
-	return 0
-}
-
-// withFiles fills in the artifacts of interactions, which carry only their ids.
-func (s *interactions) withFiles(ctx context.Context, topicID string, list []rule.Interaction) error {
-	steps := make([]mapping.Step, len(list))
-	for i := range list {
-		steps[i].Artifacts = list[i].Artifacts
-	}
-	err := s.stepper.WithArtifacts(ctx, topicID, steps)
-	for i := range list {
-		list[i].Artifacts = steps[i].Artifacts
-	}
-	return err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // items is the long-term store.
-type items struct{ *core }
+type items struct{ table *item.Table }
 
 func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 	noteItem(ctx, p.Namespace, p.Key)
@@ -28,21 +28,21 @@ func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 	if err := itemquery.CheckItemIndex(p.Index); err != nil {
 		return err
 	}
-	if !s.st.Items.Embeds() && rawjson.Kind(p.Index) == '[' {
+	if !s.table.Embeds() && rawjson.Kind(p.Index) == '[' {
 		p.Lost.Approximated("index") // its paths name what is found by words
 	}
 	it := mapping.Item{Namespace: p.Namespace, Key: p.Key, Value: p.Value}
-	return s.st.Items.Put(ctx, item.Put{Item: it, TTL: p.TTL, Index: p.Index})
+	return s.table.Put(ctx, item.Put{Item: it, TTL: p.TTL, Index: p.Index})
 }
 
 func (s *items) Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error) {
 	noteItem(ctx, namespace, key)
-	return s.st.Items.Get(ctx, namespace, key, refreshTTL)
+	return s.table.Get(ctx, namespace, key, refreshTTL)
 }
 
 func (s *items) Delete(ctx context.Context, namespace []string, key string) error {
 	noteItem(ctx, namespace, key)
-	return s.st.Items.Delete(ctx, namespace, key)
+	return s.table.Delete(ctx, namespace, key)
 }
 
 // noteItem names an item as the store's pages do: its labels and its key, parted by slashes.
@@ -59,11 +59,11 @@ func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mappi
 		}
 		out.Keep, out.Members = filter.Match, filter.Members()
 	}
-	return s.st.Items.Search(ctx, out)
+	return s.table.Search(ctx, out)
 }
 
 func (s *items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]string, error) {
-	all, err := s.st.Items.Namespaces(ctx, literalPrefix(q.Prefix))
+	all, err := s.table.Namespaces(ctx, literalPrefix(q.Prefix))
 	if err != nil {
 		return nil, err
 	}

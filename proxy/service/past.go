@@ -11,14 +11,18 @@ import (
 )
 
 // past is what a thread keeps beside its present state.
-type past struct{ *core }
+type past struct {
+	states    *store.States
+	artifacts *artifact.Table
+	events    *store.Events
+}
 
 func (s *past) Checkpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error) {
-	return s.st.States.Checkpoints(ctx, threadID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
+	return s.states.Checkpoints(ctx, threadID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
 }
 
 func (s *past) Files(ctx context.Context, threadID string) ([]adapter.FileVersion, error) {
-	rows, err := s.st.Artifacts.Versions(ctx, threadID)
+	rows, err := s.artifacts.Versions(ctx, threadID)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +34,7 @@ func (s *past) Files(ctx context.Context, threadID string) ([]adapter.FileVersio
 }
 
 func (s *past) OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadCloser, error) {
-	row, body, err := s.st.Artifacts.OpenVersion(ctx, threadID, version)
+	row, body, err := s.artifacts.OpenVersion(ctx, threadID, version)
 	if err != nil {
 		return adapter.FileVersion{}, nil, err
 	}
@@ -49,7 +53,7 @@ func fileVersion(row artifact.FileVersion) adapter.FileVersion {
 }
 
 func (s *past) Told(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error) {
-	rows, err := s.st.Events.Told(ctx, threadID, limit)
+	rows, err := s.events.Told(ctx, threadID, limit)
 	list := make([]adapter.ToldItems, len(rows))
 	for i, row := range rows {
 		list[i] = adapter.ToldItems(row)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -17,48 +18,71 @@ import (
 	"go.uber.org/zap"
 )
 
-// core is what the parts of the service share.
-type core struct {
-	st      *store.Store
-	log     *eventlog.Log
-	engine  *engine.Engine
-	planner *plan.Planner
-	heads   heads
-	updater *stateupdate.Updater
-	zap     *zap.Logger
-
-	*directory.Directory
-	stepper *stepping.Stepper
-	remover *remover
+// agents has the configured agents; engine.Engine implements it. For what a caller may see of them there is
+// directory.Directory.
+type agents interface {
+	Agent(name string) (*engine.Agent, bool)
 }
+
+// settings has the configuration, which may be replaced at any time; engine.Engine implements it.
+type settings interface{ Config() *config.Config }
 
 // New returns the service, and has the engine serve crons. The engine must not have been started yet.
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dialects, logger *zap.Logger) (adapter.Service, error) {
-	c := &core{st: st, log: log, engine: e, heads: heads{st.Threads, log}, zap: logger.Named("service"), Directory: directory.New(st.Assistants, st.Agents, e)}
-	c.planner = &plan.Planner{
-		Directory: c.Directory, Dialects: dialects, Engine: e, Threads: st.Threads, Runs: st.Runs, States: st.States, Heads: c.heads,
+	named, dir, atHead := logger.Named("service"), directory.New(st.Assistants, st.Agents, e), heads{st.Threads, log}
+	planner := &plan.Planner{
+		Directory: dir, Dialects: dialects, Engine: e, Threads: st.Threads, Runs: st.Runs, States: st.States, Heads: atHead,
 	}
-	c.updater = &stateupdate.Updater{
-		Engine: e, Log: log, Threads: st.Threads, States: st.States, Links: st.Links, Artifacts: st.Artifacts, Zap: c.zap,
+	updater := &stateupdate.Updater{
+		Engine: e, Log: log, Threads: st.Threads, States: st.States, Links: st.Links, Artifacts: st.Artifacts, Zap: named,
 	}
-	var err error
-	if c.stepper, err = stepping.New(st, log, e, c.planner, logger); err != nil {
+	stepper, err := stepping.New(st, log, e, planner, logger)
+	if err != nil {
 		return adapter.Service{}, err
 	}
-	c.remover = &remover{st.Runs, st.Tasks, e, log, c.stepper}
-	e.OnRemoved(c.remover.ForgetRun)
-	e.Beside(chore.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, c.tick, logger))
-	owners := owner.New(owner.Parts{
-		Owned: st.Owners, Threads: st.Threads, Runs: st.Runs, Crons: st.Crons, Assistants: st.Assistants, Items: st.Items,
-		Engine: e, Heads: c.heads, Remover: c.remover,
-	}, c.zap)
+	maker, remover := threadMaker{st.Threads, log}, &remover{st.Runs, st.Tasks, e, log, stepper}
+	findTask, findTopic := taskFinder{dir, st.Tasks, stepper, st.Shared()}, topicFinder{dir, st.Threads}
+	onTopics := topicTasks{findTopic, st.Tasks, st.Artifacts}
+	threads := &threads{st.Threads, st.Links, maker, atHead, updater, remover, dir, e}
+
+	e.OnRemoved(remover.ForgetRun)
+	ticks := &ticks{st.Threads, planner, e, func(ctx context.Context, cronID string) (context.Context, func(error)) {
+		return e.Tracer().Cron(ctx, cronID)
+	}}
+	e.Beside(chore.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, ticks.fire, logger))
 	return adapter.Service{
-		Threads: &threads{c}, Index: &index{c}, States: &states{c}, Past: &past{c},
-		Runs: &runs{c}, ThreadLog: &threadLog{c}, RunIndex: &runIndex{c}, Explainer: &explainer{c}, Storage: &storage{c},
-		Tasks: &tasks{c}, Steps: &steps{c}, Items: &items{c}, Artifacts: &artifacts{c}, Agents: directory.NewAgents(c.Directory),
-		Assistants: directory.NewAssistants(c.Directory, st.Threads, (&threads{c}).Delete), Crons: &crons{c}, Calls: &calls{c},
-		Topics: &topics{c}, Interactions: &interactions{c}, Owners: owners,
+		Threads:   threads,
+		Index:     &index{st.Threads, atHead, log},
+		States:    &states{st.Threads, st.States, st.Runs, st.Retention, log, updater},
+		Past:      &past{st.States, st.Artifacts, st.Events},
+		Storage:   &storage{st.Threads},
+		ThreadLog: &threadLog{st.Events, log},
+
+		Runs: &runs{
+			runStarts{planner, st.Requests, st.Runs, e}, runReads{st.Runs, st.Events, st.States, log}, st.Runs, e,
+		},
+		RunIndex:  &runIndex{dir, st.Threads, st.Runs},
+		Explainer: &explainer{st.Runs, st.Deliveries, e},
+		Calls:     &calls{st.Calls, e},
+		Crons:     &crons{st.Crons, dir, planner},
+
+		Tasks:     &tasks{dir, findTask, findTopic, onTopics, maker, st.Tasks, st.Artifacts, stepper},
+		Steps:     &steps{findTask, stepper},
+		Artifacts: &artifacts{findTask, st.Artifacts, e},
+		Topics:    &topics{dir, findTopic, maker, st.Threads, st.Items, st.Artifacts, atHead, log},
+		Interactions: &interactions{
+			sayings{findTopic, findTask, onTopics, st.Requests, st.Tasks, st.Runs, stepper, updater},
+			conversations{findTopic, st.Tasks, st.Runs, log, atHead, stepper},
+		},
+
+		Items:      &items{st.Items},
+		Agents:     directory.NewAgents(dir),
+		Assistants: directory.NewAssistants(dir, st.Threads, threads.Delete),
+		Owners: owner.New(owner.Parts{
+			Owned: st.Owners, Threads: st.Threads, Runs: st.Runs, Crons: st.Crons, Assistants: st.Assistants, Items: st.Items,
+			Engine: e, Heads: atHead, Remover: remover,
+		}, named),
 	}, nil
 }
 
-func (c *core) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

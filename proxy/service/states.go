@@ -15,11 +15,23 @@ import (
 )
 
 // states reads and writes the state of a thread.
-type states struct{ *core }
+type states struct {
+	threads *store.Threads
+	table   *store.States
+	runs    *store.Runs
+	past    *store.Retention
+	log     stateLog
+	updater *stateupdate.Updater
+}
+
+// stateLog reads the state at a checkpoint; eventlog.Log implements it.
+type stateLog interface {
+	State(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, error)
+}
 
 func (s *states) Get(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
 	for try := 1; ; try++ {
-		t, err := s.st.Threads.Get(ctx, threadID)
+		t, err := s.threads.Get(ctx, threadID)
 		if err != nil {
 			return adapter.ThreadState{}, err
 		}
@@ -89,7 +101,7 @@ func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []str
 			continue
 		}
 		asked[q.Run] = true
-		last, err := s.st.States.Checkpoints(ctx, t.ID, store.CheckpointQuery{Metadata: rule.MadeByRun(q.Run), Limit: 1})
+		last, err := s.table.Checkpoints(ctx, t.ID, store.CheckpointQuery{Metadata: rule.MadeByRun(q.Run), Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +115,7 @@ func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []str
 }
 
 func (s *states) lastFault(ctx context.Context, threadID string) (*mapping.Fault, error) {
-	last, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: threadID, Limit: 1})
+	last, err := s.runs.List(ctx, mapping.RunQuery{ThreadID: threadID, Limit: 1})
 	if err != nil || len(last) == 0 || last[0].Fault == nil {
 		return nil, err
 	}
@@ -127,6 +139,6 @@ func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpd
 }
 
 func (s *states) Forget(ctx context.Context, threadID string) (int, error) {
-	n, err := s.st.Retention.ForgetPast(ctx, threadID)
+	n, err := s.past.ForgetPast(ctx, threadID)
 	return int(n), err
 }

@@ -6,14 +6,18 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/stepping"
 )
 
 // steps reads the steps of a task.
-type steps struct{ *core }
+type steps struct {
+	tasks   taskFinder
+	stepper *stepping.Stepper
+}
 
 // all are the steps of a task, without their artifacts.
 func (s *steps) all(ctx context.Context, ref adapter.TaskRef) (mapping.Task, []mapping.Step, error) {
-	t, agent, err := s.find(ctx, ref)
+	t, agent, err := s.tasks.find(ctx, ref)
 	if err != nil {
 		return t, nil, err
 	}
@@ -49,7 +53,7 @@ func (s *steps) Get(ctx context.Context, ref adapter.TaskRef, stepID string) (ma
 // Follow yields steps as they are released; see stepping.Stepper.
 func (s *steps) Follow(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
 	return func(yield func(mapping.Step, error) bool) {
-		t, agent, err := s.find(ctx, ref)
+		t, agent, err := s.tasks.find(ctx, ref)
 		if err != nil {
 			yield(mapping.Step{}, err)
 			return

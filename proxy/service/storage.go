@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // storage reads how many bytes threads take.
-type storage struct{ *core }
+type storage struct{ threads *store.Threads }
 
 func (s *storage) OfThread(ctx context.Context, id string) (adapter.ThreadStorage, error) {
-	use, err := s.st.Threads.Storage(ctx, id)
+	use, err := s.threads.Storage(ctx, id)
 	if err != nil {
 		return adapter.ThreadStorage{}, err
 	}

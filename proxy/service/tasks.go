@@ -10,29 +10,40 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/service/directory"
+	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
 // tasks makes tasks and hands out their steps.
-type tasks struct{ *core }
+type tasks struct {
+	directory *directory.Directory
+	finder    taskFinder
+	topics    topicFinder
+	onTopics  topicTasks
+	maker     threadMaker
+	table     *store.Tasks
+	artifacts *artifact.Table
+	stepper   *stepping.Stepper
+}
 
 func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
 	if err := checkKey(n.IdempotencyKey); err != nil {
 		return mapping.Task{}, err
 	}
 	if n.Topic != "" {
-		t, earlier, err := s.topicTask(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput, keyOfTask(ctx, n))
+		t, earlier, err := s.onTopics.create(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput, keyOfTask(ctx, n))
 		if err == nil && earlier != "" {
 			return s.Get(ctx, adapter.TaskRef{Agent: n.Agent, Topic: n.Topic, ID: earlier})
 		}
 		return t, err
 	}
-	agent, err := s.Agent(ctx, n.Agent)
+	agent, err := s.directory.Agent(ctx, n.Agent)
 	if err != nil {
 		return mapping.Task{}, err
 	}
-	p, now := mapping.PrincipalOf(ctx), s.now()
+	p, now := mapping.PrincipalOf(ctx), now()
 	t := mapping.Task{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Agent: agent.Name, AdditionalInput: n.AdditionalInput,
 		CreatedAt: now, UpdatedAt: now,
@@ -42,7 +53,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 		t.Input, t.HasInput = *n.Input, true
 	}
 	t.AdditionalInput = rawjson.OrEmpty(t.AdditionalInput)
-	th, existed, err := s.createThread(ctx, store.ThreadCreation{Thread: taskThread(t), Task: &t, Key: keyOfTask(ctx, n)})
+	th, existed, err := s.maker.create(ctx, store.ThreadCreation{Thread: taskThread(t), Task: &t, Key: keyOfTask(ctx, n)})
 	mapping.NoteObject(ctx, "task", cmp.Or(th.ID, t.ID)) // with an Idempotency-Key it may be an earlier one
 	if err == nil && existed {
 		return s.Get(ctx, adapter.TaskRef{Agent: agent.Name, ID: th.ID})
@@ -62,57 +73,38 @@ func taskThread(t mapping.Task) mapping.Thread {
 	}
 }
 
-// find reads a task; one of another agent, or topic, does not exist.
-func (c *core) find(ctx context.Context, ref adapter.TaskRef) (mapping.Task, *engine.Agent, error) {
-	agent, err := c.Agent(ctx, ref.Agent)
-	if err != nil {
-		return mapping.Task{}, nil, err
-	}
-	p := mapping.PrincipalOf(ctx)
-	t, ok := c.stepper.Known(p.Tenant, ref.ID)
-	if !ok || c.st.Shared() || p.Limited() {
-		if t, err = c.st.Tasks.Get(ctx, ref.ID); err != nil {
-			return mapping.Task{}, nil, err
-		}
-	}
-	if t.Agent != agent.Name || ref.Topic != "" && t.ThreadID != ref.Topic {
-		return mapping.Task{}, nil, mapping.Errorf(mapping.NotFound, mapping.CodeTaskNotFound, "There is no task %q of agent %s.", ref.ID, agent.Name)
-	}
-	return t, agent, nil
-}
-
 func (s *tasks) Get(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {
-	t, _, err := s.find(ctx, ref)
+	t, _, err := s.finder.find(ctx, ref)
 	if err != nil {
 		return mapping.Task{}, err
 	}
-	t.Artifacts, _, err = s.st.Artifacts.List(ctx, t.ThreadID, 0, 0)
+	t.Artifacts, _, err = s.artifacts.List(ctx, t.ThreadID, 0, 0)
 	return t, err
 }
 
 func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
-	agent, err := s.Agent(ctx, ref.Agent)
+	agent, err := s.directory.Agent(ctx, ref.Agent)
 	if err != nil {
 		return nil, 0, err
 	}
 	if ref.Topic != "" {
-		if _, _, err := s.findTopic(ctx, adapter.TopicRef{Agent: ref.Agent, ID: ref.Topic}); err != nil {
+		if _, _, err := s.topics.find(ctx, adapter.TopicRef{Agent: ref.Agent, ID: ref.Topic}); err != nil {
 			return nil, 0, err
 		}
 	}
-	list, total, err := s.st.Tasks.Search(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
+	list, total, err := s.table.Search(ctx, store.TaskQuery{Agent: agent.Name, ThreadID: ref.Topic, Limit: p.Size, Offset: (p.Number - 1) * p.Size})
 	if err != nil {
 		return nil, 0, err
 	}
 	return those(list, func(t mapping.Task) (mapping.Task, error) {
 		var err error
-		t.Artifacts, _, err = s.st.Artifacts.List(ctx, t.ThreadID, 0, 0)
+		t.Artifacts, _, err = s.artifacts.List(ctx, t.ThreadID, 0, 0)
 		return t, err
 	}), total, nil
 }
 
 func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {
-	t, agent, err := s.find(ctx, ref)
+	t, agent, err := s.finder.find(ctx, ref)
 	if err != nil {
 		return t, err
 	}
@@ -127,7 +119,7 @@ func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepR
 	if err := checkKey(req.IdempotencyKey); err != nil {
 		return adapter.Handout{}, err
 	}
-	task, agent, err := s.find(ctx, ref)
+	task, agent, err := s.finder.find(ctx, ref)
 	if err != nil {
 		return adapter.Handout{}, err
 	}

@@ -11,10 +11,19 @@ import (
 )
 
 // threadLog reads what happens on threads.
-type threadLog struct{ *core }
+type threadLog struct {
+	events *store.Events
+	log    threadFollower
+}
+
+// threadFollower follows the log of threads; eventlog.Log implements it.
+type threadFollower interface {
+	AwaitThread(ctx context.Context, threadID string) error
+	FollowThread(ctx context.Context, threadID string, after int64, idle func()) iter.Seq2[*state.Entry, error]
+}
 
 func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Cursor, error) {
-	last, err := s.st.Events.LastSeq(ctx, threadID)
+	last, err := s.events.LastSeq(ctx, threadID)
 	switch {
 	case err != nil:
 		return c, err
@@ -24,7 +33,7 @@ func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cur
 		return c, mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor,
 			"Position %d lies beyond what thread %s has logged. Send -1 to read the thread from its start.", c.Seq, threadID)
 	}
-	r, err := s.st.Events.Replay(ctx, threadID, c.Seq)
+	r, err := s.events.Replay(ctx, threadID, c.Seq)
 	if err == nil && misses(r, c) {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
 			"Thread %s cannot be read from there: the states that its runs up to position %d began on are not kept any more (retention.checkpoints). Send that position to read on from there.",
@@ -46,7 +55,7 @@ func misses(r store.Replay, c adapter.Cursor) bool {
 
 // isThere refuses the number of an event that is gone.
 func (s *threadLog) isThere(ctx context.Context, threadID string, seq int64) error {
-	evs, err := s.st.Events.List(ctx, threadID, "", seq-1, 1)
+	evs, err := s.events.List(ctx, threadID, "", seq-1, 1)
 	if err == nil && (len(evs) == 0 || evs[0].Seq != seq) {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
 			"Position %d of thread %s is not kept any more. Send -1 to read the thread from its start.", seq, threadID)
@@ -55,7 +64,7 @@ func (s *threadLog) isThere(ctx context.Context, threadID string, seq int64) err
 }
 
 func (s *threadLog) Opening(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Opening, error) {
-	r, err := s.st.Events.Replay(ctx, threadID, c.Seq)
+	r, err := s.events.Replay(ctx, threadID, c.Seq)
 	if err == nil && !c.Start && (r.Trimmed || misses(r, c)) {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
 			"Not all of the runs behind position %d of thread %s is kept any more. Read the thread from its start.", c.Seq, threadID)

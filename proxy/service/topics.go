@@ -7,11 +7,10 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
@@ -19,10 +18,19 @@ import (
 const topicItems = 1000
 
 // topics are threads as the topic face has them.
-type topics struct{ *core }
+type topics struct {
+	directory *directory.Directory
+	finder    topicFinder
+	maker     threadMaker
+	threads   *store.Threads
+	items     *item.Table
+	artifacts *artifact.Table
+	heads     heads
+	log       lister
+}
 
 func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
-	agent, err := s.Agent(ctx, n.Agent)
+	agent, err := s.directory.Agent(ctx, n.Agent)
 	if err == nil {
 		err = checkKey(n.IdempotencyKey)
 	}
@@ -36,8 +44,8 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, er
 	if err != nil {
 		return rule.Topic{}, err
 	}
-	p, now := mapping.PrincipalOf(ctx), s.now()
-	t, _, err := s.createThread(ctx, store.ThreadCreation{Thread: mapping.Thread{
+	p, now := mapping.PrincipalOf(ctx), now()
+	t, _, err := s.maker.create(ctx, store.ThreadCreation{Thread: mapping.Thread{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Metadata: meta, Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
 	}, Agent: agent.Name, Key: keyOfTopic(ctx, n)})
@@ -45,24 +53,24 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, er
 		return rule.Topic{}, err
 	}
 	mapping.NoteObject(ctx, "topic", t.ID)
-	return s.topic(ctx, t, s.log)
+	return s.topic(ctx, t, s.heads.states)
 }
 
 func (s *topics) Get(ctx context.Context, ref adapter.TopicRef) (rule.Topic, error) {
-	_, t, err := s.findTopic(ctx, ref)
+	_, t, err := s.finder.find(ctx, ref)
 	if err != nil {
 		return rule.Topic{}, err
 	}
-	return s.topic(ctx, t, s.log)
+	return s.topic(ctx, t, s.heads.states)
 }
 
 func (s *topics) List(ctx context.Context, name string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
-	agent, err := s.Agent(ctx, name)
+	agent, err := s.directory.Agent(ctx, name)
 	if err != nil {
 		return nil, 0, err
 	}
 	own := func(t mapping.Thread) (bool, error) { return rule.OwnTopic(t.Metadata, agent.Name), nil }
-	threads, total, err := s.st.Threads.Search(ctx, mapping.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size}, own)
+	threads, total, err := s.threads.Search(ctx, mapping.ThreadQuery{Asc: true, Limit: p.Size, Offset: (p.Number - 1) * p.Size}, own)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -77,71 +85,11 @@ func (s *topics) topic(ctx context.Context, t mapping.Thread, states stateReader
 		return rule.Topic{}, err
 	}
 	topic := rule.TopicOf(*now)
-	items, err := s.st.Items.List(ctx, item.Query{Prefix: rule.TopicNamespace(t.ID), Limit: topicItems})
+	items, err := s.items.List(ctx, item.Query{Prefix: rule.TopicNamespace(t.ID), Limit: topicItems})
 	if err != nil {
 		return topic, err
 	}
 	topic.Memory = rule.TopicMemory(fold.Once(), t.ID, items)
-	topic.Artifacts, _, err = s.st.Artifacts.List(ctx, t.ID, 0, 0)
+	topic.Artifacts, _, err = s.artifacts.List(ctx, t.ID, 0, 0)
 	return topic, err
-}
-
-// findTopic reads a topic's thread; one of another agent does not exist.
-func (c *core) findTopic(ctx context.Context, ref adapter.TopicRef) (*engine.Agent, mapping.Thread, error) {
-	agent, err := c.Agent(ctx, ref.Agent)
-	if err != nil {
-		return nil, mapping.Thread{}, err
-	}
-	t, err := c.st.Threads.Get(ctx, ref.ID)
-	missing := err != nil && mapping.Classify(err).Class == mapping.NotFound
-	if missing || err == nil && !rule.OwnTopic(t.Metadata, agent.Name) {
-		err = mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no topic %q of agent %s.", ref.ID, agent.Name)
-	}
-	return agent, t, err
-}
-
-// topicTask makes a task on a topic's thread. Nothing runs before its first step. earlier is what the same request has
-// made before.
-func (c *core) topicTask(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key idempotency.Key) (_ mapping.Task, earlier string, err error) {
-	agent, t, err := c.findTopic(ctx, ref)
-	if err != nil {
-		return mapping.Task{}, "", err
-	}
-	if err := checkStrategy(agent, additional); err != nil {
-		return mapping.Task{}, "", err
-	}
-	p, now := mapping.PrincipalOf(ctx), c.now()
-	k := mapping.Task{
-		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), ThreadID: t.ID, Agent: agent.Name, Topic: true,
-		AdditionalInput: rawjson.OrEmpty(additional), CreatedAt: now, UpdatedAt: now,
-	}
-	if input != nil {
-		k.Input, k.HasInput = *input, true
-	}
-	if k, earlier, err = c.st.Tasks.Create(ctx, k, key); err != nil || earlier != "" {
-		return k, earlier, err
-	}
-	k.Artifacts, _, err = c.st.Artifacts.List(ctx, t.ID, 0, 0)
-	return k, "", err
-}
-
-// checkStrategy refuses, before anything is made, what a task's first step would refuse.
-func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
-	sent := rule.ReadTaskExtra(additional).Strategy
-	if len(sent) == 0 {
-		return nil
-	}
-	said := rawjson.TextOf(sent)
-	switch rule.TaskStrategy(said) {
-	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback:
-		return nil
-	case mapping.StrategyConcurrent:
-		if agent.Config.AllowConcurrent {
-			return nil
-		}
-		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "%s %s is off for agent %s (allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
-			mapping.MeansStrategy, said, agent.Name)
-	}
-	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
-		"%s must be sequence or parallel, or reject, enqueue, interrupt, rollback or concurrent.", mapping.MeansStrategy)
 }
