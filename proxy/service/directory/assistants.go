@@ -9,11 +9,13 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/assistant"
 )
 
 // Assistants are made over configured agents and kept in the store.
 type Assistants struct {
-	*Directory
+	directory    *Directory
+	table        *assistant.Table
 	threads      *store.Threads
 	deleteThread func(ctx context.Context, id string) error
 }
@@ -21,17 +23,17 @@ type Assistants struct {
 // NewAssistants returns the Assistants of a directory, whose threads are among threads. deleteThread removes a thread
 // that goes with an assistant.
 func NewAssistants(d *Directory, threads *store.Threads, deleteThread func(ctx context.Context, id string) error) *Assistants {
-	return &Assistants{d, threads, deleteThread}
+	return &Assistants{d, d.table, threads, deleteThread}
 }
 
 // Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.OrGet: then it returns
 // the one that is there.
 func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
-	agent, err := s.Agent(ctx, n.Graph)
+	agent, err := s.directory.Agent(ctx, n.Graph)
 	if err != nil {
 		return mapping.Assistant{}, err
 	}
-	if name, configured := s.byID()[n.ID]; configured {
+	if name, configured := s.directory.byID()[n.ID]; configured {
 		return s.configured(ctx, name, n.OrGet)
 	}
 	a := mapping.Assistant{
@@ -49,16 +51,16 @@ func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 	if err == nil && !made && !mapping.PrincipalOf(ctx).May(a.Graph) {
 		return mapping.Assistant{}, errTaken(a.ID)
 	}
-	return *s.traits(&a), err
+	return *s.directory.traits(&a), err
 }
 
 // configured answers the making of an assistant under the id of a configured agent.
 func (s *Assistants) configured(ctx context.Context, name string, orGet bool) (mapping.Assistant, error) {
-	agent, err := s.Agent(ctx, name)
+	agent, err := s.directory.Agent(ctx, name)
 	if err != nil || !orGet {
 		return mapping.Assistant{}, errTaken(mapping.AssistantID(name))
 	}
-	return s.describe(ctx, agent)
+	return s.directory.describe(ctx, agent)
 }
 
 func errTaken(id string) error {
@@ -67,11 +69,11 @@ func errTaken(id string) error {
 
 // changeable finds an assistant that may be changed.
 func (s *Assistants) changeable(ctx context.Context, id, doing string) (*mapping.Assistant, error) {
-	a, err := s.made(ctx, id)
+	a, err := s.directory.made(ctx, id)
 	if a != nil || err != nil {
 		return a, err
 	}
-	agent, err := s.Agent(ctx, id)
+	agent, err := s.directory.Agent(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +90,14 @@ func (s *Assistants) Update(ctx context.Context, id string, p adapter.AssistantP
 	}
 	graph := ""
 	if p.Graph != nil {
-		agent, err := s.Agent(ctx, *p.Graph)
+		agent, err := s.directory.Agent(ctx, *p.Graph)
 		if err != nil {
 			return mapping.Assistant{}, err
 		}
 		graph = agent.Name
 	}
 	a, err := s.table.Update(ctx, before.ID, func(a *mapping.Assistant) error { return patchAssistant(a, p, graph) })
-	return *s.traits(&a), err
+	return *s.directory.traits(&a), err
 }
 
 func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string) (err error) {
@@ -146,14 +148,14 @@ func (s *Assistants) deleteThreads(ctx context.Context, id string) error {
 
 // Versions returns a page of an assistant's versions. A configured agent has the one version that it is configured in.
 func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
-	made, err := s.made(ctx, idOrName)
+	made, err := s.directory.made(ctx, idOrName)
 	if err != nil {
 		return nil, err
 	}
 	if made != nil {
 		return s.table.Versions(ctx, made.ID, q.Metadata, q.Limit, q.Offset)
 	}
-	a, err := (&Agents{Directory: s.Directory}).Resolve(ctx, idOrName)
+	a, err := s.directory.resolve(ctx, idOrName)
 	if err != nil || !matches(a, adapter.AgentQuery{Metadata: q.Metadata}) {
 		return nil, err
 	}
@@ -162,15 +164,15 @@ func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.Ve
 
 // SetLatest puts a version of an assistant in force. A configured agent has version 1 only.
 func (s *Assistants) SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error) {
-	made, err := s.made(ctx, idOrName)
+	made, err := s.directory.made(ctx, idOrName)
 	if err != nil {
 		return mapping.Assistant{}, err
 	}
 	if made != nil {
 		a, err := s.table.SetVersion(ctx, made.ID, version)
-		return *s.traits(&a), err
+		return *s.directory.traits(&a), err
 	}
-	a, err := (&Agents{Directory: s.Directory}).Resolve(ctx, idOrName)
+	a, err := s.directory.resolve(ctx, idOrName)
 	if err == nil && version != a.Version {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeVersionNotFound, "Assistant %q has no version %d; it is configured, and has version 1 only.", idOrName, version)
 	}

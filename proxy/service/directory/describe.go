@@ -14,6 +14,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store/assistant"
 )
 
 // What a stateful agent says of itself is asked for once by each process and kept in the database, from where it is
@@ -56,7 +57,7 @@ func (a *asked) set(agent *engine.Agent, what string) {
 }
 
 // Schemas returns the schemas of an agent's graph, or those of a graph of one node where the agent has not said any.
-func (s *Agents) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
+func (s *facts) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
 	body, err := s.fact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		schemas, err := d.Schemas(ctx)
 		if err != nil {
@@ -71,7 +72,7 @@ func (s *Agents) Schemas(ctx context.Context, idOrName string) (out mapping.Sche
 }
 
 // Graph returns an agent's graph, or a graph of one node where the agent has not said any.
-func (s *Agents) Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
+func (s *facts) Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
 	body, err := s.fact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Graph(ctx, xray)
 	})
@@ -82,7 +83,7 @@ func (s *Agents) Graph(ctx context.Context, idOrName, xray string) (json.RawMess
 }
 
 // Subgraphs returns the subgraphs of an agent's graph, or {} where the agent has not said any.
-func (s *Agents) Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
+func (s *facts) Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
 	what := "subgraphs/" + url.PathEscape(namespace)
 	if recurse {
 		what += "?recurse"
@@ -96,17 +97,24 @@ func (s *Agents) Subgraphs(ctx context.Context, idOrName, namespace string, recu
 	return body, err
 }
 
+// facts are what agents say of themselves.
+type facts struct {
+	directory *Directory
+	said      *assistant.Agents
+	asked     asked
+}
+
 // question has an agent say something of itself.
 type question func(context.Context, adapter.Describer) (json.RawMessage, error)
 
 // fact is what an agent says of itself; nil where it cannot say.
-func (s *Agents) fact(ctx context.Context, idOrName, what string, ask question) (json.RawMessage, error) {
-	a, _, err := s.Assistant(ctx, idOrName)
+func (s *facts) fact(ctx context.Context, idOrName, what string, ask question) (json.RawMessage, error) {
+	a, _, err := s.directory.Assistant(ctx, idOrName)
 	if err != nil {
 		return nil, err
 	}
 	if !s.asked.has(a, what) {
-		if body := s.askAgent(ctx, a, ask); body != nil {
+		if body := askAgent(ctx, a, ask); body != nil {
 			return body, s.keepFact(ctx, a, what, body)
 		}
 	}
@@ -118,10 +126,10 @@ func (s *Agents) fact(ctx context.Context, idOrName, what string, ask question) 
 }
 
 // askAgent returns the agent's own answer; nil where there is none in time.
-func (s *Agents) askAgent(ctx context.Context, a *engine.Agent, ask question) json.RawMessage {
+func askAgent(ctx context.Context, a *engine.Agent, ask question) json.RawMessage {
 	ctx, cancel := context.WithTimeout(ctx, factPatience)
 	defer cancel()
-	d, ok := s.describer(ctx, a)
+	d, ok := describerOf(ctx, a)
 	if !ok {
 		return nil
 	}
@@ -132,7 +140,7 @@ func (s *Agents) askAgent(ctx context.Context, a *engine.Agent, ask question) js
 }
 
 // keepFact keeps an answer. Those that say nothing are not kept: a client may ask for any namespace.
-func (s *Agents) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
+func (s *facts) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
 	if string(body) == "{}" {
 		return nil
 	}
@@ -140,7 +148,7 @@ func (s *Agents) keepFact(ctx context.Context, agent *engine.Agent, what string,
 	return s.said.KeepFact(ctx, agent.Name, what, body)
 }
 
-func (s *Agents) describer(ctx context.Context, a *engine.Agent) (adapter.Describer, bool) {
+func describerOf(ctx context.Context, a *engine.Agent) (adapter.Describer, bool) {
 	b, _, err := a.Backend(ctx)
 	if err != nil {
 		return nil, false

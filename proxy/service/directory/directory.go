@@ -9,16 +9,22 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/assistant"
 )
 
+// Engine has the configured agents; engine.Engine implements it.
+type Engine interface {
+	Config() *config.Config
+	Agent(name string) (*engine.Agent, bool)
+}
+
 // Directory finds the agents and the assistants over them that a caller may name.
 type Directory struct {
 	table  *assistant.Table  // of assistants
 	said   *assistant.Agents // what agents said of themselves
-	engine *engine.Engine
+	engine Engine
 	called atomic.Pointer[naming]
 }
 
 // New returns a Directory of the agents of an engine and the assistants that are kept.
-func New(table *assistant.Table, said *assistant.Agents, e *engine.Engine) *Directory {
+func New(table *assistant.Table, said *assistant.Agents, e Engine) *Directory {
 	return &Directory{table: table, said: said, engine: e}
 }
 
