@@ -173,7 +173,7 @@ func (s sayings) answer(ctx context.Context, t mapping.Thread, n adapter.NewInte
 	if err != nil {
 		return said, false, err
 	}
-	defer turn.Leave()
+	defer turn.GiveBack()
 	if said, done, err := s.again(ctx, n); done || err != nil { // while we waited for our turn
 		return said, done, err
 	}

@@ -12,9 +12,23 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
+// canceller ends tasks.
+type canceller struct {
+	loader *loader
+	maker  runMaker
+	runs   *store.Runs
+	tasks  *store.Tasks
+	engine runCanceller
+}
+
+// runCanceller ends runs; engine.Engine implements it.
+type runCanceller interface {
+	Cancel(ctx context.Context, r *mapping.Run, how engine.Cancellation) error
+}
+
 // Cancel ends the task: its runs, or where none is active and it has not ended, a run that never starts, of the
 // flavour. A task that has ended stays as it is.
-func (s *Stepper) Cancel(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) error {
+func (s *canceller) Cancel(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) error {
 	for {
 		active, err := s.toCancel(ctx, task, agent, flavour)
 		if err == nil {
@@ -26,23 +40,23 @@ func (s *Stepper) Cancel(ctx context.Context, task mapping.Task, agent *engine.A
 		if err := pause.For(ctx, turnPoll); err != nil { // a run was made meanwhile: that one is cancelled
 			return err
 		}
-		if task, err = s.st.Tasks.Get(ctx, task.ID); err != nil {
+		if task, err = s.tasks.Get(ctx, task.ID); err != nil {
 			return err
 		}
 	}
 }
 
 // toCancel are the runs whose end is the task's, newest first.
-func (s *Stepper) toCancel(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) ([]mapping.Run, error) {
-	ses, err := s.session(ctx, task, agent)
+func (s *canceller) toCancel(ctx context.Context, task mapping.Task, agent *engine.Agent, flavour mapping.Flavour) ([]mapping.Run, error) {
+	ses, err := s.loader.session(ctx, task, agent)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.upToDate(ctx, ses); err != nil {
+	if err := s.loader.upToDate(ctx, ses); err != nil {
 		return nil, err
 	}
 	newest := ses.newestRun().ID
-	active, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
+	active, err := s.runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, Status: []mapping.RunStatus{mapping.RunPending, mapping.RunRunning}})
 	if err != nil || len(active) > 0 {
 		return active, err
 	}
@@ -55,12 +69,12 @@ func (s *Stepper) toCancel(ctx context.Context, task mapping.Task, agent *engine
 
 // neverStarting makes a run that does not start, for a task that is cancelled before its first step or while it waits
 // for an answer: its end is what later steps answer.
-func (s *Stepper) neverStarting(ctx context.Context, ses *session, newest string, flavour mapping.Flavour) (mapping.Run, error) {
+func (s *canceller) neverStarting(ctx context.Context, ses *session, newest string, flavour mapping.Flavour) (mapping.Run, error) {
 	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
-	return s.startRun(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.mode, newest: newest}, nil, idempotency.Key{})
+	return s.maker.start(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.mode, newest: newest}, nil, idempotency.Key{})
 }
 
-func (s *Stepper) cancelAll(ctx context.Context, active []mapping.Run) error {
+func (s *canceller) cancelAll(ctx context.Context, active []mapping.Run) error {
 	for _, r := range active { // newest first: none that waits gets its turn
 		err := s.engine.Cancel(ctx, &r, engine.Cancellation{Reason: mapping.CancelledByRequest})
 		if class := mapping.Classify(err).Class; err != nil && class != mapping.Conflict && class != mapping.NotFound {

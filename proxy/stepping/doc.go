@@ -25,10 +25,10 @@
 //	done       | makes a follow-up of the client's words; without words, the last step again
 //	cancelled  | the last step again
 //
-// Start reading at Stepper.Step.
+// Start reading at Stepper.Step, and at progress.advance for the second table.
 //
 // Which step is the last is decided by rule.StepFolder. Here it is taken back, when a follow-up run comes
-// (takeBackLast), or confirmed against other processes (claim).
+// (takeBackLast), or confirmed against other processes (handOuts.reserve).
 //
 // A step is counted and flushed before the first byte of its answer leaves (Tasks.HandOut), and the count is taken back
 // where the answer could not be written (Handout.Release without Confirm). The other order would hand a step out twice

@@ -1,7 +1,6 @@
 package stepping
 
 import (
-	"context"
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -34,59 +33,6 @@ type session struct {
 
 func emptySession(task mapping.Task, agent *engine.Agent) *session {
 	return &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
-}
-
-// session finds a task's session, making it from the store where there is none.
-func (s *Stepper) session(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	if ses, ok := s.sessions.get(sessionKey{task.Tenant, task.ID}); ok {
-		return ses, s.refreshForRead(ctx, ses)
-	}
-	fresh, err := s.newSession(ctx, task, agent)
-	if err != nil {
-		return nil, err
-	}
-	return s.sessions.add(fresh), nil
-}
-
-func (s *Stepper) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	ses := emptySession(task, agent)
-	runs, err := s.st.Runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
-	if err != nil {
-		return nil, err
-	}
-	if ses.mode, err = modeOf(ctx, agent, runs); err != nil {
-		return nil, err
-	}
-	ses.folder = rule.NewStepFolder(task.ID, ses.mode)
-	if len(runs) > 0 {
-		for _, r := range runs {
-			ses.runs = append(ses.runs, withoutInput(r))
-		}
-		ses.state = ses.state.after(runFound)
-		if ses.requests, err = s.st.Tasks.Requests(ctx, task.ID); err != nil {
-			return nil, err
-		}
-	}
-	return ses, nil
-}
-
-// modeOf is the mode the task's runs were made with, or that a new one will be. A task whose runs came through the
-// other face is read as free.
-func modeOf(ctx context.Context, agent *engine.Agent, runs []mapping.Run) (mapping.Stepping, error) {
-	if len(runs) > 0 {
-		if m := runs[0].Options.Stepping; m != "" {
-			return m, nil
-		}
-		return mapping.SteppingFree, nil
-	}
-	traits, known := agent.Known()
-	if !known {
-		var err error
-		if _, traits, err = agent.Backend(ctx); err != nil {
-			return mapping.SteppingFree, nil //nolint:nilerr // the run itself will say that the agent is away
-		}
-	}
-	return agent.Stepping(traits), nil
 }
 
 // State returns how the task stands.

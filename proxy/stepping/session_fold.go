@@ -1,8 +1,6 @@
 package stepping
 
 import (
-	"context"
-
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
 )
@@ -116,41 +114,4 @@ func (s *session) restart(fresh *session) {
 	defer s.mu.Unlock()
 	s.folder, s.runs, s.state = fresh.folder, fresh.runs, fresh.state
 	s.feeding, s.last, s.steps, s.question = 0, 0, nil, nil
-}
-
-// catchUp folds everything that is logged by now.
-func (s *Stepper) catchUp(ctx context.Context, ses *session) error {
-	for {
-		i, r, after, ok := ses.current()
-		if !ok {
-			return nil
-		}
-		entries, err := s.log.Read(ctx, &r, after)
-		if err != nil || len(entries) == 0 {
-			return err
-		}
-		ses.feed(i, entries...)
-	}
-}
-
-// upToDate folds everything there is of the task, also what came of an answer that was given through another face, and
-// of words that another process was told.
-func (s *Stepper) upToDate(ctx context.Context, ses *session) error {
-	for {
-		if err := s.catchUp(ctx, ses); err != nil {
-			return err
-		}
-		if found, err := s.findMore(ctx, ses); !found || err != nil {
-			return err
-		}
-	}
-}
-
-// findMore looks for runs after the last one, once that has ended: before then, no step is told to be the last.
-func (s *Stepper) findMore(ctx context.Context, ses *session) (found bool, err error) {
-	state := ses.State()
-	if state.active() || !s.st.Shared() && state != taskAsked {
-		return false, nil
-	}
-	return s.loadNewRuns(ctx, ses)
 }

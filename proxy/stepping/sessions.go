@@ -1,6 +1,7 @@
 package stepping
 
 import (
+	"context"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -60,6 +61,22 @@ func (l *sessions) use(s *session) *session {
 	l.busy[s.key] = s
 	s.users++
 	return s
+}
+
+// takeTurn waits for the turn of a session, or of the one that has taken its place, which is in use until the turn is
+// given back.
+func (l *sessions) takeTurn(ctx context.Context, s *session) (_ *session, giveBack func(), err error) {
+	s = l.use(s)
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		l.letGo(s)
+		return nil, nil, context.Cause(ctx)
+	}
+	return s, sync.OnceFunc(func() {
+		<-s.turn
+		l.letGo(s)
+	}), nil
 }
 
 func (l *sessions) letGo(s *session) {

@@ -37,12 +37,12 @@ type TaskRun struct {
 
 // Stepper hands out the steps of tasks and reads them. Safe for concurrent use.
 type Stepper struct {
-	st       *store.Store
-	log      *eventlog.Log
-	engine   *engine.Engine
-	planner  Planner
-	zap      *zap.Logger
+	reader
+	canceller
 	sessions *sessions
+	loader   *loader
+	runs     *taskRuns
+	handOuts *handOuts
 }
 
 // New returns a Stepper over a store, its log and the engine that runs what planner lays out.
@@ -51,7 +51,19 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, planner Planner, 
 	if err != nil {
 		return nil, err
 	}
-	return &Stepper{st: st, log: log, engine: e, planner: planner, zap: logger.Named("stepping"), sessions: sessions}, nil
+	named := logger.Named("stepping")
+	loader := &loader{sessions, st.Runs, st.Tasks, log, st.Shared()}
+	maker, uploads := runMaker{planner, e}, uploads{st.Artifacts, e, named}
+	runs := &taskRuns{maker, uploads, st.Runs}
+	progress := &progress{loader, runs, threadWait{loader, st.Runs, log, e}, uploads, st.Requests, log, e}
+	return &Stepper{
+		reader:    reader{loader, log, st.Artifacts},
+		canceller: canceller{loader, maker, st.Runs, st.Tasks, e},
+		sessions:  sessions,
+		loader:    loader,
+		runs:      runs,
+		handOuts:  &handOuts{progress, st.Tasks, st.Artifacts, e, st.Shared(), named},
+	}, nil
 }
 
 // Step hands out the next step of a task, doing whatever makes there be one: starting the run, letting it go on,
@@ -65,13 +77,7 @@ func (s *Stepper) Step(ctx context.Context, task mapping.Task, agent *engine.Age
 	if err != nil {
 		return adapter.Handout{}, err
 	}
-	p := turn.request(req)
-	step, err := p.claimNextStep(ctx)
-	if err != nil {
-		p.leave()
-		return adapter.Handout{}, err
-	}
-	return p.handOut(ctx, step)
+	return s.handOuts.next(ctx, turn, req)
 }
 
 // Expect makes ready for a task that was just made: there is nothing to be read of it. It is left for later where the

@@ -5,40 +5,38 @@ import (
 	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
-// readTries bounds how often a task is read anew of which runs are removed meanwhile.
-const readTries = 8
+// reader reads the steps of tasks.
+type reader struct {
+	loader    *loader
+	log       runFollower
+	artifacts *artifact.Table
+}
+
+// runFollower follows the log of a run; eventlog.Log implements it.
+type runFollower interface {
+	Follow(ctx context.Context, run *mapping.Run, after int64, idle func()) iter.Seq2[*state.Entry, error]
+}
 
 // Steps returns the released steps of a task and the one that is held back, with what fetched them and the ids of their
 // artifacts (WithArtifacts fills in the rest).
-func (s *Stepper) Steps(ctx context.Context, task mapping.Task, agent *engine.Agent) ([]mapping.Step, error) {
-	ses, err := s.open(ctx, task, agent)
+func (s *reader) Steps(ctx context.Context, task mapping.Task, agent *engine.Agent) ([]mapping.Step, error) {
+	ses, err := s.loader.open(ctx, task, agent)
 	if err != nil {
 		return nil, err
 	}
 	return ses.all(), nil
 }
 
-func (s *Stepper) open(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	for try := 1; ; try++ {
-		ses, err := s.session(ctx, task, agent)
-		if err == nil {
-			err = s.upToDate(ctx, ses)
-		}
-		if err == nil || try == readTries || mapping.Classify(err).Code != mapping.CodeRunNotFound {
-			return ses, err
-		}
-		s.sessions.forget(ses.key) // a run of it was rolled back or deleted
-	}
-}
-
 // Follow yields the steps after a number as they are released, up to the last. It starts nothing: a task whose run no
 // client began has none. It ends with an error, which is yielded, or when the task's runs have ended.
-func (s *Stepper) Follow(ctx context.Context, task mapping.Task, agent *engine.Agent, after int) iter.Seq2[mapping.Step, error] {
+func (s *reader) Follow(ctx context.Context, task mapping.Task, agent *engine.Agent, after int) iter.Seq2[mapping.Step, error] {
 	return func(yield func(mapping.Step, error) bool) {
-		ses, err := s.open(ctx, task, agent)
+		ses, err := s.loader.open(ctx, task, agent)
 		for n := after + 1; err == nil; n++ {
 			var step mapping.Step
 			var ok bool
@@ -60,7 +58,7 @@ func (s *Stepper) Follow(ctx context.Context, task mapping.Task, agent *engine.A
 }
 
 // await returns step n once it is released; ok is false when the task's runs have ended without it.
-func (s *Stepper) await(ctx context.Context, ses *session, n int) (mapping.Step, bool, error) {
+func (s *reader) await(ctx context.Context, ses *session, n int) (mapping.Step, bool, error) {
 	for {
 		i, run, seq, active := ses.current()
 		step, ok := ses.step(n)
@@ -68,7 +66,7 @@ func (s *Stepper) await(ctx context.Context, ses *session, n int) (mapping.Step,
 			return step, true, nil
 		}
 		if !active { // a run that was made elsewhere may take a last step back
-			if found, err := s.findMore(ctx, ses); !found || err != nil {
+			if found, err := s.loader.findMore(ctx, ses); !found || err != nil {
 				return step, ok && err == nil, err
 			}
 			continue
@@ -86,7 +84,11 @@ func (s *Stepper) await(ctx context.Context, ses *session, n int) (mapping.Step,
 }
 
 // WithArtifacts fills in the artifacts of steps, which carry only their ids. Those that are gone are left out.
-func (s *Stepper) WithArtifacts(ctx context.Context, threadID string, list []mapping.Step) error {
+func (s *reader) WithArtifacts(ctx context.Context, threadID string, list []mapping.Step) error {
+	return withArtifacts(ctx, s.artifacts, threadID, list)
+}
+
+func withArtifacts(ctx context.Context, table *artifact.Table, threadID string, list []mapping.Step) error {
 	some := false
 	for _, st := range list {
 		some = some || len(st.Artifacts) > 0
@@ -94,7 +96,7 @@ func (s *Stepper) WithArtifacts(ctx context.Context, threadID string, list []map
 	if !some {
 		return nil
 	}
-	all, _, err := s.st.Artifacts.List(ctx, threadID, 0, 0)
+	all, _, err := table.List(ctx, threadID, 0, 0)
 	if err != nil {
 		return err
 	}

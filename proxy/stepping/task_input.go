@@ -13,7 +13,7 @@ import (
 
 // request is the run that a task's words ask for: a message each, the files that were uploaded, and what
 // additional_input says in the terms of runs.
-func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) adapter.NewRun {
+func (s *taskRuns) request(ctx context.Context, p *stepRequest, words []string, tr *TaskRun) adapter.NewRun {
 	extra := rule.ReadTaskExtra(p.ses.task.AdditionalInput)
 	own := extra.Input
 	if len(own) == 0 || own[0] != '{' {
@@ -23,7 +23,7 @@ func (p *stepRequest) request(ctx context.Context, words []string, tr *TaskRun) 
 		words = nil
 	}
 	var files json.RawMessage
-	if files, tr.Uploaded = p.uploads.files(ctx); files != nil {
+	if files, tr.Uploaded = s.uploads.files(ctx, p.ses); files != nil {
 		files = besides(files, rawjson.Get(own, "files"))
 	}
 	n := adapter.NewRun{

@@ -9,12 +9,50 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
+// runMaker makes runs of tasks.
+type runMaker struct {
+	planner Planner
+	engine  beginner
+}
+
+// beginner begins runs that were planned; engine.Engine implements it.
+type beginner interface {
+	Begin(ctx context.Context, o *engine.StartRequest) (*store.Created, error)
+}
+
+// start makes a run of the task. say is what its first upstream step is told verbatim, where each is asked for.
+func (m runMaker) start(ctx context.Context, ses *session, n adapter.NewRun, tr *TaskRun, say *string, key idempotency.Key) (mapping.Run, error) {
+	o, err := m.planner.PlanTaskRun(ctx, ses.agent, n, tr)
+	if err != nil {
+		return mapping.Run{}, err
+	}
+	o.Say = say
+	o.New.IdempotencyKey, o.New.IdempotencyRoute, o.New.IdempotencySum = key.Text, key.Route, key.Sum
+	if tr.Asked == nil {
+		o.New.Newest = &tr.newest
+	}
+	created, err := m.engine.Begin(ctx, o)
+	if err != nil {
+		return mapping.Run{}, err
+	}
+	ses.joined(created.Run)
+	return created.Run, nil
+}
+
+// taskRuns makes the runs that POSTs for steps, and answers, ask for.
+type taskRuns struct {
+	maker   runMaker
+	uploads uploads
+	runs    *store.Runs
+}
+
 // first starts the task's run.
-func (p *stepRequest) first(ctx context.Context) error {
+func (s *taskRuns) first(ctx context.Context, p *stepRequest) error {
 	var words []string
 	if p.ses.task.HasInput {
 		words = append(words, p.ses.task.Input)
@@ -31,17 +69,17 @@ func (p *stepRequest) first(ctx context.Context) error {
 		say = nil
 	}
 	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.mode}
-	return p.run(ctx, p.request(ctx, words, tr), tr, say)
+	return s.run(ctx, p, s.request(ctx, p, words, tr), tr, say)
 }
 
-func (p *stepRequest) followUp(ctx context.Context, text string) error {
+func (s *taskRuns) followUp(ctx context.Context, p *stepRequest, text string) error {
 	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.mode, FollowUp: true, newest: p.ses.newestRun().ID}
-	return p.run(ctx, p.request(ctx, []string{text}, tr), tr, nil)
+	return s.run(ctx, p, s.request(ctx, p, []string{text}, tr), tr, nil)
 }
 
 // answer resumes the run with the client's words, or with the default answer of a client that never says anything.
-func (p *stepRequest) answer(ctx context.Context, question []mapping.Interrupt) error {
-	if err := p.stillAsked(ctx); err != nil {
+func (s *taskRuns) answer(ctx context.Context, p *stepRequest, question []mapping.Interrupt) error {
+	if err := s.stillAsked(ctx, p); err != nil {
 		return err
 	}
 	text, given := p.text()
@@ -58,7 +96,7 @@ func (p *stepRequest) answer(ctx context.Context, question []mapping.Interrupt) 
 		}
 	}
 	p.used = true
-	update, upTo := p.uploads.asUpdate(ctx)
+	update, upTo := s.uploads.asUpdate(ctx, p.ses)
 	tr.Uploaded = upTo
 	n := adapter.NewRun{
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
@@ -66,7 +104,7 @@ func (p *stepRequest) answer(ctx context.Context, question []mapping.Interrupt) 
 		Kwargs:  rule.RequestOfStep(p.req.AdditionalInput),
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
-	err := p.run(ctx, n, tr, nil)
+	err := s.run(ctx, p, n, tr, nil)
 	if silent && mapping.Classify(err).Code == mapping.CodeNothingToResume {
 		return nil // another client answered meanwhile, and the steps follow from that
 	}
@@ -89,40 +127,33 @@ func (p *stepRequest) resume(question []mapping.Interrupt, text string) json.Raw
 	return raw
 }
 
-// spelled is an answer in the question's own form, nil for none.
-func (p *stepRequest) spelled() json.RawMessage {
-	return rule.ReadTaskExtra(p.req.AdditionalInput).Resume
-}
-
 // run makes a run of the task. A POST that is sent again with its key makes none.
-func (p *stepRequest) run(ctx context.Context, n adapter.NewRun, tr *TaskRun, say *string) error {
+func (s *taskRuns) run(ctx context.Context, p *stepRequest, n adapter.NewRun, tr *TaskRun, say *string) error {
 	p.made++
 	key := p.runKey
 	if key.Text == "" {
 		key = p.key(fmt.Sprintf("%s run %d", stepRoute, p.made))
 	}
-	_, err := p.startRun(ctx, p.ses, n, tr, say, key)
+	_, err := s.maker.start(ctx, p.ses, n, tr, say, key)
 	if err != nil && mapping.Classify(err).Code == store.CodeTaskMoved { // nothing was made or told
 		p.made, p.used = p.made-1, false
 	}
 	return err
 }
 
-// startRun makes a run of the task. say is what its first upstream step is told verbatim, where each is asked for.
-func (s *Stepper) startRun(ctx context.Context, ses *session, n adapter.NewRun, tr *TaskRun, say *string, key idempotency.Key) (mapping.Run, error) {
-	o, err := s.planner.PlanTaskRun(ctx, ses.agent, n, tr)
-	if err != nil {
-		return mapping.Run{}, err
+// stillAsked refuses an answer that no run waits for any more: an agent that keeps one state for the whole topic has
+// forgotten its question as soon as another task of it began.
+func (s *taskRuns) stillAsked(ctx context.Context, p *stepRequest) error {
+	task := p.ses.Task()
+	if traits, known := p.ses.agent.Known(); !known || traits.Opaque {
+		return nil
 	}
-	o.Say = say
-	o.New.IdempotencyKey, o.New.IdempotencyRoute, o.New.IdempotencySum = key.Text, key.Route, key.Sum
-	if tr.Asked == nil {
-		o.New.Newest = &tr.newest
+	last, err := s.runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, Limit: 1})
+	if err != nil || len(last) == 0 || last[0].TaskID == task.ID {
+		return err
 	}
-	created, err := s.engine.Begin(ctx, o)
-	if err != nil {
-		return mapping.Run{}, err
-	}
-	ses.joined(created.Run)
-	return created.Run, nil
+	e := mapping.Errorf(mapping.Conflict, "question_dropped",
+		"The question of this task was dropped when task %s of its topic began. Say what is to be done in a new task.", last[0].TaskID)
+	e.Detail = map[string]string{"task_id": last[0].TaskID}
+	return e
 }

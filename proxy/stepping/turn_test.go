@@ -16,25 +16,24 @@ func TestTurnsAreTakenInTheirOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &Stepper{sessions: all}
-		turn, err := c.enter(t.Context(), emptySession(mapping.Task{ID: "t"}, nil), "steps")
+		_, giveBack, err := all.takeTurn(t.Context(), emptySession(mapping.Task{ID: "t"}, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var served []int
 		for n := range 50 {
 			go func() {
-				turn, err := c.enter(t.Context(), emptySession(mapping.Task{ID: "t"}, nil), "steps")
+				_, giveBack, err := all.takeTurn(t.Context(), emptySession(mapping.Task{ID: "t"}, nil))
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				served = append(served, n)
-				turn.Leave()
+				giveBack()
 			}()
 			synctest.Wait() // it is in the queue
 		}
-		turn.Leave()
+		giveBack()
 		synctest.Wait()
 		if len(served) != 50 || !slices.IsSorted(served) {
 			t.Errorf("served in the order %v", served)

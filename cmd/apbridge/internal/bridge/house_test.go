@@ -130,6 +130,7 @@ var exceptions = map[string]exception{
 	"proxy/engine/assignment.go": {[]string{"additional_input", "run_id", "thread_id"}, "memory.deliver of the configuration has the first as a value; the ids are " +
 		"members of what apbridge tells an agent of itself, which is documented for agents of every dialect."},
 	"proxy/service/plan/telling.go":      {[]string{"additional_input"}, "It is a value of memory.deliver of the configuration."},
+	"proxy/stepping/task_run.go":         {[]string{"task_id"}, "Details of refusals name objects so in every dialect."},
 	"proxy/stepping/wait_for_thread.go":  {[]string{"task_id"}, "Details of refusals name objects so in every dialect."},
 	"proxy/store/archive/table.go":       {[]string{"kwargs"}, "It is the name of a column, which databases have that are in use."},
 	"proxy/store/run_create.go":          {[]string{"kwargs"}, "It is the name of a column, which databases have that are in use."},

@@ -1,0 +1,78 @@
+package stepping
+
+import (
+	"context"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// loader makes sessions of what is stored, and brings them up to date. Safe for concurrent use.
+type loader struct {
+	sessions *sessions
+	runs     *store.Runs
+	tasks    *store.Tasks
+	log      runReader
+	shared   bool // other processes may work on the same tasks
+}
+
+// runReader reads what a run has logged; eventlog.Log implements it.
+type runReader interface {
+	Read(ctx context.Context, run *mapping.Run, after int64) ([]*state.Entry, error)
+}
+
+// session finds a task's session, making it from the store where there is none.
+func (l *loader) session(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
+	if ses, ok := l.sessions.get(sessionKey{task.Tenant, task.ID}); ok {
+		return ses, l.refreshForRead(ctx, ses)
+	}
+	fresh, err := l.newSession(ctx, task, agent)
+	if err != nil {
+		return nil, err
+	}
+	return l.sessions.add(fresh), nil
+}
+
+func (l *loader) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
+	ses := emptySession(task, agent)
+	runs, err := l.runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
+	if err != nil {
+		return nil, err
+	}
+	if ses.mode, err = modeOf(ctx, agent, runs); err != nil {
+		return nil, err
+	}
+	ses.folder = rule.NewStepFolder(task.ID, ses.mode)
+	if len(runs) > 0 {
+		for _, r := range runs {
+			ses.runs = append(ses.runs, withoutInput(r))
+		}
+		ses.state = ses.state.after(runFound)
+		if ses.requests, err = l.tasks.Requests(ctx, task.ID); err != nil {
+			return nil, err
+		}
+	}
+	return ses, nil
+}
+
+// modeOf is the mode the task's runs were made with, or that a new one will be. A task whose runs came through the
+// other face is read as free.
+func modeOf(ctx context.Context, agent *engine.Agent, runs []mapping.Run) (mapping.Stepping, error) {
+	if len(runs) > 0 {
+		if m := runs[0].Options.Stepping; m != "" {
+			return m, nil
+		}
+		return mapping.SteppingFree, nil
+	}
+	traits, known := agent.Known()
+	if !known {
+		var err error
+		if _, traits, err = agent.Backend(ctx); err != nil {
+			return mapping.SteppingFree, nil //nolint:nilerr // the run itself will say that the agent is away
+		}
+	}
+	return agent.Stepping(traits), nil
+}
