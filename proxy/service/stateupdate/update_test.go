@@ -1,4 +1,4 @@
-package service_test
+package stateupdate_test
 
 import (
 	"context"
@@ -258,11 +258,13 @@ func TestAListOfValuesIsOneUpdate(t *testing.T) {
 	}
 }
 
-func (b *bench) history(t *testing.T, thread string) []adapter.ThreadState {
+func (b *bench) history(t *testing.T, thread string) (list []adapter.ThreadState) {
 	t.Helper()
-	list, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{Limit: 100}))
-	if err != nil {
-		t.Fatal(err)
+	for st, err := range b.States.History(t.Context(), thread, adapter.HistoryQuery{Limit: 100}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, st)
 	}
 	return list
 }

@@ -1,4 +1,4 @@
-package service_test
+package stateupdate_test
 
 import (
 	"context"
