@@ -3,8 +3,11 @@
 // through the engine or its backend. It turns requests in neutral terms into runs, states, steps, items and artifacts,
 // and refuses what it cannot do with the reason.
 //
-// Start reading at New. A run is planned in package plan; GET /runs/{id}/explain is read in one transaction
-// (store.Runs.Standing) and says in words why a run waits (explainer).
+// Start reading at New, which gives each noun what it uses: its tables, an interface for what it asks the engine or the
+// log, and the parts that several nouns share (heads, threadMaker, remover, taskFinder, topicFinder, topicTasks). What
+// has a subject of its own is a package below: a run is planned in package plan, a state changed in stateupdate, and an
+// owner's data taken out and removed in owner. GET /runs/{id}/explain is read in one transaction (store.Runs.Standing)
+// and says in words why a run waits (explainer).
 //
 // # Agents and assistants
 //

@@ -25,11 +25,11 @@ type heads struct {
 // At reads the state at a thread's head. When that head was rolled back since the thread was read, the thread is read
 // again; NotFound says that the thread is gone.
 func (h heads) At(ctx context.Context, t *mapping.Thread) (*mapping.Thread, *state.Fold, error) {
-	return h.in(ctx, t, h.states)
+	return h.readBy(ctx, t, h.states)
 }
 
-// in is At as a list does it, with one reader for all of its threads.
-func (h heads) in(ctx context.Context, t *mapping.Thread, states stateReader) (*mapping.Thread, *state.Fold, error) {
+// readBy is At as a list does it, with one reader for all of its threads.
+func (h heads) readBy(ctx context.Context, t *mapping.Thread, states stateReader) (*mapping.Thread, *state.Fold, error) {
 	for try := 1; ; try++ {
 		fold, err := states.Base(ctx, t.ID, t.Head)
 		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeCheckpointNotFound {

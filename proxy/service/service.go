@@ -40,18 +40,18 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 	if err != nil {
 		return adapter.Service{}, err
 	}
-	maker, remover := threadMaker{st.Threads, log}, &remover{st.Runs, st.Tasks, e, log, stepper}
+	maker, rem := threadMaker{st.Threads, log}, &remover{st.Runs, st.Tasks, e, log, stepper}
 	findTask, findTopic := taskFinder{dir, st.Tasks, stepper, st.Shared()}, topicFinder{dir, st.Threads}
 	onTopics := topicTasks{findTopic, st.Tasks, st.Artifacts}
-	threads := &threads{st.Threads, st.Links, maker, atHead, updater, remover, dir, e}
+	ofThreads := &threads{st.Threads, st.Links, maker, atHead, updater, rem, dir, e}
 
-	e.OnRemoved(remover.ForgetRun)
-	ticks := &ticks{st.Threads, planner, e, func(ctx context.Context, cronID string) (context.Context, func(error)) {
+	e.OnRemoved(rem.ForgetRun)
+	clock := &ticks{st.Threads, planner, e, func(ctx context.Context, cronID string) (context.Context, func(error)) {
 		return e.Tracer().Cron(ctx, cronID)
 	}}
-	e.Beside(chore.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, ticks.fire, logger))
+	e.Beside(chore.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, clock.fire, logger))
 	return adapter.Service{
-		Threads:   threads,
+		Threads:   ofThreads,
 		Index:     &index{st.Threads, atHead, log},
 		States:    &states{st.Threads, st.States, st.Runs, st.Retention, log, updater},
 		Past:      &past{st.States, st.Artifacts, st.Events},
@@ -77,10 +77,10 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 
 		Items:      &items{st.Items},
 		Agents:     directory.NewAgents(dir),
-		Assistants: directory.NewAssistants(dir, st.Threads, threads.Delete),
+		Assistants: directory.NewAssistants(dir, st.Threads, ofThreads.Delete),
 		Owners: owner.New(owner.Parts{
 			Owned: st.Owners, Threads: st.Threads, Runs: st.Runs, Crons: st.Crons, Assistants: st.Assistants, Items: st.Items,
-			Engine: e, Heads: atHead, Remover: remover,
+			Engine: e, Heads: atHead, Remover: rem,
 		}, named),
 	}, nil
 }

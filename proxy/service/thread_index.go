@@ -32,7 +32,7 @@ func (s *index) Search(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[m
 
 // listed is heads.WithValues for a thread of a list.
 func (s *index) listed(ctx context.Context, t mapping.Thread, states stateReader) (mapping.Thread, error) {
-	now, fold, err := s.heads.in(ctx, &t, states)
+	now, fold, err := s.heads.readBy(ctx, &t, states)
 	if err != nil {
 		return *now, err
 	}
@@ -53,7 +53,7 @@ func (s *index) having(ctx context.Context, values json.RawMessage) store.Thread
 	}
 	states := s.log.Listing()
 	return func(t mapping.Thread) (bool, error) {
-		_, fold, err := s.heads.in(ctx, &t, states)
+		_, fold, err := s.heads.readBy(ctx, &t, states)
 		if notFound(err) {
 			return false, nil
 		}

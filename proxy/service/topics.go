@@ -80,7 +80,7 @@ func (s *topics) List(ctx context.Context, name string, p adapter.Page) (iter.Se
 
 // topic completes a thread with what it remembers.
 func (s *topics) topic(ctx context.Context, t mapping.Thread, states stateReader) (rule.Topic, error) {
-	now, fold, err := s.heads.in(ctx, &t, states)
+	now, fold, err := s.heads.readBy(ctx, &t, states)
 	if err != nil {
 		return rule.Topic{}, err
 	}

@@ -17,9 +17,10 @@ type session struct {
 	agent *engine.Agent
 	turn  chan struct{} // full while a caller has its Turn; first come, first served
 
+	mode  mapping.Stepping // that of its runs, or of the first one to be made
+
 	mu       sync.Mutex
 	task     mapping.Task
-	mode     mapping.Stepping
 	folder   *rule.StepFolder
 	runs     []mapping.Run // oldest first
 	feeding  int           // index of the run whose events are folded next
