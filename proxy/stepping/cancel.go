@@ -71,7 +71,7 @@ func (s *canceller) toCancel(ctx context.Context, task mapping.Task, agent *engi
 // for an answer: its end is what later steps answer.
 func (s *canceller) neverStarting(ctx context.Context, ses *session, newest string, flavour mapping.Flavour) (mapping.Run, error) {
 	n := adapter.NewRun{ThreadID: ses.task.ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
-	return s.maker.start(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.mode, newest: newest}, nil, idempotency.Key{})
+	return s.maker.start(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.Mode(), newest: newest}, nil, idempotency.Key{})
 }
 
 func (s *canceller) cancelAll(ctx context.Context, active []mapping.Run) error {

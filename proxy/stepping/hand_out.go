@@ -45,7 +45,7 @@ func (s *handOuts) next(ctx context.Context, turn *Turn, req adapter.StepRequest
 // conclude gives the turn back. It begins the idle clock of a run that goes on by itself, with any outcome of the POST:
 // a client has to ask for the run's steps.
 func (s *handOuts) conclude(turn *Turn) {
-	if _, r, _, active := turn.ses.current(); active && turn.ses.mode != mapping.SteppingLockstep {
+	if _, r, _, active := turn.ses.current(); active && turn.ses.Mode() != mapping.SteppingLockstep {
 		s.engine.StartIdleClock(r)
 	}
 	turn.GiveBack()

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -37,15 +36,11 @@ func (l *loader) session(ctx context.Context, task mapping.Task, agent *engine.A
 }
 
 func (l *loader) newSession(ctx context.Context, task mapping.Task, agent *engine.Agent) (*session, error) {
-	ses := emptySession(task, agent)
 	runs, err := l.runs.List(ctx, mapping.RunQuery{ThreadID: task.ThreadID, TaskID: task.ID, OldestFirst: true})
 	if err != nil {
 		return nil, err
 	}
-	if ses.mode, err = modeOf(ctx, agent, runs); err != nil {
-		return nil, err
-	}
-	ses.folder = rule.NewStepFolder(task.ID, ses.mode)
+	ses := emptySession(task, agent, modeOf(ctx, agent, runs))
 	if len(runs) > 0 {
 		for _, r := range runs {
 			ses.runs = append(ses.runs, withoutInput(r))
@@ -58,21 +53,25 @@ func (l *loader) newSession(ctx context.Context, task mapping.Task, agent *engin
 	return ses, nil
 }
 
-// modeOf is the mode the task's runs were made with, or that a new one will be. A task whose runs came through the
-// other face is read as free.
-func modeOf(ctx context.Context, agent *engine.Agent, runs []mapping.Run) (mapping.Stepping, error) {
+// modeOf is the mode the task's runs were made with, or that a new one will be.
+func modeOf(ctx context.Context, agent *engine.Agent, runs []mapping.Run) mapping.Stepping {
 	if len(runs) > 0 {
-		if m := runs[0].Options.Stepping; m != "" {
-			return m, nil
-		}
-		return mapping.SteppingFree, nil
+		return modeOfRun(runs[0])
 	}
 	traits, known := agent.Known()
 	if !known {
 		var err error
 		if _, traits, err = agent.Backend(ctx); err != nil {
-			return mapping.SteppingFree, nil //nolint:nilerr // the run itself will say that the agent is away
+			return mapping.SteppingFree // the run itself will say that the agent is away
 		}
 	}
-	return agent.Stepping(traits), nil
+	return agent.Stepping(traits)
+}
+
+// modeOfRun is the mode a run was made with. One that came through the other face is read as free.
+func modeOfRun(r mapping.Run) mapping.Stepping {
+	if m := r.Options.Stepping; m != "" {
+		return m
+	}
+	return mapping.SteppingFree
 }

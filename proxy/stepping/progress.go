@@ -93,7 +93,7 @@ func (s *progress) advance(ctx context.Context, p *stepRequest) (step mapping.St
 	if err := s.thread.wait(ctx, p.ses, i, run); err != nil {
 		return step, false, err
 	}
-	if p.ses.mode == mapping.SteppingLockstep {
+	if p.ses.Mode() == mapping.SteppingLockstep {
 		return step, false, s.lockstep(ctx, p, run)
 	}
 	return step, false, s.follow(ctx, p, i, run)
@@ -113,7 +113,7 @@ func (s *progress) overtaken(ctx context.Context, p *stepRequest) error {
 // steps. In lockstep they belong to the next upstream step instead.
 func (s *progress) interject(ctx context.Context, p *stepRequest, active bool) error {
 	text, ok := p.text()
-	if !ok || p.ses.mode == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
+	if !ok || p.ses.Mode() == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
 		return nil
 	}
 	state := p.ses.State()

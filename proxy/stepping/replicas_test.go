@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/service/servicetest"
 	"github.com/google/go-cmp/cmp"
@@ -150,5 +151,30 @@ func TestLastStepAndWordsAtOnce(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A replica that made ready for a task in another mode than the one that makes its first run (it is configured
+// otherwise for the time of an update, or did not know the agent yet) asks for the steps as the run is made.
+func TestTheFirstRunDecidesOnTheMode(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ first, other string }{{"lockstep", "free"}, {"free", "lockstep"}} {
+		t.Run(c.first, func(t *testing.T) {
+			t.Parallel()
+			modes := make(chan string, 2)
+			modes <- c.first
+			modes <- c.other
+			all := replicas(t, 2, func(cfg *config.Config) {
+				a := cfg.Agents["legacy"]
+				a.Stepping.Mode = <-modes
+				cfg.Agents["legacy"] = a
+			})
+			_, ref := all[1].Task(t, t.Context(), "legacy", "do it")
+			for n, b := range []*bench{all[0], all[1], all[1]} {
+				if step := b.Step(t, t.Context(), ref, nil); step.N != n+1 || step.IsLast != (n == 2) {
+					t.Errorf("POST %d: step %d, last: %t", n+1, step.N, step.IsLast)
+				}
+			}
+		})
 	}
 }

@@ -17,10 +17,9 @@ type session struct {
 	agent *engine.Agent
 	turn  chan struct{} // full while a caller has its Turn; first come, first served
 
-	mode  mapping.Stepping // that of its runs, or of the first one to be made
-
 	mu       sync.Mutex
 	task     mapping.Task
+	mode     mapping.Stepping // of its runs, or of the first one to be made
 	folder   *rule.StepFolder
 	runs     []mapping.Run // oldest first
 	feeding  int           // index of the run whose events are folded next
@@ -32,8 +31,10 @@ type session struct {
 	requests map[int]store.StepRequest
 }
 
-func emptySession(task mapping.Task, agent *engine.Agent) *session {
-	return &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+func emptySession(task mapping.Task, agent *engine.Agent, mode mapping.Stepping) *session {
+	ses := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+	ses.foldAs(mode)
+	return ses
 }
 
 // State returns how the task stands.
@@ -48,6 +49,13 @@ func (s *session) Task() mapping.Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.task
+}
+
+// Mode returns the mode in which the task's steps are asked for.
+func (s *session) Mode() mapping.Stepping {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mode
 }
 
 // endingQuestion reports whether step n asks a question and the run that asks is still being ended. Before that is done

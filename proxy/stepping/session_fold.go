@@ -2,6 +2,7 @@ package stepping
 
 import (
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
@@ -61,8 +62,17 @@ func (s *session) goOnWith(i int) {
 	s.feeding, s.state, s.question = i, s.state.after(runFound), nil
 }
 
-// add must be called with the lock held.
+// foldAs has the task's events folded in a mode, from the first on. It must be called with the lock held.
+func (s *session) foldAs(mode mapping.Stepping) {
+	s.mode, s.folder = mode, rule.NewStepFolder(s.task.ID, mode)
+}
+
+// add must be called with the lock held. The first run decides on the mode: another process may have made it, which
+// knew the agent when this one did not, or is configured otherwise for the time of an update.
 func (s *session) add(r mapping.Run) {
+	if mode := modeOfRun(r); len(s.runs) == 0 && mode != s.mode {
+		s.foldAs(mode)
+	}
 	s.runs = append(s.runs, withoutInput(r))
 	takeBackLast(s.steps, r)
 	if !s.state.active() {
@@ -112,6 +122,6 @@ func (s *session) release() {
 func (s *session) restart(fresh *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.folder, s.runs, s.state = fresh.folder, fresh.runs, fresh.state
+	s.mode, s.folder, s.runs, s.state = fresh.mode, fresh.folder, fresh.runs, fresh.state
 	s.feeding, s.last, s.steps, s.question = 0, 0, nil, nil
 }

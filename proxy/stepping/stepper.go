@@ -6,7 +6,6 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -87,10 +86,7 @@ func (s *Stepper) Expect(task mapping.Task, agent *engine.Agent) {
 	if !known {
 		return
 	}
-	ses := emptySession(task, agent)
-	ses.mode = agent.Stepping(traits)
-	ses.folder = rule.NewStepFolder(task.ID, ses.mode)
-	s.sessions.add(ses)
+	s.sessions.add(emptySession(task, agent, agent.Stepping(traits)))
 }
 
 // Known returns a task whose session is in memory. Where several processes share the database, others may have handed

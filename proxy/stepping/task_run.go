@@ -58,22 +58,22 @@ func (s *taskRuns) first(ctx context.Context, p *stepRequest) error {
 		words = append(words, p.ses.task.Input)
 	}
 	say := p.req.Input
-	if text, ok := p.text(); ok && p.ses.mode != mapping.SteppingLockstep {
+	if text, ok := p.text(); ok && p.ses.Mode() != mapping.SteppingLockstep {
 		words, say = append(words, text), nil
 	}
 	p.used = true
 	if len(words) == 0 && p.req.Input != nil && *p.req.Input != "" {
 		words = []string{*p.req.Input}
 	}
-	if p.ses.mode != mapping.SteppingLockstep {
+	if p.ses.Mode() != mapping.SteppingLockstep {
 		say = nil
 	}
-	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.mode}
+	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.Mode()}
 	return s.run(ctx, p, s.request(ctx, p, words, tr), tr, say)
 }
 
 func (s *taskRuns) followUp(ctx context.Context, p *stepRequest, text string) error {
-	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.mode, FollowUp: true, newest: p.ses.newestRun().ID}
+	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.Mode(), FollowUp: true, newest: p.ses.newestRun().ID}
 	return s.run(ctx, p, s.request(ctx, p, []string{text}, tr), tr, nil)
 }
 
@@ -84,7 +84,7 @@ func (s *taskRuns) answer(ctx context.Context, p *stepRequest, question []mappin
 	}
 	text, given := p.text()
 	silent := false // the client said nothing
-	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.mode, Asked: question, AskedBy: p.ses.newestRun()}
+	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.Mode(), Asked: question, AskedBy: p.ses.newestRun()}
 	if !given && p.spelled() == nil {
 		text = p.ses.agent.Config.Stepping.DefaultAnswer
 		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {

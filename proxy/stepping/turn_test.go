@@ -16,14 +16,14 @@ func TestTurnsAreTakenInTheirOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, giveBack, err := all.takeTurn(t.Context(), emptySession(mapping.Task{ID: "t"}, nil))
+		_, giveBack, err := all.takeTurn(t.Context(), emptySession(mapping.Task{ID: "t"}, nil, mapping.SteppingFree))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var served []int
 		for n := range 50 {
 			go func() {
-				_, giveBack, err := all.takeTurn(t.Context(), emptySession(mapping.Task{ID: "t"}, nil))
+				_, giveBack, err := all.takeTurn(t.Context(), emptySession(mapping.Task{ID: "t"}, nil, mapping.SteppingFree))
 				if err != nil {
 					t.Error(err)
 					return
