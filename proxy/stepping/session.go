@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -17,22 +16,13 @@ type session struct {
 	agent *engine.Agent
 	turn  chan struct{} // full while a caller has its Turn; first come, first served
 
-	mu       sync.Mutex
-	task     mapping.Task
-	mode     mapping.Stepping // of its runs, or of the first one to be made
-	folder   *rule.StepFolder
-	runs     []mapping.Run // oldest first
-	feeding  int           // index of the run whose events are folded next
-	last     int64         // Seq of the newest event folded
-	steps    []mapping.Step
-	state    taskState
-	question []mapping.Interrupt // of a task that has asked
-	uploaded mapping.Uploaded    // up to where uploads were given to a thread/run agent with its steps
-	requests map[int]store.StepRequest
+	mu sync.Mutex // held for all that follows
+	taskFold
+	requests map[int]store.StepRequest // what the steps were fetched with
 }
 
 func emptySession(task mapping.Task, agent *engine.Agent, mode mapping.Stepping) *session {
-	ses := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+	ses := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, taskFold: taskFold{task: task}, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
 	ses.foldAs(mode)
 	return ses
 }
