@@ -49,6 +49,7 @@ func (s *session) release() {
 func (s *session) restart(fresh *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mode, s.folder, s.runs, s.state = fresh.mode, fresh.folder, fresh.runs, fresh.state
-	s.feeding, s.last, s.steps, s.question = 0, 0, nil, nil
+	task := s.task
+	s.taskFold = fresh.taskFold
+	s.task = task
 }

@@ -49,3 +49,19 @@ func TestHowAnEndLeavesATask(t *testing.T) {
 		}
 	}
 }
+
+// A run that is gone has taken back what the agent was given with its steps.
+func TestWhatIsFoldedAnewForgetsRunsThatAreGone(t *testing.T) {
+	t.Parallel()
+	task := mapping.Task{ID: "t", HandOuts: 1}
+	ses := emptySession(task, nil, mapping.SteppingLockstep)
+	ses.joined(mapping.Run{ID: "r", TaskID: "t", Options: mapping.RunOptions{Stepping: mapping.SteppingLockstep}})
+	ses.feed(0, &state.Entry{Event: mapping.Event{Seq: 1, RunID: "r", Kind: mapping.KindLinked, Head: mapping.Head{Uploaded: 7}}})
+	if got := ses.given(); got != 7 {
+		t.Fatal(got)
+	}
+	ses.restart(emptySession(mapping.Task{ID: "t"}, nil, mapping.SteppingLockstep))
+	if got := ses.given(); got != 0 || ses.State() != taskUnstarted || ses.Task().HandOuts != 1 {
+		t.Errorf("uploads up to %d, state %d, %d steps handed out", got, ses.State(), ses.Task().HandOuts)
+	}
+}
