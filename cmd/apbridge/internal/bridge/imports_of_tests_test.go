@@ -56,8 +56,8 @@ var further = map[string][]string{
 	// What is removed was written by runs, whose followers hear of it; items are found by an endpoint's vectors.
 	"proxy/chore": {"adapter", "proxy/embedding", "proxy/engine", "proxy/eventlog"},
 	// That no request leaves without the lease is shown by the client that asks for it.
-	"proxy/engine":  {"adapter/upstream"},
-	"proxy/service": {"adapter/upstream"},
+	"proxy/engine":              {"adapter/upstream"},
+	"proxy/service/stateupdate": {"adapter/upstream"},
 	// Items are found by an endpoint's vectors, as the bridge has them made.
 	"proxy/store":      {"config", "proxy/embedding"},
 	"proxy/store/item": {"config", "proxy/embedding", "proxy/store"},
