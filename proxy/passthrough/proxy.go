@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -34,6 +35,7 @@ type Proxy struct {
 	refuse   Refuse
 	open     func(context.Context) (done func(), err error) // counts a stream
 	reverse  *httputil.ReverseProxy
+	retired  atomic.Bool
 }
 
 // Prefix returns the path below which an agent is found.
@@ -75,6 +77,25 @@ func New(up adapter.Upstream, ends []string, refuse Refuse) (*Proxy, error) {
 // CountStreams must be called before the first request.
 func (p *Proxy) CountStreams(open func(context.Context) (done func(), err error)) { p.open = open }
 
+// Retire closes the connections to the agent that no request uses, now and whenever a request ends. It is for a Proxy
+// in whose place there is another: what is under way goes on.
+func (p *Proxy) Retire() {
+	p.retired.Store(true)
+	p.client.CloseIdle()
+}
+
+// settled is how long after a request its connection surely counts as idle: one of HTTP/2 does so a moment after the
+// answer was read.
+const settled = time.Second
+
+// tidy is called when a request is over. A connection of HTTP/2 was not idle when Retire was called, and a request that
+// came at that moment has the transport keep its connection.
+func (p *Proxy) tidy() {
+	if p.retired.Load() {
+		time.AfterFunc(settled, p.client.CloseIdle)
+	}
+}
+
 // ServeHTTP answers a request below Prefix. An answer that breaks off ends in http.ErrAbortHandler, so that the caller
 // does not take it as whole.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -87,6 +108,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// would wait for the rest, and the transport, which reads the body too, takes its closing for a failure and drops
 	// the agent's answer (net/http, Server and ReverseProxy).
 	_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 is so without a word
+	defer p.tidy()
 	r, c := begin(r)
 	defer c.over()
 	if strings.Contains(r.Header.Get("Accept"), eventStream) { // refused before the agent does anything

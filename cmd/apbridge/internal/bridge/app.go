@@ -40,8 +40,9 @@ type App struct {
 	calls    *front.Calls
 	checkups *front.Checkups
 	tracing  tracing
-	dialer   dialer
 
+	recording  recording
+	dialer     *dialer
 	deeds      deeds
 	limits     *limits
 	embeddings *embedding.Client // nil where items of the store do not become vectors
@@ -86,6 +87,7 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	events.Measure(a.metrics.EventTold)
+	seals := sealsOf(a.cfg) // before the files are read to be used: what changes after that is seen at a reload
 	if err := a.makeEngine(events); err != nil {
 		return err
 	}
@@ -94,7 +96,7 @@ func (a *App) open(ctx context.Context) error {
 		return err
 	}
 	a.service.Limits = a.limits
-	return a.openServer()
+	return a.openServer(seals)
 }
 
 // openStore opens the database, and first what its operations are reported to.
@@ -127,9 +129,9 @@ func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err
 
 // makeEngine makes the agents, the engine and the sender of webhooks; none does anything yet.
 func (a *App) makeEngine(events *eventlog.Log) error {
-	a.dialer.dialects, a.dialer.log, a.dialer.hop = a.dialects, a.log, "apbridge;id="+mapping.NewID()
-	a.dialer.calls, a.dialer.tracer = a.calls, a.tracing.ofCalls()
-	seals := sealsOf(a.cfg) // before the files are read to be used: what changes after that is seen at a reload
+	a.dialer = &dialer{
+		dialects: a.dialects, log: a.log, hop: "apbridge;id=" + mapping.NewID(), calls: a.calls, tracer: a.tracing.ofCalls(), record: a.recording,
+	}
 	agents, err := a.dialer.all(a.cfg)
 	if err != nil {
 		return err
@@ -140,10 +142,6 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 	a.engine.Witness(a.deeds.background())
 	a.hooks = webhook.New(a.store.Deliveries, a.store.Runs, a.cfg.Webhooks, userAgent(), a.metrics, a.log.Named("webhook"))
 	a.hooks.Trace(a.tracing.tracer)
-	a.reloader = &reloader{
-		dialects: a.dialects, dialer: &a.dialer, engine: a.engine, routes: a.routes, limits: a.limits, hooks: a.hooks, metrics: a.metrics,
-		counted: a.metrics.Reloads(), log: a.log, seals: seals,
-	}
 	measure(a.metrics, a.store, a.cfg, a.engine.Config)
 	return nil
 }
@@ -160,13 +158,13 @@ func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
 	}
 }
 
-// openServer listens, and serves nothing yet.
-func (a *App) openServer() error {
-	a.through = through{dialer: &a.dialer, dialects: a.dialects, metrics: a.metrics, log: a.log}
+// openServer listens, and serves nothing yet. The seals are those of the agents.
+func (a *App) openServer(seals seals) error {
+	a.through = through{dialer: a.dialer, dialects: a.dialects, metrics: a.metrics, log: a.log}
 	a.inspector = inspector{
 		service: a.service, dialects: a.dialects, engine: a.engine, calls: a.calls, checkups: a.checkups, metrics: a.metrics, log: a.log, url: a.URL,
 	}
-	mount, err := a.routes(a.cfg)
+	ways, err := a.through.all(a.cfg)
 	if err != nil {
 		return err
 	}
@@ -174,24 +172,23 @@ func (a *App) openServer() error {
 	if err != nil {
 		return err
 	}
-	if a.server, err = proxy.New(a.cfg, a.serverOptions(mount, pages), a.log.Named("proxy")); err != nil {
+	if a.server, err = proxy.New(a.cfg, a.serverOptions(a.routes(a.cfg, ways), pages), a.log.Named("proxy")); err != nil {
 		return err
 	}
-	a.reloader.server = a.server
+	a.reloader = &reloader{
+		dialects: a.dialects, dialer: a.dialer, through: a.through, engine: a.engine, routes: a.routes, server: a.server, limits: a.limits, hooks: a.hooks,
+		metrics: a.metrics, counted: a.metrics.Reloads(), log: a.log, seals: seals, ways: ways,
+	}
 	return a.server.Listen()
 }
 
-// routes adds the routes that there are by a configuration.
-func (a *App) routes(cfg *config.Config) (func(*mux.Router), error) {
-	ways, err := a.through.ways(cfg)
-	if err != nil {
-		return nil, err
-	}
+// routes adds the routes that there are by a configuration, and the ways to its agents.
+func (a *App) routes(cfg *config.Config, ways ways) func(*mux.Router) {
 	return func(r *mux.Router) {
 		mount(r, a.dialects, a.service, func(dialect string) adapter.Face { return a.face(dialect, cfg) })
-		mountThrough(r, ways)
+		a.through.mount(r, ways)
 		a.inspector.mount(r, cfg)
-	}, nil
+	}
 }
 
 func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handler) proxy.Options {

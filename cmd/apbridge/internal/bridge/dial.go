@@ -5,7 +5,6 @@ import (
 	"reflect"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/adapter/replay"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"go.uber.org/zap"
@@ -18,29 +17,27 @@ type dialer struct {
 	hop      string         // this process, in mapping.HopsHeader
 	calls    adapter.Meter  // counts how the calls of agents go
 	tracer   adapter.Tracer // may be nil
-	recorded string         // the agent that recorder is for
-	recorder *replay.Recorder
+	record   recording
 }
 
 // all makes every agent of a configuration.
 func (d *dialer) all(cfg *config.Config) (map[string]*engine.Agent, error) {
-	agents := make(map[string]*engine.Agent, len(cfg.Agents))
-	for name := range cfg.Agents {
-		agent, err := d.dial(name, cfg)
-		if err != nil {
-			return nil, err
-		}
-		agents[name] = agent
-	}
-	return agents, nil
+	return d.anew(cfg, nil, func(string) bool { return false })
 }
 
-// anew makes the agents of a configuration, but for those that stay: of which neither a key nor a file has changed.
-func (d *dialer) anew(cfg, before *config.Config, agents map[string]*engine.Agent, renewed func(name string) bool) (map[string]*engine.Agent, error) {
+// staying returns which agents a configuration leaves as they are: those of which neither a key nor a file has changed.
+func staying(cfg, before *config.Config, renewed func(name string) bool) func(name string) bool {
 	same := sameForAgents(cfg.Limits, before.Limits)
+	return func(name string) bool {
+		return same && reflect.DeepEqual(cfg.Agents[name], before.Agents[name]) && !renewed(name)
+	}
+}
+
+// anew makes the agents of a configuration, but for those that stay.
+func (d *dialer) anew(cfg *config.Config, before map[string]*engine.Agent, stays func(name string) bool) (map[string]*engine.Agent, error) {
 	next := make(map[string]*engine.Agent, len(cfg.Agents))
-	for name, c := range cfg.Agents {
-		if agent := agents[name]; agent != nil && same && reflect.DeepEqual(c, before.Agents[name]) && !renewed(name) {
+	for name := range cfg.Agents {
+		if agent := before[name]; agent != nil && stays(name) {
 			next[name] = agent
 			continue
 		}
@@ -62,7 +59,7 @@ func sameForAgents(a, b config.Limits) bool {
 func (d *dialer) dial(name string, cfg *config.Config) (*engine.Agent, error) {
 	up, err := d.upstream(name, cfg, d.calls)
 	if err == nil {
-		up, err = Replayed(d.record(up))
+		up, err = Replayed(d.record.of(up))
 	}
 	if err != nil {
 		return nil, err
@@ -85,12 +82,4 @@ func (d *dialer) upstream(name string, cfg *config.Config, calls adapter.Meter) 
 		Name: name, Config: c, Limits: cfg.Limits, TLS: secure, Log: d.log.Named("agent").With(zap.String("agent", name)),
 		UserAgent: userAgent(), Hop: d.hop, Meter: calls, Tracer: d.tracer,
 	}, nil
-}
-
-// record has up recorded if it is the agent that is to be.
-func (d *dialer) record(up adapter.Upstream) adapter.Upstream {
-	if d.recorder != nil && up.Name == d.recorded {
-		up.Through = d.recorder.Through
-	}
-	return up
 }

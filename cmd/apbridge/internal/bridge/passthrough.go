@@ -23,32 +23,61 @@ type through struct {
 }
 
 // ways are those to the agents that allow it, by their names.
-func (t through) ways(cfg *config.Config) (map[string]http.Handler, error) {
-	ways := map[string]http.Handler{}
+type ways map[string]*passthrough.Proxy
+
+// all makes the ways of a configuration.
+func (t through) all(cfg *config.Config) (ways, error) {
+	return t.anew(cfg, nil, func(string) bool { return false })
+}
+
+// anew makes the ways of a configuration, but for those to agents that stay.
+func (t through) anew(cfg *config.Config, before ways, stays func(agent string) bool) (ways, error) {
+	next := ways{}
 	for name, c := range cfg.Agents {
 		if !c.Passthrough {
 			continue
 		}
-		up, err := t.dialer.upstream(name, cfg, t.metrics)
+		if way := before[name]; way != nil && stays(name) {
+			next[name] = way
+			continue
+		}
+		way, err := t.way(name, cfg)
 		if err != nil {
 			return nil, err
 		}
-		way, err := passthrough.New(up, t.dialects.Ends(), t.refuse)
-		if err != nil {
-			return nil, err
-		}
-		way.CountStreams(adapter.OpenStream)
-		ways[name] = t.allowedOnly(name, way)
+		next[name] = way
 	}
-	return ways, nil
+	return next, nil
 }
 
-// mountThrough adds a route for each way; elsewhere, and where passthrough is off, the paths do not exist.
-func mountThrough(r *mux.Router, ways map[string]http.Handler) {
-	for name, way := range ways {
-		way = adapter.Operation{Handler: way, Needs: []string{mapping.RightAdmin}}
-		r.Path(passthrough.Prefix(name)).Handler(way)
-		r.PathPrefix(passthrough.Prefix(name) + "/").Handler(way)
+func (t through) way(name string, cfg *config.Config) (*passthrough.Proxy, error) {
+	up, err := t.dialer.upstream(name, cfg, t.metrics)
+	if err != nil {
+		return nil, err
+	}
+	way, err := passthrough.New(up, t.dialects.Ends(), t.refuse)
+	if err != nil {
+		return nil, err
+	}
+	way.CountStreams(adapter.OpenStream)
+	return way, nil
+}
+
+// replaced retires those in whose place next has others, or none.
+func (w ways) replaced(next ways) {
+	for name, way := range w {
+		if next[name] != way {
+			way.Retire()
+		}
+	}
+}
+
+// mount adds a route for each way; elsewhere, and where passthrough is off, the paths do not exist.
+func (t through) mount(r *mux.Router, open ways) {
+	for name, way := range open {
+		route := adapter.Operation{Handler: t.allowedOnly(name, way), Needs: []string{mapping.RightAdmin}}
+		r.Path(passthrough.Prefix(name)).Handler(route)
+		r.PathPrefix(passthrough.Prefix(name) + "/").Handler(route)
 	}
 }
 

@@ -6,9 +6,23 @@ import (
 	"github.com/apbridge/apbridge/config"
 )
 
+// recording is of the calls of one agent. The zero value records none.
+type recording struct {
+	agent string
+	to    *replay.Recorder
+}
+
 // Record returns an Option that has the calls of one agent recorded.
 func Record(agent string, to *replay.Recorder) Option {
-	return func(a *App) { a.dialer.recorded, a.dialer.recorder = agent, to }
+	return func(a *App) { a.recording = recording{agent, to} }
+}
+
+// of has up recorded if it is the agent that is to be.
+func (r recording) of(up adapter.Upstream) adapter.Upstream {
+	if r.to != nil && up.Name == r.agent {
+		up.Through = r.to.Through
+	}
+	return up
 }
 
 // Replayed returns an upstream as it is, or, where its URL names a recording (replay:FILE), as the recorded agent was

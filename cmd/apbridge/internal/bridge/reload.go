@@ -17,8 +17,9 @@ import (
 type reloader struct {
 	dialects adapter.Dialects
 	dialer   *dialer
+	through  through
 	engine   *engine.Engine
-	routes   func(*config.Config) (func(*mux.Router), error)
+	routes   func(*config.Config, ways) func(*mux.Router)
 	server   *proxy.Server
 	limits   *limits
 	hooks    *webhook.Sender
@@ -26,6 +27,7 @@ type reloader struct {
 	counted  *metrics.Reloads
 	log      *zap.Logger
 	seals    seals // of the agents in force
+	ways     ways  // in force
 }
 
 // reload is App.Reload.
@@ -66,16 +68,16 @@ func (r *reloader) take(load func() (*config.Config, error)) (config.Change, err
 // use makes everything first, so that all of it comes in force or nothing. Agents come before the routes, which may
 // name them.
 func (r *reloader) use(cfg *config.Config, next seals) error {
-	renewed := func(name string) bool { return next[name] != r.seals[name] }
-	agents, err := r.dialer.anew(cfg, r.engine.Config(), r.engine.Agents(), renewed)
+	stays := staying(cfg, r.engine.Config(), func(name string) bool { return next[name] != r.seals[name] })
+	agents, err := r.dialer.anew(cfg, r.engine.Agents(), stays)
 	if err != nil {
 		return err
 	}
-	mount, err := r.routes(cfg)
+	ways, err := r.through.anew(cfg, r.ways, stays)
 	if err != nil {
 		return err
 	}
-	answer, err := r.server.Reconfigure(cfg, mount)
+	answer, err := r.server.Reconfigure(cfg, r.routes(cfg, ways))
 	if err != nil {
 		return err
 	}
@@ -84,6 +86,7 @@ func (r *reloader) use(cfg *config.Config, next seals) error {
 	r.hooks.Reconfigure(cfg.Webhooks)
 	measureAgents(r.metrics, cfg)
 	answer()
-	r.seals = next
+	r.ways.replaced(ways)
+	r.seals, r.ways = next, ways
 	return nil
 }
