@@ -17,7 +17,7 @@ const piece = 64 << 10
 // begins when nothing is left, or would have to wait for long, is refused with an error of class Limited.
 func (l *Limiter) Body(ctx context.Context, body io.ReadCloser, who mapping.Principal) (io.ReadCloser, error) {
 	most, bounded := int64(piece), false
-	for _, s := range l.subjects(who) {
+	for _, s := range l.allowed.subjects(who) {
 		rate := s.rate(Upload)
 		if rate.n == 0 {
 			continue
@@ -54,7 +54,7 @@ func (p *paced) Read(b []byte) (int, error) {
 
 // count waits until n bytes more may have come, and refuses them where that takes long.
 func (p *paced) count(n int64) error {
-	for _, s := range p.l.subjects(p.who) {
+	for _, s := range p.l.allowed.subjects(p.who) {
 		r := s.rate(Upload)
 		if r.n == 0 {
 			continue

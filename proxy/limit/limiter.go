@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -15,12 +14,11 @@ const keptBuckets = 16384
 
 // Limiter knows what keys and tenants may use, and what they have used. Safe for concurrent use.
 type Limiter struct {
+	allowed *Allowances
 	ledger  Ledger // nil: rates are of this process alone
 	refused func(limit, of string)
 
 	mu      sync.Mutex
-	limits  config.Limits
-	keys    map[string]config.Key
 	buckets *lru.Cache[string, kept]
 	open    map[string]int // streams
 }
@@ -31,9 +29,8 @@ type kept struct {
 	bucket
 }
 
-// New returns a Limiter of what the configuration allows. ledger may be nil. refused, which may be nil, is called at
-// each refusal.
-func New(cfg *config.Config, ledger Ledger, refused func(limit, of string)) (*Limiter, error) {
+// New returns a Limiter of what is allowed. ledger may be nil. refused, which may be nil, is called at each refusal.
+func New(allowed *Allowances, ledger Ledger, refused func(limit, of string)) (*Limiter, error) {
 	buckets, err := lru.New[string, kept](keptBuckets)
 	if err != nil {
 		return nil, err
@@ -41,34 +38,7 @@ func New(cfg *config.Config, ledger Ledger, refused func(limit, of string)) (*Li
 	if refused == nil {
 		refused = func(string, string) {}
 	}
-	l := &Limiter{ledger: ledger, refused: refused, buckets: buckets, open: map[string]int{}}
-	l.Reconfigure(cfg)
-	return l, nil
-}
-
-// Reconfigure has another configuration count from now on. What was used of a rate that stays the same stays used, and
-// streams that are open stay open.
-func (l *Limiter) Reconfigure(cfg *config.Config) {
-	keys := map[string]config.Key{}
-	for _, k := range cfg.Auth.Keys {
-		keys[k.ID] = k
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.limits, l.keys = cfg.Limits, keys
-}
-
-// subjects are what a principal's use is counted for: its key, if that has limits, and its tenant.
-func (l *Limiter) subjects(who mapping.Principal) (list []subject) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if k, ok := l.keys[who.ID]; ok && k.Tenant == who.Tenant && k.Limits != (config.Allowance{}) {
-		list = append(list, subject{quota.OfKey, who.ID, k.Limits})
-	}
-	if of := l.limits.AllowanceOf(who.Tenant); of != (config.Allowance{}) {
-		list = append(list, subject{quota.OfTenant, who.Tenant, of})
-	}
-	return list
+	return &Limiter{allowed: allowed, ledger: ledger, refused: refused, buckets: buckets, open: map[string]int{}}, nil
 }
 
 // Take takes n of the principal's rate of a limit, or refuses with an error of class Limited. giveBack gives back as
@@ -80,7 +50,7 @@ func (l *Limiter) Take(ctx context.Context, who mapping.Principal, limit string,
 			b.giveBack(context.WithoutCancel(ctx), n)
 		}
 	}
-	for _, s := range l.subjects(who) {
+	for _, s := range l.allowed.subjects(who) {
 		b, err := l.takeOf(ctx, s, limit, n)
 		if err != nil {
 			giveBack(n)
@@ -133,7 +103,7 @@ func (l *Limiter) bucketOf(s subject, limit string, r rate) bucket {
 
 // OpenStream counts a stream until done is called, or refuses it.
 func (l *Limiter) OpenStream(who mapping.Principal) (done func(), err error) {
-	subjects := l.subjects(who)
+	subjects := l.allowed.subjects(who)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range subjects {

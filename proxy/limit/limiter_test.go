@@ -19,7 +19,7 @@ func ofKey(t *testing.T, most config.Allowance, ledger Ledger) (*Limiter, mappin
 	t.Helper()
 	cfg := &config.Config{}
 	cfg.Auth.Keys = []config.Key{{ID: "bound", Tenant: "acme", Limits: most}}
-	l, err := New(cfg, ledger, nil)
+	l, err := New(NewAllowances(cfg), ledger, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestWhoseLimits(t *testing.T) {
 		cfg.Limits.Tenant = config.Allowance{Runs: "3/h"}
 		cfg.Limits.Tenants = map[string]config.Allowance{"other": {}}
 		var told []string
-		l, err := New(cfg, nil, func(limit, of string) { told = append(told, limit+" of "+of) })
+		l, err := New(NewAllowances(cfg), nil, func(limit, of string) { told = append(told, limit+" of "+of) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +223,7 @@ func TestWhoseLimits(t *testing.T) {
 			t.Errorf("told of %v", told)
 		}
 		cfg.Limits.Tenant = config.Allowance{}
-		l.Reconfigure(cfg)
+		l.allowed.Reconfigure(cfg)
 		if _, err := l.Take(t.Context(), mapping.Principal{ID: "bound", Tenant: "acme"}, Runs, 3); err != nil {
 			t.Errorf("what the tenant refused counts for the key: %v", err)
 		}

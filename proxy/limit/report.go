@@ -16,7 +16,7 @@ type Counter interface {
 // Report returns the limits of the principal with what is used of them, those of its key first.
 func (l *Limiter) Report(ctx context.Context, who mapping.Principal, count Counter) ([]adapter.Limit, error) {
 	list := []adapter.Limit{}
-	for _, s := range l.subjects(who) {
+	for _, s := range l.allowed.subjects(who) {
 		for _, limit := range Names() {
 			line := adapter.Limit{Limit: limit, Of: s.of, Name: s.name}
 			bounded, err := l.fill(ctx, &line, s, who, count)

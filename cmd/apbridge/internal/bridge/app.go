@@ -19,6 +19,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/limit"
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -101,13 +102,11 @@ func (a *App) open(ctx context.Context) error {
 
 // openStore opens the database, and first what its operations are reported to.
 func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err error) {
-	a.deeds.dialects = a.dialects
-	if a.deeds.log, err = audit.Open(a.cfg.Audit, a.metrics, a.log.Named("audit")); err != nil {
+	journal, err := audit.Open(a.cfg.Audit, a.metrics, a.log.Named("audit"))
+	if err != nil {
 		return nil, false, err
 	}
-	if a.limits, err = newLimits(a.cfg, a.metrics.Limited, a.log); err != nil {
-		return nil, false, err
-	}
+	a.deeds = deeds{a.dialects, journal}
 	if keys, err = Keys(a.cfg.Encryption); err != nil {
 		return nil, false, err
 	}
@@ -116,15 +115,15 @@ func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err
 		return nil, false, err
 	}
 	a.embeddings = client
+	allowed := limit.NewAllowances(a.cfg)
 	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{
 		Synchronous: a.cfg.Synchronous, SecureDelete: a.cfg.SecureDelete, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index, Committed: a.metrics.Committed,
-		Keys: keys, Quotas: a.limits.limiter.Quotas, Refused: a.metrics.Limited,
+		Keys: keys, Quotas: allowed.Quotas, Refused: a.metrics.Limited,
 	}, a.log.Named("store")); err != nil {
 		return nil, false, err
 	}
-	a.limits.store = a.store
-	a.limits.countAnew()
-	return keys, index != nil, nil
+	a.limits, err = newLimits(allowed, a.store, a.metrics.Limited, a.log)
+	return keys, index != nil, err
 }
 
 // makeEngine makes the agents, the engine and the sender of webhooks; none does anything yet.

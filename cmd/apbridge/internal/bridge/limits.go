@@ -12,35 +12,39 @@ import (
 	"go.uber.org/zap"
 )
 
-// limits are those of callers and tenants, and what is counted of them in the database for all bridges. The limiter is
-// made first, as the database asks it; store is filled in before anything is asked of either.
+// limits are those of callers and tenants, and what is counted of them in the database.
 type limits struct {
+	allowed *limit.Allowances
 	limiter *limit.Limiter
 	store   *store.Store
 	log     *zap.Logger
 }
 
-func newLimits(cfg *config.Config, limited func(limit, of string), log *zap.Logger) (l *limits, err error) {
-	l = &limits{log: log}
-	l.limiter, err = limit.New(cfg, l, limited)
-	return l, err
+// newLimits has counted anew what the quotas bound, which the store keeps.
+func newLimits(allowed *limit.Allowances, st *store.Store, limited func(limit, of string), log *zap.Logger) (*limits, error) {
+	limiter, err := limit.New(allowed, ledger{st}, limited)
+	if err != nil {
+		return nil, err
+	}
+	l := &limits{allowed, limiter, st, log}
+	l.countAnew()
+	return l, nil
 }
 
-// TakeRate implements limit.Ledger, as RateLeft and Shared do.
-func (l *limits) TakeRate(ctx context.Context, name string, cost, span time.Duration) (time.Duration, error) {
-	return l.store.Rates.Take(ctx, name, cost, span)
+// ledger has the rates of all bridges over one database: it implements limit.Ledger.
+type ledger struct{ *store.Store }
+
+func (l ledger) TakeRate(ctx context.Context, name string, cost, span time.Duration) (time.Duration, error) {
+	return l.Rates.Take(ctx, name, cost, span)
 }
 
-func (l *limits) RateLeft(ctx context.Context, name string, span time.Duration) (time.Duration, error) {
-	return l.store.Rates.Left(ctx, name, span)
+func (l ledger) RateLeft(ctx context.Context, name string, span time.Duration) (time.Duration, error) {
+	return l.Rates.Left(ctx, name, span)
 }
-
-// Shared reports whether there can be other bridges.
-func (l *limits) Shared() bool { return l.store.Shared() }
 
 // reconfigure puts other limits in force. What they count is counted anew, as it was not while none held.
 func (l *limits) reconfigure(cfg *config.Config) {
-	l.limiter.Reconfigure(cfg)
+	l.allowed.Reconfigure(cfg)
 	l.countAnew()
 }
 
@@ -48,7 +52,7 @@ func (l *limits) reconfigure(cfg *config.Config) {
 const countingTimeout = 10 * time.Second
 
 func (l *limits) countAnew() {
-	if !l.limiter.HasQuotas() {
+	if !l.allowed.HasQuotas() {
 		return
 	}
 	ctx, stop := context.WithTimeout(context.Background(), countingTimeout)
