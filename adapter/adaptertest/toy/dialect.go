@@ -1,7 +1,7 @@
 // Package toy is a whole dialect in as few lines as one can have: a face, a backend, and an agent that speaks it. It
 // shows what a further dialect is made of, and tests prove with it that one needs nothing but its folder and a line in
-// a table. Only tests mount it. What it leaves out of adapter.Dialect (Effect, Documents and the rest) package
-// threadrun has.
+// a table. Only tests mount it. It has every field of adapter.Dialect that a dialect with clients and agents fills, and
+// Dialect says why the others are left out.
 //
 // Its protocol has two routes. GET /toy answers "toy". POST /toy/say takes words as text; the header Toy-Talk names the
 // conversation they belong to, none a new one, and Toy-Once the request: one that was made before is answered as
@@ -29,20 +29,25 @@ const (
 	hookHeader = "Toy-Hook"
 )
 
-// Dialect returns both sides of the toy.
+// Dialect returns both sides of the toy. Of the face it leaves out Runs, as no path names a run; Store, as none is of
+// the long-term store; Chooses, as its clients get the default agent; ArtifactPath, as it serves no files; Temporary,
+// as it writes none. Of the backend it leaves out Ends: a toy's routes begin at the root of its URL.
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
-		Name:     "toy",
-		Paths:    []string{"/toy"},
-		Mount:    mount,
-		Refusal:  func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
-		Speaks:   "words (the toy)",
-		Clients:  "Toy",
-		Observe:  observe,
-		Fields:   append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once", "hook")...),
-		Flavours: []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
-		Code:     code,
-		Webhook:  webhook,
+		Name:      "toy",
+		Paths:     []string{"/toy"},
+		Open:      []string{"/toy"},
+		Mount:     mount,
+		Effect:    effect,
+		Refusal:   func(e *mapping.Error) any { return map[string]string{"toy": e.Message} },
+		Fields:    append(mapping.Fields(say, mapping.MeansWords, "words"), mapping.BridgedFields(say, "talk", "once", "hook")...),
+		Documents: documents(),
+		Speaks:    "words (the toy)",
+		Flavours:  []adapter.Flavour{{Name: flavour, Request: say, Strategy: mapping.StrategyEnqueue}},
+		Webhook:   webhook,
+		Code:      code,
+		Clients:   "Toy",
+		Observe:   observe,
 
 		Dial:         dial,
 		Detect:       detect,

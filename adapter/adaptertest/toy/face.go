@@ -28,6 +28,18 @@ func mount(r *mux.Router, svc adapter.Service, f adapter.Face) {
 	})
 }
 
+// effect is what each route does, for the log of the audit. A route that cancels runs would say mapping.Cancelled, and
+// be taken while memory is short.
+func effect(method, template string) (adapter.Effect, bool) {
+	switch method + " " + template {
+	case "GET /toy":
+		return adapter.Effect{Verb: mapping.Read, Kind: "bridge"}, true
+	case "POST /toy/say":
+		return adapter.Effect{Verb: mapping.Changed, Kind: "thread"}, true
+	}
+	return adapter.Effect{}, false
+}
+
 // say makes a run of what was said, and answers with its steps.
 func (s *face) say(w http.ResponseWriter, r *http.Request) {
 	if !mapping.IsText(r.Header.Get(talkHeader)) || !mapping.IsText(r.Header.Get(onceHeader)) {

@@ -155,3 +155,17 @@ func TestNamesOfDialectsAreTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestEffectsThatNoDialectSays: requests to a dialect without Effect are in the log of the audit by their methods.
+func TestEffectsThatNoDialectSays(t *testing.T) {
+	t.Parallel()
+	d := deeds{dialects: append(Dialects(), adapter.Dialect{Name: "bare", Paths: []string{"/bare"}})}
+	for method, want := range map[string]mapping.Verb{"GET": mapping.Read, "HEAD": mapping.Read, "POST": mapping.Changed, "DELETE": mapping.Deleted} {
+		if got, ok := d.does(method, "/bare/{x}", "/bare/x"); !ok || got != (adapter.Effect{Verb: want, Kind: "bare"}) {
+			t.Errorf("%s is %+v, %v", method, got, ok)
+		}
+	}
+	if got, ok := d.does("POST", "", "/bare/other"); ok {
+		t.Errorf("what no route takes is %+v", got)
+	}
+}

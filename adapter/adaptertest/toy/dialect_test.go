@@ -1,0 +1,61 @@
+package toy
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/mux"
+)
+
+// TestDocumentHasTheRoutes, and each route says what it does.
+func TestDocumentHasTheRoutes(t *testing.T) {
+	t.Parallel()
+	var described struct {
+		Paths map[string]map[string]any
+	}
+	if err := json.Unmarshal(documents()[0].Text, &described); err != nil {
+		t.Fatal(err)
+	}
+	said, served := map[string]bool{}, map[string]bool{}
+	for path, methods := range described.Paths {
+		for method := range methods {
+			said[strings.ToUpper(method)+" "+path] = true
+		}
+	}
+	r := mux.NewRouter()
+	mount(r, adapter.Service{}, adapter.Face{})
+	_ = r.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
+		path, _ := route.GetPathTemplate()
+		methods, _ := route.GetMethods()
+		for _, method := range methods {
+			served[method+" "+path] = true
+			if _, ok := effect(method, path); !ok {
+				t.Errorf("%s %s does nothing that is known", method, path)
+			}
+		}
+		return nil
+	})
+	if diff := cmp.Diff(served, said); diff != "" {
+		t.Errorf("routes (-served +described):\n%s", diff)
+	}
+}
+
+// TestWholeDialect: the toy is what a further dialect is written after. A field that it leaves out has its reason in
+// the documentation of Dialect.
+func TestWholeDialect(t *testing.T) {
+	t.Parallel()
+	var out []string
+	d := reflect.ValueOf(Dialect())
+	for i := range d.NumField() {
+		if d.Field(i).IsZero() {
+			out = append(out, d.Type().Field(i).Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"Runs", "Store", "Chooses", "Temporary", "ArtifactPath", "Ends"}, out); diff != "" {
+		t.Errorf("left out (-documented +found):\n%s", diff)
+	}
+}
