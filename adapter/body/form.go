@@ -99,7 +99,7 @@ func (f *Form) next() (*multipart.Part, error) {
 	for {
 		part, err := f.parts.NextPart()
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a missing end boundary
-			return nil, f.end()
+			return nil, f.readEpilogue()
 		}
 		if err == nil {
 			if f.count++; f.count > maxParts {
@@ -116,9 +116,9 @@ func (f *Form) next() (*multipart.Part, error) {
 	}
 }
 
-// end reads what follows the closing boundary, an epilogue that is not read, up to the request's own end: a message
-// that breaks off is incomplete, whatever of it has come (RFC 9112, section 8).
-func (f *Form) end() error {
+// readEpilogue reads what follows the closing boundary, an epilogue that is not read, up to the request's own end: a
+// message that breaks off is incomplete, whatever of it has come (RFC 9112, section 8).
+func (f *Form) readEpilogue() error {
 	_, err := io.Copy(io.Discard, f.body)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return f.fail(malformed("The request broke off after the form: its announced length, or its last chunk, is missing."))

@@ -87,8 +87,8 @@ type said struct {
 	full          bool
 }
 
-// told is a message that may say it (LangChain's AIMessage.usage_metadata).
-type told struct {
+// usageMessage is a message that may say it (LangChain's AIMessage.usage_metadata).
+type usageMessage struct {
 	ID    string `json:"id"`
 	Usage *usage `json:"usage_metadata"`
 }
@@ -100,7 +100,7 @@ func (t tally) count(ev *mapping.Event) {
 	switch ev.Kind {
 	case mapping.KindDelta:
 		var pair []json.RawMessage
-		var m told
+		var m usageMessage
 		if json.Unmarshal(ev.Data, &pair) == nil && len(pair) > 0 && json.Unmarshal(pair[0], &m) == nil && m.Usage != nil {
 			t.piece(m)
 		}
@@ -121,7 +121,7 @@ func (t tally) search(v any) {
 		}
 	case map[string]any:
 		if _, says := v["usage_metadata"].(map[string]any); says {
-			var m told
+			var m usageMessage
 			if b, err := json.Marshal(v); err == nil && json.Unmarshal(b, &m) == nil && m.Usage != nil {
 				t.message(m)
 			}
@@ -134,7 +134,7 @@ func (t tally) search(v any) {
 }
 
 // piece takes a part of a message.
-func (t tally) piece(m told) {
+func (t tally) piece(m usageMessage) {
 	s := t.entry(m.ID)
 	s.pieces.Input += m.Usage.Input
 	s.pieces.Output += m.Usage.Output
@@ -142,7 +142,7 @@ func (t tally) piece(m told) {
 
 // message takes a whole message, in place of what was said of it before. Of messages without ids none is known to be
 // another.
-func (t tally) message(m told) {
+func (t tally) message(m usageMessage) {
 	if m.ID == "" {
 		t.piece(m)
 		return

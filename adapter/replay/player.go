@@ -131,12 +131,12 @@ func response(req *http.Request, a Answer) *http.Response {
 	for name, value := range a.Headers {
 		res.Header.Set(name, value)
 	}
-	res.Body = &told{text: strings.NewReader(a.Body.raw()), a: a, ctx: req.Context(), closed: make(chan struct{})}
+	res.Body = &playedBody{text: strings.NewReader(a.Body.raw()), a: a, ctx: req.Context(), closed: make(chan struct{})}
 	return res
 }
 
-// told is the body of an answer, which ends as the recorded one did.
-type told struct {
+// playedBody is the body of an answer, which ends as the recorded one did.
+type playedBody struct {
 	text   *strings.Reader
 	a      Answer
 	ctx    context.Context
@@ -144,7 +144,7 @@ type told struct {
 	closed chan struct{}
 }
 
-func (t *told) Read(p []byte) (int, error) {
+func (t *playedBody) Read(p []byte) (int, error) {
 	n, err := t.text.Read(p)
 	if err != io.EOF {
 		return n, err
@@ -165,7 +165,7 @@ func (t *told) Read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-func (t *told) Close() error {
+func (t *playedBody) Close() error {
 	t.once.Do(func() { close(t.closed) })
 	return nil
 }

@@ -84,7 +84,7 @@ func (t *tap) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	res, err := t.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		x.end(Answer{Error: err.Error(), Sent: sent.Load()})
+		x.record(Answer{Error: err.Error(), Sent: sent.Load()})
 		return nil, err
 	}
 	x.Answer = Answer{Status: res.StatusCode, Headers: map[string]string{}}
@@ -121,11 +121,11 @@ func (x *exchange) Read(p []byte) (int, error) {
 	x.got.add(p[:n])
 	switch {
 	case err == io.EOF:
-		x.end(x.Answer)
+		x.record(x.Answer)
 	case err != nil:
 		a := x.Answer
 		a.Error = err.Error()
-		x.end(a)
+		x.record(a)
 	}
 	return n, err
 }
@@ -134,11 +134,11 @@ func (x *exchange) Close() error {
 	err := x.body.Close()
 	a := x.Answer
 	a.Left = strings.HasPrefix(a.Headers["Content-Type"], "text/event-stream")
-	x.end(a)
+	x.record(a)
 	return err
 }
 
-func (x *exchange) end(a Answer) {
+func (x *exchange) record(a Answer) {
 	x.ended.Do(func() {
 		a.Body, x.Call.Body = x.got.body(x.to.hideBody), x.sent.body(x.to.hideBody)
 		x.Call.Unread = a.Status == 0 && x.sends && !x.sent.whole()

@@ -43,7 +43,7 @@ func TestAllThatIsOpenEndsWithItsKey(t *testing.T) {
 	agents := "agents: {a: {url: '" + serving(t, endless(&asked)) + "', dialect: taskstep, passthrough: true, stepping: {mode: lockstep}}}\n"
 	r := startReloaded(t, twoKeys+agents)
 	thread := func(key string) string {
-		at, _ := r.begin(key, "a")
+		at, _ := r.startRun(key, "a")
 		return at
 	}
 	const run = `{"assistant_id":"a","input":"hi"}`
@@ -55,7 +55,7 @@ func TestAllThatIsOpenEndsWithItsKey(t *testing.T) {
 		},
 		"a wait": func(key string) error { return r.drain(key, "POST", "/runs/wait", run) },
 		"a join": func(key string) error {
-			_, at := r.begin(key, "a")
+			_, at := r.startRun(key, "a")
 			return r.drain(key, "GET", at+"/join", "")
 		},
 		"a step": func(key string) error {

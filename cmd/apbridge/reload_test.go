@@ -106,8 +106,8 @@ func (r *reloaded) want(status int, key, method, path, body string, holds ...str
 	return text
 }
 
-// begin starts a run on a new thread and returns the path of both.
-func (r *reloaded) begin(key, agent string) (thread, run string) {
+// startRun starts a run on a new thread and returns the path of both.
+func (r *reloaded) startRun(key, agent string) (thread, run string) {
 	r.t.Helper()
 	var t struct {
 		ID string `json:"thread_id"`
@@ -140,9 +140,9 @@ func TestReload(t *testing.T) {
 	gate := rig.NewGate(counted(&first, legacyagent.Handler()), rig.StepPosts, 1)
 	old, other := serving(t, gate), serving(t, counted(&second, legacyagent.Handler()))
 	r := startReloaded(t, twoKeys+"agents: {a: {url: '"+old+"', dialect: taskstep}}\n")
-	_, run := r.begin(aliceKey, "a")
+	_, run := r.startRun(aliceKey, "a")
 	gate.Await(t)
-	thread, _ := r.begin(bobKey, "a")
+	thread, _ := r.startRun(bobKey, "a")
 	stream := r.open(bobKey, "GET", thread+"/stream", "")
 	defer stream.Body.Close()
 	lines := bufio.NewReader(stream.Body)
@@ -228,15 +228,15 @@ func TestReloadWithoutAnAgent(t *testing.T) {
 	old, other := serving(t, gate), serving(t, legacyagent.Handler())
 	b := "b: {url: '" + other + "'}"
 	r := startReloaded(t, "agents: {a: {url: '"+old+"', dialect: taskstep, concurrency: 1}, "+b+"}\n")
-	_, works := r.begin("", "a")
+	_, works := r.startRun("", "a")
 	gate.Await(t)
-	_, waits := r.begin("", "a")
+	_, waits := r.startRun("", "a")
 	holds(t, r.reload("agents: {"+b+"}\n", "configuration reloaded"), `"agents.a"`)
 	r.want(200, "", "GET", waits+"/join", "", "Agent a is not in the configuration any more")
 	r.want(200, "", "GET", waits, "", `"status":"error"`)
 	r.want(404, "", "POST", "/runs/wait", `{"assistant_id":"a","input":"hi"}`, `There is no agent \"a\". Known agents: b.`)
 	r.reload("agents: {a: {url: '"+other+"', dialect: taskstep, concurrency: 1}, "+b+"}\nlimits: {depth: 7}\n", "limits.depth")
-	_, later := r.begin("", "a")
+	_, later := r.startRun("", "a")
 	r.want(200, "", "GET", later+"/explain", "", `agents.a.concurrency: 1`) // the run that works counts
 	gate.Open()
 	for _, run := range []string{works, later} {
@@ -254,10 +254,10 @@ func TestReloadOfConcurrency(t *testing.T) {
 		return "agents: {a: {url: '" + at + "', dialect: taskstep, concurrency: " + n + "}}\n"
 	}
 	r := startReloaded(t, agent("2"))
-	_, works := r.begin("", "a")
+	_, works := r.startRun("", "a")
 	gate.Await(t)
 	r.reload(agent("1"), "configuration reloaded")
-	_, waits := r.begin("", "a")
+	_, waits := r.startRun("", "a")
 	r.want(200, "", "GET", waits+"/explain", "", `agents.a.concurrency: 1`)
 	r.reload(agent("2")+"limits: {depth: 7}\n", "limits.depth")
 	r.want(200, "", "GET", waits+"/join", "")

@@ -156,7 +156,7 @@ func (s *Events) writeRest(t *sqldb.Tx, at record.RunKey, a Append, last int64) 
 	if a.End == nil {
 		return nil
 	}
-	return s.end(t, at, a.RunID, *a.End, last)
+	return s.endOrPark(t, at, a.RunID, *a.End, last)
 }
 
 // runKey finds a run's keys, in the cache or the table. A run that is gone is fenced: an execution that appends to it
@@ -190,8 +190,8 @@ func begun(t *sqldb.Tx, at record.RunKey, events []mapping.Event) error {
 	return nil
 }
 
-// end lets a run leave its process: ended, or parked until its next step is asked for.
-func (s *Events) end(t *sqldb.Tx, at record.RunKey, runID string, e End, last int64) error {
+// endOrPark lets a run leave its process: ended, or parked until its next step is asked for.
+func (s *Events) endOrPark(t *sqldb.Tx, at record.RunKey, runID string, e End, last int64) error {
 	if e.Outcome.Parked {
 		if err := t.Put(`UPDATE runs SET parked = 1, holder = '', updated_us = $2 WHERE id = $1`, at.Run, t.Now); err != nil {
 			return err
@@ -268,7 +268,7 @@ func (s *Events) EndInactive(ctx context.Context, threadID, runID string, ev map
  base = CASE WHEN started_us = 0 AND base = '' THEN (SELECT head FROM thread_seq WHERE thread = runs.thread) ELSE base END WHERE id = $1`, row.key, from.seq); err != nil {
 			return err
 		}
-		return s.end(t, at, runID, e, from.seq+1)
+		return s.endOrPark(t, at, runID, e, from.seq+1)
 	})
 	return events, err
 }

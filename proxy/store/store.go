@@ -155,7 +155,7 @@ func Abandoned(path string) bool { return sqldb.Abandoned(path) }
 // Close waits for writes under way, interrupts reads, gives up what this process holds where others may take it, and
 // closes the database.
 func (s *Store) Close() error {
-	if s.base.DB.Leave(context.Background()) == nil {
+	if s.base.DB.EndLease(context.Background()) == nil {
 		s.base.DB.Notify(record.Notice{Kind: record.NoticePending})
 	}
 	return s.base.DB.Close()

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
@@ -62,7 +63,7 @@ func (d *drive) run() error {
 
 // move goes on to a phase. The error, an internal one, says that it may not follow.
 func (d *drive) move(next phase) error {
-	if err := leave(d.phase, next); err != nil {
+	if err := mayFollow(d.phase, next); err != nil {
 		return err
 	}
 	if log := d.log.Check(zap.DebugLevel, "a run goes on to its next phase"); log != nil {
@@ -95,8 +96,10 @@ func (d *drive) work() (phase, error) {
 		return delivering, d.findStep()
 	case delivering:
 		return d.deliver()
+	case doubting:
+		return ended, d.inquiry.notListed(nil)
 	}
-	return ended, d.inquiry.notListed(nil)
+	return ended, fmt.Errorf("a drive has nothing to do when it is %s", d.phase)
 }
 
 // recall takes in what is logged. A run whose last step is logged, but not its end, is ended.

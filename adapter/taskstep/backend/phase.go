@@ -42,8 +42,8 @@ var phases = map[phase][]phase{
 	ended:      {},
 }
 
-// leave reports an error unless to may follow from.
-func leave(from, to phase) error {
+// mayFollow reports an error unless to may follow from.
+func mayFollow(from, to phase) error {
 	for _, next := range phases[from] {
 		if next == to {
 			return nil

@@ -52,7 +52,7 @@ func (a *plainAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "PATCH /threads/t1":
 		http.Error(w, `{"code":"invalid","message":"no"}`, http.StatusUnprocessableEntity)
 	case "POST /runs/stream":
-		a.begin(w, body)
+		a.startStream(w, body)
 	case "POST /runs/wait":
 		a.last = object(body)
 		a.runs++
@@ -68,7 +68,7 @@ func (a *plainAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (a *plainAgent) begin(w http.ResponseWriter, body []byte) {
+func (a *plainAgent) startStream(w http.ResponseWriter, body []byte) {
 	if a.stream == "" {
 		http.Error(w, "", http.StatusMethodNotAllowed)
 		return

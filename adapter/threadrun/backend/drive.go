@@ -66,7 +66,7 @@ func (s *drive) move(next phase) error {
 	if s.target.plain {
 		table = plainPhases
 	}
-	if err := table.leave(s.phase, next); err != nil {
+	if err := table.mayFollow(s.phase, next); err != nil {
 		return err
 	}
 	if log := s.b.log.Check(zap.DebugLevel, "a run goes on to its next phase"); log != nil {

@@ -60,8 +60,8 @@ var plainPhases = phases{
 	ended:     {},
 }
 
-// leave reports an error unless to may follow from.
-func (p phases) leave(from, to phase) error {
+// mayFollow reports an error unless to may follow from.
+func (p phases) mayFollow(from, to phase) error {
 	for _, next := range p[from] {
 		if next == to {
 			return nil

@@ -62,8 +62,8 @@ func (a *answer) long(v []byte) error {
 	return a.gone
 }
 
-// end sends the rest.
-func (a *answer) end() {
+// sendRest sends the rest.
+func (a *answer) sendRest() {
 	if !a.began {
 		reply(a.w, http.StatusOK, a.Bytes)
 	} else if a.gone == nil {

@@ -32,7 +32,7 @@ func BenchmarkRunAnswer(b *testing.B) {
 	for b.Loop() {
 		a := newAnswer(httptest.NewRecorder())
 		render.Run(&a.Writer, run, true)
-		a.end()
+		a.sendRest()
 	}
 }
 
@@ -50,7 +50,7 @@ func BenchmarkThreadAnswer(b *testing.B) {
 				if err := render.Thread(&a.Writer, thread, render.ThreadParts{Messages: true}); err != nil {
 					b.Fatal(err)
 				}
-				a.end()
+				a.sendRest()
 			}
 		})
 	}

@@ -211,14 +211,14 @@ func TestClientThatLeaves(t *testing.T) {
 			t.Parallel()
 			f := newFake()
 			f.script = func(mapping.Run) []mapping.Event { return twoSteps(mapping.Run{})[:2] }
-			leave(t, f, c.path, c.body)
+			startAndDrop(t, f, c.path, c.body)
 			checkCancelled(t, f, c.cancels)
 		})
 	}
 }
 
-// leave starts a request, drops it once the run is there, and waits until the handler has returned.
-func leave(t *testing.T, f *fake, path, body string) {
+// startAndDrop starts a request, drops it once the run is there, and waits until the handler has returned.
+func startAndDrop(t *testing.T, f *fake, path, body string) {
 	t.Helper()
 	inner := f.serve(t).Config.Handler
 	done := make(chan struct{})

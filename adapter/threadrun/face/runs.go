@@ -80,7 +80,7 @@ func asCreated(run mapping.Run) mapping.Run {
 func replyRun(w http.ResponseWriter, run *mapping.Run, ap bool) {
 	a := newAnswer(w)
 	render.Run(&a.Writer, run, ap)
-	a.end()
+	a.sendRest()
 }
 
 func (s runs) get(w http.ResponseWriter, r *http.Request) error   { return s.reply(w, r, false) }
@@ -156,7 +156,7 @@ func (s runs) replyList(w http.ResponseWriter, r *http.Request, list iter.Seq2[m
 		}
 	}
 	a.Close(']')
-	a.end()
+	a.sendRest()
 	return nil
 }
 

@@ -210,6 +210,6 @@ func (s states) history(w http.ResponseWriter, r *http.Request, q adapter.Histor
 		}
 	}
 	a.Close(']')
-	a.end()
+	a.sendRest()
 	return nil
 }

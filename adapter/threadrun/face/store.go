@@ -181,7 +181,7 @@ func (s items) search(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	a.Close(']').Close('}')
-	a.end()
+	a.sendRest()
 	return nil
 }
 

@@ -273,7 +273,7 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	a.Close(']')
-	a.end()
+	a.sendRest()
 	return nil
 }
 

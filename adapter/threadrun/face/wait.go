@@ -168,7 +168,7 @@ func replyWait(w http.ResponseWriter, run *mapping.Run, end *state.Entry, shape 
 		a.Bytes = bareBody(out, nil)
 	}
 	if err == nil {
-		a.end()
+		a.sendRest()
 	}
 	return nil // an error means that the client has gone
 }

@@ -53,7 +53,7 @@ func (v *runView) task(ns []string, data json.RawMessage) {
 	}
 	if segment := rawjson.GetText(data, "name") + ":" + rawjson.GetText(data, "id"); len(segment) > 1 {
 		v.messages.closeWithin(v.out, append(append([]string{}, ns...), segment))
-		v.tree.leaveBelow(v.out, ns, segment, statusCompleted)
+		v.tree.endBelow(v.out, ns, segment, statusCompleted)
 	}
 }
 

@@ -95,7 +95,7 @@ func (v *runView) update(e *state.Entry) {
 		v.taskEnds(e)
 		v.point(e)
 	} else {
-		v.tree.leave(v.out, e.Head.NS, nodes)
+		v.tree.complete(v.out, e.Head.NS, nodes)
 	}
 	v.emitQuestions(e.Head.NS, e.Head.Interrupts)
 }
@@ -183,7 +183,7 @@ func (v *runView) endRun(e *state.Entry) {
 	}
 	status, fault := endOf(out)
 	v.messages.closeAll(v.out)
-	v.tree.leaveAll(v.out, status)
+	v.tree.endAll(v.out, status)
 	v.emitQuestions(nil, out.Interrupts)
 	v.out.lifecycle(nil, status, v.agent, fault)
 }

@@ -55,24 +55,24 @@ func graphOf(ns []string) string {
 	return name
 }
 
-// leave tells the namespaces of nodes as completed that have put something out in ns.
-func (tr *tree) leave(out *teller, ns []string, nodes []output) {
+// complete tells the namespaces of nodes as completed that have put something out in ns.
+func (tr *tree) complete(out *teller, ns []string, nodes []output) {
 	for _, n := range nodes {
-		tr.leaveBelow(out, ns, n.name, statusCompleted)
+		tr.endBelow(out, ns, n.name, statusCompleted)
 	}
 }
 
-// leaveBelow ends what is below one node or task of a namespace, the innermost first.
-func (tr *tree) leaveBelow(out *teller, ns []string, segment, status string) {
+// endBelow ends what is below one node or task of a namespace, the innermost first.
+func (tr *tree) endBelow(out *teller, ns []string, segment, status string) {
 	prefix := append(slices.Clone(ns), segment)
-	tr.leaveWhere(out, status, func(b *branch) bool { return isPrefix(prefix, b.namespace) })
+	tr.endWhere(out, status, func(b *branch) bool { return isPrefix(prefix, b.namespace) })
 }
 
-func (tr *tree) leaveAll(out *teller, status string) {
-	tr.leaveWhere(out, status, func(*branch) bool { return true })
+func (tr *tree) endAll(out *teller, status string) {
+	tr.endWhere(out, status, func(*branch) bool { return true })
 }
 
-func (tr *tree) leaveWhere(out *teller, status string, ends func(*branch) bool) {
+func (tr *tree) endWhere(out *teller, status string, ends func(*branch) bool) {
 	for _, b := range slices.Backward(tr.places) {
 		if b.status == statusStarted && ends(b) {
 			b.status = status

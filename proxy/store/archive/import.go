@@ -142,7 +142,7 @@ func (in *importer) line(line []byte) (done bool, err error) {
 		return false, err
 	}
 	if name == "end" {
-		return true, in.end(row)
+		return true, in.finish(row)
 	}
 	t := tableOf(name)
 	if t == nil {
@@ -178,8 +178,8 @@ func (in *importer) add(t *table, args []any, size int) error {
 	return err
 }
 
-// end compares the number of rows, and has later rows numbered after them.
-func (in *importer) end(said map[string]rawValue) error {
+// finish compares the number of rows, and has later rows numbered after them.
+func (in *importer) finish(said map[string]rawValue) error {
 	if want := string(said["rows"]); want != fmt.Sprint(in.rows) {
 		return fmt.Errorf("the end says that there are %s rows before it, and there are %d: the export is not whole", want, in.rows)
 	}

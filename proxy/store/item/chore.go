@@ -35,7 +35,7 @@ func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
 		gone, err := expiredItems(t)
 		more = len(gone) == itemsTogether
 		for i := 0; err == nil && i < len(gone); i++ {
-			err = errors.Join(gone[i].removeTold(t, gone[i].told), gone[i].removeVectors(t))
+			err = errors.Join(gone[i].removeTerms(t, gone[i].searchTerms), gone[i].removeVectors(t))
 		}
 		return err
 	})
@@ -44,7 +44,7 @@ func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
 
 type expiredItem struct {
 	itemName
-	told
+	searchTerms
 }
 
 // expiredItems removes rows. The condition stands twice, since one may be refreshed by another process before it is
@@ -65,7 +65,7 @@ func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
 // them. Searches by text do not find those, and searches with a filter look at all items until there are none. n is how
 // many were done: 0 where there are no others.
 func (s *Chores) Reindex(ctx context.Context) (n int, err error) {
-	list, err := s.untold(ctx)
+	list, err := s.withoutTerms(ctx)
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
@@ -79,22 +79,22 @@ func (s *Chores) Reindex(ctx context.Context) (n int, err error) {
 	})
 }
 
-type untoldItem struct {
+type itemWithoutTerms struct {
 	itemName
-	told
+	searchTerms
 	updated int64 // when the value was written that this is of
 }
 
-func (s *Chores) untold(ctx context.Context) (list []untoldItem, err error) {
+func (s *Chores) withoutTerms(ctx context.Context) (list []itemWithoutTerms, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		read := 0
 		return t.Until(`SELECT tenant, namespace, item_key, updated_us, value, fields FROM items WHERE members_us <> updated_us ORDER BY updated_us LIMIT $1`,
 			in{itemsTogether}, func(scan func(...any) error) (bool, error) {
-				var it untoldItem
+				var it itemWithoutTerms
 				var value, index json.RawMessage
 				err := scan(&it.tenant, &it.namespace, &it.key, &it.updated, it.unsealed((*[]byte)(&value), itemValue), (*[]byte)(&index))
-				it.told = newTold(value, index, s.db.Sealing())
+				it.searchTerms = newSearchTerms(value, index, s.db.Sealing())
 				list = append(list, it)
 				read += len(value)
 				return read < bytesTogether, errors.Join(err, ctx.Err())
@@ -105,12 +105,12 @@ func (s *Chores) untold(ctx context.Context) (list []untoldItem, err error) {
 
 // index tells the indexes of an item. It does nothing where the item was written meanwhile, or another process was
 // faster.
-func (it untoldItem) index(t *sqldb.Tx) error {
-	var old told
+func (it itemWithoutTerms) index(t *sqldb.Tx) error {
+	var old searchTerms
 	err := t.Get(`UPDATE items SET tokens_us = updated_us, members_us = updated_us WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4 AND members_us <> updated_us
  RETURNING tokens, members`, it.args(it.updated), old.columns(&it.itemName))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	return errors.Join(err, it.retell(t, old, it.told))
+	return errors.Join(err, it.replaceTerms(t, old, it.searchTerms))
 }

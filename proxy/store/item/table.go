@@ -90,7 +90,7 @@ func (s *Table) PutAll(ctx context.Context, list ...Put) error {
 func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 	it := p.Item
 	at := itemName{who.Tenant, pathOf(it.Namespace), it.Key}
-	fresh := newTold(it.Value, p.Index, s.db.Sealing())
+	fresh := newSearchTerms(it.Value, p.Index, s.db.Sealing())
 	return func(t *sqldb.Tx) error {
 		ttl, expires := p.TTL.Microseconds(), int64(0)
 		if p.TTL > 0 {
@@ -98,7 +98,7 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 		}
 		// A new row has its tokens and members at once, as its value may be long; one that is there keeps its own,
 		// which are then replaced together with their rows.
-		var old told
+		var old searchTerms
 		var created int64
 		err := t.Get(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us, tokens_us, tokens, members_us, members)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $8, $10, $8, $11)
@@ -116,7 +116,7 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 		case old.equal(fresh) && created == t.Now: // it may be new
 			return at.add(t, fresh)
 		}
-		return at.retell(t, old, fresh)
+		return at.replaceTerms(t, old, fresh)
 	}
 }
 
@@ -206,12 +206,12 @@ func (s *Table) Delete(ctx context.Context, namespace []string, key string) erro
 }
 
 func (n itemName) remove(t *sqldb.Tx) error {
-	var old told
+	var old searchTerms
 	err := t.Get(`DELETE FROM items WHERE tenant = $1 AND namespace = $2 AND item_key = $3 RETURNING tokens, members`, n.args(), old.columns(&n))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	return errors.Join(err, n.removeTold(t, old), n.removeVectors(t))
+	return errors.Join(err, n.removeTerms(t, old), n.removeVectors(t))
 }
 
 // Namespaces lists the distinct namespaces that hold live items, sorted by label.

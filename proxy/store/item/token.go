@@ -7,7 +7,7 @@ const anyToken = ""
 
 // retoken gives an item its tokens in place of old ones. The caller has the item's row, so that no other process does
 // the same: its tokens are always those that its row tells.
-func (n itemName) retoken(t *sqldb.Tx, old, fresh told) error {
+func (n itemName) retoken(t *sqldb.Tx, old, fresh searchTerms) error {
 	if old.sameTokens(fresh) {
 		return nil
 	}
@@ -20,7 +20,7 @@ func (n itemName) retoken(t *sqldb.Tx, old, fresh told) error {
 	return t.Put(`UPDATE items SET tokens = $4 WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args(n.sealed(t, fresh.tokens, itemTokens))...)
 }
 
-func (n itemName) addTokens(t *sqldb.Tx, fresh told) error {
+func (n itemName) addTokens(t *sqldb.Tx, fresh searchTerms) error {
 	words := fresh.tokens.Words()
 	if words == 0 {
 		return nil
@@ -39,7 +39,7 @@ func (n itemName) addToken(t *sqldb.Tx, token string, share int) error {
  ON CONFLICT (tenant, token, namespace, item_key) DO UPDATE SET share = excluded.share`, n.args(token, share)...)
 }
 
-func (n itemName) removeTokens(t *sqldb.Tx, old told) error {
+func (n itemName) removeTokens(t *sqldb.Tx, old searchTerms) error {
 	const text = `DELETE FROM item_tokens WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND token = $4`
 	if len(old.tokens) == 0 {
 		return nil

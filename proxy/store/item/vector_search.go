@@ -23,7 +23,7 @@ func (s *Table) searchQuery(ctx context.Context, q Query) ([]*itemRow, error) {
 		return s.searchText(ctx, q)
 	}
 	x := meaningSearch{Table: s, q: q}
-	ready, err := x.begin(ctx)
+	ready, err := x.loadVectors(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -50,9 +50,9 @@ type meaningSearch struct {
 	text    []*candidate // what has the words, the best first
 }
 
-// begin has the query made into a vector, and the vectors of items read. ready is false where there are none to search
-// in.
-func (x *meaningSearch) begin(ctx context.Context) (ready bool, err error) {
+// loadVectors has the query made into a vector, and the vectors of items read. ready is false where there are none to
+// search in.
+func (x *meaningSearch) loadVectors(ctx context.Context) (ready bool, err error) {
 	cache := x.Table.vectors
 	if cache == nil {
 		return false, nil

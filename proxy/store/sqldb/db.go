@@ -52,8 +52,8 @@ type database interface {
 	// filled is what a file is filled with that has a limit, both in bytes; 0 where there is none.
 	filled() (used, limit int64, err error)
 	notices() *notices
-	// leave gives up what this process holds; close closes.
-	leave(ctx context.Context) error
+	// endLease gives up what this process holds; close closes.
+	endLease(ctx context.Context) error
 	close() error
 }
 
@@ -211,8 +211,8 @@ func (d *DB) NotifyAfter(t *Tx, n Notice) {
 	}
 }
 
-// Leave gives up what this process holds where others may take it. Close follows.
-func (d *DB) Leave(ctx context.Context) error { return d.on.leave(ctx) }
+// EndLease gives up what this process holds where others may take it. Close follows.
+func (d *DB) EndLease(ctx context.Context) error { return d.on.endLease(ctx) }
 
 // Close waits for writes under way, interrupts reads, and closes the database.
 func (d *DB) Close() error { return d.on.close() }

@@ -71,8 +71,8 @@ func (p *postgres) reap(t *Tx) (freed int64, err error) {
 	return p.holdings.FreeLapsed(t)
 }
 
-// leave ends the lease at once, so that no other process has to wait for its end.
-func (p *postgres) leave(ctx context.Context) error {
+// endLease ends the lease at once, so that no other process has to wait for its end.
+func (p *postgres) endLease(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, 2*time.Second)
 	defer stop()
 	return p.write(ctx, false, func(t *Tx) error {

@@ -26,5 +26,5 @@ func (d *sqlite) recoverOrphans(ctx context.Context) error {
 	})
 }
 
-// leave: what this process holds is free when the next one starts.
-func (d *sqlite) leave(context.Context) error { return nil }
+// endLease: what this process holds is free when the next one starts.
+func (d *sqlite) endLease(context.Context) error { return nil }

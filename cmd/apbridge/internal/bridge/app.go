@@ -306,6 +306,6 @@ func (a *App) Close() error {
 	if a.store != nil {
 		errs = append(errs, a.store.Close())
 	}
-	a.tracing.end(0)
+	a.tracing.sendLast(0)
 	return errors.Join(append(errs, a.deeds.log.Close())...)
 }

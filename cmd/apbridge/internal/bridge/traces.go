@@ -52,12 +52,12 @@ func (t tracing) flushed(ctx context.Context, grace time.Duration) (flush func()
 		if at := ended.Load(); at != nil {
 			rest -= time.Since(*at)
 		}
-		t.end(max(leastFlush, rest))
+		t.sendLast(max(leastFlush, rest))
 	}
 }
 
-// end sends what is left within most. It may be called again.
-func (t tracing) end(most time.Duration) {
+// sendLast sends what is left within most. It may be called again.
+func (t tracing) sendLast(most time.Duration) {
 	ctx, stop := context.WithTimeout(context.Background(), most)
 	defer stop()
 	t.tracer.Close(ctx)

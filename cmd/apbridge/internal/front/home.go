@@ -30,17 +30,17 @@ func (f *front) serveHome(w http.ResponseWriter, r *http.Request) {
 	f.answer(w, r, f.home, page.View{Title: "apbridge", Here: "./", Body: b})
 }
 
-// told is what / says to programs.
-type told struct {
+// homeJSON is what / says to programs.
+type homeJSON struct {
 	Name    string            `json:"name"`
 	Version string            `json:"version"`
 	Docs    string            `json:"docs"`
 	OpenAPI map[string]string `json:"openapi"`
 	Notice  string            `json:"notice,omitempty"`
-	Agents  []toldAgent       `json:"agents"`
+	Agents  []agentJSON       `json:"agents"`
 }
 
-type toldAgent struct {
+type agentJSON struct {
 	Name    string     `json:"name"`
 	Default bool       `json:"default"`
 	Dialect string     `json:"dialect,omitempty"`
@@ -50,12 +50,12 @@ type toldAgent struct {
 }
 
 func (f *front) writeJSON(w http.ResponseWriter, r *http.Request, b homeBody) {
-	t := told{Name: "apbridge", Version: f.Version, Docs: b.URL + "/docs", OpenAPI: map[string]string{}, Notice: b.Notice, Agents: []toldAgent{}}
+	t := homeJSON{Name: "apbridge", Version: f.Version, Docs: b.URL + "/docs", OpenAPI: map[string]string{}, Notice: b.Notice, Agents: []agentJSON{}}
 	for _, d := range b.Documents {
 		t.OpenAPI[d.Name] = b.URL + d.Path()
 	}
 	for _, a := range b.Agents {
-		one := toldAgent{Name: a.Name, Default: a.Default, Dialect: a.Dialect, State: a.Health.State, Message: a.Health.Message}
+		one := agentJSON{Name: a.Name, Default: a.Default, Dialect: a.Dialect, State: a.Health.State, Message: a.Health.Message}
 		if asked := a.Health.Asked.UTC().Truncate(time.Second); !a.Health.Asked.IsZero() {
 			one.Asked = &asked
 		}

@@ -150,7 +150,7 @@ func (p *program) bench(ctx context.Context, f benchFlags, args []string, dash i
 	if err != nil {
 		return errors.Join(console.Unreached(ctx, err), files.drop())
 	}
-	if err := files.begin(); err != nil {
+	if err := files.emptyLines(); err != nil {
 		return errors.Join(console.Misuse(err.Error()), files.drop(), target.close())
 	}
 	o := judge.Options{

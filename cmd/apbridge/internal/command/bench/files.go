@@ -113,8 +113,8 @@ func (b *benchFiles) makeFolder(folder string) error {
 	return os.MkdirAll(folder, 0o755)
 }
 
-// begin empties what is written to while challenges run.
-func (b *benchFiles) begin() error {
+// emptyLines empties what is written to while challenges run.
+func (b *benchFiles) emptyLines() error {
 	if b.lines == nil {
 		return nil
 	}

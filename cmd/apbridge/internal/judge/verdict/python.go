@@ -108,7 +108,7 @@ func (p *Python) run(ctx context.Context, dir, source string, args ...string) ou
 	}
 	out := output{source: source, text: "Output: " + printed.String() + "\n"}
 	if err != nil {
-		out.text = strings.TrimSpace(end(complained.String()) + "\n" + end(printed.String()))
+		out.text = strings.TrimSpace(endOf(complained.String()) + "\n" + endOf(printed.String()))
 		out.failed = "it failed: " + lastWords(out.text, err)
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -147,8 +147,8 @@ func lastWords(text string, err error) string {
 // clipped is the beginning of a line, in whole characters.
 func clipped(line string) string { return strings.ToValidUTF8(line[:min(len(line), maxWords)], "") }
 
-// end is the end of what a program that failed wrote.
-func end(text string) string {
+// endOf is the end of what a program that failed wrote.
+func endOf(text string) string {
 	if len(text) <= maxShown {
 		return text
 	}
