@@ -61,7 +61,8 @@ faults:
 	folder="$$(mktemp -d)" && ./.ci/suite "$$folder" $(KINDS) && \
 		APBRIDGE_TEST_RESULTS="$$folder" go test ./cmd/apbridge -run '^TestFaultTable$$' -count=1 -update && rm -r "$$folder"
 
-# Direct, through a bare proxy, and through the bridge; prints a table.
+# How fast the bridge is: direct, through a bare proxy, and through the bridge; prints a table. The command
+# apbridge bench is another thing: it judges agents by challenges.
 bench:
 	APBRIDGE_BENCH=1 go test ./cmd/apbridge/internal/rig/bench -run '^TestBench$$' -count=1 -timeout 30m -v
 

@@ -38,15 +38,15 @@ func (s *script) Run(ctx context.Context, t *adapter.Assignment) iter.Seq2[mappi
 	return func(yield func(mapping.Event, error) bool) { s.run(ctx, *t, yield) }
 }
 
-// bench is one engine with its retention over a real SQLite file.
-type bench struct {
+// harness is one engine with its retention over a real SQLite file.
+type harness struct {
 	*engine.Engine
 	st  *store.Store
 	log *eventlog.Log
 }
 
 // cold is the log without what is in memory.
-func (b *bench) cold(t *testing.T) *eventlog.Log {
+func (b *harness) cold(t *testing.T) *eventlog.Log {
 	t.Helper()
 	log, err := eventlog.New(b.st)
 	if err != nil {
@@ -63,7 +63,7 @@ func (meter) StepTaken(string, time.Duration)            {}
 func (meter) EventsLogged(string, int, int64)            {}
 func (meter) RunEnded(string, mapping.RunStatus, string) {}
 
-func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.Agent)) *bench {
+func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.Agent)) *harness {
 	t.Helper()
 	a := config.DefaultAgent()
 	for _, c := range change {
@@ -75,7 +75,7 @@ func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.A
 }
 
 // assemble starts an engine with one agent.
-func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent) *bench {
+func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent) *harness {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
@@ -90,10 +90,10 @@ func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent) *b
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return &bench{Engine: e, st: st, log: log}
+	return &harness{Engine: e, st: st, log: log}
 }
 
-func (b *bench) close() {
+func (b *harness) close() {
 	if b.st == nil {
 		return
 	}
@@ -119,7 +119,7 @@ func order(threadID string, s mapping.Strategy) *engine.StartRequest {
 	return o
 }
 
-func (b *bench) begin(t *testing.T, o *engine.StartRequest) mapping.Run {
+func (b *harness) begin(t *testing.T, o *engine.StartRequest) mapping.Run {
 	t.Helper()
 	c, err := b.Begin(t.Context(), o)
 	if err != nil {
@@ -129,7 +129,7 @@ func (b *bench) begin(t *testing.T, o *engine.StartRequest) mapping.Run {
 }
 
 // read follows a run to its end.
-func (b *bench) read(t *testing.T, r mapping.Run) (entries []*state.Entry) {
+func (b *harness) read(t *testing.T, r mapping.Run) (entries []*state.Entry) {
 	t.Helper()
 	for e, err := range b.log.Follow(t.Context(), &r, 0, nil) {
 		if err != nil {
@@ -140,7 +140,7 @@ func (b *bench) read(t *testing.T, r mapping.Run) (entries []*state.Entry) {
 	return entries
 }
 
-func (b *bench) end(t *testing.T, r mapping.Run) mapping.Outcome {
+func (b *harness) end(t *testing.T, r mapping.Run) mapping.Outcome {
 	t.Helper()
 	es := b.read(t, r)
 	return *es[len(es)-1].Head.Outcome

@@ -27,13 +27,13 @@ func passing(o *engine.StartRequest) *engine.StartRequest {
 	return o
 }
 
-func (b *bench) there(threadID string) bool {
+func (b *harness) there(threadID string) bool {
 	_, err := b.st.Threads.Get(context.Background(), threadID)
 	return err == nil
 }
 
 // expiring is a thread with a time to live.
-func (b *bench) expiring(t *testing.T, ttl time.Duration) string {
+func (b *harness) expiring(t *testing.T, ttl time.Duration) string {
 	t.Helper()
 	th, _, err := b.st.Threads.Create(t.Context(), store.ThreadCreation{Thread: mapping.Thread{ID: mapping.NewID(), Expires: time.Now().Add(ttl)}})
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *bench) expiring(t *testing.T, ttl time.Duration) string {
 	return th.ID
 }
 
-func (b *bench) want(t *testing.T, threadID string, there bool, when string) {
+func (b *harness) want(t *testing.T, threadID string, there bool, when string) {
 	t.Helper()
 	synctest.Wait()
 	if b.there(threadID) != there {
@@ -180,7 +180,7 @@ func TestD7ReadersGetTheEndFirst(t *testing.T) {
 }
 
 // keeping opens an engine with a retention.
-func keeping(t *testing.T, path string, keep config.Retention) *bench {
+func keeping(t *testing.T, path string, keep config.Retention) *harness {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Retention = keep

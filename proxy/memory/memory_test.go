@@ -18,28 +18,28 @@ import (
 	"go.uber.org/zap"
 )
 
-// bench is a memory over a database of its own, with the callers that auth has.
-type bench struct {
+// harness is a memory over a database of its own, with the callers that auth has.
+type harness struct {
 	*memory.Memory
 	t    *testing.T
 	st   *store.Store
 	auth config.Auth
 }
 
-func setup(t *testing.T) *bench {
+func setup(t *testing.T) *harness {
 	t.Helper()
 	st, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "bridge.db"), store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	b := &bench{t: t, st: st}
+	b := &harness{t: t, st: st}
 	b.Memory = memory.New(st.Items, st.Threads, st.Runs, st.Secrets, func() config.Auth { return b.auth })
 	return b
 }
 
 // keep writes items of a tenant, one after the other; each is "namespace/key".
-func (b *bench) keep(tenant, value string, paths ...string) {
+func (b *harness) keep(tenant, value string, paths ...string) {
 	b.t.Helper()
 	ctx := mapping.WithPrincipal(b.t.Context(), mapping.Principal{Tenant: tenant})
 	for _, path := range paths {
@@ -53,7 +53,7 @@ func (b *bench) keep(tenant, value string, paths ...string) {
 }
 
 // recalled are the items that a scope is told, as "namespace/key".
-func (b *bench) recalled(s memory.Scope) (paths []string, cut bool) {
+func (b *harness) recalled(s memory.Scope) (paths []string, cut bool) {
 	b.t.Helper()
 	got, err := b.Recall(b.t.Context(), s, "")
 	if err != nil {
@@ -66,7 +66,7 @@ func (b *bench) recalled(s memory.Scope) (paths []string, cut bool) {
 }
 
 // run is one at work, on a thread with metadata.
-func (b *bench) run(r mapping.Run, metadata string) (memory.Scope, *store.Created) {
+func (b *harness) run(r mapping.Run, metadata string) (memory.Scope, *store.Created) {
 	b.t.Helper()
 	r.ID, r.ThreadID, r.Agent = mapping.NewID(), mapping.NewID(), "a"
 	r.TaskID = r.ID
@@ -80,7 +80,7 @@ func (b *bench) run(r mapping.Run, metadata string) (memory.Scope, *store.Create
 }
 
 // end ends a run that run made.
-func (b *bench) end(c *store.Created) {
+func (b *harness) end(c *store.Created) {
 	b.t.Helper()
 	out := mapping.Outcome{Status: mapping.RunSuccess}
 	_, _, err := b.st.Events.Append(b.t.Context(), store.Append{
@@ -210,7 +210,7 @@ func TestATokenIsGoodWhileItsRunIsAtWork(t *testing.T) {
 }
 
 // refused fails where a token that was signed here is good, or is taken for another text.
-func (b *bench) refused(what, token string, configOf func(*mapping.Run) (config.Memory, bool)) {
+func (b *harness) refused(what, token string, configOf func(*mapping.Run) (config.Memory, bool)) {
 	b.t.Helper()
 	who, ok, err := b.Granted(b.t.Context(), token, configOf)
 	if !ok || mapping.Classify(err).Class != mapping.Unauthorized || len(who.Rights) > 0 {

@@ -44,7 +44,7 @@ func bytesKept(t *testing.T, dsn string) (size, blobs int) {
 
 // sharing is a thread with a large file and one that a run has written, and copies of it.
 type sharing struct {
-	*bench
+	*harness
 	dsn    string
 	run    *store.Created
 	copies []string
@@ -55,7 +55,7 @@ const largeFile = 1 << 20
 func shared(t *testing.T, dsn string, copies int) sharing {
 	t.Helper()
 	b := openAt(t, dsn, store.Options{Synchronous: "normal"})
-	s := sharing{bench: b, dsn: dsn, run: b.create(newThreadRun())}
+	s := sharing{harness: b, dsn: dsn, run: b.create(newThreadRun())}
 	b.save(s.run.Run.ThreadID, "large", strings.Repeat("x", largeFile), false)
 	b.writes(s.run, "small", "of the run")
 	b.end(s.run, mapping.RunSuccess)

@@ -19,7 +19,7 @@ import (
 )
 
 // file reads an artifact whole.
-func (b *bench) file(thread, id string) string {
+func (b *harness) file(thread, id string) string {
 	b.t.Helper()
 	_, r, err := b.Artifacts.Open(b.ctx, thread, id)
 	b.ok(err)
@@ -29,14 +29,14 @@ func (b *bench) file(thread, id string) string {
 	return string(data)
 }
 
-func (b *bench) save(thread, path, content string, staged bool) mapping.Artifact {
+func (b *harness) save(thread, path, content string, staged bool) mapping.Artifact {
 	b.t.Helper()
 	a, err := b.Artifacts.Save(b.ctx, mapping.Artifact{ThreadID: thread, Path: path}, strings.NewReader(content), 0, staged)
 	b.ok(err)
 	return a
 }
 
-func (b *bench) paths(thread string) (paths []string) {
+func (b *harness) paths(thread string) (paths []string) {
 	b.t.Helper()
 	list, total, err := b.Artifacts.List(b.ctx, thread, 0, 0)
 	b.ok(err)

@@ -12,7 +12,7 @@ import (
 )
 
 // writes has a run leave files; content "" drops one.
-func (b *bench) writes(c *store.Created, files ...string) {
+func (b *harness) writes(c *store.Created, files ...string) {
 	b.t.Helper()
 	did := update(`{"n":1}`)
 	did.Head.Checkpoint.RunID = c.Run.ID
@@ -29,7 +29,7 @@ func (b *bench) writes(c *store.Created, files ...string) {
 }
 
 // kept are the visible files of a thread.
-func (b *bench) kept(thread string) map[string]string {
+func (b *harness) kept(thread string) map[string]string {
 	b.t.Helper()
 	list, _, err := b.Artifacts.List(b.ctx, thread, 0, 0)
 	b.ok(err)

@@ -14,7 +14,7 @@ import (
 
 // The writes of a run of three steps over a real file: made with its thread, linked, three updates with checkpoints,
 // ended.
-func benchRun(b *bench) {
+func benchRun(b *harness) {
 	n := newThreadRun()
 	n.Events = append(n.Events, mapping.Event{Kind: mapping.KindInput, Data: []byte(`{"messages":[{"id":"1","type":"human","content":"hi"}]}`),
 		Head: mapping.Head{Checkpoint: &mapping.Checkpoint{ID: id(), Source: "input"}}})
@@ -72,7 +72,7 @@ func BenchmarkRunSealed(b *testing.B) {
 	}
 }
 
-func benchRuns(b *testing.B, dsn, mode string, clients int, work func(*bench)) {
+func benchRuns(b *testing.B, dsn, mode string, clients int, work func(*harness)) {
 	s := openAt(b, dsn, store.Options{Synchronous: mode})
 	b.ReportAllocs()
 	report := storetest.CPU(b)

@@ -12,7 +12,7 @@ import (
 )
 
 // say appends a checkpoint that sets one key of the state.
-func (b *bench) say(c *store.Created, n int) string {
+func (b *harness) say(c *store.Created, n int) string {
 	b.t.Helper()
 	ev := update(fmt.Sprintf(`{"k%d":%d}`, n, n))
 	b.append(c, token("0"), ev)
@@ -20,7 +20,7 @@ func (b *bench) say(c *store.Created, n int) string {
 }
 
 // whole is a state, folded.
-func (b *bench) whole(thread, checkpoint string) string {
+func (b *harness) whole(thread, checkpoint string) string {
 	b.t.Helper()
 	st, err := b.States.At(b.ctx, thread, checkpoint)
 	b.ok(err)
@@ -33,7 +33,7 @@ func (b *bench) whole(thread, checkpoint string) string {
 	return string(f.JSON())
 }
 
-func (b *bench) history(thread string) (ids []string) {
+func (b *harness) history(thread string) (ids []string) {
 	b.t.Helper()
 	list, err := b.States.Checkpoints(b.ctx, thread, store.CheckpointQuery{})
 	b.ok(err)
@@ -43,7 +43,7 @@ func (b *bench) history(thread string) (ids []string) {
 	return ids
 }
 
-func (b *bench) forget(before time.Time) (n int64) {
+func (b *harness) forget(before time.Time) (n int64) {
 	b.t.Helper()
 	list, err := b.Retention.OldHistories(b.ctx, before, store.Overdue{}, 100)
 	b.ok(err)

@@ -11,7 +11,7 @@ import (
 )
 
 // state is the list of the numbers ("n" members) a state consists of.
-func (b *bench) state(thread, checkpoint string) (list []string) {
+func (b *harness) state(thread, checkpoint string) (list []string) {
 	b.t.Helper()
 	st, err := b.States.At(b.ctx, thread, checkpoint)
 	b.ok(err)
@@ -31,7 +31,7 @@ func folded(before []string, st store.State) (list []string) {
 	return list
 }
 
-func (b *bench) push(c *store.Created, n int, snapshot string) string {
+func (b *harness) push(c *store.Created, n int, snapshot string) string {
 	b.t.Helper()
 	ev := update(fmt.Sprint(n))
 	a := store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{token(`0`), ev}}

@@ -211,7 +211,7 @@ func makeFixture(t *testing.T, name string, keys ...*seal.Ring) {
 }
 
 // fixtureBench is a database whose clock stands still: what is read is the same each time.
-func fixtureBench(t *testing.T, path, owner string, keys ...*seal.Ring) *bench {
+func fixtureBench(t *testing.T, path, owner string, keys ...*seal.Ring) *harness {
 	clock := &later{at: time.UnixMicro(1_780_000_000_000_000).UTC()}
 	o := store.Options{Now: clock.now, Owner: owner, Index: fixtureIndex(t)}
 	if len(keys) > 0 {
@@ -230,7 +230,7 @@ func fixtureIndex(t *testing.T) *item.Index {
 }
 
 // meaning are the keys that a query finds, and whether it was answered by its words alone.
-func (b *bench) meaning(query string) (keys []string, lost bool) {
+func (b *harness) meaning(query string) (keys []string, lost bool) {
 	list, err := b.Items.List(b.ctx, item.Query{Query: query, Lost: func(mapping.Loss) { lost = true }})
 	b.ok(err)
 	for _, it := range list {
@@ -239,7 +239,7 @@ func (b *bench) meaning(query string) (keys []string, lost bool) {
 	return keys, lost
 }
 
-func writeAll(b *bench) {
+func writeAll(b *harness) {
 	_, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Agent: "echo", Key: fixKey, Thread: mapping.Thread{
 		ID: fixThread, Metadata: []byte(`{"team":"a"}`), Config: []byte(`{"tags":["x"]}`), Expires: time.UnixMicro(1_790_000_000_000_000), TTL: time.Hour, KeepLatest: true}})
 	b.ok(err)
@@ -271,7 +271,7 @@ func writeAll(b *bench) {
 var fixInput = "go on"
 
 // writeQuestion leaves a thread whose run has asked.
-func writeQuestion(b *bench) {
+func writeQuestion(b *harness) {
 	c := b.create(fixtureRun(fixAsking, fixQuestion))
 	asks := []mapping.Interrupt{{ID: "q", Value: []byte(`"sure?"`)}}
 	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: asks}
@@ -282,7 +282,7 @@ func writeQuestion(b *bench) {
 }
 
 // writeRest writes what hangs on no thread.
-func writeRest(b *bench) {
+func writeRest(b *harness) {
 	for i, ns := range [][]string{{"a"}, {"a", "b"}, {"é"}} {
 		b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
 	}
@@ -351,7 +351,7 @@ func readAll(t *testing.T, path string, keys ...*seal.Ring) (lines []string) {
 
 type noter = func(what string, v any, err error)
 
-func readHistory(b *bench, thread string, note noter) {
+func readHistory(b *harness, thread string, note noter) {
 	events, err := b.Events.List(b.ctx, thread, "", 0, 0)
 	note("events", events, err)
 	points, err := b.States.Checkpoints(b.ctx, thread, store.CheckpointQuery{})
@@ -364,7 +364,7 @@ func readHistory(b *bench, thread string, note noter) {
 	note("states", states, err)
 }
 
-func readRuns(b *bench, thread string, note noter) {
+func readRuns(b *harness, thread string, note noter) {
 	links, err := b.Links.List(b.ctx, thread)
 	note("links", links, err)
 	runs, err := b.Runs.List(b.ctx, mapping.RunQuery{ThreadID: thread})
@@ -384,7 +384,7 @@ func readRuns(b *bench, thread string, note noter) {
 	}
 }
 
-func readCalls(b *bench, run string, note noter) {
+func readCalls(b *harness, run string, note noter) {
 	list, err := b.Calls.List(b.ctx, "", run)
 	b.ok(err)
 	for _, c := range list {
@@ -393,7 +393,7 @@ func readCalls(b *bench, run string, note noter) {
 	}
 }
 
-func readFiles(b *bench, thread string, note noter) {
+func readFiles(b *harness, thread string, note noter) {
 	files, _, err := b.Artifacts.List(b.ctx, thread, 0, 0)
 	note("files", files, err)
 	for _, f := range files {
@@ -404,7 +404,7 @@ func readFiles(b *bench, thread string, note noter) {
 	}
 }
 
-func readRest(b *bench, note noter) {
+func readRest(b *harness, note noter) {
 	for _, agent := range []string{"echo", "other"} {
 		key := mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "key", Agents: []string{agent}})
 		_, seen, err := b.Threads.List(key, mapping.ThreadQuery{})

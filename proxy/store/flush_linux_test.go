@@ -15,7 +15,7 @@ import (
 
 // unflushed is how many pages of the log of a database the kernel has not written to the disk: what a power cut would
 // take.
-func (b *bench) unflushed(path string) uint64 {
+func (b *harness) unflushed(path string) uint64 {
 	b.t.Helper()
 	f, err := os.Open(path + "-wal")
 	b.ok(err)
@@ -32,7 +32,7 @@ func (b *bench) unflushed(path string) uint64 {
 
 // lags reports whether do leaves something that is not flushed. The kernel, and what else runs on the machine, may
 // happen to have it flushed, so it is done several times.
-func (b *bench) lags(path string, do func()) bool {
+func (b *harness) lags(path string, do func()) bool {
 	b.t.Helper()
 	for range 50 {
 		if do(); b.unflushed(path) > 0 {
@@ -46,27 +46,27 @@ func (b *bench) lags(path string, do func()) bool {
 // read, and by a write that is not relaxed, also by one that has nothing to write itself.
 func TestWhatIsFlushed(t *testing.T) {
 	t.Parallel()
-	for name, tell := range map[string]func(*bench, *store.Created) error{
-		"Flush": func(b *bench, _ *store.Created) error { return b.Flush() },
-		"a read of the log": func(b *bench, c *store.Created) error {
+	for name, tell := range map[string]func(*harness, *store.Created) error{
+		"Flush": func(b *harness, _ *store.Created) error { return b.Flush() },
+		"a read of the log": func(b *harness, c *store.Created) error {
 			_, err := b.Events.List(b.ctx, c.Run.ThreadID, c.Run.ID, 0, 0)
 			return err
 		},
-		"a read of the run": func(b *bench, c *store.Created) error {
+		"a read of the run": func(b *harness, c *store.Created) error {
 			_, err := b.Runs.Get(b.ctx, c.Run.ThreadID, c.Run.ID)
 			return err
 		},
-		"a read of the state": func(b *bench, c *store.Created) error { _, err := b.States.At(b.ctx, c.Run.ThreadID, ""); return err },
-		"a run that was made": func(b *bench, _ *store.Created) error { b.create(newThreadRun()); return nil },
-		"the end of the run":  func(b *bench, c *store.Created) error { b.end(c, mapping.RunSuccess); return nil },
-		"a step handed out": func(b *bench, c *store.Created) error {
+		"a read of the state": func(b *harness, c *store.Created) error { _, err := b.States.At(b.ctx, c.Run.ThreadID, ""); return err },
+		"a run that was made": func(b *harness, _ *store.Created) error { b.create(newThreadRun()); return nil },
+		"the end of the run":  func(b *harness, c *store.Created) error { b.end(c, mapping.RunSuccess); return nil },
+		"a step handed out": func(b *harness, c *store.Created) error {
 			_, err := b.Tasks.HandOut(b.ctx, c.Run.TaskID, 1, store.StepRequest{}, store.Reservation{})
 			return err
 		},
-		"a write of nothing":       func(b *bench, _ *store.Created) error { return b.Items.Delete(b.ctx, []string{"not", "there"}, "k") },
-		"a write of what is there": func(b *bench, c *store.Created) error { return b.Claims.RequestStop(b.ctx, c.Run.ID, "cancel") },
+		"a write of nothing":       func(b *harness, _ *store.Created) error { return b.Items.Delete(b.ctx, []string{"not", "there"}, "k") },
+		"a write of what is there": func(b *harness, c *store.Created) error { return b.Claims.RequestStop(b.ctx, c.Run.ID, "cancel") },
 		"several that wait":        flushTogether,
-		"a run that was fenced": func(b *bench, c *store.Created) error {
+		"a run that was fenced": func(b *harness, c *store.Created) error {
 			_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence + 1, Events: []mapping.Event{update(`{}`)}})
 			if !errors.Is(err, record.ErrFenced) {
 				return err
@@ -94,7 +94,7 @@ func TestWhatIsFlushed(t *testing.T) {
 	}
 }
 
-func flushTogether(b *bench, _ *store.Created) error {
+func flushTogether(b *harness, _ *store.Created) error {
 	var all sync.WaitGroup
 	errs := make([]error, 20)
 	for i := range errs {

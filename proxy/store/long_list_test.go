@@ -19,7 +19,7 @@ func longObject(odd int) json.RawMessage {
 }
 
 // manyLong makes runs with threads and tasks of their own that are about 30 MB together.
-func manyLong(b *bench) {
+func manyLong(b *harness) {
 	b.t.Helper()
 	for i := range 10 {
 		n := newThreadRun()
@@ -30,7 +30,7 @@ func manyLong(b *bench) {
 }
 
 // ranged reads a list, and after the first entry does something else.
-func ranged[T any](b *bench, list iter.Seq2[T, error], id func(T) string, then func(first string)) (ids []string) {
+func ranged[T any](b *harness, list iter.Seq2[T, error], id func(T) string, then func(first string)) (ids []string) {
 	b.t.Helper()
 	for one, err := range list {
 		if err != nil {
@@ -59,7 +59,7 @@ func TestLongLists(t *testing.T) {
 
 var odd = json.RawMessage(`{"odd":1}`)
 
-func longRuns(t *testing.T, b *bench) {
+func longRuns(t *testing.T, b *harness) {
 	t.Helper()
 	said := func(r mapping.Run) string { return r.ID + string(r.Kwargs) }
 	for name, q := range map[string]mapping.RunQuery{
@@ -73,7 +73,7 @@ func longRuns(t *testing.T, b *bench) {
 	}
 }
 
-func longThreads(t *testing.T, b *bench) {
+func longThreads(t *testing.T, b *harness) {
 	t.Helper()
 	said := func(th mapping.Thread) string { return th.ID + string(th.Metadata) }
 	isOdd := func(th mapping.Thread) (bool, error) { return rawjson.Contains(th.Metadata, odd), nil }
@@ -99,7 +99,7 @@ func longThreads(t *testing.T, b *bench) {
 	}
 }
 
-func longTasks(t *testing.T, b *bench) {
+func longTasks(t *testing.T, b *harness) {
 	t.Helper()
 	said := func(k mapping.Task) string { return k.ID + string(k.AdditionalInput) }
 	want, total, err := b.Tasks.List(b.ctx, store.TaskQuery{})
@@ -120,7 +120,7 @@ func mapped[T any](list []T, id func(T) string) (ids []string) {
 }
 
 // goneMeanwhile deletes a thread at the end of the list while the list is read.
-func goneMeanwhile(t *testing.T, b *bench) {
+func goneMeanwhile(t *testing.T, b *harness) {
 	t.Helper()
 	last := mapping.NewID()
 	if _, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: last, Metadata: longObject(1)}}); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // hooked ends a fresh run that has a hook.
-func (b *bench) hooked(url string) *store.Created {
+func (b *harness) hooked(url string) *store.Created {
 	b.t.Helper()
 	c := b.create(newThreadRun())
 	e := ending(mapping.RunSuccess)
@@ -23,14 +23,14 @@ func (b *bench) hooked(url string) *store.Created {
 	return c
 }
 
-func (b *bench) due(limit int, accept func(string) bool) ([]outbox.Delivery, time.Duration) {
+func (b *harness) due(limit int, accept func(string) bool) ([]outbox.Delivery, time.Duration) {
 	b.t.Helper()
 	list, wait, err := b.Deliveries.Claim(b.ctx, limit, time.Minute, accept)
 	b.ok(err)
 	return list, wait
 }
 
-func clocked(t *testing.T, open opener) (*bench, *later) {
+func clocked(t *testing.T, open opener) (*harness, *later) {
 	clock := &later{at: time.UnixMicro(1_700_000_000_000_000).UTC()}
 	return open(t, store.Options{Now: clock.now, Synchronous: "normal"}), clock
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // pair is two processes over one database.
-func pair(t *testing.T) (a, b *bench) {
+func pair(t *testing.T) (a, b *harness) {
 	t.Helper()
 	dsn := storetest.Schema(t)
 	return openAt(t, dsn, store.Options{Synchronous: "normal"}), openAt(t, dsn, store.Options{Synchronous: "normal"})
@@ -85,7 +85,7 @@ func TestC1OneActiveRunPerThreadOverProcesses(t *testing.T) {
 			claimed, pending, refused := 0, 0, 0
 			for i := range 16 {
 				wg.Go(func() {
-					s := []*bench{a, b}[i%2]
+					s := []*harness{a, b}[i%2]
 					c, err := s.Runs.Create(s.ctx, newRun(thread, strategy))
 					mu.Lock()
 					defer mu.Unlock()
@@ -132,7 +132,7 @@ func TestPendingRunsAreClaimedOnceOverProcesses(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
-			ids, _, _ := []*bench{a, b}[i%2].claims()
+			ids, _, _ := []*harness{a, b}[i%2].claims()
 			mu.Lock()
 			defer mu.Unlock()
 			for _, id := range ids {
@@ -222,7 +222,7 @@ func TestNumbersAreGaplessOverProcesses(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
-			s := []*bench{a, b}[i%2]
+			s := []*harness{a, b}[i%2]
 			c := s.create(newRun(thread, mapping.StrategyConcurrent))
 			for range 20 {
 				s.append(c, token("1"), token("2"))
@@ -318,7 +318,7 @@ func killWriters(t *testing.T, dsn string, written, killed *atomic.Int64) (stop 
 func TestNoticesReachOtherProcessesOnly(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
-	for _, s := range []*bench{a, b} {
+	for _, s := range []*harness{a, b} {
 		if n := <-s.Notices(); n.Kind != record.NoticeAll {
 			t.Fatalf("%+v", n)
 		}
@@ -364,7 +364,7 @@ func TestIdempotencyKeyHoldsOverProcesses(t *testing.T) {
 	made := make([]*store.Created, 8)
 	for i := range made {
 		wg.Go(func() {
-			s, n := []*bench{a, b}[i%2], newThreadRun()
+			s, n := []*harness{a, b}[i%2], newThreadRun()
 			n.IdempotencyKey, n.IdempotencyRoute, n.IdempotencySum = "k", "POST /runs", []byte("sum")
 			made[i] = s.create(n)
 		})
@@ -459,7 +459,7 @@ func TestC6ClocksThatJumpEndNoLease(t *testing.T) {
 	mine, theirs := jumpy.create(newThreadRun()), steady.create(newThreadRun())
 	for _, jump := range []time.Duration{time.Hour, -2 * time.Hour, 10 * 365 * 24 * time.Hour, -20 * 365 * 24 * time.Hour} {
 		clock.at = clock.at.Add(jump)
-		for _, s := range []*bench{jumpy, steady} {
+		for _, s := range []*harness{jumpy, steady} {
 			s.ok(s.Beat(s.ctx, time.Minute))
 			if ids, _, _ := s.claims(); len(ids) != 0 {
 				t.Fatalf("after a jump of %v runs are taken over: %v", jump, ids)

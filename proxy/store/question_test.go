@@ -10,7 +10,7 @@ import (
 )
 
 // asks ends a run with a question of that id.
-func (b *bench) asks(c *store.Created, id string) {
+func (b *harness) asks(c *store.Created, id string) {
 	b.t.Helper()
 	o := mapping.Outcome{Status: mapping.RunInterrupted, Interrupts: []mapping.Interrupt{{ID: id, Value: []byte(`1`)}}}
 	_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &store.End{Outcome: o, Thread: o.Thread()},
@@ -26,7 +26,7 @@ func on(c *store.Created, agent string) *store.RunCreation {
 }
 
 // open are the ids of the open questions of a thread, and its status.
-func (b *bench) open(thread string) (ids []string, status mapping.ThreadStatus) {
+func (b *harness) open(thread string) (ids []string, status mapping.ThreadStatus) {
 	b.t.Helper()
 	th, err := b.Threads.Get(b.ctx, thread)
 	b.ok(err)
@@ -41,23 +41,23 @@ func (b *bench) open(thread string) (ids []string, status mapping.ThreadStatus) 
 func TestQuestionsThatStayOpen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		next func(b *bench, echo, other *store.Created) *store.RunCreation
+		next func(b *harness, echo, other *store.Created) *store.RunCreation
 		left []string
 	}{
-		"an answer": {func(_ *bench, echo, _ *store.Created) *store.RunCreation {
+		"an answer": {func(_ *harness, echo, _ *store.Created) *store.RunCreation {
 			n := on(echo, "echo")
 			n.Task, n.Run.TaskID = nil, echo.Run.TaskID
 			return n
 		}, []string{"q2"}},
-		"new input":               {func(_ *bench, echo, _ *store.Created) *store.RunCreation { return on(echo, "echo") }, []string{"q2"}},
-		"new input for the other": {func(_ *bench, echo, _ *store.Created) *store.RunCreation { return on(echo, "other") }, []string{"q1"}},
-		"input for a third":       {func(_ *bench, echo, _ *store.Created) *store.RunCreation { return on(echo, "third") }, []string{"q1", "q2"}},
-		"beside": {func(_ *bench, echo, _ *store.Created) *store.RunCreation {
+		"new input":               {func(_ *harness, echo, _ *store.Created) *store.RunCreation { return on(echo, "echo") }, []string{"q2"}},
+		"new input for the other": {func(_ *harness, echo, _ *store.Created) *store.RunCreation { return on(echo, "other") }, []string{"q1"}},
+		"input for a third":       {func(_ *harness, echo, _ *store.Created) *store.RunCreation { return on(echo, "third") }, []string{"q1", "q2"}},
+		"beside": {func(_ *harness, echo, _ *store.Created) *store.RunCreation {
 			n := on(echo, "echo")
 			n.Run.Multitask = mapping.StrategyConcurrent
 			return n
 		}, []string{"q1", "q2"}},
-		"from before": {func(b *bench, echo, _ *store.Created) *store.RunCreation {
+		"from before": {func(b *harness, echo, _ *store.Created) *store.RunCreation {
 			n := on(echo, "third")
 			list, err := b.States.Checkpoints(b.ctx, echo.Run.ThreadID, store.CheckpointQuery{})
 			b.ok(err)

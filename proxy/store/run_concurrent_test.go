@@ -91,7 +91,7 @@ func TestSharedRunsAreTakenOutInAnyOrder(t *testing.T) {
 }
 
 // values is the state of a thread as a whole.
-func (b *bench) values(thread string) json.RawMessage {
+func (b *harness) values(thread string) json.RawMessage {
 	b.t.Helper()
 	st, err := b.States.At(b.ctx, thread, "")
 	b.ok(err)

@@ -16,7 +16,7 @@ import (
 )
 
 // claims takes runs until there is none and returns their ids.
-func (b *bench) claims(full ...string) (ids []string, last *store.Claimed, next time.Time) {
+func (b *harness) claims(full ...string) (ids []string, last *store.Claimed, next time.Time) {
 	b.t.Helper()
 	for {
 		c, due, err := b.Claims.Next(b.ctx, full)
@@ -342,7 +342,7 @@ func TestBacklogCountsWhatHasNotEnded(t *testing.T) {
 	})
 }
 
-func (b *bench) onlyDue() outbox.Delivery {
+func (b *harness) onlyDue() outbox.Delivery {
 	b.t.Helper()
 	list, _ := b.due(9, nil)
 	if len(list) != 1 {

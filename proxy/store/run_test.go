@@ -155,7 +155,7 @@ func TestRunsThatAreReadStoppedAndTakenMeanwhile(t *testing.T) {
 }
 
 // liveAmongOthers is one run from its beginning to its end or loss. What the others do to it goes by its number.
-func liveAmongOthers(b *bench, n int) {
+func liveAmongOthers(b *harness, n int) {
 	b.t.Helper()
 	c := b.create(newThreadRun())
 	var others sync.WaitGroup

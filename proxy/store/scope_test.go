@@ -10,13 +10,13 @@ import (
 )
 
 // only is the same database as a key sees it that may use these agents alone.
-func (b *bench) only(key string, agents ...string) *bench {
+func (b *harness) only(key string, agents ...string) *harness {
 	limited := *b
 	limited.ctx = mapping.WithPrincipal(b.ctx, mapping.Principal{ID: key, Agents: agents})
 	return &limited
 }
 
-func (b *bench) sees(thread string) bool {
+func (b *harness) sees(thread string) bool {
 	b.t.Helper()
 	_, err := b.Threads.Get(b.ctx, thread)
 	if err != nil && mapping.Classify(err).Class != mapping.NotFound {
@@ -31,7 +31,7 @@ func (b *bench) sees(thread string) bool {
 }
 
 // runOf makes a run of an agent, on a thread or a new one.
-func (b *bench) runOf(agent, thread string) *store.Created {
+func (b *harness) runOf(agent, thread string) *store.Created {
 	b.t.Helper()
 	n := newThreadRun()
 	if thread != "" {

@@ -39,7 +39,7 @@ func sealRing(t testing.TB, plain bool, numbers ...byte) *seal.Ring {
 }
 
 // settle has all bodies written as the process writes them, and returns the keys that are forgotten.
-func (b *bench) settle() (forgotten []string) {
+func (b *harness) settle() (forgotten []string) {
 	for again := true; again; {
 		left, err := b.Sealing.Unsealed(b.ctx)
 		b.ok(err)
@@ -140,7 +140,7 @@ func checkForgotten(t *testing.T, before, now *seal.Ring, forgotten []string) {
 }
 
 // checkSearches has items found by their words and by their values.
-func checkSearches(b *bench) {
+func checkSearches(b *harness) {
 	b.t.Helper()
 	words, err := b.Items.List(b.ctx, item.Query{Query: "x"})
 	b.ok(err)
@@ -198,7 +198,7 @@ func TestAChangedBodyDoesNotOpen(t *testing.T) {
 }
 
 // exec changes a database beside the store that uses it.
-func (b *bench) exec(dsn, text string) {
+func (b *harness) exec(dsn, text string) {
 	b.t.Helper()
 	if strings.Contains(dsn, "://") {
 		storetest.Exec(b.t, dsn, text)

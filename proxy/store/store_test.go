@@ -12,46 +12,46 @@ import (
 	"go.uber.org/zap"
 )
 
-// bench is one open database with the shorthands the suite is written in.
-type bench struct {
+// harness is one open database with the shorthands the suite is written in.
+type harness struct {
 	*store.Store
 	t   testing.TB
 	ctx context.Context
 }
 
 // opener opens an empty database.
-type opener func(t testing.TB, o ...store.Options) *bench
+type opener func(t testing.TB, o ...store.Options) *harness
 
 // onBoth runs a test over both kinds of databases.
 func onBoth(t *testing.T, test func(t *testing.T, open opener)) {
 	t.Helper()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
-		test(t, func(t testing.TB, o ...store.Options) *bench {
+		test(t, func(t testing.TB, o ...store.Options) *harness {
 			t.Helper()
 			return openAt(t, fresh(t), append(o, store.Options{Synchronous: "normal"})[0])
 		})
 	})
 }
 
-func openAt(t testing.TB, path string, o store.Options) *bench {
+func openAt(t testing.TB, path string, o store.Options) *harness {
 	t.Helper()
 	s, err := store.Open(context.Background(), path, o, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &bench{Store: s, t: t, ctx: context.Background()}
+	return &harness{Store: s, t: t, ctx: context.Background()}
 }
 
-func (b *bench) ok(err error) {
+func (b *harness) ok(err error) {
 	b.t.Helper()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-// as is the bench of a principal of another tenant.
-func (b *bench) as(tenant string) *bench {
+// as is the harness of a principal of another tenant.
+func (b *harness) as(tenant string) *harness {
 	c := *b
 	c.ctx = mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "key-" + tenant, Tenant: tenant})
 	return &c
@@ -59,7 +59,7 @@ func (b *bench) as(tenant string) *bench {
 
 func id() string { return uuid.Must(uuid.NewV7()).String() }
 
-func (b *bench) thread() mapping.Thread {
+func (b *harness) thread() mapping.Thread {
 	b.t.Helper()
 	th, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}})
 	b.ok(err)
@@ -80,14 +80,14 @@ func newThreadRun() *store.RunCreation {
 	return n
 }
 
-func (b *bench) create(n *store.RunCreation) *store.Created {
+func (b *harness) create(n *store.RunCreation) *store.Created {
 	b.t.Helper()
 	c, err := b.Runs.Create(b.ctx, n)
 	b.ok(err)
 	return c
 }
 
-func (b *bench) append(c *store.Created, events ...mapping.Event) []mapping.Event {
+func (b *harness) append(c *store.Created, events ...mapping.Event) []mapping.Event {
 	b.t.Helper()
 	got, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: events})
 	b.ok(err)
@@ -99,7 +99,7 @@ func ending(status mapping.RunStatus) store.End {
 	return store.End{Outcome: o, Thread: o.Thread()}
 }
 
-func (b *bench) end(c *store.Created, status mapping.RunStatus) {
+func (b *harness) end(c *store.Created, status mapping.RunStatus) {
 	b.t.Helper()
 	e := ending(status)
 	_, _, err := b.Events.Append(b.ctx, store.Append{ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e,

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func (b *bench) overdue(e store.Expiry) ([]store.Overdue, time.Time) {
+func (b *harness) overdue(e store.Expiry) ([]store.Overdue, time.Time) {
 	b.t.Helper()
 	list, next, err := b.Retention.OverdueThreads(b.ctx, e, 1000)
 	b.ok(err)
@@ -20,7 +20,7 @@ func (b *bench) overdue(e store.Expiry) ([]store.Overdue, time.Time) {
 func at(t time.Time) store.Expiry { return store.Expiry{Now: t, Before: t} }
 
 // expiring is a thread with a time to go.
-func (b *bench) expiring(expires time.Time) mapping.Thread {
+func (b *harness) expiring(expires time.Time) mapping.Thread {
 	b.t.Helper()
 	th, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id(), Expires: expires}})
 	b.ok(err)

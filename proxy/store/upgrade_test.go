@@ -148,7 +148,7 @@ func TestC7MigratedWhileAnotherProcessServes(t *testing.T) {
 }
 
 // upgraded shows that the newest migration is in place.
-func upgraded(t *testing.T, b *bench) {
+func upgraded(t *testing.T, b *harness) {
 	t.Helper()
 	n := newThreadRun()
 	n.Run.Options.MayOverlap = true

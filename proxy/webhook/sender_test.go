@@ -27,30 +27,30 @@ func TestMain(m *testing.M) { adaptertest.Main(m, blank.Drop) }
 
 var local = config.Webhooks{AllowPrivateNetworks: true, Secret: "a secret of the receiver's"}
 
-type bench struct {
+type harness struct {
 	t    *testing.T
 	st   *store.Store
 	path string
 }
 
-func open(t *testing.T, path string) *bench {
+func open(t *testing.T, path string) *harness {
 	t.Helper()
 	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t, st, path}
+	b := &harness{t, st, path}
 	t.Cleanup(func() { _ = st.Close() })
 	return b
 }
 
-func setup(t *testing.T) *bench {
+func setup(t *testing.T) *harness {
 	t.Helper()
 	return open(t, filepath.Join(t.TempDir(), "a.db"))
 }
 
 // hooked ends a run whose end is to be told to url, and returns the run's id.
-func (b *bench) hooked(url string) string {
+func (b *harness) hooked(url string) string {
 	b.t.Helper()
 	id, thread := mapping.NewID(), mapping.NewID()
 	c, err := b.st.Runs.Create(b.t.Context(), &store.RunCreation{
@@ -72,18 +72,18 @@ func (b *bench) hooked(url string) string {
 }
 
 // send runs a sender until the returned stop is called, or the test ends.
-func (b *bench) send(cfg config.Webhooks, pause time.Duration) (stop func()) {
+func (b *harness) send(cfg config.Webhooks, pause time.Duration) (stop func()) {
 	_, stop = b.start(cfg, pause)
 	return stop
 }
 
 // sender is one that runs until the test ends.
-func (b *bench) sender(cfg config.Webhooks, pause time.Duration) *Sender {
+func (b *harness) sender(cfg config.Webhooks, pause time.Duration) *Sender {
 	s, _ := b.start(cfg, pause)
 	return s
 }
 
-func (b *bench) start(cfg config.Webhooks, pause time.Duration) (s *Sender, stop func()) {
+func (b *harness) start(cfg config.Webhooks, pause time.Duration) (s *Sender, stop func()) {
 	s = New(b.st.Deliveries, b.st.Runs, cfg, "apbridge/test", nil, zap.NewNop())
 	s.backoff = func(int) time.Duration { return pause }
 	ctx, cancel := context.WithCancel(context.Background())
@@ -94,7 +94,7 @@ func (b *bench) start(cfg config.Webhooks, pause time.Duration) (s *Sender, stop
 	return s, stop
 }
 
-func (b *bench) delivery(runID string) outbox.Delivery {
+func (b *harness) delivery(runID string) outbox.Delivery {
 	b.t.Helper()
 	list, err := b.st.Deliveries.List(context.Background(), runID, 0)
 	if err != nil || len(list) != 1 {
@@ -104,7 +104,7 @@ func (b *bench) delivery(runID string) outbox.Delivery {
 }
 
 // until waits for a delivery to be as wanted.
-func (b *bench) until(runID string, want func(outbox.Delivery) bool) outbox.Delivery {
+func (b *harness) until(runID string, want func(outbox.Delivery) bool) outbox.Delivery {
 	b.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

@@ -11,47 +11,47 @@ import (
 	"go.uber.org/zap"
 )
 
-// bench is one open database with the shorthands the suite is written in. It is opened as the program does it, since
+// harness is one open database with the shorthands the suite is written in. It is opened as the program does it, since
 // that makes the tables.
-type bench struct {
+type harness struct {
 	*store.Store
 	t   testing.TB
 	ctx context.Context
 }
 
 // opener opens an empty database.
-type opener func(t testing.TB, o ...store.Options) *bench
+type opener func(t testing.TB, o ...store.Options) *harness
 
 // onBoth runs a test over both kinds of databases.
 func onBoth(t *testing.T, test func(t *testing.T, open opener)) {
 	t.Helper()
 	blank.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
-		test(t, func(t testing.TB, o ...store.Options) *bench {
+		test(t, func(t testing.TB, o ...store.Options) *harness {
 			t.Helper()
 			return openAt(t, fresh(t), append(o, store.Options{Synchronous: "normal"})[0])
 		})
 	})
 }
 
-func openAt(t testing.TB, path string, o store.Options) *bench {
+func openAt(t testing.TB, path string, o store.Options) *harness {
 	t.Helper()
 	s, err := store.Open(context.Background(), path, o, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &bench{Store: s, t: t, ctx: context.Background()}
+	return &harness{Store: s, t: t, ctx: context.Background()}
 }
 
-func (b *bench) ok(err error) {
+func (b *harness) ok(err error) {
 	b.t.Helper()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-// as is the bench of a principal of another tenant.
-func (b *bench) as(tenant string) *bench {
+// as is the harness of a principal of another tenant.
+func (b *harness) as(tenant string) *harness {
 	c := *b
 	c.ctx = mapping.WithPrincipal(b.ctx, mapping.Principal{ID: "key-" + tenant, Tenant: tenant})
 	return &c

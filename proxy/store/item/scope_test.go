@@ -14,7 +14,7 @@ import (
 )
 
 // reaching is the same database as a key sees it that may use these namespaces alone.
-func (b *bench) reaching(namespaces ...string) *bench {
+func (b *harness) reaching(namespaces ...string) *harness {
 	limited := *b
 	who := mapping.Principal{ID: "limited", Namespaces: [][]string{}}
 	for _, ns := range namespaces {
@@ -102,7 +102,7 @@ func TestScoresAreOfWhatIsInReach(t *testing.T) {
 		b := open(t)
 		b.put("k", `{"text":"tea and cake"}`, "mine")
 		b.put("l", `{"text":"cake"}`, "mine")
-		score := func(b *bench) (s string) {
+		score := func(b *harness) (s string) {
 			list, err := b.Items.List(b.ctx, item.Query{Query: "tea cake"})
 			b.ok(err)
 			for _, it := range list {

@@ -15,12 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func (b *bench) put(key, value string, ns ...string) {
+func (b *harness) put(key, value string, ns ...string) {
 	b.t.Helper()
 	b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: key, Value: []byte(value)}}))
 }
 
-func (b *bench) search(q item.Query) (keys []string) {
+func (b *harness) search(q item.Query) (keys []string) {
 	b.t.Helper()
 	list, err := b.Items.List(b.ctx, q)
 	b.ok(err)

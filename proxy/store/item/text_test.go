@@ -233,7 +233,7 @@ func TestSearchesRefreshWhatTheyFind(t *testing.T) {
 }
 
 // tokensLeft is how many rows of tokens there are: a search finds none that has no item.
-func (b *bench) tokensLeft() (n int) {
+func (b *harness) tokensLeft() (n int) {
 	b.t.Helper()
 	n, err := b.Items.TokenRows(b.ctx)
 	b.ok(err)

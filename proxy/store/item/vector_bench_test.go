@@ -81,7 +81,7 @@ func BenchmarkMeaning(b *testing.B) {
 	}
 }
 
-func (s *bench) benchMeaning(b *testing.B, q item.Query) {
+func (s *harness) benchMeaning(b *testing.B, q item.Query) {
 	_, err := s.Items.List(s.ctx, q) // reads the vectors
 	s.ok(err)
 	defer storetest.CPU(b)()
@@ -93,7 +93,7 @@ func (s *bench) benchMeaning(b *testing.B, q item.Query) {
 	}
 }
 
-func fillMeaning(s *bench, items int) {
+func fillMeaning(s *harness, items int) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range 16 {

@@ -95,7 +95,7 @@ func TestRoundedVectorsFindWhatExactOnesFind(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				dsn := fresh(t)
-				with := func(room int64, exact int) *bench {
+				with := func(room int64, exact int) *harness {
 					ix := &item.Index{Embed: embed, Dims: 24, Mark: "m", Cache: room, ExactMost: exact, Fields: []itemquery.ItemPath{{}}}
 					return openAt(t, dsn, store.Options{Synchronous: "normal", Index: ix})
 				}
@@ -116,7 +116,7 @@ func TestRoundedVectorsFindWhatExactOnesFind(t *testing.T) {
 	})
 }
 
-func (b *bench) all() map[string][]string {
+func (b *harness) all() map[string][]string {
 	b.t.Helper()
 	found := map[string][]string{}
 	for name, q := range roundedQueries() {
@@ -125,7 +125,7 @@ func (b *bench) all() map[string][]string {
 	return found
 }
 
-func (b *bench) wantAll(want map[string][]string, of string) {
+func (b *harness) wantAll(want map[string][]string, of string) {
 	b.t.Helper()
 	if d := cmp.Diff(b.all(), want); d != "" {
 		b.t.Errorf("(-%s +rounded)\n%s", of, d)
@@ -133,7 +133,7 @@ func (b *bench) wantAll(want map[string][]string, of string) {
 }
 
 // changeRounded changes items whose vectors are in memory, and adds some, of one vector and of more.
-func (b *bench) changeRounded() {
+func (b *harness) changeRounded() {
 	b.t.Helper()
 	for n := range 60 {
 		switch at := n * 21; n % 3 {
@@ -152,7 +152,7 @@ func (b *bench) changeRounded() {
 }
 
 // wantRounded checks by its size whether memory has rounded vectors.
-func (b *bench) wantRounded(want bool) {
+func (b *harness) wantRounded(want bool) {
 	b.t.Helper()
 	size := b.Items.VectorBytes()
 	if exact := int64(walkItems * 2 * 24 * vectorindex.Size); size == 0 || (size < exact) != want {

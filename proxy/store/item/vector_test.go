@@ -47,7 +47,7 @@ func indexOf(t testing.TB, e *embeddingtest.Endpoint, mark string, fields ...str
 }
 
 // embed has all vectors made that are missing, and tells of how many items.
-func (b *bench) embed() (all int) {
+func (b *harness) embed() (all int) {
 	b.t.Helper()
 	for {
 		n, err := b.ItemChores.Embed(b.ctx)
@@ -59,7 +59,7 @@ func (b *bench) embed() (all int) {
 }
 
 // meaning are the keys that a query finds, and whether it was answered by meaning.
-func (b *bench) meaning(q item.Query) (keys []string, lost bool) {
+func (b *harness) meaning(q item.Query) (keys []string, lost bool) {
 	b.t.Helper()
 	q.Lost = func(l mapping.Loss) {
 		if l != (mapping.Loss{Field: "query", Fate: mapping.Approximated}) {
@@ -70,7 +70,7 @@ func (b *bench) meaning(q item.Query) (keys []string, lost bool) {
 	return b.search(q), lost
 }
 
-func (b *bench) wantMeaning(q item.Query, want ...string) {
+func (b *harness) wantMeaning(q item.Query, want ...string) {
 	b.t.Helper()
 	got, lost := b.meaning(q)
 	if d := cmp.Diff(want, got); d != "" || lost {
@@ -281,7 +281,7 @@ func TestVectorsThatAreNotKept(t *testing.T) {
 			ix := indexOf(t, e, "m")
 			ix.Cache = room
 			b := open(t, store.Options{Synchronous: "normal", Index: ix})
-			tenants := []*bench{b, b.as("one"), b.as("two")}
+			tenants := []*harness{b, b.as("one"), b.as("two")}
 			for n, who := range tenants {
 				for i := range 10 + 10*n {
 					who.put(fmt.Sprintf("k%d", i), `{"t":"rain"}`, "n")
@@ -315,7 +315,7 @@ func TestVectorsAreSharedByProcesses(t *testing.T) {
 	a := openAt(t, dsn, store.Options{Index: indexOf(t, e, "m"), Owner: "a"})
 	b := openAt(t, dsn, store.Options{Index: indexOf(t, e, "m"), Owner: "b"})
 	other := openAt(t, dsn, store.Options{Index: indexOf(t, e, "another model"), Owner: "other"})
-	for _, p := range []*bench{a, b, other} {
+	for _, p := range []*harness{a, b, other} {
 		p.ok(p.Beat(p.ctx, time.Minute))
 	}
 	a.put("one", `{"t":"kitten"}`, "n")

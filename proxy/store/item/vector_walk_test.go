@@ -43,7 +43,7 @@ func filtered(text string) func(json.RawMessage) bool {
 }
 
 // scores are the names of what a query finds, with their scores.
-func (b *bench) scores(q item.Query) (list []string) {
+func (b *harness) scores(q item.Query) (list []string) {
 	b.t.Helper()
 	found, err := b.Items.List(b.ctx, q)
 	b.ok(err)
@@ -98,7 +98,7 @@ func walkItem(n int) item.Put {
 }
 
 // fillWalk writes the items, has their vectors made, and has them read by a search.
-func (b *bench) fillWalk() {
+func (b *harness) fillWalk() {
 	b.t.Helper()
 	var list []item.Put
 	for n := range walkItems {
@@ -112,7 +112,7 @@ func (b *bench) fillWalk() {
 }
 
 // wantWalk checks by how often the filter is asked whether it is asked of the nearest items alone.
-func (b *bench) wantWalk(want bool) {
+func (b *harness) wantWalk(want bool) {
 	b.t.Helper()
 	asked := 0
 	keep := filtered(`{"k":{"$ne":3}}`)
