@@ -54,8 +54,8 @@ var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps late
 
 // C7: what each version of the schema has written is read by this program. testdata/upgrade has a database of each
 // version with a little of everything in it, and what is read of them. Those of versions 1 to 12 were made by their
-// migrations from the rows of version 13; what a build of version 8 really wrote is tested by rig/operate
-// (TestC7TheAnswersOfTheVersionBefore).
+// migrations from the rows of version 13; what builds of these versions really wrote is tested where there is one, by
+// TestC7DatabasesOfOlderBuilds in cmd/apbridge, and by rig/operate (TestC7TheAnswersOfTheVersionBefore).
 //
 // A new migration needs a database of its version, made by the program that ends with it:
 //
@@ -194,7 +194,7 @@ func unpacked(t *testing.T, name string) string {
 // makeFixture writes a little of everything that a database of this version can hold.
 func makeFixture(t *testing.T, name string, keys ...*seal.Ring) {
 	path := filepath.Join(t.TempDir(), "new.db")
-	b := fixtureBench(t, path, "a process that died", keys...)
+	b := fixtureHarness(t, path, "a process that died", keys...)
 	writeAll(b)
 	_, err := b.ItemChores.Embed(b.ctx)
 	b.ok(err)
@@ -210,8 +210,8 @@ func makeFixture(t *testing.T, name string, keys ...*seal.Ring) {
 	put(t, name, packed.Bytes())
 }
 
-// fixtureBench is a database whose clock stands still: what is read is the same each time.
-func fixtureBench(t *testing.T, path, owner string, keys ...*seal.Ring) *harness {
+// fixtureHarness is a database whose clock stands still: what is read is the same each time.
+func fixtureHarness(t *testing.T, path, owner string, keys ...*seal.Ring) *harness {
 	clock := &later{at: time.UnixMicro(1_780_000_000_000_000).UTC()}
 	o := store.Options{Now: clock.now, Owner: owner, Index: fixtureIndex(t)}
 	if len(keys) > 0 {
@@ -322,7 +322,7 @@ func fixtureEvents(list ...mapping.Event) []mapping.Event {
 
 // readAll opens a database and tells all that is in it, a line for each thing.
 func readAll(t *testing.T, path string, keys ...*seal.Ring) (lines []string) {
-	b := fixtureBench(t, path, "the next process", keys...)
+	b := fixtureHarness(t, path, "the next process", keys...)
 	note := func(what string, v any, err error) {
 		b.t.Helper()
 		b.ok(err)

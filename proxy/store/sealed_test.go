@@ -79,7 +79,7 @@ func TestKeysComeAndGo(t *testing.T) {
 			t.Parallel()
 			storetest.Databases(t, func(t *testing.T, fresh func(testing.TB) string) {
 				dsn := fresh(t)
-				b := fixtureBench(t, dsn, "a process that died", steps[0])
+				b := fixtureHarness(t, dsn, "a process that died", steps[0])
 				writeAll(b)
 				_, err := b.ItemChores.Embed(b.ctx)
 				b.ok(err)
