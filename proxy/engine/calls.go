@@ -19,7 +19,7 @@ func (e *Engine) newKeeper() *keptcall.Keeper {
 	if e.Capture() == captureOff {
 		return keptcall.Off()
 	}
-	return keptcall.In(&e.callsBudget)
+	return keptcall.In(&e.callsBudget, store.RunCallsKept)
 }
 
 // captured reports whether the calls of a run that leaves so are written down.

@@ -22,12 +22,12 @@ type RunCall struct {
 	Received []byte
 }
 
-// runCallsKept is how many calls of a run are kept: the newest.
-const runCallsKept = 256
+// RunCallsKept is how many calls of a run are kept: the newest.
+const RunCallsKept = 256
 
 // Keep adds calls to those of a run that this process holds, after those that are there: N counts from there. It keeps
-// the newest 256 of a run. It does not flush: Flush or a later commit brings them to the disk. ErrFenced when the run
-// is not held any more. The fence is what it is allowed by: the tenant is not looked at.
+// the newest RunCallsKept of a run. It does not flush: Flush or a later commit brings them to the disk. ErrFenced when
+// the run is not held any more. The fence is what it is allowed by: the tenant is not looked at.
 func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []RunCall) error {
 	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var run, last int64
@@ -48,7 +48,7 @@ func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []Run
 				return err
 			}
 		}
-		return t.Put(`DELETE FROM run_calls WHERE run = $1 AND n <= $2`, run, newest-runCallsKept)
+		return t.Put(`DELETE FROM run_calls WHERE run = $1 AND n <= $2`, run, newest-RunCallsKept)
 	})
 }
 

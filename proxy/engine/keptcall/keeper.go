@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	callsKept   = 256      // of one run, the newest
 	callMemory  = 1 << 20  // bytes of bodies of one run
 	callsMemory = 64 << 20 // the same of all runs at work
 )
@@ -23,8 +22,8 @@ type Budget struct{ bytes atomic.Int64 }
 
 // Keeper implements adapter.CallKeeper for one run. Safe for concurrent use.
 type Keeper struct {
-	keeps bool
-	all   *Budget
+	most int // so many calls are kept
+	all  *Budget
 
 	mu     sync.Mutex
 	over   bool // what comes now is kept no more
@@ -39,8 +38,8 @@ type Keeper struct {
 // Off returns a Keeper that counts the time of calls, and keeps none.
 func Off() *Keeper { return &Keeper{all: new(Budget)} }
 
-// In returns a Keeper of calls, whose bodies count in all.
-func In(all *Budget) *Keeper { return &Keeper{keeps: true, all: all} }
+// In returns a Keeper of the newest calls, at most so many, whose bodies count in all.
+func In(all *Budget, most int) *Keeper { return &Keeper{most: most, all: all} }
 
 // Begin implements adapter.CallKeeper.
 func (k *Keeper) Begin() bool {
@@ -49,7 +48,7 @@ func (k *Keeper) Begin() bool {
 	if k.open++; k.open == 1 {
 		k.since = time.Now()
 	}
-	return k.keeps && !k.over
+	return k.most > 0 && !k.over
 }
 
 // Room implements adapter.CallKeeper. The memory that it gives counts for this run until its calls, or the call that it
@@ -83,7 +82,7 @@ func (k *Keeper) End(c adapter.EndedCall) {
 		return
 	}
 	k.ended++
-	if k.calls = append(k.calls, c); len(k.calls) > callsKept {
+	if k.calls = append(k.calls, c); len(k.calls) > k.most {
 		k.drop()
 	}
 }

@@ -15,6 +15,9 @@ func (k keptOf) Shown() adapter.AgentCall {
 	return adapter.AgentCall{Sent: adapter.CallPart{Size: int64(k)}}
 }
 
+// callsKept is how many calls the keepers below keep.
+const callsKept = 256
+
 // exchange has a run make calls, each with as much of its body as there is room for.
 func exchange(k *Keeper, times, size int) {
 	for range times {
@@ -40,7 +43,7 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 		"without room": {2, 2 * callMemory, 1, 2, callMemory},
 		"empty":        {callsKept + 1, 0, callsKept, 2, 0},
 	} {
-		k := In(new(Budget))
+		k := In(new(Budget), callsKept)
 		exchange(k, one.times, one.size)
 		list := k.List()
 		if len(list) != one.kept || list[0].N != one.first || list[len(list)-1].N != int64(one.times) || k.all.bytes.Load() != one.memory {
@@ -59,11 +62,11 @@ func TestCallsOfAllRunsAreBounded(t *testing.T) {
 	t.Parallel()
 	all, runs := new(Budget), []*Keeper{}
 	for range callsMemory / callMemory {
-		k := In(all)
+		k := In(all, callsKept)
 		exchange(k, 16, 64<<10)
 		runs = append(runs, k)
 	}
-	late := In(all)
+	late := In(all, callsKept)
 	exchange(late, 1, 100)
 	if list := late.List(); all.bytes.Load() != callsMemory || len(list) != 1 || list[0].Sent.Size != 0 {
 		t.Errorf("%d bytes of all; beyond them %+v", all.bytes.Load(), list)
