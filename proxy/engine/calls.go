@@ -22,9 +22,9 @@ func (e *Engine) newKeeper() *keptcall.Keeper {
 	return keptcall.In(&e.callsBudget, store.RunCallsKept)
 }
 
-// captured reports whether the calls of a run that leaves so are written down.
-func captured(capture string, out mapping.Outcome) bool {
-	failed := !out.Parked && (out.Status == mapping.RunError || out.Status == mapping.RunTimeout)
+// captured reports whether the calls of a run that leaves this process in a status (statusOf) are written down.
+func captured(capture string, status mapping.RunStatus) bool {
+	failed := status == mapping.RunError || status == mapping.RunTimeout
 	return capture == captureAll || capture == captureErrors && failed
 }
 
@@ -35,10 +35,10 @@ const (
 	captureAll    = "all"
 )
 
-// keepCalls writes the run's calls down, before its end, which flushes them. That it cannot is no reason for the run
-// not to end.
-func (x *execution) keepCalls(ctx context.Context, out mapping.Outcome) {
-	if !captured(x.e.Capture(), out) {
+// keepCalls writes the calls of a run down that leaves this process in a status (statusOf), before its end, which
+// flushes them. That it cannot is no reason for the run not to end.
+func (x *execution) keepCalls(ctx context.Context, status mapping.RunStatus) {
+	if !captured(x.e.Capture(), status) {
 		return
 	}
 	calls := x.calls.List()

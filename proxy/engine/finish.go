@@ -95,7 +95,7 @@ func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool)
 	d.x.token.HideAtEnd(&out)
 	d.tellFault(out)
 	ctx = context.WithoutCancel(ctx)
-	d.x.keepCalls(ctx, out)
+	d.x.keepCalls(ctx, statusOf(out))
 	s := newPendingEnd(d.x, out)
 	if over, err := s.until(ctx, s.overdue); over || d.x.e.root.Err() != nil {
 		d.finished(s, err)
@@ -154,7 +154,7 @@ func (d *departure) handOver(ctx context.Context) {
 	if d.x.rec != nil {
 		d.x.rec.drain()
 	}
-	d.x.keepCalls(ctx, mapping.Outcome{Parked: true})
+	d.x.keepCalls(ctx, statusHandedOver)
 	if err := d.x.e.st.Claims.Release(ctx, d.x.Run.ID, d.x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
 		d.x.e.zap.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(d.x.Run.ID))
 	}
@@ -165,29 +165,30 @@ func (d *departure) free() {
 	d.x.e.running.remove(d.x)
 	d.x.e.log.Release(d.x.buffer)
 	d.x.calls.Forget()
-	d.x.e.meter.RunEnded(d.x.agent.Name, d.counted(), codeOf(d.outcome))
-	account{d.x}.logLeave(d.counted())
-	account{d.x}.endSpan(d.counted())
+	status := statusOf(d.outcome)
+	d.x.e.meter.RunEnded(d.x.agent.Name, status, codeOf(d.outcome))
+	account{d.x}.logLeave(status)
+	account{d.x}.endSpan(status)
 	d.x.e.release(d.x.agent)
 	close(d.done)
 	d.x.e.running.work.Done()
 }
 
-// States that a run is counted in when it has left this process without an end (Meter).
+// States that a run is in when it has left this process without an end, for what is counted (Meter) and logged of it.
 const (
 	statusParked     mapping.RunStatus = "parked"
 	statusHandedOver mapping.RunStatus = "handed_over"
 )
 
-// counted is what is counted as the run's status: it may have left this process without an end.
-func (d *departure) counted() mapping.RunStatus {
+// statusOf is the status in which a run leaves this process. A run that is handed over has no outcome.
+func statusOf(out mapping.Outcome) mapping.RunStatus {
 	switch {
-	case d.outcome.Parked:
+	case out.Parked:
 		return statusParked
-	case d.outcome.Status == "":
+	case out.Status == "":
 		return statusHandedOver
 	}
-	return d.outcome.Status
+	return out.Status
 }
 
 // tellAgent passes a cancellation on to an agent that can take it; nil: there is none any more. r is read after it has
