@@ -117,7 +117,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.running.spawn(func() { e.idle.watch(e.root) })
 	}
 	e.running.spawn(func() { e.compared.compare(e.root) })
-	if err := e.idle.beginAll(ctx); err != nil {
+	if err := e.idle.startAll(ctx); err != nil {
 		return err
 	}
 	look := e.dispatch.claimRunnable

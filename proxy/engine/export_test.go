@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // Lease gives the engine a lease that lasts for d, as one over PostgreSQL has.
@@ -27,7 +28,12 @@ func (e *Engine) Compare(ctx context.Context) error { return e.compared.freeAll(
 func (e *Engine) Lapse() { peers{e}.leaseLost() }
 
 // WatchIdle has the engine start the clocks of runs that other processes have parked, now.
-func (e *Engine) WatchIdle(ctx context.Context) error { return e.idle.beginParked(ctx) }
+func (e *Engine) WatchIdle(ctx context.Context) error { return e.idle.start(ctx, true) }
+
+// KeepWatchingIdle does that once a minute.
+func (e *Engine) KeepWatchingIdle(ctx context.Context) { e.idle.watch(ctx) }
 
 // IdleOver has a run's clock go off.
-func (e *Engine) IdleOver(r mapping.Run) { e.idle.over(r) }
+func (e *Engine) IdleOver(r mapping.Run) {
+	e.idle.over(store.PulledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
+}

@@ -142,7 +142,7 @@ func (d *departure) finished(s *pendingEnd, err error) {
 	d.outcome = s.out
 	if s.out.Parked {
 		d.x.e.log.WakeThread(d.x.Run.ThreadID) // no event tells of it
-		d.x.e.idle.restart(d.x.Run, d.x.agent)
+		d.x.e.idle.restart(&d.x.Run, d.x.agent)
 		return
 	}
 	d.x.e.idle.timers.Cancel(d.x.Run.ID)

@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/engine/clock"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // idleClocks cancel runs whose client does not ask for further steps. Safe for concurrent use.
@@ -17,63 +18,68 @@ type idleClocks struct {
 }
 
 // restart cancels a run when no step of it is asked for within its agent's stepping.idle; each call begins anew.
-func (c *idleClocks) restart(r mapping.Run, agent *Agent) {
-	c.beginFor(r, agent.Config.Stepping.Idle)
+func (c *idleClocks) restart(r *mapping.Run, agent *Agent) {
+	c.cancelIn(agent.Config.Stepping.Idle, store.PulledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
 }
 
-// beginFor cancels the run after d, unless a step of it is asked for before.
-func (c *idleClocks) beginFor(r mapping.Run, d time.Duration) {
+// cancelIn cancels the run after d, unless a step of it is asked for before.
+func (c *idleClocks) cancelIn(d time.Duration, r store.PulledRun) {
 	c.timers.Set(r.ID, d, func() { c.over(r) })
 }
 
 // over cancels a run whose clock has gone off. Where that cannot be known or done, it is tried again.
-func (c *idleClocks) over(r mapping.Run) {
-	if r.Options.Stepping == mapping.SteppingLockstep && c.e.running.find(r.ID) != nil {
-		c.beginFor(r, c.returning(r)) // its client has come back meanwhile, or it is just being parked
-		return
-	}
-	ctx, stop := context.WithTimeout(c.e.scope(c.e.root, &r), cancelGrace)
+func (c *idleClocks) over(r store.PulledRun) {
+	ctx, stop := context.WithTimeout(mapping.WithPrincipal(c.e.root, mapping.Principal{ID: r.Owner, Tenant: r.Tenant}), cancelGrace)
 	defer stop()
-	rest, err := c.leftElsewhere(ctx, r)
-	if err == nil && rest == 0 {
-		err = c.e.Cancel(ctx, &r, Cancellation{Reason: mapping.CancelledAsIdle})
-	}
+	rest, err := c.cancelLeft(ctx, r)
 	switch {
 	case rest > 0:
-		c.beginFor(r, rest)
+		c.cancelIn(rest, r)
 	case err != nil && !alreadyGone(err):
 		c.e.zap.Warn("an idle run could not be cancelled, and is tried again", errField(err), runField(r.ID))
-		c.beginFor(r, c.returning(r))
+		c.cancelIn(c.returning(r.Agent), r)
 	}
 }
 
-// leftElsewhere is how long an active run may still be left alone when it went on, or a step of it was handed out, in
-// another process, whose clocks this one does not know of; 0: no longer.
-func (c *idleClocks) leftElsewhere(ctx context.Context, r mapping.Run) (time.Duration, error) {
-	if !c.e.st.Shared() {
-		return 0, nil
-	}
-	fresh, err := c.e.st.Runs.Get(ctx, r.ThreadID, r.ID)
-	if err != nil || !fresh.Status.Active() {
+// cancelLeft cancels a run that its client has left alone. rest is how long the client may still leave it, where the
+// run is not cancelled for that.
+func (c *idleClocks) cancelLeft(ctx context.Context, left store.PulledRun) (rest time.Duration, err error) {
+	r, err := c.e.st.Runs.Get(ctx, left.ThreadID, left.ID)
+	if err != nil {
 		return 0, err
 	}
-	idle := c.idle(r)
-	if r.Options.Stepping == mapping.SteppingLockstep && !fresh.Parked {
-		return max(idle, time.Second), nil // a step of it is asked for
+	if r.Options.Stepping == mapping.SteppingLockstep && c.e.running.find(r.ID) != nil {
+		return c.returning(r.Agent), nil // its client has come back meanwhile, or it is just being parked
 	}
-	since := fresh.UpdatedAt
+	if rest := c.leftElsewhere(ctx, r); rest > 0 {
+		return rest, nil
+	}
+	return 0, c.e.Cancel(c.e.scope(ctx, r), r, Cancellation{Reason: mapping.CancelledAsIdle})
+}
+
+// leftElsewhere is how long a run may still be left alone when it went on, or a step of it was handed out, in another
+// process, whose clocks this one does not know of; 0: no longer.
+func (c *idleClocks) leftElsewhere(ctx context.Context, r *mapping.Run) time.Duration {
+	if !c.e.st.Shared() || !r.Status.Active() {
+		return 0
+	}
+	idle := c.idle(r.Agent)
+	if r.Options.Stepping == mapping.SteppingLockstep && !r.Parked {
+		return max(idle, time.Second) // a step of it is asked for
+	}
+	since := r.UpdatedAt
 	if task, err := c.e.st.Tasks.Get(ctx, r.TaskID); err == nil && task.UpdatedAt.After(since) {
 		since = task.UpdatedAt
 	}
 	if rest := idle - time.Since(since); rest > idle/10 { // less is what this process knew itself
-		return rest, nil
+		return rest
 	}
-	return 0, nil
+	return 0
 }
 
-// idle is how long a run may be left alone.
-func (c *idleClocks) idle(r mapping.Run) time.Duration {
-	if agent := c.e.agent(r.Agent); agent != nil {
+// idle is how long a run of an agent may be left alone.
+func (c *idleClocks) idle(name string) time.Duration {
+	if agent := c.e.agent(name); agent != nil {
 		return agent.Config.Stepping.Idle
 	}
 	return config.DefaultAgent().Stepping.Idle // as missing
@@ -83,44 +89,40 @@ func (c *idleClocks) idle(r mapping.Run) time.Duration {
 // clocks of other processes are looked after.
 const comeBack = time.Minute
 
-func (c *idleClocks) returning(r mapping.Run) time.Duration { return min(c.idle(r), comeBack) }
+func (c *idleClocks) returning(agent string) time.Duration { return min(c.idle(agent), comeBack) }
 
-// beginAll starts the clocks of the runs whose clients an earlier process served.
-func (c *idleClocks) beginAll(ctx context.Context) error {
-	return c.beginSome(ctx, func(mapping.Run) bool { return true })
-}
+// startAll starts the clocks of the runs whose clients an earlier process served.
+func (c *idleClocks) startAll(ctx context.Context) error { return c.start(ctx, false) }
 
 // watch starts the clocks of runs that other processes have parked, which may be gone since. Those of processes that
 // live look whether a run went on elsewhere (leftElsewhere), as this one does.
 func (c *idleClocks) watch(ctx context.Context) {
 	for pause.For(ctx, comeBack) == nil {
-		if err := c.beginParked(ctx); err != nil && ctx.Err() == nil {
+		if err := c.start(ctx, true); err != nil && ctx.Err() == nil {
 			c.e.zap.Warn("parked runs could not be looked for", errField(err))
 		}
 	}
 }
 
-func (c *idleClocks) beginParked(ctx context.Context) error {
-	return c.beginSome(ctx, func(r mapping.Run) bool { return r.Parked && !c.timers.Has(r.ID) })
-}
-
-// beginSome starts clocks of runs that other processes served. The time that was before counts, but for a little to
-// come back in.
-func (c *idleClocks) beginSome(ctx context.Context, wanted func(mapping.Run) bool) error {
-	runs, err := c.e.st.Claims.Unpulled(ctx)
-	for _, r := range runs {
-		if wanted(r) {
-			c.beginFor(r, max(c.idle(r)-time.Since(r.UpdatedAt), c.returning(r)))
+// start starts clocks of runs that other processes served and that have none here. The time that was before counts, but
+// for a little to come back in.
+func (c *idleClocks) start(ctx context.Context, parkedOnly bool) error {
+	for r, err := range c.e.st.Claims.Pulled(ctx, parkedOnly) {
+		if err != nil {
+			return err
+		}
+		if !c.timers.Has(r.ID) {
+			c.cancelIn(max(c.idle(r.Agent)-time.Since(r.UpdatedAt), c.returning(r.Agent)), r)
 		}
 	}
-	return err
+	return nil
 }
 
 // StartIdleClock has an active run cancelled when no step of it is asked for within its agent's stepping.idle; each
 // call begins anew. StopIdleClock ends that.
 func (c *canceller) StartIdleClock(r mapping.Run) {
 	if agent := c.e.agent(r.Agent); agent != nil {
-		c.idle.restart(r, agent)
+		c.idle.restart(&r, agent)
 	}
 }
 

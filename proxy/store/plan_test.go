@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,8 +60,8 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 	}
 }
 
-// What scrapes ask for reads what has not ended, and none of what has.
-func TestBacklogUsesIndexesOfWhatHasNotEnded(t *testing.T) {
+// What is asked for again and again reads what has not ended, and none of what has.
+func TestRegularLooksUseIndexesOfWhatHasNotEnded(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, err := Open(ctx, filepath.Join(t.TempDir(), "p.db"), Options{}, zap.NewNop())
@@ -68,10 +69,14 @@ func TestBacklogUsesIndexesOfWhatHasNotEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for text, index := range map[string]string{countQueued: "runs_pending", countRunning: "runs_open", countHooks: "outbox_due"} {
+	for text, index := range map[string]string{countQueued: "runs_pending", countRunning: "runs_open", countHooks: "outbox_due", selectPulled: "runs_open"} {
 		var plan string
+		var args column.In
+		for n := 1; strings.Contains(text, "$"+strconv.Itoa(n)); n++ {
+			args = append(args, nil)
+		}
 		err := s.base.DB.ReadOne(ctx, func(x *sqldb.Tx) error {
-			return x.Until(`EXPLAIN QUERY PLAN `+text, nil, func(scan func(...any) error) (bool, error) {
+			return x.Until(`EXPLAIN QUERY PLAN `+text, args, func(scan func(...any) error) (bool, error) {
 				var id, parent, unused int
 				return false, scan(&id, &parent, &unused, &plan)
 			})

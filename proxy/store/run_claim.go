@@ -305,19 +305,3 @@ func (s *Claims) Waiting(ctx context.Context) (some bool, err error) {
 	})
 	return some, err
 }
-
-// Unpulled lists the active runs whose steps a client has to ask for: parked ones, and those that go on by themselves
-// while their steps are handed out. All tenants.
-func (s *Claims) Unpulled(ctx context.Context) (list []mapping.Run, err error) {
-	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT `+runColumns+` WHERE r.ended_us = 0 ORDER BY r.id`, nil, func(scan func(...any) error) error {
-			var row runRow
-			err := row.scan(scan)
-			if row.Parked || row.Options.Stepping == mapping.SteppingFree {
-				list = append(list, row.Run)
-			}
-			return err
-		})
-	})
-	return list, err
-}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
+)
+
+// PulledRun is an active run whose steps a client has to ask for, without what it was made by.
+type PulledRun struct {
+	ID, ThreadID  string
+	Agent         string
+	Tenant, Owner string
+	UpdatedAt     time.Time // of mapping.Run
+}
+
+// Pulled yields the parked runs and, unless only those are asked for, the active ones that go on by themselves while
+// their steps are handed out. All tenants. It reads page by page: a run that is parked meanwhile may be left out, and
+// one that goes on meanwhile may be yielded. It is ranged over once.
+func (s *Claims) Pulled(ctx context.Context, parkedOnly bool) iter.Seq2[PulledRun, error] {
+	return func(yield func(PulledRun, error) bool) {
+		p := pulledPage{parkedOnly: parkedOnly}
+		for !p.last {
+			if err := s.base.DB.ReadOne(ctx, p.read); err != nil {
+				yield(PulledRun{}, err)
+				return
+			}
+			for _, r := range p.runs {
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pulledPageSize is how many active runs are read at a time.
+const pulledPageSize = 500
+
+// placeOpen is where an active run stands in the index runs_open, within its thread.
+const placeOpen = `(CASE WHEN r.status = 'running' AND r.concurrent <> 1 THEN 0 ELSE r.id END)`
+
+// selectPulled goes by the index of active runs: by another order it would go through all that have ended. The options,
+// which may be long, are read where they say how the run goes on.
+const selectPulled = `SELECT r.thread, ` + placeOpen + `, r.run_id, h.thread_id, r.agent, r.tenant, r.owner, r.updated_us, r.parked, CASE WHEN r.parked = 0 THEN r.options END
+ FROM runs r JOIN threads h ON h.id = r.thread
+ WHERE r.ended_us = 0 AND r.thread >= $1 AND (r.thread > $1 OR ` + placeOpen + ` > $2) AND r.parked >= $3 ORDER BY r.thread, ` + placeOpen + ` LIMIT CAST($4 AS BIGINT)`
+
+// pulledPage is a page of Pulled; each read makes it the next one.
+type pulledPage struct {
+	parkedOnly    bool
+	thread, place int64 // of the last run that was looked at
+	runs          []PulledRun
+	last          bool
+}
+
+func (p *pulledPage) read(t *sqldb.Tx) error {
+	next := pulledPage{parkedOnly: p.parkedOnly, thread: p.thread, place: p.place} // a read may be done again
+	parked, seen := 0, 0
+	if p.parkedOnly {
+		parked = 1
+	}
+	err := t.Each(selectPulled, column.In{p.thread, p.place, parked, int64(pulledPageSize)}, func(scan func(...any) error) error {
+		seen++
+		return next.add(scan)
+	})
+	if next.last = seen < pulledPageSize; err == nil {
+		*p = next
+	}
+	return err
+}
+
+func (p *pulledPage) add(scan func(...any) error) error {
+	var r PulledRun
+	var parked bool
+	var options []byte
+	var updated int64
+	err := scan(&p.thread, &p.place, &r.ID, &r.ThreadID, &r.Agent, &r.Tenant, &r.Owner, &updated, &parked, sqldb.Unsealed(&options, column.RunOptions, &r.ID))
+	if err != nil {
+		return err
+	}
+	r.UpdatedAt = column.TimeOf(updated)
+	var o mapping.RunOptions
+	if !parked {
+		err = column.Decode(options, &o)
+	}
+	if parked || o.Stepping == mapping.SteppingFree {
+		p.runs = append(p.runs, r)
+	}
+	return err
+}
