@@ -81,3 +81,60 @@ func TestFreeRunWithoutAClientAfterARestartIsCancelled(t *testing.T) {
 		})
 	}
 }
+
+// abandoned is a parked run without a clock in this process, as one has that another process has parked.
+func (b *bench) abandoned(t *testing.T) mapping.Run {
+	t.Helper()
+	r := b.parked(t, b.begin(t, lockstepOrder()))
+	synctest.Wait()
+	b.StopIdleClock(r.ID)
+	return r
+}
+
+// TestParkedRunsOfOthersAreWatched: a look a minute finds what another process has parked, again and again, and leaves
+// the clocks alone that go already.
+func TestParkedRunsOfOthersAreWatched(t *testing.T) {
+	t.Parallel()
+	const idle = 10 * time.Minute
+	bubble(t, func(t *testing.T, path string) {
+		b := open(t, path, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = idle })
+		defer b.close()
+		ctx, stop := context.WithCancel(t.Context())
+		watched := make(chan struct{})
+		go func() { defer close(watched); b.KeepWatchingIdle(ctx) }()
+		for range 2 {
+			time.Sleep(30 * time.Second) // parked between two looks
+			r := b.abandoned(t)
+			time.Sleep(idle - 10*time.Second)
+			if got := b.settled(t, r); got != mapping.RunRunning {
+				t.Errorf("the run is %s before its time", got)
+			}
+			time.Sleep(20 * time.Second)
+			if got := b.settled(t, r); got != mapping.RunInterrupted {
+				t.Errorf("the run is %s after its time", got)
+			}
+		}
+		stop()
+		<-watched
+	})
+}
+
+// TestARunIsLeftAloneWhoseClientComesBackAsItsClockGoesOff: the clock was set again after a cancellation that failed,
+// and does not hear that it is stopped.
+func TestARunIsLeftAloneWhoseClientComesBackAsItsClockGoesOff(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, path string) {
+		b := open(t, path, &script{opaque: true, run: lasting}, func(a *config.Agent) { a.RunTimeout = 0 })
+		defer b.close()
+		r := b.begin(t, lockstepOrder())
+		synctest.Wait()
+		b.IdleOver(r)
+		if got := b.settled(t, r); got != mapping.RunRunning {
+			t.Errorf("the run is %s while a step of it is served", got)
+		}
+		time.Sleep(time.Hour)
+		if got := b.settled(t, r); got != mapping.RunRunning {
+			t.Errorf("the run is %s when the step takes long", got)
+		}
+	})
+}
