@@ -83,11 +83,15 @@ type Dialects interface {
 
 // New returns an Engine; nothing runs before Start.
 func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[string]*Agent, meter Meter,
-	dialects Dialects, logger *zap.Logger) *Engine {
+	dialects Dialects, logger *zap.Logger, more ...Option) *Engine {
+	o := optionsOf(more)
 	root, stop := context.WithCancelCause(context.Background())
+	if o.deed != nil {
+		root = mapping.WithDeed(root, o.deed)
+	}
 	e := &Engine{
 		st: st, log: log, meter: meter, dialects: dialects, zap: logger.Named("engine"),
-		root: root, stop: stop, allow: func(context.Context, int) (func(int), error) { return func(int) {}, nil },
+		root: root, stop: stop, tracer: o.tracer, allow: o.allow,
 	}
 	e.settings.Store(newSettings(cfg, agents, nil))
 	e.starter.e, e.canceller.e, e.endings = e, e, endings{e}
@@ -167,20 +171,8 @@ func (e *Engine) await(ctx context.Context) {
 // OnRemoved has f called for every run that the engine removes. It must be called before Start.
 func (e *Engine) OnRemoved(f func(mapping.Run)) { e.removed = f }
 
-// Trace has spans made of runs; a nil tracer makes none. It must be called before Start.
-func (e *Engine) Trace(t *trace.Tracer) { e.tracer = t }
-
-// Tracer returns what Trace was given.
+// Tracer returns what WithTracer was given.
 func (e *Engine) Tracer() *trace.Tracer { return e.tracer }
-
-// LimitRuns has allow asked before runs are made for the principal of ctx, and giveBack told how many of them were not.
-// It must be called before Start.
-func (e *Engine) LimitRuns(allow func(ctx context.Context, n int) (giveBack func(n int), err error)) {
-	e.allow = allow
-}
-
-// Witness has d told of what is done in the background. It must be called before Start.
-func (e *Engine) Witness(d *mapping.Deed) { e.root = mapping.WithDeed(e.root, d) }
 
 // Beside has a chore done from Start on. It must be called before Start.
 func (e *Engine) Beside(c Chore) { e.chores = append(e.chores, c) }

@@ -89,15 +89,13 @@ func windTraced(t *testing.T, path string, a adapter.Backend, tr *trace.Tracer, 
 		cfg.Agents[name] = config.DefaultAgent()
 		agents[name] = engine.NewAgent(name, cfg.Agents[name], a)
 	}
-	e := engine.New(st, log, cfg, agents, cronMeter{}, servicetest.Dialects(), zap.NewNop())
-	e.Trace(tr)
+	deeds := &witness{}
+	e := engine.New(st, log, cfg, agents, cronMeter{}, servicetest.Dialects(), zap.NewNop(), engine.WithTracer(tr), engine.WithWitness(deeds.deed()))
 	svc, err := service.New(st, log, e, servicetest.Dialects(), zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.Beside(chore.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
-	deeds := &witness{}
-	e.Witness(deeds.deed())
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

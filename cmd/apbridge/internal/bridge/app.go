@@ -135,10 +135,8 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 	if err != nil {
 		return err
 	}
-	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects, a.log)
-	a.engine.Trace(a.tracing.tracer)
-	a.engine.LimitRuns(a.limits.limiter.Runs)
-	a.engine.Witness(a.deeds.background())
+	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects, a.log,
+		engine.WithTracer(a.tracing.tracer), engine.WithRunLimit(a.limits.limiter.Runs), engine.WithWitness(a.deeds.background()))
 	a.hooks = webhook.New(a.store.Deliveries, a.store.Runs, a.cfg.Webhooks, userAgent(), a.metrics, a.log.Named("webhook"))
 	a.hooks.Trace(a.tracing.tracer)
 	measure(a.metrics, a.store, a.cfg, a.engine.Config)
