@@ -30,7 +30,7 @@ type StartRequest struct {
 // use.
 type starter struct {
 	e      *Engine
-	claims claims
+	claims *claims
 }
 
 // Begin makes the run durable and, when its thread and agent are free, starts it. It returns before the run has done
@@ -55,7 +55,7 @@ func (s *starter) Begin(ctx context.Context, o *StartRequest) (*store.Created, e
 		giveBack(1)
 	}
 	if err != nil {
-		s.giveBack(agent, o.New.Claim)
+		s.e.giveBack(agent, o.New.Claim)
 		return nil, err
 	}
 	noteRun(ctx, &created.Run)
@@ -88,7 +88,7 @@ func (s *starter) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.
 	refused := func(err error) ([]*store.Created, error) {
 		giveBack(len(list))
 		for i, agent := range agents {
-			s.giveBack(agent, runs[i].Claim)
+			s.e.giveBack(agent, runs[i].Claim)
 		}
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (s *starter) ready(o *StartRequest) (*Agent, error) {
 	o.New.Claim = o.New.Run.RunAfter.IsZero() && s.e.lease.holds() && agent.tryAcquire()
 	err := s.addFirstEvents(o, agent)
 	if err != nil {
-		s.giveBack(agent, o.New.Claim)
+		s.e.giveBack(agent, o.New.Claim)
 	}
 	return agent, err
 }
@@ -160,37 +160,22 @@ func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
 // later.
 var filesKey = []byte(`"files"`)
 
-func (s *starter) giveBack(agent *Agent, acquired bool) {
-	if acquired {
-		s.release(agent)
-	}
-}
-
-// release gives a slot back. Runs that had to wait, maybe for this very slot, are looked at again.
-func (s *starter) release(agent *Agent) {
-	agent.release()
-	s.e.Freed()
-}
-
-// Freed has the runs that wait looked at: a thread, or a slot, may be free for them.
-func (e *Engine) Freed() { e.dispatch.freed() }
-
 // begun starts the execution of a claimed run, or has the dispatcher look at the pending one.
 func (s *starter) begun(agent *Agent, o *StartRequest, c *store.Created) {
 	if c.Claimed != nil {
 		s.launch(agent, c.Claimed, o)
 		return
 	}
-	s.giveBack(agent, o.New.Claim)
+	s.e.giveBack(agent, o.New.Claim)
 	if c.Replayed {
 		return
 	}
 	s.e.log.WakeThread(c.Run.ThreadID)
-	s.e.dispatch.waiting.Store(true)
+	s.e.waiting.Store(true)
 	if c.Active != nil {
 		s.e.preempt(c.Active, &c.Run, o.New.Run.RunAfter.IsZero())
 	}
-	s.e.dispatch.wake()
+	s.e.wake()
 }
 
 func startedEvent(r *mapping.Run) mapping.Event {

@@ -111,7 +111,7 @@ func (c *canceller) endInactive(ctx context.Context, r *mapping.Run, how Cancell
 	c.idle.timers.Cancel(r.ID)
 	c.e.log.Wake(r.ID)
 	c.e.log.WakeThread(r.ThreadID)
-	c.e.dispatch.wake()
+	c.e.wake()
 	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
 		c.tellAgent(c.e.agent(r.Agent), r)
 	}

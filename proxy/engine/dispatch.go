@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"iter"
-	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -16,27 +15,8 @@ import (
 // retryDispatch is when the dispatcher looks again after the store failed.
 const retryDispatch = time.Second
 
-// dispatcher starts pending runs as their turn comes, on one goroutine. ring and freed are safe for concurrent use.
-type dispatcher struct {
-	e       *Engine
-	bell    chan struct{}
-	waiting atomic.Bool // there may be runs to start
-}
-
-// wake schedules a look at the pending runs.
-func (d *dispatcher) wake() {
-	select {
-	case d.bell <- struct{}{}:
-	default:
-	}
-}
-
-// freed is ring for a thread or a slot that is free; it costs nothing while no run waits.
-func (d *dispatcher) freed() {
-	if d.waiting.Load() {
-		d.wake()
-	}
-}
+// dispatcher starts pending runs as their turn comes, on one goroutine.
+type dispatcher struct{ e *Engine }
 
 // startRuns starts runs until the engine stops: rung when a run ended or was queued, by the clock when a delayed one is
 // due. look is resume where that has not succeeded yet, else claimRunnable.
@@ -48,7 +28,7 @@ func (d *dispatcher) startRuns(due time.Time, look func(context.Context) (time.T
 		case <-d.e.root.Done():
 			timer.Stop()
 			return
-		case <-d.bell:
+		case <-d.e.rung:
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -93,7 +73,7 @@ func untilDue(due time.Time) time.Duration {
 func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 	for anothers := false; ; {
 		// Before looking, so that a run that ends right after rings.
-		d.waiting.Store(true)
+		d.e.waiting.Store(true)
 		taken, ok, next, err := d.claimWaiting(ctx)
 		if err != nil {
 			return next, err
@@ -116,7 +96,7 @@ func (d *dispatcher) claimWaiting(ctx context.Context) (taken, ok bool, next tim
 		return false, false, next, err
 	}
 	if !some {
-		d.waiting.Store(false)
+		d.e.waiting.Store(false)
 		return false, false, next, nil
 	}
 	return d.claimNext(ctx)

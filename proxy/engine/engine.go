@@ -6,7 +6,6 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/engine/clock"
 	"github.com/apbridge/apbridge/proxy/engine/keptcall"
 	"github.com/apbridge/apbridge/proxy/eventlog"
@@ -50,11 +49,10 @@ type Engine struct {
 	zap      *zap.Logger
 	chores   []Chore
 
-	root    context.Context // of every execution; ends with errShutdown
-	stop    context.CancelCauseFunc
-	running executions
+	*background
+	*doorbell
+	running *executions
 	removed func(mapping.Run)
-	tracer  *trace.Tracer // may be nil
 	allow   func(ctx context.Context, n int) (giveBack func(n int), err error)
 
 	// The parts of an engine: their exported methods, and those of configured, are the engine's.
@@ -66,11 +64,10 @@ type Engine struct {
 	*lease
 	dispatch dispatcher
 	memory   *memory.Memory
-	compared comparison
+	peers    *peers
+	compared *comparison
 
 	callsBudget keptcall.Budget // of runs at work
-
-	unrenewed complaint.Complaint // of beats, which are one after the other
 }
 
 // Dialects has what only a dialect knows; adapter.Dialects implements it.
@@ -85,22 +82,25 @@ type Dialects interface {
 func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[string]*Agent, meter Meter,
 	dialects Dialects, logger *zap.Logger, more ...Option) *Engine {
 	o := optionsOf(more)
-	root, stop := context.WithCancelCause(context.Background())
-	if o.deed != nil {
-		root = mapping.WithDeed(root, o.deed)
-	}
+	logger = logger.Named("engine")
+	running, bell, claimed := &executions{}, newDoorbell(), &claims{}
 	e := &Engine{
-		st: st, log: log, meter: meter, dialects: dialects, zap: logger.Named("engine"),
-		root: root, stop: stop, tracer: o.tracer, allow: o.allow,
+		st: st, log: log, meter: meter, dialects: dialects, zap: logger,
+		background: newBackground(o), doorbell: bell, running: running, allow: o.allow,
+		lease: newLease(clock.SinceBoot(), running, logger),
 	}
 	e.settings.Store(newSettings(cfg, agents, nil))
-	e.starter.e, e.canceller.e, e.endings = e, e, endings{e}
+	e.starter.e, e.starter.claims, e.canceller.e, e.endings = e, claimed, e, endings{e}
 	e.memory = memory.New(st.Items, st.Threads, st.Runs, st.Secrets, func() config.Auth { return e.Config().Auth })
 	e.taskLog = taskLog{events: st.Events, links: st.Links}
-	e.dispatch.e, e.dispatch.bell = e, make(chan struct{}, 1)
+	e.dispatch.e = e
 	e.copies.e, e.copies.turn = e, make(chan struct{}, 1)
-	e.idle.e, e.idle.timers.Spawn, e.compared.e = e, e.running.spawn, e
-	e.lease = newLease(clock.SinceBoot(), func() { peers{e}.leaseLost() })
+	e.idle.e, e.idle.timers.Spawn = e, e.running.spawn
+	e.peers = &peers{shared: st, claims: st.Claims, log: log, lease: e.lease, running: running, bell: bell, zap: logger}
+	e.compared = &comparison{threads: heldThreads{states: st.States, log: log, bell: bell, zap: logger}, zap: logger}
+	if st.Shared() {
+		e.compared.runs = &heldRuns{claims: st.Claims, begun: claimed, running: running, zap: logger}
+	}
 	return e
 }
 
@@ -114,10 +114,9 @@ func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
 // dispatcher tries again.
 func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
-		others := peers{e}
-		others.renewLease(ctx)
-		e.running.spawn(func() { others.keepLease(e.root) })
-		e.running.spawn(func() { others.listen(e.root) })
+		e.peers.renewLease(ctx)
+		e.running.spawn(func() { e.peers.keepLease(e.root) })
+		e.running.spawn(func() { e.peers.listen(e.root) })
 		e.running.spawn(func() { e.idle.watch(e.root) })
 	}
 	e.running.spawn(func() { e.compared.compare(e.root) })
@@ -188,14 +187,6 @@ func (e *Engine) forgotten(r mapping.Run) {
 
 // Live returns how many runs this process is executing.
 func (e *Engine) Live() int { return e.running.count() }
-
-// scope is the context of work done for a run outside of any request.
-func (e *Engine) scope(ctx context.Context, r *mapping.Run) context.Context {
-	ctx = mapping.WithHops(ctx, r.Options.Hops)
-	ctx = mapping.WithRequestID(ctx, r.Options.RequestID)
-	ctx = mapping.WithTrace(ctx, e.placeOf(r))
-	return mapping.WithPrincipal(ctx, mapping.Principal{ID: r.Owner, Tenant: r.Tenant})
-}
 
 var errDraining = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown,
 	"The bridge is shutting down and takes no new runs; try again in a moment.")

@@ -56,7 +56,7 @@ func (s *starter) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
 // register makes the execution of a claimed run known; a call of work, which executes it, must follow. x is nil when
 // the engine has stopped.
 func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, work func()) {
-	scope := mapping.WithRequestID(s.e.scope(s.e.root, &c.Run), o.requestID)
+	scope := mapping.WithRequestID(s.e.of(&c.Run), o.requestID)
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
 		e: s.e, agent: agent, Claimed: c, began: time.Now(), say: o.Say, input: o.Input, recalls: o.Recalled,

@@ -25,7 +25,7 @@ func (e *Engine) Suspend(d time.Duration) {
 func (e *Engine) Compare(ctx context.Context) error { return e.compared.freeAll(ctx) }
 
 // Lapse has the engine find that its lease is over.
-func (e *Engine) Lapse() { peers{e}.leaseLost() }
+func (e *Engine) Lapse() { e.lease.lost() }
 
 // WatchIdle has the engine start the clocks of runs that other processes have parked, now.
 func (e *Engine) WatchIdle(ctx context.Context) error { return e.idle.start(ctx, true) }

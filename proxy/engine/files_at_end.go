@@ -20,7 +20,7 @@ func (x *execution) compareFiles(ctx context.Context) {
 	if x.rec == nil || x.rec.link.Remote == "" || removes(context.Cause(ctx)) {
 		return
 	}
-	ctx, stop := context.WithTimeout(x.e.scope(x.e.root, &x.Run), compareTimeout)
+	ctx, stop := context.WithTimeout(x.e.of(&x.Run), compareTimeout)
 	defer stop()
 	update, changed, err := x.comparedFiles(ctx)
 	if err == nil && changed {

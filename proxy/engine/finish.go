@@ -206,7 +206,7 @@ func (c *canceller) tellAgent(agent *Agent, r *mapping.Run) {
 		return
 	}
 	c.e.running.spawn(func() {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(c.e.scope(c.e.root, r)), cancelGrace)
+		ctx, stop := context.WithTimeout(context.WithoutCancel(c.e.of(r)), cancelGrace)
 		defer stop()
 		link, err := c.e.linkOf(ctx, r, f.traits.Opaque)
 		if err == nil && link.Remote != "" {

@@ -46,7 +46,7 @@ func (w *endings) staysFor(out mapping.Outcome) time.Duration {
 func (w *endings) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *outbox.Webhook {
 	var err error
 	if state == nil {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.scope(w.e.root, r)), 5*time.Second)
+		ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.of(r)), 5*time.Second)
 		defer stop()
 		state, _, err = w.e.log.State(ctx, r.ThreadID, "")
 	}
@@ -65,7 +65,7 @@ func (w *endings) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, st
 
 // baseDistance is how far the run's base is from its snapshot.
 func (r *recorder) baseDistance() store.Distance {
-	ctx, stop := context.WithTimeout(r.x.e.scope(r.x.e.root, &r.x.Run), 5*time.Second)
+	ctx, stop := context.WithTimeout(r.x.e.of(&r.x.Run), 5*time.Second)
 	defer stop()
 	_, _, d, err := r.x.e.log.Distance(ctx, r.x.Run.ThreadID, r.x.Run.Base)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -24,7 +26,8 @@ const (
 // lease is what this process knows of its right to execute runs, by a clock that goes on while the process is stopped
 // and while the machine is suspended. Safe for concurrent use.
 type lease struct {
-	lost func() // called when the lease is over by the clock, without the lock
+	running *executions
+	zap     *zap.Logger
 
 	mu    sync.Mutex
 	clock func() time.Duration // clock.SinceBoot
@@ -34,8 +37,8 @@ type lease struct {
 	end   context.CancelFunc   // of lasts
 }
 
-func newLease(clock func() time.Duration, lost func()) *lease {
-	l := &lease{clock: clock, lost: lost}
+func newLease(clock func() time.Duration, running *executions, log *zap.Logger) *lease {
+	l := &lease{clock: clock, running: running, zap: log}
 	l.lasts, l.end = context.WithCancel(context.Background())
 	return l
 }
@@ -53,7 +56,7 @@ func (l *lease) extend(until time.Duration) {
 	l.until = until
 	rest := until - l.clock()
 	if l.lapse == nil {
-		l.lapse = time.AfterFunc(rest, l.lost)
+		l.lapse = time.AfterFunc(rest, func() { l.lost() })
 		return
 	}
 	l.lapse.Reset(rest)
@@ -73,44 +76,61 @@ func (l *lease) context() context.Context {
 	return l.lasts
 }
 
-// over ends what is done under the lease; what comes is under the next one.
-func (l *lease) over() {
+// next ends what is done under the lease; what comes is under the next one.
+func (l *lease) next() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end()
 	l.lasts, l.end = context.WithCancel(context.Background())
 }
 
+// database is what processes at one database hear of each other by; store.Store implements it.
+type database interface {
+	Beat(ctx context.Context, ttl time.Duration) error
+	Notices() <-chan store.Notice
+	RingDue(what string)
+}
+
 // peers is what an engine has to do with the other processes at its database: it shows them that it lives, leaves them
 // its runs when it was held for dead, and hears from them.
-type peers struct{ *Engine }
+type peers struct {
+	shared  database
+	claims  *store.Claims
+	log     *eventlog.Log
+	lease   *lease
+	running *executions
+	bell    *doorbell
+	zap     *zap.Logger
+
+	unrenewed complaint.Complaint // of beats, which are one after the other
+}
 
 // keepLease renews the lease as long as ctx lasts, where other processes could take the runs of this one.
-func (e peers) keepLease(ctx context.Context) {
+func (p *peers) keepLease(ctx context.Context) {
 	for pause.For(ctx, beatEvery) == nil {
-		e.renewLease(ctx)
+		p.renewLease(ctx)
 	}
 }
 
-func (e peers) renewLease(ctx context.Context) {
-	asked := e.lease.now()
+func (p *peers) renewLease(ctx context.Context) {
+	asked := p.lease.now()
 	short, stop := context.WithTimeout(ctx, beatEvery)
 	defer stop()
-	err := e.st.Beat(short, leaseTTL)
+	err := p.shared.Beat(short, leaseTTL)
 	switch {
 	case errors.Is(err, store.ErrLapsed):
-		e.zap.Warn("the lease of this process had ended; its runs may be another's by now")
-		await(e.leaseLost(), leaveMost)
+		p.zap.Warn("the lease of this process had ended; its runs may be another's by now")
+		await(p.lease.lost(), leaveMost)
 	case err != nil:
-		if ctx.Err() == nil && e.unrenewed.Due() {
-			e.zap.Warn("the lease of this process could not be renewed", errField(err), e.unrenewed.Times())
+		if ctx.Err() == nil && p.unrenewed.Due() {
+			p.zap.Warn("the lease of this process could not be renewed", errField(err), p.unrenewed.Times())
 		}
 		return
 	}
-	e.unrenewed.Over()
-	e.lease.extend(asked + leaseTTL)
-	e.stopAsked(ctx)
-	e.dispatch.wake() // for runs whose notice was lost
+	p.unrenewed.Over()
+	p.lease.extend(asked + leaseTTL)
+	p.stopAsked(ctx)
+	p.bell.wake() // for runs whose notice was lost
 }
 
 // stillHolds ends the execution when the lease is over. It is asked before every piece of an agent's answer is taken
@@ -141,15 +161,15 @@ func (l *lease) UnderLease(ctx context.Context) (context.Context, context.Cancel
 	return adapter.WithPermit(ctx, may), func() { stop(); end(nil) }
 }
 
-// leaseLost stops all executions, and what else is done under the lease: it may be going on elsewhere.
-func (e peers) leaseLost() []*execution {
-	e.lease.over()
-	list := e.running.all()
+// lost stops all executions, and what else is done under the lease: it may be going on elsewhere.
+func (l *lease) lost() []*execution {
+	l.next()
+	list := l.running.all()
 	for _, x := range list {
 		x.cancel(errLeaseLost)
 	}
 	if len(list) > 0 {
-		e.zap.Warn("the lease of this process has ended; its runs are left to others", zap.Int("runs", len(list)))
+		l.zap.Warn("the lease of this process has ended; its runs are left to others", zap.Int("runs", len(list)))
 	}
 	return list
 }

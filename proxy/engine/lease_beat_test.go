@@ -29,7 +29,7 @@ func TestALeaseThatCannotBeRenewedIsSaidOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		peers{e}.renewLease(t.Context())
+		e.peers.renewLease(t.Context())
 	}
 	if n := logged.Len(); n != 1 {
 		t.Errorf("said %d times", n)

@@ -27,7 +27,7 @@ func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	defer claimed()
 	c, err := s.e.st.Claims.TakeParked(ctx, r.ID)
 	if err != nil {
-		s.release(agent)
+		s.e.release(agent)
 		return err
 	}
 	s.e.idle.timers.Cancel(r.ID)

@@ -9,7 +9,7 @@ import (
 // preempt ends the runs that a newer one takes the place of, which their CancelReason says. One that has them rolled
 // back starts when that is done, unless it was to start later anyway.
 func (c *canceller) preempt(active []mapping.Run, newer *mapping.Run, due bool) {
-	ctx, rollback := c.e.scope(c.e.root, newer), newer.Multitask == mapping.StrategyRollback
+	ctx, rollback := c.e.of(newer), newer.Multitask == mapping.StrategyRollback
 	c.e.running.spawn(func() {
 		for _, r := range active {
 			if err := c.Cancel(ctx, &r, Cancellation{Reason: r.CancelReason, Rollback: rollback}); err != nil && !alreadyGone(err) {
@@ -21,7 +21,7 @@ func (c *canceller) preempt(active []mapping.Run, newer *mapping.Run, due bool) 
 				c.e.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
 			}
 		}
-		c.e.dispatch.wake()
+		c.e.wake()
 	})
 }
 

@@ -63,5 +63,5 @@ func (c *configured) Agents() map[string]*Agent { return maps.Clone(c.settings.L
 // agent which is not there any more end in agent_not_found.
 func (e *Engine) Reconfigure(cfg *config.Config, agents map[string]*Agent) {
 	e.settings.Store(newSettings(cfg, agents, e.settings.Load().slots))
-	e.dispatch.wake()
+	e.wake()
 }

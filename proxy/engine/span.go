@@ -8,15 +8,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/trace"
 )
 
-// placeOf is where work for a run stands in a trace: below the run, or, where no spans are made, below the request that
-// asked for it.
-func (e *Engine) placeOf(r *mapping.Run) mapping.Trace {
-	if e.tracer == nil {
-		return traceOf(r)
-	}
-	return r.Place()
-}
-
 // traced begins the span of an execution: below the request for a step of a parked run, which the step belongs to, else
 // below the run's own. Of a run that was parked it is only a part: the execution of its first step has ended the run's
 // own span.

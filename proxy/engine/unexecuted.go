@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -62,11 +63,9 @@ func (c *claims) overBefore(upTo int64) bool {
 
 // comparison compares what this process holds with what it executes.
 type comparison struct {
-	e *Engine
-
-	mu     sync.Mutex       // held during a look; looks follow each other
-	fences map[string]int64 // of the runs that the last look found held and not executed
-	upTo   int64            // of the claims that may have made them so
+	threads heldThreads
+	runs    *heldRuns // nil over SQLite: a file always says what became of a claim
+	zap     *zap.Logger
 }
 
 // compare goes on beside the beats, which must not wait for it.
@@ -76,47 +75,73 @@ func (c *comparison) compare(ctx context.Context) {
 		if err := c.freeAll(ctx); err == nil {
 			said.Over()
 		} else if ctx.Err() == nil && said.Due() {
-			c.e.zap.Warn("what this process holds could not be compared with what it executes", errField(err), said.Times())
+			c.zap.Warn("what this process holds could not be compared with what it executes", errField(err), said.Times())
 		}
 	}
 }
 
 // freeAll frees all that this process holds for nothing.
 func (c *comparison) freeAll(ctx context.Context) error {
-	freed, err := c.e.st.States.FreeLeft(ctx)
-	if freed > 0 && err == nil {
-		c.e.zap.Warn("this process held threads for state updates that are over; the threads are free", zap.Int("threads", freed))
-		c.e.log.WakeAll() // it is not known for which threads updates wait
-		c.e.Freed()
-	}
-	if !c.e.st.Shared() { // a SQLite file always says what became of a claim
+	err := c.threads.free(ctx)
+	if c.runs == nil {
 		return err
 	}
-	return errors.Join(err, c.freeUnexecuted(ctx))
+	return errors.Join(err, c.runs.free(ctx))
 }
 
-// freeUnexecuted hands back what this process holds and does not execute. A run is judged only when two looks saw it so
-// under the same fence, and every claim that had begun when the first one was over is over too: the answer to a claim
-// that took place may still be on its way.
-func (c *comparison) freeUnexecuted(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before := c.fences
-	certain := c.e.claims.overBefore(c.upTo)
-	held, err := c.e.st.Claims.Held(ctx)
+// heldThreads are those that this process holds for state updates.
+type heldThreads struct {
+	states *store.States
+	log    *eventlog.Log
+	bell   *doorbell
+	zap    *zap.Logger
+}
+
+// free frees those whose updates are over.
+func (h *heldThreads) free(ctx context.Context) error {
+	freed, err := h.states.FreeLeft(ctx)
+	if freed > 0 && err == nil {
+		h.zap.Warn("this process held threads for state updates that are over; the threads are free", zap.Int("threads", freed))
+		h.log.WakeAll() // it is not known for which threads updates wait
+		h.bell.Freed()
+	}
+	return err
+}
+
+// heldRuns are those that this process holds in the database.
+type heldRuns struct {
+	claims  *store.Claims
+	begun   *claims
+	running *executions
+	zap     *zap.Logger
+
+	mu     sync.Mutex       // held during a look; looks follow each other
+	fences map[string]int64 // of the runs that the last look found held and not executed
+	upTo   int64            // of the claims that may have made them so
+}
+
+// free hands back what this process holds and does not execute. A run is judged only when two looks saw it so under the
+// same fence, and every claim that had begun when the first one was over is over too: the answer to a claim that took
+// place may still be on its way.
+func (h *heldRuns) free(ctx context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.fences
+	certain := h.begun.overBefore(h.upTo)
+	held, err := h.claims.Held(ctx)
 	if err != nil {
 		return err
 	}
-	c.fences, c.upTo = c.e.running.missing(held), c.e.claims.upTo()
+	h.fences, h.upTo = h.running.missing(held), h.begun.upTo()
 	if !certain {
 		return nil
 	}
-	for id, fence := range c.fences {
+	for id, fence := range h.fences {
 		if was, seen := before[id]; !seen || was != fence {
 			continue
 		}
-		c.e.zap.Warn("this process holds a run that it does not execute; the run is handed back", runField(id))
-		if err := c.e.st.Claims.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
+		h.zap.Warn("this process holds a run that it does not execute; the run is handed back", runField(id))
+		if err := h.claims.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
 			return err
 		}
 	}
