@@ -29,7 +29,7 @@ func (c *canceller) Cancel(ctx context.Context, r *mapping.Run, how Cancellation
 	if err := c.e.st.Runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
 		return err
 	}
-	c.e.forgotten(*r)
+	c.e.removals.run(*r)
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (c *canceller) endInactive(ctx context.Context, r *mapping.Run, how Cancell
 	out := how.outcome()
 	now := time.Now()
 	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
-	_, err := c.e.st.Events.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endOf(r, out, now, nil))
+	_, err := c.e.st.Events.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endings.of(r, out, now, nil))
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c *canceller) endInactive(ctx context.Context, r *mapping.Run, how Cancell
 	c.e.log.WakeThread(r.ThreadID)
 	c.e.wake()
 	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
-		c.tellAgent(c.e.agent(r.Agent), r)
+		c.e.relay.pass(c.e.agent(r.Agent), r)
 	}
 	return nil
 }

@@ -25,17 +25,17 @@ func (d *dispatcher) startRuns(due time.Time, look func(context.Context) (time.T
 	for {
 		timer := time.NewTimer(untilDue(due))
 		select {
-		case <-d.e.root.Done():
+		case <-d.e.background.root.Done():
 			timer.Stop()
 			return
 		case <-d.e.rung:
 		case <-timer.C:
 		}
 		timer.Stop()
-		next, err := look(d.e.root)
+		next, err := look(d.e.background.root)
 		if err == nil {
 			said.Over()
-		} else if d.e.root.Err() == nil {
+		} else if d.e.background.root.Err() == nil {
 			if said.Due() {
 				d.e.zap.Error("pending runs could not be claimed", errField(err), said.Times())
 			}
@@ -123,7 +123,7 @@ func (d *dispatcher) claim(ctx context.Context) (*store.Claimed, *Agent, time.Ti
 	}
 	var full []string
 	held := map[string]*Agent{}
-	for name, a := range d.e.settings.Load().agents {
+	for name, a := range d.e.inForce.Load().agents {
 		if a.tryAcquire() {
 			held[name] = a
 		} else {

@@ -43,7 +43,7 @@ type Chore interface {
 type Engine struct {
 	st  *store.Store
 	log *eventlog.Log
-	configured
+	*configured
 	meter    Meter
 	dialects Dialects
 	zap      *zap.Logger
@@ -52,16 +52,17 @@ type Engine struct {
 	*background
 	*doorbell
 	running *executions
-	removed func(mapping.Run)
 	allow   func(ctx context.Context, n int) (giveBack func(n int), err error)
 
 	// The parts of an engine: their exported methods, and those of configured, are the engine's.
 	starter
 	canceller
 	copies // of threads, with agents
-	endings
-	taskLog
+	*removals
+	*taskLog
 	*lease
+	endings  *endings
+	relay    *cancelRelay
 	dispatch dispatcher
 	memory   *memory.Memory
 	peers    *peers
@@ -83,18 +84,19 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	dialects Dialects, logger *zap.Logger, more ...Option) *Engine {
 	o := optionsOf(more)
 	logger = logger.Named("engine")
-	running, bell, claimed := &executions{}, newDoorbell(), &claims{}
+	running, bell, claimed, back := &executions{}, newDoorbell(), &claims{}, newBackground(o)
+	settings, gone, tasks := configure(cfg, agents), &removals{log: log}, &taskLog{events: st.Events, links: st.Links}
 	e := &Engine{
-		st: st, log: log, meter: meter, dialects: dialects, zap: logger,
-		background: newBackground(o), doorbell: bell, running: running, allow: o.allow,
-		lease: newLease(clock.SinceBoot(), running, logger),
+		st: st, log: log, configured: settings, meter: meter, dialects: dialects, zap: logger,
+		background: back, doorbell: bell, running: running, allow: o.allow,
+		lease: newLease(clock.SinceBoot(), running, logger), removals: gone, taskLog: tasks,
+		copies:  copies{settings: settings, removals: gone, root: back.root, spawn: running.spawn, turn: make(chan struct{}, 1), zap: logger},
+		endings: &endings{settings: settings, log: log, dialects: dialects, background: back, zap: logger},
+		relay:   &cancelRelay{tasks: tasks, background: back, spawn: running.spawn, zap: logger},
 	}
-	e.settings.Store(newSettings(cfg, agents, nil))
-	e.starter.e, e.starter.claims, e.canceller.e, e.endings = e, claimed, e, endings{e}
+	e.starter.e, e.starter.claims, e.canceller.e = e, claimed, e
 	e.memory = memory.New(st.Items, st.Threads, st.Runs, st.Secrets, func() config.Auth { return e.Config().Auth })
-	e.taskLog = taskLog{events: st.Events, links: st.Links}
 	e.dispatch.e = e
-	e.copies.e, e.copies.turn = e, make(chan struct{}, 1)
 	e.idle.e, e.idle.timers.Spawn = e, e.running.spawn
 	e.peers = &peers{shared: st, claims: st.Claims, log: log, lease: e.lease, running: running, bell: bell, zap: logger}
 	e.compared = &comparison{threads: heldThreads{states: st.States, log: log, bell: bell, zap: logger}, zap: logger}
@@ -115,11 +117,11 @@ func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
 func (e *Engine) Start(ctx context.Context) error {
 	if e.st.Shared() {
 		e.peers.renewLease(ctx)
-		e.running.spawn(func() { e.peers.keepLease(e.root) })
-		e.running.spawn(func() { e.peers.listen(e.root) })
-		e.running.spawn(func() { e.idle.watch(e.root) })
+		e.running.spawn(func() { e.peers.keepLease(e.background.root) })
+		e.running.spawn(func() { e.peers.listen(e.background.root) })
+		e.running.spawn(func() { e.idle.watch(e.background.root) })
 	}
-	e.running.spawn(func() { e.compared.compare(e.root) })
+	e.running.spawn(func() { e.compared.compare(e.background.root) })
 	if err := e.idle.startAll(ctx); err != nil {
 		return err
 	}
@@ -134,7 +136,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	e.running.spawn(func() { e.dispatch.startRuns(due, look) })
 	for _, c := range e.chores {
-		e.running.spawn(func() { c.Run(e.root) })
+		e.running.spawn(func() { c.Run(e.background.root) })
 	}
 	return nil
 }
@@ -167,23 +169,11 @@ func (e *Engine) await(ctx context.Context) {
 	}
 }
 
-// OnRemoved has f called for every run that the engine removes. It must be called before Start.
-func (e *Engine) OnRemoved(f func(mapping.Run)) { e.removed = f }
-
 // Tracer returns what WithTracer was given.
 func (e *Engine) Tracer() *trace.Tracer { return e.tracer }
 
 // Beside has a chore done from Start on. It must be called before Start.
 func (e *Engine) Beside(c Chore) { e.chores = append(e.chores, c) }
-
-// forgotten tells all holders of a run's data that the run is no more.
-func (e *Engine) forgotten(r mapping.Run) {
-	e.log.Removed(r.ID)
-	e.log.WakeThread(r.ThreadID) // its log need not have been in memory
-	if e.removed != nil {
-		e.removed(r)
-	}
-}
 
 // Live returns how many runs this process is executing.
 func (e *Engine) Live() int { return e.running.count() }

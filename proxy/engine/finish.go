@@ -3,20 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
 
-	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
-)
-
-const (
-	// cancelGrace is how long an agent gets to take a cancellation.
-	cancelGrace = 10 * time.Second
-	// deleteAfter is when a run with on_completion: delete goes after its end.
-	deleteAfter = 5 * time.Second
 )
 
 // departure is how a run leaves this process: ended, parked or handed over. The execution's goroutine writes it and,
@@ -61,7 +52,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		d.handOver(ctx)
 		return true
 	case d.stopped(ctx, out):
-		defer d.x.e.tellAgent(d.x.agent, &d.x.Run)
+		defer d.x.e.relay.pass(d.x.agent, &d.x.Run)
 		d.x.compareFiles(ctx)
 		return d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 	case out == nil:
@@ -69,7 +60,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		d.x.compareFiles(ctx)
 		done := d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 		if d.x.rec != nil && d.x.rec.refused() != nil {
-			d.x.e.tellAgent(d.x.agent, &d.x.Run) // it would go on
+			d.x.e.relay.pass(d.x.agent, &d.x.Run) // it would go on
 		}
 		return done
 	default:
@@ -97,7 +88,7 @@ func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool)
 	ctx = context.WithoutCancel(ctx)
 	d.x.keepCalls(ctx, statusOf(out))
 	s := newPendingEnd(d.x, out)
-	if over, err := s.until(ctx, s.overdue); over || d.x.e.root.Err() != nil {
+	if over, err := s.until(ctx, s.overdue); over || d.x.e.background.root.Err() != nil {
 		d.finished(s, err)
 		return true
 	} else {
@@ -189,31 +180,4 @@ func statusOf(out mapping.Outcome) mapping.RunStatus {
 		return statusHandedOver
 	}
 	return out.Status
-}
-
-// tellAgent passes a cancellation on to an agent that can take it; nil: there is none any more. r is read after it has
-// returned.
-func (c *canceller) tellAgent(agent *Agent, r *mapping.Run) {
-	if agent == nil {
-		return
-	}
-	f := agent.found.Load()
-	if f == nil {
-		return
-	}
-	told, ok := f.backend.(adapter.Canceler)
-	if !ok {
-		return
-	}
-	c.e.running.spawn(func() {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(c.e.of(r)), cancelGrace)
-		defer stop()
-		link, err := c.e.linkOf(ctx, r, f.traits.Opaque)
-		if err == nil && link.Remote != "" {
-			err = told.Cancel(ctx, link, r.ID)
-		}
-		if err != nil {
-			c.e.zap.Info("the agent could not be told of a cancellation", errField(err), runField(r.ID), agentField(r.Agent))
-		}
-	})
 }

@@ -6,21 +6,32 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/outbox"
+	"go.uber.org/zap"
 )
 
 // endOf is what the store does together with the end event.
 func (r *recorder) endOf(out mapping.Outcome) *store.End {
-	return r.x.e.endOf(&r.x.Run, out, r.x.now(), r.fold)
+	return r.x.e.endings.of(&r.x.Run, out, r.x.now(), r.fold)
 }
 
-// endings are what the ends of runs take along. Safe for concurrent use.
-type endings struct{ e *Engine }
+// deleteAfter is when a run with on_completion: delete goes after its end.
+const deleteAfter = 5 * time.Second
 
-// endOf is how a run leaves: with its webhook and, if asked for, the time its thread goes. state may be nil when it has
-// to be read for a webhook.
-func (w *endings) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
+// endings are what the ends of runs take along. Safe for concurrent use.
+type endings struct {
+	settings   *configured
+	log        *eventlog.Log
+	dialects   Dialects
+	background *background
+	zap        *zap.Logger
+}
+
+// of is how a run leaves: with its webhook and, if asked for, the time its thread goes. state may be nil when it has to
+// be read for a webhook.
+func (w *endings) of(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
 	end := &store.End{Outcome: out, Thread: out.Thread()}
 	if out.Parked {
 		return end
@@ -37,7 +48,7 @@ func (w *endings) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, stat
 // staysFor is how long a run with on_completion: delete is there after its end.
 func (w *endings) staysFor(out mapping.Outcome) time.Duration {
 	if out.Status == mapping.RunError || out.Status == mapping.RunTimeout {
-		return max(deleteAfter, w.e.Config().Retention.Failed)
+		return max(deleteAfter, w.settings.Config().Retention.Failed)
 	}
 	return deleteAfter
 }
@@ -46,18 +57,18 @@ func (w *endings) staysFor(out mapping.Outcome) time.Duration {
 func (w *endings) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *outbox.Webhook {
 	var err error
 	if state == nil {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(w.e.of(r)), 5*time.Second)
+		ctx, stop := context.WithTimeout(context.WithoutCancel(w.background.of(r)), 5*time.Second)
 		defer stop()
-		state, _, err = w.e.log.State(ctx, r.ThreadID, "")
+		state, _, err = w.log.State(ctx, r.ThreadID, "")
 	}
 	var body []byte
 	if err == nil {
 		ended := *r
 		ended.Status, ended.Fault, ended.CancelReason, ended.EndedAt = out.Status, out.Fault, out.Reason, now
-		body, err = w.e.dialects.Webhook(ended, out, state.JSON())
+		body, err = w.dialects.Webhook(ended, out, state.JSON())
 	}
 	if err != nil {
-		w.e.zap.Error("a webhook body could not be written", errField(err), runField(r.ID))
+		w.zap.Error("a webhook body could not be written", errField(err), runField(r.ID))
 		return nil
 	}
 	return &outbox.Webhook{URL: r.Options.Webhook, Body: body}

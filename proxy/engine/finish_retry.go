@@ -71,7 +71,7 @@ func (s *pendingEnd) overdue() bool {
 func (s *pendingEnd) rest() bool {
 	wait := s.wait
 	s.wait = min(2*s.wait, longPause)
-	return pause.For(s.x.e.root, wait) == nil
+	return pause.For(s.x.e.background.root, wait) == nil
 }
 
 // until tries until the end is written, the process stops, or giveUp says so. over means the same as in try.

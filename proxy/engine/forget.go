@@ -6,18 +6,23 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // copies are those that agents have of threads which are deleted here. Safe for concurrent use.
 type copies struct {
-	e    *Engine
-	turn chan struct{} // one batch of deleted threads at a time
+	settings *configured
+	removals *removals
+	root     context.Context
+	spawn    func(func()) bool
+	turn     chan struct{} // one batch of deleted threads at a time
+	zap      *zap.Logger
 }
 
 // unwanted reports whether any of the links' agents is to be told.
 func (c *copies) unwanted(links []mapping.Link) bool {
 	for _, l := range links {
-		if a := c.e.agent(l.Agent); a != nil && a.Config.UpstreamThreads == "delete" && l.Remote != "" {
+		if a := c.settings.agent(l.Agent); a != nil && a.Config.UpstreamThreads == "delete" && l.Remote != "" {
 			return true
 		}
 	}
@@ -29,16 +34,13 @@ func (c *copies) unwanted(links []mapping.Link) bool {
 func (c *copies) ThreadsDeleted(gone []store.Gone) {
 	var told []store.Gone
 	for _, g := range gone {
-		for _, r := range g.Runs {
-			c.e.forgotten(r)
-		}
-		c.e.log.WakeThread(g.ThreadID) // which may have had no run
+		c.removals.thread(g)
 		if c.unwanted(g.Links) {
 			told = append(told, g)
 		}
 	}
 	if len(told) > 0 {
-		c.e.running.spawn(func() { c.deleteAll(told) })
+		c.spawn(func() { c.deleteAll(told) })
 	}
 }
 
@@ -47,11 +49,11 @@ func (c *copies) deleteAll(gone []store.Gone) {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
-	case <-c.e.root.Done():
+	case <-c.root.Done():
 		return
 	}
 	for _, g := range gone {
-		ctx, stop := context.WithTimeout(mapping.WithPrincipal(c.e.root, mapping.Principal{Tenant: g.Tenant}), cancelGrace)
+		ctx, stop := context.WithTimeout(mapping.WithPrincipal(c.root, mapping.Principal{Tenant: g.Tenant}), cancelGrace)
 		c.Forget(ctx, g.Links)
 		stop()
 	}
@@ -62,7 +64,7 @@ func (c *copies) deleteAll(gone []store.Gone) {
 // so that deleting it late, or twice, is deleting it once.
 func (c *copies) Forget(ctx context.Context, links []mapping.Link) {
 	for _, l := range links {
-		agent := c.e.agent(l.Agent)
+		agent := c.settings.agent(l.Agent)
 		if agent == nil || agent.Config.UpstreamThreads != "delete" || l.Remote == "" {
 			continue
 		}
@@ -75,7 +77,7 @@ func (c *copies) Forget(ctx context.Context, links []mapping.Link) {
 			continue
 		}
 		if err := f.Forget(ctx, l); err != nil {
-			c.e.zap.Info("an agent's copy of a deleted thread could not be deleted", errField(err), agentField(l.Agent))
+			c.zap.Info("an agent's copy of a deleted thread could not be deleted", errField(err), agentField(l.Agent))
 		}
 	}
 }

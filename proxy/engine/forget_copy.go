@@ -33,7 +33,7 @@ func (c *copies) RemoveCopy(ctx context.Context, l mapping.Link) error {
 
 // Forgets returns nil where an agent can delete its copies, as far as is known without asking it, else why it cannot.
 func (c *copies) Forgets(name string) error {
-	agent := c.e.agent(name)
+	agent := c.settings.agent(name)
 	if agent == nil {
 		return errNoAgent
 	}
@@ -46,7 +46,7 @@ func (c *copies) Forgets(name string) error {
 }
 
 func (c *copies) forgetter(ctx context.Context, name string) (adapter.Forgetter, error) {
-	agent := c.e.agent(name)
+	agent := c.settings.agent(name)
 	if agent == nil {
 		return nil, errNoAgent
 	}

@@ -29,7 +29,7 @@ func (c *idleClocks) cancelIn(d time.Duration, r store.PulledRun) {
 
 // over cancels a run whose clock has gone off. Where that cannot be known or done, it is tried again.
 func (c *idleClocks) over(r store.PulledRun) {
-	ctx, stop := context.WithTimeout(mapping.WithPrincipal(c.e.root, mapping.Principal{ID: r.Owner, Tenant: r.Tenant}), cancelGrace)
+	ctx, stop := context.WithTimeout(mapping.WithPrincipal(c.e.background.root, mapping.Principal{ID: r.Owner, Tenant: r.Tenant}), cancelGrace)
 	defer stop()
 	rest, err := c.cancelLeft(ctx, r)
 	switch {

@@ -39,7 +39,7 @@ func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
 func (s *starter) awaitSlot(ctx context.Context, agent *Agent) error {
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer context.AfterFunc(s.e.root, func() { stop(errDraining) })()
+	defer context.AfterFunc(s.e.background.root, func() { stop(errDraining) })()
 	if agent.slots.Acquire(waiting) != nil {
 		return context.Cause(waiting)
 	}

@@ -19,7 +19,13 @@ type settings struct {
 }
 
 // configured has the settings in force.
-type configured struct{ settings atomic.Pointer[settings] }
+type configured struct{ inForce atomic.Pointer[settings] }
+
+func configure(cfg *config.Config, agents map[string]*Agent) *configured {
+	c := &configured{}
+	c.inForce.Store(newSettings(cfg, agents, nil))
+	return c
+}
 
 func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string]*slot.Slots) *settings {
 	s := &settings{cfg: cfg, agents: agents, slots: map[string]*slot.Slots{}}
@@ -36,16 +42,16 @@ func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string
 
 // Config returns the configuration in force. It is not changed, but may be replaced by another: work that goes by
 // several of its keys takes it once.
-func (c *configured) Config() *config.Config { return c.settings.Load().cfg }
+func (c *configured) Config() *config.Config { return c.inForce.Load().cfg }
 
 // Agent returns a configured agent; false: there is none of that name.
 func (c *configured) Agent(name string) (*Agent, bool) {
-	a, ok := c.settings.Load().agents[name]
+	a, ok := c.inForce.Load().agents[name]
 	return a, ok
 }
 
 // agent is Agent, or nil.
-func (c *configured) agent(name string) *Agent { return c.settings.Load().agents[name] }
+func (c *configured) agent(name string) *Agent { return c.inForce.Load().agents[name] }
 
 // agentOf is the agent that carries a run out: an execution keeps the one that it began with.
 func (e *Engine) agentOf(r *mapping.Run) *Agent {
@@ -56,12 +62,12 @@ func (e *Engine) agentOf(r *mapping.Run) *Agent {
 }
 
 // Agents returns the configured agents by name.
-func (c *configured) Agents() map[string]*Agent { return maps.Clone(c.settings.Load().agents) }
+func (c *configured) Agents() map[string]*Agent { return maps.Clone(c.inForce.Load().agents) }
 
 // Reconfigure has everything from now on be done by another configuration and with other agents, which take over the
 // slots of those that had their names. Executions go on with the agent that they began with. Runs that wait for an
 // agent which is not there any more end in agent_not_found.
 func (e *Engine) Reconfigure(cfg *config.Config, agents map[string]*Agent) {
-	e.settings.Store(newSettings(cfg, agents, e.settings.Load().slots))
+	e.inForce.Store(newSettings(cfg, agents, e.inForce.Load().slots))
 	e.wake()
 }
