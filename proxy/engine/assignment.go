@@ -109,7 +109,7 @@ func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []ma
 	if x.alone || x.first(logged) || afresh {
 		return mapping.Link{}, nil // there is none, or what a failed attempt left is not trusted
 	}
-	l, err := x.e.linkOf(ctx, &x.Run, traits.Opaque)
+	l, err := x.e.tasks.linkOf(ctx, &x.Run, traits.Opaque)
 	if err == nil {
 		l.RemoteRun = ""
 	}
@@ -238,7 +238,7 @@ type done struct {
 }
 
 func (x *execution) stepsDone(ctx context.Context) (past done, err error) {
-	err = x.e.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) error {
+	err = x.e.tasks.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) error {
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
 			past.steps++
 			past.given, past.call = max(past.given, ev.Head.Uploaded), rule.OpenCall(past.call, &ev)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -26,20 +27,43 @@ type StartRequest struct {
 	trace     mapping.Trace
 }
 
-// starter makes runs, and begins executions of those and of others that this process has claimed. Safe for concurrent
-// use.
+// starter makes runs, and starts those that need not wait. Safe for concurrent use.
 type starter struct {
-	e      *Engine
-	claims *claims
+	admission admission
+	settings  *configured
+	runs      *store.Runs
+	begun     *claims
+	lease     *lease
+	launcher  *launcher
+	queue     *enqueuer
+	bell      *doorbell
+}
+
+// admission says whether runs may be made.
+type admission struct {
+	running *executions
+	allow   func(ctx context.Context, n int) (giveBack func(n int), err error)
+}
+
+// of asks for n runs; giveBack is to be told how many of them were not made.
+func (a *admission) of(ctx context.Context, n int) (giveBack func(n int), err error) {
+	if a.running.isDraining() {
+		return nil, errDraining
+	}
+	return a.allow(ctx, n)
+}
+
+// enqueuer takes note of runs that have to wait.
+type enqueuer struct {
+	log       *eventlog.Log
+	bell      *doorbell
+	preempted *preemption
 }
 
 // Begin makes the run durable and, when its thread and agent are free, starts it. It returns before the run has done
 // anything. It completes o, which is used once.
 func (s *starter) Begin(ctx context.Context, o *StartRequest) (*store.Created, error) {
-	if s.e.running.isDraining() {
-		return nil, errDraining
-	}
-	giveBack, err := s.e.allow(ctx, 1)
+	giveBack, err := s.admission.of(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -48,18 +72,18 @@ func (s *starter) Begin(ctx context.Context, o *StartRequest) (*store.Created, e
 		giveBack(1)
 		return nil, err
 	}
-	claimed := s.claims.note()
+	claimed := s.begun.note()
 	defer claimed()
-	created, err := s.e.st.Runs.Create(ctx, o.New)
+	created, err := s.runs.Create(ctx, o.New)
 	if err != nil || created.Replayed {
 		giveBack(1)
 	}
 	if err != nil {
-		s.e.giveBack(agent, o.New.Claim)
+		s.bell.giveBack(agent, o.New.Claim)
 		return nil, err
 	}
 	noteRun(ctx, &created.Run)
-	s.begun(agent, o, created)
+	s.start(agent, o, created)
 	return created, nil
 }
 
@@ -77,10 +101,7 @@ func (s *starter) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.
 	if len(list) == 0 {
 		return nil, nil
 	}
-	if s.e.running.isDraining() {
-		return nil, errDraining
-	}
-	giveBack, err := s.e.allow(ctx, len(list))
+	giveBack, err := s.admission.of(ctx, len(list))
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +109,7 @@ func (s *starter) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.
 	refused := func(err error) ([]*store.Created, error) {
 		giveBack(len(list))
 		for i, agent := range agents {
-			s.e.giveBack(agent, runs[i].Claim)
+			s.bell.giveBack(agent, runs[i].Claim)
 		}
 		return nil, err
 	}
@@ -99,16 +120,16 @@ func (s *starter) BeginAll(ctx context.Context, list []*StartRequest) ([]*store.
 		}
 		agents, runs = append(agents, agent), append(runs, list[i].New)
 	}
-	claimed := s.claims.note()
+	claimed := s.begun.note()
 	defer claimed()
-	created, err := s.e.st.Runs.CreateAll(ctx, runs)
+	created, err := s.runs.CreateAll(ctx, runs)
 	if err != nil {
 		return refused(err)
 	}
 	giveBack(replayed(created))
 	for i, c := range created {
 		noteRun(ctx, &c.Run)
-		s.begun(agents[i], list[i], c)
+		s.start(agents[i], list[i], c)
 	}
 	return created, nil
 }
@@ -125,21 +146,21 @@ func replayed(list []*store.Created) (n int) {
 
 // ready completes a request. It takes a slot of the agent for a run that may start at once.
 func (s *starter) ready(o *StartRequest) (*Agent, error) {
-	agent := s.e.agent(o.New.Run.Agent)
+	agent := s.settings.agent(o.New.Run.Agent)
 	if agent == nil { // taken out of the configuration since the request found it
 		return nil, gone(o.New.Run.Agent)
 	}
-	o.New.Claim = o.New.Run.RunAfter.IsZero() && s.e.lease.holds() && agent.tryAcquire()
+	o.New.Claim = o.New.Run.RunAfter.IsZero() && s.lease.holds() && agent.tryAcquire()
 	err := s.addFirstEvents(o, agent)
 	if err != nil {
-		s.e.giveBack(agent, o.New.Claim)
+		s.bell.giveBack(agent, o.New.Claim)
 	}
 	return agent, err
 }
 
 // addFirstEvents adds the events that are logged with the run itself, when it starts at once.
 func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
-	r, limits := &o.New.Run, s.e.Config().Limits
+	r, limits := &o.New.Run, s.settings.Config().Limits
 	o.New.Queue = store.QueueLimits{Agent: agent.Config.Queue, Thread: limits.ThreadQueue, All: limits.Queue}
 	if !o.New.Claim {
 		return nil
@@ -160,22 +181,26 @@ func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
 // later.
 var filesKey = []byte(`"files"`)
 
-// begun starts the execution of a claimed run, or has the dispatcher look at the pending one.
-func (s *starter) begun(agent *Agent, o *StartRequest, c *store.Created) {
+// start starts the execution of a claimed run; a pending one waits.
+func (s *starter) start(agent *Agent, o *StartRequest, c *store.Created) {
 	if c.Claimed != nil {
-		s.launch(agent, c.Claimed, o)
+		s.launcher.launch(agent, c.Claimed, o)
 		return
 	}
-	s.e.giveBack(agent, o.New.Claim)
-	if c.Replayed {
-		return
+	s.bell.giveBack(agent, o.New.Claim)
+	if !c.Replayed {
+		s.queue.add(c, o.New.Run.RunAfter.IsZero())
 	}
-	s.e.log.WakeThread(c.Run.ThreadID)
-	s.e.waiting.Store(true)
+}
+
+// add has a pending run looked at as soon as it may start, and the runs ended that it takes the place of.
+func (q *enqueuer) add(c *store.Created, due bool) {
+	q.log.WakeThread(c.Run.ThreadID)
+	q.bell.waiting.Store(true)
 	if c.Active != nil {
-		s.e.preempt(c.Active, &c.Run, o.New.Run.RunAfter.IsZero())
+		q.preempted.preempt(c.Active, &c.Run, due)
 	}
-	s.e.wake()
+	q.bell.wake()
 }
 
 func startedEvent(r *mapping.Run) mapping.Event {

@@ -3,17 +3,24 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // canceller ends runs that are not at their end: for clients, for newer runs that take their place, and where no client
 // comes back. Safe for concurrent use.
 type canceller struct {
-	e    *Engine
-	idle idleClocks
+	runs     *store.Runs
+	claims   *store.Claims
+	log      *eventlog.Log
+	running  *executions
+	parked   *parkedRuns
+	inactive *inactiveRuns
+	removals *removals
+	zap      *zap.Logger
 }
 
 // Cancel ends an active run as interrupted and returns when it has ended; with rollback it is then removed with all it
@@ -26,18 +33,18 @@ func (c *canceller) Cancel(ctx context.Context, r *mapping.Run, how Cancellation
 	if err != nil && mapping.Classify(err).Class != mapping.Conflict {
 		return err
 	}
-	if err := c.e.st.Runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
+	if err := c.runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
 		return err
 	}
-	c.e.removals.run(*r)
+	c.removals.run(*r)
 	return nil
 }
 
 // stopRun stops the run wherever it is: executing here, pending or parked, or executing elsewhere. It may move between
 // these while we look. Of another process it hears by the run's log, which is held meanwhile.
 func (c *canceller) stopRun(ctx context.Context, r *mapping.Run, how Cancellation) error {
-	defer c.e.log.Pin(r)()
-	watch := c.e.log.Watch(r.ThreadID)
+	defer c.log.Pin(r)()
+	watch := c.log.Watch(r.ThreadID)
 	defer watch.Leave()
 	for asked := false; ; {
 		changed := watch.Next()
@@ -45,7 +52,7 @@ func (c *canceller) stopRun(ctx context.Context, r *mapping.Run, how Cancellatio
 		if !held {
 			return err
 		}
-		if c.e.running.find(r.ID) != nil {
+		if c.running.find(r.ID) != nil {
 			continue
 		}
 		if err := c.askToStop(ctx, r, how.Reason, &asked); err != nil {
@@ -60,12 +67,12 @@ func (c *canceller) stopRun(ctx context.Context, r *mapping.Run, how Cancellatio
 // stopHere stops a run that this process executes, or none does. held: it is claimed, by this process, which is about
 // to execute it, or by another.
 func (c *canceller) stopHere(ctx context.Context, r *mapping.Run, how Cancellation, asked bool) (held bool, err error) {
-	if x := c.e.running.find(r.ID); x != nil {
+	if x := c.running.find(r.ID); x != nil {
 		if parked, err := x.cancelled(ctx, how); !parked {
 			return false, err
 		}
 	}
-	fresh, err := c.e.st.Runs.Get(ctx, r.ThreadID, r.ID)
+	fresh, err := c.runs.Get(ctx, r.ThreadID, r.ID)
 	switch {
 	case err != nil:
 		return false, err
@@ -76,10 +83,10 @@ func (c *canceller) stopHere(ctx context.Context, r *mapping.Run, how Cancellati
 	case fresh.Status == mapping.RunRunning && !fresh.Parked:
 		return true, nil // seen without the writer: each event of the run rings
 	}
-	if ended, err := c.endParked(ctx, fresh, how); ended {
+	if ended, err := c.parked.cancel(ctx, fresh, how); ended {
 		return false, err
 	}
-	err = c.endInactive(ctx, fresh, how)
+	err = c.inactive.cancel(ctx, fresh, how)
 	return errors.Is(err, store.ErrFenced), err
 }
 
@@ -90,32 +97,11 @@ func (c *canceller) askToStop(ctx context.Context, r *mapping.Run, reason string
 		return nil
 	}
 	*asked = true
-	err := c.e.st.Claims.RequestStop(ctx, r.ID, reason)
+	err := c.claims.RequestStop(ctx, r.ID, reason)
 	if mapping.Classify(err).Class == mapping.Conflict {
 		return nil
 	}
 	return err
-}
-
-// endInactive ends a run that is not executed.
-func (c *canceller) endInactive(ctx context.Context, r *mapping.Run, how Cancellation) error {
-	out := how.outcome()
-	now := time.Now()
-	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
-	_, err := c.e.st.Events.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.e.endings.of(r, out, now, nil))
-	if err != nil {
-		return err
-	}
-	c.e.logEnd(r, &out)
-	c.e.tracer.Unexecuted(mapping.WithTrace(ctx, traceOf(r)), r, endedAs(r, out, out.Status, 0))
-	c.idle.timers.Cancel(r.ID)
-	c.e.log.Wake(r.ID)
-	c.e.log.WakeThread(r.ThreadID)
-	c.e.wake()
-	if r.Parked { // of one that never began the agent knows nothing: what it does is another's
-		c.e.relay.pass(c.e.agent(r.Agent), r)
-	}
-	return nil
 }
 
 // cancelled stops the execution and waits for the end event to be durable. parked: it had just done its step, and the
@@ -143,15 +129,15 @@ func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, er
 // CancelSoon asks for the end of an active run without waiting for it. An execution is told at once, and looked at
 // until it is over: it may be parking, and then does not hear it.
 func (c *canceller) CancelSoon(ctx context.Context, r *mapping.Run, how Cancellation) error {
-	if x := c.e.running.find(r.ID); x != nil {
+	if x := c.running.find(r.ID); x != nil {
 		x.cancel(how)
 	} else if r.Status == mapping.RunPending || r.Parked {
 		return c.Cancel(ctx, r, how)
 	}
 	ctx = context.WithoutCancel(ctx)
-	c.e.running.spawn(func() {
+	c.running.spawn(func() {
 		if err := c.Cancel(ctx, r, how); err != nil && !alreadyGone(err) {
-			c.e.zap.Warn("a run could not be cancelled", errField(err), runField(r.ID))
+			c.zap.Warn("a run could not be cancelled", errField(err), runField(r.ID))
 		}
 	})
 	return nil

@@ -9,35 +9,42 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/complaint"
-	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // retryDispatch is when the dispatcher looks again after the store failed.
 const retryDispatch = time.Second
 
 // dispatcher starts pending runs as their turn comes, on one goroutine.
-type dispatcher struct{ e *Engine }
+type dispatcher struct {
+	bell      *doorbell
+	queue     *queue
+	preempted *preemption
+	recover   func(context.Context) error // store.Store.Recover
+	shared    bool                        // other processes may have left runs
+	zap       *zap.Logger
+}
 
-// startRuns starts runs until the engine stops: rung when a run ended or was queued, by the clock when a delayed one is
-// due. look is resume where that has not succeeded yet, else claimRunnable.
-func (d *dispatcher) startRuns(due time.Time, look func(context.Context) (time.Time, error)) {
+// startRuns starts runs until ctx ends: rung when a run ended or was queued, by the clock when a delayed one is due.
+// look is resume where that has not succeeded yet, else claimRunnable.
+func (d *dispatcher) startRuns(ctx context.Context, due time.Time, look func(context.Context) (time.Time, error)) {
 	var said complaint.Complaint
 	for {
 		timer := time.NewTimer(untilDue(due))
 		select {
-		case <-d.e.background.root.Done():
+		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-d.e.rung:
+		case <-d.bell.rung:
 		case <-timer.C:
 		}
 		timer.Stop()
-		next, err := look(d.e.background.root)
+		next, err := look(ctx)
 		if err == nil {
 			said.Over()
-		} else if d.e.background.root.Err() == nil {
+		} else if ctx.Err() == nil {
 			if said.Due() {
-				d.e.zap.Error("pending runs could not be claimed", errField(err), said.Times())
+				d.zap.Error("pending runs could not be claimed", errField(err), said.Times())
 			}
 			next = time.Now().Add(retryDispatch)
 		}
@@ -50,10 +57,10 @@ func (d *dispatcher) startRuns(due time.Time, look func(context.Context) (time.T
 // resume is the first look, before which everything that an earlier process left behind is free, and its displaced runs
 // are ended.
 func (d *dispatcher) resume(ctx context.Context) (time.Time, error) {
-	if err := d.e.st.Recover(ctx); err != nil {
+	if err := d.recover(ctx); err != nil {
 		return time.Time{}, err
 	}
-	if err := d.e.resumePreempted(ctx); err != nil {
+	if err := d.preempted.resume(ctx); err != nil {
 		return time.Time{}, err
 	}
 	return d.claimRunnable(ctx)
@@ -73,13 +80,13 @@ func untilDue(due time.Time) time.Duration {
 func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 	for anothers := false; ; {
 		// Before looking, so that a run that ends right after rings.
-		d.e.waiting.Store(true)
+		d.bell.waiting.Store(true)
 		taken, ok, next, err := d.claimWaiting(ctx)
 		if err != nil {
 			return next, err
 		}
-		if !ok && anothers && d.e.st.Shared() {
-			err = d.e.resumePreempted(ctx)
+		if !ok && anothers && d.shared {
+			err = d.preempted.resume(ctx)
 		}
 		if !ok {
 			return next, err
@@ -91,69 +98,15 @@ func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
 // claimWaiting is claimNext where a run waits. Else it ends the ringing, and takes no slots for the look: a run that is
 // begun meanwhile would have to wait for one. One that is made meanwhile rings itself.
 func (d *dispatcher) claimWaiting(ctx context.Context) (taken, ok bool, next time.Time, err error) {
-	some, err := d.e.st.Claims.Waiting(ctx)
+	some, err := d.queue.claims.Waiting(ctx)
 	if err != nil {
 		return false, false, next, err
 	}
 	if !some {
-		d.e.waiting.Store(false)
+		d.bell.waiting.Store(false)
 		return false, false, next, nil
 	}
-	return d.claimNext(ctx)
-}
-
-// claimNext claims the next run, if there is one, and launches it. taken: another process had it, or this one before.
-func (d *dispatcher) claimNext(ctx context.Context) (taken, ok bool, next time.Time, err error) {
-	claimed := d.e.claims.note()
-	defer claimed()
-	c, agent, next, err := d.claim(ctx)
-	if err != nil || agent == nil {
-		return false, false, next, err
-	}
-	taken = c.Taken
-	d.e.launch(agent, c, &StartRequest{})
-	return taken, true, next, nil
-}
-
-// claim takes the next run and a slot of its agent, which is nil where there is no run. The slot is taken first where
-// that can be, so that what is claimed can begin.
-func (d *dispatcher) claim(ctx context.Context) (*store.Claimed, *Agent, time.Time, error) {
-	if d.e.running.isDraining() || !d.e.lease.holds() {
-		return nil, nil, time.Time{}, nil
-	}
-	var full []string
-	held := map[string]*Agent{}
-	for name, a := range d.e.inForce.Load().agents {
-		if a.tryAcquire() {
-			held[name] = a
-		} else {
-			full = append(full, name)
-		}
-	}
-	c, next, err := d.e.st.Claims.Next(ctx, full)
-	for name, a := range held {
-		if c == nil || name != c.Run.Agent {
-			a.release()
-		}
-	}
-	if c == nil {
-		return nil, nil, next, err
-	}
-	if agent := held[c.Run.Agent]; agent != nil {
-		return c, agent, next, nil
-	}
-	return c, d.unheld(c.Run.Agent), next, nil
-}
-
-// unheld is the agent of a run that was claimed without a slot: it came into the configuration a moment ago, or is not
-// there.
-func (d *dispatcher) unheld(name string) *Agent {
-	agent := d.e.agent(name)
-	if agent == nil {
-		agent = missing(name)
-	}
-	agent.slots.Take()
-	return agent
+	return d.queue.claimNext(ctx)
 }
 
 // missing stands in for an agent that is not configured any more, so that its runs end like any other.

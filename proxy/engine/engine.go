@@ -41,33 +41,36 @@ type Chore interface {
 
 // Engine runs runs. Safe for concurrent use.
 type Engine struct {
-	st  *store.Store
-	log *eventlog.Log
-	*configured
-	meter    Meter
-	dialects Dialects
-	zap      *zap.Logger
-	chores   []Chore
-
+	st     *store.Store
+	log    *eventlog.Log
+	zap    *zap.Logger
+	chores []Chore
 	*background
-	*doorbell
-	running *executions
-	allow   func(ctx context.Context, n int) (giveBack func(n int), err error)
 
-	// The parts of an engine: their exported methods, and those of configured, are the engine's.
-	starter
-	canceller
-	copies // of threads, with agents
+	// The parts of an engine that others call: their exported methods are the engine's.
+	*configured
+	*starter
+	*parkedRuns
+	*canceller
+	*idleClocks
+	*copies // of threads, with agents
 	*removals
-	*taskLog
+	*waits
 	*lease
-	endings  *endings
-	relay    *cancelRelay
-	dispatch dispatcher
+	*doorbell
+	reports  *reports
+	dialects Dialects
 	memory   *memory.Memory
+
+	running  *executions
+	dispatch *dispatcher
 	peers    *peers
 	compared *comparison
 
+	tasks       *taskLog
+	endings     *endings
+	relay       *cancelRelay
+	idle        *idleClocks
 	callsBudget keptcall.Budget // of runs at work
 }
 
@@ -84,24 +87,42 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	dialects Dialects, logger *zap.Logger, more ...Option) *Engine {
 	o := optionsOf(more)
 	logger = logger.Named("engine")
-	running, bell, claimed, back := &executions{}, newDoorbell(), &claims{}, newBackground(o)
-	settings, gone, tasks := configure(cfg, agents), &removals{log: log}, &taskLog{events: st.Events, links: st.Links}
-	e := &Engine{
-		st: st, log: log, configured: settings, meter: meter, dialects: dialects, zap: logger,
-		background: back, doorbell: bell, running: running, allow: o.allow,
-		lease: newLease(clock.SinceBoot(), running, logger), removals: gone, taskLog: tasks,
-		copies:  copies{settings: settings, removals: gone, root: back.root, spawn: running.spawn, turn: make(chan struct{}, 1), zap: logger},
-		endings: &endings{settings: settings, log: log, dialects: dialects, background: back, zap: logger},
-		relay:   &cancelRelay{tasks: tasks, background: back, spawn: running.spawn, zap: logger},
+	settings, back, running, bell, begun := configure(cfg, agents), newBackground(o), &executions{}, newDoorbell(), &claims{}
+	held := newLease(clock.SinceBoot(), running, logger)
+	told := &reports{meter: meter, tracer: o.tracer, zap: logger}
+	gone, tasks := &removals{log: log}, &taskLog{events: st.Events, links: st.Links}
+	ends := &endings{settings: settings, log: log, dialects: dialects, background: back, zap: logger}
+	relay := &cancelRelay{tasks: tasks, background: back, spawn: running.spawn, zap: logger}
+	cancels := &canceller{runs: st.Runs, claims: st.Claims, log: log, running: running, removals: gone, zap: logger}
+	idle := &idleClocks{
+		timers: clock.Timers{Spawn: running.spawn}, settings: settings, claims: st.Claims,
+		clients: attendance{runs: st.Runs, tasks: st.Tasks, running: running, shared: st.Shared()},
+		cancel:  cancels.Cancel, background: back, zap: logger,
 	}
-	e.starter.e, e.starter.claims, e.canceller.e = e, claimed, e
-	e.memory = memory.New(st.Items, st.Threads, st.Runs, st.Secrets, func() config.Auth { return e.Config().Auth })
-	e.dispatch.e = e
-	e.idle.e, e.idle.timers.Spawn = e, e.running.spawn
-	e.peers = &peers{shared: st, claims: st.Claims, log: log, lease: e.lease, running: running, bell: bell, zap: logger}
+	e := &Engine{
+		st: st, log: log, zap: logger, background: back, configured: settings, canceller: cancels, idleClocks: idle, removals: gone, lease: held, doorbell: bell,
+		waits:   &waits{runs: st.Runs, log: log, running: running},
+		copies:  &copies{settings: settings, removals: gone, root: back.root, spawn: running.spawn, turn: make(chan struct{}, 1), zap: logger},
+		reports: told, dialects: dialects, running: running, tasks: tasks, endings: ends, relay: relay, idle: idle,
+		memory: memory.New(st.Items, st.Threads, st.Runs, st.Secrets, func() config.Auth { return settings.Config().Auth }),
+		peers:  &peers{shared: st, claims: st.Claims, log: log, lease: held, running: running, bell: bell, zap: logger},
+	}
+	launches := &launcher{e}
+	e.parkedRuns = &parkedRuns{claims: st.Claims, begun: begun, settings: settings, background: back, running: running, idle: idle, bell: bell, launcher: launches}
+	cancels.parked = e.parkedRuns
+	cancels.inactive = &inactiveRuns{events: st.Events, endings: ends, settings: settings, relay: relay, idle: idle, log: log, bell: bell, reports: told}
+	preempted := &preemption{cancel: cancels.Cancel, runs: st.Runs, background: back, spawn: running.spawn, bell: bell, zap: logger}
+	e.starter = &starter{
+		admission: admission{running, o.allow}, settings: settings, runs: st.Runs, begun: begun, lease: held, launcher: launches,
+		queue: &enqueuer{log: log, bell: bell, preempted: preempted}, bell: bell,
+	}
+	e.dispatch = &dispatcher{
+		bell: bell, preempted: preempted, recover: st.Recover, shared: st.Shared(), zap: logger,
+		queue: &queue{claims: st.Claims, begun: begun, settings: settings, running: running, lease: held, launcher: launches},
+	}
 	e.compared = &comparison{threads: heldThreads{states: st.States, log: log, bell: bell, zap: logger}, zap: logger}
 	if st.Shared() {
-		e.compared.runs = &heldRuns{claims: st.Claims, begun: claimed, running: running, zap: logger}
+		e.compared.runs = &heldRuns{claims: st.Claims, begun: begun, running: running, zap: logger}
 	}
 	return e
 }
@@ -134,7 +155,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.running.spawn(func() { e.dispatch.startRuns(due, look) })
+	e.running.spawn(func() { e.dispatch.startRuns(e.background.root, due, look) })
 	for _, c := range e.chores {
 		e.running.spawn(func() { c.Run(e.background.root) })
 	}

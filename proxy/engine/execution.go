@@ -45,9 +45,12 @@ type execution struct {
 	rec    *recorder
 }
 
+// launcher makes executions. Safe for concurrent use.
+type launcher struct{ e *Engine }
+
 // launch starts the execution of a claimed run, on a goroutine of its own, which has c from then on. The agent's slot
 // is held.
-func (s *starter) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
+func (s *launcher) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
 	if x, work := s.register(agent, c, o); x != nil {
 		go work()
 	}
@@ -55,7 +58,7 @@ func (s *starter) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
 
 // register makes the execution of a claimed run known; a call of work, which executes it, must follow. x is nil when
 // the engine has stopped.
-func (s *starter) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, work func()) {
+func (s *launcher) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, work func()) {
 	scope := mapping.WithRequestID(s.e.of(&c.Run), o.requestID)
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{

@@ -49,31 +49,6 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 	})
 }
 
-// endParked ends a run that waits for its client. It does so by an execution, which compares the files before the end.
-// false: there is nothing to compare, or no slot of the agent is free in time.
-func (c *canceller) endParked(ctx context.Context, r *mapping.Run, how Cancellation) (ended bool, err error) {
-	agent := c.e.agent(r.Agent)
-	if !r.Parked || how.Rollback || agent == nil || !agent.comparesFiles() || c.e.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
-		return false, nil
-	}
-	claimed := c.e.claims.note()
-	defer claimed()
-	parked, err := c.e.st.Claims.TakeParked(ctx, r.ID)
-	if err != nil {
-		c.e.release(agent)
-		return false, nil
-	}
-	c.idle.timers.Cancel(r.ID)
-	x, work := c.e.register(agent, parked, &StartRequest{parked: true})
-	if x == nil {
-		return false, nil
-	}
-	x.cancel(how)
-	go work()
-	_, err = x.cancelled(ctx, how)
-	return true, err
-}
-
 // acquireIn takes a slot within most; false: none was free.
 func (a *Agent) acquireIn(ctx context.Context, most time.Duration) bool {
 	ctx, stop := context.WithTimeout(ctx, most)

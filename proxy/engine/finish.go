@@ -136,7 +136,7 @@ func (d *departure) finished(s *pendingEnd, err error) {
 		d.x.e.idle.restart(&d.x.Run, d.x.agent)
 		return
 	}
-	d.x.e.idle.timers.Cancel(d.x.Run.ID)
+	d.x.e.idle.StopIdleClock(d.x.Run.ID)
 }
 
 // handOver gives the lease back without ending the run.
@@ -157,7 +157,7 @@ func (d *departure) free() {
 	d.x.e.log.Release(d.x.buffer)
 	d.x.calls.Forget()
 	status := statusOf(d.outcome)
-	d.x.e.meter.RunEnded(d.x.agent.Name, status, codeOf(d.outcome))
+	d.x.e.reports.meter.RunEnded(d.x.agent.Name, status, codeOf(d.outcome))
 	account{d.x}.logLeave(status)
 	account{d.x}.endSpan(status)
 	d.x.e.release(d.x.agent)

@@ -14,8 +14,8 @@ func agentField(name string) zap.Field { return zap.String("agent", name) }
 
 // logRun writes a line about a run: which it is, who asked for it, and more. Nothing of what was said is ever in a log.
 // The fields are made only for a line that is written.
-func (e *Engine) logRun(level zapcore.Level, said string, r *mapping.Run, more ...zap.Field) {
-	line := e.zap.Check(level, said)
+func (t *reports) logRun(level zapcore.Level, said string, r *mapping.Run, more ...zap.Field) {
+	line := t.zap.Check(level, said)
 	if line == nil {
 		return
 	}
@@ -30,11 +30,11 @@ func (e *Engine) logRun(level zapcore.Level, said string, r *mapping.Run, more .
 func (a account) logBegin() {
 	switch {
 	case a.x.next != nil: // the end of its first step said that it is parked
-		a.x.e.logRun(zap.DebugLevel, "a parked run goes on", &a.x.Run)
+		a.x.e.reports.logRun(zap.DebugLevel, "a parked run goes on", &a.x.Run)
 	case a.x.Taken:
-		a.x.e.logRun(zap.InfoLevel, "a run is taken up that another process, or this one before a restart, has left", &a.x.Run, zap.String("from", a.x.From), zap.Duration("began_before", a.x.Running))
+		a.x.e.reports.logRun(zap.InfoLevel, "a run is taken up that another process, or this one before a restart, has left", &a.x.Run, zap.String("from", a.x.From), zap.Duration("began_before", a.x.Running))
 	default:
-		a.x.e.logRun(zap.InfoLevel, "a run begins", &a.x.Run)
+		a.x.e.reports.logRun(zap.InfoLevel, "a run begins", &a.x.Run)
 	}
 }
 
@@ -43,21 +43,21 @@ func (a account) logLeave(status mapping.RunStatus) {
 	steps, took := zap.Int("steps", a.x.results), zap.Duration("took", a.x.Running+time.Since(a.x.began))
 	switch status {
 	case statusParked:
-		a.x.e.logRun(zap.InfoLevel, "a run is parked until its client asks for the next step", &a.x.Run, steps, took)
+		a.x.e.reports.logRun(zap.InfoLevel, "a run is parked until its client asks for the next step", &a.x.Run, steps, took)
 	case statusHandedOver:
-		a.x.e.logRun(zap.InfoLevel, "a run is handed over: it has not ended, and is taken up by another process or at the next start", &a.x.Run, steps, took)
+		a.x.e.reports.logRun(zap.InfoLevel, "a run is handed over: it has not ended, and is taken up by another process or at the next start", &a.x.Run, steps, took)
 	default:
-		a.x.e.logEnd(&a.x.Run, &a.x.outcome, steps, took)
+		a.x.e.reports.logEnd(&a.x.Run, &a.x.outcome, steps, took)
 	}
 }
 
 // logEnd says how a run has ended; one that failed is a warning.
-func (e *Engine) logEnd(r *mapping.Run, out *mapping.Outcome, more ...zap.Field) {
+func (t *reports) logEnd(r *mapping.Run, out *mapping.Outcome, more ...zap.Field) {
 	level := zap.InfoLevel
 	if out.Status == mapping.RunError || out.Status == mapping.RunTimeout {
 		level = zap.WarnLevel
 	}
-	e.logRun(level, "a run has ended", r, append([]zap.Field{zap.String("status", string(out.Status)), zap.String("code", codeOf(*out))}, more...)...)
+	t.logRun(level, "a run has ended", r, append([]zap.Field{zap.String("status", string(out.Status)), zap.String("code", codeOf(*out))}, more...)...)
 }
 
 // codeOf is the code of the failure that a run has ended with; "" where it did not fail.

@@ -4,16 +4,25 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/trace"
+	"go.uber.org/zap"
 )
+
+// reports are what the log, metrics and traces are told of runs by. Safe for concurrent use.
+type reports struct {
+	meter  Meter
+	tracer *trace.Tracer // may be nil
+	zap    *zap.Logger
+}
 
 // account reports an execution to the log, metrics and traces.
 type account struct{ x *execution }
 
 // countBegin counts that this process executes the run from now on.
 func (a account) countBegin() {
-	a.x.e.meter.RunStarted(a.x.agent.Name)
+	a.x.e.reports.meter.RunStarted(a.x.agent.Name)
 	if !a.x.Taken && a.x.next == nil {
-		a.x.e.meter.RunWaited(a.x.agent.Name, waited(&a.x.Run))
+		a.x.e.reports.meter.RunWaited(a.x.agent.Name, waited(&a.x.Run))
 	}
 }
 
@@ -30,7 +39,7 @@ func waited(r *mapping.Run) time.Duration {
 // countResult counts an update of the agent.
 func (a account) countResult() {
 	now := time.Now()
-	a.x.e.meter.StepTaken(a.x.agent.Name, now.Sub(a.x.stepped))
+	a.x.e.reports.meter.StepTaken(a.x.agent.Name, now.Sub(a.x.stepped))
 	a.x.results++
 	a.x.stepped = now
 }
@@ -44,5 +53,5 @@ func (a account) countLogged(batch []piece) {
 	for i := range batch {
 		of.add(&batch[i].entry.Event)
 	}
-	a.x.e.meter.EventsLogged(a.x.agent.Name, of.events, of.bytes)
+	a.x.e.reports.meter.EventsLogged(a.x.agent.Name, of.events, of.bytes)
 }

@@ -95,7 +95,7 @@ func (x assignment) takeOwnState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = x.e.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) (err error) {
+	err = x.e.tasks.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) (err error) {
 		fold, err = fold.Apply(&ev)
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // Next is what the next step of a parked run is to begin with.
@@ -14,64 +15,79 @@ type Next struct {
 	Uploaded mapping.Uploaded // up to where Update brings the uploads along
 }
 
+// parkedRuns are runs between two steps. This process takes them for their next step, or for their end. Safe for
+// concurrent use.
+type parkedRuns struct {
+	claims     *store.Claims
+	begun      *claims
+	settings   *configured
+	background *background
+	running    *executions
+	idle       *idleClocks
+	bell       *doorbell
+	launcher   *launcher
+}
+
 // Continue does the next step of a parked run.
-func (s *starter) Continue(ctx context.Context, r mapping.Run, n Next) error {
-	agent := s.e.agent(r.Agent)
+func (p *parkedRuns) Continue(ctx context.Context, r mapping.Run, n Next) error {
+	agent := p.settings.agent(r.Agent)
 	if agent == nil {
 		return gone(r.Agent)
 	}
-	if err := s.awaitSlot(ctx, agent); err != nil {
+	if err := p.awaitSlot(ctx, agent); err != nil {
 		return err
 	}
-	claimed := s.claims.note()
+	claimed := p.begun.note()
 	defer claimed()
-	c, err := s.e.st.Claims.TakeParked(ctx, r.ID)
+	c, err := p.take(ctx, r.ID, agent)
 	if err != nil {
-		s.e.release(agent)
 		return err
 	}
-	s.e.idle.timers.Cancel(r.ID)
-	s.launch(agent, c, &StartRequest{Say: n.Say, further: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
+	p.launcher.launch(agent, c, &StartRequest{Say: n.Say, further: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
 	return nil
 }
 
 // awaitSlot takes a slot of the agent as soon as there is one.
-func (s *starter) awaitSlot(ctx context.Context, agent *Agent) error {
+func (p *parkedRuns) awaitSlot(ctx context.Context, agent *Agent) error {
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer context.AfterFunc(s.e.background.root, func() { stop(errDraining) })()
+	defer context.AfterFunc(p.background.root, func() { stop(errDraining) })()
 	if agent.slots.Acquire(waiting) != nil {
 		return context.Cause(waiting)
 	}
 	return nil
 }
 
-// AwaitInactive waits until an active run is parked or has ended, and returns it. Of a run of another process it hears
-// at once where the run's log is held here (eventlog.Log.Pin).
-func (e *Engine) AwaitInactive(ctx context.Context, r mapping.Run) (mapping.Run, error) {
-	watch := e.log.Watch(r.ThreadID)
-	defer watch.Leave()
-	for {
-		changed := watch.Next()
-		if x := e.running.find(r.ID); x != nil {
-			select {
-			case <-x.done:
-			case <-x.stalled:
-				return r, x.fault
-			case <-ctx.Done():
-				return r, context.Cause(ctx)
-			}
-		}
-		fresh, err := e.st.Runs.State(ctx, r.ThreadID, r.ID)
-		if err != nil {
-			return r, err
-		}
-		r.Status, r.Parked = fresh.Status, fresh.Parked
-		if fresh.Parked || !fresh.Status.Active() {
-			return r, nil
-		}
-		if err := watch.Wait(ctx, changed); err != nil {
-			return r, err
-		}
+// take claims a run under a slot that is held, and gives the slot back where that fails.
+func (p *parkedRuns) take(ctx context.Context, runID string, agent *Agent) (*store.Claimed, error) {
+	c, err := p.claims.TakeParked(ctx, runID)
+	if err != nil {
+		p.bell.release(agent)
+		return nil, err
 	}
+	p.idle.StopIdleClock(runID)
+	return c, nil
+}
+
+// cancel ends a run that waits for its client by an execution, which compares the agent's files before the end. false:
+// there is nothing to compare, or no slot of the agent is free in time.
+func (p *parkedRuns) cancel(ctx context.Context, r *mapping.Run, how Cancellation) (ended bool, err error) {
+	agent := p.settings.agent(r.Agent)
+	if !r.Parked || how.Rollback || agent == nil || !agent.comparesFiles() || p.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
+		return false, nil
+	}
+	claimed := p.begun.note()
+	defer claimed()
+	c, err := p.take(ctx, r.ID, agent)
+	if err != nil {
+		return false, nil
+	}
+	x, work := p.launcher.register(agent, c, &StartRequest{parked: true})
+	if x == nil {
+		return false, nil
+	}
+	x.cancel(how)
+	go work()
+	_, err = x.cancelled(ctx, how)
+	return true, err
 }

@@ -4,31 +4,43 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
+
+// preemption ends runs for newer ones. Safe for concurrent use.
+type preemption struct {
+	cancel     func(context.Context, *mapping.Run, Cancellation) error
+	runs       *store.Runs
+	background *background
+	spawn      func(func()) bool
+	bell       *doorbell
+	zap        *zap.Logger
+}
 
 // preempt ends the runs that a newer one takes the place of, which their CancelReason says. One that has them rolled
 // back starts when that is done, unless it was to start later anyway.
-func (c *canceller) preempt(active []mapping.Run, newer *mapping.Run, due bool) {
-	ctx, rollback := c.e.of(newer), newer.Multitask == mapping.StrategyRollback
-	c.e.running.spawn(func() {
+func (p *preemption) preempt(active []mapping.Run, newer *mapping.Run, due bool) {
+	ctx, rollback := p.background.of(newer), newer.Multitask == mapping.StrategyRollback
+	p.spawn(func() {
 		for _, r := range active {
-			if err := c.Cancel(ctx, &r, Cancellation{Reason: r.CancelReason, Rollback: rollback}); err != nil && !alreadyGone(err) {
-				c.e.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
+			if err := p.cancel(ctx, &r, Cancellation{Reason: r.CancelReason, Rollback: rollback}); err != nil && !alreadyGone(err) {
+				p.zap.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
 			}
 		}
 		if rollback && due {
-			if err := c.e.st.Runs.MakeDue(ctx, newer.ID); err != nil {
-				c.e.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
+			if err := p.runs.MakeDue(ctx, newer.ID); err != nil {
+				p.zap.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
 			}
 		}
-		c.e.wake()
+		p.bell.wake()
 	})
 }
 
-// resumePreempted goes on with ending the runs that newer ones take the place of, where a process died over it. Another
-// process at it finds that done.
-func (c *canceller) resumePreempted(ctx context.Context) error {
-	list, err := c.e.st.Runs.Displaced(ctx)
+// resume goes on with ending the runs that newer ones take the place of, where a process died over it. Another process
+// at it finds that done.
+func (p *preemption) resume(ctx context.Context) error {
+	list, err := p.runs.Displaced(ctx)
 	waited := make(map[string][]mapping.Run) // for their removal, by the run that waits
 	for _, d := range list {
 		if d.Newer != "" {
@@ -39,11 +51,11 @@ func (c *canceller) resumePreempted(ctx context.Context) error {
 		if d.RollBack {
 			newer.Multitask = mapping.StrategyRollback
 		}
-		c.preempt([]mapping.Run{d.Run}, newer, false)
+		p.preempt([]mapping.Run{d.Run}, newer, false)
 	}
 	for id, runs := range waited {
 		newer := &mapping.Run{ID: id, Tenant: runs[0].Tenant, Owner: runs[0].Owner, Multitask: mapping.StrategyRollback}
-		c.preempt(runs, newer, true)
+		p.preempt(runs, newer, true)
 	}
 	return err
 }

@@ -10,18 +10,18 @@ import (
 
 // Unqueue takes back a run that has not begun: nothing is left of it. It returns false for a run that has begun.
 func (c *canceller) Unqueue(ctx context.Context, r *mapping.Run) (bool, error) {
-	fresh, err := c.e.st.Runs.Get(ctx, r.ThreadID, r.ID)
+	fresh, err := c.runs.Get(ctx, r.ThreadID, r.ID)
 	if err != nil || fresh.Status != mapping.RunPending {
 		return false, err
 	}
-	if err := c.endInactive(ctx, fresh, Cancellation{}); errors.Is(err, store.ErrFenced) {
+	if err := c.inactive.cancel(ctx, fresh, Cancellation{}); errors.Is(err, store.ErrFenced) {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	if err := c.e.st.Runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
+	if err := c.runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
 		return false, err
 	}
-	c.e.log.Removed(r.ID)
+	c.log.Removed(r.ID)
 	return true, nil
 }
