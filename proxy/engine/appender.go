@@ -181,7 +181,7 @@ func (a *appender) write() {
 		}
 		a.idle.Broadcast()
 		a.mu.Unlock()
-		err := a.commit(a.x.e.scope(context.Background(), &a.x.Run), batch, nil)
+		err := a.commit(a.x.works.background.scope(context.Background(), &a.x.Run), batch, nil)
 		a.mu.Lock()
 		a.wrote(batch, err)
 	}
@@ -263,7 +263,7 @@ func (a *appender) leaveOut(ctx context.Context) error {
 	if !a.unsure() {
 		return nil
 	}
-	logged, err := a.x.e.st.Events.Logged(ctx, a.x.Run.ID, a.x.Fence, a.logged)
+	logged, err := a.x.works.events.Logged(ctx, a.x.Run.ID, a.x.Fence, a.logged)
 	if err != nil {
 		return err
 	}
@@ -304,13 +304,13 @@ func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) er
 	for _, p := range batch {
 		gather(&w, p)
 	}
-	logged, _, err := a.x.e.st.Events.Append(ctx, w)
+	logged, _, err := a.x.works.events.Append(ctx, w)
 	if err != nil {
 		return err
 	}
 	account{a.x}.countLogged(batch)
 	if w.Relaxed && a.x.buffer.Followed() {
-		if err := a.x.e.st.Flush(); err != nil {
+		if err := a.x.works.flush(); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrUnknown, err) // it is logged, and maybe not for long
 		}
 	}

@@ -24,7 +24,7 @@ func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []m
 		return nil, err
 	}
 	x.input = nil // it may be large; a further attempt reads it again
-	files := &runFiles{x: x.execution, limit: int64(x.e.Config().Limits.Artifact), none: x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
+	files := &runFiles{x: x.execution, limit: int64(x.works.settings.Config().Limits.Artifact), none: x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
 	t := &adapter.Assignment{
 		Run: &x.Run, Thread: &x.Thread, TaskID: x.Run.TaskID, Input: *in, State: x.rec.fold,
 		Resume: x.Run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
@@ -109,7 +109,7 @@ func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []ma
 	if x.alone || x.first(logged) || afresh {
 		return mapping.Link{}, nil // there is none, or what a failed attempt left is not trusted
 	}
-	l, err := x.e.tasks.linkOf(ctx, &x.Run, traits.Opaque)
+	l, err := x.works.sources.tasks.linkOf(ctx, &x.Run, traits.Opaque)
 	if err == nil {
 		l.RemoteRun = ""
 	}
@@ -131,7 +131,7 @@ func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
 	if x.Run.Base == "" {
 		return nil
 	}
-	links, err := x.e.st.Links.List(ctx, x.Run.ThreadID)
+	links, err := x.works.sources.links.List(ctx, x.Run.ThreadID)
 	for _, other := range links {
 		if other.Agent == x.Run.Agent && other.Topic != "" && other.LocalCheckpoint == x.Run.Base {
 			l.Agent, l.Topic, l.Profile = other.Agent, other.Topic, other.Profile
@@ -169,7 +169,7 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 func (x assignment) recalled(ctx context.Context, words string) (told memory.Recalled, err error) {
 	if read := x.recalls; read != nil {
 		told, x.recalls = *read, nil
-	} else if told, err = x.e.memory.Recall(ctx, x.remembering(), words); err != nil {
+	} else if told, err = x.works.sources.memory.Recall(ctx, x.remembering(), words); err != nil {
 		return told, err
 	}
 	x.told = told.Names()
@@ -238,7 +238,7 @@ type done struct {
 }
 
 func (x *execution) stepsDone(ctx context.Context) (past done, err error) {
-	err = x.e.tasks.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) error {
+	err = x.works.sources.tasks.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) error {
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
 			past.steps++
 			past.given, past.call = max(past.given, ev.Head.Uploaded), rule.OpenCall(past.call, &ev)

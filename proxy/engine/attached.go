@@ -27,7 +27,7 @@ type attached struct {
 
 func (x *execution) attached(ctx context.Context, fold *state.Fold) *attached {
 	return &attached{fold: fold, list: func() ([]mapping.Artifact, error) {
-		list, _, err := x.e.st.Artifacts.List(ctx, x.Run.ThreadID, 0, 0)
+		list, _, err := x.works.sources.artifacts.List(ctx, x.Run.ThreadID, 0, 0)
 		return list, err
 	}}
 }

@@ -10,16 +10,25 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine/keptcall"
 	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
 )
 
 // keepWithin is how long the end of a run waits for its calls to be written.
 const keepWithin = 5 * time.Second
 
-func (e *Engine) newKeeper() *keptcall.Keeper {
-	if e.Capture() == captureOff {
+// captures keep the calls that runs make of their agents, by inspector.capture. Safe for concurrent use.
+type captures struct {
+	calls    *store.Calls
+	settings *configured
+	all      keptcall.Budget // of runs at work
+	zap      *zap.Logger
+}
+
+func (c *captures) newKeeper() *keptcall.Keeper {
+	if c.settings.Capture() == captureOff {
 		return keptcall.Off()
 	}
-	return keptcall.In(&e.callsBudget, store.RunCallsKept)
+	return keptcall.In(&c.all, store.RunCallsKept)
 }
 
 // captured reports whether the calls of a run that leaves this process in a status (statusOf) are written down.
@@ -35,34 +44,34 @@ const (
 	captureAll    = "all"
 )
 
-// keepCalls writes the calls of a run down that leaves this process in a status (statusOf), before its end, which
-// flushes them. That it cannot is no reason for the run not to end.
-func (x *execution) keepCalls(ctx context.Context, status mapping.RunStatus) {
-	if !captured(x.e.Capture(), status) {
+// keep writes the calls of a run down that leaves this process in a status (statusOf), before its end, which flushes
+// them. That it cannot is no reason for the run not to end.
+func (c *captures) keep(ctx context.Context, r *store.Claimed, calls *keptcall.Keeper, status mapping.RunStatus) {
+	if !captured(c.settings.Capture(), status) {
 		return
 	}
-	calls := x.calls.List()
-	if len(calls) == 0 {
+	list := calls.List()
+	if len(list) == 0 {
 		return
 	}
-	rows := make([]store.RunCall, len(calls))
-	for i, c := range calls {
-		rows[i] = store.RunCall{N: c.N, Sent: c.Sent.Body, Received: c.Received.Body}
+	rows := make([]store.RunCall, len(list))
+	for i, one := range list {
+		rows[i] = store.RunCall{N: one.N, Sent: one.Sent.Body, Received: one.Received.Body}
 		var err error
-		if rows[i].Head, err = json.Marshal(c); err != nil {
-			x.e.logCalls(&x.Run, err)
+		if rows[i].Head, err = json.Marshal(one); err != nil {
+			c.unkept(&r.Run, err)
 			return
 		}
 	}
 	ctx, stop := context.WithTimeout(ctx, keepWithin)
 	defer stop()
-	if err := x.e.st.Calls.Keep(ctx, x.Run.ID, x.Fence, rows); err != nil && !errors.Is(err, store.ErrFenced) {
-		x.e.logCalls(&x.Run, err)
+	if err := c.calls.Keep(ctx, r.Run.ID, r.Fence, rows); err != nil && !errors.Is(err, store.ErrFenced) {
+		c.unkept(&r.Run, err)
 	}
 }
 
-func (e *Engine) logCalls(r *mapping.Run, err error) {
-	e.zap.Warn("the calls of a run could not be kept for the inspector", errField(err), runField(r.ID), agentField(r.Agent))
+func (c *captures) unkept(r *mapping.Run, err error) {
+	c.zap.Warn("the calls of a run could not be kept for the inspector", errField(err), runField(r.ID), agentField(r.Agent))
 }
 
 // Calls returns the calls that a run at work in this process has made of its agent, as far as they are kept in memory;
@@ -76,4 +85,4 @@ func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 }
 
 // Capture returns inspector.capture in force.
-func (e *Engine) Capture() string { return e.Config().Inspector.Capture }
+func (c *configured) Capture() string { return c.Config().Inspector.Capture }

@@ -20,7 +20,7 @@ type conversation struct {
 
 // conversation is that of the run: the state it began with, its input merged into it by id.
 func (x assignment) conversation(ctx context.Context, in *rule.Input) (conversation, error) {
-	base, err := x.e.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
+	base, err := x.works.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil {
 		return conversation{}, err
 	}

@@ -22,7 +22,7 @@ import (
 // and done.
 type execution struct {
 	*store.Claimed // which nothing else has, without Logged
-	e              *Engine
+	works          *works
 	agent          *Agent
 	began          time.Time // when this execution did
 	say            *string   // StartRequest.Say
@@ -46,34 +46,34 @@ type execution struct {
 }
 
 // launcher makes executions. Safe for concurrent use.
-type launcher struct{ e *Engine }
+type launcher struct{ works *works }
 
 // launch starts the execution of a claimed run, on a goroutine of its own, which has c from then on. The agent's slot
 // is held.
-func (s *launcher) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
-	if x, work := s.register(agent, c, o); x != nil {
+func (l *launcher) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
+	if x, work := l.register(agent, c, o); x != nil {
 		go work()
 	}
 }
 
 // register makes the execution of a claimed run known; a call of work, which executes it, must follow. x is nil when
 // the engine has stopped.
-func (s *launcher) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, work func()) {
-	scope := mapping.WithRequestID(s.e.of(&c.Run), o.requestID)
+func (l *launcher) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, work func()) {
+	scope := mapping.WithRequestID(l.works.background.of(&c.Run), o.requestID)
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
-		e: s.e, agent: agent, Claimed: c, began: time.Now(), say: o.Say, input: o.Input, recalls: o.Recalled,
-		alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel, calls: s.e.newKeeper(),
+		works: l.works, agent: agent, Claimed: c, began: time.Now(), say: o.Say, input: o.Input, recalls: o.Recalled,
+		alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel, calls: l.works.exits.calls.newKeeper(),
 	}
 	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}
-	x.buffer = s.e.log.Acquire(&c.Run) // before the run is known anywhere: its readers wait for us
-	if !s.e.running.enlist(x) {
+	x.buffer = l.works.log.Acquire(&c.Run) // before the run is known anywhere: its readers wait for us
+	if !l.works.exits.running.enlist(x) {
 		cancel(errShutdown) // it stays claimed: the next process takes it over
-		s.e.log.Release(x.buffer)
+		l.works.log.Release(x.buffer)
 		agent.release()
 		return nil, nil
 	}
-	s.e.log.WakeThread(c.Run.ThreadID) // it may be a while until something is logged of it
+	l.works.log.WakeThread(c.Run.ThreadID) // it may be a while until something is logged of it
 	ctx = adapter.WithCallKeeper(adapter.WithPermit(account{x}.traced(ctx, o), x.stillHolds), x.calls)
 	account{x}.countBegin()
 	account{x}.logBegin()
@@ -108,7 +108,7 @@ func (x *execution) withTimeout(ctx context.Context) (context.Context, context.C
 func (x *execution) contained(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.e.zap.Error("a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
+			x.works.reports.zap.Error("a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
 			out, err = nil, mapping.Errorf(mapping.Internal, mapping.CodeInternal,
 				"The bridge itself failed while it drove agent %s. Its log has the cause.", x.agent.Name)
 		}
@@ -173,7 +173,7 @@ func (x *execution) assign(ctx context.Context, logged []mapping.Event) (iter.Se
 // resume folds what is logged and takes the run's buffer over.
 func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	// Also for a run that is cancelled already: its end stands on its start.
-	base, err := x.e.log.Base(context.WithoutCancel(ctx), x.Run.ThreadID, x.Run.Base)
+	base, err := x.works.log.Base(context.WithoutCancel(ctx), x.Run.ThreadID, x.Run.Base)
 	if err != nil {
 		return err
 	}

@@ -28,12 +28,12 @@ func (e *Engine) Compare(ctx context.Context) error { return e.compared.freeAll(
 func (e *Engine) Lapse() { e.lease.lost() }
 
 // WatchIdle has the engine start the clocks of runs that other processes have parked, now.
-func (e *Engine) WatchIdle(ctx context.Context) error { return e.idle.start(ctx, true) }
+func (e *Engine) WatchIdle(ctx context.Context) error { return e.idleClocks.start(ctx, true) }
 
 // KeepWatchingIdle does that once a minute.
-func (e *Engine) KeepWatchingIdle(ctx context.Context) { e.idle.watch(ctx) }
+func (e *Engine) KeepWatchingIdle(ctx context.Context) { e.idleClocks.watch(ctx) }
 
 // IdleOver has a run's clock go off.
 func (e *Engine) IdleOver(r mapping.Run) {
-	e.idle.over(store.PulledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
+	e.idleClocks.over(store.PulledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
 }

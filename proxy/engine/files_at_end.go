@@ -20,14 +20,14 @@ func (x *execution) compareFiles(ctx context.Context) {
 	if x.rec == nil || x.rec.link.Remote == "" || removes(context.Cause(ctx)) {
 		return
 	}
-	ctx, stop := context.WithTimeout(x.e.of(&x.Run), compareTimeout)
+	ctx, stop := context.WithTimeout(x.works.background.of(&x.Run), compareTimeout)
 	defer stop()
 	update, changed, err := x.comparedFiles(ctx)
 	if err == nil && changed {
 		err = x.rec.add(&update)
 	}
 	if err != nil {
-		x.e.zap.Warn("the agent's files could not be compared at the end of a run", errField(err),
+		x.works.reports.zap.Warn("the agent's files could not be compared at the end of a run", errField(err),
 			zap.String("run", x.Run.ID), agentField(x.agent.Name))
 	}
 }
@@ -43,7 +43,7 @@ func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, ch
 		return update, false, err
 	}
 	uploaded := max(past.given, x.rec.uploaded)
-	files := &runFiles{x: x, limit: int64(x.e.Config().Limits.Artifact), goesOn: true, given: uploaded}
+	files := &runFiles{x: x, limit: int64(x.works.settings.Config().Limits.Artifact), goesOn: true, given: uploaded}
 	return c.CompareFiles(ctx, &adapter.Assignment{
 		Run: &x.Run, TaskID: x.Run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: files,
 	})

@@ -33,8 +33,8 @@ func (d *departure) leaving(leave func() (left bool)) {
 	left := true
 	defer func() {
 		if p := recover(); p != nil {
-			d.x.e.zap.Error("the end of a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(d.x.Run.ID), agentField(d.x.agent.Name))
-			d.x.e.running.leaveBroken(d.x.Run.ID)
+			d.x.works.reports.zap.Error("the end of a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(d.x.Run.ID), agentField(d.x.agent.Name))
+			d.x.works.exits.running.leaveBroken(d.x.Run.ID)
 		}
 		if left {
 			d.free()
@@ -52,7 +52,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		d.handOver(ctx)
 		return true
 	case d.stopped(ctx, out):
-		defer d.x.e.relay.pass(d.x.agent, &d.x.Run)
+		defer d.x.works.exits.relay.pass(d.x.agent, &d.x.Run)
 		d.x.compareFiles(ctx)
 		return d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 	case out == nil:
@@ -60,7 +60,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 		d.x.compareFiles(ctx)
 		done := d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 		if d.x.rec != nil && d.x.rec.refused() != nil {
-			d.x.e.relay.pass(d.x.agent, &d.x.Run) // it would go on
+			d.x.works.exits.relay.pass(d.x.agent, &d.x.Run) // it would go on
 		}
 		return done
 	default:
@@ -71,7 +71,7 @@ func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) b
 // tellCause logs why the bridge itself failed a run, which the run's end does not say.
 func (d *departure) tellCause(err error) {
 	if err != nil && mapping.Classify(err).Class == mapping.Internal {
-		d.x.e.zap.Error("a run failed inside the bridge", runField(d.x.Run.ID), agentField(d.x.agent.Name), zap.Error(err))
+		d.x.works.reports.zap.Error("a run failed inside the bridge", runField(d.x.Run.ID), agentField(d.x.agent.Name), zap.Error(err))
 	}
 }
 
@@ -86,9 +86,9 @@ func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool)
 	d.x.token.HideAtEnd(&out)
 	d.tellFault(out)
 	ctx = context.WithoutCancel(ctx)
-	d.x.keepCalls(ctx, statusOf(out))
+	d.x.works.exits.calls.keep(ctx, d.x.Claimed, d.x.calls, statusOf(out))
 	s := newPendingEnd(d.x, out)
-	if over, err := s.until(ctx, s.overdue); over || d.x.e.background.root.Err() != nil {
+	if over, err := s.until(ctx, s.overdue); over || d.x.works.background.root.Err() != nil {
 		d.finished(s, err)
 		return true
 	} else {
@@ -110,7 +110,7 @@ func (d *departure) tellFault(out mapping.Outcome) {
 	}
 	update := rule.FaultUpdate(d.x.Run.ID, *out.Fault)
 	if err := d.x.rec.add(&update); err != nil {
-		d.x.e.zap.Warn("the message of a run's failure could not be logged", errField(err), runField(d.x.Run.ID), agentField(d.x.agent.Name))
+		d.x.works.reports.zap.Warn("the message of a run's failure could not be logged", errField(err), runField(d.x.Run.ID), agentField(d.x.agent.Name))
 	}
 }
 
@@ -127,16 +127,16 @@ func (d *departure) finished(s *pendingEnd, err error) {
 	case errors.Is(err, store.ErrFenced):
 		return
 	case err != nil:
-		d.x.e.zap.Error("the end of a run could not be written", errField(err), runField(d.x.Run.ID))
+		d.x.works.reports.zap.Error("the end of a run could not be written", errField(err), runField(d.x.Run.ID))
 		return
 	}
 	d.outcome = s.out
 	if s.out.Parked {
-		d.x.e.log.WakeThread(d.x.Run.ThreadID) // no event tells of it
-		d.x.e.idle.restart(&d.x.Run, d.x.agent)
+		d.x.works.log.WakeThread(d.x.Run.ThreadID) // no event tells of it
+		d.x.works.exits.idle.restart(&d.x.Run, d.x.agent)
 		return
 	}
-	d.x.e.idle.StopIdleClock(d.x.Run.ID)
+	d.x.works.exits.idle.StopIdleClock(d.x.Run.ID)
 }
 
 // handOver gives the lease back without ending the run.
@@ -145,24 +145,24 @@ func (d *departure) handOver(ctx context.Context) {
 	if d.x.rec != nil {
 		d.x.rec.drain()
 	}
-	d.x.keepCalls(ctx, statusHandedOver)
-	if err := d.x.e.st.Claims.Release(ctx, d.x.Run.ID, d.x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
-		d.x.e.zap.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(d.x.Run.ID))
+	d.x.works.exits.calls.keep(ctx, d.x.Claimed, d.x.calls, statusHandedOver)
+	if err := d.x.works.exits.claims.Release(ctx, d.x.Run.ID, d.x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
+		d.x.works.reports.zap.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(d.x.Run.ID))
 	}
 }
 
 // free takes the execution off the books and lets the next run have its slot.
 func (d *departure) free() {
-	d.x.e.running.remove(d.x)
-	d.x.e.log.Release(d.x.buffer)
+	d.x.works.exits.running.remove(d.x)
+	d.x.works.log.Release(d.x.buffer)
 	d.x.calls.Forget()
 	status := statusOf(d.outcome)
-	d.x.e.reports.meter.RunEnded(d.x.agent.Name, status, codeOf(d.outcome))
+	d.x.works.reports.meter.RunEnded(d.x.agent.Name, status, codeOf(d.outcome))
 	account{d.x}.logLeave(status)
 	account{d.x}.endSpan(status)
-	d.x.e.release(d.x.agent)
+	d.x.works.exits.bell.release(d.x.agent)
 	close(d.done)
-	d.x.e.running.work.Done()
+	d.x.works.exits.running.work.Done()
 }
 
 // States that a run is in when it has left this process without an end, for what is counted (Meter) and logged of it.

@@ -14,7 +14,7 @@ import (
 
 // endOf is what the store does together with the end event.
 func (r *recorder) endOf(out mapping.Outcome) *store.End {
-	return r.x.e.endings.of(&r.x.Run, out, r.x.now(), r.fold)
+	return r.x.works.exits.endings.of(&r.x.Run, out, r.x.now(), r.fold)
 }
 
 // deleteAfter is when a run with on_completion: delete goes after its end.
@@ -76,9 +76,9 @@ func (w *endings) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, st
 
 // baseDistance is how far the run's base is from its snapshot.
 func (r *recorder) baseDistance() store.Distance {
-	ctx, stop := context.WithTimeout(r.x.e.of(&r.x.Run), 5*time.Second)
+	ctx, stop := context.WithTimeout(r.x.works.background.of(&r.x.Run), 5*time.Second)
 	defer stop()
-	_, _, d, err := r.x.e.log.Distance(ctx, r.x.Run.ThreadID, r.x.Run.Base)
+	_, _, d, err := r.x.works.log.Distance(ctx, r.x.Run.ThreadID, r.x.Run.Base)
 	if err != nil {
 		return store.Distance{}
 	}

@@ -53,7 +53,7 @@ func (s *pendingEnd) try(ctx context.Context) (over bool, err error) {
 	s.tries++
 	s.unknown = s.unknown || errors.Is(err, store.ErrUnknown)
 	if s.said.Due() {
-		s.x.e.zap.Error("the end of a run cannot be written; it is tried again", errField(err), runField(s.x.Run.ID), zap.Int("tries", s.tries), s.said.Times())
+		s.x.works.reports.zap.Error("the end of a run cannot be written; it is tried again", errField(err), runField(s.x.Run.ID), zap.Int("tries", s.tries), s.said.Times())
 	}
 	if !s.alone && s.tries >= wholeTries && s.x.rec != nil && s.x.rec.certain() {
 		s.out, s.alone = s.x.rec.giveUp(s.out, err), true
@@ -71,7 +71,7 @@ func (s *pendingEnd) overdue() bool {
 func (s *pendingEnd) rest() bool {
 	wait := s.wait
 	s.wait = min(2*s.wait, longPause)
-	return pause.For(s.x.e.background.root, wait) == nil
+	return pause.For(s.x.works.background.root, wait) == nil
 }
 
 // until tries until the end is written, the process stops, or giveUp says so. over means the same as in try.
@@ -85,7 +85,7 @@ func (s *pendingEnd) until(ctx context.Context, giveUp func() bool) (over bool, 
 
 // hasLeft reports whether the run has left this process as intended, by a commit that was never answered.
 func (d *departure) hasLeft(ctx context.Context, out mapping.Outcome) bool {
-	r, err := d.x.e.st.Runs.Get(ctx, d.x.Run.ThreadID, d.x.Run.ID)
+	r, err := d.x.works.exits.runs.Get(ctx, d.x.Run.ThreadID, d.x.Run.ID)
 	if err != nil {
 		return false
 	}
@@ -101,12 +101,12 @@ func (d *departure) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	}
 	// The state the run starts from could not be read, so that there is nothing to fold: the end is written as it is.
 	ev := mapping.Event{RunID: d.x.Run.ID, Kind: mapping.KindEnd, At: d.x.now(), Head: mapping.Head{Outcome: &out}}
-	_, _, err := d.x.e.st.Events.Append(ctx, store.Append{
+	_, _, err := d.x.works.events.Append(ctx, store.Append{
 		ThreadID: d.x.Run.ThreadID, RunID: d.x.Run.ID, Fence: d.x.Fence,
 		Events: []mapping.Event{ev}, End: &store.End{Outcome: out, Thread: out.Thread()},
 	})
-	d.x.e.log.Wake(d.x.Run.ID)
-	d.x.e.log.WakeThread(d.x.Run.ThreadID)
+	d.x.works.log.Wake(d.x.Run.ID)
+	d.x.works.log.WakeThread(d.x.Run.ThreadID)
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 // tell the ids of checkpoints, so that one of the middle of a run is known by the upstream run that the log names
 // before it.
 func (x assignment) forkOf(ctx context.Context, linked string) (*adapter.Fork, error) {
-	c, err := x.e.st.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
+	c, err := x.works.sources.states.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 	switch {
 	case err != nil:
 		return nil, err
@@ -30,7 +30,7 @@ func (x assignment) forkOf(ctx context.Context, linked string) (*adapter.Fork, e
 // linkBefore is what the checkpoint's run had last logged of what the agent calls it.
 func (x assignment) linkBefore(ctx context.Context, c mapping.Checkpoint) (l mapping.Link, err error) {
 	for after := int64(0); ; {
-		evs, err := x.e.st.Events.List(ctx, x.Run.ThreadID, c.RunID, after, 512)
+		evs, err := x.works.events.List(ctx, x.Run.ThreadID, c.RunID, after, 512)
 		if mapping.Classify(err).Class == mapping.NotFound { // of a thread that this one is a copy of
 			return l, nil
 		}

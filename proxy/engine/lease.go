@@ -137,7 +137,7 @@ func (p *peers) renewLease(ctx context.Context) {
 // and right before every call of the agent that must not be made twice (adapter.WithPermit): a process that was stopped
 // for a while must not go on with what it then finds in its buffers.
 func (x *execution) stillHolds() error {
-	if x.e.lease.holds() {
+	if x.works.lease.holds() {
 		return nil
 	}
 	x.cancel(errLeaseLost)

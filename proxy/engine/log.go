@@ -30,11 +30,11 @@ func (t *reports) logRun(level zapcore.Level, said string, r *mapping.Run, more 
 func (a account) logBegin() {
 	switch {
 	case a.x.next != nil: // the end of its first step said that it is parked
-		a.x.e.reports.logRun(zap.DebugLevel, "a parked run goes on", &a.x.Run)
+		a.x.works.reports.logRun(zap.DebugLevel, "a parked run goes on", &a.x.Run)
 	case a.x.Taken:
-		a.x.e.reports.logRun(zap.InfoLevel, "a run is taken up that another process, or this one before a restart, has left", &a.x.Run, zap.String("from", a.x.From), zap.Duration("began_before", a.x.Running))
+		a.x.works.reports.logRun(zap.InfoLevel, "a run is taken up that another process, or this one before a restart, has left", &a.x.Run, zap.String("from", a.x.From), zap.Duration("began_before", a.x.Running))
 	default:
-		a.x.e.reports.logRun(zap.InfoLevel, "a run begins", &a.x.Run)
+		a.x.works.reports.logRun(zap.InfoLevel, "a run begins", &a.x.Run)
 	}
 }
 
@@ -43,11 +43,11 @@ func (a account) logLeave(status mapping.RunStatus) {
 	steps, took := zap.Int("steps", a.x.results), zap.Duration("took", a.x.Running+time.Since(a.x.began))
 	switch status {
 	case statusParked:
-		a.x.e.reports.logRun(zap.InfoLevel, "a run is parked until its client asks for the next step", &a.x.Run, steps, took)
+		a.x.works.reports.logRun(zap.InfoLevel, "a run is parked until its client asks for the next step", &a.x.Run, steps, took)
 	case statusHandedOver:
-		a.x.e.reports.logRun(zap.InfoLevel, "a run is handed over: it has not ended, and is taken up by another process or at the next start", &a.x.Run, steps, took)
+		a.x.works.reports.logRun(zap.InfoLevel, "a run is handed over: it has not ended, and is taken up by another process or at the next start", &a.x.Run, steps, took)
 	default:
-		a.x.e.reports.logEnd(&a.x.Run, &a.x.outcome, steps, took)
+		a.x.works.reports.logEnd(&a.x.Run, &a.x.outcome, steps, took)
 	}
 }
 

@@ -20,9 +20,9 @@ type account struct{ x *execution }
 
 // countBegin counts that this process executes the run from now on.
 func (a account) countBegin() {
-	a.x.e.reports.meter.RunStarted(a.x.agent.Name)
+	a.x.works.reports.meter.RunStarted(a.x.agent.Name)
 	if !a.x.Taken && a.x.next == nil {
-		a.x.e.reports.meter.RunWaited(a.x.agent.Name, waited(&a.x.Run))
+		a.x.works.reports.meter.RunWaited(a.x.agent.Name, waited(&a.x.Run))
 	}
 }
 
@@ -39,7 +39,7 @@ func waited(r *mapping.Run) time.Duration {
 // countResult counts an update of the agent.
 func (a account) countResult() {
 	now := time.Now()
-	a.x.e.reports.meter.StepTaken(a.x.agent.Name, now.Sub(a.x.stepped))
+	a.x.works.reports.meter.StepTaken(a.x.agent.Name, now.Sub(a.x.stepped))
 	a.x.results++
 	a.x.stepped = now
 }
@@ -53,5 +53,5 @@ func (a account) countLogged(batch []piece) {
 	for i := range batch {
 		of.add(&batch[i].entry.Event)
 	}
-	a.x.e.reports.meter.EventsLogged(a.x.agent.Name, of.events, of.bytes)
+	a.x.works.reports.meter.EventsLogged(a.x.agent.Name, of.events, of.bytes)
 }

@@ -47,7 +47,7 @@ func (r *recorder) wayBack(initial *state.Fold) *state.Fold {
 // keep remembers the state of a checkpoint, unless others may have a part in it.
 func (r *recorder) keep(checkpoint string, f *state.Fold) {
 	if !r.x.Run.Options.MayOverlap {
-		r.x.e.log.Keep(checkpoint, f, r.distance)
+		r.x.works.log.Keep(checkpoint, f, r.distance)
 	}
 }
 
@@ -63,11 +63,11 @@ func (x assignment) answersOwnThread(ctx context.Context, l mapping.Link) (bool,
 	case l.Remote == "" || l.LocalCheckpoint == x.Run.Base || x.Run.Base == "":
 		return false, nil
 	}
-	at, err := x.e.st.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
+	at, err := x.works.sources.states.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil || at.RunID == "" { // a client changed the state
 		return false, err
 	}
-	by, err := x.e.st.Runs.Get(ctx, x.Run.ThreadID, at.RunID)
+	by, err := x.works.sources.runs.Get(ctx, x.Run.ThreadID, at.RunID)
 	if err != nil {
 		return false, unlessGone(err)
 	}
@@ -87,15 +87,15 @@ func (x assignment) takeOwnState(ctx context.Context) error {
 	if x.rec.told.start != nil {
 		return nil
 	}
-	first, err := x.e.st.Runs.List(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
+	first, err := x.works.sources.runs.List(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
 	if err != nil || len(first) == 0 {
 		return err
 	}
-	fold, err := x.e.log.Base(ctx, x.Run.ThreadID, first[0].Base)
+	fold, err := x.works.log.Base(ctx, x.Run.ThreadID, first[0].Base)
 	if err != nil {
 		return err
 	}
-	err = x.e.tasks.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) (err error) {
+	err = x.works.sources.tasks.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) (err error) {
 		fold, err = fold.Apply(&ev)
 		return err
 	})

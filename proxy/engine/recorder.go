@@ -295,7 +295,7 @@ func (r *recorder) refuseGuessed(q mapping.Interrupt) {
 func (r *recorder) measure(ev *mapping.Event) {
 	r.logged.add(ev)
 	if r.fault == nil {
-		r.fault = r.logged.exceeds(r.x.e.Config().Limits, r.x.agent.Name)
+		r.fault = r.logged.exceeds(r.x.works.settings.Config().Limits, r.x.agent.Name)
 	}
 }
 

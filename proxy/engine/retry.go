@@ -79,12 +79,12 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 		return nil, err
 	}
 	x.rec.drain()
-	return x.e.st.Events.List(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
+	return x.works.events.List(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
 }
 
 // initial is the state a run begins with, its input merged in where the bridge does that.
 func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
-	base, err := x.e.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
+	base, err := x.works.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil || !x.rec.opaque {
 		return base, err
 	}
@@ -128,7 +128,7 @@ func (a *appender) pushTogether(list []piece) error {
 // tryAgain waits its turn: an agent that is overloaded must not be hammered.
 func (x *execution) tryAgain(ctx context.Context, failed string) error {
 	d := adapter.Spread(min(retryPause<<min(x.Run.Attempt-2, 10), retryPauseMax))
-	x.e.zap.Info("a failed run is tried again", runField(x.Run.ID), agentField(x.agent.Name),
+	x.works.reports.zap.Info("a failed run is tried again", runField(x.Run.ID), agentField(x.agent.Name),
 		zap.Int("attempt", x.Run.Attempt), zap.String("code", failed), zap.Duration("pause", d))
 	x.span.Event("retry", "apbridge.run.attempt", strconv.Itoa(x.Run.Attempt), "apbridge.run.code", failed)
 	return pause.For(ctx, d)

@@ -33,7 +33,7 @@ func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	if f.none {
 		return nil, nil
 	}
-	list, _, err := f.x.e.st.Artifacts.List(ctx, f.x.Run.ThreadID, 0, 0)
+	list, _, err := f.x.works.sources.artifacts.List(ctx, f.x.Run.ThreadID, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (f *runFiles) Open(ctx context.Context, artifactID string) (io.ReadCloser, 
 	if content, ok := f.stated[artifactID]; ok {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}
-	_, body, err := f.x.e.st.Artifacts.Open(ctx, f.x.Run.ThreadID, artifactID)
+	_, body, err := f.x.works.sources.artifacts.Open(ctx, f.x.Run.ThreadID, artifactID)
 	return body, err
 }
 
@@ -117,12 +117,12 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 		ID: rule.ArtifactID(f.x.Run.ThreadID, clean), ThreadID: f.x.Run.ThreadID, TaskID: f.x.Run.TaskID, Path: clean,
 		AgentCreated: true, RemoteID: remoteID, CreatedAt: now, ModifiedAt: now,
 	}
-	return f.x.e.st.Artifacts.Save(ctx, a, body, f.limit, true)
+	return f.x.works.sources.artifacts.Save(ctx, a, body, f.limit, true)
 }
 
 // Path returns the path of an artifact's bytes for clients of the run's agent.
 func (f *runFiles) Path(artifactID string) string {
-	return f.x.e.ArtifactPath(f.x.agent.Name, f.x.Run.TaskID, artifactID)
+	return f.x.works.sources.paths.ArtifactPath(f.x.agent.Name, f.x.Run.TaskID, artifactID)
 }
 
 // changedFiles are the files that a run brought and made, as far as they became artifacts. It belongs to the
@@ -174,7 +174,7 @@ func (c *changedFiles) skipped(names []string) {
 			c.odd = map[string]bool{}
 		}
 		c.odd[name] = true
-		c.x.e.zap.Warn("a file of the agent was skipped: its name or its content cannot be used",
+		c.x.works.reports.zap.Warn("a file of the agent was skipped: its name or its content cannot be used",
 			agentField(c.x.Run.Agent), zap.String("run", c.x.Run.ID), zap.String("file", name[:min(len(name), 120)]))
 	}
 }

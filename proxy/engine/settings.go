@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine/slot"
 )
 
@@ -52,14 +51,6 @@ func (c *configured) Agent(name string) (*Agent, bool) {
 
 // agent is Agent, or nil.
 func (c *configured) agent(name string) *Agent { return c.inForce.Load().agents[name] }
-
-// agentOf is the agent that carries a run out: an execution keeps the one that it began with.
-func (e *Engine) agentOf(r *mapping.Run) *Agent {
-	if x := e.running.find(r.ID); x != nil {
-		return x.agent
-	}
-	return e.agent(r.Agent)
-}
 
 // Agents returns the configured agents by name.
 func (c *configured) Agents() map[string]*Agent { return maps.Clone(c.inForce.Load().agents) }

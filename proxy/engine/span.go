@@ -12,14 +12,14 @@ import (
 // below the run's own. Of a run that was parked it is only a part: the execution of its first step has ended the run's
 // own span.
 func (a account) traced(ctx context.Context, o *StartRequest) context.Context {
-	if a.x.e.reports.tracer == nil {
+	if a.x.works.reports.tracer == nil {
 		return mapping.WithTrace(ctx, o.trace)
 	}
 	at := o.trace
 	if at.Parent == "" {
 		at = traceOf(&a.x.Run)
 	}
-	ctx, a.x.span = a.x.e.reports.tracer.Run(mapping.WithTrace(ctx, at), &a.x.Run, o.parked || a.x.Taken && a.x.oneStep())
+	ctx, a.x.span = a.x.works.reports.tracer.Run(mapping.WithTrace(ctx, at), &a.x.Run, o.parked || a.x.Taken && a.x.oneStep())
 	a.x.span.Event("begun", "apbridge.run.taken", strconv.FormatBool(a.x.Taken))
 	return ctx
 }
