@@ -241,7 +241,7 @@ func (a *appender) close(ctx context.Context, last *piece, end *store.End) error
 		a.timer.Stop()
 	}
 	a.mu.Unlock()
-	err := a.leaveOut(ctx)
+	err := a.dropLogged(ctx)
 	if err == nil {
 		batch := a.queue
 		if last != nil {
@@ -257,9 +257,9 @@ func (a *appender) close(ctx context.Context, last *piece, end *store.End) error
 	return err
 }
 
-// leaveOut takes out of the queue what a write with an unknown end has logged: all of its pieces, or none. Called while
-// nothing else touches the queue.
-func (a *appender) leaveOut(ctx context.Context) error {
+// dropLogged takes out of the queue what a write with an unknown end has logged: all of its pieces, or none. Called
+// while nothing else touches the queue.
+func (a *appender) dropLogged(ctx context.Context) error {
 	if !a.unsure() {
 		return nil
 	}

@@ -3,7 +3,8 @@
 // stepping call it, and the bridge makes it. It knows no dialect and no HTTP, and answers no client.
 //
 // Start reading at Engine.Begin (a run is made; it is a method of the embedded starter), then execution.work (a run is
-// executed) and recorder (an event is recorded). CONCURRENCY.md has the locks.
+// executed) and recorder (an event is recorded). New gives each part what it uses, and a part knows no more of the
+// engine; what executions share is in works. CONCURRENCY.md has the locks.
 //
 // # Files
 //

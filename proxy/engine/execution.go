@@ -75,8 +75,8 @@ func (l *launcher) register(agent *Agent, c *store.Claimed, o *StartRequest) (x 
 	}
 	l.works.log.WakeThread(c.Run.ThreadID) // it may be a while until something is logged of it
 	ctx = adapter.WithCallKeeper(adapter.WithPermit(account{x}.traced(ctx, o), x.stillHolds), x.calls)
-	account{x}.countBegin()
-	account{x}.logBegin()
+	account{x}.countLaunch()
+	account{x}.logLaunch()
 	logged := c.Logged
 	c.Logged = nil // it does not live as long as the run
 	return x, func() { x.work(ctx, logged) }
@@ -88,7 +88,7 @@ func (x *execution) work(ctx context.Context, logged []mapping.Event) {
 	ctx, stop := x.withTimeout(ctx)
 	defer stop()
 	out, err := x.contained(ctx, logged)
-	x.leave(ctx, out, err)
+	x.depart(ctx, out, err)
 }
 
 // withTimeout ends ctx run_timeout after the start of the run, whichever process that was. A lockstep run, which waits

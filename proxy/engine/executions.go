@@ -72,8 +72,8 @@ func (l *executions) count() int {
 	return len(l.live)
 }
 
-// leaveBroken leaves a run to the next process: this one would fail at it again and again.
-func (l *executions) leaveBroken(runID string) {
+// markBroken leaves a run to the next process: this one would fail at it again and again.
+func (l *executions) markBroken(runID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken == nil {
@@ -82,7 +82,7 @@ func (l *executions) leaveBroken(runID string) {
 	l.broken[runID] = true
 }
 
-// missing leaves out of held runs what is executed, and what is to be left as it is.
+// missing returns those of the held runs that are neither executed nor broken. It takes the others out of held.
 func (l *executions) missing(held map[string]int64) map[string]int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,30 +20,31 @@ type departure struct {
 	fault   error           // why; valid once stalled is closed
 }
 
-// leave ends the run, parks it or hands it over, and frees what it held, also where that panics: then the run is left
+// depart ends the run, parks it or hands it over, and frees what it held, also where that panics: then the run is left
 // as it is, as where its end cannot be written.
 //
-// An end that cannot be written is tried on by a goroutine of its own: then leave returns before the run has left.
-func (d *departure) leave(ctx context.Context, out *mapping.Outcome, err error) {
-	d.leaving(func() (left bool) { return d.left(ctx, out, err) })
+// An end that cannot be written is tried on by a goroutine of its own: then depart returns before the run has left.
+func (d *departure) depart(ctx context.Context, out *mapping.Outcome, err error) {
+	d.freeing(func() (gone bool) { return d.conclude(ctx, out, err) })
 }
 
-// leaving frees what the run held when it has left, or when that panics.
-func (d *departure) leaving(leave func() (left bool)) {
-	left := true
+// freeing frees what the run held when conclude has let it go, or panics.
+func (d *departure) freeing(conclude func() (gone bool)) {
+	gone := true
 	defer func() {
 		if p := recover(); p != nil {
 			d.x.works.reports.zap.Error("the end of a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(d.x.Run.ID), agentField(d.x.agent.Name))
-			d.x.works.exits.running.leaveBroken(d.x.Run.ID)
+			d.x.works.exits.running.markBroken(d.x.Run.ID)
 		}
-		if left {
+		if gone {
 			d.free()
 		}
 	}()
-	left = leave()
+	gone = conclude()
 }
 
-func (d *departure) left(ctx context.Context, out *mapping.Outcome, err error) bool {
+// conclude ends the run, parks it or hands it over. gone: it has left this process, as finish says.
+func (d *departure) conclude(ctx context.Context, out *mapping.Outcome, err error) (gone bool) {
 	if d.x.rec != nil && d.x.rec.fenced() || errors.Is(err, store.ErrFenced) {
 		d.x.cancel(errLeaseLost)
 	}
@@ -82,7 +83,7 @@ func (d *departure) stopped(ctx context.Context, out *mapping.Outcome) bool {
 
 // finish writes the end in one transaction. What could not be written leaves the run as it is: no reader was told that
 // it ended, and the next process picks it up. false: the writing goes on, and the waiting readers have been told.
-func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool) {
+func (d *departure) finish(ctx context.Context, out mapping.Outcome) (gone bool) {
 	d.x.token.HideAtEnd(&out)
 	d.tellFault(out)
 	ctx = context.WithoutCancel(ctx)
@@ -94,7 +95,7 @@ func (d *departure) finish(ctx context.Context, out mapping.Outcome) (left bool)
 	} else {
 		d.stall(err)
 	}
-	go d.leaving(func() bool {
+	go d.freeing(func() bool {
 		_, err := s.until(ctx, func() bool { return false })
 		d.finished(s, err)
 		return true
@@ -158,8 +159,8 @@ func (d *departure) free() {
 	d.x.calls.Forget()
 	status := statusOf(d.outcome)
 	d.x.works.reports.meter.RunEnded(d.x.agent.Name, status, codeOf(d.outcome))
-	account{d.x}.logLeave(status)
-	account{d.x}.endSpan(status)
+	account{d.x}.logDeparture(status)
+	account{d.x}.closeSpan(status)
 	d.x.works.exits.bell.release(d.x.agent)
 	close(d.done)
 	d.x.works.exits.running.work.Done()

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// endOf is what the store does together with the end event.
-func (r *recorder) endOf(out mapping.Outcome) *store.End {
+// ending is what the store does together with the end event.
+func (r *recorder) ending(out mapping.Outcome) *store.End {
 	return r.x.works.exits.endings.of(&r.x.Run, out, r.x.now(), r.fold)
 }
 

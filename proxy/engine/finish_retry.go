@@ -44,7 +44,7 @@ func newPendingEnd(x *execution, out mapping.Outcome) *pendingEnd {
 // try writes the end once. over: it is written, or (ErrFenced) the run is not this process's any more.
 func (s *pendingEnd) try(ctx context.Context) (over bool, err error) {
 	err = s.x.writeEnd(ctx, s.out)
-	if s.unknown && errors.Is(err, store.ErrFenced) && s.x.hasLeft(ctx, s.out) {
+	if s.unknown && errors.Is(err, store.ErrFenced) && s.x.departed(ctx, s.out) {
 		return true, nil
 	}
 	if err == nil || errors.Is(err, store.ErrFenced) {
@@ -83,8 +83,8 @@ func (s *pendingEnd) until(ctx context.Context, giveUp func() bool) (over bool, 
 	}
 }
 
-// hasLeft reports whether the run has left this process as intended, by a commit that was never answered.
-func (d *departure) hasLeft(ctx context.Context, out mapping.Outcome) bool {
+// departed reports whether the run has left this process as intended, by a commit that was never answered.
+func (d *departure) departed(ctx context.Context, out mapping.Outcome) bool {
 	r, err := d.x.works.exits.runs.Get(ctx, d.x.Run.ThreadID, d.x.Run.ID)
 	if err != nil {
 		return false

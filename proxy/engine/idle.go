@@ -37,7 +37,7 @@ func (c *idleClocks) cancelIn(d time.Duration, r store.PulledRun) {
 func (c *idleClocks) over(r store.PulledRun) {
 	ctx, stop := context.WithTimeout(mapping.WithPrincipal(c.background.root, mapping.Principal{ID: r.Owner, Tenant: r.Tenant}), cancelGrace)
 	defer stop()
-	rest, err := c.cancelLeft(ctx, r)
+	rest, err := c.cancelAbandoned(ctx, r)
 	switch {
 	case rest > 0:
 		c.cancelIn(rest, r)
@@ -47,10 +47,10 @@ func (c *idleClocks) over(r store.PulledRun) {
 	}
 }
 
-// cancelLeft cancels a run that its client has left alone. rest is how long the client may still leave it, where the
-// run is not cancelled for that.
-func (c *idleClocks) cancelLeft(ctx context.Context, left store.PulledRun) (rest time.Duration, err error) {
-	r, err := c.clients.runs.Get(ctx, left.ThreadID, left.ID)
+// cancelAbandoned cancels a run that its client has left alone. rest is how long the client may still leave it, where
+// the run is not cancelled for that.
+func (c *idleClocks) cancelAbandoned(ctx context.Context, p store.PulledRun) (rest time.Duration, err error) {
+	r, err := c.clients.runs.Get(ctx, p.ThreadID, p.ID)
 	if err != nil {
 		return 0, err
 	}

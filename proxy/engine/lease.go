@@ -29,17 +29,17 @@ type lease struct {
 	running *executions
 	zap     *zap.Logger
 
-	mu    sync.Mutex
-	clock func() time.Duration // clock.SinceBoot
-	until time.Duration        // by clock; 0: it never ends
-	lapse *time.Timer          // goes off at until, later by the time that the machine was suspended
-	lasts context.Context      // ends when the lease is found to be over; the next lease has one of its own
-	end   context.CancelFunc   // of lasts
+	mu     sync.Mutex
+	clock  func() time.Duration // clock.SinceBoot
+	until  time.Duration        // by clock; 0: it never ends
+	lapse  *time.Timer          // goes off at until, later by the time that the machine was suspended
+	lasts  context.Context      // ends when the lease is found to be over; the next lease has one of its own
+	cancel context.CancelFunc   // of lasts
 }
 
 func newLease(clock func() time.Duration, running *executions, log *zap.Logger) *lease {
 	l := &lease{clock: clock, running: running, zap: log}
-	l.lasts, l.end = context.WithCancel(context.Background())
+	l.lasts, l.cancel = context.WithCancel(context.Background())
 	return l
 }
 
@@ -80,8 +80,8 @@ func (l *lease) context() context.Context {
 func (l *lease) next() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.end()
-	l.lasts, l.end = context.WithCancel(context.Background())
+	l.cancel()
+	l.lasts, l.cancel = context.WithCancel(context.Background())
 }
 
 // database is what processes at one database hear of each other by; store.Store implements it.

@@ -26,8 +26,8 @@ func (t *reports) logRun(level zapcore.Level, said string, r *mapping.Run, more 
 	line.Write(append(append(make([]zap.Field, 0, len(who)+len(more)), who[:]...), more...)...)
 }
 
-// logBegin says that this process executes the run from now on.
-func (a account) logBegin() {
+// logLaunch says that this process executes the run from now on.
+func (a account) logLaunch() {
 	switch {
 	case a.x.next != nil: // the end of its first step said that it is parked
 		a.x.works.reports.logRun(zap.DebugLevel, "a parked run goes on", &a.x.Run)
@@ -38,8 +38,8 @@ func (a account) logBegin() {
 	}
 }
 
-// logLeave says how the run has left this process.
-func (a account) logLeave(status mapping.RunStatus) {
+// logDeparture says how the run has left this process.
+func (a account) logDeparture(status mapping.RunStatus) {
 	steps, took := zap.Int("steps", a.x.results), zap.Duration("took", a.x.Running+time.Since(a.x.began))
 	switch status {
 	case statusParked:

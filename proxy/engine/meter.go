@@ -18,8 +18,8 @@ type reports struct {
 // account reports an execution to the log, metrics and traces.
 type account struct{ x *execution }
 
-// countBegin counts that this process executes the run from now on.
-func (a account) countBegin() {
+// countLaunch counts that this process executes the run from now on.
+func (a account) countLaunch() {
 	a.x.works.reports.meter.RunStarted(a.x.agent.Name)
 	if !a.x.Taken && a.x.next == nil {
 		a.x.works.reports.meter.RunWaited(a.x.agent.Name, waited(&a.x.Run))

@@ -305,7 +305,7 @@ func (r *recorder) refused() error { return r.fault }
 // writeEnd writes the end event, with all that is queued. Where it fails it may be called again.
 func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
-		return r.app.close(ctx, nil, r.endOf(out))
+		return r.app.close(ctx, nil, r.ending(out))
 	}
 	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.AgentTime()}}
 	if n := r.x.Run.Attempt; n > 1 {
@@ -336,7 +336,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 		}
 		p.link = &link
 	}
-	return r.app.close(ctx, &p, r.endOf(out))
+	return r.app.close(ctx, &p, r.ending(out))
 }
 
 // remembers reports whether the agent has a memory of its own for the thread, so that it matters up to where both sides

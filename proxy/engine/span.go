@@ -32,8 +32,8 @@ func traceOf(r *mapping.Run) mapping.Trace {
 	return *r.Options.Trace
 }
 
-// endSpan tells how the run has left. One that is handed over is told of by the process that takes it up.
-func (a account) endSpan(status mapping.RunStatus) {
+// closeSpan tells how the run has left. One that is handed over is told of by the process that takes it up.
+func (a account) closeSpan(status mapping.RunStatus) {
 	if a.x.span == nil || status == statusHandedOver {
 		return
 	}
