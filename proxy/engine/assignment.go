@@ -78,7 +78,7 @@ func filesGiven(files map[string]json.RawMessage) []rule.File {
 
 // filesOfAnswer are the uploads that a task's answer brings along. Those of the update of a run that is not driven by
 // steps are not artifacts yet, and become some.
-func (x *execution) filesOfAnswer() []rule.File {
+func (x assignment) filesOfAnswer() []rule.File {
 	if x.Run.Options.Stepping == "" {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (x assignment) brief(t *adapter.Assignment, said conversation, recalled mem
 
 // goOn continues an upstream task: how many steps it has done, and what the answer to its question means.
 func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
-	past, err := x.stepsDone(ctx)
+	past, err := x.works.sources.tasks.stepsDone(ctx, x.Run.TaskID)
 	if err != nil {
 		return err
 	}
@@ -228,24 +228,6 @@ func (x assignment) answer(ctx context.Context, t *adapter.Assignment) (rule.Ans
 	}
 	a.Text = said.prompt(x.telling(rule.Transcript(x.agent.Config.Memory.Transcript), rule.BesideAnswer(said.fresh, t.OpenCall), memory.Recalled{}))
 	return a, said.files.err
-}
-
-// done is what the steps logged for a task, over all its runs, have come to.
-type done struct {
-	steps int
-	given mapping.Uploaded // the uploads that the agent was given with them
-	call  string           // the tool call that waits for its result
-}
-
-func (x *execution) stepsDone(ctx context.Context) (past done, err error) {
-	err = x.works.sources.tasks.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) error {
-		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
-			past.steps++
-			past.given, past.call = max(past.given, ev.Head.Uploaded), rule.OpenCall(past.call, &ev)
-		}
-		return nil
-	})
-	return past, err
 }
 
 // additional is the additional_input of a new upstream task: what the client of a v1 task sent, the rest of an input

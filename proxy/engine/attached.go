@@ -25,9 +25,10 @@ type attached struct {
 	err  error                              // the first that name came upon
 }
 
-func (x *execution) attached(ctx context.Context, fold *state.Fold) *attached {
+// attached finds those in the messages of a state of a thread.
+func (s *sources) attached(ctx context.Context, threadID string, fold *state.Fold) *attached {
 	return &attached{fold: fold, list: func() ([]mapping.Artifact, error) {
-		list, _, err := x.works.sources.artifacts.List(ctx, x.Run.ThreadID, 0, 0)
+		list, _, err := s.artifacts.List(ctx, threadID, 0, 0)
 		return list, err
 	}}
 }
@@ -135,7 +136,7 @@ func (x *execution) attach(ctx context.Context, ev *mapping.Event) (err error) {
 	if err != nil {
 		return err
 	}
-	x.rec.brought, err = x.attached(ctx, after).newFiles(ChangedMessages(x.rec.fold, ev.Data))
+	x.rec.brought, err = x.works.sources.attached(ctx, x.Run.ThreadID, after).newFiles(ChangedMessages(x.rec.fold, ev.Data))
 	return err
 }
 

@@ -106,22 +106,22 @@ func (c *canceller) askToStop(ctx context.Context, r *mapping.Run, reason string
 
 // cancelled stops the execution and waits for the end event to be durable. parked: it had just done its step, and the
 // run is to be ended as a parked one.
-func (x *execution) cancelled(ctx context.Context, cause error) (parked bool, err error) {
-	x.cancel(cause)
+func (d *departure) cancelled(ctx context.Context, cause error) (parked bool, err error) {
+	d.x.cancel(cause)
 	select {
-	case <-x.done:
-	case <-x.stalled:
-		return false, x.fault
+	case <-d.done:
+	case <-d.stalled:
+		return false, d.fault
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
-	switch out := x.outcome; {
+	switch out := d.outcome; {
 	case out.Parked:
 		return true, nil
 	case out.Status == "":
-		return false, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "Run %s was handed over before it could be cancelled. Try again in a moment.", x.Run.ID)
+		return false, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "Run %s was handed over before it could be cancelled. Try again in a moment.", d.x.Run.ID)
 	case !out.Cancelled:
-		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s ended with status %s before it could be cancelled.", x.Run.ID, out.Status)
+		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s ended with status %s before it could be cancelled.", d.x.Run.ID, out.Status)
 	}
 	return false, nil
 }

@@ -24,7 +24,7 @@ func (x assignment) conversation(ctx context.Context, in *rule.Input) (conversat
 	if err != nil {
 		return conversation{}, err
 	}
-	c := conversation{in: in, files: x.attached(ctx, x.rec.fold)}
+	c := conversation{in: in, files: x.works.sources.attached(ctx, x.Run.ThreadID, x.rec.fold)}
 	merged, err := withInput(base, in)
 	if err != nil {
 		return c, err

@@ -221,7 +221,7 @@ func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits
 	if err != nil {
 		return err
 	}
-	x.rec.drain() // its files are what the backend uploads
+	x.rec.app.drain() // its files are what the backend uploads
 	return nil
 }
 

@@ -16,36 +16,36 @@ const compareTimeout = 3 * time.Second
 // compareFiles takes over the files that an agent has written without telling it in a step, for a run that failed, was
 // cancelled or timed out. They are logged with the end, which they do not change. ctx is the run's; a shutdown ends the
 // comparison at once.
-func (x *execution) compareFiles(ctx context.Context) {
-	if x.rec == nil || x.rec.link.Remote == "" || removes(context.Cause(ctx)) {
+func (d *departure) compareFiles(ctx context.Context) {
+	if d.x.rec == nil || d.x.rec.link.Remote == "" || removes(context.Cause(ctx)) {
 		return
 	}
-	ctx, stop := context.WithTimeout(x.works.background.of(&x.Run), compareTimeout)
+	ctx, stop := context.WithTimeout(d.x.works.background.of(&d.x.Run), compareTimeout)
 	defer stop()
-	update, changed, err := x.comparedFiles(ctx)
+	update, changed, err := d.comparedFiles(ctx)
 	if err == nil && changed {
-		err = x.rec.add(&update)
+		err = d.x.rec.add(&update)
 	}
 	if err != nil {
-		x.works.reports.zap.Warn("the agent's files could not be compared at the end of a run", errField(err),
-			zap.String("run", x.Run.ID), agentField(x.agent.Name))
+		d.x.works.reports.zap.Warn("the agent's files could not be compared at the end of a run", errField(err),
+			zap.String("run", d.x.Run.ID), agentField(d.x.agent.Name))
 	}
 }
 
-func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, changed bool, err error) {
-	backend, _, err := x.agent.Backend(ctx)
+func (d *departure) comparedFiles(ctx context.Context) (update mapping.Event, changed bool, err error) {
+	backend, _, err := d.x.agent.Backend(ctx)
 	c, ok := backend.(adapter.FileComparer)
 	if err != nil || !ok {
 		return update, false, err
 	}
-	past, err := x.stepsDone(ctx)
+	past, err := d.x.works.sources.tasks.stepsDone(ctx, d.x.Run.TaskID)
 	if err != nil {
 		return update, false, err
 	}
-	uploaded := max(past.given, x.rec.uploaded)
-	files := &runFiles{x: x, limit: int64(x.works.settings.Config().Limits.Artifact), goesOn: true, given: uploaded}
+	uploaded := max(past.given, d.x.rec.uploaded)
+	files := &runFiles{x: d.x, limit: int64(d.x.works.settings.Config().Limits.Artifact), goesOn: true, given: uploaded}
 	return c.CompareFiles(ctx, &adapter.Assignment{
-		Run: &x.Run, TaskID: x.Run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: files,
+		Run: &d.x.Run, TaskID: d.x.Run.TaskID, Link: d.x.rec.link, Uploaded: uploaded, Files: files,
 	})
 }
 

@@ -45,7 +45,7 @@ func (d *departure) freeing(conclude func() (gone bool)) {
 
 // conclude ends the run, parks it or hands it over. gone: it has left this process, as finish says.
 func (d *departure) conclude(ctx context.Context, out *mapping.Outcome, err error) (gone bool) {
-	if d.x.rec != nil && d.x.rec.fenced() || errors.Is(err, store.ErrFenced) {
+	if d.x.rec != nil && d.x.rec.app.fenced() || errors.Is(err, store.ErrFenced) {
 		d.x.cancel(errLeaseLost)
 	}
 	switch {
@@ -54,11 +54,11 @@ func (d *departure) conclude(ctx context.Context, out *mapping.Outcome, err erro
 		return true
 	case d.stopped(ctx, out):
 		defer d.x.works.exits.relay.pass(d.x.agent, &d.x.Run)
-		d.x.compareFiles(ctx)
+		d.compareFiles(ctx)
 		return d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 	case out == nil:
 		d.tellCause(err)
-		d.x.compareFiles(ctx)
+		d.compareFiles(ctx)
 		done := d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
 		if d.x.rec != nil && d.x.rec.refused() != nil {
 			d.x.works.exits.relay.pass(d.x.agent, &d.x.Run) // it would go on
@@ -144,7 +144,7 @@ func (d *departure) finished(s *pendingEnd, err error) {
 func (d *departure) handOver(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if d.x.rec != nil {
-		d.x.rec.drain()
+		d.x.rec.app.drain()
 	}
 	d.x.works.exits.calls.keep(ctx, d.x.Claimed, d.x.calls, statusHandedOver)
 	if err := d.x.works.exits.claims.Release(ctx, d.x.Run.ID, d.x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {

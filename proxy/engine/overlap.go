@@ -5,7 +5,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // A run that others run beside knows the thread's state as it was when the run began, and what it did itself; a
@@ -101,49 +100,4 @@ func (x assignment) takeOwnState(ctx context.Context) error {
 	})
 	x.rec.told = told{start: fold, now: fold}
 	return err
-}
-
-// taskLog is what is logged for tasks, each over all its runs. Safe for concurrent use.
-type taskLog struct {
-	events *store.Events
-	links  *store.Links
-}
-
-// taskLink is the newest link that the runs of a task have logged.
-func (t *taskLog) taskLink(ctx context.Context, taskID string) (l mapping.Link, err error) {
-	err = t.eachOfTask(ctx, taskID, func(ev mapping.Event) error {
-		if ev.Head.Link != nil {
-			l = *ev.Head.Link
-		}
-		return nil
-	})
-	return l, err
-}
-
-// linkOf is what an agent calls the thread or task of a run.
-func (t *taskLog) linkOf(ctx context.Context, r *mapping.Run, opaque bool) (mapping.Link, error) {
-	switch {
-	case opaque:
-		return t.links.Get(ctx, r.ThreadID, r.Agent, r.TaskID)
-	case r.Options.MayOverlap && (r.Multitask == mapping.StrategyConcurrent || r.Options.Resuming):
-		return t.taskLink(ctx, r.TaskID)
-	default:
-		return t.links.Get(ctx, r.ThreadID, r.Agent, "")
-	}
-}
-
-// eachOfTask goes through what is logged for a task, over all its runs.
-func (t *taskLog) eachOfTask(ctx context.Context, taskID string, visit func(mapping.Event) error) error {
-	for after := int64(0); ; {
-		evs, err := t.events.ListOfTask(ctx, taskID, after, 512)
-		if err != nil || len(evs) == 0 {
-			return err
-		}
-		for _, ev := range evs {
-			if err := visit(ev); err != nil {
-				return err
-			}
-			after = ev.Seq
-		}
-	}
 }

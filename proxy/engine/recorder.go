@@ -348,7 +348,4 @@ func (r *recorder) remembers() bool {
 	return r.link.Agreed()
 }
 
-func (r *recorder) fenced() bool { return r.app.fenced() }
-func (r *recorder) drain()       { r.app.drain() }
-
 var _ adapter.Files = (*runFiles)(nil)

@@ -31,7 +31,7 @@ var perhapsDone = []string{mapping.CodeOutcomeUnknown, mapping.CodeStepTimeout}
 // again reports whether a failed attempt is followed by another. Only failures of the agent are worth one; a failure of
 // the bridge or its store is not, and whatever ended the context (a cancellation, run_timeout) stands.
 func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) bool {
-	if x.Run.Attempt > x.Run.Options.Retries || ctx.Err() != nil || x.rec == nil || x.rec.fenced() {
+	if x.Run.Attempt > x.Run.Options.Retries || ctx.Err() != nil || x.rec == nil || x.rec.app.fenced() {
 		return false
 	}
 	code := failure(out, err)
@@ -70,7 +70,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.rec.drain()
+	x.rec.app.drain()
 	x.Run.Attempt++
 	x.Taken = false // nothing of this attempt can have been sent
 	started := startedEvent(&x.Run)
@@ -78,7 +78,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	if err := x.rec.rewind(fold, &started); err != nil {
 		return nil, err
 	}
-	x.rec.drain()
+	x.rec.app.drain()
 	return x.works.events.List(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
 }
 
