@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
@@ -45,7 +46,12 @@ type piece struct {
 // appender writes a run's events in order, as many in one transaction as were queued while the one before was written,
 // and publishes them when they are durable. push is called by one goroutine; the rest is safe for concurrent use.
 type appender struct {
-	x *execution
+	run        *store.Claimed
+	buffer     *eventlog.RunBuffer
+	events     *store.Events
+	flush      func() error
+	background *background
+	counted    func([]piece) // is told of what was committed
 
 	mu      sync.Mutex
 	queue   []piece
@@ -71,7 +77,10 @@ const (
 var errSettled = errors.New("it was found out whether a commit took place")
 
 func newAppender(x *execution, at statePoint, logged int64) *appender {
-	a := &appender{x: x, durable: at, logged: logged}
+	a := &appender{
+		run: x.Claimed, buffer: x.buffer, events: x.works.events, flush: x.works.flush, background: x.works.background,
+		counted: account{x}.countLogged, durable: at, logged: logged,
+	}
 	a.idle.L = &a.mu
 	return a
 }
@@ -181,7 +190,7 @@ func (a *appender) write() {
 		}
 		a.idle.Broadcast()
 		a.mu.Unlock()
-		err := a.commit(a.x.works.background.scope(context.Background(), &a.x.Run), batch, nil)
+		err := a.commit(a.background.scope(context.Background(), &a.run.Run), batch, nil)
 		a.mu.Lock()
 		a.wrote(batch, err)
 	}
@@ -263,7 +272,7 @@ func (a *appender) dropLogged(ctx context.Context) error {
 	if !a.unsure() {
 		return nil
 	}
-	logged, err := a.x.works.events.Logged(ctx, a.x.Run.ID, a.x.Fence, a.logged)
+	logged, err := a.events.Logged(ctx, a.run.Run.ID, a.run.Fence, a.logged)
 	if err != nil {
 		return err
 	}
@@ -299,18 +308,18 @@ func (a *appender) giveUp() statePoint {
 // Followed is asked again after the commit. A reader first says that it follows, then flushes, then reads: so either it
 // is seen here, or its flush covers the commit.
 func (a *appender) commit(ctx context.Context, batch []piece, end *store.End) error {
-	w := store.Append{ThreadID: a.x.Run.ThreadID, RunID: a.x.Run.ID, Fence: a.x.Fence, End: end, Relaxed: end == nil && !a.x.buffer.Followed()}
+	w := store.Append{ThreadID: a.run.Run.ThreadID, RunID: a.run.Run.ID, Fence: a.run.Fence, End: end, Relaxed: end == nil && !a.buffer.Followed()}
 	w.Events = make([]mapping.Event, 0, len(batch))
 	for _, p := range batch {
 		gather(&w, p)
 	}
-	logged, _, err := a.x.works.events.Append(ctx, w)
+	logged, _, err := a.events.Append(ctx, w)
 	if err != nil {
 		return err
 	}
-	account{a.x}.countLogged(batch)
-	if w.Relaxed && a.x.buffer.Followed() {
-		if err := a.x.works.flush(); err != nil {
+	a.counted(batch)
+	if w.Relaxed && a.buffer.Followed() {
+		if err := a.flush(); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrUnknown, err) // it is logged, and maybe not for long
 		}
 	}
@@ -328,7 +337,7 @@ func (a *appender) publish(batch []piece, logged []mapping.Event) {
 		entries[i] = e
 		a.logged = e.Seq
 	}
-	a.x.buffer.Publish(entries)
+	a.buffer.Publish(entries)
 }
 
 func gather(w *store.Append, p piece) {
