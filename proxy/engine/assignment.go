@@ -24,7 +24,8 @@ func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []m
 		return nil, err
 	}
 	x.input = nil // it may be large; a further attempt reads it again
-	files := &runFiles{x: x.execution, limit: int64(x.works.settings.Config().Limits.Artifact), none: x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
+	files := x.runFiles()
+	files.none = x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0
 	t := &adapter.Assignment{
 		Run: &x.Run, Thread: &x.Thread, TaskID: x.Run.TaskID, Input: *in, State: x.rec.fold,
 		Resume: x.Run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,

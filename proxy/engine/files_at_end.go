@@ -43,7 +43,8 @@ func (d *departure) comparedFiles(ctx context.Context) (update mapping.Event, ch
 		return update, false, err
 	}
 	uploaded := max(past.given, d.x.rec.uploaded)
-	files := &runFiles{x: d.x, limit: int64(d.x.works.settings.Config().Limits.Artifact), goesOn: true, given: uploaded}
+	files := d.x.runFiles()
+	files.goesOn, files.given = true, uploaded
 	return c.CompareFiles(ctx, &adapter.Assignment{
 		Run: &d.x.Run, TaskID: d.x.Run.TaskID, Link: d.x.rec.link, Uploaded: uploaded, Files: files,
 	})

@@ -44,7 +44,8 @@ type statePoint struct {
 }
 
 func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *recorder {
-	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.Run.Base}, changedFiles: changedFiles{x: x, files: map[string]string{}}, distanceKnown: x.Run.Base == ""}
+	files := changedFiles{run: &x.Run, exclude: x.agent.Config.Artifacts.Exclude, zap: x.works.reports.zap, files: map[string]string{}}
+	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.Run.Base}, changedFiles: files, distanceKnown: x.Run.Base == ""}
 	for i := range logged {
 		r.noteLogged(&logged[i])
 	}
@@ -86,7 +87,7 @@ func (r *recorder) noteLogged(ev *mapping.Event) {
 func (r *recorder) add(ev *mapping.Event) error {
 	ev.RunID = r.x.Run.ID
 	if ev.At.IsZero() {
-		ev.At = r.x.now()
+		ev.At = logTime()
 	}
 	switch ev.Kind {
 	case mapping.KindLinked:
@@ -307,7 +308,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.app.close(ctx, nil, r.ending(out))
 	}
-	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.AgentTime()}}
+	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: logTime(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.AgentTime()}}
 	if n := r.x.Run.Attempt; n > 1 {
 		ev.Head.Attempt = n
 	}

@@ -19,7 +19,10 @@ import (
 // runFiles gives a backend the files its run has: those of the state it stands on, and what clients uploaded. It
 // belongs to the execution's goroutine.
 type runFiles struct {
-	x      *execution
+	run    *mapping.Run
+	agent  *Agent
+	rec    *recorder // whose state the run stands on
+	from   *sources
 	limit  int64
 	none   bool              // the thread was made with this run, which brought no files
 	goesOn bool              // the agent's task has done steps,
@@ -28,16 +31,20 @@ type runFiles struct {
 	held   map[string]bool   // sums of the files within the state's messages; nil: not read yet
 }
 
+func (x *execution) runFiles() *runFiles {
+	return &runFiles{run: &x.Run, agent: x.agent, rec: x.rec, from: x.works.sources, limit: int64(x.works.settings.Config().Limits.Artifact)}
+}
+
 // List returns the artifacts that an agent which starts a new task should be given.
 func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	if f.none {
 		return nil, nil
 	}
-	list, _, err := f.x.works.sources.artifacts.List(ctx, f.x.Run.ThreadID, 0, 0)
+	list, _, err := f.from.artifacts.List(ctx, f.run.ThreadID, 0, 0)
 	if err != nil {
 		return nil, err
 	}
-	files, _ := rule.ChangedFiles(nil, f.x.rec.fold) // what is no file there was named when it came
+	files, _ := rule.ChangedFiles(nil, f.rec.fold) // what is no file there was named when it came
 	return f.ofState(list, files), nil
 }
 
@@ -63,9 +70,9 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(in)) {
-		if file := in[path]; !file.Deleted && file.Reference == "" && !rule.Excluded(path, f.x.agent.Config.Artifacts.Exclude) {
+		if file := in[path]; !file.Deleted && file.Reference == "" && !rule.Excluded(path, f.agent.Config.Artifacts.Exclude) {
 			kept = append(kept, f.asStated(mapping.Artifact{
-				ID: rule.ArtifactID(f.x.Run.ThreadID, path), ThreadID: f.x.Run.ThreadID, TaskID: f.x.Run.TaskID, Path: path, MIMEType: file.MIMEType,
+				ID: rule.ArtifactID(f.run.ThreadID, path), ThreadID: f.run.ThreadID, TaskID: f.run.TaskID, Path: path, MIMEType: file.MIMEType,
 			}, file))
 		}
 	}
@@ -76,7 +83,7 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping
 // without its file holds them no more.
 func (f *runFiles) inMessages(a mapping.Artifact) bool {
 	if f.held == nil {
-		f.held = rule.HeldSums(f.x.rec.fold.Messages())
+		f.held = rule.HeldSums(f.rec.fold.Messages())
 	}
 	return f.held[a.Sum]
 }
@@ -100,7 +107,7 @@ func (f *runFiles) Open(ctx context.Context, artifactID string) (io.ReadCloser, 
 	if content, ok := f.stated[artifactID]; ok {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}
-	_, body, err := f.x.works.sources.artifacts.Open(ctx, f.x.Run.ThreadID, artifactID)
+	_, body, err := f.from.artifacts.Open(ctx, f.run.ThreadID, artifactID)
 	return body, err
 }
 
@@ -112,23 +119,25 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	if err := mapping.CheckRemote(remoteID); err != nil {
 		return mapping.Artifact{}, err
 	}
-	now := f.x.now()
+	now := logTime()
 	a := mapping.Artifact{
-		ID: rule.ArtifactID(f.x.Run.ThreadID, clean), ThreadID: f.x.Run.ThreadID, TaskID: f.x.Run.TaskID, Path: clean,
+		ID: rule.ArtifactID(f.run.ThreadID, clean), ThreadID: f.run.ThreadID, TaskID: f.run.TaskID, Path: clean,
 		AgentCreated: true, RemoteID: remoteID, CreatedAt: now, ModifiedAt: now,
 	}
-	return f.x.works.sources.artifacts.Save(ctx, a, body, f.limit, true)
+	return f.from.artifacts.Save(ctx, a, body, f.limit, true)
 }
 
 // Path returns the path of an artifact's bytes for clients of the run's agent.
 func (f *runFiles) Path(artifactID string) string {
-	return f.x.works.sources.paths.ArtifactPath(f.x.agent.Name, f.x.Run.TaskID, artifactID)
+	return f.from.paths.ArtifactPath(f.agent.Name, f.run.TaskID, artifactID)
 }
 
 // changedFiles are the files that a run brought and made, as far as they became artifacts. It belongs to the
 // execution's goroutine.
 type changedFiles struct {
-	x       *execution
+	run     *mapping.Run
+	exclude []string // agents.*.artifacts.exclude
+	zap     *zap.Logger
 	files   map[string]string // path → sum, of what this run wrote as artifacts
 	odd     map[string]bool   // files that were skipped, and said to be
 	brought []rule.File       // those of the messages that the next input event brings
@@ -174,15 +183,15 @@ func (c *changedFiles) skipped(names []string) {
 			c.odd = map[string]bool{}
 		}
 		c.odd[name] = true
-		c.x.works.reports.zap.Warn("a file of the agent was skipped: its name or its content cannot be used",
-			agentField(c.x.Run.Agent), zap.String("run", c.x.Run.ID), zap.String("file", name[:min(len(name), 120)]))
+		c.zap.Warn("a file of the agent was skipped: its name or its content cannot be used",
+			agentField(c.run.Agent), zap.String("run", c.run.ID), zap.String("file", name[:min(len(name), 120)]))
 	}
 }
 
 func (c *changedFiles) writeFiles(ev *mapping.Event, list []rule.File, made bool) (writes []artifact.FileWrite, drop, staged []string) {
 	for _, f := range list {
 		switch {
-		case f.Reference != "" || rule.Excluded(f.Path, c.x.agent.Config.Artifacts.Exclude):
+		case f.Reference != "" || rule.Excluded(f.Path, c.exclude):
 			continue
 		case f.Deleted:
 			drop = append(drop, f.Path)
@@ -206,7 +215,7 @@ func (c *changedFiles) fileWrite(ev *mapping.Event, f rule.File, made bool) (art
 	}
 	c.files[f.Path] = sum
 	return artifact.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
-		ID: rule.ArtifactID(c.x.Run.ThreadID, f.Path), ThreadID: c.x.Run.ThreadID, TaskID: c.x.Run.TaskID, Path: f.Path,
+		ID: rule.ArtifactID(c.run.ThreadID, f.Path), ThreadID: c.run.ThreadID, TaskID: c.run.TaskID, Path: f.Path,
 		Size: int64(len(f.Content)), Sum: sum, MIMEType: f.MIMEType, AgentCreated: made, CreatedAt: ev.At, ModifiedAt: ev.At,
 	}}, true
 }
