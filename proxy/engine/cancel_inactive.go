@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/eventlog"
@@ -24,7 +23,7 @@ type inactiveRuns struct {
 // cancel ends a run; ErrFenced where it is executed by now.
 func (c *inactiveRuns) cancel(ctx context.Context, r *mapping.Run, how Cancellation) error {
 	out := how.outcome()
-	now := time.Now()
+	now := logTime()
 	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
 	_, err := c.events.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.endings.of(r, out, now, nil))
 	if err != nil {

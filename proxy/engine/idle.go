@@ -54,9 +54,9 @@ func (c *idleClocks) cancelAbandoned(ctx context.Context, p store.PulledRun) (re
 	if err != nil {
 		return 0, err
 	}
-	rest, absent := c.clients.absent(ctx, r, c.idle(r.Agent))
-	if !absent {
-		return rest, nil
+	rest, absent, err := c.clients.absent(ctx, r, c.idle(r.Agent))
+	if err != nil || !absent {
+		return rest, err
 	}
 	return 0, c.cancel(c.background.scope(ctx, r), r, Cancellation{Reason: mapping.CancelledAsIdle})
 }
