@@ -10,6 +10,7 @@ import (
 
 // failed answers where the agent did not.
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	callOf(r.Context()).closing(w.Header())
 	p.refuse(w, r, p.refusal(err))
 }
 

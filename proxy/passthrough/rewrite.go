@@ -29,13 +29,15 @@ func (p *Proxy) modify(res *http.Response) error {
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		return errSwitched
 	}
-	if c := callOf(res.Request.Context()); isStream(res.Header.Get("Content-Type")) {
+	c := callOf(res.Request.Context())
+	if isStream(res.Header.Get("Content-Type")) {
 		if err := p.counted(c); err != nil {
 			c.end(err)
 			return err
 		}
 	}
 	confine(res.Header)
+	c.closing(res.Header)
 	for _, name := range []string{"Location", "Content-Location"} {
 		if v := res.Header.Get(name); v != "" {
 			res.Header.Set(name, p.ours(v))
