@@ -140,7 +140,7 @@ func TestFurtherDialectAddsRows(t *testing.T) {
 	}
 }
 
-// A dialect that says nothing of what its routes do does not escape the log of the audit.
+// What the routes of a further dialect do is in the log of the audit.
 func TestFurtherDialectIsAudited(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt("http://127.0.0.1:9")})
