@@ -2,9 +2,12 @@ package service_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 func TestTasksOfAnotherAgentDoNotExist(t *testing.T) {
@@ -24,5 +27,28 @@ func TestTasksOfAnotherAgentDoNotExist(t *testing.T) {
 	}
 	if _, err := b.Tasks.Get(t.Context(), adapter.TaskRef{ID: "no such/task"}); class(err) != mapping.NotFound {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A task is ready in memory before it has a run: it goes with its thread.
+func TestATaskWithoutARunGoesWithItsThread(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	_, before := b.Task(t, ctx, "legacy", "hello")
+	b.Step(t, ctx, before, nil) // the agent is known from here on
+	task, ref := b.Task(t, ctx, "legacy", "hello")
+	if _, _, err := b.Steps.List(ctx, ref, adapter.Page{Number: 1, Size: 10}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Store.Threads.Patch(ctx, task.ThreadID, nil, &store.Expire{At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	servicetest.Eventually(t, "its steps are gone", func() bool {
+		_, _, err := b.Steps.List(ctx, ref, adapter.Page{Number: 1, Size: 10})
+		return mapping.Classify(err).Code == mapping.CodeTaskNotFound
+	})
+	if _, err := b.Tasks.Step(ctx, ref, adapter.StepRequest{}); mapping.Classify(err).Code != mapping.CodeTaskNotFound {
+		t.Errorf("a step of it: %v", err)
 	}
 }

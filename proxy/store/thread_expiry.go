@@ -94,6 +94,7 @@ func (s *Retention) IdleThreads(ctx context.Context, before time.Time, from Over
 type Gone struct {
 	Tenant, ThreadID string
 	Runs             []mapping.Run // their ids only
+	Tasks            []string      // ids, also of those without runs
 	Links            []mapping.Link
 }
 
@@ -169,10 +170,11 @@ var manyParts = func() (texts []string) {
 
 var (
 	runsOfMany  = `SELECT r.thread, r.run_id, k.task_id FROM runs r JOIN tasks k ON k.id = r.task WHERE r.thread IN (` + column.List(1, deletedAtOnce) + `)`
+	tasksOfMany = `SELECT thread, task_id FROM tasks WHERE thread IN (` + column.List(1, deletedAtOnce) + `)`
 	linksOfMany = `SELECT thread, body FROM links WHERE thread IN (` + column.List(1, deletedAtOnce) + `)`
 )
 
-// holdings notes the runs and links of threads that are about to go.
+// holdings notes the runs, tasks and links of threads that are about to go.
 func (s *Retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[int64]int) error {
 	var thread int64
 	err := t.Each(runsOfMany, keys, func(scan func(...any) error) error {
@@ -182,6 +184,15 @@ func (s *Retention) holdings(t *sqldb.Tx, keys column.In, gone []Gone, at map[in
 		r.Tenant, r.ThreadID = g.Tenant, g.ThreadID
 		g.Runs = append(g.Runs, r)
 		s.base.forgetRun(t, r.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = t.Each(tasksOfMany, keys, func(scan func(...any) error) error {
+		var task string
+		err := scan(&thread, &task)
+		gone[at[thread]].Tasks = append(gone[at[thread]].Tasks, task)
 		return err
 	})
 	if err != nil {

@@ -58,7 +58,7 @@ func TestD7ThreadsAreOverdueOnceTheyAreFree(t *testing.T) {
 		}
 		gone, err := b.Retention.DeleteThreads(b.ctx, list)
 		b.ok(err)
-		if d := cmp.Diff([]store.Gone{{Tenant: "a", ThreadID: c.Run.ThreadID, Runs: []mapping.Run{{Tenant: "a", ID: c.Run.ID, ThreadID: c.Run.ThreadID, TaskID: c.Run.TaskID}}}}, gone); d != "" {
+		if d := cmp.Diff([]store.Gone{{Tenant: "a", ThreadID: c.Run.ThreadID, Runs: []mapping.Run{{Tenant: "a", ID: c.Run.ID, ThreadID: c.Run.ThreadID, TaskID: c.Run.TaskID}}, Tasks: []string{c.Run.TaskID}}}, gone); d != "" {
 			t.Error(d)
 		}
 		_, err = b.Threads.Get(b.as("a").ctx, c.Run.ThreadID)
