@@ -16,14 +16,15 @@ type session struct {
 	agent *engine.Agent
 	turn  chan struct{} // full while a caller has its Turn; first come, first served
 
-	mu sync.Mutex // held for all that follows
+	mu   sync.Mutex // held for all that follows
+	task mapping.Task
 	taskFold
 	requests map[int]store.StepRequest // what the steps were fetched with
 }
 
 func emptySession(task mapping.Task, agent *engine.Agent, mode mapping.Stepping) *session {
-	ses := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, taskFold: taskFold{task: task}, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
-	ses.foldAs(mode)
+	ses := &session{key: sessionKey{task.Tenant, task.ID}, agent: agent, task: task, turn: make(chan struct{}, 1), requests: map[int]store.StepRequest{}}
+	ses.taskFold = newTaskFold(task.ID, mode)
 	return ses
 }
 

@@ -49,7 +49,5 @@ func (s *session) release() {
 func (s *session) restart(fresh *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	task := s.task
 	s.taskFold = fresh.taskFold
-	s.task = task
 }

@@ -61,6 +61,7 @@ func TestWhatIsFoldedAnewForgetsRunsThatAreGone(t *testing.T) {
 		t.Fatal(got)
 	}
 	ses.restart(emptySession(mapping.Task{ID: "t"}, nil, mapping.SteppingLockstep))
+	ses.feed(0, &state.Entry{Event: mapping.Event{Seq: 2, RunID: "r", Kind: mapping.KindUpdate}}) // read before
 	if got := ses.given(); got != 0 || ses.State() != taskUnstarted || ses.Task().HandOuts != 1 {
 		t.Errorf("uploads up to %d, state %d, %d steps handed out", got, ses.State(), ses.Task().HandOuts)
 	}

@@ -44,7 +44,7 @@ func (s *reader) Follow(ctx context.Context, task mapping.Task, agent *engine.Ag
 				break
 			}
 			list := []mapping.Step{step}
-			if err = s.WithArtifacts(ctx, ses.task.ThreadID, list); err != nil {
+			if err = s.WithArtifacts(ctx, ses.Task().ThreadID, list); err != nil {
 				break
 			}
 			if !yield(list[0], nil) || step.IsLast {

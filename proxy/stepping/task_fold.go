@@ -8,7 +8,7 @@ import (
 
 // taskFold is what the events of a task's runs make of it. Not for concurrent use: a session has it under its lock.
 type taskFold struct {
-	task     mapping.Task
+	taskID   string
 	mode     mapping.Stepping // of its runs, or of the first one to be made
 	folder   *rule.StepFolder
 	runs     []mapping.Run // oldest first
@@ -20,9 +20,16 @@ type taskFold struct {
 	uploaded mapping.Uploaded    // up to where uploads were given to a thread/run agent with its steps
 }
 
-// fold folds an entry of the run at index i, unless it is folded already or of another run.
+func newTaskFold(taskID string, mode mapping.Stepping) taskFold {
+	f := taskFold{taskID: taskID}
+	f.foldAs(mode)
+	return f
+}
+
+// fold folds an entry of the run at index i, unless it is folded already or of another run. A reader may have it of a
+// run that was taken back meanwhile.
 func (f *taskFold) fold(i int, e *state.Entry) {
-	if i != f.feeding || e.Seq <= f.last || f.runs[i].ID != e.RunID {
+	if i != f.feeding || e.Seq <= f.last || i >= len(f.runs) || f.runs[i].ID != e.RunID {
 		return
 	}
 	f.last = e.Seq
@@ -74,7 +81,7 @@ func (f *taskFold) goOnWith(i int) {
 
 // foldAs has the task's events folded in a mode, from the first on.
 func (f *taskFold) foldAs(mode mapping.Stepping) {
-	f.mode, f.folder = mode, rule.NewStepFolder(f.task.ID, mode)
+	f.mode, f.folder = mode, rule.NewStepFolder(f.taskID, mode)
 }
 
 // add has the events of a further run folded. The first run decides on the mode: another process may have made it,

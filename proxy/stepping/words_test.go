@@ -19,7 +19,7 @@ func TestWordsReadAsTheirMessage(t *testing.T) {
 		"first":     {"hi", false},
 		"follow-up": {"and \"also\"\n<é\u2028", true},
 	} {
-		ses := &session{taskFold: taskFold{task: mapping.Task{ID: mapping.NewID()}}}
+		ses := &session{task: mapping.Task{ID: mapping.NewID()}}
 		if c.followUp {
 			ses.state = ses.state.after(runFound)
 		}
