@@ -100,7 +100,10 @@ func valueOf(answer string) (v any) {
 func withoutNewer(before, now any) any {
 	switch b := before.(type) {
 	case map[string]any:
-		n, _ := now.(map[string]any)
+		n, ok := now.(map[string]any)
+		if !ok {
+			return now
+		}
 		out := map[string]any{}
 		for name := range b {
 			if v, ok := n[name]; ok {
@@ -112,8 +115,8 @@ func withoutNewer(before, now any) any {
 		}
 		return out
 	case []any:
-		n, _ := now.([]any)
-		if len(n) != len(b) {
+		n, ok := now.([]any)
+		if !ok || len(n) != len(b) {
 			return now
 		}
 		out := make([]any, len(b))

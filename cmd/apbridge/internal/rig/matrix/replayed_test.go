@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func TestReplayed(t *testing.T) {
 		for name, peer := range c.agents() {
 			t.Run(c.file+" "+name, func(t *testing.T) {
 				t.Parallel()
-				r := &replay{b: rig.InFront(t, peer), headers: c.headers, names: map[string]string{}, events: map[string][]string{}}
+				r := &replay{b: rig.InFront(t, peer), headers: c.headers, names: map[string]string{}, events: map[string][]int{}}
 				got := &txtar.Archive{Comment: []byte("Answers to " + c.file + ".txtar; headers that clients read, then the body.\n")}
 				for _, part := range requests.Files {
 					got.Files = append(got.Files, txtar.File{Name: part.Name, Data: []byte(r.send(t, part))})
@@ -78,9 +79,9 @@ func TestReplayed(t *testing.T) {
 type replay struct {
 	b        *rig.Bridge
 	headers  []string
-	captured []string            // {{NAME}} and its value in turns, for a replacer
-	names    map[string]string   // what ids are called in the answers
-	events   map[string][]string // the numbers of a run's events as they were seen in streams, by where it is streamed
+	captured []string          // {{NAME}} and its value in turns, for a replacer
+	names    map[string]string // what ids are called in the answers
+	events   map[string][]int  // the numbers of a run's events as they were seen in streams, by where it is streamed
 }
 
 // readHeaders are those that SDKs read, and that say what an answer is.
@@ -117,7 +118,8 @@ var eventID = regexp.MustCompile(`(?m)^id: (\d+)`)
 
 // shown is an answer with ids and times as in the goldens of streams, and without the heartbeats that fill a long
 // silence; an id has the same name throughout the conversation. Events are counted as they are seen of their run: how
-// many are logged before depends on whether the agent's ids come together, and are logged as one.
+// many are logged before depends on whether the agent's ids come together, and are logged as one. Their numbers rise in
+// a stream.
 func (r *replay) shown(a rig.Answer) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %s\n", a.Status, http.StatusText(a.Status))
@@ -126,12 +128,17 @@ func (r *replay) shown(a rig.Answer) string {
 			text.WriteString(name + ": " + value + "\n")
 		}
 	}
-	run := a.Header.Get("Location")
+	run, last := a.Header.Get("Location"), 0
 	body := eventID.ReplaceAllStringFunc(strings.ReplaceAll(string(a.Body), string(sse.AppendHeartbeat(nil)), ""), func(id string) string {
-		if !slices.Contains(r.events[run], id) {
-			r.events[run] = append(r.events[run], id)
+		n, _ := strconv.Atoi(strings.TrimPrefix(id, "id: "))
+		if n < last {
+			return fmt.Sprintf("id: %d, after %d", n, last)
 		}
-		return fmt.Sprintf("id: event %d", slices.Index(r.events[run], id)+1)
+		last = n
+		if !slices.Contains(r.events[run], n) {
+			r.events[run] = append(r.events[run], n)
+		}
+		return fmt.Sprintf("id: event %d", slices.Index(r.events[run], n)+1)
 	})
 	text.WriteString("\n" + strings.TrimSpace(body) + "\n")
 	return plain(text.String(), r.names)
