@@ -32,7 +32,7 @@ type starter struct {
 	admission admission
 	settings  *configured
 	runs      *store.Runs
-	begun     *claims
+	begun     *openClaims
 	lease     *lease
 	launcher  *launcher
 	queue     *enqueuer

@@ -94,13 +94,13 @@ type database interface {
 // peers is what an engine has to do with the other processes at its database: it shows them that it lives, leaves them
 // its runs when it was held for dead, and hears from them.
 type peers struct {
-	shared  database
-	claims  *store.Claims
-	log     *eventlog.Log
-	lease   *lease
-	running *executions
-	bell    *doorbell
-	zap     *zap.Logger
+	database database
+	claims   *store.Claims
+	log      *eventlog.Log
+	lease    *lease
+	running  *executions
+	bell     *doorbell
+	zap      *zap.Logger
 
 	unrenewed complaint.Complaint // of beats, which are one after the other
 }
@@ -116,7 +116,7 @@ func (p *peers) renewLease(ctx context.Context) {
 	asked := p.lease.now()
 	short, stop := context.WithTimeout(ctx, beatEvery)
 	defer stop()
-	err := p.shared.Beat(short, leaseTTL)
+	err := p.database.Beat(short, leaseTTL)
 	switch {
 	case errors.Is(err, store.ErrLapsed):
 		p.zap.Warn("the lease of this process had ended; its runs may be another's by now")

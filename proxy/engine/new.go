@@ -18,10 +18,10 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	dialects Dialects, logger *zap.Logger, more ...Option) *Engine {
 	o := optionsOf(more)
 	logger = logger.Named("engine")
-	settings, background, running, bell, begun := configure(cfg, agents), newBackground(o), &executions{}, newDoorbell(), &claims{}
+	settings, background, running, bell, begun := configure(cfg, agents), newBackground(o), &executions{}, newDoorbell(), &openClaims{}
 	lease := newLease(clock.SinceBoot(), running, logger)
 	reports := &reports{meter: meter, tracer: o.tracer, zap: logger}
-	removals := &removals{log: log}
+	removals := &removals{log: log, forget: func(string, string) {}}
 	tasks := &taskLog{events: st.Events, links: st.Links}
 	memories := memory.New(st.Items, st.Threads, st.Runs, st.Secrets, func() config.Auth { return settings.Config().Auth })
 	endings := &endings{settings: settings, log: log, dialects: dialects, background: background, zap: logger}
@@ -65,7 +65,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 			queue: &queue{claims: st.Claims, begun: begun, settings: settings, running: running, lease: lease, launcher: launcher},
 		},
 		compared: &comparison{threads: heldThreads{states: st.States, log: log, bell: bell, zap: logger}, zap: logger},
-		peers:    &peers{shared: st, claims: st.Claims, log: log, lease: lease, running: running, bell: bell, zap: logger},
+		peers:    &peers{database: st, claims: st.Claims, log: log, lease: lease, running: running, bell: bell, zap: logger},
 		shared:   st.Shared(),
 	}
 	if e.shared {

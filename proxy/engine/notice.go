@@ -11,7 +11,7 @@ import (
 func (p *peers) listen(ctx context.Context) {
 	for {
 		select {
-		case n := <-p.shared.Notices():
+		case n := <-p.database.Notices():
 			p.heard(ctx, n)
 		case <-ctx.Done():
 			return
@@ -35,9 +35,9 @@ func (p *peers) heard(ctx context.Context, n store.Notice) {
 	case store.NoticeGone:
 		p.log.Removed(n.About)
 	case store.NoticeDue:
-		p.shared.RingDue(n.About)
+		p.database.RingDue(n.About)
 	default:
-		p.shared.RingDue("")
+		p.database.RingDue("")
 		p.log.WakeAll()
 		p.stopAsked(ctx)
 		p.bell.wake()

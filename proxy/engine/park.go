@@ -19,7 +19,7 @@ type Next struct {
 // concurrent use.
 type parkedRuns struct {
 	claims     *store.Claims
-	begun      *claims
+	begun      *openClaims
 	settings   *configured
 	background *background
 	running    *executions

@@ -10,7 +10,7 @@ import (
 // queue is the pending runs, as this process takes them. It belongs to the dispatcher's goroutine.
 type queue struct {
 	claims   *store.Claims
-	begun    *claims
+	begun    *openClaims
 	settings *configured
 	running  *executions
 	lease    *lease

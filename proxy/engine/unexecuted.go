@@ -17,16 +17,16 @@ import (
 // failover lost. So held and executed runs are compared as often as the lease is renewed. The same goes for a thread
 // that is held for a state update (store.States.Hold) which is over.
 
-// claims are the calls under way that may make this process the holder of a run, each until its execution is on the
+// openClaims are the calls under way that may make this process the holder of a run, each until its execution is on the
 // books. Safe for concurrent use.
-type claims struct {
+type openClaims struct {
 	mu   sync.Mutex
 	next int64
 	open map[int64]struct{}
 }
 
 // note notes a claim; over must be called when its execution is on the books, or it has failed.
-func (c *claims) note() (over func()) {
+func (c *openClaims) note() (over func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.next
@@ -43,14 +43,14 @@ func (c *claims) note() (over func()) {
 }
 
 // upTo is what separates the claims that have begun from those that will.
-func (c *claims) upTo() int64 {
+func (c *openClaims) upTo() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.next
 }
 
 // overBefore reports whether all claims that had begun before an upTo are over.
-func (c *claims) overBefore(upTo int64) bool {
+func (c *openClaims) overBefore(upTo int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for n := range c.open {
@@ -111,7 +111,7 @@ func (h *heldThreads) free(ctx context.Context) error {
 // heldRuns are those that this process holds in the database.
 type heldRuns struct {
 	claims  *store.Claims
-	begun   *claims
+	begun   *openClaims
 	running *executions
 	zap     *zap.Logger
 

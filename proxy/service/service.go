@@ -45,7 +45,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 	onTopics := topicTasks{findTopic, st.Tasks, st.Artifacts}
 	ofThreads := &threads{st.Threads, st.Links, maker, atHead, updater, rem, dir, e}
 
-	e.OnRemoved(rem)
+	e.OnRemoved(stepper.Forget)
 	clock := &ticks{st.Threads, planner, e, func(ctx context.Context, cronID string) (context.Context, func(error)) {
 		return e.Tracer().Cron(ctx, cronID)
 	}}
