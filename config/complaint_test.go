@@ -243,7 +243,7 @@ environment APBRIDGE_LISTN: listn: there is no such key; did you mean "listen"?`
 	}
 }
 
-// closedPath is in the place of rule.ParseItemPath.
+// closedPath is in the place of itemquery.ParseItemPath.
 func closedPath(text string) error {
 	if strings.HasSuffix(text, "[") {
 		return errors.New("has a bracket that is not closed")

@@ -3,5 +3,5 @@
 // works as with the agent itself. It never stores headers that could hold credentials, and calls no server.
 //
 // A recording is a file of JSON lines: one for the recording itself (Head), then an Exchange for each call, in the
-// order in which the calls ended. Start reading at Recorder.RoundTrip and Player.RoundTrip.
+// order in which the calls ended. Start reading at Recorder.Through and Player.RoundTrip.
 package replay

@@ -18,7 +18,7 @@ type guests struct {
 	engine  Engine
 }
 
-// runs removes those on threads of others. What they said there is a part of those threads.
+// removeRuns removes those on threads of others. What they said there is a part of those threads.
 func (r guests) removeRuns() error {
 	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.owned.GuestRuns(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
 		if _, stays := r.stays[g.ID]; stays {
@@ -51,7 +51,7 @@ func (r guests) run(ctx context.Context, g owned.Guest) error {
 	return nil
 }
 
-// tasks removes those on threads of others that have no runs of others.
+// removeTasks removes those on threads of others that have no runs of others.
 func (r guests) removeTasks() error {
 	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.owned.GuestTasks(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
 		return r.one("task", g.ID, func(ctx context.Context) error {

@@ -45,7 +45,7 @@ type (
 type Put struct {
 	Item  mapping.Item
 	TTL   time.Duration   // how long it is there, from the write on by the clock of the database; 0: for ever
-	Index json.RawMessage // which fields a search looks at: rule.ItemTexts, rule.VectorTexts
+	Index json.RawMessage // which fields a search looks at: itemquery.ItemTexts, itemquery.VectorTexts
 }
 
 // Query selects items below a prefix.
