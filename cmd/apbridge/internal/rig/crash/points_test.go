@@ -19,7 +19,7 @@ import (
 // elsewhere are points that one bridge does not come by, with the reason. Each kind of database has its own.
 var elsewhere = map[string]map[string]string{
 	"sqlite": {
-		"sqldb.postgres.renewLease": "PostgreSQL only", "sqldb.postgres.leave": "PostgreSQL only",
+		"sqldb.postgres.renewLease": "PostgreSQL only", "sqldb.postgres.endLease": "PostgreSQL only",
 		"sqldb.postgres.recoverOrphans": "PostgreSQL only", "store.Tasks.HandedOut": "there are no other processes to be told",
 		"store.Claims.RequestStop": "no other process has the run", "store.Tasks.TakeBack": leaves,
 		"sqldb.sqlite.renewLease": "written only after a write was refused", "store.Events.Logged": unknown,
