@@ -18,7 +18,7 @@ func TestGOGCOfTheEnvironmentIsLeftAlone(t *testing.T) {
 	}{
 		{nil, gcPercent},
 		{[]string{"GOMEMLIMIT=1GiB"}, gcPercent},
-		{[]string{"A=b", "GOGC=60"}, usual},
+		{[]string{"A=b", "GOGC=50"}, usual},
 		{[]string{"GOGC=off"}, usual},
 	} {
 		debug.SetGCPercent(usual)

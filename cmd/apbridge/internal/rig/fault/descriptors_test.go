@@ -92,7 +92,7 @@ func leaveAll(list []net.Conn) {
 // checkMemoryLimit: GOMEMLIMIT is honoured beside the GOGC of the program.
 func checkMemoryLimit(t *testing.T, metrics string) {
 	t.Helper()
-	if !rig.Says(metrics, "\ngo_gc_gomemlimit_bytes 3.145728e+08\n", "\ngo_gc_gogc_percent 75\n") {
+	if !rig.Says(metrics, "\ngo_gc_gomemlimit_bytes 3.145728e+08\n", "\ngo_gc_gogc_percent 50\n") {
 		t.Errorf("GOMEMLIMIT is not obeyed:\n%s", metrics)
 	}
 }
