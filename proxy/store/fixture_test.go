@@ -54,8 +54,8 @@ var since = map[string]int{"crons": 2, "assistant": 5, "schemas": 5, "keeps late
 
 // C7: what each version of the schema has written is read by this program. testdata/upgrade has a database of each
 // version with a little of everything in it, and what is read of them. Those of versions 1 to 12 were made by their
-// migrations from the rows of version 13; what builds of these versions really wrote is tested where there is one, by
-// TestC7DatabasesOfOlderBuilds in cmd/apbridge, and by rig/operate (TestC7TheAnswersOfTheVersionBefore).
+// migrations from the rows of version 13; what builds of these versions really wrote is tested by rig/operate, where
+// there is one (TestC7DatabasesOfOlderBuilds, TestC7TheAnswersOfTheVersionBefore).
 //
 // A new migration needs a database of its version, made by the program that ends with it:
 //
