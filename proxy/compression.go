@@ -1,115 +1,154 @@
 package proxy
 
 import (
+	"compress/gzip"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
-
-	"github.com/klauspost/compress/gzhttp"
-	"github.com/klauspost/compress/gzip"
+	"sync"
 )
 
-// compressedFrom is the least length of an answer that is compressed, in bytes.
+// compressedFrom is the least length of a compressed response, in bytes.
 const compressedFrom = 1 << 10
 
-// newCompression compresses the answers of next in the coding that a client prefers (RFC 9110 section 12.5.3): zstd or
-// gzip.
-func newCompression(next http.Handler) (*compression, error) {
-	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed))
-	if err != nil {
-		return nil, err
+// compression compresses JSON and pages with gzip for clients that accept it (RFC 9110 section 12.5.3). Event streams,
+// files and responses marked no-transform are sent as they are.
+type compression struct{ next http.Handler }
+
+func (c *compression) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Add("Vary", "Accept-Encoding")
+	if r.Method == http.MethodHead || strings.EqualFold(r.Header.Get("Upgrade"), "websocket") || !acceptsGzip(r.Header.Values("Accept-Encoding")) {
+		c.next.ServeHTTP(w, r)
+		return
 	}
-	return &compression{next, wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(&packedAnswer{ResponseWriter: w, plain: plainOf(w)}, r)
-	}))}, nil
+	z := &gzipResponse{ResponseWriter: w}
+	c.next.ServeHTTP(z, r)
+	z.close() // not after a panic: the client must not take a truncated response for a whole one
 }
 
-// compression compresses JSON and pages for clients that take it. Event streams, files and what must not be transformed
-// go past it.
-type compression struct {
-	plain  http.Handler
-	packed http.Handler
-}
-
-func (c *compression) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.by(w, r).ServeHTTP(w, r) }
-
-// by is what answers the request.
-func (c *compression) by(w http.ResponseWriter, r *http.Request) http.Handler {
-	if r.Header.Get("Accept-Encoding") == "" || strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		w.Header().Add("Vary", "Accept-Encoding")
-		return c.plain
+// acceptsGzip reports whether an Accept-Encoding header names gzip or * with a weight above zero.
+func acceptsGzip(header []string) bool {
+	other := false
+	for item := range strings.SplitSeq(strings.Join(header, ","), ",") {
+		coding, params, _ := strings.Cut(item, ";")
+		accepted := true
+		if name, value, ok := strings.Cut(params, "="); ok && strings.EqualFold(strings.TrimSpace(name), "q") {
+			q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			accepted = err == nil && q > 0
+		}
+		switch strings.ToLower(strings.TrimSpace(coding)) {
+		case "gzip":
+			return accepted
+		case "*":
+			other = accepted
+		}
 	}
-	return c.packed
+	return other
 }
 
-// plainOf is the writer behind the compressing one.
-func plainOf(w http.ResponseWriter) http.ResponseWriter {
-	if u, ok := w.(interface{ Unwrap() http.ResponseWriter }); ok {
-		return u.Unwrap()
-	}
-	return w
+// gzipWriters are free writers of gzip streams, which are large.
+var gzipWriters = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	return z
+}}
+
+// gzipResponse compresses a response if its headers allow it and its body is long enough, which is decided when
+// compressedFrom bytes have been written or the response is flushed. A header that is flushed before the first byte of
+// the body names no coding, so such a response is not compressed. Used by one goroutine.
+type gzipResponse struct {
+	http.ResponseWriter
+	status int    // 0 until the handler sets it
+	held   []byte // the start of the body, until the decision
+	plain  bool
+	gzip   *gzip.Writer
 }
 
-// packedAnswer decides by an answer's head whether it is compressed. The compressing writer holds back what is flushed
-// before there is any content, and the errors of a flush, so everything else goes around it. A head that is flushed
-// before any content says of no coding, and has to be kept to. Used by one goroutine.
-type packedAnswer struct {
-	http.ResponseWriter // compresses, until the head says otherwise
-	plain               http.ResponseWriter
-	decided, written    bool
-}
-
-func (p *packedAnswer) WriteHeader(status int) {
-	if status >= http.StatusOK { // not 1xx
-		p.decide()
-	}
-	p.ResponseWriter.WriteHeader(status)
-}
-
-func (p *packedAnswer) Write(b []byte) (int, error) {
-	p.decide()
-	p.written = true
-	return p.ResponseWriter.Write(b)
-}
-
-// Flush lets handlers assert http.Flusher.
-func (p *packedAnswer) Flush() { _ = p.FlushError() }
-
-// FlushError is what http.ResponseController looks for.
-func (p *packedAnswer) FlushError() error {
-	if !p.written {
-		p.sayPlain()
-	}
-	if f, ok := p.ResponseWriter.(http.Flusher); ok && p.ResponseWriter != p.plain {
-		f.Flush()
-	}
-	return http.NewResponseController(p.plain).Flush()
-}
-
-// Unwrap leads http.ResponseController to the connection.
-func (p *packedAnswer) Unwrap() http.ResponseWriter { return p.plain }
-
-func (p *packedAnswer) decide() {
-	if !p.decided {
-		p.decided = true
-		if !packable(p.Header()) {
-			p.ResponseWriter = p.plain
+func (z *gzipResponse) WriteHeader(status int) {
+	switch {
+	case status < http.StatusOK && status != http.StatusSwitchingProtocols:
+		z.ResponseWriter.WriteHeader(status)
+	case z.status == 0:
+		z.status = status
+		if !compressible(z.Header(), status) {
+			z.plain = true
+			z.ResponseWriter.WriteHeader(status)
 		}
 	}
 }
 
-// sayPlain has the compressing writer send the head, with the status that it was given, and compress nothing. Where
-// there is no such writer any more the head has left, and this does nothing.
-func (p *packedAnswer) sayPlain() {
-	p.Header().Set(gzhttp.HeaderNoCompression, "1") // which it takes away
-	_, _ = p.ResponseWriter.Write(nil)
-	p.ResponseWriter = p.plain
+func (z *gzipResponse) Write(b []byte) (int, error) {
+	z.WriteHeader(http.StatusOK)
+	switch {
+	case z.plain:
+		return z.ResponseWriter.Write(b)
+	case z.gzip != nil:
+		return z.gzip.Write(b)
+	case len(z.held)+len(b) < compressedFrom:
+		z.held = append(z.held, b...)
+		return len(b), nil
+	}
+	if err := z.compress(); err != nil {
+		return 0, err
+	}
+	return z.gzip.Write(b)
 }
 
-// packable reports whether an answer with this head may be compressed. A file is sent as it is. An answer of which the
-// face must know that all of it left says no-transform (RFC 9111 section 5.2.2.6): the end of a compressed one is
-// written after the face is done.
-func packable(h http.Header) bool {
+// compress sends the header and starts the gzip stream with the bytes held so far.
+func (z *gzipResponse) compress() error {
+	z.Header().Set("Content-Encoding", "gzip")
+	z.Header().Del("Content-Length")
+	z.ResponseWriter.WriteHeader(z.status)
+	z.gzip = gzipWriters.Get().(*gzip.Writer)
+	z.gzip.Reset(z.ResponseWriter)
+	_, err := z.gzip.Write(z.held)
+	z.held = nil
+	return err
+}
+
+// Flush implements http.Flusher.
+func (z *gzipResponse) Flush() { _ = z.FlushError() }
+
+// FlushError is called by http.ResponseController.
+func (z *gzipResponse) FlushError() error {
+	z.WriteHeader(http.StatusOK)
+	if !z.plain && z.gzip == nil {
+		if len(z.held) == 0 {
+			z.plain = true
+			z.ResponseWriter.WriteHeader(z.status)
+		} else if err := z.compress(); err != nil {
+			return err
+		}
+	}
+	if z.gzip != nil {
+		if err := z.gzip.Flush(); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(z.ResponseWriter).Flush()
+}
+
+// Unwrap gives http.ResponseController access to the connection's deadlines.
+func (z *gzipResponse) Unwrap() http.ResponseWriter { return z.ResponseWriter }
+
+// close ends the response. A write error is not reported: the connection is broken and the handler has returned.
+func (z *gzipResponse) close() {
+	switch {
+	case z.gzip != nil:
+		_ = z.gzip.Close()
+		gzipWriters.Put(z.gzip)
+	case z.status != 0 && !z.plain: // shorter than compressedFrom
+		z.ResponseWriter.WriteHeader(z.status)
+		_, _ = z.ResponseWriter.Write(z.held)
+	}
+}
+
+// compressible reports whether a response with this header may be compressed. Files are sent as they are. A face that
+// must know whether the whole response was sent marks it no-transform (RFC 9111 section 5.2.2.6), because the end of a
+// compressed response is written after the handler has returned.
+func compressible(h http.Header, status int) bool {
 	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	return (kind == "application/json" || kind == "text/html") && h.Get("Content-Disposition") == "" && !strings.Contains(h.Get("Cache-Control"), "no-transform")
+	return (kind == "application/json" || kind == "text/html") && status >= http.StatusOK && status != http.StatusNoContent &&
+		status != http.StatusNotModified && status != http.StatusPartialContent && h.Get("Content-Encoding") == "" &&
+		h.Get("Content-Disposition") == "" && !strings.Contains(h.Get("Cache-Control"), "no-transform")
 }

@@ -146,10 +146,6 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, err := newCompression(routes)
-	if err != nil {
-		return nil, err
-	}
 	seen := witness{proxies, o.Audit}
 	return &guarded{
 		[]guard.Guard{requestID{}, &accessLog{f, s.ops, proxies, &s.times, o.Tracer, o.RunIn}},
@@ -167,7 +163,7 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 			s.door,
 			&memoryGuard{f, s.ops, h.memory, &s.times, foresight{routes.mux, o.Does}},
 		},
-		answers,
+		&compression{routes},
 	}, nil
 }
 

@@ -11,12 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/DeRuina/timberjack"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"go.uber.org/zap"
+	"gopkg.in/natefinch/lumberjack.v2"
 )
 
 const (
@@ -88,7 +88,7 @@ func destination(cfg config.Audit) (io.WriteCloser, error) {
 	if cfg.MaxSize > 0 {
 		size = max(1, int(cfg.MaxSize/megabytes))
 	}
-	return &timberjack.Logger{Filename: cfg.File, MaxSize: size, MaxBackups: cfg.Keep, FileMode: 0o600}, nil
+	return &lumberjack.Logger{Filename: cfg.File, MaxSize: size, MaxBackups: cfg.Keep}, nil
 }
 
 // Wants reports whether an operation with this effect gets a line.
