@@ -38,7 +38,7 @@ func (l *live) follow(w http.ResponseWriter, r *http.Request, look func(context.
 		return err
 	}
 	if r.Method == http.MethodHead {
-		w.Header().Set("Content-Type", "text/event-stream") // without a body there is nothing to wait for
+		sse.SetHeader(w.Header()) // without a body there is nothing to wait for
 		return nil
 	}
 	s := sse.NewStream(w, l.heartbeat, stop)

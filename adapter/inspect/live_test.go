@@ -18,7 +18,8 @@ func TestAStreamWithoutABodyIsNotWaitedFor(t *testing.T) {
 		}
 		return "mark", nil
 	})
-	if err != nil || looks != 1 || w.Body.Len() != 0 || w.Header().Get("Content-Type") != "text/event-stream" {
+	if err != nil || looks != 1 || w.Body.Len() != 0 || w.Header().Get("Content-Type") != "text/event-stream" ||
+		w.Header().Get("Cache-Control") != "no-cache, no-transform" {
 		t.Errorf("%d looks, %v, %q, %v", looks, w.Header(), w.Body, err)
 	}
 }

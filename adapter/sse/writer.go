@@ -19,14 +19,25 @@ type writer struct {
 	err error
 }
 
+// SetHeader sets the headers of an event stream.
+func SetHeader(h http.Header) {
+	h.Set("Content-Type", "text/event-stream")
+	SetUnbuffered(h)
+}
+
+// SetUnbuffered sets the headers by which proxies pass an answer on piece by piece. nginx buffers unless
+// X-Accel-Buffering is no. What compresses on the way holds small pieces back (the compression middleware of Express,
+// which Next.js uses for rewrites), unless it must not transform the answer (RFC 9111 section 5.2.2.6).
+func SetUnbuffered(h http.Header) {
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+}
+
 // open says status 200 and the headers of an event stream, which leave with the first flush. Further headers must have
 // been set on w before.
 func open(w http.ResponseWriter) *writer {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Accel-Buffering", "no")
-	h.Del("Content-Length")
+	SetHeader(w.Header())
+	w.Header().Del("Content-Length")
 	s := &writer{w: w, rc: http.NewResponseController(w)}
 	s.deadline()
 	w.WriteHeader(http.StatusOK)

@@ -28,8 +28,12 @@ func TestWriterSendsHeadersBeforeEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if ct := res.Header.Get("Content-Type"); ct != "text/event-stream" || res.Header.Get("Cache-Control") != "no-cache" {
-		t.Errorf("headers %v", res.Header)
+	for name, want := range map[string]string{
+		"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no",
+	} {
+		if got := res.Header.Get(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
 	}
 	close(goOn)
 	body, _ := io.ReadAll(res.Body)

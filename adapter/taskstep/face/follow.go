@@ -34,7 +34,7 @@ func (s steps) follow(w http.ResponseWriter, r *http.Request, ref adapter.TaskRe
 		return badCursor("Last-Event-ID is ahead of the task, which has %d steps.", total)
 	}
 	if r.Method == http.MethodHead {
-		w.Header().Set("Content-Type", "text/event-stream")
+		sse.SetHeader(w.Header())
 		return nil
 	}
 	s.stream(w, r, ref, after, after > 0 && len(known) > 0 && known[0].IsLast)

@@ -264,7 +264,7 @@ func TestFollowLive(t *testing.T) {
 	s := serve(t, newFake())
 	task := s.newTask("hi")
 	res := s.openStream(task, "")
-	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("Cache-Control") != "no-cache" {
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("Cache-Control") != "no-cache, no-transform" {
 		t.Fatalf("got %d %v", res.StatusCode, res.Header)
 	}
 	one := s.do("POST", task+"/steps", plain, "").body
