@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
@@ -95,6 +96,9 @@ func (s data) remove(w http.ResponseWriter, r *http.Request) error {
 		body, err := json.Marshal(v)
 		if err != nil {
 			return err
+		}
+		if !to.yet {
+			sse.SetUnbuffered(w.Header())
 		}
 		if _, err := to.Write(append(body, '\n')); err != nil {
 			return err

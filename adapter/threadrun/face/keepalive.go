@@ -4,10 +4,13 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/apbridge/apbridge/adapter/sse"
 )
 
 // keepAlive sends a line break now and then while a wait is silent, as LangGraph servers do: clients and proxies cut
-// silent connections. The status is 200 from the first one on, so later errors must stand in the body.
+// silent connections. The status is 200 from the first one on, so later errors must stand in the body. An answer that has
+// begun so is not compressed.
 type keepAlive struct {
 	w       http.ResponseWriter
 	mu      sync.Mutex
@@ -33,6 +36,7 @@ func (k *keepAlive) beat() {
 	if !k.began {
 		k.began = true
 		k.w.Header().Set("Content-Type", "application/json")
+		sse.SetUnbuffered(k.w.Header())
 		k.w.WriteHeader(http.StatusOK)
 	}
 	_, _ = k.w.Write([]byte("\n"))

@@ -332,6 +332,9 @@ func TestWaitKeepsTheConnectionAlive(t *testing.T) {
 	if _, err := io.ReadFull(res.Body, first); err != nil || first[0] != '\n' || res.StatusCode != 200 {
 		t.Fatalf("%d %q %v", res.StatusCode, first, err)
 	}
+	if h := res.Header; h.Get("X-Accel-Buffering") != "no" || h.Get("Cache-Control") != "no-cache, no-transform" {
+		t.Errorf("a proxy would hold the line breaks back: %v", h)
+	}
 	for _, ev := range failure(mapping.Run{})[2:] {
 		f.more(uuid(600), ev)
 	}

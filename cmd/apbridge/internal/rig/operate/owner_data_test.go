@@ -113,7 +113,11 @@ type became struct {
 
 func (p *personal) remove(key, query string) (list []became) {
 	p.T.Helper()
-	for line := range strings.Lines(p.as(key, "DELETE", "/data?"+query, "").Is(200).String()) {
+	got := p.as(key, "DELETE", "/data?"+query, "").Is(200)
+	if how := got.Header.Get("X-Accel-Buffering"); how != "no" {
+		p.T.Errorf("X-Accel-Buffering: %q: nginx would hold the lines back", how)
+	}
+	for line := range strings.Lines(got.String()) {
 		var b became
 		if err := json.Unmarshal([]byte(line), &b); err != nil {
 			p.T.Fatalf("%q: %v", line, err)
