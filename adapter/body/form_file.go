@@ -8,6 +8,8 @@ import (
 	"mime/multipart"
 	"net/url"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -113,8 +115,7 @@ func (r *formFile) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fileName is the file's name as the client meant it, folders included. Some clients percent-encode it, which RFC 7578
-// section 2 allows; the extended form filename* is decoded already.
+// fileName is the file's name as the client meant it, folders included. The extended form filename* is decoded already.
 func fileName(part *multipart.Part) string {
 	disposition := part.Header.Get("Content-Disposition")
 	_, params, err := mime.ParseMediaType(disposition)
@@ -128,14 +129,25 @@ func fileName(part *multipart.Part) string {
 	return decodedName(name)
 }
 
-// decodedName decodes a name that is valid percent-encoded UTF-8; any other name comes back as it is.
+var (
+	escape         = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+	browserEscapes = strings.NewReplacer("%22", `"`, "%0D", "\r", "%0d", "\r", "%0A", "\n", "%0a", "\n")
+)
+
+// decodedName decodes a name that the client has certainly encoded, since a file may be called a%20b.txt. Browsers
+// encode quotes and the ends of lines, and nothing else (HTML Standard section 4.10.21.8). Some other clients
+// percent-encode all of the name, as RFC 7578 section 2 allows; that is certain if letters beyond ASCII come of it.
 func decodedName(name string) string {
-	if !strings.Contains(name, "%") {
-		return name
+	if !slices.ContainsFunc(escape.FindAllString(name, -1), func(e string) bool { return browserEscapes.Replace(e) == e }) {
+		return browserEscapes.Replace(name)
 	}
 	decoded, err := url.PathUnescape(name)
-	if err != nil || !utf8.ValidString(decoded) {
+	if err != nil || !isASCII(name) || isASCII(decoded) || !utf8.ValidString(decoded) {
 		return name
 	}
 	return decoded
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }

@@ -185,7 +185,13 @@ func TestTemporaryFileHasNoName(t *testing.T) {
 func TestDecodedName(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"hello%20w%C3%B6rld.txt": "hello wörld.txt", "a+b": "a+b", "50%": "50%", "100%25": "100%", "%zz": "%zz", "%ff": "%ff", "%2e%2e%2fx": "../x", "plain": "plain",
+		"plain": "plain", "a+b": "a+b", "50%": "50%", "%zz": "%zz", "%ff": "%ff",
+		// Letters beyond ASCII: the client encodes.
+		"hello%20w%C3%B6rld.txt": "hello wörld.txt", "d%2F%C3%BC.txt": "d/ü.txt", "e%CC%81%25.txt": "e\u0301%.txt", "%F0%9F%93%84": "\U0001F4C4",
+		// What browsers write for a quote and the ends of lines, and nothing else.
+		"a%22b%22.txt": `a"b".txt`, "a%0D%0Ab": "a\r\nb", "a%0d%0ab": "a\r\nb", "50% off%22": `50% off"`, "ü%22": `ü"`,
+		// Either the file is called so, or the client encodes.
+		"a%20b.txt": "a%20b.txt", "100%25": "100%25", "%2e%2e%2fx": "%2e%2e%2fx", "a%20b%22": "a%20b%22", "%2522": "%2522", "ü%20": "ü%20", "ü%C3%BC": "ü%C3%BC",
 	} {
 		if got := decodedName(in); got != want {
 			t.Errorf("decodedName(%q) = %q, want %q", in, got, want)

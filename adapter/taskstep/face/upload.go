@@ -2,7 +2,9 @@ package face
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/body"
@@ -79,7 +81,13 @@ func incoming(f *body.Form) (*body.File, string, error) {
 
 // uploadPath is where a file belongs: rel, relative_path, is its folder, or all of its path when it ends in the name.
 // Unlike an agent's state, which calls its root "/", an upload has no business with absolute paths.
+// A reader of the file may decode its name, so the decoded name must not lead out of the folder either.
 func uploadPath(name, rel string) (string, error) {
+	if decoded, err := url.PathUnescape(name); err == nil && decoded != name && utf8.ValidString(decoded) {
+		if _, err := uploadPath(decoded, rel); err != nil {
+			return "", err
+		}
+	}
 	if strings.HasPrefix(name, "/") || strings.HasPrefix(rel, "/") {
 		e := invalid("body", relativePath, "a path inside the task's folder")
 		e.Message = "The file's name and relative_path must not begin with a slash."

@@ -64,6 +64,8 @@ func TestE13UploadPaths(t *testing.T) {
 		{"folder of the file's name", "", rel("a/") + named("a"), "a/a"},
 		{"name with folders", "", named("src/a.txt"), "src/a.txt"},
 		{"percent-encoded", "", named("hello%20w%C3%B6rld.txt"), "hello wörld.txt"},
+		{"not surely percent-encoded", "", named("a%20b.txt"), "a%20b.txt"},
+		{"quotes of a browser", "", named("a%22b%22.txt"), `a"b".txt`},
 		{"raw UTF-8", "", named("né ü.txt"), "né ü.txt"},
 		{"percent that encodes nothing", "", named("100%.txt"), "100%.txt"},
 		{"percent that is no UTF-8", "", named("a%ff.txt"), "a%ff.txt"},
@@ -258,7 +260,7 @@ func TestE14DownloadHeaders(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newFake())
 	task := s.newTask("hi")
-	id := s.do("POST", task+"/artifacts", formType, filePart(`filename="né \"%41;.html"`, "<script>")+closing).field(t, "artifact_id")
+	id := s.do("POST", task+"/artifacts", formType, filePart(`filename="né \"A;.html"`, "<script>")+closing).field(t, "artifact_id")
 	for _, method := range []string{"GET", "HEAD"} {
 		a := s.do(method, task+"/artifacts/"+id, plain, "")
 		got := map[string]string{}
