@@ -105,9 +105,9 @@ func parseMessageObject(b json.RawMessage, at place) (message, error) {
 	return m, checkContent(m, at)
 }
 
-// checkRole refuses, in a request, a role that is a misspelt one of LangGraph's (langchain_core/messages/utils.py,
-// _create_message_from_message_type): the message would be taken for one without a speaker. Others may be an agent's
-// own. A removal must name what it takes away.
+// checkRole refuses, in a request, what is no role of LangChain's (langchain_core/messages/utils.py,
+// _create_message_from_message_type): nobody would have said the message, and a run would begin without a request. A
+// removal must name the message that it takes away.
 func checkRole(m message, at place) error {
 	if m.kind == typeRemove && m.id == "" {
 		return mapping.InvalidAt(at.String(), "a removal needs the id of the message that it takes away")
@@ -115,11 +115,11 @@ func checkRole(m message, at place) error {
 	if slices.Contains(messageRoles, m.kind) {
 		return nil
 	}
-	near := mapping.Misspelt(m.kind, messageRoles)
-	if near == "" {
-		return nil
+	if near := mapping.Misspelt(m.kind, messageRoles); near != "" {
+		return mapping.InvalidAt(at.String(), "%s is no role of a message. Did you mean %s?", m.kind, near)
 	}
-	return mapping.InvalidAt(at.String(), "%s is no role of a message. Did you mean %s?", m.kind, near)
+	last := len(messageRoles) - 1
+	return mapping.InvalidAt(at.String(), "%.40q is no role of a message. Use %s or %s.", m.kind, strings.Join(messageRoles[:last], ", "), messageRoles[last])
 }
 
 var messageRoles = []string{"user", "human", "assistant", "ai", "system", "developer", "tool", "function", typeRemove}
@@ -174,7 +174,7 @@ func parseConstructor(b json.RawMessage, m message) (message, bool) {
 		return message{}, false
 	}
 	name, _ := rawjson.Text(path[len(path)-1])
-	class.kind = messageType(strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(name, "Chunk"), "Message")))
+	class.kind = messageType(name)
 	return class, class.kind != ""
 }
 
@@ -190,15 +190,21 @@ func checkContent(m message, at place) error {
 	}
 }
 
-// messageType is the type of a role, or of a type in another spelling.
+// messageType is the type that a role, a type or the name of a LangChain class means.
 func messageType(role string) string {
 	switch role {
-	case "user", "human", "HumanMessageChunk":
+	case "user", "human", "HumanMessage", "HumanMessageChunk":
 		return typeHuman
-	case "assistant", "ai", "AIMessageChunk":
+	case "assistant", "ai", "AIMessage", "AIMessageChunk":
 		return typeAI
-	case "developer":
+	case "developer", "SystemMessage", "SystemMessageChunk":
 		return typeSystem
+	case "ToolMessage", "ToolMessageChunk":
+		return typeTool
+	case "FunctionMessage", "FunctionMessageChunk":
+		return "function"
+	case "RemoveMessage":
+		return typeRemove
 	default:
 		return role
 	}

@@ -25,7 +25,7 @@ func TestTellingAnInput(t *testing.T) {
 			`{"type":"tool","id":"3","tool_call_id":"c","content":"42"},{"type":"human","id":"4","content":"thanks"}`,
 			"Conversation so far:\n\nUser: sum\nAssistant: [Called add with {\"a\":1}]\nTool: 42\n\nCurrent request:\nthanks"},
 		"a page's own": {``, `{"type":"tool","id":"do-not-render-7","tool_call_id":"c","content":"Successfully handled tool call."},{"type":"human","id":"4","content":"go"}`, "go"},
-		"other roles": {``, `{"type":"critic","id":"1","content":"bad"},{"type":"human","id":"4","content":"go"}`,
+		"an agent's own role": {`{"type":"critic","id":"1","content":"bad"}`, `{"type":"human","id":"4","content":"go"}`,
 			"Conversation so far:\n\ncritic: bad\n\nCurrent request:\ngo"},
 	} {
 		in, err := ParseInput(json.RawMessage(`{"messages":[`+c.input+`]}`), nil, someRun)

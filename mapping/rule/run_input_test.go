@@ -107,6 +107,12 @@ func TestParseInputRefuses(t *testing.T) {
 		{`{"messages":["a",{"type":"hmuan","content":"b"}]}`, ``, "input.messages[1]: hmuan is no role of a message. Did you mean human?"},
 		{`{"messages":[["asistant","b"]]}`, ``, "Did you mean assistant?"},
 		{`{"messages":{"role":"sytem","content":"b"}}`, ``, "Did you mean system?"},
+		{``, `[{"role":"nonsense","content":"a"}]`, `messages[0]: "nonsense" is no role of a message. Use user, human, assistant, ai, system, developer, tool, function or remove.`},
+		{`{"messages":[{"type":"critic","content":"a"}]}`, ``, `input.messages[0]: "critic" is no role`},
+		{`{"messages":[{"type":"chat","role":"critic","content":"a"}]}`, ``, `"critic" is no role`},
+		{`{"messages":[{"type":"generic","content":"a"}]}`, ``, `"generic" is no role`},
+		{`{"messages":[["BaseMessage","a"]]}`, ``, `"BaseMessage" is no role`},
+		{`{"messages":[{"lc":1,"type":"constructor","id":["ChatMessage"],"kwargs":{"role":"user","content":"a"}}]}`, ``, `"ChatMessage" is no role`},
 		{`{"a":}`, ``, "input cannot be read"},
 		{`[1,]`, ``, "not valid JSON"},
 	} {
@@ -152,14 +158,32 @@ func TestNormalValues(t *testing.T) {
 	}
 }
 
-// A role is refused where it is a misspelt one, and not where it may be an agent's own.
+// Roles, types and names of LangChain's classes mean the same, however a message says them.
 func TestRolesThatAreTaken(t *testing.T) {
 	t.Parallel()
-	for _, role := range []string{"user", "human", "assistant", "ai", "system", "developer", "tool", "function", "remove", "HumanMessageChunk",
-		"AIMessageChunk", "ToolMessageChunk", "generic", "chat", "model", "bot", "agent"} {
-		for _, key := range []string{"role", "type"} {
-			if _, err := ParseInput(asRaw(`{"messages":[{"`+key+`":"`+role+`","content":"a","id":"1","tool_call_id":"2"}]}`), nil, someRun); err != nil {
-				t.Errorf("%s %s: %v", key, role, err)
+	for kind, said := range map[string][]string{
+		"human":    {"user", "human", "HumanMessage", "HumanMessageChunk"},
+		"ai":       {"assistant", "ai", "AIMessage", "AIMessageChunk"},
+		"system":   {"system", "developer", "SystemMessage", "SystemMessageChunk"},
+		"tool":     {"tool", "ToolMessage", "ToolMessageChunk"},
+		"function": {"function", "FunctionMessage", "FunctionMessageChunk"},
+		"remove":   {"remove", "RemoveMessage"},
+	} {
+		for _, role := range said {
+			messages := []string{
+				`{"role":"` + role + `","content":"a","id":"1","tool_call_id":"2"}`, `{"type":"` + role + `","content":"a","id":"1","tool_call_id":"2"}`,
+				`{"lc":1,"type":"constructor","id":["langchain_core","messages","` + role + `"],"kwargs":{"content":"a","id":"1"}}`,
+			}
+			if kind != "remove" { // which needs an id
+				messages = append(messages, `["`+role+`","a"]`)
+			}
+			for _, m := range messages {
+				in, err := ParseInput(asRaw(`{"messages":[`+m+`]}`), nil, someRun)
+				if err != nil {
+					t.Errorf("%s: %v", m, err)
+				} else if got := messageKind(in.Messages[0]); got != kind {
+					t.Errorf("%s is of the kind %s, want %s", m, got, kind)
+				}
 			}
 		}
 	}
