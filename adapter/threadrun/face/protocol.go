@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/adapter/threadrun/protocol"
 	"github.com/apbridge/apbridge/mapping"
@@ -61,6 +62,9 @@ func (s protocolRoutes) command(w http.ResponseWriter, r *http.Request) error {
 	}
 	if len(answer.Losses) > 0 {
 		w.Header().Set("X-Apbridge-Lossy", mapping.LossHeader(answer.Losses))
+	}
+	if answer.Ignored != "" {
+		w.Header().Set(body.IgnoredHeader, answer.Ignored)
 	}
 	reply(w, http.StatusOK, answer.Body)
 	return nil

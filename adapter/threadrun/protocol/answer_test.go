@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -126,7 +127,7 @@ func TestRequestsForAStream(t *testing.T) {
 		if tt.body != "" {
 			sent = []byte(tt.body)
 		}
-		_, err := newWorld().server().wanted(t.Context(), uuid(1), sent)
+		_, err := newWorld().server().wanted(http.Header{}, httptest.NewRequest(http.MethodPost, "/", nil), uuid(1), sent)
 		if e := mapping.Classify(err); err == nil || e.Class == mapping.Internal || !strings.Contains(e.Error(), tt.says) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -48,8 +48,8 @@ func (f *filter) tooLong() bool {
 	return len(f.channels) > mostFiltered || len(f.namespaces) > mostFiltered
 }
 
-// readFilter reads channels, namespaces and depth, and since where a request may have it (CDDL, EventStreamRequest and
-// SubscribeParams).
+// readFilter reads channels, namespaces, depth, since and since_event_id (CDDL, EventStreamRequest and SubscribeParams).
+// Of since and since_event_id the later counts.
 func readFilter(p *params) (filter, error) {
 	f := filter{depth: -1}
 	list, ok := textsOf(p.get("channels"))
@@ -81,7 +81,9 @@ func readFilter(p *params) (filter, error) {
 			return f, invalid("since must be the seq of an event.")
 		}
 	}
-	return f, nil
+	last, err := p.eventNumber("since_event_id")
+	f.since = max(f.since, last)
+	return f, err
 }
 
 // wants reports whether an event comes after since, is on one of the channels and in one of the namespaces.

@@ -7,25 +7,29 @@ import (
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Reply is the answer to a command: its envelope, and what could not be carried of a run that it started.
+// Reply is the answer to a command: its envelope, what could not be carried of a run that it started, and the names of
+// members that mean nothing, as in body.IgnoredHeader.
 type Reply struct {
-	Body   []byte
-	Losses []mapping.Loss
+	Body    []byte
+	Losses  []mapping.Loss
+	Ignored string
 }
 
 // command is a command under way.
 type command struct {
 	*params // of the command
 	subject
-	header http.Header // of the request; nil on a WebSocket
-	id     json.RawMessage
-	method string
-	losses []mapping.Loss
-	before int64 // through, when it was read
+	header  http.Header // of the request; nil on a WebSocket
+	id      json.RawMessage
+	method  string
+	losses  []mapping.Loss
+	ignored http.Header // body.IgnoredHeader alone
+	before  int64       // through, when it was read
 }
 
 // operation carries a command out and returns what writes its result.
@@ -66,14 +70,14 @@ func (s *Server) Command(ctx context.Context, thread string, header http.Header,
 		return Reply{}, err
 	}
 	c.header = header
-	body, err := c.reply(operations[c.method].carry, Snake|Camel)
-	return Reply{Body: body, Losses: c.losses}, err
+	answer, err := c.reply(operations[c.method].carry, Snake|Camel)
+	return Reply{Body: answer, Losses: c.losses, Ignored: c.ignored.Get(body.IgnoredHeader)}, err
 }
 
 // read reads the envelope {id, method, params}, of a command that its sender has the right to. With an error comes as
 // much of the command as could be read: its id says what is refused.
 func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (*command, error) {
-	c := &command{subject: subject{s, ctx, thread}}
+	c := &command{subject: subject{s, ctx, thread}, ignored: http.Header{}}
 	if len(raw) == 0 {
 		return c, malformed()
 	}
@@ -85,6 +89,9 @@ func (s *Server) read(ctx context.Context, thread string, raw json.RawMessage) (
 	c.id, c.method = idOf(envelope.object), rawjson.TextOf(envelope.get("method"))
 	if c.id == nil || c.method == "" {
 		return c, malformed()
+	}
+	if err := envelope.note(c.ignored, "", "a command", ofCommands); err != nil {
+		return c, err
 	}
 	c.params = &params{object: envelope.get("params")}
 	if k := rawjson.Kind(c.object); k != 0 && k != '{' {
@@ -139,7 +146,12 @@ func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 	if c.seen == Snake || c.seen == Camel {
 		spelling = c.seen
 	}
-	meta := func(w *writer) { w.text("thread_id", c.thread).int("applied_through_seq", c.before) }
+	meta := func(w *writer) {
+		w.text("thread_id", c.thread).int("applied_through_seq", c.before)
+		if names := c.ignored.Get(body.IgnoredHeader); names != "" {
+			w.text("ignored", names)
+		}
+	}
 	if err == nil {
 		return successReply(c.id, result, meta, spelling), nil
 	}
@@ -152,7 +164,7 @@ func (c *command) reply(run operation, usual Spelling) ([]byte, error) {
 func (c *command) carryOut(run operation) (func(w *writer), error) {
 	switch {
 	case run != nil:
-		if err := c.slip(c.method, taken[c.method]); err != nil {
+		if err := c.note(c.ignored, "params.", c.method, taken[c.method]); err != nil {
 			return nil, err
 		}
 		return run(c)

@@ -2,8 +2,10 @@ package protocol
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 
+	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -11,7 +13,7 @@ import (
 // ofRuns are the params of a command that starts a run (command.start).
 var ofRuns = []string{"config", "metadata", "context", "langsmith_tracer", "interrupt_before", "interrupt_after", "multitask_strategy"}
 
-// taken are the params that commands have. The document allows further ones, which are left alone.
+// taken are the params that commands have. The document allows further ones, which are named in the reply.
 var taken = map[string][]string{
 	"run.start":             append([]string{"assistant_id", "input"}, ofRuns...),
 	"input.respond":         append([]string{"namespace", "interrupt_id", "response", "responses", "update", "goto"}, ofRuns...),
@@ -27,20 +29,32 @@ var taken = map[string][]string{
 }
 
 // ofFilters are the params of what asks for events (EventStreamRequest, SubscribeParams).
-var ofFilters = []string{"channels", "namespaces", "depth", "since"}
+var ofFilters = []string{"channels", "namespaces", "depth", "since", "since_event_id"}
 
-// slip refuses a param whose name is nearly that of one which the command lacks: a run that is started without its
-// input would go on with the thread, and a stream without its filter would tell everything.
-func (p *params) slip(of string, known []string) (err error) {
+// ofCommands are the members of a command's envelope.
+var ofCommands = []string{"id", "method", "params"}
+
+// note adds the names of unknown members to ignored, with a path before them. A name that is nearly that of a known
+// member which the object lacks is refused: a run that is started without its input would go on with the thread, and a
+// stream without its filter would tell everything.
+func (p *params) note(ignored http.Header, path, of string, known []string) (err error) {
 	if p.object == nil || len(known) == 0 {
 		return nil
 	}
 	_ = rawjson.EachMember(p.object, func(name rawjson.Quoted, _ json.RawMessage) { // it was parsed before
 		said := name.Text()
-		near := mapping.Misspelt(said, known)
-		if err == nil && near != "" && !slices.Contains(known, said) && p.sent(near) == nil {
-			err = invalid("%s is no param of %s. Did you mean %s?", said, of, near)
+		if err != nil {
+			return
 		}
+		if i := slices.IndexFunc(known, func(k string) bool { return said == k || said == camelNames[k] }); i >= 0 {
+			p.sent(known[i]) // a refusal is spelled as the command was
+			return
+		}
+		if near := mapping.Misspelt(said, known); near != "" && p.sent(near) == nil {
+			err = invalid("%s is no param of %s. Did you mean %s?", said, of, near)
+			return
+		}
+		body.Ignored(ignored, path+said)
 	})
 	return err
 }

@@ -39,6 +39,7 @@ var camelNames = map[string]string{
 	"parent_id":            "parentId",
 	"response_schema":      "responseSchema",
 	"run_id":               "runId",
+	"since_event_id":       "sinceEventId",
 	"subscription_id":      "subscriptionId",
 	"thread_id":            "threadId",
 	"tool_call_id":         "toolCallId",

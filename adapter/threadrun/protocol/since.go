@@ -2,6 +2,9 @@ package protocol
 
 import (
 	"context"
+	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -17,6 +20,43 @@ func cursorOf(since int64) adapter.Cursor {
 		c.K = -1 // as in through: all of the entry; a number of an earlier version may lie before the first
 	}
 	return c
+}
+
+// eventNumber is the number of the event with an id; ok is false if no event can have it.
+func eventNumber(id string) (number int64, ok bool) {
+	seq, k, _ := strings.Cut(id, ".")
+	n, err := strconv.ParseUint(seq, 10, 33)
+	nth, err2 := strconv.ParseUint(k, 10, 31)
+	if err != nil || err2 != nil {
+		return 0, false
+	}
+	return place{seq: int64(n), k: int(nth)}.number(), true
+}
+
+// eventNumber is the number of the event that a member names by its id; 0 without one.
+func (p *params) eventNumber(name string) (int64, error) {
+	id, err := p.text(name, false)
+	if err != nil || id == "" {
+		return 0, err
+	}
+	number, ok := eventNumber(id)
+	if !ok {
+		return 0, invalid("%s must be the id of an event.", name)
+	}
+	return number, nil
+}
+
+// lastEvent is the number of the event that Last-Event-ID names; 0 without one, and for -1.
+func lastEvent(h http.Header) (int64, error) {
+	id := strings.TrimSpace(h.Get("Last-Event-ID"))
+	if id == "" || id == "-1" {
+		return 0, nil
+	}
+	number, ok := eventNumber(id)
+	if !ok {
+		return 0, mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor, "Last-Event-ID must be the id of an event of this thread, or -1.")
+	}
+	return number, nil
 }
 
 // checkSince refuses a position that the thread has not come to, and one after which something is not kept any more:

@@ -3,12 +3,15 @@ package protocol
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/google/go-cmp/cmp"
 )
@@ -58,6 +61,19 @@ func TestALateReaderIsToldTheSame(t *testing.T) {
 	}
 }
 
+// heardID is the id of an event as heard names it.
+func heardID(event string) string { return strings.Fields(event)[1] }
+
+// numberOf is the number of the event with an id.
+func numberOf(t *testing.T, id string) int64 {
+	t.Helper()
+	n, ok := eventNumber(id)
+	if !ok {
+		t.Fatalf("%q is no id", id)
+	}
+	return n
+}
+
 func seqOf(t *testing.T, event []byte) int64 {
 	t.Helper()
 	p, err := parse(bytes.TrimSpace(event), 0)
@@ -85,6 +101,62 @@ func TestALateSocketReadsWhatIsNew(t *testing.T) {
 	defer w.mu.Unlock()
 	if most := len(graphRun()); w.read > most {
 		t.Errorf("%d entries were read, want %d at most", w.read, most)
+	}
+}
+
+// The last event that a client has can be said in each of three ways. Where more than one is said, the latest counts:
+// clients that send their request again add the header to the body that they began with.
+func TestAStreamGoesOnAfterTheLastEvent(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)
+	url := serve(t, w.server(), Snake)
+	whole := heard(t, listen(t, url, `{"channels":["values","lifecycle"]}`), 3)
+	first, second := heardID(whole[0]), heardID(whole[1])
+	for _, tt := range []struct {
+		name, filter, last string
+		want               int
+	}{
+		{"snake case", `,"since_event_id":"` + second + `"`, "", 2},
+		{"camel case", `,"sinceEventId":"` + second + `"`, "", 2},
+		{"null", `,"since_event_id":null`, "", 0},
+		{"the header", ``, second, 2},
+		{"the start", ``, "-1", 0},
+		{"the header is later", `,"since_event_id":"` + first + `"`, second, 2},
+		{"the body is later", `,"since_event_id":"` + second + `"`, first, 2},
+		{"the start in the header", `,"since_event_id":"` + second + `"`, "-1", 2},
+		{"since is later", `,"since_event_id":"` + first + `","since":` + strconv.FormatInt(numberOf(t, second), 10), "", 2},
+	} {
+		header := http.Header{}
+		if tt.last != "" {
+			header.Set("Last-Event-ID", tt.last)
+		}
+		res := post(t, url, `{"channels":["values","lifecycle"]`+tt.filter+`}`, header)
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", tt.name, res.Status)
+			continue
+		}
+		if d := cmp.Diff(whole[tt.want:tt.want+1], heard(t, sse.NewReader(res.Body, 0), 1)); d != "" {
+			t.Errorf("%s: %s", tt.name, d)
+		}
+	}
+	for _, tt := range []struct{ filter, last, want string }{
+		{`,"since_event_id":"x"`, "", "since_event_id must be the id of an event"},
+		{`,"since_event_id":5`, "", "since_event_id must be a string"},
+		{`,"since_event_id":"999.0"`, "", "lies beyond"},
+		{``, "x", "Last-Event-ID must be the id of an event"},
+		{``, "999.0", "lies beyond"},
+	} {
+		res := post(t, url, `{"channels":["values"]`+tt.filter+`}`, http.Header{"Last-Event-Id": {tt.last}})
+		body, _ := io.ReadAll(res.Body)
+		if res.StatusCode == http.StatusOK || !strings.Contains(string(body), tt.want) {
+			t.Errorf("%s %s: %s %s", tt.filter, tt.last, res.Status, body)
+		}
+	}
+	c := dial(t, url)
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values","lifecycle"],"since_event_id":"` + second + `"}}`)
+	c.wants(`"subscription_id"`)
+	if got := c.hear(); !strings.Contains(got, `"event_id":"`+heardID(whole[2])+`"`) {
+		t.Errorf("a subscription begins with %s", got)
 	}
 }
 
@@ -125,7 +197,7 @@ func TestAPositionBeyondTheThreadIsRefused(t *testing.T) {
 	beyond := strconv.Itoa(2 * framesPerEntry)
 	for name, w := range map[string]*world{"not there": away, "empty": newWorld(), "one run": newWorld().play(runOf(1, "graph"), started())} {
 		s := w.server()
-		if _, err := s.wanted(t.Context(), uuid(1), raw(`{"channels":["values"],"since":`+beyond+`}`)); mapping.Classify(err).Code != mapping.CodeBadCursor {
+		if _, err := s.wanted(http.Header{}, httptest.NewRequest(http.MethodPost, "/", nil), uuid(1), raw(`{"channels":["values"],"since":`+beyond+`}`)); mapping.Classify(err).Code != mapping.CodeBadCursor {
 			t.Errorf("%s, a stream: %v", name, err)
 		}
 		c := dial(t, serve(t, s, Snake))

@@ -13,7 +13,7 @@ import (
 // ServeEvents answers a request for a stream of events (CDDL, EventStreamRequest). It goes on across runs until the
 // client leaves: SDKs open one that ends again and again. With an error nothing was sent.
 func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread string, spelling Spelling, raw json.RawMessage) error {
-	f, err := s.wanted(r.Context(), thread, raw)
+	f, err := s.wanted(w.Header(), r, thread, raw)
 	if err != nil {
 		return err
 	}
@@ -35,8 +35,9 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 	panic(http.ErrAbortHandler)
 }
 
-// wanted is what a request for a thread's events asks for.
-func (s *Server) wanted(ctx context.Context, thread string, raw json.RawMessage) (filter, error) {
+// wanted is what a request for a thread's events asks for. Members that mean nothing are named in the answer's header.
+// Last-Event-ID counts if it is later than what the body names: clients that send a request again add the header alone.
+func (s *Server) wanted(answer http.Header, r *http.Request, thread string, raw json.RawMessage) (filter, error) {
 	if raw == nil {
 		return filter{}, invalid("The request's body must be an object with a list of channels.")
 	}
@@ -44,16 +45,20 @@ func (s *Server) wanted(ctx context.Context, thread string, raw json.RawMessage)
 	if err != nil {
 		return filter{}, err
 	}
-	if err := p.slip("a stream of events", ofFilters); err != nil {
+	if err := p.note(answer, "", "a stream of events", ofFilters); err != nil {
 		return filter{}, err
 	}
 	f, err := readFilter(p)
-	if err != nil || f.since == 0 {
-		return f, err
-	}
-	last, err := s.through(ctx, thread)
 	if err != nil {
 		return f, err
 	}
-	return f, s.checkSince(ctx, thread, f.since, last)
+	last, err := lastEvent(r.Header)
+	if f.since = max(f.since, last); err != nil || f.since == 0 {
+		return f, err
+	}
+	through, err := s.through(r.Context(), thread)
+	if err != nil {
+		return f, err
+	}
+	return f, s.checkSince(r.Context(), thread, f.since, through)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -55,19 +56,27 @@ func patiently(t *testing.T) context.Context {
 // listen opens a stream of events.
 func listen(t *testing.T, url, filter string) *sse.Reader {
 	t.Helper()
+	res := post(t, url, filter, nil)
+	if res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	return sse.NewReader(res.Body, 0)
+}
+
+// post asks for a stream of events.
+func post(t *testing.T, url, filter string, header http.Header) *http.Response {
+	t.Helper()
 	req, err := http.NewRequestWithContext(patiently(t), http.MethodPost, url, strings.NewReader(filter))
 	if err != nil {
 		t.Fatal(err)
 	}
+	maps.Copy(req.Header, header)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { res.Body.Close() })
-	if res.StatusCode != http.StatusOK {
-		t.Fatal(res.Status)
-	}
-	return sse.NewReader(res.Body, 0)
+	return res
 }
 
 // heard reads n events and names each: its method, and what a lifecycle tells.
@@ -244,15 +253,38 @@ func TestAFilterIsNotMisspelt(t *testing.T) {
 	t.Parallel()
 	s := newWorld().server()
 	for filter, want := range map[string]string{
-		`{"channels":["values"],"namespace":[[]]}`: "Did you mean namespaces?",
-		`{"channels":["values"],"Depth":1}`:        "Did you mean depth?",
-		`{"channels":["values"],"sinse":1}`:        "Did you mean since?",
-		`{"channels":["values"],"colour":1}`:       "",
+		`{"channels":["values"],"sinceEventID":"1.0"}`: "Did you mean since_event_id?",
+		`{"channels":["values"],"namespace":[[]]}`:     "Did you mean namespaces?",
+		`{"channels":["values"],"Depth":1}`:            "Did you mean depth?",
+		`{"channels":["values"],"sinse":1}`:            "Did you mean since?",
+		`{"channels":["values"],"colour":1}`:           "",
 	} {
-		_, err := s.wanted(t.Context(), uuid(1), raw(filter))
+		_, err := s.wanted(http.Header{}, httptest.NewRequest(http.MethodPost, "/", nil), uuid(1), raw(filter))
 		if got := fmt.Sprint(err); (err != nil) != (want != "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %s", filter, got)
 		}
+	}
+}
+
+// TestMembersWithoutAMeaningAreNamed: the document allows further ones, but a client has to know what did not count.
+func TestMembersWithoutAMeaningAreNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)
+	url := serve(t, w.server(), Snake)
+	res := post(t, url, `{"channels":["values"],"colour":1,"sinceEventId":"1.0","shape":2}`, nil)
+	if got := res.Header.Get("X-Apbridge-Ignored"); res.StatusCode != http.StatusOK || got != "colour, shape" {
+		t.Errorf("a stream: %s, %q", res.Status, got)
+	}
+	const tree = `{"id":1,"method":"agent.getTree","extra":1,"params":{"run_id":"`
+	reply, err := w.server().Command(t.Context(), uuid(1), http.Header{}, raw(tree+runOf(1, "").ID+`","colour":1}}`))
+	if err != nil || reply.Ignored != "extra, params.colour" || !strings.Contains(string(reply.Body), `"ignored":"extra, params.colour"`) {
+		t.Errorf("a command: %v, %q, %s", err, reply.Ignored, reply.Body)
+	}
+	c := dial(t, url)
+	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"],"colour":1}}`)
+	c.wants(`"ignored":"params.colour"`)
+	if reply, err := w.server().Command(t.Context(), uuid(1), http.Header{}, raw(`{"id":1,"method":"run.start","prams":{"assistant_id":"a"}}`)); err == nil {
+		t.Errorf("a command without its params was carried out: %s", reply.Body)
 	}
 }
 

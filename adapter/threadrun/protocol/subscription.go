@@ -3,7 +3,6 @@ package protocol
 import (
 	"encoding/base64"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -94,7 +93,7 @@ func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 	if _, err := c.runOr(run); err != nil {
 		return nil, err
 	}
-	since, err := c.lastEvent()
+	since, err := c.eventNumber("last_event_id")
 	if err == nil {
 		err = k.s.checkSince(k.ctx, k.thread, since, c.before)
 	}
@@ -117,26 +116,6 @@ func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 	*after = func() { k.beginSubscriptions(list) }
 	return func(w *writer) { w.Key("restored").Bool(len(ids) > 0) }, nil
 }
-
-// lastEvent is the sequence number of the event that last_event_id names; 0 without one.
-func (c *command) lastEvent() (int64, error) {
-	id, err := c.text("last_event_id", false)
-	if err != nil || id == "" {
-		return 0, err
-	}
-	seq, k, _ := strings.Cut(id, ".")
-	n, err := strconv.ParseUint(seq, 10, 33)
-	if err != nil {
-		return 0, noEvent()
-	}
-	nth, err := strconv.ParseUint(k, 10, 31)
-	if err != nil {
-		return 0, noEvent()
-	}
-	return place{seq: int64(n), k: int(nth)}.number(), nil
-}
-
-func noEvent() error { return invalid("last_event_id must be the id of an event.") }
 
 // savedFilter is a filter as it stands in the id of its subscription, so that a connection can take up what another one
 // left.
