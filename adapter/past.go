@@ -15,7 +15,7 @@ type Past interface {
 	// Files lists every version of every file that is still kept, by path, and of one path the newest first.
 	Files(ctx context.Context, threadID string) ([]FileVersion, error)
 	// OpenFile reads one version; the caller closes.
-	OpenFile(ctx context.Context, threadID string, version int64) (FileVersion, io.ReadCloser, error)
+	OpenFile(ctx context.Context, threadID string, version int64) (FileVersion, io.ReadSeekCloser, error)
 	// Told are the items of the long-term store that agents were told of on the thread, run by run, the newest first,
 	// at most limit runs.
 	Told(ctx context.Context, threadID string, limit int) ([]ToldItems, error)

@@ -81,7 +81,7 @@ type Artifacts interface {
 	List(ctx context.Context, ref TaskRef, p Page) (artifacts []mapping.Artifact, total int, err error)
 	Get(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, error)
 	// Open returns the bytes; the caller closes.
-	Open(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, io.ReadCloser, error)
+	Open(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, io.ReadSeekCloser, error)
 	// Save streams an upload; over limits.artifact it is TooLarge and nothing stays.
 	Save(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
 }

@@ -16,6 +16,7 @@ var statuses = map[mapping.Class]int{
 	mapping.TooLarge:     http.StatusRequestEntityTooLarge,
 	mapping.TooSlow:      http.StatusRequestTimeout,
 	mapping.Unsupported:  http.StatusUnsupportedMediaType,
+	mapping.OutOfRange:   http.StatusRequestedRangeNotSatisfiable,
 	mapping.NotAllowed:   http.StatusMethodNotAllowed,
 	mapping.Unauthorized: http.StatusUnauthorized,
 	mapping.Forbidden:    http.StatusForbidden,

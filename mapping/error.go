@@ -17,6 +17,7 @@ const (
 	TooLarge     Class = "too_large"    // 413
 	TooSlow      Class = "too_slow"     // the request's body does not come (408)
 	Unsupported  Class = "unsupported"  // content type (415)
+	OutOfRange   Class = "out_of_range" // no byte of a file is in the range (416)
 	NotAllowed   Class = "not_allowed"  // method (405)
 	Unauthorized Class = "unauthorized" // 401
 	Forbidden    Class = "forbidden"    // 403

@@ -47,7 +47,7 @@ type runFiles struct {
 // artifactReader is part of adapter.Artifacts.
 type artifactReader interface {
 	Get(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error)
-	Open(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadCloser, error)
+	Open(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadSeekCloser, error)
 }
 
 // list returns the files of a page's rows, as they are now.

@@ -50,7 +50,7 @@ type threadFiles struct{ past fileReader }
 // fileReader is part of adapter.Past.
 type fileReader interface {
 	Files(ctx context.Context, threadID string) ([]adapter.FileVersion, error)
-	OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadCloser, error)
+	OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadSeekCloser, error)
 }
 
 func (f *threadFiles) list(ctx context.Context, thread string) ([]fileRow, error) {
@@ -80,11 +80,11 @@ func (f *threadFiles) serve(w http.ResponseWriter, r *http.Request) error {
 	defer func() { _ = body.Close() }() // nothing was written
 	mapping.NoteObject(r.Context(), "artifact", v.ID)
 	keepAsFile(w.Header(), "application/octet-stream", path.Base(v.Path))
-	w.Header().Set("Content-Length", strconv.FormatInt(v.Size, 10))
-	if _, err := io.Copy(w, body); err != nil {
+	err = adapter.ServeFile(w, r, v.Sum, body)
+	if err != nil && mapping.Classify(err).Class != mapping.OutOfRange {
 		panic(http.ErrAbortHandler) // part of it has left
 	}
-	return nil
+	return err
 }
 
 // keepAsFile has a browser save what is sent, and not show it.

@@ -33,7 +33,7 @@ func (s *artifacts) Get(ctx context.Context, ref adapter.TaskRef, artifactID str
 	return s.table.Get(ctx, t.ThreadID, artifactID)
 }
 
-func (s *artifacts) Open(ctx context.Context, ref adapter.TaskRef, artifactID string) (mapping.Artifact, io.ReadCloser, error) {
+func (s *artifacts) Open(ctx context.Context, ref adapter.TaskRef, artifactID string) (mapping.Artifact, io.ReadSeekCloser, error) {
 	t, _, err := s.tasks.find(ctx, ref)
 	if err != nil {
 		return mapping.Artifact{}, nil, err

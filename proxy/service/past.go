@@ -33,7 +33,7 @@ func (s *past) Files(ctx context.Context, threadID string) ([]adapter.FileVersio
 	return list, nil
 }
 
-func (s *past) OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadCloser, error) {
+func (s *past) OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadSeekCloser, error) {
 	row, body, err := s.artifacts.OpenVersion(ctx, threadID, version)
 	if err != nil {
 		return adapter.FileVersion{}, nil, err

@@ -49,6 +49,47 @@ func (b *harness) paths(thread string) (paths []string) {
 	return paths
 }
 
+// A part is read wherever it begins and ends: within a chunk, over the edge of two, at the end.
+func TestAFileIsReadFromAnywhere(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		th := b.thread().ID
+		const chunk = 256 << 10
+		content := make([]byte, 2*chunk+1000)
+		for i := range content {
+			content[i] = byte(i / 251)
+		}
+		a := b.save(th, "big.bin", string(content), false)
+		_, r, err := b.Artifacts.Open(b.ctx, th, a.ID)
+		b.ok(err)
+		defer r.Close()
+		for _, at := range []struct{ from, length int }{
+			{chunk - 1, 2}, {0, 10}, {chunk, 1}, {len(content) - 3, 3}, {5, 2 * chunk}, {2*chunk + 1, 998}, {0, len(content)},
+		} {
+			if n, err := r.Seek(int64(at.from), io.SeekStart); n != int64(at.from) || err != nil {
+				t.Fatalf("%d, %v", n, err)
+			}
+			got := make([]byte, at.length)
+			if _, err := io.ReadFull(r, got); err != nil || !bytes.Equal(got, content[at.from:at.from+at.length]) {
+				t.Errorf("%d bytes from %d differ, %v", at.length, at.from, err)
+			}
+		}
+		if n, err := r.Seek(-4, io.SeekCurrent); n != int64(len(content)-4) || err != nil {
+			t.Errorf("back: %d, %v", n, err)
+		}
+		if n, err := r.Seek(0, io.SeekEnd); n != int64(len(content)) || err != nil {
+			t.Errorf("end: %d, %v", n, err)
+		}
+		if n, err := r.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("at the end: %d, %v", n, err)
+		}
+		if _, err := r.Seek(-1, io.SeekStart); err == nil {
+			t.Error("a place before the start was taken")
+		}
+	})
+}
+
 func TestUploadIsKeptInChunks(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, open opener) {

@@ -1,10 +1,8 @@
 package face
 
 import (
-	"io"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -14,7 +12,6 @@ import (
 // origin: always an attachment, never sniffed, and sandboxed should it be shown all the same.
 func describeDownload(h http.Header, a *mapping.Artifact) {
 	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Content-Length", strconv.FormatInt(a.Size, 10))
 	h.Set("Content-Disposition", attachment(path.Base(a.Path)))
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "sandbox")
@@ -50,11 +47,4 @@ func isAttrChar(c byte) bool {
 		return true
 	}
 	return strings.IndexByte("!#$&+-.^_`|~", c) >= 0
-}
-
-// copyBody streams body to the client, piece by piece.
-func copyBody(w io.Writer, body io.Reader) error {
-	// Hides ReadFrom, which would take the whole body as one write.
-	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{body}, make([]byte, pieceSize))
-	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ type fake struct {
 	// idle: a stream of steps ends when there is nothing to tell for now.
 	idle bool
 	// onOpen, when set, replaces the bytes of every download.
-	onOpen func() io.ReadCloser
+	onOpen func() io.ReadSeeker
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced at every change
@@ -176,6 +177,7 @@ func (f *fake) keep(t *fakeTask, path string, body []byte, agent bool) mapping.A
 	}
 	a := &t.task.Artifacts[i]
 	a.Size, a.AgentCreated, a.ModifiedAt = int64(len(body)), agent, f.now()
+	a.Sum = fmt.Sprintf("%x", sha256.Sum256(body))
 	t.files[a.ID] = body
 	return *a
 }
@@ -290,7 +292,7 @@ func (f fakeArtifacts) look(ref adapter.TaskRef, id string) (mapping.Artifact, [
 	return mapping.Artifact{}, nil, mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "The task has no artifact %q.", id)
 }
 
-func (f fakeArtifacts) Open(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadCloser, error) {
+func (f fakeArtifacts) Open(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadSeekCloser, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, body, err := f.look(ref, id)
@@ -298,10 +300,15 @@ func (f fakeArtifacts) Open(_ context.Context, ref adapter.TaskRef, id string) (
 		return a, nil, err
 	}
 	if f.onOpen != nil {
-		return a, f.onOpen(), nil
+		return a, opened{f.onOpen()}, nil
 	}
-	return a, io.NopCloser(bytes.NewReader(body)), nil
+	return a, opened{bytes.NewReader(body)}, nil
 }
+
+// opened is a file that needs no closing.
+type opened struct{ io.ReadSeeker }
+
+func (opened) Close() error { return nil }
 
 func (f fakeArtifacts) Save(_ context.Context, ref adapter.TaskRef, path, _ string, body io.Reader) (mapping.Artifact, error) {
 	b, err := io.ReadAll(io.LimitReader(body, f.maxFile+1))

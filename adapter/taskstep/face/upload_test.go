@@ -2,6 +2,7 @@ package face
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -12,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/mapping"
@@ -280,11 +280,57 @@ func TestE14DownloadHeaders(t *testing.T) {
 	}
 }
 
+// half is a file that cannot be read to its end.
+type half struct{ *strings.Reader }
+
+func (h half) Read(p []byte) (int, error) {
+	if h.Len() < 6 {
+		return 0, errors.New("the rest is gone")
+	}
+	return h.Reader.Read(p[:min(len(p), 5)])
+}
+
+// A download that broke off goes on where it did, unless the file has other bytes by then.
+func TestDownloadGoesOn(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newFake())
+	task := s.newTask("hi")
+	id := s.do("POST", task+"/artifacts", formType, filePart(`filename="a"`, "0123456789")+closing).field(t, "artifact_id")
+	get := func(asked, unless string) (*http.Response, string) {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+task+"/artifacts/"+id, http.NoBody)
+		req.Header.Set("Range", asked)
+		req.Header.Set("If-Range", unless)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, string(body)
+	}
+	first, _ := get("bytes=0-3", "")
+	tag := first.Header.Get("ETag")
+	if res, body := get("bytes=4-", tag); res.StatusCode != http.StatusPartialContent || body != "456789" || res.Header.Get("Content-Range") != "bytes 4-9/10" {
+		t.Errorf("the rest: %s %v %q", res.Status, res.Header, body)
+	}
+	if res, body := get("bytes=10-", tag); res.StatusCode != http.StatusRequestedRangeNotSatisfiable || res.Header.Get("Content-Range") != "bytes */10" ||
+		!strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") || !strings.Contains(body, `"code":"invalid_request"`) || res.Header.Get("Content-Disposition") != "" {
+		t.Errorf("behind the end: %s %v %s", res.Status, res.Header, body)
+	}
+	s.do("POST", task+"/artifacts", formType, filePart(`filename="a"`, "other bytes")+closing)
+	if res, body := get("bytes=4-", tag); res.StatusCode != http.StatusOK || body != "other bytes" {
+		t.Errorf("of other bytes: %s %q", res.Status, body)
+	}
+}
+
 // Once bytes went out, an error can only break the connection: the client must not take the part for the whole.
 func TestBrokenDownloadIsSeen(t *testing.T) {
 	t.Parallel()
 	f := newFake()
-	f.onOpen = func() io.ReadCloser { return io.NopCloser(iotest.TimeoutReader(strings.NewReader("half"))) }
+	f.onOpen = func() io.ReadSeeker { return half{strings.NewReader("whole file")} }
 	s := serve(t, f)
 	task := s.newTask("hi")
 	id := s.do("POST", task+"/artifacts", formType, filePart(`filename="a"`, "whole file")+closing).field(t, "artifact_id")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"time"
 
@@ -184,12 +185,12 @@ func writeFile(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, f FileWrite
 
 // Open reads what Get does with its bytes, which are fetched chunk by chunk. A reader whose file is replaced or removed
 // meanwhile gets an error.
-func (s *Table) Open(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadCloser, error) {
+func (s *Table) Open(ctx context.Context, threadID, id string) (mapping.Artifact, io.ReadSeekCloser, error) {
 	row, err := s.visible(ctx, threadID, id)
 	if err != nil {
 		return mapping.Artifact{}, nil, err
 	}
-	return row.Artifact, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, left: row.Size}), nil
+	return row.Artifact, &chunks{ctx: ctx, db: s.db, key: row.key, blob: row.blob, sum: row.Sum, size: row.Size}, nil
 }
 
 // chunks reads the bytes of an artifact. Readers may take minutes: on SQLite both of its keys may be those of another
@@ -200,35 +201,59 @@ type chunks struct {
 	key  int64
 	blob int64
 	sum  string
-	n    int
-	left int64
+	size int64
+	at   int64 // of the next byte
 	held sqldb.Buffer
-	buf  bytes.Reader // over held
+	buf  bytes.Reader // over the part of held that was not read; empty after a Seek
 }
 
 func (c *chunks) Read(p []byte) (int, error) {
+	if c.at >= c.size {
+		return 0, io.EOF
+	}
 	if c.buf.Len() == 0 {
-		if c.left <= 0 {
-			return 0, io.EOF
-		}
-		if err := c.next(); err != nil {
+		if err := c.fetch(); err != nil {
 			return 0, err
 		}
 	}
-	return c.buf.Read(p)
+	n, err := c.buf.Read(p)
+	c.at += int64(n)
+	return n, err
 }
 
-func (c *chunks) next() error {
+// Seek fetches nothing.
+func (c *chunks) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += c.at
+	case io.SeekEnd:
+		offset += c.size
+	}
+	if offset < 0 {
+		return 0, errors.New("seek before the start of a file")
+	}
+	c.at = offset
+	c.buf.Reset(nil)
+	return offset, nil
+}
+
+func (*chunks) Close() error { return nil }
+
+// fetch reads the chunk of the next byte. Every chunk but the last has chunkSize bytes.
+func (c *chunks) fetch() error {
+	n := c.at / chunkSize
 	err := c.db.ReadBlob(c.ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2 AND EXISTS (SELECT 1 FROM artifacts WHERE id = $3 AND blob = $1 AND sum = $4)`,
-			column.In{c.blob, c.n, c.key, c.sum}, column.Out{sqldb.Unsealed(&c.held, column.ChunkData, c.blob, c.n)})
+			column.In{c.blob, n, c.key, c.sum}, column.Out{sqldb.Unsealed(&c.held, column.ChunkData, c.blob, int(n))})
 	})
 	if err != nil {
 		return record.Missing(err, mapping.CodeArtifactNotFound, "artifact with the bytes it had a moment ago", "")
 	}
-	c.n++
-	c.left -= int64(len(c.held))
-	c.buf.Reset(c.held)
+	from := c.at % chunkSize
+	if from >= int64(len(c.held)) {
+		return io.ErrUnexpectedEOF
+	}
+	c.buf.Reset(c.held[from:])
 	return nil
 }
 

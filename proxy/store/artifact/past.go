@@ -49,7 +49,7 @@ func scanVersion(scan func(...any) error) (v FileVersion, blob int64, err error)
 }
 
 // OpenVersion reads one of Versions by its key. A key that the thread does not have is NotFound.
-func (s *Table) OpenVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadCloser, err error) {
+func (s *Table) OpenVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadSeekCloser, err error) {
 	var blob int64
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
@@ -69,5 +69,5 @@ func (s *Table) OpenVersion(ctx context.Context, threadID string, key int64) (v 
 	if err != nil {
 		return v, nil, err
 	}
-	return v, io.NopCloser(&chunks{ctx: ctx, db: s.db, key: v.Key, blob: blob, sum: v.Sum, left: v.Size}), nil
+	return v, &chunks{ctx: ctx, db: s.db, key: v.Key, blob: blob, sum: v.Sum, size: v.Size}, nil
 }

@@ -146,6 +146,10 @@ func TestInspectorShowsFiles(t *testing.T) {
 	if !strings.HasPrefix(got.Header.Get("Content-Disposition"), "attachment; filename=") || got.Header.Get("Content-Type") != "application/octet-stream" || len(got.Body) == 0 {
 		t.Errorf("%v", got.Header)
 	}
+	part := b.Do("GET", "/inspect"+at+"/files/"+string(text), "", "Range", "bytes=1-", "If-Range", got.Header.Get("ETag")).Is(206)
+	if string(part.Body) != string(got.Body[1:]) {
+		t.Errorf("from the second byte: %q of %q", part.Body, got.Body)
+	}
 	for _, v := range []string{"0", "999999", "x"} {
 		b.Get("/inspect"+at+"/files/"+v).Want(t, 404)
 	}

@@ -3,6 +3,7 @@ package taskstep
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -79,6 +80,26 @@ func TestUploadsReachAGraph(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A download goes on where it broke off, as curl -C - does, through every guard and whatever codings the client takes.
+func TestADownloadGoesOn(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, writer(`{}`))
+	at := b.Task(`{"input":"hi"}`)
+	content := strings.Repeat("0123456789abcde\n", 40_000) // three chunks
+	file := at + "/artifacts/" + b.Upload(at+"/artifacts", "big.json", "", content).OK().Text("artifact_id")
+	whole := b.Do("GET", file, "", "Accept-Encoding", "gzip").Is(200)
+	if string(whole.Body) != content || whole.Header.Get("Accept-Ranges") != "bytes" {
+		t.Errorf("%d bytes, %v", len(whole.Body), whole.Header)
+	}
+	const from = 300_001
+	rest := b.Do("GET", file, "", "Accept-Encoding", "gzip", "Range", "bytes=300001-", "If-Range", whole.Header.Get("ETag")).Is(206)
+	if string(rest.Body) != content[from:] || rest.Header.Get("Content-Encoding") != "" || rest.Header.Get("Content-Range") != fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)) {
+		t.Errorf("%d bytes, %v", len(rest.Body), rest.Header)
+	}
+	b.Do("GET", file, "", "Range", "bytes=9000000-").Want(t, 416, "Content-Range has its size")
+	b.Do("GET", file, "", "If-None-Match", whole.Header.Get("ETag")).Is(304)
 }
 
 // Files that additional_input names itself reach the graph beside the uploads.
