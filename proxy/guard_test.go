@@ -113,10 +113,11 @@ func TestPreflightNeedsNoKey(t *testing.T) {
 		"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "x-api-key,content-type",
 		"Access-Control-Request-Private-Network", "true")
 	want := map[string]string{
-		"Access-Control-Allow-Origin":          "https://chat.example",
-		"Access-Control-Allow-Methods":         "GET, POST, PUT, PATCH, DELETE, OPTIONS",
-		"Access-Control-Allow-Headers":         "x-api-key,content-type",
-		"Access-Control-Expose-Headers":        "Content-Location, Location, X-Apbridge-Lossy, X-Apbridge-Ignored, X-Request-Id, X-Pagination-Total, X-Pagination-Next",
+		"Access-Control-Allow-Origin":  "https://chat.example",
+		"Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
+		"Access-Control-Allow-Headers": "x-api-key,content-type",
+		"Access-Control-Expose-Headers": "Accept-Ranges, Allow, Content-Disposition, Content-Location, Content-Range, ETag, Location, Preference-Applied, " +
+			"Retry-After, WWW-Authenticate, X-Apbridge-Ignored, X-Apbridge-Lossy, X-Pagination-Next, X-Pagination-Total, X-Request-Id",
 		"Access-Control-Max-Age":               "600",
 		"Access-Control-Allow-Private-Network": "true",
 	}

@@ -13,7 +13,8 @@ import (
 const codeOrigin = "origin_not_allowed"
 
 // exposed are the headers that pages may read.
-const exposed = "Content-Location, Location, X-Apbridge-Lossy, X-Apbridge-Ignored, X-Request-Id, X-Pagination-Total, X-Pagination-Next"
+const exposed = "Accept-Ranges, Allow, Content-Disposition, Content-Location, Content-Range, ETag, Location, Preference-Applied, " +
+	"Retry-After, WWW-Authenticate, X-Apbridge-Ignored, X-Apbridge-Lossy, X-Pagination-Next, X-Pagination-Total, X-Request-Id"
 
 const maxRequestedHeaders = 2048
 
