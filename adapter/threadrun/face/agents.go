@@ -45,6 +45,25 @@ func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// list answers as Aegra's GET /assistants, and by pages.
+func (s assistants) list(w http.ResponseWriter, r *http.Request) error {
+	q := request.QueryOf(r)
+	p := request.PageOf(q, usuallyListed)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	list, total, err := s.svc.Agents.Search(r.Context(), adapter.AgentQuery{Limit: p.Limit, Offset: p.Offset})
+	if err != nil {
+		return err
+	}
+	paginate(w, p, len(list), total)
+	var e rawjson.Writer
+	e.Open('{').Key("assistants")
+	writeAgents(&e, list, render.Assistant, nil)
+	reply(w, http.StatusOK, e.Key("total").Int(int64(total)).Close('}').Bytes)
+	return nil
+}
+
 // assistantBody is the body of a request about assistants.
 type assistantBody struct{ *request.Fields }
 
@@ -54,14 +73,18 @@ func (o assistantBody) query() adapter.AgentQuery {
 
 func replyAgents(w http.ResponseWriter, list []mapping.Assistant, write func(*rawjson.Writer, mapping.Assistant), set selection.Set) {
 	var e rawjson.Writer
+	writeAgents(&e, list, write, set)
+	reply(w, http.StatusOK, e.Bytes)
+}
+
+func writeAgents(e *rawjson.Writer, list []mapping.Assistant, write func(*rawjson.Writer, mapping.Assistant), set selection.Set) {
 	e.Open('[')
 	for _, a := range list {
 		var one rawjson.Writer
 		write(&one, a)
-		set.Pick(&e, one.Bytes)
+		set.Pick(e, one.Bytes)
 	}
 	e.Close(']')
-	reply(w, http.StatusOK, e.Bytes)
 }
 
 func (s assistants) count(w http.ResponseWriter, r *http.Request) error {

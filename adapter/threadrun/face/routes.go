@@ -41,6 +41,7 @@ var endpoints = []endpoint{
 	on(toRead, "GET", "/store/items", items.get),
 	on(toRead, "POST", "/store/items/search", items.search),
 
+	on(toRead, "GET", "/threads", threads.list),
 	on(toRead, "POST", "/threads/search", threads.search),
 	on(toRead, "POST", "/threads/count", threads.count),
 	on(toAdmin, "POST", "/threads/prune", threads.prune),
@@ -87,6 +88,7 @@ var endpoints = []endpoint{
 	on(toRun, "POST", "/runs/{run_id}/cancel", cancels.oneAP),
 	on(toRead, "GET", "/runs/{run_id}/explain", runs.explain),
 
+	on(toRead, "GET", "/assistants", assistants.list),
 	on(toRead, "POST", "/assistants/search", assistants.search),
 	on(toRead, "POST", "/assistants/count", assistants.count),
 	on(toRead, "GET", "/assistants/{assistant_id}", assistants.get),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -260,6 +261,46 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	paginate(w, p, min(p.Limit, max(total-p.Offset, 0)), total)
 	a := newAnswer(w)
+	if err := s.writeList(a, r, list, set, wanted); err != nil {
+		return err
+	}
+	a.sendRest()
+	return nil
+}
+
+// usuallyListed is how many threads or assistants a GET lists.
+const usuallyListed = 100
+
+// listedKeys are the members of a thread in the answer to a GET: those that need no state.
+var listedKeys = selection.Set{
+	"thread_id": true, "created_at": true, "updated_at": true, "state_updated_at": true, "metadata": true, "status": true, "config": true, "interrupts": true,
+}
+
+// list answers as Aegra's GET /threads, and by pages.
+func (s threads) list(w http.ResponseWriter, r *http.Request) error {
+	q := request.QueryOf(r)
+	p := request.PageOf(q, usuallyListed)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	all := adapter.ThreadSearch{NoValues: true}
+	all.Limit, all.Offset = p.Limit, p.Offset
+	list, total, err := s.svc.Index.Search(r.Context(), all)
+	if err != nil {
+		return err
+	}
+	paginate(w, p, min(p.Limit, max(total-p.Offset, 0)), total)
+	a := newAnswer(w)
+	a.Open('{').Key("threads")
+	if err := s.writeList(a, r, list, listedKeys, nil); err != nil {
+		return err
+	}
+	a.Key("total").Int(int64(total)).Close('}')
+	a.sendRest()
+	return nil
+}
+
+func (s threads) writeList(a *answer, r *http.Request, list iter.Seq2[mapping.Thread, error], set selection.Set, wanted []selection.Extract) error {
 	a.Open('[')
 	for t, err := range list {
 		if err == nil {
@@ -273,7 +314,6 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	a.Close(']')
-	a.sendRest()
 	return nil
 }
 

@@ -31,6 +31,7 @@ const cronRunFields = "input:any config:object context:object metadata:object st
 // operations are all requests of the thread/run face. Sources: the Agent Protocol's document; the LangGraph SDKs.
 var operations = map[string]operation{
 	"POST /threads":                                        {`{}`, "thread_id:uuid metadata:object if_exists:enum supersteps:list ttl:ttl", false},
+	"GET /threads":                                         {"", "?limit:limit ?offset:offset", false},
 	"POST /threads/search":                                 {`{}`, "metadata:object ids:uuids limit:limit offset:offset status:enum sort_by:enum sort_order:enum select:names values:object extract:object", false},
 	"POST /threads/count":                                  {`{}`, "metadata:object values:object status:enum", false},
 	"POST /threads/prune":                                  {`{"thread_ids":[]}`, "thread_ids:uuids strategy:enum", true},
@@ -79,6 +80,7 @@ var operations = map[string]operation{
 	"PATCH /runs/crons/{cron_id}":                          {`{}`, cronRunFields, true},
 	"DELETE /runs/crons/{cron_id}":                         {"", "", false},
 	"POST /assistants":                                     {`{"graph_id":"agent"}`, "graph_id:name config:object context:object metadata:object assistant_id:uuid if_exists:enum name:name description:text", true},
+	"GET /assistants":                                      {"", "?limit:limit ?offset:offset", false},
 	"POST /assistants/search":                              {`{}`, "metadata:object graph_id:text name:text limit:limit offset:offset sort_by:enum sort_order:enum select:names", false},
 	"POST /assistants/count":                               {`{}`, "metadata:object graph_id:text name:text", false},
 	"GET /assistants/{assistant_id}":                       {"", "", false},
