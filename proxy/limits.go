@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/guard"
+	"github.com/apbridge/apbridge/proxy/passthrough"
 )
 
 const codeTooSlow = "body_too_slow"
@@ -36,26 +37,43 @@ func (g bodyGuard) Pass(x *guard.Exchange) bool {
 		linger(w, r.Body)
 		return false
 	}
-	g.paceBody(w, r)
+	from, paced := r.Body, g.paceBody(w, r)
 	r.Body = body.Bounded(w, r, limit, complaint)
+	if r.ProtoMajor == 1 && !passthrough.Owns(r.URL.Path) { // whose transport may still read the body
+		x.AtEnd(func() {
+			if tap := tapOf(r.Context()); tap != nil && tap.status >= http.StatusBadRequest && paced.leaves(r.ContentLength) {
+				linger(w, from)
+			}
+		})
+	}
 	return true
 }
 
-// lingering is how long a refused body is read on at the most, and lingered how much of it.
 const (
-	lingering = time.Second
-	lingered  = 16 << 20
+	lingering   = 5 * time.Second // that a refused body is read on, at most
+	lingerPause = time.Second     // that is waited for a piece of it
+	lingerPiece = 1 << 20
+	lingered    = 16 << 20 // bytes of it
 )
 
-// linger lets a client that is still sending learn why its body is refused: a connection that is closed with unread
-// bytes in it is reset, and takes the answer with it (RFC 9112 section 9.6). net/http does the same, unless the client
-// itself has asked for the connection to be closed.
+// linger lets a client that is still sending learn why its request is refused: a connection that is closed with unread
+// bytes in it is reset, and takes the answer with it (RFC 9112 section 9.6). net/http waits half a second without
+// reading, in which a client that sends much gets nowhere.
 func linger(w http.ResponseWriter, from io.Reader) {
 	control := http.NewResponseController(w)
-	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(lingering)) != nil {
+	if control.Flush() != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, from, lingered) // the client may be gone, or slow
+	end := time.Now().Add(lingering)
+	for range lingered / lingerPiece {
+		now := time.Now()
+		if now.After(end) || control.SetReadDeadline(now.Add(min(lingerPause, end.Sub(now)))) != nil {
+			return
+		}
+		if _, err := io.CopyN(io.Discard, from, lingerPiece); err != nil {
+			return // all was read, or the client is gone, or slow
+		}
+	}
 }
 
 // bodyLimit is how long a body may be, and what is said of a longer one. Of a form that is not too long, the size of
@@ -77,7 +95,7 @@ func streamed(r *http.Request) bool {
 
 // paceBody bounds how long the bridge waits for the body. The first deadline is set before the body is read: if no
 // handler reads it, net/http does, to keep the connection.
-func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request) {
+func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request) *pacedBody {
 	p := &pacedBody{ReadCloser: r.Body, control: http.NewResponseController(w), patience: g.times.read, left: g.times.read}
 	if streamed(r) {
 		p.rate = int64(g.limits.UploadRate)
@@ -86,6 +104,7 @@ func (g bodyGuard) paceBody(w http.ResponseWriter, r *http.Request) {
 	}
 	p.extend(time.Now())
 	r.Body = p
+	return p
 }
 
 // pacedBody moves the connection's read deadline on with every read. Every piece of a body has a deadline, and a body
@@ -100,6 +119,16 @@ type pacedBody struct {
 	rate     int64         // bytes a second that an upload must bring; 0: any number
 	left     time.Duration // of an upload's allowance
 	ended    error         // why nothing more is read
+	came     int64         // bytes that were read
+}
+
+// readByServer is how much of a body net/http reads by itself before it answers (maxPostHandlerReadBytes).
+const readByServer = 256 << 10
+
+// leaves reports whether more of a body of the announced length may still come than net/http reads by itself. It is
+// called when nobody reads the body any more.
+func (p *pacedBody) leaves(announced int64) bool {
+	return p.ended == nil && (announced < 0 || announced-p.came > readByServer)
 }
 
 // Read sets no deadline once the body has ended: net/http reads on by itself then, and a deadline that has passed would
@@ -111,6 +140,7 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 	began := time.Now()
 	p.extend(began)
 	n, err := p.ReadCloser.Read(b)
+	p.came += int64(n)
 	p.spend(time.Since(began), n)
 	if p.rate > 0 {
 		// Until the next read: HTTP/2 gives a body up for good at a deadline that passes without a read.

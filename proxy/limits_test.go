@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -187,5 +188,66 @@ func TestRefusedBodyIsNotAwaited(t *testing.T) {
 	}
 	if all, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 413") {
 		t.Errorf("%q, %v", all, err)
+	}
+}
+
+// TestRefusalReachesAClientThatStillSends: most clients send all of a body before they read the answer. A connection
+// that is closed while bytes are unread is reset, and takes the answer with it.
+func TestRefusalReachesAClientThatStillSends(t *testing.T) {
+	t.Parallel()
+	const size = 12 << 20
+	g := prepare(t, func(c *config.Config, _ *Options) {
+		c.Limits.Body, c.Limits.Bodies = 16<<20, 1<<20
+		c.Auth.Keys = []config.Key{{ID: "alice", Key: aliceKey}}
+	}, func(r *mux.Router) {
+		r.HandleFunc("/busy", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.CopyN(io.Discard, r.Body, 4<<10)
+			http.Error(w, "busy", http.StatusConflict)
+		})
+	})
+	g.times.room = 50 * time.Millisecond
+	g.run(t)
+	for _, tt := range []struct {
+		name, path, key, length string
+		status                  int
+	}{
+		{"no room for the body", "/threads", aliceKey, "Content-Length: " + strconv.Itoa(size), 503},
+		{"no room for a body of unknown length", "/threads", aliceKey, "Transfer-Encoding: chunked", 503},
+		{"a wrong key", "/threads", "wrong", "Content-Length: " + strconv.Itoa(size), 401},
+		{"a handler that reads no further", "/busy", aliceKey, "Content-Length: " + strconv.Itoa(size), 409},
+		{"too long", "/threads", aliceKey, "Content-Length: " + strconv.Itoa(17<<20), 413},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", g.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(time.Minute))
+			_, err = io.WriteString(conn, "POST "+tt.path+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nX-Api-Key: "+tt.key+"\r\n"+tt.length+"\r\n\r\n")
+			piece := []byte(strings.Repeat("x", 64<<10))
+			for n := 0; n < size && err == nil; n += len(piece) {
+				if strings.HasSuffix(tt.length, "chunked") {
+					_, err = fmt.Fprintf(conn, "%x\r\n%s\r\n", len(piece), piece)
+				} else {
+					_, err = conn.Write(piece)
+				}
+			}
+			if err == nil && strings.HasSuffix(tt.length, "chunked") {
+				_, err = io.WriteString(conn, "0\r\n\r\n")
+			}
+			if err != nil {
+				t.Errorf("while the body was sent: %v", err)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatalf("no answer: %v", err)
+			}
+			defer res.Body.Close()
+			if body, err := io.ReadAll(res.Body); res.StatusCode != tt.status || err != nil {
+				t.Errorf("%s %s %v", res.Status, body, err)
+			}
+		})
 	}
 }
