@@ -21,7 +21,8 @@ type Server struct {
 	Names   mapping.Names // what refusals call meanings
 	Beat    time.Duration // between two signs of life on a stream
 
-	patience time.Duration // for a client to take a message; 0: sse.WriteTimeout
+	patience      time.Duration // for a client to take a message; 0: sse.WriteTimeout
+	piecePatience time.Duration // for a client to send a piece of a message; 0: piecePatience
 }
 
 // Start is a run that a command asks for.

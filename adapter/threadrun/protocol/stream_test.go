@@ -424,6 +424,67 @@ func TestD5ASocketTakesNoWorkNearTheMemoryLimit(t *testing.T) {
 	c.wants(`"type":"success"`)
 }
 
+// A message that never ends gives its memory back, whether nothing more comes of it or only signs of life between its
+// fragments. A socket on which no message has begun stays open.
+func TestAnUnfinishedMessageEndsTheSocket(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		begun string
+		more  string // sent again and again
+	}{
+		"a frame that is cut short":    {begun: "\x81\xfe\x10\x00\x00\x00\x00\x00{"},
+		"a fragment without the next":  {begun: "\x01\x81\x00\x00\x00\x00{"},
+		"pings in place of the others": {begun: "\x01\x81\x00\x00\x00\x00{", more: "\x89\x80\x00\x00\x00\x00"},
+		"empty fragments":              {begun: "\x01\x81\x00\x00\x00\x00{", more: "\x00\x80\x00\x00\x00\x00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			back := make(counted, 2)
+			s := newWorld().server()
+			s.piecePatience = 50 * time.Millisecond
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_ = s.ServeSocket(w, r.WithContext(adapter.WithRoom(r.Context(), back)), uuid(1), Snake)
+			}))
+			t.Cleanup(srv.Close)
+			idle := dial(t, srv.URL)
+			conn, in := rawDial(t, srv.URL)
+			fmt.Fprint(conn, tt.begun)
+			if tt.more != "" {
+				go func() {
+					tick := time.NewTicker(10 * time.Millisecond)
+					defer tick.Stop()
+					for _, err := fmt.Fprint(conn, tt.more); err == nil; _, err = fmt.Fprint(conn, tt.more) {
+						<-tick.C
+					}
+				}()
+			}
+			if said, _ := io.ReadAll(in); !strings.Contains(string(said), "\x03\xf0The rest of the message") { // 1008
+				t.Errorf("%.200q", said)
+			}
+			await(t, back)
+			idle.say(`{"id":1,"method":"state.get"}`)
+			idle.wants(`"type":"success"`)
+		})
+	}
+}
+
+// A message that comes slowly is read, as long as it comes.
+func TestASlowMessageIsRead(t *testing.T) {
+	t.Parallel()
+	s := newWorld().server()
+	s.piecePatience = patience
+	conn, in := rawDial(t, serve(t, s, Snake))
+	command := `{"id":1,"method":"state.get"}`
+	_, _ = conn.Write([]byte{0x81, 0x80 | byte(len(command)), 0, 0, 0, 0})
+	for _, piece := range []byte(command) {
+		_, _ = conn.Write([]byte{piece})
+	}
+	head := make([]byte, 2)
+	if _, err := io.ReadFull(in, head); err != nil || head[0] != 0x81 {
+		t.Errorf("%x, %v", head, err)
+	}
+}
+
 // What is no text, or no frame of a WebSocket at all, ends the socket, and mostly says why.
 func TestASocketRefusesOtherFrames(t *testing.T) {
 	t.Parallel()
@@ -451,21 +512,28 @@ func TestASocketRefusesOtherFrames(t *testing.T) {
 // rawSocket sends bytes in place of frames, and returns all that comes back.
 func rawSocket(t *testing.T, url, frame string) string {
 	t.Helper()
+	conn, in := rawDial(t, url)
+	fmt.Fprint(conn, frame)
+	_ = conn.CloseWrite()
+	said, _ := io.ReadAll(in)
+	return string(said)
+}
+
+// rawDial makes a handshake for a WebSocket and returns its connection.
+func rawDial(t *testing.T, url string) (*net.TCPConn, *bufio.Reader) {
+	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	in := bufio.NewReader(conn)
 	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OTAxMjM0NQ==\r\n\r\n")
 	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatal(res, err)
 	}
-	fmt.Fprint(conn, frame)
-	_ = conn.(*net.TCPConn).CloseWrite()
-	said, _ := io.ReadAll(in)
-	return string(said)
+	return conn.(*net.TCPConn), in
 }
 
 // A socket whose thread is deleted is closed for good.

@@ -119,7 +119,7 @@ func (k *socket) read() {
 // serveCommand reads one command and answers it. Its memory is held meanwhile, as that of a body. An error is the
 // connection's.
 func (k *socket) serveCommand(message io.Reader) error {
-	held := adapter.RoomOf(k.ctx).Count(k.ctx, message)
+	held := adapter.RoomOf(k.ctx).Count(k.ctx, k.paced(message))
 	defer held.Close()
 	raw, err := io.ReadAll(held)
 	if e := (*mapping.Error)(nil); errors.As(err, &e) {

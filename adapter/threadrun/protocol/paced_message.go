@@ -1,0 +1,43 @@
+package protocol
+
+import (
+	"io"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// The bounds of a message that has begun are those of a request's body. A connection without one may stay idle.
+const (
+	piecePatience   = 30 * time.Second
+	messagePatience = 5 * time.Minute
+	// messagePiece is how much has to come within piecePatience: the library returns from a read when it is full.
+	messagePiece = 16 << 10
+)
+
+// pacedMessage closes the connection if the rest of a message does not come in time. While it comes it holds memory
+// that others wait for.
+type pacedMessage struct {
+	io.Reader
+	late     *time.Timer // closes the connection
+	patience time.Duration
+	latest   time.Time
+}
+
+func (k *socket) paced(message io.Reader) io.Reader {
+	patience := k.s.piecePatience
+	if patience == 0 {
+		patience = piecePatience
+	}
+	late := time.AfterFunc(patience, func() {
+		_ = k.conn.Close(websocket.StatusPolicyViolation, "The rest of the message did not come in time. Send it again.")
+	})
+	return &pacedMessage{message, late, patience, time.Now().Add(messagePatience)}
+}
+
+func (m *pacedMessage) Read(b []byte) (int, error) {
+	m.late.Reset(min(m.patience, time.Until(m.latest)))
+	n, err := m.Reader.Read(b[:min(len(b), messagePiece)])
+	m.late.Stop()
+	return n, err
+}
