@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -34,14 +35,15 @@ const (
 // a run holds on to what it was given; and new work while more lives than the process may use.
 type bodyMemory struct {
 	bodies *semaphore.Weighted
-	limit  uint64 // of the process (GOMEMLIMIT); 0: there is none
+	shares *shares // of bodies
+	limit  uint64  // of the process (GOMEMLIMIT); 0: there is none
 
 	looking sync.Mutex
 	looked  time.Time // when the last collection was made to see what lives
 }
 
-func newBodyMemory(bodies int64) *bodyMemory {
-	m := &bodyMemory{bodies: semaphore.NewWeighted(bodies)}
+func newBodyMemory(bodies int64, of shareOf) *bodyMemory {
+	m := &bodyMemory{bodies: semaphore.NewWeighted(bodies), shares: newShares(of)}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		m.limit = uint64(limit)
 	}
@@ -118,7 +120,7 @@ func (g *memoryGuard) holdBody(r *http.Request) *heldBody {
 	if r.Body == nil || r.Body == http.NoBody || streamed(r) {
 		return nil
 	}
-	h := &heldBody{ReadCloser: r.Body, of: g.memory, ctx: r.Context(), patience: g.times.room}
+	h := g.memory.hold(r.Context(), r.Body, g.times.room)
 	r.Body = h
 	return h
 }
@@ -131,7 +133,7 @@ type room struct {
 
 // Count holds memory for a message as for a body.
 func (o room) Count(ctx context.Context, r io.Reader) io.ReadCloser {
-	return &heldMessage{heldBody{ReadCloser: io.NopCloser(r), of: o.of, ctx: ctx, patience: o.patience}}
+	return &heldMessage{o.of.hold(ctx, io.NopCloser(r), o.patience)}
 }
 
 // Short refuses new work near the memory limit.
@@ -144,7 +146,7 @@ func (o room) Short() error {
 }
 
 // heldMessage is held until it is closed, since no request ends with it.
-type heldMessage struct{ heldBody }
+type heldMessage struct{ *heldBody }
 
 // Close gives its memory back.
 func (h *heldMessage) Close() error {
@@ -159,6 +161,8 @@ type heldBody struct {
 	of       *bodyMemory
 	ctx      context.Context // of the request
 	patience time.Duration   // to wait for room
+	rooms    []heldRoom      // in the order in which they are taken
+	done     func()          // with the shares
 
 	mu   sync.Mutex
 	held int64
@@ -166,7 +170,39 @@ type heldBody struct {
 	over bool // the request was answered
 }
 
-// Read waits a while for room for what has come, and fails with an error of class Unavailable when there is none.
+// heldRoom is one of the bounds on the memory of bodies.
+type heldRoom struct {
+	*semaphore.Weighted
+	full func() error // refuses what does not fit
+}
+
+// hold returns a body that memory is held for. Its shares come first: a caller that waits for its own keeps nothing of
+// what others wait for.
+func (m *bodyMemory) hold(ctx context.Context, body io.ReadCloser, patience time.Duration) *heldBody {
+	h := &heldBody{ReadCloser: body, of: m, ctx: ctx, patience: patience}
+	who := mapping.PrincipalOf(ctx)
+	key, tenant, done := m.shares.use(who)
+	h.done = done
+	if key != nil {
+		h.rooms = append(h.rooms, heldRoom{key, func() error { return fullShare(fmt.Sprintf("key %q", who.ID), m.shares.key) }})
+	}
+	if tenant != nil {
+		h.rooms = append(h.rooms, heldRoom{tenant, func() error { return fullShare(fmt.Sprintf("tenant %q", who.Tenant), m.shares.tenant) }})
+	}
+	h.rooms = append(h.rooms, heldRoom{m.bodies, func() error {
+		return mapping.Errorf(mapping.Unavailable, codeOverloaded,
+			"The bodies of the requests under way take all of limits.bodies of this bridge. Try again in a moment.")
+	}})
+	return h
+}
+
+func fullShare(of string, most int64) error {
+	return mapping.Errorf(mapping.Limited, "limit_bodies",
+		"The bodies of the requests under way of %s take its share of limits.bodies, %d bytes. Wait for some of them to be answered, or raise limits.bodies.", of, most)
+}
+
+// Read waits a while for room for what has come. Without room it fails with an error of class Unavailable, or Limited
+// if it is the caller's own share that is taken.
 func (h *heldBody) Read(b []byte) (int, error) {
 	n, err := h.ReadCloser.Read(b[:min(len(b), bodyPiece)])
 	if full := h.hold(int64(n)); full != nil {
@@ -183,26 +219,45 @@ func (h *heldBody) hold(n int64) error {
 	if more <= 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(h.ctx, h.patience)
-	defer cancel()
-	if err := h.of.bodies.Acquire(ctx, more); err != nil {
-		return mapping.Errorf(mapping.Unavailable, codeOverloaded,
-			"The bodies of the requests under way take all of limits.bodies of this bridge. Try again in a moment.")
+	if err := h.take(more); err != nil {
+		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over {
-		h.of.bodies.Release(more)
+		giveBack(h.rooms, more)
 		return nil
 	}
 	h.held += more
 	return nil
 }
 
+func (h *heldBody) take(n int64) error {
+	ctx, cancel := context.WithTimeout(h.ctx, h.patience)
+	defer cancel()
+	for i, room := range h.rooms {
+		if room.Acquire(ctx, n) != nil {
+			giveBack(h.rooms[:i], n)
+			return room.full()
+		}
+	}
+	return nil
+}
+
+func giveBack(rooms []heldRoom, n int64) {
+	for _, room := range rooms {
+		room.Release(n)
+	}
+}
+
 func (h *heldBody) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.over {
+		return
+	}
 	h.over = true
-	h.of.bodies.Release(h.held)
+	giveBack(h.rooms, h.held)
 	h.held = 0
+	h.done()
 }

@@ -233,3 +233,75 @@ func TestD5NearTheMemoryLimit(t *testing.T) {
 		}
 	}
 }
+
+// A key holds half of limits.bodies at the most and a tenant three quarters, by bodies and by messages of sockets, so
+// that others are served whatever it holds. A single caller may hold all.
+func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", 60<<10)
+	ids := []string{"a1", "a2", "a3", "b1"}
+	auth := func(n int) config.Auth {
+		var a config.Auth
+		for _, id := range ids[:n] {
+			a.Keys = append(a.Keys, config.Key{ID: id, Key: config.Secret("key-0123456789-" + id), Tenant: id[:1]})
+		}
+		return a
+	}
+	for name, tt := range map[string]struct {
+		auth  config.Auth
+		hold  []string // the keys of requests that hold 60 kB of 256 each
+		ask   string
+		says  string // of a refusal; "": it is served
+		where string
+	}{
+		"a key takes half":                     {auth(4), []string{"a1", "a1"}, "a1", `key "a1"`, "/threads"},
+		"another key of its tenant":            {auth(4), []string{"a1", "a1"}, "a2", "", "/threads"},
+		"a tenant takes three quarters":        {auth(4), []string{"a1", "a1", "a2"}, "a2", `tenant "a"`, "/threads"},
+		"another tenant":                       {auth(4), []string{"a1", "a1", "a2"}, "b1", "", "/threads"},
+		"a message of a key with half":         {auth(4), []string{"a1", "a1"}, "a1", `key "a1"`, "/socket"},
+		"a message of another tenant":          {auth(4), []string{"a1", "a1", "a2"}, "b1", "", "/socket"},
+		"keys of one tenant take all":          {auth(3), []string{"a1", "a1", "a2", "a2"}, "a3", "all of limits.bodies", "/threads"},
+		"a single key takes three quarters":    {auth(1), []string{"a1", "a1", "a1"}, "a1", "", "/threads"},
+		"callers without keys share the whole": {config.Auth{}, []string{"", "", ""}, "", "", "/threads"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			held := newHolding()
+			g := prepare(t, func(c *config.Config, _ *Options) {
+				c.Limits.Body, c.Limits.Bodies, c.Auth = 64<<10, 256<<10, tt.auth
+			}, func(r *mux.Router) {
+				held.mount(r)
+				r.HandleFunc("/socket", func(w http.ResponseWriter, r *http.Request) {
+					message := adapter.RoomOf(r.Context()).Count(r.Context(), strings.NewReader(large))
+					defer message.Close()
+					if _, err := io.Copy(io.Discard, message); err != nil {
+						http.Error(w, err.Error(), adapter.Status(mapping.Classify(err).Class))
+					}
+				}).Methods("GET")
+			})
+			g.times.room = 200 * time.Millisecond
+			g.run(t)
+			done := make(chan reply, len(tt.hold))
+			for _, id := range tt.hold {
+				go func() { done <- g.do(t, "POST", "/held", large, "X-Api-Key", "key-0123456789-"+id) }()
+				<-held.read
+			}
+			var got reply
+			if tt.where == "/socket" {
+				got = g.do(t, "GET", "/socket", "", "X-Api-Key", "key-0123456789-"+tt.ask, "Connection", "Upgrade", "Upgrade", "websocket")
+			} else {
+				got = g.do(t, "POST", tt.where, large, "X-Api-Key", "key-0123456789-"+tt.ask)
+			}
+			if tt.says == "" && got.status != http.StatusOK || tt.says != "" && (got.status < 400 || !strings.Contains(got.body, tt.says)) {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+			close(held.may)
+			for range tt.hold {
+				<-done
+			}
+			if got := g.do(t, "POST", "/threads", large, "X-Api-Key", "key-0123456789-"+tt.ask); got.status != http.StatusOK {
+				t.Errorf("once there is room again: %d %s", got.status, got.body)
+			}
+		})
+	}
+}

@@ -32,13 +32,15 @@ func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, 
 	return h, err
 }
 
-// memoryFor is the memory that bodies share already, where as much of it may be used as before. Else the bodies under
-// way are counted in the memory of their own.
+// memoryFor is the memory that bodies share already, where as much of it may be used as before, by all and by each.
+// Else the bodies under way are counted in the memory of their own.
 func (s *Server) memoryFor(cfg *config.Config) *bodyMemory {
-	if now := s.now.Load(); now != nil && now.cfg.Limits.Bodies == cfg.Limits.Bodies {
+	total := int64(cfg.Limits.Bodies)
+	each := sharesOf(cfg.Auth, total, int64(cfg.Limits.Body))
+	if now := s.now.Load(); now != nil && now.cfg.Limits.Bodies == cfg.Limits.Bodies && now.memory.shares.shareOf == each {
 		return now.memory
 	}
-	return newBodyMemory(int64(cfg.Limits.Bodies))
+	return newBodyMemory(total, each)
 }
 
 // Reconfigure prepares for another configuration, with the routes that mount adds. From use on that answers new
