@@ -5,12 +5,15 @@ import (
 	"io"
 )
 
-// Room is the memory that requests share. The bodies of requests are counted already; what a handler reads beside, such
-// as the messages of a WebSocket, it has to count itself. Safe for concurrent use.
+// Room is what requests share: memory, and the rates of their caller. Requests and their bodies are counted already. A
+// handler that reads more, such as the messages of a WebSocket, has to count it itself. Safe for concurrent use.
 type Room interface {
-	// Count counts what is read of r, until the result is closed. A read that finds no room for long ends with an error
-	// of class Unavailable, and so does one whose ctx ends.
+	// Count counts what is read of r for the caller's rate of uploads, and holds memory for it until the result is
+	// closed. A read that finds no room for long ends with an error of class Unavailable or Limited, and so does one
+	// whose ctx ends.
 	Count(ctx context.Context, r io.Reader) io.ReadCloser
+	// Request counts a message as a request of the caller, or refuses it with an error of class Limited.
+	Request(ctx context.Context) error
 	// Short is an error of class Unavailable while there is no memory for new work.
 	Short() error
 }
@@ -34,4 +37,5 @@ func RoomOf(ctx context.Context) Room {
 type vast struct{}
 
 func (vast) Count(_ context.Context, r io.Reader) io.ReadCloser { return io.NopCloser(r) }
+func (vast) Request(context.Context) error                      { return nil }
 func (vast) Short() error                                       { return nil }

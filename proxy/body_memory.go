@@ -80,6 +80,7 @@ type memoryGuard struct {
 	refuser
 	ops    operations
 	memory *bodyMemory
+	limits Limits // nil: there are none
 	times  *times
 	sees   foresight
 }
@@ -89,7 +90,7 @@ func (g *memoryGuard) Pass(x *guard.Exchange) bool {
 	if g.ops.own(r.URL.Path) {
 		return true
 	}
-	shared := room{g.memory, g.times.room}
+	shared := room{g.memory, g.limits, g.times.room}
 	if mayBegin(r.Method) {
 		if err := shared.Short(); err != nil && g.sees.verb(r) != mapping.Cancelled { // what ends a run gives memory back
 			g.overloaded(x.Writer, r, err)
@@ -128,12 +129,25 @@ func (g *memoryGuard) holdBody(r *http.Request) *heldBody {
 // room is the memory as handlers see it that read more than a body.
 type room struct {
 	of       *bodyMemory
+	limits   Limits        // nil: there are none
 	patience time.Duration // as of a heldBody
 }
 
-// Count holds memory for a message as for a body.
+// Count reads a message as a body: no faster than the caller's rate allows, and with memory held for it.
 func (o room) Count(ctx context.Context, r io.Reader) io.ReadCloser {
-	return &heldMessage{o.of.hold(ctx, io.NopCloser(r), o.patience)}
+	body := io.NopCloser(r)
+	if o.limits != nil {
+		body = &limitedMessage{ReadCloser: body, limits: o.limits, ctx: ctx}
+	}
+	return &heldMessage{o.of.hold(ctx, body, o.patience)}
+}
+
+// Request counts a message as limitGuard counts a request.
+func (o room) Request(ctx context.Context) error {
+	if o.limits == nil {
+		return nil
+	}
+	return o.limits.Request(ctx, mapping.PrincipalOf(ctx))
 }
 
 // Short refuses new work near the memory limit.
@@ -143,6 +157,25 @@ func (o room) Short() error {
 	}
 	return mapping.Errorf(mapping.Unavailable, codeOverloaded,
 		"The bridge is near its memory limit (GOMEMLIMIT), so that it takes no new work. Try again in a moment.")
+}
+
+// limitedMessage counts for the caller's rate of uploads from its first read on.
+type limitedMessage struct {
+	io.ReadCloser
+	limits Limits
+	ctx    context.Context
+	begun  bool
+}
+
+func (m *limitedMessage) Read(b []byte) (int, error) {
+	if !m.begun {
+		body, err := m.limits.Body(m.ctx, m.ReadCloser, mapping.PrincipalOf(m.ctx))
+		if err != nil {
+			return 0, err
+		}
+		m.ReadCloser, m.begun = body, true
+	}
+	return m.ReadCloser.Read(b)
 }
 
 // heldMessage is held until it is closed, since no request ends with it.

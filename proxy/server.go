@@ -161,7 +161,7 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 			limitGuard{f, s.ops, o.Limits},
 			guard.Loop(f, o.Hop),
 			s.door,
-			&memoryGuard{f, s.ops, h.memory, &s.times, foresight{routes.mux, o.Does}},
+			&memoryGuard{f, s.ops, h.memory, o.Limits, &s.times, foresight{routes.mux, o.Does}},
 		},
 		&compression{routes},
 	}, nil

@@ -79,6 +79,7 @@ func TestASocketOfAPage(t *testing.T) {
 type counted chan struct{}
 
 func (c counted) Count(_ context.Context, r io.Reader) io.ReadCloser { return given{r, c} }
+func (counted) Request(context.Context) error                        { return nil }
 func (counted) Short() error                                         { return nil }
 
 type given struct {

@@ -380,8 +380,8 @@ func TestAMessageThatIsTooLongEndsTheSocket(t *testing.T) {
 	}
 }
 
-// tight is room that has none left: for messages, or for new work.
-type tight struct{ messages, work error }
+// tight is room that has none left: for messages, for requests, or for new work.
+type tight struct{ messages, rate, work error }
 
 func (o tight) Count(_ context.Context, r io.Reader) io.ReadCloser {
 	if o.messages == nil {
@@ -389,6 +389,8 @@ func (o tight) Count(_ context.Context, r io.Reader) io.ReadCloser {
 	}
 	return io.NopCloser(io.MultiReader(io.LimitReader(r, 4), iotest.ErrReader(o.messages)))
 }
+
+func (o tight) Request(context.Context) error { return o.rate }
 
 func (o tight) Short() error { return o.work }
 
@@ -411,6 +413,16 @@ func TestD5AMessageThatThereIsNoRoomForEndsTheSocket(t *testing.T) {
 	_, _, err := c.conn.Read(patiently(t))
 	if got := websocket.CloseStatus(err); got != websocket.StatusTryAgainLater {
 		t.Errorf("%v", err)
+	}
+}
+
+// A command over the rate of its key is refused by its id, and the socket goes on.
+func TestASocketRefusesCommandsOverTheRate(t *testing.T) {
+	t.Parallel()
+	c := tightly(t, tight{rate: mapping.Errorf(mapping.Limited, "limit_requests", "Too many.")})
+	for range 2 {
+		c.say(`{"id":7,"method":"state.get"}`)
+		c.wants(`{"type":"error","id":7,"error":"unknown_error","message":"Too many."}`)
 	}
 }
 

@@ -123,12 +123,20 @@ func (k *socket) serveCommand(message io.Reader) error {
 	defer held.Close()
 	raw, err := io.ReadAll(held)
 	if e := (*mapping.Error)(nil); errors.As(err, &e) {
-		_ = k.conn.Close(websocket.StatusTryAgainLater, "There is no memory for this message. Try again in a moment.")
+		_ = k.conn.Close(websocket.StatusTryAgainLater, tryLater(e))
 	}
 	if err != nil {
 		return err
 	}
 	return aside(func() error { return k.answer(raw) })
+}
+
+// tryLater is the reason for a close whose message there was no room for. A close frame holds 123 bytes of it.
+func tryLater(e *mapping.Error) string {
+	if e.Class == mapping.Limited {
+		return "The key or its tenant has no room for this message (" + e.Code + "). Try again in a moment."
+	}
+	return "There is no memory for this message. Try again in a moment."
 }
 
 // aside does something in a goroutine of its own, and waits for it: the memory that starting a run takes is given back
@@ -190,6 +198,9 @@ func (k *socket) write(message []byte) error {
 // answer carries out one command. An error is the connection's.
 func (k *socket) answer(raw json.RawMessage) error {
 	c, err := k.s.read(k.ctx, k.thread, raw)
+	if limited := adapter.RoomOf(k.ctx).Request(k.ctx); limited != nil {
+		err = limited
+	}
 	if err != nil {
 		return k.write(errorReply(c.id, mapping.Classify(err).In(k.s.Names), nil, k.spelling))
 	}

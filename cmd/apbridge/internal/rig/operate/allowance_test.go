@@ -1,16 +1,19 @@
 package operate
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/config"
+	"github.com/coder/websocket"
 )
 
 const (
@@ -264,4 +267,48 @@ func TestE24OpenStreams(t *testing.T) {
 	}
 	open[0].Body.Close()
 	rig.Eventually(t, "room for a stream", func() bool { return as(b, "POST", "/runs/stream", `{"input":"hi"}`).Status == 200 })
+}
+
+// A command over a WebSocket counts as a request, and its bytes as an upload.
+func TestCommandsOverASocketCountAsRequests(t *testing.T) {
+	t.Parallel()
+	long := `{"id":1,"method":"state.get","params":{"x":"` + strings.Repeat("x", 4000) + `"}}`
+	for name, tt := range map[string]struct {
+		most    config.Allowance
+		command string
+		wants   string // the third answer, or the reason for the close
+	}{
+		"requests": {config.Allowance{Requests: "4/d"}, `{"id":1,"method":"state.get"}`, "auth.keys[].limits.requests"}, // the thread and the handshake are two
+		"upload":   {config.Allowance{Upload: "9KiB/h"}, long, "limit_upload"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := bounded(t, tt.most)
+			thread := as(b, "POST", "/threads", `{}`).Is(200).Text("thread_id")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(b.URL, "http")+"/threads/"+thread+"/stream/events",
+				&websocket.DialOptions{HTTPHeader: http.Header{"X-Api-Key": {boundKey}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.CloseNow()
+			var answer string
+			for i := range 3 {
+				if err := conn.Write(ctx, websocket.MessageText, []byte(tt.command)); err != nil {
+					t.Fatal(err)
+				}
+				_, said, err := conn.Read(ctx)
+				if answer = string(said); err != nil {
+					answer = err.Error()
+				}
+				if i < 2 && (err != nil || strings.Contains(answer, "limits.")) {
+					t.Fatalf("command %d: %s", i, answer)
+				}
+			}
+			if !strings.Contains(answer, tt.wants) {
+				t.Errorf("the third command is answered %s", answer)
+			}
+		})
+	}
 }
