@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/json"
 	"math/big"
 	"net"
@@ -74,6 +75,25 @@ func (a *authority) client(made x509.Certificate, known *x509.CertPool, protocol
 	}}
 }
 
+// rdn is one relative distinguished name, of pairs of a type and a value.
+func rdn(pairs ...string) pkix.RelativeDistinguishedNameSET {
+	types := map[string]asn1.ObjectIdentifier{"CN": {2, 5, 4, 3}, "O": {2, 5, 4, 10}}
+	var set pkix.RelativeDistinguishedNameSET
+	for i := 0; i < len(pairs); i += 2 {
+		set = append(set, pkix.AttributeTypeAndValue{Type: types[pairs[i]], Value: pairs[i+1]})
+	}
+	return set
+}
+
+// raw has a subject of just these names, the outermost first.
+func raw(names ...pkix.RelativeDistinguishedNameSET) x509.Certificate {
+	der, err := asn1.Marshal(pkix.RDNSequence(names))
+	if err != nil {
+		panic(err)
+	}
+	return x509.Certificate{RawSubject: der}
+}
+
 // TestCertificates: a client is known by the name in its certificate, which an authority of tls.client_ca has signed,
 // unless it sends a key.
 func TestCertificates(t *testing.T) {
@@ -109,7 +129,20 @@ func TestCertificates(t *testing.T) {
 		want   string // id
 		status int
 	}{
-		{"a subject", named("builder", "acme"), "", "", 403}, // its rights are not those of the route
+		{"a subject", raw(rdn("O", "acme"), rdn("CN", "builder")), "", "", 403}, // its rights are not those of the route
+		{"a subject in another order", raw(rdn("CN", "builder"), rdn("O", "acme")), "", "", 401},
+		{"a subject with another name above", raw(rdn("O", "acme"), rdn("CN", "mallory"), rdn("CN", "builder")), "", "", 401},
+		{"a subject with an organization more", raw(rdn("O", "x"), rdn("O", "acme"), rdn("CN", "builder")), "", "", 401},
+		{"a subject with both names at one place", raw(rdn("O", "acme", "CN", "builder")), "", "", 401},
+		{"a subject with one more name at a place", raw(rdn("O", "acme"), rdn("CN", "builder", "CN", "mallory")), "", "", 401},
+		{"a subject with a comma in a name", raw(rdn("CN", "builder,O=acme")), "", "", 401},
+		{"a DNS name that is another's URI", x509.Certificate{DNSNames: []string{"spiffe://example/a"}}, "", "", 401},
+		{"a DNS name that is another's mail address", x509.Certificate{DNSNames: []string{"a@example.com"}}, "", "", 401},
+		{"a DNS name that is another's address", x509.Certificate{DNSNames: []string{"127.0.0.9"}}, "", "", 401},
+		{"a mail address that is another's URI", x509.Certificate{EmailAddresses: []string{"spiffe://example/a"}}, "", "", 401},
+		{"a mail address that is another's DNS name", x509.Certificate{EmailAddresses: []string{"host.example"}}, "", "", 401},
+		{"a URI that is another's DNS name", x509.Certificate{URIs: []*url.URL{{Path: "host.example"}}}, "", "", 401},
+		{"a URI that is another's mail address", x509.Certificate{URIs: []*url.URL{{Path: "a@example.com"}}}, "", "", 401},
 		{"a part of a subject", named("builder"), "", "", 401},
 		{"a DNS name", x509.Certificate{DNSNames: []string{"x", "HOST.example"}}, "", "host", 200},
 		{"a URI", x509.Certificate{URIs: []*url.URL{uri}}, "", "spiffe", 200},

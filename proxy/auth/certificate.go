@@ -3,6 +3,8 @@ package auth
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"net"
 	"net/url"
 	"reflect"
@@ -35,17 +37,33 @@ func (c *Callers) shown(state *tls.ConnectionState) (Pass, bool) {
 	return Pass{}, false
 }
 
-// names reports whether a certificate is this caller's.
+// names reports whether a certificate is this caller's. The form of an alternative name says of which kind it is, and
+// names of other kinds do not count: an authority may check each kind by other means.
 func (c *certificate) names(leaf *x509.Certificate) bool {
 	if c.cfg.Subject != "" {
-		return leaf.Subject.String() == c.cfg.Subject
+		return subjectOf(leaf) == c.cfg.Subject
 	}
 	san := c.cfg.SAN
-	ip := net.ParseIP(san)
-	return slices.ContainsFunc(leaf.DNSNames, func(name string) bool { return strings.EqualFold(name, san) }) ||
-		slices.Contains(leaf.EmailAddresses, san) ||
-		ip != nil && slices.ContainsFunc(leaf.IPAddresses, ip.Equal) ||
-		slices.ContainsFunc(leaf.URIs, func(u *url.URL) bool { return u.String() == san })
+	if ip := net.ParseIP(san); ip != nil {
+		return slices.ContainsFunc(leaf.IPAddresses, ip.Equal)
+	}
+	switch {
+	case strings.Contains(san, ":"):
+		return slices.ContainsFunc(leaf.URIs, func(u *url.URL) bool { return u.String() == san })
+	case strings.Contains(san, "@"):
+		return slices.Contains(leaf.EmailAddresses, san)
+	}
+	return slices.ContainsFunc(leaf.DNSNames, func(name string) bool { return strings.EqualFold(name, san) })
+}
+
+// subjectOf returns the subject as RFC 4514 writes it; "" if it is none. It is written from the certificate's own
+// sequence of names: a pkix.Name has lost their order, all but the last of a kind, and which of them stand at one place.
+func subjectOf(leaf *x509.Certificate) string {
+	var names pkix.RDNSequence
+	if rest, err := asn1.Unmarshal(leaf.RawSubject, &names); err != nil || len(rest) > 0 {
+		return ""
+	}
+	return names.String()
 }
 
 // succeeded lives on in the certificate of a later configuration that is the same, or ends.
