@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // claims are what a token says.
@@ -56,6 +57,11 @@ const maxName = 256
 // everything.
 func (i *issuer) principal(c claims) (mapping.Principal, error) {
 	a, from := i.cfg.Access(), i.cfg.Claims
+	for _, name := range []string{from.ID, from.Tenant, from.Rights, from.Agents, from.Namespaces} {
+		if raw := c.at(name); name != "" && raw != nil && !jsontext.Value(raw).IsValid() {
+			return mapping.Principal{}, badToken("A claim of the token holds half a surrogate pair, or other text that is no JSON, so that its caller cannot be told from others.")
+		}
+	}
 	subject := c.text(from.ID)
 	if !isName(subject) {
 		return mapping.Principal{}, badToken("The token does not say who it is for: the claim auth.jwt[].claims.id is missing, or is no text of up to 256 bytes.")

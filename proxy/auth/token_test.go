@@ -9,6 +9,7 @@ import (
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -109,6 +110,34 @@ func (l *login) signed(algorithm jose.SignatureAlgorithm, key any, id string, ch
 	return text
 }
 
+// payload is a token of claims as they are, for the issuer's URL and an end in an hour.
+func (l *login) payload(format string) string {
+	return l.sealed(fmt.Sprintf(format, l.URL, time.Now().Add(time.Hour).Unix()), &jose.SignerOptions{})
+}
+
+// critical is a good token whose head has this as crit.
+func (l *login) critical(crit any) string {
+	said := fmt.Sprintf(`{"iss":%q,"aud":"apbridge","sub":"alice","exp":%d}`, l.URL, time.Now().Add(time.Hour).Unix())
+	return l.sealed(said, (&jose.SignerOptions{}).WithHeader("crit", crit))
+}
+
+func (l *login) sealed(payload string, opt *jose.SignerOptions) string {
+	l.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: l.key}, opt)
+	if err != nil {
+		l.Fatal(err)
+	}
+	signed, err := signer.Sign([]byte(payload))
+	if err != nil {
+		l.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		l.Fatal(err)
+	}
+	return text
+}
+
 func withToken(text string) *http.Request {
 	r := httptest.NewRequest("GET", "/threads", nil)
 	r.Header.Set("Authorization", "Bearer "+text)
@@ -177,6 +206,13 @@ func TestE19_Tokens(t *testing.T) {
 		{"of no issuer", l.token(says{"iss": nil}), l.cfg(), "wrong"},
 		{"for no subject", l.token(says{"sub": nil}), l.cfg(), "wrong"},
 		{"for a subject that is no text", l.token(says{"sub": "a\x00"}), l.cfg(), "wrong"},
+		{"for a subject with half a surrogate pair", l.payload(`{"iss":%q,"aud":"apbridge","sub":"a\ud800","exp":%d}`), l.cfg(), "wrong"},
+		{"of a tenant with half a surrogate pair", l.payload(`{"iss":%q,"aud":"apbridge","sub":"alice","t":"\udc00","exp":%d}`), l.cfg(func(c *config.JWT) { c.Claims.Tenant = "/t" }), "wrong"},
+		{"of namespaces with half a surrogate pair", l.payload(`{"iss":%q,"aud":"apbridge","sub":"alice","n":["\udc00"],"exp":%d}`), l.cfg(func(c *config.JWT) { c.Claims.Namespaces = "n" }), "wrong"},
+		{"half a surrogate pair in a claim that nothing is read of", l.payload(`{"iss":%q,"aud":"apbridge","sub":"alice","name":"\ud800","exp":%d}`), l.cfg(), ""},
+		{"critical extensions", l.critical([]string{"x"}), l.cfg(), "wrong"},
+		{"an empty list of critical extensions", l.critical([]string{}), l.cfg(), "wrong"},
+		{"critical extensions that are null", l.critical(nil), l.cfg(), "wrong"},
 		{"for a subject without end", l.token(says{"sub": strings.Repeat("a", 300)}), l.cfg(), "wrong"},
 		{"1 MB", l.token(says{"more": strings.Repeat("x", 1<<20)}), l.cfg(), "wrong"},
 		{"three parts of nothing", "..", l.cfg(), "wrong"},
