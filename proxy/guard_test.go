@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -222,6 +223,30 @@ func TestE9ForwardedForIsBelievedFromTrustedPeersOnly(t *testing.T) {
 		g.do(t, "GET", "/threads/t", "", "X-Forwarded-For", "6.6.6.6, 198.51.100.9, 203.0.113.7", "X-Forwarded-Host", "evil.com")
 		if g.logs.FilterField(stringField("from", tt.want)).Len() != 1 {
 			t.Errorf("trusting %v: %v", tt.trusted, g.logs.All())
+		}
+	}
+}
+
+// A client has one address, however a trusted proxy spells it.
+func TestForwardedAddressesHaveOneSpelling(t *testing.T) {
+	t.Parallel()
+	trusted, err := newTrustedProxies([]string{"10.0.0.0/8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for said, want := range map[string]string{
+		"198.51.100.9":          "198.51.100.9",
+		"::ffff:198.51.100.9":   "198.51.100.9",
+		"2001:DB8:0::9":         "2001:db8::9",
+		"fe80::1%<b>eth0":       "10.0.0.1",
+		"6.6.6.6, ::1%x":        "10.0.0.1",
+		"6.6.6.6, ::ffff:a00:2": "6.6.6.6", // through another proxy that is trusted
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		r.RemoteAddr = "10.0.0.1:1"
+		r.Header.Set("X-Forwarded-For", said)
+		if got := trusted.client(r); got != want {
+			t.Errorf("%s: %s, want %s", said, got, want)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func newTrustedProxies(list []string) (trustedProxies, error) {
 }
 
 // client is the address of the sender of the request: the peer, or what a trusted peer says, from the right as far as
-// it is trusted.
+// it is trusted. One address has one spelling.
 func (p trustedProxies) client(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || len(p) == 0 || !p.trusts(host) {
@@ -34,11 +34,11 @@ func (p trustedProxies) client(r *http.Request) string {
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
-		hop = strings.TrimSpace(hop)
-		if _, err := netip.ParseAddr(hop); err != nil {
+		ip, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil || ip.Zone() != "" { // a zone is any text, and means nothing here
 			break
 		}
-		if host = hop; !p.trusts(hop) {
+		if host = ip.Unmap().String(); !p.trusts(host) {
 			break
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -54,11 +56,25 @@ func (g *principalGuard) visitor(r *http.Request) *http.Request {
 }
 
 var (
-	// plainHost is the host of a URL, a name or an address, with or without a port.
-	plainHost = regexp.MustCompile(`^([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?$`)
-	// plainPrefix is a path without a slash at its end.
-	plainPrefix = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
+	// hostForm is the form of a URL's host, a name or an address, with or without a port.
+	hostForm = regexp.MustCompile(`^(?:\w(?:[\w-]*\w)?(?:\.\w(?:[\w-]*\w)?)*\.?|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{1,5}))?$`)
+	// prefixForm is the form of a path without a slash at its end.
+	prefixForm = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
 )
+
+func isPlainHost(host string) bool {
+	m := hostForm.FindStringSubmatch(host)
+	if m == nil || len(host) > 260 {
+		return false
+	}
+	_, err := strconv.ParseUint(m[1], 10, 16)
+	return m[1] == "" || err == nil
+}
+
+// isPlainPrefix reports whether a path leads where it says: a browser would resolve "." and ".." within it.
+func isPlainPrefix(prefix string) bool {
+	return len(prefix) <= 256 && prefixForm.MatchString(prefix) && path.Clean(prefix) == prefix
+}
 
 // url is where the caller found the bridge: what it says itself, or what a trusted proxy says of it by
 // X-Forwarded-Proto, -Host and -Prefix. What is no part of a plain URL is left out.
@@ -71,14 +87,14 @@ func (p trustedProxies) url(r *http.Request, secure bool) string {
 		if said := forwarded(r, "X-Forwarded-Proto"); said == "http" || said == "https" {
 			scheme = said
 		}
-		if said := forwarded(r, "X-Forwarded-Host"); plainHost.MatchString(said) {
+		if said := forwarded(r, "X-Forwarded-Host"); isPlainHost(said) {
 			host = said
 		}
-		if said := strings.TrimRight(forwarded(r, "X-Forwarded-Prefix"), "/"); plainPrefix.MatchString(said) && len(said) <= 256 {
+		if said := strings.TrimRight(forwarded(r, "X-Forwarded-Prefix"), "/"); isPlainPrefix(said) {
 			prefix = said
 		}
 	}
-	if !plainHost.MatchString(host) {
+	if !isPlainHost(host) {
 		host = ownAddress(r)
 	}
 	return scheme + "://" + host + prefix
@@ -92,7 +108,7 @@ func forwarded(r *http.Request, header string) string {
 
 // ownAddress is where the request arrived.
 func ownAddress(r *http.Request) string {
-	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && plainHost.MatchString(at.String()) {
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && isPlainHost(at.String()) {
 		return at.String()
 	}
 	return "localhost"

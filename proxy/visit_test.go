@@ -27,17 +27,25 @@ func TestVisitURL(t *testing.T) {
 		headers    map[string]string
 		want       string
 	}{
-		"a name":            {"bridge.test:8080", "192.0.2.1:1", false, nil, "http://bridge.test:8080"},
-		"TLS":               {"bridge.test", "192.0.2.1:1", true, nil, "https://bridge.test"},
-		"an IPv6 address":   {"[::1]:8080", "192.0.2.1:1", false, nil, "http://[::1]:8080"},
-		"no host":           {"", "192.0.2.1:1", false, nil, "http://192.0.2.7:8080"},
-		"quotes in a host":  {`a"b'c`, "192.0.2.1:1", false, nil, "http://192.0.2.7:8080"},
-		"a host with paths": {"a/b", "192.0.2.1:1", false, nil, "http://192.0.2.7:8080"},
-		"TLS ends before":   {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Proto": "https", "X-Forwarded-Host": "outer.test"}, "https://outer.test"},
-		"a prefix":          {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Prefix": "/a/b/"}, "http://inner:1/a/b"},
-		"a root as prefix":  {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Prefix": "/"}, "http://inner:1"},
-		"a bad prefix":      {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Prefix": "/$(id)"}, "http://inner:1"},
-		"an unknown proxy":  {"inner:1", "192.0.2.1:1", false, map[string]string{"X-Forwarded-Proto": "https", "X-Forwarded-Host": "outer.test", "X-Forwarded-Prefix": "/a"}, "http://inner:1"},
+		"a name":             {"bridge.test:8080", "192.0.2.1:1", false, nil, "http://bridge.test:8080"},
+		"TLS":                {"bridge.test", "192.0.2.1:1", true, nil, "https://bridge.test"},
+		"an IPv6 address":    {"[::1]:8080", "192.0.2.1:1", false, nil, "http://[::1]:8080"},
+		"no host":            {"", "192.0.2.1:1", false, nil, "http://192.0.2.7:8080"},
+		"quotes in a host":   {`a"b'c`, "192.0.2.1:1", false, nil, "http://192.0.2.7:8080"},
+		"a host with paths":  {"a/b", "192.0.2.1:1", false, nil, "http://192.0.2.7:8080"},
+		"TLS ends before":    {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Proto": "https", "X-Forwarded-Host": "outer.test"}, "https://outer.test"},
+		"a prefix":           {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Prefix": "/a/b/"}, "http://inner:1/a/b"},
+		"a root as prefix":   {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Prefix": "/"}, "http://inner:1"},
+		"a bad prefix":       {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Prefix": "/$(id)"}, "http://inner:1"},
+		"a way up as prefix": {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Prefix": "/../.."}, "http://inner:1"},
+		"a way up within":    {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Prefix": "/a/../b"}, "http://inner:1"},
+		"a dot as prefix":    {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Prefix": "/./a"}, "http://inner:1"},
+		"dots in a prefix":   {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Prefix": "/v1.2/.well-known/a..b"}, "http://inner:1/v1.2/.well-known/a..b"},
+		"dots as host":       {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Host": ".."}, "http://inner:1"},
+		"a hyphen as host":   {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Host": "-"}, "http://inner:1"},
+		"a port too high":    {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Host": "outer.test:99999"}, "http://inner:1"},
+		"an underscore":      {"inner:1", "10.0.0.1:1", false, map[string]string{"X-Forwarded-Host": "my_host.test.:80"}, "http://my_host.test.:80"},
+		"an unknown proxy":   {"inner:1", "192.0.2.1:1", false, map[string]string{"X-Forwarded-Proto": "https", "X-Forwarded-Host": "outer.test", "X-Forwarded-Prefix": "/a"}, "http://inner:1"},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, local))
