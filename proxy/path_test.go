@@ -21,7 +21,7 @@ func TestE5PathTricks(t *testing.T) {
 	}, nil)
 	for _, target := range []string{
 		"//ok", "/ok//", "/./ok", "/threads/../ok", "/threads/..", "/threads/.", "/%2e%2e/ok", "/.%2E/ok", "/threads%2ft", "/threads%2Ft",
-		"/threads/a%5cb", `/threads/a\b`, "/ok;a", "/threads;a=b/t", "/threads/a%00b", "/threads/a%0ab", "/threads/a%7f", "/threads/%ff",
+		"/threads/a%5cb", `/threads/a\b`, "/ok;a", "/threads;a=b/t", "/threads/a%00b", "/threads/a%0ab", "/threads/a%7f", "/threads/a%C2%9Bb", "/threads/%ff",
 		"/threads/%252e%252e", "/threads/a%252fb", "/ok#x", "http://127.0.0.1/ok", "http://evil.com/ok", "//evil.com/ok", "ok",
 	} {
 		for _, p := range []string{"", "/ap/v1"} {

@@ -131,12 +131,13 @@ func (l *Log) Write(e Entry) {
 	}
 }
 
+// lineOf returns the line of an entry, which terminals show as it is.
 func lineOf(e Entry) ([]byte, error) {
 	if e.Objects == nil {
 		e.Objects = []mapping.Object{}
 	}
 	line, err := json.Marshal(e)
-	return append(line, '\n'), err
+	return append(mapping.Visible(line), '\n'), err
 }
 
 // lose writes to the bridge's own log what the line would have said.

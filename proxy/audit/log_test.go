@@ -2,12 +2,14 @@ package audit
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
@@ -110,5 +112,26 @@ func TestNoAudit(t *testing.T) {
 	}
 	if _, err := Open(config.Audit{File: t.TempDir() + "/none/audit.log"}, nil, nil); err == nil || !strings.Contains(err.Error(), "audit.file") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A line is read on terminals: it holds no character that acts on one, and means what it did.
+func TestAuditLinesAreVisible(t *testing.T) {
+	t.Parallel()
+	d := &disk{}
+	l := newLog(config.Audit{Reads: true}, d, &count{}, zap.NewNop())
+	const id = "a\u009b2J\x7f\u0080\u202e\u2028\x1b[2J\nb"
+	l.Write(Entry{Operation: mapping.Made, Kind: "run", Key: id, Tenant: id, RequestID: id, Objects: []mapping.Object{{Kind: "item", ID: id}}})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range d.lines() {
+		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+			t.Errorf("%q", line)
+		}
+		var e Entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Key != id || e.Objects[0].ID != id {
+			t.Errorf("%q is read as %+v, %v", line, e, err)
+		}
 	}
 }

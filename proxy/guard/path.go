@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/mapping"
@@ -56,7 +57,7 @@ func segmentFault(raw string, last bool) string {
 		return "it holds a part . or .."
 	case strings.ContainsAny(segment, `/\`):
 		return "it holds an encoded slash or backslash"
-	case strings.ContainsFunc(segment, func(c rune) bool { return c < ' ' || c == 0x7f }):
+	case strings.ContainsFunc(segment, unicode.IsControl):
 		return "it holds a control character"
 	case stillEncoded(segment):
 		return "it is encoded twice"
