@@ -430,6 +430,12 @@ func readRest(b *harness, note noter) {
 	}
 	made, _, err := b.Requests.Remembered(b.ctx, fixKey)
 	note("key", made, err)
+	held, err := b.Owners.Holdings(b.ctx, mapping.PrincipalOf(b.ctx).ID)
+	for _, h := range held {
+		if h.Kind == "webhooks" || h.Kind == "idempotency keys" {
+			note("held", []any{h.Kind, h.Count}, err)
+		}
+	}
 	due, _, err := b.Deliveries.Claim(b.ctx, 9, time.Minute, nil)
 	note("deliveries", due, err)
 	if b.Shared() {

@@ -85,6 +85,15 @@ func (s *Owners) EraseTask(ctx context.Context, id string) (removed bool, err er
 	return removed, err
 }
 
+// EraseRest removes the webhooks and idempotency keys of an owner that nothing else names: see owned.Rest.
+func (s *Owners) EraseRest(ctx context.Context, owner string) (hooks, keys int64, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		hooks, keys, err = owned.Rest(t, ownerOf(ctx, owner))
+		return err
+	})
+	return hooks, keys, err
+}
+
 // EraseCounts removes how much a key has used of its limits.
 func (s *Owners) EraseCounts(ctx context.Context, key string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error { return owned.Counts(t, key) })

@@ -143,7 +143,7 @@ const firstFence = 1
 // replay notes the key, or finds the run that an earlier request with the same key made. The note comes first, so that
 // of two requests at once one waits for the other.
 func (x *createRunTx) replay() (bool, error) {
-	earlier, err := idempotency.Claim(x.Tx, x.principal.Tenant, x.key(), x.made.Run.ID)
+	earlier, err := idempotency.Claim(x.Tx, x.principal, x.key(), x.made.Run.ID)
 	if err != nil || earlier == "" {
 		return false, err
 	}

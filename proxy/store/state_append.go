@@ -38,7 +38,7 @@ func (s *States) Append(ctx context.Context, threadID, expectHead string, evs []
 		if err != nil {
 			return err
 		}
-		if earlier, err := idempotency.Claim(t, scope.TenantOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
+		if earlier, err := idempotency.Claim(t, mapping.PrincipalOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
 			return idempotency.Repeated(earlier, err)
 		}
 		if err := record.LockThread(t, key); err != nil {

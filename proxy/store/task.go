@@ -24,7 +24,7 @@ type Tasks struct{ base *base }
 func (s *Tasks) Create(ctx context.Context, k mapping.Task, key idempotency.Key) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if earlier, err = idempotency.Claim(t, p.Tenant, key, k.ID); err != nil || earlier != "" {
+		if earlier, err = idempotency.Claim(t, p, key, k.ID); err != nil || earlier != "" {
 			return err
 		}
 		row, err := readLocked(t, scope.ScopeFor(p), k.ThreadID)

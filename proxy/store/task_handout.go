@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
@@ -31,7 +32,7 @@ func (s *Tasks) HandOut(ctx context.Context, taskID string, n int, r StepRequest
 			_, err = taskKey(t, scope.ScopeOf(ctx), taskID)
 			return err
 		}
-		return saveRequest(t, key, tenant, n, r)
+		return saveRequest(t, key, mapping.PrincipalOf(ctx), n, r)
 	})
 	return ok, err
 }
@@ -109,7 +110,7 @@ func (s *Tasks) TakeBack(ctx context.Context, taskID string, n int) error {
 // so too.
 func (r *StepRequest) says() bool { return r.Input != nil || r.AdditionalInput != nil }
 
-func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) error {
+func saveRequest(t *sqldb.Tx, task int64, who mapping.Principal, n int, r StepRequest) error {
 	if r.says() {
 		var input any
 		if r.Input != nil {
@@ -120,5 +121,5 @@ func saveRequest(t *sqldb.Tx, task int64, tenant string, n int, r StepRequest) e
 			return err
 		}
 	}
-	return idempotency.Remember(t, tenant, r.Key, strconv.Itoa(n))
+	return idempotency.Remember(t, who, r.Key, strconv.Itoa(n))
 }

@@ -41,7 +41,7 @@ func (s *Threads) Create(ctx context.Context, n ThreadCreation) (th mapping.Thre
 }
 
 func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreation) (mapping.Thread, bool, error) {
-	earlier, err := idempotency.Claim(t, p.Tenant, n.Key, n.Thread.ID)
+	earlier, err := idempotency.Claim(t, p, n.Key, n.Thread.ID)
 	if err != nil {
 		return mapping.Thread{}, false, err
 	}

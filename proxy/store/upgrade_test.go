@@ -26,9 +26,9 @@ const before = `DELETE FROM goose_db_version WHERE version_id > 2;` + vectorsBef
  DROP INDEX events_seq; CREATE UNIQUE INDEX events_seq ON events (thread, seq);
  CREATE INDEX events_state ON events (thread, seq) WHERE line IS NOT NULL`
 
-// vectorsBefore takes back that calls of runs are kept, what limits use, that items have members and vectors, and that
+// vectorsBefore takes back that webhooks and idempotency keys have owners, that calls of runs are kept, what limits use, that items have members and vectors, and that
 // there are secrets.
-const vectorsBefore = `DROP TABLE run_calls; DROP TABLE quota_counts; DROP TABLE rates; DROP TABLE item_members; DROP INDEX items_unlisted; ALTER TABLE items DROP COLUMN members; ALTER TABLE items DROP COLUMN members_us; DROP TABLE secrets; DROP TABLE item_vectors; DROP TABLE item_index; DROP INDEX items_unseen; ALTER TABLE items DROP COLUMN vectors_us`
+const vectorsBefore = `ALTER TABLE outbox DROP COLUMN owner; ALTER TABLE outbox DROP COLUMN thread_owner; ALTER TABLE idempotency DROP COLUMN owner; DROP TABLE run_calls; DROP TABLE quota_counts; DROP TABLE rates; DROP TABLE item_members; DROP INDEX items_unlisted; ALTER TABLE items DROP COLUMN members; ALTER TABLE items DROP COLUMN members_us; DROP TABLE secrets; DROP TABLE item_vectors; DROP TABLE item_index; DROP INDEX items_unseen; ALTER TABLE items DROP COLUMN vectors_us`
 
 // tokensBefore takes back that items have tokens.
 const tokensBefore = `DROP TABLE item_tokens; DROP INDEX items_untold; ALTER TABLE items DROP COLUMN tokens; ALTER TABLE items DROP COLUMN tokens_us`

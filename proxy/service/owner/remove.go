@@ -62,7 +62,7 @@ func (s removals) removal(l *ledger, how adapter.Removing) *removal {
 	threads := ownThreads{ledger: l, owned: p.Owned, remover: p.Remover, engine: p.Engine, leaveCopies: how.LeaveCopies}
 	guest := guests{ledger: l, owned: p.Owned, runs: p.Runs, remover: p.Remover, engine: p.Engine}
 	return &removal{ledger: l, owned: p.Owned, holdings: s.holdings, keepFile: how.KeepFile, kinds: []func() error{
-		rows.removeCrons, threads.remove, guest.removeRuns, guest.removeTasks, rows.removeAssistants, rows.removeItems,
+		rows.removeCrons, threads.remove, guest.removeRuns, guest.removeTasks, rows.removeAssistants, rows.removeItems, rows.removeRest,
 	}}
 }
 

@@ -53,3 +53,22 @@ func (r ownRows) removeItems() error {
 		}
 	}
 }
+
+// removeRest removes webhooks and idempotency keys that outlived what they name.
+func (r ownRows) removeRest() error {
+	hooks, keys, err := r.owned.EraseRest(r.ctx, r.owner)
+	if err != nil {
+		return err
+	}
+	for _, one := range []adapter.Removed{{Kind: "webhooks", Count: int(hooks)}, {Kind: "idempotency keys", Count: int(keys)}} {
+		if one.Count == 0 {
+			continue
+		}
+		r.went += one.Count
+		one.Outcome = adapter.IsRemoved
+		if err := r.tell(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}

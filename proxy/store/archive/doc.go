@@ -11,7 +11,7 @@
 //
 // Each line is one JSON object in UTF-8. The first is the header:
 //
-//	{"apbridge_export":1,"schema":21}
+//	{"apbridge_export":1,"schema":22}
 //
 // apbridge_export is the version of this format, schema that of the tables. Each further line is a row, an object with
 // one member: the table's name, and in it all columns of the row:

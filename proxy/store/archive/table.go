@@ -44,8 +44,8 @@ var tables = []table{
 	listed("links", "thread, agent, task_id", "#thread agent task_id remote *body"),
 	listed("requests", "task, n", "#task #n #has_input *input *additional"),
 	listed("updates", "thread", "#thread holder token"),
-	keyed("outbox", "#id tenant run_id url *body #attempts error #created_us #due_us #done_us"),
-	listed("idempotency", "tenant, route, key_text", "tenant route key_text *sum made_id #created_us"),
+	keyed("outbox", "#id tenant run_id url *body #attempts error #created_us #due_us #done_us owner thread_owner"),
+	listed("idempotency", "tenant, route, key_text", "tenant route key_text *sum made_id #created_us owner"),
 	keyed("artifacts", `#id #thread artifact_id task_id path #nested #size mime sum #agent_created remote_id #staged #blob #created_us #modified_us
  #run #until_run`),
 	keyed("blobs", "#id #created_us #loose"),

@@ -51,7 +51,7 @@ func (r *cronRow) scan(scan func(...any) error) error {
 func (s *Table) Create(ctx context.Context, c mapping.Cron, key idempotency.Key) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if earlier, err := idempotency.Claim(t, p.Tenant, key, c.ID); err != nil || earlier != "" {
+		if earlier, err := idempotency.Claim(t, p, key, c.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row cronRow
 				row, err = readCron(t, scope.ScopeFor(p), earlier)

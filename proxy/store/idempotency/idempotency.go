@@ -50,8 +50,7 @@ func NewKey(text, route string, request any) Key {
 }
 
 // Of returns the key as that of a principal. One that sees nothing of others' things has keys of its own, since it
-// would be told of theirs, or be refused for them. No name is kept: the key may outlive what else is known of its
-// owner.
+// would be told of theirs, or be refused for them.
 func (k Key) Of(p mapping.Principal) Key {
 	if k.Text != "" && p.Own {
 		sum := sha256.Sum256([]byte(p.ID))
@@ -96,35 +95,41 @@ func Recall(t *sqldb.Tx, tenant string, k Key) (made string, ok bool, err error)
 
 // Claim notes what a request is about to make, in place of an expired note, and returns "". Where there is a note of an
 // earlier request it returns what that one made. Of two requests at once one waits for the other.
-func Claim(t *sqldb.Tx, tenant string, k Key, making string) (made string, err error) {
+func Claim(t *sqldb.Tx, who mapping.Principal, k Key, making string) (made string, err error) {
 	if k.Text == "" {
 		return "", nil
 	}
 	past := t.Now - kept.Microseconds()
-	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $7`, tenant, k.Route, k.Text, t.Sealed(column.NotNull(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), making, t.Now, past)
+	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $8`, append(noteOf(t, who, k, making), past)...)
 	if err != nil {
 		return "", err
 	}
 	if n == 1 {
 		return "", forgetKeys(t)
 	}
-	made, _, err = Recall(t, tenant, k)
+	made, _, err = Recall(t, who.Tenant, k)
 	return made, err
 }
 
 // Remember notes what a request made, in place of any earlier note.
-func Remember(t *sqldb.Tx, tenant string, k Key, made string) error {
+func Remember(t *sqldb.Tx, who mapping.Principal, k Key, made string) error {
 	if k.Text == "" {
 		return nil
 	}
-	if err := t.Put(noteKey, tenant, k.Route, k.Text, t.Sealed(column.NotNull(k.Sum), column.IdempotencySum, tenant, k.Route, k.Text), made, t.Now); err != nil {
+	if err := t.Put(noteKey, noteOf(t, who, k, made)...); err != nil {
 		return err
 	}
 	return forgetKeys(t)
 }
 
-const noteKey = `INSERT INTO idempotency (tenant, route, key_text, sum, made_id, created_us) VALUES ($1, $2, $3, $4, $5, $6)
- ON CONFLICT (tenant, route, key_text) DO UPDATE SET sum = excluded.sum, made_id = excluded.made_id, created_us = excluded.created_us`
+const noteKey = `INSERT INTO idempotency (tenant, route, key_text, sum, made_id, created_us, owner) VALUES ($1, $2, $3, $4, $5, $6, $7)
+ ON CONFLICT (tenant, route, key_text) DO UPDATE SET sum = excluded.sum, made_id = excluded.made_id, created_us = excluded.created_us, owner = excluded.owner`
+
+// noteOf returns the parameters of noteKey.
+func noteOf(t *sqldb.Tx, who mapping.Principal, k Key, made string) []any {
+	sum := t.Sealed(column.NotNull(k.Sum), column.IdempotencySum, who.Tenant, k.Route, k.Text)
+	return []any{who.Tenant, k.Route, k.Text, sum, made, t.Now, who.ID}
+}
 
 func forgetKeys(t *sqldb.Tx) error {
 	return t.Put(`DELETE FROM idempotency WHERE created_us <= $1`, t.Now-kept.Microseconds())

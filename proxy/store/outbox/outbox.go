@@ -49,8 +49,8 @@ func Add(b *record.Base, t *sqldb.Tx, at record.RunKey, runID string, w *Webhook
 	if w == nil {
 		return nil
 	}
-	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, url, body, attempts, error, created_us, due_us, done_us)
- SELECT tenant, $2, $3, $4, 0, '', $5, $5, 0 FROM runs WHERE id = $1`, at.Run, runID, w.URL, t.Sealed(column.NotNull(w.Body), column.OutboxBody, runID), t.Now)
+	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, owner, thread_owner, url, body, attempts, error, created_us, due_us, done_us)
+ SELECT r.tenant, $2, r.owner, h.owner, $3, $4, 0, '', $5, $5, 0 FROM runs r JOIN threads h ON h.id = r.thread WHERE r.id = $1`, at.Run, runID, w.URL, t.Sealed(column.NotNull(w.Body), column.OutboxBody, runID), t.Now)
 	b.Due(t, record.DueWebhook)
 	return err
 }

@@ -19,8 +19,11 @@ const (
 	files   = `r.thread IN ` + threads
 	// Rows that belong to items name them by tenant, namespace and key.
 	ofItems = `r.tenant = $1 AND EXISTS (SELECT 1 FROM items i WHERE i.tenant = r.tenant AND i.namespace = r.namespace AND i.item_key = r.item_key AND i.owner = $2)`
-	// The row of a key names the thing that was made, or ends its route with the id of the thread or task asked for.
-	keyed = `r.tenant = $1 AND (r.made_id IN (` + ids + `) OR substr(r.route, length(r.route) - 35) IN (
+	// A webhook may outlive its run, and a key what it made.
+	webhooks = `r.tenant = $1 AND (r.owner = $2 OR r.thread_owner = $2)`
+	// The row of a key that another sent may name what the owner made, or end its route with the id of the thread or task
+	// asked for.
+	keyed = `r.tenant = $1 AND (r.owner = $2 OR r.made_id IN (` + ids + `) OR substr(r.route, length(r.route) - 35) IN (
  SELECT thread_id FROM threads WHERE id IN ` + threads + ` UNION SELECT task_id FROM tasks WHERE id IN ` + tasks + `))`
 	ids = `SELECT thread_id FROM threads WHERE id IN ` + threads + ` UNION SELECT run_id FROM runs WHERE id IN ` + runs +
 		` UNION SELECT task_id FROM tasks WHERE id IN ` + tasks + ` UNION SELECT cron_id FROM crons WHERE tenant = $1 AND owner = $2
@@ -48,7 +51,7 @@ var parts = []part{
 	{"crons", "crons", `r.tenant = $1 AND r.owner = $2 OR r.thread IN ` + threads + `
  OR r.tenant = $1 AND r.assistant_id IN (SELECT assistant_id FROM assistants WHERE tenant = $1 AND owner = $2)`,
 		`length(r.metadata) + length(r.payload) + length(r.run)`, "created_us", "updated_us"},
-	{"webhooks", "outbox", `r.tenant = $1 AND r.run_id IN (SELECT run_id FROM runs WHERE id IN ` + runs + `)`, `length(r.body) + length(r.url)`, "created_us", "created_us"},
+	{"webhooks", "outbox", webhooks, `length(r.body) + length(r.url)`, "created_us", "created_us"},
 	{"idempotency keys", "idempotency", keyed, `length(r.key_text)`, "created_us", "created_us"},
 }
 

@@ -18,6 +18,15 @@ func OfThread(t *sqldb.Tx, thread int64) error {
 	}, thread)
 }
 
+// Rest removes the owner's webhooks and idempotency keys that are left when all that they name is gone.
+func Rest(t *sqldb.Tx, o Owner) (hooks, keys int64, err error) {
+	if hooks, err = t.Exec(`DELETE FROM outbox AS r WHERE `+webhooks, o.args()...); err != nil {
+		return 0, 0, err
+	}
+	keys, err = t.Exec(`DELETE FROM idempotency AS r WHERE r.tenant = $1 AND r.owner = $2`, o.args()...)
+	return hooks, keys, err
+}
+
 // Of removes the same of what was made under an id: a run, a cron or an assistant.
 func Of(t *sqldb.Tx, tenant, id string) error {
 	return put(t, []string{

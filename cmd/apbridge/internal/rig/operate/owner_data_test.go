@@ -224,6 +224,45 @@ func oneOwnersDataGoes(t *testing.T, keys []config.Secret) {
 	}
 }
 
+// Webhooks and idempotency keys outlive what they name. They are still their owner's: counted, exported and removed.
+// Another owner's stay.
+func TestWhatOutlivesItsRunGoesWithItsOwner(t *testing.T) {
+	t.Parallel()
+	p := newPersonal(t, asking(), chats())
+	for key, word := range map[string]string{keyOfAlice: mark, keyOfBob: "bobsword"} {
+		run := func(at string) {
+			p.as(key, "POST", at, `{"assistant_id":"graph","input":{"messages":[{"role":"user","content":"`+word+`"}]},"webhook":"`+p.hook+`"}`, "Idempotency-Key", word+at).OK()
+		}
+		run("/runs/wait") // whose thread goes with its end
+		thread := p.as(key, "POST", "/threads", `{}`, "Idempotency-Key", word).OK().Text("thread_id")
+		run("/threads/" + thread + "/runs/wait")
+		p.as(key, "DELETE", "/threads/"+thread, "").OK()
+	}
+	held := func(owner string) string {
+		kinds := map[string]float64{}
+		for _, k := range p.as(keyOfOps, "GET", "/data?owner="+owner, "").Is(200).List("kinds") {
+			kinds[rig.Dig(k, "kind").(string)] = rig.Dig(k, "count").(float64)
+		}
+		return fmt.Sprint(kinds)
+	}
+	const rest = "map[idempotency keys:3 webhooks:2]"
+	rig.Eventually(t, "the stateless runs are gone", func() bool { return held("alice") == rest && held("bob") == rest })
+	export := p.as(keyOfOps, "GET", "/data/export?owner=alice", "").Is(200).String()
+	if !rig.Says(export, `"owner":"alice"`, "rows/outbox-001.ndjson", "rows/idempotency-001.ndjson") || strings.Contains(export, "bobsword") {
+		t.Errorf("the export has %q", export)
+	}
+	list := p.remove(keyOfOps, "owner=alice")
+	if got := summary(list); !slices.Contains(got, "removed webhooks") || !slices.Contains(got, "removed idempotency keys") {
+		t.Errorf("%v", got)
+	}
+	if alice, bob := held("alice"), held("bob"); alice != "map[]" || bob != rest {
+		t.Errorf("of alice there is %s, of bob %s", alice, bob)
+	}
+	if files := p.found(); files != nil {
+		t.Errorf("the mark is still in %v", files)
+	}
+}
+
 // chatter is a thread of another owner, with an item of hers; its path.
 func chatter(p *personal, key, word string) string {
 	at := "/threads/" + p.as(key, "POST", "/threads", `{"metadata":{"about":"`+word+`"}}`).OK().Text("thread_id")
