@@ -19,6 +19,20 @@ type AgentCall struct {
 	Error    string        `json:"error,omitempty"`  // why there is no answer, or why it broke off
 	Sent     CallPart      `json:"sent"`
 	Received CallPart      `json:"received"`
+
+	// Told are the namespaces of the long-term store of which the agent was told items in the run. They are for whoever
+	// decides about the bodies, and are shown to no caller.
+	Told [][]string `json:"told,omitempty"`
+	// Withheld means that the bodies may hold items that the caller may not read, and were left out.
+	Withheld bool `json:"withheld,omitempty"`
+}
+
+// Withhold leaves the bodies out.
+func (c *AgentCall) Withhold() {
+	c.Withheld = true
+	for _, p := range []*CallPart{&c.Sent, &c.Received} {
+		p.Body, p.Kept = nil, 0
+	}
 }
 
 // CallPart is one half of an exchange.

@@ -28,6 +28,7 @@ type callView struct {
 	*timeline.Call
 	Asked    partView `json:"sent"`
 	Answered partView `json:"received"`
+	Withheld string   `json:"withheld,omitempty"` // why the bodies are not shown
 }
 
 // partView is one half of it.
@@ -73,8 +74,14 @@ func (p *callPage) call(r *http.Request) (c adapter.AgentCall, err error) {
 }
 
 func viewOfCall(run string, c *adapter.AgentCall) callView {
-	return callView{run, c.At, timeline.CallOf(c), viewOfPart(&c.Sent), viewOfPart(&c.Received)}
+	v := callView{RunID: run, At: c.At, Call: timeline.CallOf(c), Asked: viewOfPart(&c.Sent), Answered: viewOfPart(&c.Received)}
+	if c.Withheld {
+		v.Withheld = withheld
+	}
+	return v
 }
+
+const withheld = "The bodies are not shown: they may hold items of the long-term store outside of the namespaces of the key."
 
 func viewOfPart(p *adapter.CallPart) partView {
 	v := partView{Headers: []header{}, Size: p.Size, Kept: p.Kept, Cut: p.Cut(), Text: excerptOf(p.Body)}
@@ -94,6 +101,9 @@ func (p *callPage) serveBytes(w http.ResponseWriter, r *http.Request) error {
 	part, ok := map[string]*adapter.CallPart{"sent": &c.Sent, "received": &c.Received}[name]
 	if !ok {
 		return mapping.Errorf(mapping.NotFound, codeNotFound, "A call has the parts sent and received.")
+	}
+	if c.Withheld {
+		return mapping.Errorf(mapping.Forbidden, "no_right", withheld)
 	}
 	return sendBytes(w, "call-"+strconv.FormatInt(c.N, 10)+"-"+name, part.Body)
 }

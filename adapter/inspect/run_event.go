@@ -66,15 +66,17 @@ func (p *eventPage) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var v eventView
-	err = a.Find(r.Context(), seqOf(r), func(e *state.Entry, seen [][]adapter.Sight) { v = viewOfEvent(a, e, seen) })
+	err = a.Find(r.Context(), seqOf(r), func(e *state.Entry, seen [][]adapter.Sight) {
+		v = viewOfEvent(mapping.PrincipalOf(r.Context()), a, e, seen)
+	})
 	if err != nil {
 		return err
 	}
 	return p.show(w, r, eventHTML, "Event "+strconv.FormatInt(v.Seq, 10), v)
 }
 
-func viewOfEvent(a *timeline.Axis, e *state.Entry, seen [][]adapter.Sight) eventView {
-	head, err := json.Marshal(e.Head)
+func viewOfEvent(who mapping.Principal, a *timeline.Axis, e *state.Entry, seen [][]adapter.Sight) eventView {
+	head, err := json.Marshal(timeline.HeadFor(who, &e.Head))
 	if err != nil {
 		head = nil
 	}

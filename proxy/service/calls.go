@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -15,6 +17,8 @@ import (
 // this process, those of its memory after them.
 type calls struct {
 	table  *store.Calls
+	runs   *store.Runs
+	events *store.Events
 	engine keptCalls
 }
 
@@ -26,6 +30,51 @@ type keptCalls interface {
 }
 
 func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
+	kept, err := s.of(ctx, ref)
+	if err == nil {
+		err = s.withhold(ctx, ref, kept.Calls)
+	}
+	return kept, err
+}
+
+// withhold leaves out the bodies of calls that may hold items which the caller may not read: those that an agent was
+// told of in the run, or in another of its thread, which the agent may repeat. It takes from all calls what tells of
+// their namespaces.
+func (s *calls) withhold(ctx context.Context, ref adapter.RunRef, list []adapter.AgentCall) error {
+	who := mapping.PrincipalOf(ctx)
+	beyond := false
+	if who.Namespaces != nil && len(list) > 0 {
+		var err error
+		if beyond, err = s.toldBeyond(ctx, who, ref); err != nil {
+			return err
+		}
+	}
+	for i := range list {
+		c := &list[i]
+		if beyond || slices.ContainsFunc(c.Told, func(ns []string) bool { return !who.MayReach(ns) }) {
+			c.Withhold()
+		}
+		c.Told = nil
+	}
+	return nil
+}
+
+// toldBeyond reports whether an agent was told of items on the run's thread that the caller may not read.
+func (s *calls) toldBeyond(ctx context.Context, who mapping.Principal, ref adapter.RunRef) (bool, error) {
+	run, err := s.runs.Get(ctx, ref.ThreadID, ref.RunID)
+	if err != nil {
+		return false, err
+	}
+	told, err := s.events.Told(ctx, run.ThreadID, 0)
+	for _, one := range told {
+		if slices.ContainsFunc(one.Items, func(it mapping.ItemName) bool { return !who.MayReach(it.Namespace) }) {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+func (s *calls) of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
 	kept := adapter.KeptCalls{Capture: s.engine.Capture()}
 	now, live := s.engine.Calls(ref.RunID) // first: a run that leaves meanwhile has them in the database
 	stored, err := s.table.List(ctx, ref.ThreadID, ref.RunID)
@@ -47,6 +96,16 @@ func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, 
 }
 
 func (s *calls) Get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
+	c, err := s.get(ctx, ref, n)
+	if err != nil {
+		return c, err
+	}
+	one := []adapter.AgentCall{c}
+	err = s.withhold(ctx, ref, one)
+	return one[0], err
+}
+
+func (s *calls) get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
 	row, err := s.table.Get(ctx, ref.ThreadID, ref.RunID, n)
 	if err == nil {
 		return decodeCall(row)
@@ -54,7 +113,7 @@ func (s *calls) Get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.A
 	if !errors.Is(err, sql.ErrNoRows) {
 		return adapter.AgentCall{}, err
 	}
-	kept, err := s.Of(ctx, ref)
+	kept, err := s.of(ctx, ref)
 	if err != nil {
 		return adapter.AgentCall{}, err
 	}

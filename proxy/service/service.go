@@ -63,7 +63,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 		},
 		RunIndex:  &runIndex{dir, st.Threads, st.Runs},
 		Explainer: &explainer{st.Runs, st.Deliveries, e},
-		Calls:     &calls{st.Calls, e},
+		Calls:     &calls{st.Calls, st.Runs, st.Events, e},
 		Crons:     &crons{st.Crons, dir, planner},
 
 		Tasks:     &tasks{dir, findTask, findTopic, onTopics, maker, st.Tasks, st.Artifacts, stepper},

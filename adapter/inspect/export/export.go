@@ -73,8 +73,8 @@ type part struct {
 }
 
 // Lines writes a run as lines of JSON: one that says what run it is, one for each event of its log in their order, one
-// for each call that is kept. get returns a call with its bodies; one that is not kept any more is left out.
-func Lines(w io.Writer, a *timeline.Axis, each func(func(*state.Entry, [][]adapter.Sight) bool) error, calls []adapter.AgentCall, get func(n int64) (adapter.AgentCall, error)) error {
+// for each call that is kept, as who may see it. get returns a call with its bodies; one that is not kept any more is left out.
+func Lines(w io.Writer, who mapping.Principal, a *timeline.Axis, each func(func(*state.Entry, [][]adapter.Sight) bool) error, calls []adapter.AgentCall, get func(n int64) (adapter.AgentCall, error)) error {
 	to := json.NewEncoder(w)
 	to.SetEscapeHTML(false)
 	if err := to.Encode(headOf(&a.Run)); err != nil {
@@ -83,7 +83,7 @@ func Lines(w io.Writer, a *timeline.Axis, each func(func(*state.Entry, [][]adapt
 	var failed error
 	err := each(func(e *state.Entry, seen [][]adapter.Sight) bool {
 		var line event
-		if line, failed = lineOf(a.Names(), e, seen); failed == nil {
+		if line, failed = lineOf(a.Names(), timeline.HeadFor(who, &e.Head), e, seen); failed == nil {
 			failed = to.Encode(line)
 		}
 		return failed == nil
@@ -107,8 +107,8 @@ func headOf(r *mapping.Run) head {
 	return head{version, r.ID, r.ThreadID, r.TaskID, r.Agent, r.Flavour, r.Status, r.Attempt, r.CreatedAt, r.StartedAt, r.EndedAt, hiddenFault(r.Fault), r.Options.Losses}
 }
 
-func lineOf(names []string, e *state.Entry, seen [][]adapter.Sight) (event, error) {
-	head, err := hiddenHead(&e.Head)
+func lineOf(names []string, h *mapping.Head, e *state.Entry, seen [][]adapter.Sight) (event, error) {
+	head, err := hiddenHead(h)
 	line := event{e.Seq, e.At, e.Kind, head, credential.HideNamed(e.Data), map[string][]got{}}
 	for c, sights := range seen {
 		for _, s := range sights {

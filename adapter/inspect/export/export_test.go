@@ -62,7 +62,7 @@ func TestACallThatCannotBeReadFailsTheExport(t *testing.T) {
 	if err := HAR(&bytes.Buffer{}, "1", calls, get); !errors.Is(err, broken) {
 		t.Errorf("archive: %v", err)
 	}
-	if err := Lines(&bytes.Buffer{}, &timeline.Axis{}, none, calls, get); !errors.Is(err, broken) {
+	if err := Lines(&bytes.Buffer{}, mapping.Principal{}, &timeline.Axis{}, none, calls, get); !errors.Is(err, broken) {
 		t.Errorf("lines: %v", err)
 	}
 }

@@ -122,6 +122,12 @@ func entryOf(c *adapter.AgentCall) entry {
 
 func comment(c *adapter.AgentCall) string {
 	said := c.Error
+	if c.Withheld {
+		if said != "" {
+			said += "; "
+		}
+		return said + "the bodies are left out: they may hold items of the long-term store outside of the namespaces of the key"
+	}
 	if c.Sent.Cut() || c.Received.Cut() {
 		if said != "" {
 			said += "; "

@@ -257,5 +257,16 @@ func (a *Axis) read(ctx context.Context, run string, from adapter.Cursor, f func
 	return nil
 }
 
+// HeadFor returns the head of an event without the names of items that the caller may not read.
+func HeadFor(who mapping.Principal, h *mapping.Head) *mapping.Head {
+	beyond := func(it mapping.ItemName) bool { return !who.MayReach(it.Namespace) }
+	if !slices.ContainsFunc(h.Told, beyond) {
+		return h
+	}
+	cut := *h
+	cut.Told = slices.DeleteFunc(slices.Clone(h.Told), beyond)
+	return &cut
+}
+
 // errNoMore ends the reading of a run that goes on.
 var errNoMore = errors.New("nothing more is logged by now")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
@@ -30,7 +31,8 @@ type Keeper struct {
 	calls  []adapter.EndedCall
 	ended  int64 // how many calls have
 	memory int64 // bytes of this run that all counts
-	open   int   // calls under way
+	told   [][]string
+	open   int // calls under way
 	since  time.Time
 	spent  time.Duration // while at least one was
 }
@@ -100,15 +102,26 @@ func (k *Keeper) drop() {
 // most calls are never looked at.
 func (k *Keeper) List() []adapter.AgentCall {
 	k.mu.Lock()
-	calls, n := slices.Clone(k.calls), k.ended-int64(len(k.calls))
+	calls, n, told := slices.Clone(k.calls), k.ended-int64(len(k.calls)), slices.Clone(k.told)
 	k.mu.Unlock()
 	list := make([]adapter.AgentCall, len(calls))
 	for i, c := range calls {
 		list[i] = c.Shown()
-		list[i].N = n + int64(i) + 1
+		list[i].N, list[i].Told = n+int64(i)+1, told
 		hideTokens(&list[i])
 	}
 	return list
+}
+
+// Tell notes that the agent is told of items from now on: their namespaces go with the run's calls.
+func (k *Keeper) Tell(items []mapping.ItemName) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, it := range items {
+		if !slices.ContainsFunc(k.told, func(ns []string) bool { return slices.Equal(ns, it.Namespace) }) {
+			k.told = append(k.told, it.Namespace)
+		}
+	}
 }
 
 // AgentTime returns how long at least one call was under way.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -413,6 +414,66 @@ auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1
 	some := b.Do("GET", "/inspect"+at, "", append(bob, asBrowser...)...).Want(t, 200, "be long", "1 that your key may not see").String()
 	if strings.Contains(some, "canary") || strings.Contains(some, "users/u1") {
 		t.Errorf("%s", some)
+	}
+}
+
+// What an agent was told of the store stands in the calls of the run too, which are shown and exported only to keys that
+// may reach all of it: also where the run failed before it had a link, and where a later run of the task was told
+// nothing. The names of the items are no more visible than the items.
+func TestCallsShowNoItemsThatAKeyMayNotReach(t *testing.T) {
+	t.Parallel()
+	refusing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			http.Error(w, "no", http.StatusInternalServerError)
+			return
+		}
+		adaptertest.NewStepAgent(adaptertest.Plain).ServeHTTP(w, r)
+	})
+	b := rig.Configured(t, `
+agents:
+  a: {url: $A, dialect: taskstep, memory: {namespaces: [shared, "users/{user}"]}}
+  b: {url: $B, dialect: taskstep, retries: 0, memory: {namespaces: [shared, "users/{user}"]}}
+  g: {url: $G, dialect: threadrun, memory: {namespaces: [shared, "users/{user}"]}}
+inspector: {capture: all}
+auth: {keys: [{id: ann, key: 0123456789abcdef0123456789abcdef}, {id: bob, key: 1123456789abcdef0123456789abcdef, namespaces: [shared]}]}`,
+		map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain), "b": refusing, "g": &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}})
+	for _, item := range []string{`["shared"],"key":"rule","value":{"text":"common"}`, `["users","u1"],"key":"nickname","value":{"text":"canary"}`} {
+		b.Do("PUT", "/store/items", `{"namespace":`+item+`}`, ann...).Is(204)
+	}
+	for _, agent := range []string{"a", "b", "g"} {
+		for user, withheld := range map[string]bool{"u1": true, "u2": false} {
+			at := "/threads/" + b.Do("POST", "/threads", "{}", ann...).OK().Text("thread_id")
+			run := b.Do("POST", at+"/runs", `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":"hi"}]},"config":{"configurable":{"user":"`+user+`"}}}`, ann...).OK().Text("run_id")
+			b.Do("GET", at+"/runs/"+run+"/join", "", ann...)
+			page := "/inspect/runs/" + run
+			var paths []string
+			for _, c := range b.Do("GET", page, "", ann...).OK().List("calls") {
+				n := fmt.Sprint(rig.Dig(c, "n"))
+				paths = append(paths, page+"/calls/"+n, page+"/calls/"+n+"/sent", page+"/calls/"+n+"/received")
+			}
+			paths = append(paths, page, page+"/export/ndjson", page+"/export/har")
+			for seq := range 9 {
+				paths = append(paths, page+"/log/"+fmt.Sprint(seq))
+			}
+			told, shown := "", ""
+			for _, path := range paths {
+				told += b.Do("GET", path, "", ann...).String()
+				shown += b.Do("GET", path, "", bob...).String()
+			}
+			if user == "u1" && (!rig.Says(told, "canary", "common")) {
+				t.Errorf("%s: what the agent was told is nowhere, so that nothing is shown here", agent)
+			}
+			if rig.Says(shown, "canary") || rig.Says(shown, "nickname") {
+				at := max(strings.Index(shown, "canary"), strings.Index(shown, "nickname"))
+				t.Errorf("%s: a key sees items outside of its namespaces: …%s…", agent, shown[max(0, at-300):min(len(shown), at+100)])
+			}
+			if rig.Says(shown, "common") == withheld {
+				t.Errorf("%s for %s: the calls are shown: %v", agent, user, withheld)
+			}
+			if withheld != rig.Says(shown, "namespaces of the key") {
+				t.Errorf("%s for %s: it is not said why a body is missing, or is said of one that is there", agent, user)
+			}
+		}
 	}
 }
 
