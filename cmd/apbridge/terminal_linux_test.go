@@ -17,6 +17,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // acting is what an agent may say to a terminal: colours, a title, a cleared screen, an overwritten line, and turned
@@ -24,7 +25,7 @@ import (
 const acting = "\x1b[31mred\x1b[0m \x1b]0;title\a \x1b[2J \u009b2J a\rb \b\x7f \u202egpj.exe \u2066x\u2069 \u2028"
 
 // inert reports whether text does nothing but show.
-func inert(s string) bool { return string(console.Visible([]byte(s))) == s }
+func inert(s string) bool { return string(mapping.Visible([]byte(s))) == s }
 
 // E22: what an agent says in steps, questions and errors reaches no terminal as it is, and a pipe as it is.
 func TestE22AgentsAndTerminals(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/progress"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // progress shows a run: rewritten lines on a terminal, a line for each event elsewhere and on one that cannot rewrite
@@ -16,7 +17,7 @@ func (p *program) progress() func(report.Event) {
 	if !ok {
 		return progress.Plain(p.Out)
 	}
-	plain := func(text string) string { return string(console.Visible([]byte(text))) }
+	plain := func(text string) string { return string(mapping.Visible([]byte(text))) }
 	return progress.Live(raw, plain, func() int { return columns(raw, p.Environ) })
 }
 
