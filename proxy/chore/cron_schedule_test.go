@@ -21,6 +21,26 @@ func TestSchedules(t *testing.T) {
 		{"0 8 * * *", "Asia/Tokyo", "2026-11-21T08:00:00Z", "2026-11-21T23:00:00Z"},
 		{"0 8 * * *", "America/New_York", "2026-11-21T08:00:00Z", "2026-11-21T13:00:00Z"},
 		{"0 8 * * *", "Europe/Berlin", "2026-10-24T06:00:00Z", "2026-10-25T07:00:00Z"}, // summer time ends
+		// When summer time ends, 02:00 to 03:00 comes twice: fixed times tick in the first hour, others in both.
+		{"30 2 * * *", "Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T00:30:00Z"},
+		{"30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
+		{"15,45 1-3 * * *", "Europe/Berlin", "2026-10-25T00:45:00Z", "2026-10-25T02:15:00Z"},
+		{"0 2 * * 0", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-11-01T01:00:00Z"},
+		{"30 * * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"},
+		{"*/30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z"},
+		{"@hourly", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25T01:00:00Z"},
+		{"@daily", "Europe/Berlin", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"},
+		{"30 1 * * *", "Australia/Lord_Howe", "2026-04-04T14:30:00Z", "2026-04-05T15:00:00Z"}, // by half an hour
+		{"30 0 * * *", "America/Havana", "2026-11-01T04:30:00Z", "2026-11-02T05:30:00Z"},
+		// When it begins, 02:00 to 03:00 is left out: fixed times tick right after.
+		{"30 2 * * *", "Europe/Berlin", "2026-03-28T23:00:00Z", "2026-03-29T01:00:00Z"},
+		{"30 2 * * *", "Europe/Berlin", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"},
+		{"10,40 2 * * *", "Europe/Berlin", "2026-03-29T01:00:00Z", "2026-03-30T00:10:00Z"},
+		{"30 2,3 * * *", "Europe/Berlin", "2026-03-29T01:00:00Z", "2026-03-29T01:30:00Z"},
+		{"30 * * * *", "Europe/Berlin", "2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z"},
+		{"@daily", "America/Havana", "2026-03-07T06:00:00Z", "2026-03-08T05:00:00Z"},   // there is no midnight
+		{"0 12 * * *", "Pacific/Apia", "2011-12-29T22:00:00Z", "2011-12-30T10:00:00Z"}, // there is no 30 December
+		{"0 12 * * *", "Pacific/Apia", "2011-12-30T10:00:00Z", "2011-12-30T22:00:00Z"},
 	} {
 		s, err := chore.ParseSchedule(c.text, c.zone)
 		if err != nil {
@@ -61,4 +81,25 @@ func FuzzParseSchedule(f *testing.F) {
 			t.Errorf("%q ticks at %s, which is not after %s", text, next, from)
 		}
 	})
+}
+
+// A schedule of a fixed time ticks once for each day of its zone, whatever the zone does with its clock.
+func TestAFixedTimeTicksOnceADay(t *testing.T) {
+	t.Parallel()
+	for _, zone := range []string{"", "Europe/Berlin", "America/New_York", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Chatham", "Asia/Kolkata"} {
+		for _, text := range []string{"0 0 * * *", "30 1 * * *", "15 2 * * *", "45 23 * * *", "@daily"} {
+			s, err := chore.ParseSchedule(text, zone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			where, _ := time.LoadLocation(zone)
+			at := time.Date(2026, 1, 1, 0, 0, 0, 0, where).Add(-time.Second)
+			for day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() == 2026; day = day.AddDate(0, 0, 1) {
+				at = s.After(at)
+				if got := at.In(where).Format(time.DateOnly); got != day.Format(time.DateOnly) {
+					t.Fatalf("%q %q ticks at %v, and not on %s", text, zone, at.In(where), day.Format(time.DateOnly))
+				}
+			}
+		}
+	}
 }
