@@ -77,7 +77,7 @@ func open(t *testing.T, path string, b adapter.Backend, change ...func(*config.A
 // assemble starts an engine with one agent.
 func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent) *harness {
 	t.Helper()
-	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
+	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous(), Passed: storetest.Passed()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

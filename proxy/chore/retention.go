@@ -11,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	"go.uber.org/zap"
 )
 
@@ -48,14 +49,13 @@ type Retention struct {
 	keep     func() config.Retention
 	zap      *zap.Logger
 
-	clock *jumpGuard
-	kept  time.Time // when keep was looked at last
-	said  complaint.Complaint
+	kept time.Time // when keep was looked at last
+	said complaint.Complaint
 }
 
 // NewRetention returns a Retention that goes by what keep says at the time.
 func NewRetention(removals *store.Retention, runs *store.Runs, readers Readers, holders Holders, keep func() config.Retention, logger *zap.Logger) *Retention {
-	return &Retention{removals: removals, runs: runs, readers: readers, holders: holders, keep: keep, zap: logger.Named("retention"), clock: newJumpGuard()}
+	return &Retention{removals: removals, runs: runs, readers: readers, holders: holders, keep: keep, zap: logger.Named("retention")}
 }
 
 // Run deletes until ctx ends.
@@ -73,7 +73,7 @@ func (w *Retention) Run(ctx context.Context) {
 func (w *Retention) wait(ctx context.Context, next time.Time) {
 	d := passLatest
 	if !next.IsZero() {
-		d = min(d, time.Until(next))
+		d = min(d, next.Sub(at(w.removals.Clock().Now)))
 	}
 	if d <= 0 {
 		return
@@ -83,10 +83,10 @@ func (w *Retention) wait(ctx context.Context, next time.Time) {
 
 // pass deletes once, and says when the next thread is due.
 func (w *Retention) pass(ctx context.Context) time.Time {
-	x := w.clock.now()
-	next, err := w.expired(ctx, x)
+	now := w.removals.Clock()
+	next, err := w.expired(ctx, now)
 	if err == nil && time.Since(w.kept) >= keepingEvery {
-		err = w.retain(ctx, x)
+		err = w.retain(ctx, at(now.Horizon))
 		w.kept = time.Now()
 	}
 	if err == nil {
@@ -98,14 +98,14 @@ func (w *Retention) pass(ctx context.Context) time.Time {
 }
 
 // expired deletes the unused threads whose time is over, or all but their newest state.
-func (w *Retention) expired(ctx context.Context, x store.Expiry) (time.Time, error) {
-	list, next, err := w.removals.OverdueThreads(ctx, x, deletedAtOnce)
+func (w *Retention) expired(ctx context.Context, now clock.Reading) (time.Time, error) {
+	list, next, err := w.removals.OverdueThreads(ctx, now, deletedAtOnce)
 	if err != nil {
 		return next, err
 	}
-	free, held := w.unread(ctx, list, x.Now)
+	free, held := w.unread(ctx, list, at(now.Now))
 	if held || len(list) == deletedAtOnce {
-		next = x.Now
+		next = at(now.Now)
 	}
 	for _, o := range free {
 		if o.KeepLatest {
@@ -135,6 +135,9 @@ func (w *Retention) passing(ctx context.Context, o store.Overdue) bool {
 	return err == nil && len(list) == 1 && list[0].Options.DeleteAfter
 }
 
+// at is the time of a clock.Reading.
+func at(micros int64) time.Time { return time.UnixMicro(micros) }
+
 // delete removes threads, and tells all holders of their data.
 func (w *Retention) delete(ctx context.Context, list []store.Overdue) error {
 	gone, err := w.removals.DeleteThreads(ctx, list)
@@ -142,22 +145,22 @@ func (w *Retention) delete(ctx context.Context, list []store.Overdue) error {
 	return err
 }
 
-// retain deletes what config.Retention no longer keeps.
-func (w *Retention) retain(ctx context.Context, x store.Expiry) error {
+// retain deletes what config.Retention no longer keeps at a time.
+func (w *Retention) retain(ctx context.Context, now time.Time) error {
 	keep := w.keep()
 	if keep.Threads > 0 {
-		if err := w.idle(ctx, x.Before.Add(-keep.Threads)); err != nil {
+		if err := w.idle(ctx, now.Add(-keep.Threads)); err != nil {
 			return err
 		}
 	}
 	if keep.Checkpoints > 0 {
-		if err := w.compact(ctx, x.Before.Add(-keep.Checkpoints)); err != nil {
+		if err := w.compact(ctx, now.Add(-keep.Checkpoints)); err != nil {
 			return err
 		}
 	}
 	for more := keep.Events > 0; more; {
 		var err error
-		if more, err = w.removals.TrimTokens(ctx, x.Before.Add(-keep.Events)); err != nil {
+		if more, err = w.removals.TrimTokens(ctx, now.Add(-keep.Events)); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 type attendance struct {
 	runs    *store.Runs
 	tasks   *store.Tasks
+	now     func() time.Time // store.Store.Now
 	running *executions
 	shared  bool // other processes may serve the same runs
 }
@@ -42,7 +43,7 @@ func (a *attendance) elsewhere(ctx context.Context, r *mapping.Run, idle time.Du
 	if task.UpdatedAt.After(since) {
 		since = task.UpdatedAt
 	}
-	if rest := idle - time.Since(since); rest > idle/10 { // less is what this process knew itself
+	if rest := idle - a.now().Sub(since); rest > idle/10 { // less is what this process knew itself
 		return rest, nil
 	}
 	return 0, nil

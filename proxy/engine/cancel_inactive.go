@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/eventlog"
@@ -11,6 +12,7 @@ import (
 // inactiveRuns are the active runs that no process executes: pending and parked ones. Safe for concurrent use.
 type inactiveRuns struct {
 	events   *store.Events
+	now      func() time.Time // store.Store.Now
 	endings  *endings
 	settings *configured
 	relay    *cancelRelay
@@ -23,7 +25,7 @@ type inactiveRuns struct {
 // cancel ends a run; ErrFenced where it is executed by now.
 func (c *inactiveRuns) cancel(ctx context.Context, r *mapping.Run, how Cancellation) error {
 	out := how.outcome()
-	now := logTime()
+	now := c.now()
 	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
 	_, err := c.events.EndInactive(ctx, r.ThreadID, r.ID, ev, *c.endings.of(r, out, now, nil))
 	if err != nil {

@@ -22,6 +22,7 @@ type dispatcher struct {
 	preempted *preemption
 	recover   func(context.Context) error // store.Store.Recover
 	shared    bool                        // other processes may have left runs
+	now       func() time.Time            // store.Store.Now
 	zap       *zap.Logger
 }
 
@@ -30,7 +31,7 @@ type dispatcher struct {
 func (d *dispatcher) startRuns(ctx context.Context, due time.Time, look func(context.Context) (time.Time, error)) {
 	var said complaint.Complaint
 	for {
-		timer := time.NewTimer(untilDue(due))
+		timer := time.NewTimer(d.untilDue(due))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -46,7 +47,7 @@ func (d *dispatcher) startRuns(ctx context.Context, due time.Time, look func(con
 			if said.Due() {
 				d.zap.Error("pending runs could not be claimed", errField(err), said.Times())
 			}
-			next = time.Now().Add(retryDispatch)
+			next = d.now().Add(retryDispatch)
 		}
 		if due = next; err == nil {
 			look = d.claimRunnable
@@ -69,11 +70,11 @@ func (d *dispatcher) resume(ctx context.Context) (time.Time, error) {
 // lookAnyway is when the dispatcher looks although its doorbell did not ring: a ring may be lost.
 const lookAnyway = 15 * time.Second
 
-func untilDue(due time.Time) time.Duration {
+func (d *dispatcher) untilDue(due time.Time) time.Duration {
 	if due.IsZero() {
 		return lookAnyway
 	}
-	return min(lookAnyway, max(0, time.Until(due)))
+	return min(lookAnyway, max(0, due.Sub(d.now())))
 }
 
 // claimRunnable claims and starts what may start now, and says when the next delayed run is due.

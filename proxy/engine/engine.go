@@ -92,7 +92,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	due, err := e.dispatch.resume(ctx)
 	if mapping.Classify(err).Class == mapping.StorageFull {
 		e.zap.Warn("what an earlier process left behind is picked up when there is room", errField(err))
-		look, due, err = e.dispatch.resume, time.Now().Add(retryDispatch), nil
+		look, due, err = e.dispatch.resume, e.dispatch.now().Add(retryDispatch), nil
 	}
 	if err != nil {
 		return err

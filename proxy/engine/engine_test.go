@@ -97,7 +97,7 @@ func openAs(t *testing.T, name, path string, b adapter.Backend, change ...func(*
 // assemble starts an engine with one agent.
 func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent, dialects engine.Dialects) *bench {
 	t.Helper()
-	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
+	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous(), Passed: storetest.Passed()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

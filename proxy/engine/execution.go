@@ -196,7 +196,7 @@ func (x *execution) logStart(logged []mapping.Event) error {
 		return nil
 	}
 	ev := startedEvent(&x.Run)
-	ev.At = logTime()
+	ev.At = x.works.now()
 	return x.rec.add(&ev)
 }
 
@@ -264,6 +264,3 @@ func (x *execution) consume(ctx context.Context, events iter.Seq2[mapping.Event,
 	}
 	return nil, nil
 }
-
-// logTime is the time, as precise as the store, so that what is told live and later is the same.
-func logTime() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

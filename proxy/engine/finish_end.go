@@ -14,7 +14,7 @@ import (
 
 // ending is what the store does together with the end event.
 func (r *recorder) ending(out mapping.Outcome) *store.End {
-	return r.x.works.exits.endings.of(&r.x.Run, out, logTime(), r.fold)
+	return r.x.works.exits.endings.of(&r.x.Run, out, r.x.works.now(), r.fold)
 }
 
 // deleteAfter is when a run with on_completion: delete goes after its end.

@@ -100,7 +100,7 @@ func (d *departure) writeEnd(ctx context.Context, out mapping.Outcome) error {
 		return d.x.rec.writeEnd(ctx, out)
 	}
 	// The state the run starts from could not be read, so that there is nothing to fold: the end is written as it is.
-	ev := mapping.Event{RunID: d.x.Run.ID, Kind: mapping.KindEnd, At: logTime(), Head: mapping.Head{Outcome: &out}}
+	ev := mapping.Event{RunID: d.x.Run.ID, Kind: mapping.KindEnd, At: d.x.works.now(), Head: mapping.Head{Outcome: &out}}
 	_, _, err := d.x.works.events.Append(ctx, store.Append{
 		ThreadID: d.x.Run.ThreadID, RunID: d.x.Run.ID, Fence: d.x.Fence,
 		Events: []mapping.Event{ev}, End: &store.End{Outcome: out, Thread: out.Thread()},

@@ -7,16 +7,16 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
-	"github.com/apbridge/apbridge/proxy/engine/clock"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
 
 // idleClocks cancel runs whose client does not ask for further steps. Safe for concurrent use.
 type idleClocks struct {
-	timers     clock.Timers // by run
+	timers     timers // by run
 	settings   *configured
 	claims     *store.Claims
+	now        func() time.Time // store.Store.Now
 	clients    attendance
 	cancel     func(context.Context, *mapping.Run, Cancellation) error
 	background *background
@@ -96,7 +96,7 @@ func (c *idleClocks) start(ctx context.Context, parkedOnly bool) error {
 			return err
 		}
 		if !c.timers.Has(r.ID) {
-			c.cancelIn(max(c.idle(r.Agent)-time.Since(r.UpdatedAt), c.returning(r.Agent)), r)
+			c.cancelIn(max(c.idle(r.Agent)-c.now().Sub(r.UpdatedAt), c.returning(r.Agent)), r)
 		}
 	}
 	return nil

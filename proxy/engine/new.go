@@ -5,10 +5,10 @@ import (
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/engine/clock"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	"go.uber.org/zap"
 )
 
@@ -29,12 +29,12 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 
 	var cancels *canceller // executions set clocks, and clocks cancel, which may take an execution
 	idle := &idleClocks{
-		timers: clock.Timers{Spawn: running.spawn}, settings: settings, claims: st.Claims, background: background, zap: logger,
-		clients: attendance{runs: st.Runs, tasks: st.Tasks, running: running, shared: st.Shared()},
+		timers: timers{Spawn: running.spawn}, settings: settings, claims: st.Claims, now: st.Now, background: background, zap: logger,
+		clients: attendance{runs: st.Runs, tasks: st.Tasks, now: st.Now, running: running, shared: st.Shared()},
 		cancel:  func(ctx context.Context, r *mapping.Run, how Cancellation) error { return cancels.Cancel(ctx, r, how) },
 	}
 	launcher := &launcher{&works{
-		settings: settings, background: background, lease: lease, log: log, events: st.Events, flush: st.Flush, reports: reports,
+		settings: settings, background: background, lease: lease, log: log, events: st.Events, flush: st.Flush, now: st.Now, reports: reports,
 		sources: &sources{memory: memories, tasks: tasks, links: st.Links, runs: st.Runs, states: st.States, artifacts: st.Artifacts, paths: dialects},
 		exits: &exits{
 			runs: st.Runs, claims: st.Claims, calls: &captures{calls: st.Calls, settings: settings, zap: logger},
@@ -46,7 +46,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 	}
 	cancels = &canceller{
 		runs: st.Runs, claims: st.Claims, log: log, running: running, parked: parked, removals: removals, zap: logger,
-		inactive: &inactiveRuns{events: st.Events, endings: endings, settings: settings, relay: relay, idle: idle, log: log, bell: bell, reports: reports},
+		inactive: &inactiveRuns{events: st.Events, now: st.Now, endings: endings, settings: settings, relay: relay, idle: idle, log: log, bell: bell, reports: reports},
 	}
 	preempted := &preemption{cancel: cancels.Cancel, runs: st.Runs, background: background, spawn: running.spawn, bell: bell, zap: logger}
 
@@ -61,7 +61,7 @@ func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[stri
 		copies:       &copies{settings: settings, removals: removals, root: background.root, spawn: running.spawn, turn: make(chan struct{}, 1), zap: logger},
 		running:      running, background: background, dialects: dialects, zap: logger,
 		dispatch: &dispatcher{
-			bell: bell, preempted: preempted, recover: st.Recover, shared: st.Shared(), zap: logger,
+			bell: bell, preempted: preempted, recover: st.Recover, shared: st.Shared(), now: st.Now, zap: logger,
 			queue: &queue{claims: st.Claims, begun: begun, settings: settings, running: running, lease: lease, launcher: launcher},
 		},
 		compared: &comparison{threads: heldThreads{states: st.States, log: log, bell: bell, zap: logger}, zap: logger},

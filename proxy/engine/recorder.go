@@ -87,7 +87,7 @@ func (r *recorder) noteLogged(ev *mapping.Event) {
 func (r *recorder) add(ev *mapping.Event) error {
 	ev.RunID = r.x.Run.ID
 	if ev.At.IsZero() {
-		ev.At = logTime()
+		ev.At = r.x.works.now()
 	}
 	switch ev.Kind {
 	case mapping.KindLinked:
@@ -308,7 +308,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.app.close(ctx, nil, r.ending(out))
 	}
-	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: logTime(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.AgentTime()}}
+	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.works.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.AgentTime()}}
 	if n := r.x.Run.Attempt; n > 1 {
 		ev.Head.Attempt = n
 	}

@@ -74,7 +74,7 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	x.Run.Attempt++
 	x.Taken = false // nothing of this attempt can have been sent
 	started := startedEvent(&x.Run)
-	started.At = logTime()
+	started.At = x.works.now()
 	if err := x.rec.rewind(fold, &started); err != nil {
 		return nil, err
 	}

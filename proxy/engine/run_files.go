@@ -119,7 +119,7 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	if err := mapping.CheckRemote(remoteID); err != nil {
 		return mapping.Artifact{}, err
 	}
-	now := logTime()
+	now := f.rec.x.works.now()
 	a := mapping.Artifact{
 		ID: rule.ArtifactID(f.run.ThreadID, clean), ThreadID: f.run.ThreadID, TaskID: f.run.TaskID, Path: clean,
 		AgentCreated: true, RemoteID: remoteID, CreatedAt: now, ModifiedAt: now,

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -14,7 +16,8 @@ type works struct {
 	lease      *lease
 	log        *eventlog.Log
 	events     *store.Events
-	flush      func() error // store.Store.Flush
+	flush      func() error     // store.Store.Flush
+	now        func() time.Time // store.Store.Now
 	sources    *sources
 	exits      *exits
 	reports    *reports

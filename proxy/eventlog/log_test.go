@@ -34,7 +34,7 @@ func setup(t *testing.T) *bench {
 
 func open(t *testing.T, database string) *bench {
 	t.Helper()
-	st, err := store.Open(t.Context(), database, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
+	st, err := store.Open(t.Context(), database, store.Options{Synchronous: storetest.Synchronous(), Passed: storetest.Passed()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

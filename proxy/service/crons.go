@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -19,6 +20,7 @@ type crons struct {
 	table     *cron.Table
 	directory *directory.Directory
 	planner   *plan.Planner
+	now       func() time.Time // store.Store.Now
 }
 
 func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
@@ -35,7 +37,7 @@ func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, er
 	if err := s.fill(ctx, &c, n); err != nil {
 		return c, err
 	}
-	if c.Next, err = chore.NextTick(c, now()); err != nil {
+	if c.Next, err = chore.NextTick(c, s.now()); err != nil {
 		return c, err
 	}
 	made, err := s.table.Create(ctx, c, key)
@@ -70,7 +72,7 @@ func (s *crons) Update(ctx context.Context, id string, n adapter.NewCron) (mappi
 	if err := s.fill(ctx, &c, n); err != nil {
 		return c, err
 	}
-	next, err := chore.NextTick(c, now())
+	next, err := chore.NextTick(c, s.now())
 	if err != nil {
 		return c, err
 	}

@@ -73,7 +73,7 @@ func wind(t *testing.T, path string, a adapter.Backend, keys ...config.Key) *clo
 
 func windTraced(t *testing.T, path string, a adapter.Backend, tr *trace.Tracer, keys ...config.Key) *clockwork {
 	t.Helper()
-	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous()}, zap.NewNop())
+	st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous(), Passed: storetest.Passed()}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
@@ -31,10 +30,10 @@ type settings interface{ Config() *config.Config }
 func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dialects, logger *zap.Logger) (adapter.Service, error) {
 	named, dir, atHead := logger.Named("service"), directory.New(st.Assistants, st.Agents, e), heads{st.Threads, log}
 	planner := &plan.Planner{
-		Directory: dir, Dialects: dialects, Engine: e, Threads: st.Threads, Runs: st.Runs, States: st.States, Heads: atHead,
+		Directory: dir, Dialects: dialects, Engine: e, Threads: st.Threads, Runs: st.Runs, States: st.States, Heads: atHead, Now: st.Now,
 	}
 	updater := &stateupdate.Updater{
-		Engine: e, Log: log, Threads: st.Threads, States: st.States, Links: st.Links, Artifacts: st.Artifacts, Zap: named,
+		Engine: e, Log: log, Threads: st.Threads, States: st.States, Links: st.Links, Artifacts: st.Artifacts, Now: st.Now, Zap: named,
 	}
 	stepper, err := stepping.New(st, log, e, planner, logger)
 	if err != nil {
@@ -42,8 +41,8 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 	}
 	maker, rem := threadMaker{st.Threads, log}, &remover{st.Runs, st.Tasks, e, log, stepper}
 	findTask, findTopic := taskFinder{dir, st.Tasks, stepper, st.Shared()}, topicFinder{dir, st.Threads}
-	onTopics := topicTasks{findTopic, st.Tasks, st.Artifacts}
-	ofThreads := &threads{st.Threads, st.Links, maker, atHead, updater, rem, dir, e}
+	onTopics := topicTasks{findTopic, st.Tasks, st.Artifacts, st.Now}
+	ofThreads := &threads{st.Threads, st.Links, maker, atHead, updater, rem, dir, e, st.Now}
 
 	e.OnRemoved(stepper.Forget)
 	clock := &ticks{st.Threads, planner, e, func(ctx context.Context, cronID string) (context.Context, func(error)) {
@@ -64,12 +63,12 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 		RunIndex:  &runIndex{dir, st.Threads, st.Runs},
 		Explainer: &explainer{st.Runs, st.Deliveries, e},
 		Calls:     &calls{st.Calls, st.Runs, st.Events, e},
-		Crons:     &crons{st.Crons, dir, planner},
+		Crons:     &crons{st.Crons, dir, planner, st.Now},
 
-		Tasks:     &tasks{dir, findTask, findTopic, onTopics, maker, st.Tasks, st.Artifacts, stepper},
+		Tasks:     &tasks{dir, findTask, findTopic, onTopics, maker, st.Tasks, st.Artifacts, stepper, st.Now},
 		Steps:     &steps{findTask, stepper},
 		Artifacts: &artifacts{findTask, st.Artifacts, e},
-		Topics:    &topics{dir, findTopic, maker, st.Threads, st.Items, st.Artifacts, atHead, log},
+		Topics:    &topics{dir, findTopic, maker, st.Threads, st.Items, st.Artifacts, atHead, log, st.Now},
 		Interactions: &interactions{
 			sayings{findTopic, findTask, onTopics, st.Requests, st.Tasks, st.Runs, stepper, updater},
 			conversations{findTopic, st.Tasks, st.Runs, log, atHead, stepper},
@@ -79,10 +78,8 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 		Agents:     directory.NewAgents(dir),
 		Assistants: directory.NewAssistants(dir, st.Threads, ofThreads.Delete),
 		Owners: owner.New(owner.Parts{
-			Owned: st.Owners, Threads: st.Threads, Runs: st.Runs, Crons: st.Crons, Assistants: st.Assistants, Items: st.Items,
+			Owned: st.Owners, Threads: st.Threads, Runs: st.Runs, Crons: st.Crons, Assistants: st.Assistants, Items: st.Items, Now: st.Now,
 			Engine: e, Heads: atHead, Remover: rem,
 		}, named),
 	}, nil
 }
-
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

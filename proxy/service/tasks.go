@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -26,6 +27,7 @@ type tasks struct {
 	table     *store.Tasks
 	artifacts *artifact.Table
 	stepper   *stepping.Stepper
+	now       func() time.Time // store.Store.Now
 }
 
 func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
@@ -43,7 +45,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 	if err != nil {
 		return mapping.Task{}, err
 	}
-	p, now := mapping.PrincipalOf(ctx), now()
+	p, now := mapping.PrincipalOf(ctx), s.now()
 	t := mapping.Task{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Agent: agent.Name, AdditionalInput: n.AdditionalInput,
 		CreatedAt: now, UpdatedAt: now,

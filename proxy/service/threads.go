@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -24,6 +25,7 @@ type threads struct {
 	remover   *remover
 	directory *directory.Directory
 	engine    threadEngine
+	now       func() time.Time // store.Store.Now
 }
 
 // threadEngine has the agents that threads are for, and has them delete their copies; engine.Engine implements it.
@@ -36,7 +38,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	if err := checkKey(n.IdempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}
-	p, now := mapping.PrincipalOf(ctx), now()
+	p, now := mapping.PrincipalOf(ctx), s.now()
 	t := mapping.Thread{
 		Tenant: p.Tenant, Owner: p.ID, ID: n.ID, Metadata: rawjson.OrEmpty(n.Metadata), Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
@@ -88,7 +90,7 @@ func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
 func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
 	var expires *store.Expire
 	if p.TTL != nil {
-		expires = &store.Expire{At: now().Add(*p.TTL), After: *p.TTL, KeepLatest: p.KeepLatest}
+		expires = &store.Expire{At: s.now().Add(*p.TTL), After: *p.TTL, KeepLatest: p.KeepLatest}
 	}
 	if p.Values != nil || p.Messages != nil {
 		delta, err := patchDelta(p)

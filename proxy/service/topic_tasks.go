@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -19,6 +20,7 @@ type topicTasks struct {
 	topics    topicFinder
 	tasks     *store.Tasks
 	artifacts *artifact.Table
+	now       func() time.Time // store.Store.Now
 }
 
 // create makes a task on a topic's thread. Nothing runs before its first step. earlier is what the same request has
@@ -31,7 +33,7 @@ func (m topicTasks) create(ctx context.Context, ref adapter.TopicRef, input *str
 	if err := checkStrategy(agent, additional); err != nil {
 		return mapping.Task{}, "", err
 	}
-	p, now := mapping.PrincipalOf(ctx), now()
+	p, now := mapping.PrincipalOf(ctx), m.now()
 	k := mapping.Task{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), ThreadID: t.ID, Agent: agent.Name, Topic: true,
 		AdditionalInput: rawjson.OrEmpty(additional), CreatedAt: now, UpdatedAt: now,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -27,6 +28,7 @@ type topics struct {
 	artifacts *artifact.Table
 	heads     heads
 	log       lister
+	now       func() time.Time // store.Store.Now
 }
 
 func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
@@ -44,7 +46,7 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, er
 	if err != nil {
 		return rule.Topic{}, err
 	}
-	p, now := mapping.PrincipalOf(ctx), now()
+	p, now := mapping.PrincipalOf(ctx), s.now()
 	t, _, err := s.maker.create(ctx, store.ThreadCreation{Thread: mapping.Thread{
 		Tenant: p.Tenant, Owner: p.ID, ID: mapping.NewID(), Metadata: meta, Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,

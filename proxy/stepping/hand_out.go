@@ -23,7 +23,8 @@ type handOuts struct {
 	tasks     *store.Tasks
 	artifacts *artifact.Table
 	engine    idleClocks
-	shared    bool // other processes may hand out steps of the same tasks
+	now       func() time.Time // store.Store.Now
+	shared    bool             // other processes may hand out steps of the same tasks
 	zap       *zap.Logger
 }
 
@@ -77,7 +78,7 @@ func (s *handOuts) claimNextStep(ctx context.Context, p *stepRequest) (mapping.S
 func (s *handOuts) reserve(ctx context.Context, p *stepRequest, step mapping.Step) (ok bool, err error) {
 	var by store.Reservation
 	if s.shared {
-		by.Until = now().Add(reservedFor)
+		by.Until = s.now().Add(reservedFor)
 		if step.IsLast {
 			by.Newest = p.ses.newestRun().ID
 		}

@@ -2,7 +2,6 @@ package stepping
 
 import (
 	"context"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -61,7 +60,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, planner Planner, 
 		sessions:  sessions,
 		loader:    loader,
 		runs:      runs,
-		handOuts:  &handOuts{progress, st.Tasks, st.Artifacts, e, st.Shared(), named},
+		handOuts:  &handOuts{progress, st.Tasks, st.Artifacts, e, st.Now, st.Shared(), named},
 	}, nil
 }
 
@@ -100,5 +99,3 @@ func (s *Stepper) Known(tenant, taskID string) (mapping.Task, bool) {
 
 // Forget drops what is held of a task of which a run was removed.
 func (s *Stepper) Forget(tenant, taskID string) { s.sessions.forget(sessionKey{tenant, taskID}) }
-
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -37,16 +38,23 @@ type Claimed struct {
 func (s *Claims) Next(ctx context.Context, full []string) (c *Claimed, next time.Time, err error) {
 	// Looking does not take the writer's time; what was seen is looked at again there.
 	var due int64
-	seen := false
+	seen, ahead := false, false
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		key, _, err := claimable(t, full)
 		seen = key != 0
 		if err != nil || seen {
 			return err
 		}
-		due, err = nextDue(t)
-		return err
+		if due, err = nextDue(t); err != nil || due == 0 {
+			return err
+		}
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE `+delayedAhead+`)`, column.In{t.Now + clock.Slack.Microseconds()}, column.Out{&ahead})
 	})
+	if err == nil && ahead {
+		if err = s.base.DB.Write(ctx, s.base.takeDelaysBack); err == nil {
+			return s.Next(ctx, full)
+		}
+	}
 	if err != nil || !seen {
 		return nil, column.TimeOf(due), err
 	}
@@ -112,6 +120,17 @@ const (
  AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)))
  AND NOT EXISTS (SELECT 1 FROM updates u WHERE u.thread = r.thread)`
 )
+
+// delayedAhead are the delayed runs that were made when the clock was ahead.
+const delayedAhead = `status = 'pending' AND run_after_us > 0 AND created_us > $1`
+
+// takeDelaysBack has runs that were made when the clock was ahead wait as long as they were to wait, from now.
+func (s *base) takeDelaysBack(t *sqldb.Tx) error {
+	if err := s.DB.SetClock(t); err != nil {
+		return err
+	}
+	return t.Put(`UPDATE runs SET run_after_us = run_after_us - created_us + $2, created_us = $2 WHERE `+delayedAhead, t.Now+clock.Slack.Microseconds(), t.Now)
+}
 
 func nextDue(t *sqldb.Tx) (due int64, err error) {
 	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, column.In{t.Now}, column.Out{&due})

@@ -42,7 +42,9 @@ type Options struct {
 	Keys *seal.Ring
 	// Owner is the id of this process in leases; "" makes one.
 	Owner string
-	Now   func() time.Time // nil: time.Now; PostgreSQL: the time of the database
+	// Now and Passed are clocks for tests: see sqldb.Options.
+	Now    func() time.Time
+	Passed func() time.Duration
 }
 
 // Store is the record of everything. Safe for concurrent use. Every operation is scoped to what the principal in its
@@ -116,7 +118,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 }
 
 func (o Options) ofDB() sqldb.Options {
-	return sqldb.Options{Synchronous: o.Synchronous, SecureDelete: o.SecureDelete, Limit: o.Limit, Keys: o.Keys, Owner: o.Owner, Holdings: holdings{}, Now: o.Now, Committed: o.Committed}
+	return sqldb.Options{Synchronous: o.Synchronous, SecureDelete: o.SecureDelete, Limit: o.Limit, Keys: o.Keys, Owner: o.Owner, Holdings: holdings{}, Now: o.Now, Passed: o.Passed, Committed: o.Committed}
 }
 
 // start recovers. A file on a full disk can be read all the same; see Recover.
@@ -172,6 +174,9 @@ func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
 	}
 	return err
 }
+
+// Now returns the time by which stored decisions are made: see package clock.
+func (s *Store) Now() time.Time { return sqldb.TimeOf(s.base.DB.Clock().Now) }
 
 // Owner returns the id of this process in leases.
 func (s *Store) Owner() string { return s.base.Owner }

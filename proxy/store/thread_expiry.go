@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -26,18 +27,13 @@ type Overdue struct {
 	idle             bool // listed because nothing uses it
 }
 
-// Expiry says what is overdue. A clock that jumped forward must not end a thread's time early: threads made before the
-// jump are judged by Before.
-type Expiry struct {
-	Now    time.Time // for threads made at Since or later
-	Since  time.Time // when the clock jumped last; zero: it did not
-	Before time.Time // for older ones; not after Now
-}
+// Clock returns the time by which threads are overdue.
+func (s *Retention) Clock() clock.Reading { return s.base.DB.Clock() }
 
 // OverdueThreads lists expired threads that no run is active on, the longest expired first, and returns when the next
 // one expires (zero: none will). One that is to keep its newest state waits for the answer to an open question, too,
 // since going on may need the state that its run began with. All tenants.
-func (s *Retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (list []Overdue, next time.Time, err error) {
+func (s *Retention) OverdueThreads(ctx context.Context, now clock.Reading, limit int) (list []Overdue, next time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Until(`SELECT h.id, h.tenant, h.thread_id, h.updated_us, h.expires_us, h.created_us, h.keep_latest,
  h.keep_latest = 1 AND h.status = 'interrupted' OR EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0) FROM threads h WHERE h.expires_us > 0 ORDER BY h.expires_us`, nil,
@@ -49,21 +45,17 @@ func (s *Retention) OverdueThreads(ctx context.Context, e Expiry, limit int) (li
 					return false, err
 				}
 				o.Due = column.TimeOf(o.expires)
-				if o.Due.After(e.Now) {
+				if o.expires > now.Now {
 					next = o.Due
 					return false, nil
 				}
-				if !busy && e.isDue(o.Due, column.TimeOf(created)) {
+				if !busy && o.expires <= now.Expiry(created) {
 					list = append(list, o)
 				}
 				return len(list) < limit, nil
 			})
 	})
 	return list, next, err
-}
-
-func (e Expiry) isDue(due, created time.Time) bool {
-	return !due.After(e.Before) || !e.Since.IsZero() && !created.Before(e.Since) && !due.After(e.Now)
 }
 
 // unused says of thread h that nothing is to come of it: no run is active on it, no update of its state is under way,

@@ -6,18 +6,19 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/google/go-cmp/cmp"
 )
 
-func (b *harness) overdue(e store.Expiry) ([]store.Overdue, time.Time) {
+func (b *harness) overdue(now clock.Reading) ([]store.Overdue, time.Time) {
 	b.t.Helper()
-	list, next, err := b.Retention.OverdueThreads(b.ctx, e, 1000)
+	list, next, err := b.Retention.OverdueThreads(b.ctx, now, 1000)
 	b.ok(err)
 	return list, next
 }
 
-func at(t time.Time) store.Expiry { return store.Expiry{Now: t, Before: t} }
+func at(t time.Time) clock.Reading { return clock.At(t) }
 
 // expiring is a thread with a time to go.
 func (b *harness) expiring(expires time.Time) mapping.Thread {
@@ -116,14 +117,15 @@ func TestC6ExpiryIsJudgedByTheClockThatWasThere(t *testing.T) {
 		start := clock.at
 		old := b.expiring(start.Add(time.Hour))
 		clock.at = start.AddDate(10, 0, 0) // jumps
-		e := store.Expiry{Now: clock.at.Add(time.Minute), Since: clock.at, Before: start.Add(time.Minute)}
+		now := at(clock.at.Add(time.Minute))
+		now.Since, now.Horizon = clock.at.UnixMicro(), start.Add(time.Minute).UnixMicro()
 		young := b.expiring(clock.at.Add(30 * time.Second))
-		list, _ := b.overdue(e)
+		list, _ := b.overdue(now)
 		if len(list) != 1 || list[0].ThreadID != young.ID {
 			t.Fatalf("%+v", list)
 		}
-		e.Before = start.Add(time.Hour)
-		if list, _ = b.overdue(e); len(list) != 2 || list[0].ThreadID != old.ID {
+		now.Horizon = start.Add(time.Hour).UnixMicro()
+		if list, _ = b.overdue(now); len(list) != 2 || list[0].ThreadID != old.ID {
 			t.Fatalf("%+v", list)
 		}
 	})

@@ -71,7 +71,7 @@ func (s *Sender) Reconfigure(cfg config.Webhooks) {
 // not met by everything at once.
 func backoff(attempts int) time.Duration {
 	d := firstRetry << min(attempts-1, tries)
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
+	return min(time.Duration(float64(d)*(0.8+0.4*rand.Float64())), outbox.LongestWait)
 }
 
 // Trace has spans made of attempts; nil: none. It must be called before Run.

@@ -64,7 +64,7 @@ func (j *job) alive() {
 
 // emit yields one event of the run.
 func (j *job) emit(ev mapping.Event) error {
-	ev.RunID, ev.At = j.t.Run.ID, time.Now()
+	ev.RunID = j.t.Run.ID
 	if j.yield(ev, nil) {
 		return nil
 	}

@@ -35,6 +35,7 @@ type exports struct {
 	owned    *store.Owners
 	threads  *store.Threads
 	heads    Heads
+	now      func() time.Time // store.Store.Now
 }
 
 // outline writes an export of an owner. Not for concurrent use.
@@ -58,7 +59,7 @@ func (s exports) Export(ctx context.Context, who adapter.OwnerRef, to io.Writer)
 	if err != nil {
 		return err
 	}
-	o := &outline{exports: s, ctx: ctx, owner: who.ID, tar: tar.NewWriter(to), at: time.Now().UTC().Truncate(time.Microsecond), names: map[string]bool{}}
+	o := &outline{exports: s, ctx: ctx, owner: who.ID, tar: tar.NewWriter(to), at: s.now(), names: map[string]bool{}}
 	if err := o.all(held); err != nil {
 		return err
 	}

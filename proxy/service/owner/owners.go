@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -42,6 +43,7 @@ type Parts struct {
 	Crons      *cron.Table
 	Assistants *assistant.Table
 	Items      *item.Table
+	Now        func() time.Time // store.Store.Now
 
 	Engine  Engine
 	Heads   Heads
@@ -60,7 +62,7 @@ func New(p Parts, logger *zap.Logger) *Owners {
 	held := holdings{owned: p.Owned, engine: p.Engine}
 	return &Owners{
 		holdings: held,
-		exports:  exports{holdings: held, owned: p.Owned, threads: p.Threads, heads: p.Heads},
+		exports:  exports{holdings: held, owned: p.Owned, threads: p.Threads, heads: p.Heads, now: p.Now},
 		removals: removals{parts: p, holdings: held, busy: make(chan struct{}, 1), zap: logger},
 	}
 }

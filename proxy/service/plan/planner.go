@@ -44,6 +44,7 @@ type Planner struct {
 	Runs      *store.Runs
 	States    *store.States
 	Heads     Heads
+	Now       func() time.Time // store.Store.Now
 }
 
 // Plan turns a request for a run into a run to be made, with what its agent is not told, or says what is wrong with it.
@@ -63,7 +64,7 @@ func (p *Planner) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapte
 }
 
 func (p *Planner) planFor(ctx context.Context, agent *engine.Agent, assistant *mapping.Assistant, n *adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, []mapping.Loss, error) {
-	d := &draft{agent: agent, assistant: assistant, n: n, now: time.Now().UTC().Truncate(time.Microsecond), task: task}
+	d := &draft{agent: agent, assistant: assistant, n: n, now: p.Now(), task: task}
 	err := directory.Over(n, assistant)
 	if err != nil {
 		return nil, nil, err

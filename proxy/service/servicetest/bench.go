@@ -85,7 +85,7 @@ func (b *Bench) beside() *Bench {
 // Open starts the bridge.
 func (b *Bench) Open(t *testing.T) {
 	t.Helper()
-	st, err := store.Open(t.Context(), b.Path, store.Options{Synchronous: storetest.Synchronous(), Index: b.Meaning}, zap.NewNop())
+	st, err := store.Open(t.Context(), b.Path, store.Options{Synchronous: storetest.Synchronous(), Passed: storetest.Passed(), Index: b.Meaning}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

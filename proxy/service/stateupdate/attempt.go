@@ -163,7 +163,7 @@ func (u *attempt) logAgentState(ctx context.Context, link mapping.Link, read ada
 	if err != nil {
 		return mapping.Checkpoint{}, movedIfGone(err)
 	}
-	ev, after, err := replaceEvent(fold, read.Values, at.Step+1, now())
+	ev, after, err := replaceEvent(fold, read.Values, at.Step+1, u.Now())
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}
@@ -187,7 +187,7 @@ func (u *attempt) reduce(ctx context.Context) (mapping.Checkpoint, error) {
 		}
 		return mapping.Checkpoint{}, err
 	}
-	ev, after, said, err := updateEvent(fold, u.asked, source, at.Step+1, now())
+	ev, after, said, err := updateEvent(fold, u.asked, source, at.Step+1, u.Now())
 	if err != nil {
 		return mapping.Checkpoint{}, err
 	}

@@ -46,6 +46,7 @@ type Updater struct {
 	States    *store.States
 	Links     *store.Links
 	Artifacts *artifact.Table
+	Now       func() time.Time // store.Store.Now
 	Zap       *zap.Logger
 }
 
@@ -125,5 +126,3 @@ func (x *Updater) attached(threadID string, said []json.RawMessage, after *state
 	}
 	return engine.Attached(threadID, said, after, list)
 }
-
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -262,7 +262,7 @@ const sweepAge = 24 * time.Hour
 
 // Sweep removes what uploads and runs that broke off have left behind.
 func Sweep(t *sqldb.Tx) error {
-	old := t.Now - sweepAge.Microseconds()
+	old := t.Horizon - sweepAge.Microseconds()
 	for _, text := range []string{
 		`DELETE FROM artifacts WHERE staged = 1 AND blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,
 		`DELETE FROM chunks WHERE blob IN (SELECT id FROM blobs WHERE loose = 1 AND created_us < $1)`,

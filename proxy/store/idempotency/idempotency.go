@@ -25,7 +25,7 @@ type Table struct{ db *sqldb.DB }
 // New returns the requests of a database.
 func New(db *sqldb.DB) *Table { return &Table{db} }
 
-// kept is how long the outcome of a request with an Idempotency-Key is remembered.
+// kept is how long the outcome of a request with an Idempotency-Key is remembered at least.
 const kept = 24 * time.Hour
 
 // Key is an Idempotency-Key with what it is bound to beside the tenant: what kind of thing is made where, and the sum
@@ -83,7 +83,7 @@ func Recall(t *sqldb.Tx, tenant string, k Key) (made string, ok bool, err error)
 	}
 	var sum []byte
 	err = t.Get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
-		column.In{tenant, k.Route, k.Text, t.Now - kept.Microseconds()}, column.Out{sqldb.Unsealed(&sum, column.IdempotencySum, tenant, k.Route, k.Text), &made})
+		column.In{tenant, k.Route, k.Text, t.Horizon - kept.Microseconds()}, column.Out{sqldb.Unsealed(&sum, column.IdempotencySum, tenant, k.Route, k.Text), &made})
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
@@ -99,7 +99,7 @@ func Claim(t *sqldb.Tx, who mapping.Principal, k Key, making string) (made strin
 	if k.Text == "" {
 		return "", nil
 	}
-	past := t.Now - kept.Microseconds()
+	past := t.Horizon - kept.Microseconds()
 	n, err := t.Exec(noteKey+` WHERE idempotency.created_us <= $8`, append(noteOf(t, who, k, making), past)...)
 	if err != nil {
 		return "", err
@@ -132,7 +132,7 @@ func noteOf(t *sqldb.Tx, who mapping.Principal, k Key, made string) []any {
 }
 
 func forgetKeys(t *sqldb.Tx) error {
-	return t.Put(`DELETE FROM idempotency WHERE created_us <= $1`, t.Now-kept.Microseconds())
+	return t.Put(`DELETE FROM idempotency WHERE created_us <= $1`, t.Horizon-kept.Microseconds())
 }
 
 // CodeRepeated is what a change is refused with that the same request has made before.

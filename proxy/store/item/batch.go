@@ -54,7 +54,7 @@ func (s *Table) readItems(ctx context.Context, rows []*itemRow) error {
 		for i, kept := 0, 0; i < len(rows) && rows[i].unread && kept < itemsAtOnce; i++ {
 			fresh := itemRow{}
 			err := t.Each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND `+live(4),
-				in{mapping.PrincipalOf(ctx).Tenant, pathOf(rows[i].Namespace), rows[i].Key, t.Now}, fresh.scan)
+				in{mapping.PrincipalOf(ctx).Tenant, pathOf(rows[i].Namespace), rows[i].Key, t.Horizon}, fresh.scan)
 			if err != nil {
 				return err
 			}

@@ -22,11 +22,14 @@ const (
 	bytesTogether = itemsAtOnce
 )
 
+// expired is the condition that an item's time is over (clock.Reading.Expiry). The first part finds it by the index.
+const expired = `expires_us <= $1 AND (expires_us <= $2 OR CAST($3 AS BIGINT) > 0 AND updated_us >= $3)`
+
 // Sweep removes items that have expired, which no reader is shown any more. more reports whether there may be others.
 func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
 	var due bool
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE expires_us > 0 AND expires_us <= $1)`, in{t.Now}, out{&due})
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE expires_us > 0 AND `+expired+`)`, in{t.Now, t.Horizon, t.Since}, out{&due})
 	})
 	if err != nil || !due {
 		return false, err
@@ -50,9 +53,9 @@ type expiredItem struct {
 // expiredItems removes rows. The condition stands twice, since one may be refreshed by another process before it is
 // locked.
 func expiredItems(t *sqldb.Tx) (gone []expiredItem, err error) {
-	err = t.Each(`DELETE FROM items WHERE expires_us > 0 AND expires_us <= $1 AND (tenant, namespace, item_key) IN
- (SELECT tenant, namespace, item_key FROM items WHERE expires_us > 0 AND expires_us <= $1 LIMIT $2)
- RETURNING tenant, namespace, item_key, tokens, members`, in{t.Now, itemsTogether}, func(scan func(...any) error) error {
+	err = t.Each(`DELETE FROM items WHERE expires_us > 0 AND `+expired+` AND (tenant, namespace, item_key) IN
+ (SELECT tenant, namespace, item_key FROM items WHERE expires_us > 0 AND `+expired+` LIMIT $4)
+ RETURNING tenant, namespace, item_key, tokens, members`, in{t.Now, t.Horizon, t.Since, itemsTogether}, func(scan func(...any) error) error {
 		var it expiredItem
 		err := scan(append(out{&it.tenant, &it.namespace, &it.key}, it.columns(&it.itemName)...)...)
 		gone = append(gone, it)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/itemquery"
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
@@ -29,7 +30,7 @@ func TestSearchesUseTheirIndexes(t *testing.T) {
 		return `SELECT ` + itemColumns + ` WHERE ` + last.where + ` ORDER BY i.namespace, i.item_key`, append(last.args, int64(1))
 	}
 	byText := func(q Query) (string, in) {
-		return (&textSearch{Query: q}).statement(&sqldb.Tx{Now: 1}, "word", q.Keep == nil)
+		return (&textSearch{Query: q}).statement(&sqldb.Tx{Reading: clock.Reading{Now: 1, Horizon: 1}}, "word", q.Keep == nil)
 	}
 	members := func(r reach, ranges []itemquery.MemberRange, prefix ...string) (string, in) {
 		return newLookup(ranges).names(r, prefix)

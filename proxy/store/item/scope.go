@@ -62,7 +62,7 @@ func (s *Table) eachBelow(ctx context.Context, q Query, statement func(where str
 		}
 		more := true
 		for i := 0; more && i < len(parts); i++ {
-			err := t.Until(statement(parts[i].where), append(parts[i].args, t.Now), func(scan func(...any) error) (bool, error) {
+			err := t.Until(statement(parts[i].where), append(parts[i].args, t.Horizon), func(scan func(...any) error) (bool, error) {
 				var err error
 				more, err = row(scan)
 				return more, errors.Join(err, ctx.Err())

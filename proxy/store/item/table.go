@@ -103,9 +103,9 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 		err := t.Get(`INSERT INTO items (tenant, owner, namespace, item_key, value, fields, ttl_us, created_us, updated_us, expires_us, tokens_us, tokens, members_us, members)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $8, $10, $8, $11)
  ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET owner = excluded.owner, value = excluded.value, fields = excluded.fields,
- created_us = CASE WHEN items.expires_us > 0 AND items.expires_us <= excluded.updated_us THEN excluded.created_us ELSE items.created_us END,
+ created_us = CASE WHEN items.expires_us > 0 AND items.expires_us <= $12 THEN excluded.created_us ELSE items.created_us END,
  ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us, tokens_us = excluded.tokens_us, members_us = excluded.members_us, vectors_us = 0
- RETURNING tokens, members, created_us`, in{at.tenant, who.ID, at.namespace, at.key, at.sealed(t, it.Value, itemValue), sqldb.Blob(p.Index), ttl, t.Now, expires, at.sealed(t, fresh.tokens, itemTokens), sqldb.Blob(fresh.members)},
+ RETURNING tokens, members, created_us`, in{at.tenant, who.ID, at.namespace, at.key, at.sealed(t, it.Value, itemValue), sqldb.Blob(p.Index), ttl, t.Now, expires, at.sealed(t, fresh.tokens, itemTokens), sqldb.Blob(fresh.members), t.Horizon},
 			append(old.columns(&at), &created))
 		if err == nil {
 			err = s.count(t, it, who, created == t.Now)
@@ -159,7 +159,7 @@ func (s *Table) Get(ctx context.Context, namespace []string, key string, refresh
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row = itemRow{}
 		err := t.Each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND `+live(4),
-			in{mapping.PrincipalOf(ctx).Tenant, pathOf(namespace), key, t.Now}, row.scan)
+			in{mapping.PrincipalOf(ctx).Tenant, pathOf(namespace), key, t.Horizon}, row.scan)
 		if err == nil && row.CreatedAt.IsZero() {
 			err = mapping.Errorf(mapping.NotFound, mapping.CodeItemNotFound, "There is no item %q.", key)
 		}
@@ -227,7 +227,8 @@ func (s *Table) Namespaces(ctx context.Context, prefix []string) (found [][]stri
 	return found, err
 }
 
-// live is the condition of items that have not expired, at the present in the parameter $at.
+// live is the condition of items that have not expired. The parameter $at is clock.Reading.Horizon: an item that was
+// made after a jump of the clock may be there until Sweep removes it.
 func live(at int) string {
 	return `(i.expires_us = 0 OR i.expires_us > CAST($` + strconv.Itoa(at) + ` AS BIGINT))`
 }

@@ -156,7 +156,7 @@ func (x *textSearch) statement(t *sqldb.Tx, token string, first bool) (text stri
 		where = `k.tenant = $1`
 	}
 	return `SELECT k.namespace, k.item_key, k.share, ` + candidateColumns + `, ` + value + ` FROM ` + from + `
- JOIN items i ON i.tenant = k.tenant AND i.namespace = k.namespace AND i.item_key = k.item_key WHERE ` + where + isLive, append(args, sought(t, token), t.Now)
+ JOIN items i ON i.tenant = k.tenant AND i.namespace = k.namespace AND i.item_key = k.item_key WHERE ` + where + isLive, append(args, sought(t, token), t.Horizon)
 }
 
 // largest are as many candidates as there is still room for.

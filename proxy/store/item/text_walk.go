@@ -78,7 +78,7 @@ func (x *textSearch) read(ctx context.Context, t *sqldb.Tx, list []*candidate) (
 	there := make(map[string]*candidate, len(list))
 	sieve := sieve{tenant: x.reach.Tenant, keep: x.Keep}
 	for _, p := range namedParts(t, names) {
-		err := t.Each(`SELECT i.namespace, i.item_key, 0, `+candidateColumns+`, i.value FROM items i WHERE `+p.where, append(p.args, t.Now), func(scan func(...any) error) error {
+		err := t.Each(`SELECT i.namespace, i.item_key, 0, `+candidateColumns+`, i.value FROM items i WHERE `+p.where, append(p.args, t.Horizon), func(scan func(...any) error) error {
 			c, ok, err := sieve.candidate(scan)
 			if ok {
 				there[c.id()] = c

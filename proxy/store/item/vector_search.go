@@ -229,7 +229,7 @@ func readPresent(t *sqldb.Tx, some nearest, tenant string) (found []*candidate, 
 	there := make(map[string]*candidate, len(some))
 	for _, p := range namedParts(t, names) {
 		err := t.Each(`SELECT i.namespace, i.item_key, i.ttl_us, i.created_us, i.updated_us FROM items i WHERE `+p.where+` AND i.vectors_us = i.updated_us`,
-			append(p.args, t.Now), func(scan func(...any) error) error {
+			append(p.args, t.Horizon), func(scan func(...any) error) error {
 				c := &candidate{itemName: itemName{tenant: tenant}}
 				err := scan(&c.namespace, &c.key, &c.ttl, &c.created, &c.updated)
 				there[c.id()] = c

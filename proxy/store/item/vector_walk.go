@@ -70,7 +70,7 @@ func (x *meaningSearch) keeps(ctx context.Context, t *sqldb.Tx, some nearest) (m
 	}
 	f := passer{keep: x.q.Keep, tenant: mapping.PrincipalOf(ctx).Tenant, passed: map[string]bool{}}
 	for _, p := range namedParts(t, names) {
-		if err := t.Each(passerColumns+p.where, append(p.args, t.Now), f.row); err != nil {
+		if err := t.Each(passerColumns+p.where, append(p.args, t.Horizon), f.row); err != nil {
 			return nil, err
 		}
 	}

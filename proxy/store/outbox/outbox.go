@@ -62,7 +62,12 @@ func (s *Table) Changed() <-chan struct{} { return s.base.Bells.WebhookBell }
 // lease, should this process not come back to it, and counts as attempted. wait is how long it is until the next one is
 // due (0: none, or those that accept left). All tenants.
 func (s *Table) Claim(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
-	keys, wait, err := s.dueDeliveries(ctx, limit, accept)
+	keys, wait, ahead, err := s.dueDeliveries(ctx, limit, accept)
+	if err == nil && ahead {
+		if err = s.base.DB.Write(ctx, s.takeBack); err == nil {
+			return s.Claim(ctx, limit, lease, accept)
+		}
+	}
 	if err != nil || len(keys) == 0 {
 		return nil, wait, err
 	}
@@ -84,9 +89,25 @@ func (s *Table) Claim(ctx context.Context, limit int, lease time.Duration, accep
 	return list, 0, err
 }
 
-// dueDeliveries looks without the writer.
-func (s *Table) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, err error) {
-	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+// LongestWait is the longest time between two attempts, leases included. A delivery that is due later was put off when
+// the clock was ahead.
+const LongestWait = time.Hour
+
+// takeBack has deliveries attempted that were put off when the clock was ahead.
+func (s *Table) takeBack(t *sqldb.Tx) error {
+	if err := s.base.DB.SetClock(t); err != nil {
+		return err
+	}
+	return t.Put(`UPDATE outbox SET due_us = $2 WHERE done_us = 0 AND due_us > $1`, t.Now+LongestWait.Microseconds(), t.Now)
+}
+
+// dueDeliveries looks without the writer. ahead reports whether there is something for takeBack.
+func (s *Table) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
+		keys, wait = nil, 0
+		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM outbox WHERE done_us = 0 AND due_us > $1)`, column.In{t.Now + LongestWait.Microseconds()}, column.Out{&ahead}); err != nil {
+			return err
+		}
 		return t.Until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
 			var key, due int64
 			var url string
@@ -103,7 +124,7 @@ func (s *Table) dueDeliveries(ctx context.Context, limit int, accept func(url st
 			return len(keys) < limit, nil
 		})
 	})
-	return keys, wait, err
+	return keys, wait, ahead, err
 }
 
 func (d *Delivery) scan(scan func(...any) error) error {
@@ -119,22 +140,22 @@ func (d *Delivery) scan(scan func(...any) error) error {
 
 // Delivered notes a success. The body is deleted: it is not needed again.
 func (s *Table) Delivered(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now(), []byte{})
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, []byte{})
 }
 
 // Failed notes a failed attempt and why; the next one is due after wait.
 func (s *Table) Failed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now()+wait.Microseconds(), mapping.ToText(why))
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now+wait.Microseconds(), mapping.ToText(why))
 }
 
 // Dead gives a delivery up. Its row stays, with the reason, for a while (Sweep).
 func (s *Table) Dead(ctx context.Context, d Delivery, why string) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Now(), mapping.ToText(why))
+	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, mapping.ToText(why))
 }
 
 // Returned gives a claimed delivery back as if it had not been tried.
 func (s *Table) Returned(ctx context.Context, d Delivery) error {
-	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.base.DB.Now(), d.Attempts)
+	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.base.DB.Clock().Now, d.Attempts)
 }
 
 func (s *Table) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
@@ -164,7 +185,7 @@ func (s *Table) List(ctx context.Context, runID string, limit int) (list []Deliv
 func (s *Table) Sweep(ctx context.Context, delivered, dead time.Duration) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
-			t.Now-delivered.Microseconds(), t.Now-dead.Microseconds())
+			t.Horizon-delivered.Microseconds(), t.Horizon-dead.Microseconds())
 		return err
 	})
 }

@@ -46,7 +46,7 @@ func (p *postgres) bulk(ctx context.Context, do func(*Tx) error) error {
 	}
 	r := p.receipts.lend()
 	on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN", untilItIsDone}, owner: p.owner, receipt: r}
-	err = doSafely(do, &Tx{on: on, Now: p.clock()})
+	err = doSafely(do, &Tx{on: on, Reading: p.clock()})
 	if err != nil {
 		on.rollback()
 		closeSoon(conn)
@@ -78,7 +78,7 @@ func lookPostgres(ctx context.Context, dsn string, do func(*Tx) error) error {
 		return unreadableURL()
 	}
 	configure(cfg, dsn)
-	p := &postgres{name: nameOf(cfg.ConnConfig)}
+	p := &postgres{name: nameOf(cfg.ConnConfig), time: Options{}.clock(0)}
 	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
 	if err != nil {
 		return p.refused(err)
@@ -86,5 +86,9 @@ func lookPostgres(ctx context.Context, dsn string, do func(*Tx) error) error {
 	defer closeSoon(conn)
 	on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", untilItIsDone}}
 	defer on.rollback()
-	return p.classify(doSafely(do, &Tx{on: on, Now: p.clock()}))
+	t := &Tx{on: on}
+	if err := p.setClock(t); err != nil {
+		return p.refused(err)
+	}
+	return p.classify(doSafely(do, t))
 }

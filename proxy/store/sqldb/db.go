@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"go.uber.org/zap"
 	sqlite3 "zombiezen.com/go/sqlite"
@@ -39,8 +40,9 @@ type database interface {
 	// files anew, without what was deleted; done is false where that is not ours to do.
 	overwrite(ctx context.Context, on bool) error
 	rewrite(ctx context.Context) (done bool, err error)
-	// clock is the present in microseconds.
-	clock() int64
+	// clock is the time by which stored decisions are made. setClock has a transaction go by what the database says now.
+	clock() clock.Reading
+	setClock(t *Tx) error
 	// recoverOrphans is done once, before anything else is: what processes that are gone have left behind is free.
 	// renewLease renews the lease of this process.
 	recoverOrphans(ctx context.Context) error
@@ -107,11 +109,26 @@ type Options struct {
 	Keys *seal.Ring
 	// Owner is the id of this process in leases; "" makes one.
 	Owner    string
-	Holdings Holdings         // nil: processes hold nothing
-	Now      func() time.Time // nil: time.Now; PostgreSQL: the time of the database
+	Holdings Holdings // nil: processes hold nothing
+	// Now is the clock of this machine, and Passed one that cannot be set: see package clock. PostgreSQL has the time of
+	// the database instead of Now. nil: what the machine has. Passed follows Now if only that is given, so that a test may
+	// set the time.
+	Now    func() time.Time
+	Passed func() time.Duration
 	// Committed is told of every transaction that was committed: the operations in it, and the time from its start to
 	// when it was as durable as it was to be. nil: it is not reported.
 	Committed func(operations int, took time.Duration)
+}
+
+// clock returns the clock of a database.
+func (o Options) clock(patience time.Duration) *clock.Clock {
+	switch {
+	case o.Passed != nil:
+		return clock.New(o.Passed, patience)
+	case o.Now != nil:
+		return clock.New(func() time.Duration { return time.Duration(o.Now().UnixNano()) }, patience)
+	}
+	return clock.New(clock.SinceBoot(), patience)
 }
 
 // Write runs do as one operation and returns when it is durable. do may be called again when what it did is lost: it
@@ -148,8 +165,11 @@ func (d *DB) ReadBlob(ctx context.Context, do func(*Tx) error) error {
 // PostgreSQL, where every commit is flushed, or none is.
 func (d *DB) Flush() error { return d.on.classify(d.on.flush()) }
 
-// Now returns the present by the clock of the database, in microseconds.
-func (d *DB) Now() int64 { return d.on.clock() }
+// Clock returns the time by which stored decisions are made.
+func (d *DB) Clock() clock.Reading { return d.on.clock() }
+
+// SetClock has an operation go by what the database says now, where it would go by what it said a moment ago.
+func (d *DB) SetClock(t *Tx) error { return d.on.setClock(t) }
 
 // Owner returns the id of this process in leases.
 func (d *DB) Owner() string { return d.owner }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	"github.com/apbridge/apbridge/proxy/store/sqldb/line"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -29,7 +30,8 @@ type postgres struct {
 	receipts receipts
 	told     func(operations int, took time.Duration) // Options.Committed
 	relaxed  bool                                     // no commit waits for the disk
-	time     clock
+	now      func() time.Time                         // Options.Now; nil: the time of the database
+	time     *clock.Clock
 	notifier *notifier
 	closed   atomic.Bool
 	unwatch  context.CancelFunc
@@ -53,8 +55,8 @@ func openPostgres(ctx context.Context, dsn string, o Options, log *zap.Logger) (
 	if err != nil {
 		return nil, unreadableURL()
 	}
-	p := &postgres{name: nameOf(cfg.ConnConfig), owner: o.Owner, holdings: o.Holdings, relaxed: o.Synchronous == "normal", lines: line.New(), log: log, told: o.Committed}
-	p.time.fixed = o.Now
+	p := &postgres{name: nameOf(cfg.ConnConfig), owner: o.Owner, holdings: o.Holdings, relaxed: o.Synchronous == "normal", lines: line.New(), log: log, told: o.Committed,
+		now: o.Now, time: o.clock(0)}
 	configure(cfg, dsn)
 	p.apart = cfg.ConnConfig.Copy()
 	p.keepLines(cfg)
@@ -97,7 +99,7 @@ func (p *postgres) transact(ctx context.Context, begin []string, do func(*Tx) er
 	t, r, unanswered := (*Tx)(nil), p.receipts.lend(), false
 	again, err = p.once(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn, begin: begin, owner: p.owner, receipt: r}
-		t = &Tx{on: on, Now: p.clock()}
+		t = &Tx{on: on, Reading: p.clock()}
 		err := doSafely(do, t)
 		if err == nil {
 			err = on.commit()
@@ -130,7 +132,7 @@ func (p *postgres) read(ctx context.Context, do func(*Tx) error) error {
 	return p.attempt(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn, begin: []string{"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}
 		defer on.rollback()
-		err := doSafely(do, &Tx{on: on, Now: p.clock()})
+		err := doSafely(do, &Tx{on: on, Reading: p.clock()})
 		return !on.gave, err
 	})
 }
@@ -143,7 +145,7 @@ func (p *postgres) flush() error { return nil }
 func (p *postgres) readOne(ctx context.Context, do func(*Tx) error) error {
 	return p.attempt(ctx, func(ctx context.Context, conn *pgx.Conn) (bool, error) {
 		on := &pgTx{ctx: ctx, conn: conn}
-		err := doSafely(do, &Tx{on: on, Now: p.clock()})
+		err := doSafely(do, &Tx{on: on, Reading: p.clock()})
 		return !on.gave, err
 	})
 }
@@ -189,7 +191,33 @@ func (p *postgres) once(ctx context.Context, do attempt) (again bool, err error)
 	return again && err != nil && (conn.Conn().IsClosed() || passing(err)), err
 }
 
-func (p *postgres) clock() int64 { return p.time.micros() }
+// clock is the time of the database as this process knows it without asking: what it was at the last renewal of the
+// lease, and what has passed here since. It does not follow when the clock of this machine is set.
+func (p *postgres) clock() clock.Reading {
+	if p.now != nil {
+		p.time.Hear(p.now())
+	}
+	return p.time.Read()
+}
+
+// hear notes the time of the database.
+func (p *postgres) hear(micros int64) {
+	if p.now == nil {
+		p.time.Hear(time.UnixMicro(micros))
+	}
+}
+
+// setClock has the transaction go by the time that the database has now. A process that was stopped for a while, with
+// its machine, does not know how long.
+func (p *postgres) setClock(t *Tx) error {
+	var now int64
+	err := t.Get(`SELECT `+present, nil, []any{&now})
+	if err == nil {
+		p.hear(now)
+		t.Reading = p.clock()
+	}
+	return err
+}
 
 func (p *postgres) notices() *notices { return p.notifier.notices }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"sync"
 	"time"
 )
 
@@ -58,7 +57,7 @@ func (p *postgres) renew(t *Tx, ttl time.Duration) error {
 	err := t.Get(`INSERT INTO processes (owner, until_us) VALUES ($1, `+present+` + $2)
  ON CONFLICT (owner) DO UPDATE SET until_us = excluded.until_us RETURNING until_us - $2`, []any{p.owner, ttl.Microseconds()}, []any{&now})
 	if err == nil {
-		p.time.set(now)
+		p.hear(now)
 	}
 	return err
 }
@@ -90,32 +89,4 @@ func (p *postgres) ping(ctx context.Context) error {
 		return refuse(p.name, "this server has become a standby, which cannot be written to")
 	}
 	return err
-}
-
-// clock is the time of the database as this process knows it without asking: what it was at the last renewal, and what
-// has passed here since. It does not follow when the clock of this machine is set. Safe for concurrent use.
-type clock struct {
-	fixed func() time.Time // of tests
-
-	mu sync.Mutex
-	at int64 // of the database, in microseconds
-	by time.Time
-}
-
-func (c *clock) set(at int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at, c.by = at, time.Now()
-}
-
-func (c *clock) micros() int64 {
-	if c.fixed != nil {
-		return c.fixed().UnixMicro()
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.by.IsZero() {
-		return time.Now().UnixMicro()
-	}
-	return c.at + time.Since(c.by).Microseconds()
 }

@@ -51,8 +51,9 @@ func (p *postgres) inspect(ctx context.Context, conn *pgxpool.Conn) (schema stri
 	var encoding string
 	var found *string
 	var standby bool
-	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_schema()::text, pg_is_in_recovery()`).
-		Scan(&version, &encoding, &found, &standby)
+	var now int64
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_schema()::text, pg_is_in_recovery(), `+present).
+		Scan(&version, &encoding, &found, &standby, &now)
 	switch {
 	case err != nil:
 		return "", p.refused(err)
@@ -65,6 +66,7 @@ func (p *postgres) inspect(ctx context.Context, conn *pgxpool.Conn) (schema stri
 	case standby:
 		return "", refuse(p.name, "this server is a standby, which cannot be written to; connect to the primary")
 	}
+	p.hear(now)
 	return *found, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	"go.uber.org/zap"
 	sqlite3 "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -29,7 +30,8 @@ type sqlite struct {
 	full     bool  // commits wait for the disk
 	zeros    bool  // what is deleted is overwritten
 	limit    int64 // bytes of the file; 0 for none
-	now      func() time.Time
+	wall     func() time.Time
+	time     *clock.Clock
 	told     func(operations int, took time.Duration) // Options.Committed
 	changed  int64                                    // rows that the writer had changed when its transaction began
 	disk     flushes
@@ -51,10 +53,10 @@ func openSQLite(ctx context.Context, path string, o Options, log *zap.Logger) (_
 	}
 	d := &sqlite{
 		sqliteFile: sqliteFile{path: path, zap: log}, owner: o.Owner, holdings: o.Holdings,
-		full: o.Synchronous != "normal", zeros: o.SecureDelete, limit: o.Limit, now: o.Now, told: o.Committed,
+		full: o.Synchronous != "normal", zeros: o.SecureDelete, limit: o.Limit, wall: o.Now, time: o.clock(clock.Patience), told: o.Committed,
 	}
-	if d.now == nil {
-		d.now = time.Now
+	if d.wall == nil {
+		d.wall = time.Now
 	}
 	if d.lock, err = lockDatabase(path); err != nil {
 		return nil, err
@@ -183,7 +185,12 @@ func (d *sqlite) committed(relaxed bool) error {
 
 func (d *sqlite) exec(conn *sqlite3.Conn, text string) error { return sqlitex.Execute(conn, text, nil) }
 
-func (d *sqlite) clock() int64 { return d.now().UnixMicro() }
+func (d *sqlite) clock() clock.Reading {
+	d.time.Hear(d.wall())
+	return d.time.Read()
+}
+
+func (d *sqlite) setClock(*Tx) error { return nil } // it always has what the machine says
 
 func (d *sqlite) write(ctx context.Context, relaxed bool, do func(*Tx) error) error {
 	return d.writer.write(ctx, relaxed, failing(do))
@@ -204,7 +211,7 @@ func (d *sqlite) readBlob(ctx context.Context, do func(*Tx) error) error {
 	return d.lend(ctx, d.files, func(conn *sqlite3.Conn) error { return do(d.tx(conn)) })
 }
 
-func (d *sqlite) tx(conn *sqlite3.Conn) *Tx { return &Tx{on: sqliteTx{conn}, Now: d.clock()} }
+func (d *sqlite) tx(conn *sqlite3.Conn) *Tx { return &Tx{on: sqliteTx{conn}, Reading: d.clock()} }
 
 // lend has do use a connection, until ctx ends, and returns when what was read is on the disk.
 func (d *sqlite) lend(ctx context.Context, of *sqlitex.Pool, do func(*sqlite3.Conn) error) error {

@@ -7,13 +7,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	sqlite3 "zombiezen.com/go/sqlite"
 )
 
 // lookSQLite is Look at a SQLite file.
 func lookSQLite(ctx context.Context, path string, do func(*Tx) error) error {
 	return besideSQLite(ctx, path, func(conn *sqlite3.Conn) error {
-		err := doSafely(do, &Tx{on: sqliteTx{conn}, Now: time.Now().UnixMicro()})
+		err := doSafely(do, &Tx{on: sqliteTx{conn}, Reading: clock.At(time.Now())})
 		switch code := codeOf(err) & 0xff; {
 		case ctx.Err() != nil:
 			return ctx.Err()

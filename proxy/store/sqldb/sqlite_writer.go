@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	sqlite3 "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -36,7 +37,7 @@ type engine interface {
 	committing(conn *sqlite3.Conn) error
 	committed(relaxed bool) error
 	exec(conn *sqlite3.Conn, text string) error
-	clock() int64
+	clock() clock.Reading
 	// broken is asked about every failed statement; true: accept no more writes.
 	broken(err error) bool
 	present() error // nil while the file is where it was opened
@@ -277,7 +278,7 @@ func (w *writer) doInSavepoint(o *op) {
 }
 
 func (w *writer) do(o *op) {
-	t := &Tx{on: sqliteTx{w.conn}, Now: w.db.clock()}
+	t := &Tx{on: sqliteTx{w.conn}, Reading: w.db.clock()}
 	o.err = doSafely(o.do, t)
 	o.hooks = t.committed
 }

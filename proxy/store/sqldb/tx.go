@@ -1,6 +1,10 @@
 package sqldb
 
-import "database/sql"
+import (
+	"database/sql"
+
+	"github.com/apbridge/apbridge/proxy/store/clock"
+)
 
 // statements is one connection in the middle of an operation: a sqliteTx or a *pgTx.
 type statements interface {
@@ -15,9 +19,9 @@ type statements interface {
 
 // Tx is what an operation works with. Its statements see each other's effects.
 type Tx struct {
-	on        statements
-	Now       int64    // microseconds, one value for the whole operation
-	committed []func() // run after the commit, before the caller hears of it
+	on            statements
+	clock.Reading          // one for the whole operation
+	committed     []func() // run after the commit, before the caller hears of it
 	keys
 }
 

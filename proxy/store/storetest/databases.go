@@ -136,3 +136,10 @@ func execute(dsn, text string) error {
 	_, err = conn.Exec(ctx, text)
 	return err
 }
+
+// Passed returns the clock of a database for tests that run on a clock of their own (testing/synctest), which the clock
+// of the machine does not follow.
+func Passed() func() time.Duration {
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) }
+}

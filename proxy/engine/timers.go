@@ -1,12 +1,12 @@
-package clock
+package engine
 
 import (
 	"sync"
 	"time"
 )
 
-// Timers are what is due later, by a name each. Safe for concurrent use.
-type Timers struct {
+// timers are what is due later, by a name each. Safe for concurrent use.
+type timers struct {
 	Spawn func(func()) bool // begins what is due
 
 	mu      sync.Mutex
@@ -14,12 +14,12 @@ type Timers struct {
 	stopped bool
 }
 
-// timer is one of Timers; a new one under the same name is another.
+// timer is one of timers; a new one under the same name is another.
 type timer struct{ *time.Timer }
 
 // Set calls f once after d, in place of what was due under the same name. Nothing is called after Stop. A d of 0 is
 // never.
-func (t *Timers) Set(name string, d time.Duration, f func()) {
+func (t *timers) Set(name string, d time.Duration, f func()) {
 	if d <= 0 {
 		return
 	}
@@ -44,7 +44,7 @@ func (t *Timers) Set(name string, d time.Duration, f func()) {
 }
 
 // take removes a timer that has gone off; false: it was called off at the last moment.
-func (t *Timers) take(name string, one *timer) bool {
+func (t *timers) take(name string, one *timer) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byName[name] != one {
@@ -55,14 +55,14 @@ func (t *Timers) take(name string, one *timer) bool {
 }
 
 // Has reports whether something is due under a name.
-func (t *Timers) Has(name string) bool {
+func (t *timers) Has(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.byName[name] != nil
 }
 
 // Cancel calls off what is due under a name.
-func (t *Timers) Cancel(name string) {
+func (t *timers) Cancel(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if one := t.byName[name]; one != nil {
@@ -72,7 +72,7 @@ func (t *Timers) Cancel(name string) {
 }
 
 // Stop calls off everything, now and later.
-func (t *Timers) Stop() {
+func (t *timers) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stopped = true
