@@ -3,6 +3,7 @@ package chore
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/config"
@@ -30,6 +31,7 @@ type Crons struct {
 	crons   *cron.Table
 	callers func() config.Auth
 	tick    func(context.Context, mapping.Cron) error
+	looked  time.Time // when ticks were taken back last
 	zap     *zap.Logger
 }
 
@@ -57,51 +59,79 @@ func NextTick(c mapping.Cron, after time.Time) (time.Time, error) {
 func (w *Crons) Run(ctx context.Context) {
 	var said complaint.Complaint
 	for ctx.Err() == nil {
-		next, err := w.serve(ctx)
+		wait, err := w.look(ctx)
 		if err == nil {
 			said.Over()
-		} else if ctx.Err() == nil {
-			if said.Due() {
-				w.zap.Error("crons could not be served", zap.Error(err), said.Times())
-			}
-			next = time.Now().Add(cronRetry)
+		} else if ctx.Err() == nil && said.Due() {
+			w.zap.Error("crons could not be served", zap.Error(err), said.Times())
 		}
-		w.wait(ctx, next)
+		_ = pause.Until(ctx, wait, w.crons.Changed())
 	}
 }
 
-func (w *Crons) wait(ctx context.Context, next time.Time) {
-	d := cronLatest
-	if !next.IsZero() {
-		d = min(d, time.Until(next))
+// look serves what is due, and returns when to look again.
+func (w *Crons) look(ctx context.Context) (wait time.Duration, err error) {
+	if time.Since(w.looked) >= cronLatest {
+		if err := w.takeBack(ctx); err != nil {
+			return cronRetry, err
+		}
+		w.looked = time.Now()
 	}
-	_ = pause.Until(ctx, d, w.crons.Changed())
+	return w.serve(ctx)
 }
 
-// serve serves what is due and says when to look again.
-func (w *Crons) serve(ctx context.Context) (time.Time, error) {
-	now := time.Now()
-	due, next, err := w.crons.Due(ctx, now, cronsRead)
-	if err != nil || len(due) == 0 {
-		return next, err
+// takeBack corrects ticks that are later than their schedules have them: they were computed when the clock was ahead.
+// The clocks of several processes differ a little, which is no reason.
+func (w *Crons) takeBack(ctx context.Context) error {
+	list, now, err := w.crons.Later(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		latest, err := NextTick(c, now.Add(cronLatest))
+		if err != nil || latest.IsZero() || !c.Next.After(latest) {
+			continue // one whose schedule cannot be read says so at its tick
+		}
+		next, err := NextTick(c, now)
+		if err != nil {
+			continue
+		}
+		w.zap.Warn("cron taken back; its next tick was computed when the clock was ahead", zap.String("cron", c.ID), zap.Time("was", c.Next), zap.Time("is", next))
+		if err := w.crons.Ticked(ctx, c, next, c.Error); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve serves what is due, and returns when to look again.
+func (w *Crons) serve(ctx context.Context) (wait time.Duration, err error) {
+	due, now, next, err := w.crons.Due(ctx, cronsRead)
+	switch {
+	case err != nil:
+		return cronRetry, err
+	case len(due) == 0 && next.IsZero():
+		return cronLatest, nil
+	case len(due) == 0:
+		return min(cronLatest, next.Sub(now)), nil
 	}
 	var all sync.WaitGroup
+	var failed atomic.Bool
 	room := make(chan struct{}, cronsAtOnce)
-	again := time.Now()
-	var mu sync.Mutex
 	for _, c := range due {
 		room <- struct{}{}
 		all.Go(func() {
 			defer func() { <-room }()
 			if !w.serveOne(ctx, c, now) {
-				mu.Lock()
-				again = time.Now().Add(cronRetry)
-				mu.Unlock()
+				failed.Store(true)
 			}
 		})
 	}
 	all.Wait()
-	return again, nil
+	if failed.Load() {
+		return cronRetry, nil
+	}
+	return 0, nil
 }
 
 // serveOne makes the run of a tick and moves the cron on. false: neither could be done for now.

@@ -195,10 +195,15 @@ func (q Query) order(a, b mapping.Cron) (n int) {
 	return n
 }
 
-// Due lists crons whose tick is now or was missed, the longest due first, and returns when the next one is (zero:
-// none). All tenants.
-func (s *Table) Due(ctx context.Context, now time.Time, limit int) (list []mapping.Cron, next time.Time, err error) {
+// Due lists crons whose tick is now or was missed, the longest due first. now is the time, and next when the next one
+// is due (zero: none). All tenants.
+func (s *Table) Due(ctx context.Context, limit int) (list []mapping.Cron, now, next time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		list, next = nil, time.Time{}
+		if err := s.base.DB.SetClock(t); err != nil {
+			return err
+		}
+		now = column.TimeOf(t.Now)
 		return t.Until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
@@ -212,11 +217,31 @@ func (s *Table) Due(ctx context.Context, now time.Time, limit int) (list []mappi
 			return len(list) < limit, nil
 		})
 	})
-	return list, next, err
+	return list, now, next, err
 }
 
-// Ticked moves a cron that Due told on to its next tick (zero: none), and notes why this one made no run, if it did
-// not. One that was changed meanwhile stays as it is.
+// Later lists the crons whose tick is to come, with what Ticked and their schedules need. now is the time. All tenants.
+func (s *Table) Later(ctx context.Context) (list []mapping.Cron, now time.Time, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
+		list = nil
+		if err := s.base.DB.SetClock(t); err != nil {
+			return err
+		}
+		now = column.TimeOf(t.Now)
+		return t.Each(`SELECT tenant, cron_id, schedule, timezone, enabled, error, end_us, next_us FROM crons WHERE next_us > $1`, column.In{t.Now}, func(scan func(...any) error) error {
+			var c mapping.Cron
+			var end, next int64
+			err := scan(&c.Tenant, &c.ID, &c.Schedule, &c.Timezone, &c.Enabled, &c.Error, &end, &next)
+			c.End, c.Next = column.TimeOf(end), column.TimeOf(next)
+			list = append(list, c)
+			return err
+		})
+	})
+	return list, now, err
+}
+
+// Ticked sets the next tick of a cron that Due or Later has listed (zero: none), and why its last tick made no run, if
+// it did not. One that was changed meanwhile stays as it is.
 func (s *Table) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
