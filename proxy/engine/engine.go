@@ -82,6 +82,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.peers.renewLease(ctx)
 		e.running.spawn(func() { e.peers.keepLease(e.background.root) })
 		e.running.spawn(func() { e.peers.listen(e.background.root) })
+		e.running.spawn(func() { e.peers.watchStops(e.background.root) })
 		e.running.spawn(func() { e.idleClocks.watch(e.background.root) })
 	}
 	e.running.spawn(func() { e.compared.compare(e.background.root) })

@@ -129,8 +129,6 @@ func (p *peers) renewLease(ctx context.Context) {
 	}
 	p.unrenewed.Over()
 	p.lease.extend(asked + leaseTTL)
-	p.stopAsked(ctx)
-	p.bell.wake() // for runs whose notice was lost
 }
 
 // stillHolds ends the execution when the lease is over. It is asked before every piece of an agent's answer is taken

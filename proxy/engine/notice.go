@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -41,6 +42,17 @@ func (p *peers) heard(ctx context.Context, n store.Notice) {
 		p.log.WakeAll()
 		p.stopAsked(ctx)
 		p.bell.wake()
+	}
+}
+
+// watchStops does what a lost notice would have had done: it stops executions, and has waiting runs looked for. The
+// database may take long to answer, for which the lease cannot wait.
+func (p *peers) watchStops(ctx context.Context) {
+	for pause.For(ctx, beatEvery) == nil {
+		if p.lease.holds() {
+			p.stopAsked(ctx)
+			p.bell.wake()
+		}
 	}
 }
 
