@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/proxy/store/seal"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/zap"
 )
@@ -40,7 +39,7 @@ const untilItIsDone = "SET LOCAL idle_in_transaction_session_timeout = 0"
 
 // bulk has a connection of its own: those of the pool serve one operation for operationMost.
 func (p *postgres) bulk(ctx context.Context, do func(*Tx) error) error {
-	conn, err := pgx.ConnectConfig(ctx, p.apart.Copy())
+	conn, err := p.connect(ctx)
 	if err != nil {
 		return p.refused(err)
 	}
@@ -78,8 +77,8 @@ func lookPostgres(ctx context.Context, dsn string, do func(*Tx) error) error {
 		return unreadableURL()
 	}
 	configure(cfg, dsn)
-	p := &postgres{name: nameOf(cfg.ConnConfig), time: Options{}.clock(0)}
-	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
+	p := &postgres{name: nameOf(cfg.ConnConfig), time: Options{}.clock(0), apart: cfg.ConnConfig, limit: connectLimit{least: connectLeast}}
+	conn, err := p.connect(ctx)
 	if err != nil {
 		return p.refused(err)
 	}

@@ -115,6 +115,8 @@ type Options struct {
 	// set the time.
 	Now    func() time.Time
 	Passed func() time.Duration
+
+	connect time.Duration // connectLimit.least of tests; 0: connectLeast
 	// Committed is told of every transaction that was committed: the operations in it, and the time from its start to
 	// when it was as durable as it was to be. nil: it is not reported.
 	Committed func(operations int, took time.Duration)

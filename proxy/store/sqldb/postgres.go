@@ -1,6 +1,7 @@
 package sqldb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -24,7 +25,8 @@ type postgres struct {
 	holdings Holdings
 	schema   string
 	pool     *pgxpool.Pool
-	lines    *line.Lines     // of the pool
+	lines    *line.Lines // of the pool
+	limit    connectLimit
 	apart    *pgx.ConnConfig // for connections beside the pool
 	log      *zap.Logger
 	receipts receipts
@@ -56,14 +58,14 @@ func openPostgres(ctx context.Context, dsn string, o Options, log *zap.Logger) (
 		return nil, unreadableURL()
 	}
 	p := &postgres{name: nameOf(cfg.ConnConfig), owner: o.Owner, holdings: o.Holdings, relaxed: o.Synchronous == "normal", lines: line.New(), log: log, told: o.Committed,
-		now: o.Now, time: o.clock(0)}
+		now: o.Now, time: o.clock(0), limit: connectLimit{least: cmp.Or(o.connect, connectLeast)}}
 	configure(cfg, dsn)
 	p.apart = cfg.ConnConfig.Copy()
 	p.keepLines(cfg)
 	if p.pool, err = pgxpool.NewWithConfig(ctx, cfg); err != nil {
 		return nil, refuse(p.name, "%v", err)
 	}
-	p.notifier = newNotifier(p.apart, o.Owner, log)
+	p.notifier = newNotifier(p.connect, o.Owner, log)
 	var watched context.Context
 	watched, p.unwatch = context.WithCancel(context.WithoutCancel(ctx))
 	p.watching.Go(func() { p.watch(watched) })

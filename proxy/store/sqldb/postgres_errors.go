@@ -17,6 +17,9 @@ const (
 	pgDiskFull    = "53100"
 	pgSerialize   = "40001"
 	pgDeadlock    = "40P01"
+	pgCanceled    = "57014" // statement_timeout, or an operator
+	pgLockTimeout = "55P03"
+	pgTooLong     = "25P04" // transaction_timeout
 	pgIdle        = "25P03" // idle_in_transaction_session_timeout
 	pgReadOnly    = "25006"
 	pgConnections = "53300"
@@ -42,7 +45,7 @@ func passing(err error) bool {
 	switch state := stateOf(err); {
 	case state == "":
 		return unreachable(err)
-	case state == pgSerialize, state == pgDeadlock, state == pgIdle, state == pgReadOnly, state == pgConnections:
+	case state == pgCanceled, state == pgLockTimeout, state == pgTooLong, state == pgSerialize, state == pgDeadlock, state == pgIdle, state == pgReadOnly, state == pgConnections:
 		return true
 	default:
 		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")

@@ -18,9 +18,9 @@ import (
 // everything.
 type notifier struct {
 	*notices
-	cfg   *pgx.ConnConfig
-	owner string
-	log   *zap.Logger
+	connect func(context.Context) (*pgx.Conn, error)
+	owner   string
+	log     *zap.Logger
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -34,8 +34,8 @@ const (
 	listenQuiet = 10 * time.Second // after which the connection that listens is tried
 )
 
-func newNotifier(cfg *pgx.ConnConfig, owner string, log *zap.Logger) *notifier {
-	n := &notifier{notices: newNotices(), cfg: cfg, owner: owner, log: log}
+func newNotifier(connect func(context.Context) (*pgx.Conn, error), owner string, log *zap.Logger) *notifier {
+	n := &notifier{notices: newNotices(), connect: connect, owner: owner, log: log}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
 }
@@ -54,7 +54,7 @@ func (n *notifier) stop() {
 // keep has use work on a connection, and on a new one when that breaks.
 func (n *notifier) keep(use func(*pgx.Conn) error) {
 	for n.ctx.Err() == nil {
-		conn, err := pgx.ConnectConfig(n.ctx, n.cfg.Copy())
+		conn, err := n.connect(n.ctx)
 		if err == nil {
 			err = use(conn)
 			closeSoon(conn)

@@ -7,9 +7,9 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -23,6 +23,9 @@ const postgresOldest = 130000
 // and the others wait.
 func (p *postgres) prepare(ctx context.Context) error {
 	conn, err := p.pool.Acquire(ctx)
+	for err != nil && ctx.Err() == nil && pgconn.Timeout(err) && p.limit.grows(time.Now()) {
+		conn, err = p.pool.Acquire(ctx)
+	}
 	if err != nil {
 		return p.refused(err)
 	}
@@ -79,7 +82,7 @@ func (p *postgres) refusePooler(ctx context.Context, conn *pgxpool.Conn) error {
 	if err != nil {
 		return p.refused(err)
 	}
-	other, err := pgx.ConnectConfig(ctx, p.apart.Copy())
+	other, err := p.connect(ctx)
 	if err != nil {
 		return p.refused(err)
 	}

@@ -20,7 +20,8 @@ const (
 	// are looked at. The server must say twice that it does nothing: its answer may be under way.
 	silentMost = 2 * time.Second
 	lookEvery  = time.Second
-	// askMost is how long the server may take to say what it is at. In all that is well below the time of a lease.
+	// askMost is how long the server may take to say what it is at, unless a connection to it takes long to be made. In
+	// all that is well below the time of a lease.
 	askMost = 5 * time.Second
 	// farewellMost is how long a connection that is given up may take to be closed.
 	farewellMost = time.Second
@@ -47,9 +48,9 @@ func (p *postgres) watch(ctx context.Context) {
 // busy asks over a connection of its own which of the server's processes are at work for this user. One that waits for
 // its client to take what it sends is not.
 func (p *postgres) busy(ctx context.Context) (map[uint32]bool, error) {
-	ctx, stop := context.WithTimeout(ctx, askMost)
+	ctx, stop := context.WithTimeout(ctx, max(askMost, 2*p.limit.newest()))
 	defer stop()
-	conn, err := pgx.ConnectConfig(ctx, p.apart.Copy())
+	conn, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
