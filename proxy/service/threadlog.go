@@ -42,6 +42,9 @@ func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cur
 	if err != nil || c.Start || c.K < 0 {
 		return c, err
 	}
+	if r.Orphaned { // it is told with other frames, as history without a run
+		return c, notKept(threadID, c.Seq)
+	}
 	return c, s.isThere(ctx, threadID, c.Seq)
 }
 
@@ -57,10 +60,14 @@ func misses(r store.Replay, c adapter.Cursor) bool {
 func (s *threadLog) isThere(ctx context.Context, threadID string, seq int64) error {
 	evs, err := s.events.List(ctx, threadID, "", seq-1, 1)
 	if err == nil && (len(evs) == 0 || evs[0].Seq != seq) {
-		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
-			"Position %d of thread %s is not kept any more. Send -1 to read the thread from its start.", seq, threadID)
+		err = notKept(threadID, seq)
 	}
 	return err
+}
+
+func notKept(threadID string, seq int64) error {
+	return mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
+		"Position %d of thread %s is not kept any more. Send -1 to read the thread from its start.", seq, threadID)
 }
 
 func (s *threadLog) Opening(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Opening, error) {

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -227,5 +228,45 @@ func TestThreadPosition(t *testing.T) {
 	}
 	if _, err := b.ThreadLog.Position(mapping.WithPrincipal(t.Context(), mapping.Principal{Tenant: "other"}), th.ID, adapter.Cursor{Start: true}); mapping.Classify(err).Class != mapping.NotFound {
 		t.Error("another tenant's thread:", err)
+	}
+}
+
+// What is left of a run that was deleted is told as history without a run. So a position amid its entries is one of
+// other events by now, and is refused; those outside of it are as they were.
+func TestAPositionWithinADeletedRunIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	thread, ends := longThread(t, b)
+	runs, err := b.Store.Runs.List(t.Context(), mapping.RunQuery{ThreadID: thread, Limit: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleted := slices.MinFunc(runs, func(a, b mapping.Run) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	if err := b.Runs.Delete(t.Context(), adapter.RunRef{ThreadID: thread, RunID: deleted.ID}); err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for seq := int64(1); seq <= ends[1]; seq++ {
+		_, err := b.ThreadLog.Position(t.Context(), thread, adapter.Cursor{Seq: seq})
+		if refused := mapping.Classify(err).Code == mapping.CodeCursorExpired; err != nil && !refused || refused != (seq <= ends[0]) {
+			t.Errorf("position %d of %v: %v", seq, ends, err)
+		}
+		if list, err := b.Store.Events.List(t.Context(), thread, "", seq-1, 1); err == nil && list[0].Seq == seq && seq <= ends[0] {
+			kept++
+		}
+	}
+	if kept == 0 {
+		t.Error("nothing is left of the run")
+	}
+	copied, err := b.Threads.Copy(t.Context(), thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := b.Store.Events.List(t.Context(), copied.ID, "", 0, 1)
+	if err != nil || len(first) == 0 {
+		t.Fatal(first, err)
+	}
+	if _, err := b.ThreadLog.Position(t.Context(), copied.ID, adapter.Cursor{Seq: first[0].Seq}); err != nil {
+		t.Errorf("of a copy, which has never had the run: %v", err)
 	}
 }

@@ -21,6 +21,8 @@ type Replay struct {
 	// Trimmed: the asked number lies within a run that has ended, and some of what was logged meanwhile was removed
 	// since, such as its tokens (TrimTokens).
 	Trimmed bool
+	// Orphaned: the event with the asked number has stayed although its run was deleted.
+	Orphaned bool
 	// Checkpoints are those that were made up to From, in order, as their events name them.
 	Checkpoints []mapping.Checkpoint
 }
@@ -40,6 +42,9 @@ func (s *Events) Replay(ctx context.Context, threadID string, after int64) (r Re
 }
 
 func (r *Replay) find(t *sqldb.Tx, thread, after int64) error {
+	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM events WHERE thread = $1 AND seq = $2 AND run = `+ofDeleted+`)`, column.In{thread, after}, column.Out{&r.Orphaned}); err != nil {
+		return err
+	}
 	if err := t.Get(`SELECT coalesce(max(r.last_seq), 0) FROM runs r WHERE r.thread = $1 AND r.started_us > 0 AND r.ended_us > 0 AND r.base <> ''
  AND NOT EXISTS (SELECT 1 FROM events e WHERE e.thread = $1 AND e.checkpoint = r.base)`, column.In{thread}, column.Out{&r.Floor}); err != nil {
 		return err

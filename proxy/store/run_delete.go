@@ -59,7 +59,7 @@ func (s *base) deleteHistory(t *sqldb.Tx, row *runRow) error {
 	parts := []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
 	if standing {
 		parts = []string{`DELETE FROM events WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4 AND line IS NULL`,
-			`UPDATE events SET run = NULL WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
+			`UPDATE events SET run = ` + ofDeleted + ` WHERE thread = $1 AND run = $2 AND seq > $3 AND seq <= $4`}
 	}
 	for _, text := range parts {
 		if _, err := t.Exec(text, span...); err != nil {
@@ -74,6 +74,9 @@ func (s *base) deleteHistory(t *sqldb.Tx, row *runRow) error {
 	}
 	return s.backToLine(t, row)
 }
+
+// ofDeleted is the run of events that stay although theirs was deleted. No run has that key.
+const ofDeleted = `0`
 
 // backToLine gives the thread the files of its head, where a run that goes began at an older checkpoint: the head is
 // that of the line which it left.
