@@ -19,6 +19,8 @@ func TestTokens(t *testing.T) {
 		"don't user_id":            {"don", "t", "user", "id"},
 		"STRASSE straße ﬁn Ⅳ":      {"strasse", "strasse", "fin", "iv"},
 		"e\u0301 é":                {"é", "é"},
+		"İstanbul I\u0307 ISI ısı": {"istanbul", "i", "isi", "isi"},
+		"ΟΔΟΣ οδος ŉ ǰ":            {"οδοσ", "οδοσ", "ʼn", "ǰ"},
 		"ＦＵＬＬ ｗｉｄｔｈ":               {"full", "width"},
 		"हिन्दी":                   {"हिन्दी"},
 		"黒い猫":                      {"黒", "い", "黒い", "猫", "い猫"},

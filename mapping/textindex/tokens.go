@@ -2,6 +2,7 @@ package textindex
 
 import (
 	"iter"
+	"strings"
 	"unicode"
 
 	"golang.org/x/text/cases"
@@ -83,9 +84,13 @@ func runs(text string) iter.Seq[run] {
 	}
 }
 
-// normal is a text in the form in which it is compared. Folding can leave what is to be composed anew.
+// oneI makes one letter of the dotted and the dotless i of Turkish. Folding leaves İ as an i with a combining dot, and ı
+// apart from the I that is its capital.
+var oneI = strings.NewReplacer("i\u0307", "i", "ı", "i")
+
+// normal returns a text in the form in which it is compared. Folding can leave letters that are to be composed again.
 func normal(text string) string {
-	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(text)))
+	return norm.NFKC.String(oneI.Replace(cases.Fold().String(norm.NFKC.String(text))))
 }
 
 // each yields the tokens of a run, and with singles each letter of one without spaces.
