@@ -29,7 +29,7 @@ type PutItem struct {
 	Lost      Lost
 }
 
-// ItemQuery searches items. Filter is an object of equalities and operators ($eq $ne $gt $gte $lt $lte $in $exists),
+// ItemQuery searches items. Filter is an object of equalities and operators ($eq $ne $gt $gte $lt $lte $in $nin $exists),
 // and of lists of such objects under $or and $and.
 type ItemQuery struct {
 	Prefix        []string

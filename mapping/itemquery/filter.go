@@ -9,12 +9,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Filter is what a store filter wants of an item's value: an object of keys with what each must be, all of which must
-// hold. A wanted value is compared by Contains; an object of operators ($eq $ne $gt $gte $lt $lte $in $exists) by each
-// of them. Order is defined between two numbers and between two strings; any other pair, and a missing key, has none
-// and does not match, save $ne. An object of keys is a filter of the object that is there. The keys $or and $and hold
-// lists of filters of which one, or each, must pass; no other key of a filter begins with "$". The zero Filter passes
-// everything. Safe for concurrent use.
+// Filter is a filter of items: an object of keys with the value that each must have, all of which must hold. A value is
+// compared by rawjson.Equal, an object of operators ($eq $ne $gt $gte $lt $lte $in $nin $exists) by each of them. Order
+// is defined between two numbers and between two strings; any other pair, and a missing key, has none and does not
+// match. $ne and $nin hold for a missing key. An object of keys is a filter of the object that is there. The keys $or
+// and $and hold lists of filters of which one, or each, must pass; no other key of a filter begins with "$". The zero
+// Filter passes everything. Safe for concurrent use.
 type Filter struct {
 	wanted []condition
 	anyOf  [][]Filter // of each list one must pass
@@ -190,18 +190,21 @@ func matchOperator(key string, op rawjson.Member, have json.RawMessage) (bool, e
 		return have == nil || !rawjson.Equal(have, op.Value), nil
 	case "$in":
 		return matchIn(key, op, have)
+	case "$nin":
+		in, err := matchIn(key, op, have)
+		return !in, err
 	case "$exists":
 		return matchExists(key, op, have)
 	case "$gt", "$gte", "$lt", "$lte":
 		return matchOrder(key, op, have)
 	}
-	return false, mapping.InvalidAt("filter."+key, "unknown operator %q; there are $eq, $ne, $gt, $gte, $lt, $lte, $in and $exists", op.Name)
+	return false, mapping.InvalidAt("filter."+key, "unknown operator %q; there are $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin and $exists", op.Name)
 }
 
 func matchIn(key string, op rawjson.Member, have json.RawMessage) (bool, error) {
 	list, err := rawjson.Elements(op.Value)
 	if err != nil {
-		return false, mapping.InvalidAt("filter."+key+".$in", "must be a list of values")
+		return false, mapping.InvalidAt("filter."+key+"."+op.Name, "must be a list of values")
 	}
 	return have != nil && slices.ContainsFunc(list, func(v json.RawMessage) bool { return rawjson.Equal(have, v) }), nil
 }

@@ -25,6 +25,7 @@ func TestFilter(t *testing.T) {
 		{`{"$or":[{"$and":[{"n":5},{"s":"x"}]},{"$and":[{"n":5},{"$or":[{"x":1},{"z":null}]}]}]}`, true}, {`{"$or":[{}]}`, true},
 		{`{"$or":[{"x":{"$ne":1}}],"$and":[{"o":{"b":2}}]}`, true},
 		{`{"n":{"$in":[4,5.0]}}`, true}, {`{"s":{"$in":["a","b"]}}`, false}, {`{"o":{"$in":[{"b":2,"a":1}]}}`, true}, {`{"n":{"$in":[]}}`, false}, {`{"x":{"$in":[null]}}`, false}, {`{"z":{"$in":[null]}}`, true},
+		{`{"n":{"$nin":[4,5.0]}}`, false}, {`{"n":{"$nin":[4,6],"$gt":4}}`, true}, {`{"s":{"$nin":[]}}`, true}, {`{"x":{"$nin":[null,1]}}`, true}, {`{"z":{"$nin":[null]}}`, false},
 		{`{"o":{"a":{"$gte":1},"b":2}}`, true}, {`{"o":{"a":{"$gt":1}}}`, false}, {`{"o":{"c":{"$ne":1}}}`, true}, {`{"x":{"c":{"$ne":1}}}`, false}, {`{"n":{"c":{"$exists":false}}}`, false}, {`{"o":{}}`, true}, {`{"s":{}}`, false},
 		{`{"n":{"$exists":true}}`, true}, {`{"x":{"$exists": true }}`, false}, {`{"x":{"$exists":false}}`, true}, {`{"z":{"$exists":true}}`, true}, {`{"n":{"$exists":true,"$gt":9}}`, false},
 	} {
@@ -32,8 +33,8 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.filter, !c.ok, err)
 		}
 	}
-	for _, filter := range []string{`[]`, `{"x":{"$regex":"a"}}`, `{"x":{"$eq":1,"a":2}}`, `{"n":{"$lt":1,"$nin":[5]}}`, `{"n":{"$in":5}}`, `{"n":{"$in":{"a":1}}}`, `{"n":{"$exists":1}}`, `{"n":{"$gt":[1]}}`, `{"n":{"$lte":null}}`, `{"a":`,
-		`{"$or":[]}`, `{"$and":[]}`, `{"$or":{"n":5}}`, `{"$or":[5]}`, `{"$or":[null]}`, `{"$and":[{"n":{"$nin":[5]}}]}`, `{"n":{"$or":[{"$gt":1}]}}`,
+	for _, filter := range []string{`[]`, `{"x":{"$regex":"a"}}`, `{"x":{"$eq":1,"a":2}}`, `{"n":{"$lt":1,"$all":[5]}}`, `{"n":{"$in":5}}`, `{"n":{"$in":{"a":1}}}`, `{"n":{"$nin":5}}`, `{"n":{"$exists":1}}`, `{"n":{"$gt":[1]}}`, `{"n":{"$lte":null}}`, `{"a":`,
+		`{"$or":[]}`, `{"$and":[]}`, `{"$or":{"n":5}}`, `{"$or":[5]}`, `{"$or":[null]}`, `{"$and":[{"n":{"$all":[5]}}]}`, `{"n":{"$or":[{"$gt":1}]}}`,
 		`{"$nor":[{"n":5}]}`, `{"n":5,"$not":{"s":"m"}}`, `{"$and":[{"$eq":5}]}`, `{"o":{"a":{"$near":1}}}`, `{"o":{"a":1,"b":{"$gt":[]}}}`} {
 		if _, err := ParseFilter([]byte(filter)); mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("ParseFilter(%s): %v, want Invalid", filter, err)

@@ -52,7 +52,7 @@ func TestMembersNarrow(t *testing.T) {
 	for filter, want := range map[string][]bool{
 		`{"m":5,"n":"c"}`: {true, false}, `{"m":{"$gt":5.5}}`: {false}, `{"m":{"$gte":"5"}}`: {false}, `{"m":{"$lt":4}}`: {false}, `{"m":{"$gt":4,"$lt":6}}`: {true},
 		`{"n":{"$in":["a","c"]}}`: {false}, `{"$or":[{"m":1},{"n":"b"}]}`: {true}, `{"$or":[{"m":1},{"n":"a"}]}`: {false}, `{"x":null}`: {false},
-		`{"$or":[{"m":1},{"m":{"$ne":5}}]}`: nil, `{"o":{"p":1}}`: nil, `{"m":{"$ne":5}}`: nil, `{"m":{"$exists":true}}`: nil, `{"m":[5]}`: nil, `{"m":{"$in":[]}}`: nil,
+		`{"$or":[{"m":1},{"m":{"$ne":5}}]}`: nil, `{"o":{"p":1}}`: nil, `{"m":{"$ne":5}}`: nil, `{"m":{"$nin":[5]}}`: nil, `{"m":{"$exists":true}}`: nil, `{"m":[5]}`: nil, `{"m":{"$in":[]}}`: nil,
 	} {
 		parsed, err := ParseFilter(json.RawMessage(filter))
 		if err != nil {
