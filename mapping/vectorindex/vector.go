@@ -3,8 +3,6 @@ package vectorindex
 import (
 	"encoding/binary"
 	"math"
-
-	"gonum.org/v1/gonum/blas/gonum"
 )
 
 // Size is how many bytes a number of a vector takes where it is kept.
@@ -30,7 +28,21 @@ func Unit(v []float32) bool {
 
 // Near returns how near two vectors of the length 1 and of equally many numbers are, from -1 to 1.
 func Near(a, b []float32) float32 {
-	return gonum.Implementation{}.Sdot(len(a), a, 1, b, 1)
+	// Four sums and eight numbers at a time take less than half as long as a plain loop, in which each addition waits for
+	// the one before it.
+	var s0, s1, s2, s3 float32
+	for len(a) >= 8 && len(b) >= 8 {
+		x, y := (*[8]float32)(a), (*[8]float32)(b)
+		s0 += x[0]*y[0] + x[4]*y[4]
+		s1 += x[1]*y[1] + x[5]*y[5]
+		s2 += x[2]*y[2] + x[6]*y[6]
+		s3 += x[3]*y[3] + x[7]*y[7]
+		a, b = a[8:], b[8:]
+	}
+	for i := range a {
+		s0 += a[i] * b[i]
+	}
+	return s0 + s1 + s2 + s3
 }
 
 // AppendBytes appends a vector as it is kept: IEEE 754 singles, the lowest byte first.
