@@ -16,3 +16,13 @@ const (
 	SortByTick      SortKey = "tick"  // the next one of a cron
 	SortByScore     SortKey = "score" // how well an item fits what is searched for
 )
+
+// SearchBy is how a query finds items.
+type SearchBy string
+
+// A query finds items by both unless it asks for one.
+const (
+	SearchByBoth    SearchBy = ""
+	SearchByMeaning SearchBy = "meaning"
+	SearchByWords   SearchBy = "words"
+)

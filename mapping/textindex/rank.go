@@ -21,6 +21,23 @@ type Corpus struct {
 // more the fewer texts have it.
 func (c Corpus) Rank(query []string, bags []Bag) []float64 {
 	weights, most := c.weights(query)
+	return rank(query, bags, weights, most)
+}
+
+// RankBeside scores texts as Rank does, to be compared with other queries. Common tokens count for less: weights are
+// squared. And a text with all tokens of a query gets the less, the less they weigh beside one that a single text has.
+func (c Corpus) RankBeside(query []string, bags []Bag) []float64 {
+	weights, _ := c.weights(query)
+	all := 0.0
+	for i, w := range weights {
+		weights[i] = w * w
+		all += w * w
+	}
+	rare := c.weight(1)
+	return rank(query, bags, weights, max(all, rare*rare))
+}
+
+func rank(query []string, bags []Bag, weights []float64, most float64) []float64 {
 	counts, words, all := make([][]int, len(bags)), make([]int, len(bags)), 0
 	for i, b := range bags {
 		counts[i], words[i] = b.countsOf(query)
@@ -46,11 +63,15 @@ func share(n, length float64) float64 {
 // weights are those of the tokens, and all together.
 func (c Corpus) weights(query []string) (weights []float64, all float64) {
 	for _, token := range query {
-		found := float64(c.Found[token])
-		w := math.Log1p((max(float64(c.Texts)-found, 0) + 0.5) / (found + 0.5))
+		w := c.weight(c.Found[token])
 		weights, all = append(weights, w), all+w
 	}
 	return weights, all
+}
+
+// weight is that of a token that so many texts have.
+func (c Corpus) weight(found int) float64 {
+	return math.Log1p((max(float64(c.Texts-found), 0) + 0.5) / (float64(found) + 0.5))
 }
 
 // countsOf is how often a bag has each token of a query, and how many words it has.

@@ -94,6 +94,13 @@ func TestRank(t *testing.T) {
 			t.Errorf("the score is %v", s)
 		}
 	}
+	alike := bags[3:4]
+	if common, rare := c.RankBeside([]string{"the"}, alike)[0], c.RankBeside([]string{"fox"}, alike)[0]; common > 0.01 || rare < 0.2 {
+		t.Errorf("by a common word the score is %v, by a rare one %v", common, rare)
+	}
+	if both, rank := c.RankBeside(Query("the fox"), bags[:1])[0], c.Rank(Query("the fox"), bags[:1])[0]; both > rank/5 {
+		t.Errorf("by the common one of two words the score is %v, otherwise %v", both, rank)
+	}
 	if got := (Corpus{}).Rank(nil, bags[:1]); got[0] != 0 {
 		t.Errorf("without words the score is %v", got)
 	}

@@ -1,18 +1,9 @@
 package vectorindex
 
-// smooth is k of the reciprocal rank fusion: the larger, the less the first ranks count before the later ones (60 is
-// from Cormack, Clarke and Büttcher, SIGIR 2009).
-const smooth = 60
-
-// Fuse makes one score of several rankings, each of ids with the best first: the sum of 1/(k+rank) over the rankings
-// that have an id, in parts of what the first of all of them gets. So a score is above 0 and at most 1.
-func Fuse(rankings ...[]string) map[string]float64 {
-	scores := map[string]float64{}
-	most := float64(len(rankings)) / (smooth + 1)
-	for _, ranking := range rankings {
-		for at, id := range ranking {
-			scores[id] += 1 / (smooth + 1 + float64(at)) / most
-		}
-	}
-	return scores
+// Fuse returns one score of an item that is so near to a query and has its words with a score from 0 to 1
+// (textindex.Corpus.Rank). It is never below the nearness, equal to it without words, and grows with both: what the
+// nearness leaves up to 1 is taken in the share of the words. An item without vectors has the nearness 0.
+func Fuse(near float32, words float64) float64 {
+	n := float64(near)
+	return n + (1-n)*words
 }

@@ -32,6 +32,22 @@ func TestNear(t *testing.T) {
 	}
 }
 
+// Near is the sum of the products, however many numbers there are.
+func TestNearOfAnyLength(t *testing.T) {
+	t.Parallel()
+	var a, b []float32
+	for n := range 20 {
+		want := float32(0)
+		for i := range a {
+			want += a[i] * b[i]
+		}
+		if got := Near(a, b); got != want {
+			t.Errorf("%d numbers: %v, want %v", n, got, want)
+		}
+		a, b = append(a, float32(n+1)), append(b, float32(n%3-1))
+	}
+}
+
 func TestVectorsAreKept(t *testing.T) {
 	t.Parallel()
 	v := []float32{1, -0.5, math.MaxFloat32}
@@ -44,15 +60,19 @@ func TestVectorsAreKept(t *testing.T) {
 	}
 }
 
-// What both rankings have high is first; what one alone has is there all the same.
+// A threshold for the nearness loses nothing by the words, and each of both puts an item higher.
 func TestFuse(t *testing.T) {
 	t.Parallel()
-	got := Fuse([]string{"both", "first", "late"}, []string{"both", "late", "second"})
-	if got["both"] != 1 || got["late"] <= got["first"] || got["first"] <= got["second"] || len(got) != 4 {
-		t.Errorf("%v", got)
-	}
-	if want := (1/63. + 1/62.) * 61 / 2; math.Abs(got["late"]-want) > 1e-12 {
-		t.Errorf("%v, want %v", got["late"], want)
+	for _, near := range []float32{-1, -0.25, 0, 0.5, 1} {
+		if got := Fuse(near, 0); got != float64(near) {
+			t.Errorf("%v without words: %v", near, got)
+		}
+		for _, words := range []float64{0.25, 0.5, 0.75} {
+			got := Fuse(near, words)
+			if got < float64(near) || got > 1 || near < 1 && (got <= Fuse(near, words-0.25) || got <= Fuse(near-0.25, words)) {
+				t.Errorf("%v with words %v: %v", near, words, got)
+			}
+		}
 	}
 }
 

@@ -12,14 +12,22 @@ import (
 // candidate is an item that a search may find, without its value.
 type candidate struct {
 	itemName
+	read                  bool  // from the table; else its name alone is known
 	share                 int64 // of its text that is the token it was found by
 	ttl, created, updated int64
+	current               bool // its vectors are of its present value
 	bag                   textindex.Bag
+	words                 float64 // its score by words, in a search by meaning
+	near                  bool    // it was compared by its vectors
 	score                 float64
 }
 
-// candidateColumns are what sieve.candidate reads between the share and the value.
-const candidateColumns = `i.ttl_us, i.created_us, i.updated_us, i.tokens`
+// candidateColumns are the columns that sieve.candidate reads between the share and the value.
+const (
+	candidateTimes   = `i.ttl_us, i.created_us, i.updated_us, i.vectors_us = i.updated_us`
+	candidateColumns = candidateTimes + `, i.tokens`
+	sortedColumns    = `i.namespace, i.item_key, 0, ` + candidateTimes + `, NULL` // of a candidate whose words do not count
+)
 
 // sieve reads candidates and lets those pass that the filter wants.
 type sieve struct {
@@ -29,12 +37,12 @@ type sieve struct {
 }
 
 func (s *sieve) candidate(scan func(...any) error) (c *candidate, ok bool, err error) {
-	c = &candidate{itemName: itemName{tenant: s.tenant}}
+	c = &candidate{itemName: itemName{tenant: s.tenant}, read: true}
 	var value any // nil: not read
 	if s.keep != nil {
 		value = c.unsealed(&s.value, itemValue)
 	}
-	err = scan(&c.namespace, &c.key, &c.share, &c.ttl, &c.created, &c.updated, c.unsealed((*[]byte)(&c.bag), itemTokens), value)
+	err = scan(&c.namespace, &c.key, &c.share, &c.ttl, &c.created, &c.updated, &c.current, c.unsealed((*[]byte)(&c.bag), itemTokens), value)
 	return c, err == nil && (s.keep == nil || s.keep(json.RawMessage(s.value))), err
 }
 

@@ -39,23 +39,16 @@
 //
 // An item records whether its vectors are of its present value (vectors_us). So a PUT waits for nothing, and a version
 // that knows nothing of vectors leaves none that pass for current. A process keeps the vectors of the tenants that
-// searched last and reads at each search what the counter "version" says is new. What was deleted stays in its memory,
-// so each find is looked up before it gets a rank. Where a filter has no index, the nearest items are read by their
-// names until enough have passed; beside a list of words, where ranks count, the whole list is read. Where too few
-// pass, the filter is asked of all items below the prefix.
+// searched last, up to Index.Cache, and reads at each search what the counter "version" says is new. The vectors of a
+// tenant that has more are read from the database by each search, in the order of the table. What was deleted stays in
+// memory, so each item is looked up before it is found.
 //
-// # Rounded vectors
+// The score is the cosine, raised by the words that the item has (vectorindex.Fuse, Corpus.RankBeside). It depends on
+// nothing but the item and the query, so pages of any size are parts of one list, and a threshold for the cosine loses
+// nothing. Ranks were tried and found less than the cosine alone: an item with any word of a question came before all
+// that only meant the same.
 //
-// Where a tenant's vectors do not fit into store.vector_cache, and beyond 250,000 items in any case, memory has a byte
-// for each number. The length of what rounding left out is kept beside each vector, which bounds every product of the
-// exact numbers (vectorindex.Bounds). A search orders the items by their bounds and reads the exact vectors of the
-// first from the database, until the next bound is below the score of the last item that is wanted. So it finds what a
-// comparison of all finds, with the same scores. Where the list of bounds ends before that, it is made longer, up to an
-// eighth of the items; then the database is searched, which takes as long as reading so many by their names.
-//
-// 300,000 items of 384 numbers took 490 MB as they are and 149 MB rounded; a search took 68 ms of CPU, 72 rounded (84
-// and 133 where a few items have the words and 1,000 scores are exact), 560 to 600 from the database. The products of
-// exact vectors are gonum's, whose inner loop is in assembler. Those of bytes are plain Go: on two cores the memory is
-// the limit. Only what does not fit as bytes either is read from the database at each search, in the order of the
-// table.
+// Where an index leaves few items that a filter may pass, it is asked of those, and only their vectors are looked at.
+// Otherwise it is asked of the best items, until enough have passed. If too few pass, it is asked of all items below the
+// prefix.
 package item

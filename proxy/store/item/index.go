@@ -1,7 +1,6 @@
 package item
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/apbridge/apbridge/mapping/itemquery"
@@ -25,19 +24,10 @@ type Index struct {
 	// Mark is what vectors are of: model, fields and all else that makes them other ones. When it changes, all are made
 	// anew.
 	Mark string
-	// Cache is how many bytes of vectors a process keeps, of all tenants together: of a tenant that has more a byte for
-	// each number, or, where that does not fit either, nothing. What is missing of them is read from the database by
-	// each search.
+	// Cache bounds the bytes of vectors that a process keeps, of all tenants together. The vectors of a tenant that has
+	// more are read from the database by each search.
 	Cache int64
-	// ExactMost is how many items of a tenant are kept with their vectors as they are; of more a byte is kept for each
-	// number, though there be room. 0: 250,000.
-	ExactMost int
 }
-
-// exactMost is ExactMost where it is not said: of so many items it is the memory that counts.
-const exactMost = 250_000
-
-func (ix *Index) exactMost() int { return cmp.Or(ix.ExactMost, exactMost) }
 
 // indexState is the row of item_index.
 type indexState struct {

@@ -28,7 +28,11 @@ const (
 // listed are the items below a prefix that the filter may pass, by the index of members, in the order of reach.below.
 // ok is false where that does not have all items yet, or the filter leaves too many.
 func (q Query) listed(t *sqldb.Tx, r reach) (parts []part, ok bool, err error) {
-	best, err := q.lookup(t, r)
+	most := listedMost
+	if q.SortBy != "" || q.Query != "" {
+		most = listedMostOfAll
+	}
+	best, err := q.lookup(t, r, most)
 	if best == nil || err != nil {
 		return nil, false, err
 	}
@@ -59,21 +63,21 @@ func namesBelow(names []itemName, ns []string) (list []itemName) {
 	return list
 }
 
-// indexed reports whether the items that a filter may pass are looked up in the index of members.
-func (s *Table) indexed(ctx context.Context, q Query) (ok bool, err error) {
+// indexed reports whether the index of members leaves at most so many items that the filter may pass.
+func (s *Table) indexed(ctx context.Context, q Query, most int) (ok bool, err error) {
 	if len(q.Members) == 0 {
 		return false, nil
 	}
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		best, err := q.lookup(t, reachOf(ctx))
+		best, err := q.lookup(t, reachOf(ctx), most)
 		ok = best != nil
 		return err
 	})
 	return ok, err
 }
 
-// lookup is what listed reads; nil where that is not to be done.
-func (q Query) lookup(t *sqldb.Tx, r reach) (*lookup, error) {
+// lookup is what listed reads; nil if that leaves more than most items, or the index does not have all of them.
+func (q Query) lookup(t *sqldb.Tx, r reach, most int) (*lookup, error) {
 	if len(q.Members) == 0 || t.Keyed() { // sealed items have none
 		return nil, nil
 	}
@@ -81,15 +85,11 @@ func (q Query) lookup(t *sqldb.Tx, r reach) (*lookup, error) {
 	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE members_us <> updated_us)`, nil, out{&behind}); err != nil || behind {
 		return nil, err
 	}
-	return q.narrowest(t, r)
+	return q.narrowest(t, r, most)
 }
 
-// narrowest is what leaves the fewest items; nil where all leave too many.
-func (q Query) narrowest(t *sqldb.Tx, r reach) (best *lookup, err error) {
-	most := listedMost
-	if q.SortBy != "" || q.Query != "" {
-		most = listedMostOfAll
-	}
+// narrowest is what leaves the fewest items; nil if all leave more than most.
+func (q Query) narrowest(t *sqldb.Tx, r reach, most int) (best *lookup, err error) {
 	for _, ranges := range q.Members[:min(len(q.Members), listsMost)] {
 		if l := newLookup(ranges); l != nil {
 			n, err := l.count(t, r, q.Prefix, most)

@@ -21,7 +21,7 @@ func (s *Table) sorted(ctx context.Context, q Query) ([]*itemRow, error) {
 	}
 	sieve := sieve{tenant: mapping.PrincipalOf(ctx).Tenant, keep: q.Keep}
 	statement := func(where string) string {
-		return `SELECT i.namespace, i.item_key, 0, i.ttl_us, i.created_us, i.updated_us, NULL, ` + value + ` FROM items i WHERE ` + where
+		return `SELECT ` + sortedColumns + `, ` + value + ` FROM items i WHERE ` + where
 	}
 	err := s.eachBelow(ctx, q, statement, func() { found = nil }, func(scan func(...any) error) (bool, error) {
 		c, ok, err := sieve.candidate(scan)

@@ -54,6 +54,7 @@ type Query struct {
 	Keep          func(value json.RawMessage) bool // filter decided in Go, must neither use the store nor keep the value; nil: all
 	Members       [][]itemquery.MemberRange        // what an index may be asked for of what Keep keeps: itemquery.Filter.Members; nil: nothing
 	Query         string                           // what items mean (Options.Index), and the words they have: mapping/textindex
+	SearchBy      mapping.SearchBy                 // with Query
 	SortBy        mapping.SortKey                  // "": the best first, or without a query by namespace and key
 	Asc           bool                             // with SortBy; else the last or best come first
 	Limit, Offset int                              // Limit 0: all

@@ -19,6 +19,7 @@ const candidatesMost = 1000
 type textSearch struct {
 	Query
 	reach  reach
+	beside bool     // its scores count beside those of meaning
 	tokens []string // of the query, the rarest first
 	corpus textindex.Corpus
 	found  []*candidate
@@ -28,7 +29,8 @@ type textSearch struct {
 
 // searchText finds the items that have a token of the query; their values are still to be read.
 func (s *Table) searchText(ctx context.Context, q Query) ([]*itemRow, error) {
-	x, err := s.foundByText(ctx, q)
+	x := &textSearch{Query: q, reach: reachOf(ctx)}
+	err := x.find(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -36,26 +38,24 @@ func (s *Table) searchText(ctx context.Context, q Query) ([]*itemRow, error) {
 	return pageOf(x.found, q), nil
 }
 
-// foundByText finds the items that have a token of the query, the best first.
-func (s *Table) foundByText(ctx context.Context, q Query) (x *textSearch, err error) {
-	x = &textSearch{Query: q, reach: reachOf(ctx)}
-	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		x.tokens = textindex.Query(q.Query)
+// find finds the items that have a token of the query, the best first.
+func (x *textSearch) find(ctx context.Context, s *Table) error {
+	err := s.db.Read(ctx, func(t *sqldb.Tx) error {
+		x.tokens = textindex.Query(x.Query.Query)
 		if err := x.count(t); err != nil {
 			return err
 		}
 		return x.gatherAll(ctx, t)
 	})
 	if err == nil && x.unsure {
-		if x.passed, err = s.passing(ctx, q); err == nil {
+		if x.passed, err = s.passing(ctx, x.Query); err == nil {
 			err = s.db.Read(ctx, func(t *sqldb.Tx) error { return x.gatherAll(ctx, t) })
 		}
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		x.rank()
 	}
-	x.rank()
-	return x, nil
+	return err
 }
 
 // gatherAll finds the candidates, of the rarest token first.
@@ -74,15 +74,16 @@ func (x *textSearch) gatherAll(ctx context.Context, t *sqldb.Tx) error {
 // read.
 func (x *textSearch) count(t *sqldb.Tx) (err error) {
 	x.corpus.Found = make(map[string]int, len(x.tokens))
-	if len(x.tokens) == 1 {
+	if len(x.tokens) == 1 && !x.beside {
 		x.corpus.Found[x.tokens[0]], err = x.having(t, x.tokens[0], ` LIMIT `+strconv.Itoa(walkedOfToken+1))
+		return err
 	}
-	for i := 0; len(x.tokens) > 1 && i < len(x.tokens) && err == nil; i++ {
+	for i := 0; i < len(x.tokens) && err == nil; i++ {
 		x.corpus.Found[x.tokens[i]], err = x.having(t, x.tokens[i], ``)
 	}
 	x.tokens = slices.DeleteFunc(x.tokens, func(token string) bool { return x.corpus.Found[token] == 0 })
 	slices.SortStableFunc(x.tokens, func(a, b string) int { return x.corpus.Found[a] - x.corpus.Found[b] })
-	if len(x.tokens) > 1 && err == nil {
+	if err == nil && (len(x.tokens) > 1 || x.beside && len(x.tokens) == 1) {
 		x.corpus.Texts, err = x.having(t, anyToken, ``)
 	}
 	return err
@@ -171,7 +172,11 @@ func (x *textSearch) rank() {
 	for i, c := range x.found {
 		bags[i] = c.bag
 	}
-	for i, score := range x.corpus.Rank(x.tokens, bags) {
+	rank := x.corpus.Rank
+	if x.beside {
+		rank = x.corpus.RankBeside
+	}
+	for i, score := range rank(x.tokens, bags) {
 		x.found[i].score = score
 	}
 	x.found = slices.DeleteFunc(x.found, func(c *candidate) bool { return c.score == 0 })

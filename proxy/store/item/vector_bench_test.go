@@ -8,7 +8,6 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -107,42 +106,4 @@ func fillMeaning(s *harness, items int) {
 	}
 	wg.Wait()
 	s.embed()
-}
-
-// BenchmarkRounded searches more items of 384 numbers than are kept as they are: with their vectors as they are,
-// rounded, and not kept at all, and tells what memory the vectors take.
-func BenchmarkRounded(b *testing.B) {
-	for _, items := range []int{250_000, 300_000} {
-		path := filepath.Join(b.TempDir(), "b.db")
-		for _, way := range []struct {
-			name  string
-			cache int64
-			exact int
-		}{{"exact", 1 << 30, 1 << 30}, {"rounded", 256 << 20, 100}, {"database", 0, 0}} {
-			b.Run(fmt.Sprint(items, " ", way.name), func(b *testing.B) {
-				ix := &item.Index{Embed: chance{384}, Dims: 384, Mark: "m", Cache: way.cache, ExactMost: way.exact, Fields: []itemquery.ItemPath{{}}}
-				before := heapBytes()
-				s := openAt(b, path, store.Options{Synchronous: "normal", Index: ix})
-				if found, err := s.Items.List(s.ctx, item.Query{Limit: 1}); err != nil || len(found) == 0 {
-					fillMeaning(s, items)
-				}
-				for name, q := range map[string]item.Query{"meaning": {Query: "query"}, "and few words": {Query: "unique000007"}, "and words": {Query: "something"}} {
-					q.Limit = 10
-					b.Run(name, func(b *testing.B) {
-						s.benchMeaning(b, q)
-						b.ReportMetric(float64(s.Items.VectorBytes())/1e6, "MB")
-						b.ReportMetric(float64(heapBytes()-before)/1e6, "heap-MB")
-					})
-				}
-				s.ok(s.Close())
-			})
-		}
-	}
-}
-
-func heapBytes() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -40,7 +40,6 @@ type tenantVectors struct {
 	mu                  sync.RWMutex
 	generation, version int64 // of item_index, when it was read last
 	large               bool  // there are too many to be kept, and none are
-	rounded             bool  // those of the pieces are
 	pieces              []*vectorPiece
 	at                  map[string]vectorPlace // by itemName.id
 	size                int64
@@ -135,9 +134,6 @@ func (c *vectorCache) read(ctx context.Context, t *sqldb.Tx, tenant string, v *t
 		}
 		numbers = vectorindex.AppendVector(numbers[:0], kept)
 		v.put(at, numbers, c.index.Dims)
-		if !v.rounded && (len(v.at) > c.index.exactMost() || v.size > c.index.Cache) {
-			v.round(c.index.Dims)
-		}
 		return v.size <= c.index.Cache, ctx.Err()
 	})
 	switch {
@@ -153,7 +149,7 @@ func (c *vectorCache) read(ctx context.Context, t *sqldb.Tx, tenant string, v *t
 }
 
 func (v *tenantVectors) reset(generation int64) {
-	v.generation, v.version, v.large, v.rounded, v.pieces, v.at, v.size = generation, 0, false, false, nil, map[string]vectorPlace{}, 0
+	v.generation, v.version, v.large, v.pieces, v.at, v.size = generation, 0, false, nil, map[string]vectorPlace{}, 0
 }
 
 // put takes the vectors of an item in the place of those it had.
@@ -164,7 +160,7 @@ func (v *tenantVectors) put(at itemName, numbers []float32, dims int) {
 		p := v.pieces[place.piece]
 		e := &p.entries[place.entry]
 		if int(e.count)*dims == len(numbers) {
-			p.replace(e, numbers, dims)
+			copy(p.of(e, dims), numbers)
 			return
 		}
 		e.count = 0 // its room is lost until all are read anew
@@ -175,21 +171,11 @@ func (v *tenantVectors) put(at itemName, numbers []float32, dims int) {
 	}
 	if len(v.pieces) == 0 || v.pieces[len(v.pieces)-1].full(len(numbers)) {
 		room := max(len(numbers), dims<<min(len(v.pieces), pieceShift)) // few items take little
-		v.pieces = append(v.pieces, newVectorPiece(room, dims, v.rounded))
+		v.pieces = append(v.pieces, newVectorPiece(room))
 		v.size += v.pieces[len(v.pieces)-1].size()
 	}
 	last := len(v.pieces) - 1
 	v.at[id] = vectorPlace{int32(last), int32(len(v.pieces[last].entries))}
 	v.pieces[last].add(id, numbers, dims)
 	v.size += int64(len(id) + entrySize)
-}
-
-// round keeps the vectors in a quarter of their room.
-func (v *tenantVectors) round(dims int) {
-	v.rounded = true
-	for _, p := range v.pieces {
-		v.size -= p.size()
-		p.round(dims)
-		v.size += p.size()
-	}
 }

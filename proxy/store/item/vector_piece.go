@@ -12,13 +12,10 @@ import (
 // pieceShift is how often the pieces of a tenant double, from the first one of one vector.
 const pieceShift = 7
 
-// vectorPiece is some items' vectors beside each other, so that they are passed quickly: as they are, or each of their
-// numbers in a byte.
+// vectorPiece is some items' vectors beside each other, so that they are passed quickly.
 type vectorPiece struct {
-	exact     []float32
-	rounded   []int8
-	roundings []vectorindex.Rounding // one for each rounded vector
-	entries   []vectorEntry
+	numbers []float32
+	entries []vectorEntry
 }
 
 // vectorEntry is an item with the place of its vectors in a piece.
@@ -27,70 +24,33 @@ type vectorEntry struct {
 	from, count int32  // in vectors; a count of 0: the item has other ones by now
 }
 
-// full reports whether a piece of vectors of so many numbers has no room for n numbers more.
-func (p *vectorPiece) full(n int) bool {
-	return len(p.exact)+n > cap(p.exact) && len(p.rounded)+n > cap(p.rounded)
-}
+// full reports whether a piece has no room for n numbers more.
+func (p *vectorPiece) full(n int) bool { return len(p.numbers)+n > cap(p.numbers) }
 
 // newVectorPiece has room for so many numbers.
-func newVectorPiece(room, dims int, rounded bool) *vectorPiece {
-	if rounded {
-		return &vectorPiece{rounded: make([]int8, 0, room), roundings: make([]vectorindex.Rounding, 0, room/dims)}
-	}
-	return &vectorPiece{exact: make([]float32, 0, room)}
-}
-
-// roundingSize is the memory of a vectorindex.Rounding.
-const roundingSize = 8
+func newVectorPiece(room int) *vectorPiece { return &vectorPiece{numbers: make([]float32, 0, room)} }
 
 // size is what the vectors take.
-func (p *vectorPiece) size() int64 {
-	return int64(cap(p.exact)*vectorindex.Size + cap(p.rounded) + cap(p.roundings)*roundingSize)
-}
+func (p *vectorPiece) size() int64 { return int64(cap(p.numbers) * vectorindex.Size) }
 
 // add puts an item's vectors, of dims numbers each, after the others.
 func (p *vectorPiece) add(id string, numbers []float32, dims int) {
-	from := (len(p.exact) + len(p.rounded)) / dims
-	p.entries = append(p.entries, vectorEntry{id, int32(from), int32(len(numbers) / dims)})
-	if p.rounded == nil {
-		p.exact = append(p.exact, numbers...)
-		return
-	}
-	for ; len(numbers) > 0; numbers = numbers[dims:] {
-		var r vectorindex.Rounding
-		p.rounded, r = vectorindex.AppendRounded(p.rounded, numbers[:dims])
-		p.roundings = append(p.roundings, r)
-	}
+	p.entries = append(p.entries, vectorEntry{id, int32(len(p.numbers) / dims), int32(len(numbers) / dims)})
+	p.numbers = append(p.numbers, numbers...)
 }
 
-// replace writes as many vectors over those of an item.
-func (p *vectorPiece) replace(e *vectorEntry, numbers []float32, dims int) {
-	at := int(e.from)
-	if p.rounded == nil {
-		copy(p.exact[at*dims:], numbers)
-		return
-	}
-	for ; len(numbers) > 0; numbers, at = numbers[dims:], at+1 {
-		_, p.roundings[at] = vectorindex.AppendRounded(p.rounded[:at*dims], numbers[:dims]) // in its place, as there is room
-	}
+// of are the numbers of an item.
+func (p *vectorPiece) of(e *vectorEntry, dims int) []float32 {
+	return p.numbers[int(e.from)*dims:][:int(e.count)*dims]
 }
 
-// round keeps the vectors of a piece in a quarter of their room.
-func (p *vectorPiece) round(dims int) {
-	r := newVectorPiece(cap(p.exact), dims, true)
-	for _, e := range p.entries {
-		r.add(e.id, p.exact[int(e.from)*dims:][:int(e.count)*dims], dims)
-	}
-	*p = *r
-}
-
-// wanted is what a search by meaning looks at: what the filter let pass, or all that is below one of the prefixes.
+// wanted is what a search by meaning looks for: items that the filter lets pass, or all below one of the prefixes.
 type wanted struct {
 	query    []float32
-	bounds   vectorindex.Bounds // of the query
-	prefixes []string           // paths; an empty one is above all
-	passed   map[string]bool    // by itemName.id; nil: there is no filter
-	most     int                // of the best that are kept
+	prefixes []string              // paths; an empty one is above all
+	passed   map[string]bool       // by itemName.id; nil: the filter is not known to pass some
+	text     map[string]*candidate // by itemName.id: those that have words of the query
+	most     int                   // of the best that are kept
 }
 
 func (w *wanted) has(id string) bool {
@@ -105,33 +65,27 @@ func (w *wanted) has(id string) bool {
 	return false
 }
 
-// score is the best of an item's vectors.
-func (w *wanted) score(numbers []float32) float32 {
-	best, dims := float32(-2), len(w.query)
+// offer scores an item by the best of its vectors, and by its words.
+func (w *wanted) offer(found *nearest, id string, numbers []float32) {
+	text := w.text[id]
+	if text != nil && !text.current {
+		return // the vectors are of a value that it has no more
+	}
+	near, dims := float32(-2), len(w.query)
 	for ; len(numbers) >= dims; numbers = numbers[dims:] {
-		best = max(best, vectorindex.Near(w.query, numbers[:dims]))
+		near = max(near, vectorindex.Near(w.query, numbers[:dims]))
 	}
-	return best
+	words := 0.0
+	if text != nil {
+		text.near, words = true, text.words
+	}
+	found.offer(hit{id, vectorindex.Fuse(near, words)}, w.most)
 }
 
-// scoreIn is the best of the vectors that an item has in a piece; where they are rounded, a bound of it.
-func (w *wanted) scoreIn(p *vectorPiece, e *vectorEntry) float32 {
-	dims := len(w.query)
-	from, to := int(e.from), int(e.from+e.count)
-	if p.rounded == nil {
-		return w.score(p.exact[from*dims : to*dims])
-	}
-	best := float32(-2)
-	for i := from; i < to; i++ {
-		best = max(best, w.bounds.AtMost(p.rounded[i*dims:(i+1)*dims], p.roundings[i]))
-	}
-	return best
-}
-
-// hit is an item that is near a query.
+// hit is an item that matches a query.
 type hit struct {
 	id    string // see itemName.id
-	score float32
+	score float64
 }
 
 // name is where the item stands.
@@ -174,12 +128,12 @@ func (n *nearest) offer(h hit, most int) {
 func (w *wanted) look(p *vectorPiece, found *nearest) {
 	for i := range p.entries {
 		if e := &p.entries[i]; e.count > 0 && w.has(e.id) {
-			found.offer(hit{e.id, w.scoreIn(p, e)}, w.most)
+			w.offer(found, e.id, p.of(e, len(w.query)))
 		}
 	}
 }
 
-// atOnce is how many processors one search uses, where there is much to be looked at.
+// atOnce is how many processors one search uses.
 const atOnce = 2
 
 // lookAll scores the items of many pieces.
@@ -201,3 +155,32 @@ func (w *wanted) lookAll(pieces []*vectorPiece) (found nearest) {
 	}
 	return found
 }
+
+// search finds the best items. ok is false if their vectors are not in memory.
+func (v *tenantVectors) search(w *wanted) (found nearest, ok bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	switch {
+	case !v.kept():
+		return nil, false
+	case w.passed == nil:
+		return w.lookAll(v.pieces), true
+	}
+	for id := range w.passed {
+		if place, ok := v.at[id]; ok {
+			p := v.pieces[place.piece]
+			w.offer(&found, id, p.of(&p.entries[place.entry], len(w.query)))
+		}
+	}
+	return found, true
+}
+
+// count returns how many items have vectors. ok is false if those are not in memory.
+func (v *tenantVectors) count() (n int, ok bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return len(v.at), v.kept()
+}
+
+// kept reports whether the vectors are in memory: they fit, and the last search could read them.
+func (v *tenantVectors) kept() bool { return !v.large && v.generation >= 0 }

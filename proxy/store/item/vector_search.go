@@ -16,10 +16,10 @@ import (
 // Embeds reports whether items become vectors, by which searches find them.
 func (s *Table) Embeds() bool { return s.vectors != nil }
 
-// searchQuery finds the items that mean something like the query or have its words, the best of both first. Where no
-// vector of the query is had, it finds them by their words, and says so.
+// searchQuery finds the items that match the meaning of the query or its words, the best first. Without a vector of the
+// query, it finds them by their words and reports the loss.
 func (s *Table) searchQuery(ctx context.Context, q Query) ([]*itemRow, error) {
-	if strings.TrimSpace(q.Query) == "" {
+	if q.SearchBy == mapping.SearchByWords || strings.TrimSpace(q.Query) == "" {
 		return s.searchText(ctx, q)
 	}
 	x := meaningSearch{Table: s, q: q}
@@ -32,6 +32,7 @@ func (s *Table) searchQuery(ctx context.Context, q Query) ([]*itemRow, error) {
 		return s.searchText(ctx, q)
 	}
 	found, err := x.find(ctx)
+	slices.SortFunc(found, q.compare())
 	return pageOf(found, q), err
 }
 
@@ -41,124 +42,158 @@ func (q Query) lost(l mapping.Loss) {
 	}
 }
 
-// meaningSearch is a search for what a query means, together with one for its words.
+// meaningSearch is a search by meaning and, unless the query wants meaning alone, by words.
 type meaningSearch struct {
 	*Table
 	q       Query
 	wanted  wanted
 	vectors *tenantVectors
-	text    []*candidate // what has the words, the best first
+	text    []*candidate // items that have words of the query
 }
 
-// loadVectors has the query made into a vector, and the vectors of items read. ready is false where there are none to
-// search in.
+// loadVectors makes the vector of the query and reads those of the items. ready is false if there are none to search.
 func (x *meaningSearch) loadVectors(ctx context.Context) (ready bool, err error) {
 	cache := x.Table.vectors
 	if cache == nil {
 		return false, nil
 	}
 	if x.wanted.query, err = cache.index.Embed.Query(ctx, itemquery.VectorTextCut(x.q.Query)); err != nil || len(x.wanted.query) != cache.index.Dims {
-		return false, ctx.Err() // why is for the log of the one that makes them
+		return false, ctx.Err() // the embedder logs the reason
 	}
 	tenant := mapping.PrincipalOf(ctx).Tenant
 	x.vectors = cache.find(tenant)
 	return cache.refresh(ctx, tenant, x.vectors)
 }
 
-// find makes one list of both.
-func (x *meaningSearch) find(ctx context.Context) (found []*candidate, err error) {
-	if err := x.prepare(ctx); err != nil {
-		return nil, err
-	}
-	need := x.q.Offset + x.q.Limit
-	if x.q.Limit == 0 {
-		need = math.MaxInt / 2
-	}
-	near, err := x.nearest(ctx, need)
-	if err != nil {
-		return nil, err
-	}
-	found = x.fuse(near)
-	slices.SortFunc(found, x.q.compare())
-	return found, nil
-}
+// How far a search goes down the best items. Reading one by its name takes as long as reading many in the order of the
+// table.
+const (
+	spare          = 64   // more than a page needs, as some may be gone by now
+	walkedTogether = 64   // asked of the filter at a time
+	walkedMost     = 1000 // asked of the filter, unless a page needs a quarter of that
+	walkedTimes    = 4
+)
 
-// nearest are the items of the list of what is near for a page of need items, the best first. What was found near may
-// be gone by now, or be found by a value that it has no more: it has no rank, wherever vectors are kept.
-func (x *meaningSearch) nearest(ctx context.Context, need int) (found []*candidate, err error) {
-	list := x.listed(need)
-	enough := list
-	if x.alone() {
-		enough = need
+// find returns the best items, as many as the query needs.
+func (x *meaningSearch) find(ctx context.Context) ([]*candidate, error) {
+	need := x.need()
+	if err := x.prepare(ctx, need); err != nil {
+		return nil, err
 	}
-	for x.wanted.most = list; ; x.wanted.most *= 2 {
-		hits, err := x.near(ctx)
+	most := need + spare
+	if x.asks() {
+		most = max(walkedMost, walkedTimes*need)
+	}
+	for {
+		list, whole, err := x.ranked(ctx, most)
 		if err != nil {
 			return nil, err
 		}
-		if found, err = x.present(ctx, hits, enough); err != nil || len(found) >= enough || len(hits) < x.wanted.most {
-			return found, err
-		}
-	}
-}
-
-// listed is how long the list of what is near has to be for a page of need items. With a filter, or by rounded vectors,
-// each item of it may have to be read.
-func (x *meaningSearch) listed(need int) int {
-	if x.alone() && (x.q.Keep != nil || x.vectors.areRounded()) {
-		return need
-	}
-	return max(candidatesMost, need)
-}
-
-// prepare reads what has the words and, where an index says what the filter may pass, what it does.
-func (x *meaningSearch) prepare(ctx context.Context) (err error) {
-	text, err := x.foundByText(ctx, x.q)
-	if err != nil {
-		return err
-	}
-	x.text, x.wanted.passed = text.found, text.passed
-	x.wanted.prefixes, x.wanted.bounds = reachOf(ctx).paths(x.q.Prefix), vectorindex.NewBounds(x.wanted.query)
-	if indexed, err := x.indexed(ctx, x.q); err != nil || !indexed || x.wanted.passed != nil {
-		return err
-	}
-	x.wanted.passed, err = x.passing(ctx, x.q)
-	return err
-}
-
-// near are the items that are nearest to the query and pass the filter, the best first.
-func (x *meaningSearch) near(ctx context.Context) (hits nearest, err error) {
-	if x.q.Keep != nil && x.wanted.passed == nil {
-		if hits, done, err := x.walk(ctx); err != nil || done {
-			return hits, err
+		found, ended, err := x.present(ctx, list, need)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(found) == need, whole && ended:
+			return found, nil
+		case !x.asks():
+			most *= 2
+			continue
 		}
 		if x.wanted.passed, err = x.passing(ctx, x.q); err != nil {
 			return nil, err
 		}
-	}
-	hits, kept, err := x.kept(ctx, &x.wanted)
-	if err == nil && !kept {
-		hits, err = x.scan(ctx)
-	}
-	return hits, err
-}
-
-// kept are the nearest by the vectors in memory, the best first; ok is false where those are not there, or do not tell
-// soon enough.
-func (x *meaningSearch) kept(ctx context.Context, w *wanted) (hits nearest, ok bool, err error) {
-	for wide := wideFirst; ; wide *= wider {
-		list, ok := x.vectors.search(w, wide)
-		if !ok || !list.rounded {
-			return list.hits, ok, nil
-		}
-		hits, certain, err := x.exact(ctx, w, list)
-		if err != nil || certain || list.widest {
-			return hits, certain, err
-		}
+		most = need + spare
 	}
 }
 
-// scan is near where the vectors are not kept: it reads those below the prefix.
+// need is how many of the best items the query needs. All pages of a query that sorts them in another way are of the same
+// items.
+func (x *meaningSearch) need() int {
+	switch {
+	case x.q.Limit == 0:
+		return math.MaxInt / 4
+	case x.q.bestFirst():
+		return x.q.Offset + x.q.Limit
+	}
+	return candidatesMost
+}
+
+// asks reports whether the filter is still to be asked of the best items.
+func (x *meaningSearch) asks() bool { return x.q.Keep != nil && x.wanted.passed == nil }
+
+// prepare finds the items that have words of the query and, if few pass the filter, those that do.
+func (x *meaningSearch) prepare(ctx context.Context, need int) error {
+	x.wanted.prefixes = reachOf(ctx).paths(x.q.Prefix)
+	if x.q.SearchBy != mapping.SearchByMeaning {
+		text := textSearch{Query: x.q, reach: reachOf(ctx), beside: true}
+		if err := text.find(ctx, x.Table); err != nil {
+			return err
+		}
+		x.text, x.wanted.passed = text.found, text.passed
+		x.wanted.text = make(map[string]*candidate, len(x.text))
+		for _, c := range x.text {
+			c.words = c.score
+			x.wanted.text[c.id()] = c
+		}
+	}
+	if !x.asks() {
+		return nil
+	}
+	few, err := x.fewPass(ctx, need)
+	if few && err == nil {
+		x.wanted.passed, err = x.passing(ctx, x.q)
+	}
+	return err
+}
+
+// fewPass reports whether to ask the filter of all items that it may pass, instead of the best ones first. If n of all
+// items pass, about need·all/n of the best ones have to be read.
+func (x *meaningSearch) fewPass(ctx context.Context, need int) (bool, error) {
+	all, kept := x.vectors.count()
+	if !kept || need > walkedMost {
+		return true, nil
+	}
+	return x.indexed(ctx, x.q, int(math.Sqrt(float64(need)*float64(all))))
+}
+
+// ranked returns the best items by their scores, of those with vectors at most so many. whole reports whether there are
+// no others. Some may be gone by now.
+func (x *meaningSearch) ranked(ctx context.Context, most int) (list []*candidate, whole bool, err error) {
+	x.wanted.most = most
+	for _, c := range x.text {
+		c.near = false
+	}
+	hits, kept := x.vectors.search(&x.wanted)
+	if !kept {
+		if hits, err = x.scan(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	slices.SortFunc(hits, compareHits)
+	tenant := mapping.PrincipalOf(ctx).Tenant
+	var last *candidate
+	for _, h := range hits {
+		last = x.wanted.text[h.id]
+		if last == nil {
+			last = &candidate{itemName: h.name(tenant)}
+		}
+		last.score = h.score
+		list = append(list, last)
+	}
+	for _, c := range x.text {
+		if !c.near {
+			c.score = vectorindex.Fuse(0, c.words)
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, Query{}.compare())
+	if whole = len(hits) < most; !whole { // nothing may come before the hits that were left out
+		list = list[:slices.Index(list, last)+1]
+	}
+	return list, whole, nil
+}
+
+// scan is tenantVectors.search where the vectors are not kept: it reads those below the prefix.
 func (x *meaningSearch) scan(ctx context.Context) (hits nearest, err error) {
 	where, args := reachOf(ctx).within("v", x.q.Prefix)
 	err = x.db.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -172,77 +207,74 @@ func (x *meaningSearch) scan(ctx context.Context) (hits nearest, err error) {
 			}
 			if id := at.id(); len(kept) > 0 && x.wanted.has(id) {
 				numbers = vectorindex.AppendVector(numbers[:0], kept)
-				hits.offer(hit{id, x.wanted.score(numbers)}, x.wanted.most)
+				x.wanted.offer(&hits, id, numbers)
 			}
 			return ctx.Err()
 		})
 	})
-	slices.SortFunc(hits, compareHits)
 	return hits, err
 }
 
-// fuse makes one list of both. Of what has no words of the query nothing but its name and its times is known.
-func (x *meaningSearch) fuse(hits []*candidate) (all []*candidate) {
-	known := map[string]bool{}
-	var near, text []string
-	for _, c := range x.text {
-		known[c.id()], text, all = true, append(text, c.id()), append(all, c)
-	}
-	for _, c := range hits {
-		near = append(near, c.id())
-		if !known[c.id()] {
-			all = append(all, c)
-		}
-	}
-	scores := vectorindex.Fuse(near, text)
-	for _, c := range all {
-		c.score = scores[c.id()]
-	}
-	return all
-}
-
-// present are the first n of what is near that are there, with the value that they were found by.
-func (x *meaningSearch) present(ctx context.Context, hits nearest, n int) (found []*candidate, err error) {
-	tenant := mapping.PrincipalOf(ctx).Tenant
+// present returns the first items of a list that are there and pass the filter, up to need. ended is false if it gave
+// up, since at this rate the list has too few that pass.
+func (x *meaningSearch) present(ctx context.Context, list []*candidate, need int) (found []*candidate, ended bool, err error) {
 	err = x.db.Read(ctx, func(t *sqldb.Tx) error {
-		found = nil
-		for left := hits; len(left) > 0 && len(found) < n; {
-			some := left[:min(namesTogether(t), len(left))]
-			left = left[len(some):]
-			there, err := readPresent(t, some, tenant)
-			if err = errors.Join(err, ctx.Err()); err != nil {
+		found, ended = nil, false
+		for n := 0; n < len(list) && len(found) < need; {
+			together := min(need-len(found), namesAtOnce)
+			if x.asks() {
+				if len(found)*len(list) < need*n {
+					return nil
+				}
+				together = walkedTogether
+			}
+			some := list[n:min(n+together, len(list))]
+			n += len(some)
+			there, err := x.read(ctx, t, some)
+			if err != nil {
 				return err
 			}
-			found = append(found, there[:min(len(there), n-len(found))]...)
+			found = append(found, there...)
 		}
+		found, ended = found[:min(len(found), need)], true
 		return nil
 	})
-	return found, err
+	return found, ended, err
 }
 
-// readPresent reads some items by their names, in their order. One that is not there is left out.
-func readPresent(t *sqldb.Tx, some nearest, tenant string) (found []*candidate, err error) {
-	names := make([]itemName, len(some))
-	for i, h := range some {
-		names[i] = h.name(tenant)
+// read returns the items of a list that are there, with the value that they were found by, and pass the filter. Those
+// that were found by their words are.
+func (x *meaningSearch) read(ctx context.Context, t *sqldb.Tx, list []*candidate) (there []*candidate, err error) {
+	filter, value := sieve{tenant: mapping.PrincipalOf(ctx).Tenant}, `NULL`
+	if x.asks() {
+		filter.keep, value = x.q.Keep, `i.value`
 	}
-	there := make(map[string]*candidate, len(some))
+	var names []itemName
+	for _, c := range list {
+		if !c.read {
+			names = append(names, c.itemName)
+		}
+	}
+	passed := make(map[string]*candidate, len(names))
 	for _, p := range namedParts(t, names) {
-		err := t.Each(`SELECT i.namespace, i.item_key, i.ttl_us, i.created_us, i.updated_us FROM items i WHERE `+p.where+` AND i.vectors_us = i.updated_us`,
-			append(p.args, t.Horizon), func(scan func(...any) error) error {
-				c := &candidate{itemName: itemName{tenant: tenant}}
-				err := scan(&c.namespace, &c.key, &c.ttl, &c.created, &c.updated)
-				there[c.id()] = c
-				return err
-			})
-		if err != nil {
+		err := t.Each(`SELECT `+sortedColumns+`, `+value+` FROM items i WHERE `+p.where, append(p.args, t.Horizon), func(scan func(...any) error) error {
+			c, ok, err := filter.candidate(scan)
+			if ok && c.current {
+				passed[c.id()] = c
+			}
+			return err
+		})
+		if err = errors.Join(err, ctx.Err()); err != nil {
 			return nil, err
 		}
 	}
-	for _, h := range some {
-		if c := there[h.id]; c != nil {
-			found = append(found, c)
+	for _, c := range list {
+		if c.read {
+			there = append(there, c)
+		} else if p := passed[c.id()]; p != nil {
+			p.score = c.score
+			there = append(there, p)
 		}
 	}
-	return found, nil
+	return there, nil
 }
