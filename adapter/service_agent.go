@@ -35,7 +35,8 @@ type ItemQuery struct {
 	Prefix        []string
 	Filter        json.RawMessage
 	Query         string
-	SortBy        mapping.SortKey // SortByKey, SortByCreated, SortByUpdated, or, with a query, SortByScore; "": the score, or without a query namespace and key
+	SearchBy      mapping.SearchBy // with a query
+	SortBy        mapping.SortKey  // SortByKey, SortByCreated, SortByUpdated, or, with a query, SortByScore; "": the score, or without a query SortByUpdated
 	Asc           bool
 	Limit, Offset int
 	RefreshTTL    bool

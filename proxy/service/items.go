@@ -51,7 +51,10 @@ func noteItem(ctx context.Context, namespace []string, key string) {
 }
 
 func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
-	out := item.Query{Prefix: q.Prefix, Query: q.Query, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset, RefreshTTL: q.RefreshTTL, Lost: q.Lost}
+	if q.SortBy == "" && q.Query == "" {
+		q.SortBy = mapping.SortByUpdated // as LangGraph's stores do
+	}
+	out := item.Query{Prefix: q.Prefix, Query: q.Query, SearchBy: q.SearchBy, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset, RefreshTTL: q.RefreshTTL, Lost: q.Lost}
 	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {
 		filter, err := itemquery.ParseFilter(q.Filter)
 		if err != nil {

@@ -63,6 +63,33 @@ func TestItemsGoAtTheirTime(t *testing.T) {
 	})
 }
 
+// Without sort_by and a query the items that were updated last come first, on any page; with sort_order asc, last.
+func TestItemsAreListedNewestFirst(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, path string) {
+		w := wind(t, path, cronAgent{})
+		defer w.close()
+		for _, key := range []string{"m", "a", "z", "c", "m"} { // m is written again
+			if err := w.Items.Put(t.Context(), adapter.PutItem{Namespace: []string{"n", key}, Key: key, Value: raw(`{"v":1}`)}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second) // of the bubble's clock
+		}
+		for want, q := range map[string]adapter.ItemQuery{
+			"mcza": {}, "azcm": {Asc: true}, "mcz": {Limit: 3}, "za": {Limit: 3, Offset: 2}, "mc": {Filter: raw(`{"v":1}`), Limit: 2},
+		} {
+			list, err := itemsOf(w.Items.Search(t.Context(), q))
+			got := ""
+			for _, it := range list {
+				got += it.Key
+			}
+			if got != want || err != nil {
+				t.Errorf("%+v: %s, %v, want %s", q, got, err, want)
+			}
+		}
+	})
+}
+
 // The time of an item is told by the clock of the database, whatever that of this machine says.
 func TestItemsGoByTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package item
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 
@@ -9,12 +10,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// itemsAtOnce is how many bytes of values a search holds at a time, but for one item that is longer.
+// itemsAtOnce is how many bytes of values a search reads at a time, but for one item that is longer.
 const itemsAtOnce = 4 << 20
 
-// Search finds items, in the order of namespaces and keys; a text search has the best matches first, with their Score
-// (textindex.Corpus.Rank). What was found is decided at once, and read a few megabytes at a time: an item is yielded as
-// it is by then, and one that was removed meanwhile is left out.
+// Search finds items, in the order of q.SortBy; those of a query have their Score. It decides at once which ones, and
+// reads their values a few megabytes at a time: an item is yielded as it is by then, and one that was removed meanwhile
+// is left out.
 func (s *Table) Search(ctx context.Context, q Query) iter.Seq2[mapping.Item, error] {
 	return func(yield func(mapping.Item, error) bool) {
 		rows, err := s.matching(ctx, q)
@@ -50,18 +51,32 @@ func (s *Table) List(ctx context.Context, q Query) (list []mapping.Item, err err
 
 // readItems reads the values of the first rows.
 func (s *Table) readItems(ctx context.Context, rows []*itemRow) error {
-	return s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		for i, kept := 0, 0; i < len(rows) && rows[i].unread && kept < itemsAtOnce; i++ {
-			fresh := itemRow{}
-			err := t.Each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND `+live(4),
-				in{mapping.PrincipalOf(ctx).Tenant, pathOf(rows[i].Namespace), rows[i].Key, t.Horizon}, fresh.scan)
-			if err != nil {
+	tenant, size := mapping.PrincipalOf(ctx).Tenant, 0
+	var names []itemName
+	for _, row := range rows {
+		if size += row.size; !row.unread || len(names) > 0 && size > itemsAtOnce {
+			break
+		}
+		names = append(names, itemName{tenant, pathOf(row.Namespace), row.Key})
+	}
+	return s.db.Read(ctx, func(t *sqldb.Tx) error {
+		there := make(map[string]itemRow, len(names))
+		for _, p := range namedParts(t, names) {
+			err := t.Each(`SELECT `+itemColumns+` WHERE `+p.where, append(p.args, t.Horizon), func(scan func(...any) error) error {
+				var row itemRow
+				err := row.scan(scan)
+				there[itemName{tenant, pathOf(row.Namespace), row.Key}.id()] = row
+				return err
+			})
+			if err = errors.Join(err, ctx.Err()); err != nil {
 				return err
 			}
-			fresh.Score, fresh.gone = rows[i].Score, fresh.CreatedAt.IsZero()
-			kept += len(fresh.Value)
+		}
+		for i, name := range names {
+			fresh, ok := there[name.id()]
+			fresh.Score, fresh.gone = rows[i].Score, !ok
 			*rows[i] = fresh
 		}
-		return ctx.Err()
+		return nil
 	})
 }

@@ -16,6 +16,7 @@ type candidate struct {
 	share                 int64 // of its text that is the token it was found by
 	ttl, created, updated int64
 	current               bool // its vectors are of its present value
+	size                  int  // of its value, in bytes
 	bag                   textindex.Bag
 	words                 float64 // its score by words, in a search by meaning
 	near                  bool    // it was compared by its vectors
@@ -24,9 +25,9 @@ type candidate struct {
 
 // candidateColumns are the columns that sieve.candidate reads between the share and the value.
 const (
-	candidateTimes   = `i.ttl_us, i.created_us, i.updated_us, i.vectors_us = i.updated_us`
-	candidateColumns = candidateTimes + `, i.tokens`
-	sortedColumns    = `i.namespace, i.item_key, 0, ` + candidateTimes + `, NULL` // of a candidate whose words do not count
+	candidateFacts   = `i.ttl_us, i.created_us, i.updated_us, i.vectors_us = i.updated_us, LENGTH(i.value)`
+	candidateColumns = candidateFacts + `, i.tokens`
+	sortedColumns    = `i.namespace, i.item_key, 0, ` + candidateFacts + `, NULL` // of a candidate whose words do not count
 )
 
 // sieve reads candidates and lets those pass that the filter wants.
@@ -42,21 +43,21 @@ func (s *sieve) candidate(scan func(...any) error) (c *candidate, ok bool, err e
 	if s.keep != nil {
 		value = c.unsealed(&s.value, itemValue)
 	}
-	err = scan(&c.namespace, &c.key, &c.share, &c.ttl, &c.created, &c.updated, &c.current, c.unsealed((*[]byte)(&c.bag), itemTokens), value)
+	err = scan(&c.namespace, &c.key, &c.share, &c.ttl, &c.created, &c.updated, &c.current, &c.size, c.unsealed((*[]byte)(&c.bag), itemTokens), value)
 	return c, err == nil && (s.keep == nil || s.keep(json.RawMessage(s.value))), err
 }
 
 // row is the candidate as a search yields it, once its value was read.
 func (c *candidate) row(scored bool) *itemRow {
-	row := &itemRow{ttl: c.ttl, unread: true, Item: mapping.Item{Tenant: c.tenant, Namespace: labelsOf(string(c.namespace)), Key: c.key}}
+	row := &itemRow{ttl: c.ttl, unread: true, size: c.size, Item: mapping.Item{Tenant: c.tenant, Namespace: labelsOf(string(c.namespace)), Key: c.key}}
 	if scored {
 		row.Score = &c.score
 	}
 	return row
 }
 
-// compare is the order of what is found: as SortBy says, else the best first. What is alike in that stands in the order
-// of namespaces and keys.
+// compare is the order of what is found: as SortBy says, else the best first. Items that are alike in that stand in the
+// order of namespaces and keys, as do all that have no score.
 func (q Query) compare() func(a, b *candidate) int {
 	by := map[mapping.SortKey]func(a, b *candidate) int{
 		mapping.SortByKey:     func(a, b *candidate) int { return cmp.Compare(a.key, b.key) },

@@ -27,7 +27,7 @@ func TestSearchesUseTheirIndexes(t *testing.T) {
 	two := reach{mapping.Principal{Namespaces: [][]string{{"a"}, {"z"}}}}
 	items := func(r reach, prefix ...string) (string, in) {
 		last := r.below(prefix)[len(r.below(prefix))-1]
-		return `SELECT ` + itemColumns + ` WHERE ` + last.where + ` ORDER BY i.namespace, i.item_key`, append(last.args, int64(1))
+		return Query{Limit: 10}.sortedStatement(last.where), append(last.args, int64(1))
 	}
 	byText := func(q Query) (string, in) {
 		return (&textSearch{Query: q}).statement(&sqldb.Tx{Reading: clock.Reading{Now: 1, Horizon: 1}}, "word", q.Keep == nil)

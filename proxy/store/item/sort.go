@@ -2,33 +2,39 @@ package item
 
 import (
 	"context"
+	"math/bits"
 	"slices"
+	"strconv"
 
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// sorted finds items in the order of SortBy. It keeps the names of those alone that the page may hold; their values are
-// still to be read.
+// matching finds the items; their values are still to be read (see Search).
+func (s *Table) matching(ctx context.Context, q Query) ([]*itemRow, error) {
+	if q.Query != "" {
+		return s.searchQuery(ctx, q)
+	}
+	return s.sorted(ctx, q)
+}
+
+// sorted finds items in the order of SortBy. It keeps the names of those alone that the page may hold.
 func (s *Table) sorted(ctx context.Context, q Query) ([]*itemRow, error) {
 	var found []*candidate
 	first := func(list []*candidate) []*candidate {
 		slices.SortFunc(list, q.compare())
 		return list[:min(len(list), q.Offset+q.Limit)]
 	}
-	value := `NULL`
-	if q.Keep != nil {
-		value = `i.value`
-	}
 	sieve := sieve{tenant: mapping.PrincipalOf(ctx).Tenant, keep: q.Keep}
-	statement := func(where string) string {
-		return `SELECT ` + sortedColumns + `, ` + value + ` FROM items i WHERE ` + where
-	}
-	err := s.eachBelow(ctx, q, statement, func() { found = nil }, func(scan func(...any) error) (bool, error) {
+	err := s.eachBelow(ctx, q, q.sortedStatement, func() { found = nil }, func(scan func(...any) error) (bool, error) {
 		c, ok, err := sieve.candidate(scan)
 		if ok {
 			found = append(found, c)
 		}
-		if q.Limit > 0 && len(found) > 2*(q.Offset+q.Limit) {
+		switch {
+		case q.Limit == 0:
+		case q.SortBy == "": // the rows are in this order
+			return len(found) < q.Offset+q.Limit, err
+		case len(found) > 2*(q.Offset+q.Limit):
 			found = first(found)
 		}
 		return true, err
@@ -36,3 +42,24 @@ func (s *Table) sorted(ctx context.Context, q Query) ([]*itemRow, error) {
 	slices.SortFunc(found, q.compare())
 	return pageOf(found, q), err
 }
+
+// sortedStatement reads the items of a condition. Without a filter it reads no more than the page may hold: how many is
+// rounded up, since connections keep each text of a statement prepared.
+func (q Query) sortedStatement(where string) string {
+	value, order := `NULL`, ` ORDER BY i.namespace, i.item_key`
+	if q.Keep != nil {
+		value = `i.value`
+	}
+	if column := sortColumns[q.SortBy]; column != "" {
+		order = ` ORDER BY ` + column + map[bool]string{false: ` DESC`, true: ``}[q.Asc] + `, i.namespace, i.item_key`
+	}
+	switch {
+	case q.Keep == nil && q.Limit > 0:
+		order += ` LIMIT ` + strconv.Itoa(1<<bits.Len(uint(q.Offset+q.Limit-1)))
+	case q.SortBy != "":
+		order = ``
+	}
+	return `SELECT ` + sortedColumns + `, ` + value + ` FROM items i WHERE ` + where + order
+}
+
+var sortColumns = map[mapping.SortKey]string{mapping.SortByKey: `i.item_key`, mapping.SortByCreated: `i.created_us`, mapping.SortByUpdated: `i.updated_us`}

@@ -54,8 +54,8 @@ type Query struct {
 	Keep          func(value json.RawMessage) bool // filter decided in Go, must neither use the store nor keep the value; nil: all
 	Members       [][]itemquery.MemberRange        // what an index may be asked for of what Keep keeps: itemquery.Filter.Members; nil: nothing
 	Query         string                           // what items mean (Options.Index), and the words they have: mapping/textindex
-	SearchBy      mapping.SearchBy                 // with Query
-	SortBy        mapping.SortKey                  // "": the best first, or without a query by namespace and key
+	SearchBy      mapping.SearchBy                 // with a query
+	SortBy        mapping.SortKey                  // "": the best first, or without a query by namespace and key, whatever Asc
 	Asc           bool                             // with SortBy; else the last or best come first
 	Limit, Offset int                              // Limit 0: all
 	RefreshTTL    bool
@@ -137,6 +137,7 @@ const itemColumns = `i.value, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_k
 type itemRow struct {
 	ttl    int64
 	unread bool // its value is still to be read
+	size   int  // of the value, as it was found
 	gone   bool // it was removed meanwhile
 	mapping.Item
 }

@@ -277,3 +277,31 @@ func TestItemsAreSorted(t *testing.T) {
 		}
 	})
 }
+
+// Items of one moment stand in the order of namespaces and keys, so that pages have each of them once.
+func TestPagesOfItemsOfOneMoment(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, open opener) {
+		b := open(t)
+		var list []item.Put
+		var want []string
+		for n := range 40 {
+			key := fmt.Sprintf("k%02d", n)
+			want = append(want, key)
+			list = append(list, item.Put{Item: mapping.Item{Namespace: []string{"n"}, Key: key, Value: fmt.Appendf(nil, `{"n":%d,"odd":%v}`, n, n%2 == 1)}})
+		}
+		rand.New(rand.NewPCG(1, 2)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		b.ok(b.Items.PutAll(b.ctx, list...))
+		for _, asc := range []bool{false, true} {
+			for name, keep := range map[string]func(json.RawMessage) bool{"all": nil, "filtered": func(json.RawMessage) bool { return true }} {
+				var got []string
+				for q := (item.Query{SortBy: mapping.SortByUpdated, Asc: asc, Keep: keep, Limit: 7}); q.Offset < len(list); q.Offset += q.Limit {
+					got = append(got, b.search(q)...)
+				}
+				if d := cmp.Diff(want, got); d != "" {
+					t.Errorf("%s, ascending %v:\n%s", name, asc, d)
+				}
+			}
+		}
+	})
+}
