@@ -117,6 +117,8 @@ func otherBadInputs() []badInput {
 		{"search: limit as text", "POST", "/threads/search", `{"limit":"5"}`, 422, "limit must be a number, not a string"},
 		{"search: offset", "POST", "/threads/search", `{"offset":-1}`, 422, "offset must be a whole number"},
 		{"store search: sort_by", "POST", "/store/items/search", `{"sort_by":"value"}`, 422, "sort_by must be one of"},
+		{"store search: search_by", "POST", "/store/items/search", `{"query":"q","search_by":"luck"}`, 422, "search_by must be one of meaning, words"},
+		{"store search: search_by without a query", "POST", "/store/items/search", `{"search_by":"words"}`, 422, "search_by needs a query"},
 		{"store search: sort_by score", "POST", "/store/items/search", `{"sort_by":"score"}`, 422, "sort_by can be score only with a query"},
 		{"search: sort_by", "POST", "/threads/search", `{"sort_by":"mood"}`, 422, "sort_by must be one of"},
 		{"search: sort_order", "POST", "/threads/search", `{"sort_order":"up"}`, 422, "sort_order must be one of"},

@@ -87,7 +87,7 @@ func otherRequestFields() []mapping.RequestField {
 		mapping.BridgedFields("assistant", "assistant_id", "graph_id", "name", "description", "metadata", "config", "context",
 			"if_exists", "version", "delete_threads"),
 		mapping.BridgedFields("history", "limit", "before", "metadata", "checkpoint", "select"),
-		mapping.BridgedFields("store", "namespace", "key", "value", "index", "ttl", "namespace_prefix", "filter", "query",
+		mapping.BridgedFields("store", "namespace", "key", "value", "index", "ttl", "namespace_prefix", "filter", "query", "search_by",
 			"sort_by", "sort_order", "refresh_ttl", "prefix", "suffix", "max_depth", "limit", "offset"),
 		mapping.BridgedFields("cancel", "wait", "action", "reason"),
 		mapping.BridgedFields("stream", "namespace", "checkpoint_id"),

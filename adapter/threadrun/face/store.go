@@ -162,6 +162,10 @@ func (s items) search(w http.ResponseWriter, r *http.Request) error {
 		Prefix: itemBody{o}.labels("namespace_prefix"), Filter: o.Object("filter"), Query: o.Text("query"),
 		Limit: p.Limit, Offset: p.Offset, RefreshTTL: o.Flag("refresh_ttl", false), Lost: lostIn(w),
 	}
+	q.SearchBy = mapping.SearchBy(o.Enum("search_by", string(mapping.SearchByMeaning), string(mapping.SearchByWords)))
+	if q.SearchBy != "" && q.Query == "" {
+		o.Complain("search_by", "needs a query")
+	}
 	q.SortBy, q.Asc = request.SortOf(o, itemSorts...)
 	if q.SortBy == mapping.SortByScore && q.Query == "" {
 		o.Complain("sort_by", "can be score only with a query")

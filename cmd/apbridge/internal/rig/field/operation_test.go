@@ -98,7 +98,7 @@ var operations = map[string]operation{
 	"PUT /store/items":                                     {`{"namespace":["n"],"key":"k","value":{"v":1}}`, "namespace:texts key:name value:object index:index ttl:minutes", true},
 	"GET /store/items":                                     {"?namespace=n", "?namespace:labels ?key:label ?refresh_ttl:bool", false},
 	"DELETE /store/items":                                  {`{"namespace":["n"],"key":"k"}`, "namespace:texts key:name", true},
-	"POST /store/items/search":                             {`{}`, "namespace_prefix:texts filter:object limit:limit offset:offset query:text sort_by:enum sort_order:enum refresh_ttl:bool", false},
+	"POST /store/items/search":                             {`{}`, "namespace_prefix:texts filter:object limit:limit offset:offset query:text search_by:enum sort_by:enum sort_order:enum refresh_ttl:bool", false},
 	"POST /store/namespaces":                               {`{}`, "prefix:texts suffix:texts max_depth:number limit:limit offset:offset", false},
 	"GET /ok":                                              {"", "?check_db:bool", false},
 	"GET /info":                                            {"", "", false},

@@ -139,6 +139,19 @@ var storeProofs = map[string]func(*testing.T){
 	"store.vector_cache": rig.ProvenBy("proxy/store", "TestVectorsThatAreNotKept"),
 }
 
+// search_by has a query find items by meaning or words alone, and neither is a loss.
+func TestStoreSearchByMeaningOrWords(t *testing.T) {
+	t.Parallel()
+	e := newEmbedding(t, "")
+	e.remembers(t, `{"t":"kitten"}`)
+	for body, want := range map[string]string{
+		`{"query":"feline","search_by":"words"}`: `{"items":[]}`, `{"query":"kitten","search_by":"words"}`: `"key":"k"`,
+		`{"query":"feline","search_by":"meaning"}`: `"key":"k"`, `{"query":"kitten","search_by":"meaning"}`: `"key":"k"`,
+	} {
+		wantLossy(t, e.Do("POST", "/store/items/search", body).Want(t, 200, want), "")
+	}
+}
+
 // TestStoreSearchByText: without embeddings, query is a text search.
 func TestStoreSearchByText(t *testing.T) {
 	t.Parallel()
