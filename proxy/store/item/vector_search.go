@@ -69,7 +69,8 @@ func (x *meaningSearch) loadVectors(ctx context.Context) (ready bool, err error)
 // table.
 const (
 	spare          = 64   // more than a page needs, as some may be gone by now
-	walkedTogether = 64   // asked of the filter at a time
+	walkedFew      = 16   // asked of the filter at a time, at least
+	walkedTogether = 64   // at most, and before the search gives up
 	walkedMost     = 1000 // asked of the filter, unless a page needs a quarter of that
 	walkedTimes    = 4
 )
@@ -223,10 +224,10 @@ func (x *meaningSearch) present(ctx context.Context, list []*candidate, need int
 		for n := 0; n < len(list) && len(found) < need; {
 			together := min(need-len(found), namesAtOnce)
 			if x.asks() {
-				if len(found)*len(list) < need*n {
+				if n >= walkedTogether && len(found)*len(list) < need*n {
 					return nil
 				}
-				together = walkedTogether
+				together = min(max(together, walkedFew), walkedTogether)
 			}
 			some := list[n:min(n+together, len(list))]
 			n += len(some)
