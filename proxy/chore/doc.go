@@ -12,5 +12,6 @@
 //
 // Vectors of items are made by one process, the owner in item_index, until its lease is over; the others look every 2 s
 // whether it is. A batch is written with a new version only while the process is the owner and the index is the same,
-// and without items that were written meanwhile. A PUT wakes the owner in its own process.
+// and without items that were written meanwhile. A PUT wakes the owner in its own process. An item that the embeddings
+// endpoint refuses while it takes others is named in the log, without its text.
 package chore

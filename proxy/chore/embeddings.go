@@ -48,7 +48,10 @@ func (w *Embeddings) Run(ctx context.Context) {
 func (w *Embeddings) pass(ctx context.Context) (ok bool) {
 	began := time.Now()
 	for done := 0; ; {
-		n, err := w.items.Embed(ctx)
+		n, aside, err := w.items.Embed(ctx)
+		for _, it := range aside {
+			w.tell(it)
+		}
 		if err != nil {
 			if ctx.Err() == nil && w.said.Due() {
 				w.zap.Error("items of the store do not become vectors; searches find them by their words alone", zap.Error(err), w.said.Times())
@@ -63,6 +66,16 @@ func (w *Embeddings) pass(ctx context.Context) (ok bool) {
 			return true
 		}
 	}
+}
+
+// tell names an item that was set aside, at the first refusal of its value.
+func (w *Embeddings) tell(it item.SetAside) {
+	level := zap.DebugLevel
+	if it.Tries == 1 {
+		level = zap.WarnLevel
+	}
+	w.zap.Log(level, "item set aside: the embeddings endpoint refuses it, and takes others; searches find it by its words alone", zap.Error(it.Err),
+		zap.String("tenant", it.Tenant), zap.Strings("namespace", it.Namespace), zap.String("key", it.Key), zap.Int("tries", it.Tries), zap.Duration("again_in", it.For))
 }
 
 func (w *Embeddings) wait(ctx context.Context) {

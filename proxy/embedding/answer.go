@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping/vectorindex"
@@ -22,7 +23,9 @@ type answer struct {
 func (c *Client) vectors(raw []byte, n int) (list [][]float32, coded bool, f *failure) {
 	var a answer
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return nil, false, failed(nil, "its answer is not that of an OpenAI-compatible /embeddings: it begins with %q", c.secrets.Excerpt(string(raw), 40))
+		f = failed(nil, "its answer is not that of an OpenAI-compatible /embeddings: it begins with")
+		f.words = strconv.Quote(c.secrets.Excerpt(string(raw), 40))
+		return nil, false, f
 	}
 	if len(a.Data) != n {
 		return nil, false, failed(nil, "it answers %d vectors for %d texts", len(a.Data), n)

@@ -2,6 +2,7 @@ package embedding
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -43,11 +44,13 @@ type Client struct {
 	// coded: an answer in base64 has come. plain: the endpoint does not take encoding_format.
 	coded, plain atomic.Bool
 
-	now   func() time.Time
-	mu    sync.Mutex
-	until time.Time // queries are not sent before
-	why   error
-	said  complaint.Complaint
+	now     func() time.Time
+	mu      sync.Mutex
+	room    int       // bytes of texts that the next request of several may have
+	failing bool      // the probe failed when it was sent last
+	until   time.Time // queries are not sent before
+	why     error
+	said    complaint.Complaint
 }
 
 // New returns a client for an endpoint that cfg, which must be On, names; agent is its User-Agent. It does no I/O.
@@ -56,7 +59,7 @@ func New(cfg config.Index, agent string, log *zap.Logger) *Client {
 	if err != nil {
 		panic(err) // the size is a positive constant
 	}
-	return &Client{cfg: cfg, secrets: cfg.Credentials(), rc: newResty(cfg, agent), target: targetOf(cfg), log: log, queries: queries, now: time.Now}
+	return &Client{cfg: cfg, secrets: cfg.Credentials(), rc: newResty(cfg, agent), target: targetOf(cfg), log: log, queries: queries, now: time.Now, room: int(cfg.BatchBytes)}
 }
 
 func newResty(cfg config.Index, agent string) *resty.Client {
@@ -103,18 +106,32 @@ func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
 	if err := c.resting(); err != nil {
 		return nil, err
 	}
-	list, err := c.embed(ctx, []string{c.cfg.QueryPrefix + text}, 1)
-	if ctx.Err() == nil {
-		c.note(err)
-	}
-	if err == nil && list[0] == nil { // which is no reason to rest
-		err = failed(nil, "does not take the query")
-	}
+	v, err := c.query(ctx, c.cfg.QueryPrefix+text)
 	if err != nil {
 		return nil, err
 	}
-	c.queries.Add(text, list[0])
-	return list[0], nil
+	c.queries.Add(text, v)
+	return v, nil
+}
+
+// query asks for the vector of a search's words, which waits for it: once, and for a beginning of them where they may be
+// too long.
+func (c *Client) query(ctx context.Context, text string) ([]float32, error) {
+	list, err := c.ask(ctx, []string{text}, 1)
+	if err == nil {
+		c.note(nil)
+		return list[0], nil
+	}
+	down := c.down(ctx, err, 1)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	c.note(down)
+	var f *failure
+	if down != nil || errors.As(err, &f) && f.late {
+		return nil, err
+	}
+	return c.shorten(ctx, text, err, 1)
 }
 
 func (c *Client) resting() error {
@@ -138,37 +155,4 @@ func (c *Client) note(err error) {
 	if c.said.Due() {
 		c.log.Warn("searches of the store find items by their words alone, as no vector of a query is had", zap.Error(err), c.said.Times())
 	}
-}
-
-// Documents returns the vectors of texts, in their order. nil stands for a text that the endpoint does not take, be it
-// as short as a line, while it takes others. None of the texts may be blank. On an error nothing of the answers is to
-// be used.
-func (c *Client) Documents(ctx context.Context, texts []string) ([][]float32, error) {
-	out := make([][]float32, 0, len(texts))
-	for len(texts) > 0 {
-		n := c.together(texts)
-		batch := make([]string, n)
-		for i, text := range texts[:n] {
-			batch[i] = c.cfg.DocumentPrefix + text
-		}
-		list, err := c.embed(ctx, batch, tries)
-		if err != nil {
-			return nil, err
-		}
-		out, texts = append(out, list...), texts[n:]
-	}
-	return out, nil
-}
-
-// together is how many of the first texts go in one request.
-func (c *Client) together(texts []string) (n int) {
-	size := 0
-	for n < len(texts) && n < c.cfg.Batch {
-		size += len(c.cfg.DocumentPrefix) + len(texts[n])
-		if n > 0 && size > int(c.cfg.BatchBytes) {
-			break
-		}
-		n++
-	}
-	return n
 }

@@ -38,6 +38,7 @@ type question struct {
 	Encoding string `json:"encoding_format"`
 	Header   http.Header
 	URI      string
+	over     <-chan struct{} // its client has gone
 }
 
 func newEndpoint(t *testing.T, answer func(w http.ResponseWriter, q question) bool) *endpoint {
@@ -48,7 +49,7 @@ func newEndpoint(t *testing.T, answer func(w http.ResponseWriter, q question) bo
 }
 
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := question{Header: r.Header, URI: r.RequestURI}
+	q := question{Header: r.Header, URI: r.RequestURI, over: r.Context().Done()}
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -95,6 +96,21 @@ func (e *endpoint) client(t *testing.T, change ...func(*config.Index)) *embeddin
 	return c
 }
 
+// documents are the vectors of texts; nil of those that the endpoint refuses.
+func documents(t *testing.T, c *embedding.Client, texts []string) (all [][]float32, err error) {
+	t.Helper()
+	for len(all) < len(texts) {
+		list, refused, err := c.Documents(t.Context(), texts[len(all):])
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, list...); refused != nil {
+			all = append(all, nil)
+		}
+	}
+	return all, nil
+}
+
 // lengths are the lengths of the texts that vectors were made of; -1 where there is none.
 func lengths(list [][]float32) (n []int) {
 	for _, v := range list {
@@ -123,7 +139,7 @@ func TestDocuments(t *testing.T) {
 	e := newEndpoint(t, nil)
 	c := e.client(t, func(i *config.Index) { i.Batch, i.BatchBytes, i.DocumentPrefix, i.Key = 3, 40, "d:", "sk-canary" })
 	texts := []string{"a", "bb", "ccc", "dddd", strings.Repeat("e", 60), "ff"}
-	got, err := c.Documents(t.Context(), texts)
+	got, err := documents(t, c, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +184,7 @@ func TestAnEndpointThatSendsDigitsOnly(t *testing.T) {
 	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool { return q.Encoding != "" && status(400)(w, q) })
 	c := e.client(t)
 	for range 2 {
-		if got, err := c.Documents(t.Context(), []string{"a", "bb"}); err != nil || !cmp.Equal(lengths(got), []int{1, 2}) {
+		if got, err := documents(t, c, []string{"a", "bb"}); err != nil || !cmp.Equal(lengths(got), []int{1, 2}) {
 			t.Errorf("%v, %v", got, err)
 		}
 	}
@@ -188,7 +204,7 @@ func TestTextsThatAreRefused(t *testing.T) {
 		}
 		return false
 	})
-	got, err := e.client(t).Documents(t.Context(), []string{"a", strings.Repeat("é", 1500), "poison", strings.Repeat("poison", 100), "bb"})
+	got, err := documents(t, e.client(t), []string{"a", strings.Repeat("é", 1500), "poison", strings.Repeat("poison", 100), "bb"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +231,7 @@ func TestTextsWithoutNumbers(t *testing.T) {
 				return strings.Contains(strings.Join(q.Input, " "), "poison") && answer(w, q)
 			})
 			c := e.client(t)
-			got, err := c.Documents(t.Context(), []string{"a", "poison", "ccc"})
+			got, err := documents(t, c, []string{"a", "poison", "ccc"})
 			if diff := cmp.Diff([]int{1, -1, 3}, lengths(got)); diff != "" || err != nil {
 				t.Error(err, diff)
 			}
@@ -238,11 +254,147 @@ func TestAQueryThatIsRefused(t *testing.T) {
 	}
 }
 
+// has reports whether one of the texts of a request contains some words.
+func (q question) has(words string) bool { return strings.Contains(strings.Join(q.Input, " "), words) }
+
+// cut ends the connection without an answer.
+func cut(w http.ResponseWriter, _ question) bool {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		conn.Close()
+	}
+	return true
+}
+
+// Whatever an endpoint makes of one text, all others get their vectors.
+func TestATextThatFailsStopsNoOthers(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
+		"401": status(401), "403": status(403), "404": status(404), "408": status(408), "451": status(451), "501": status(501), "503": status(503), "504": status(504), "524": status(524),
+		"a redirect": status(302, "Location", "/"), "a cut connection": cut,
+		"a page":            func(w http.ResponseWriter, q question) bool { fmt.Fprint(w, "<html>", q.Input); return true },
+		"one vector fewer":  func(w http.ResponseWriter, q question) bool { q.Input = q.Input[1:]; say(w, q, nil); return true },
+		"one vector longer": func(w http.ResponseWriter, q question) bool { say(w, q, []int{1, 2, 3}); return true },
+		"its own words": func(w http.ResponseWriter, q question) bool {
+			http.Error(w, strings.Join(q.Input, ""), 403)
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEndpoint(t, func(w http.ResponseWriter, q question) bool { return q.has("poison") && answer(w, q) })
+			c := e.client(t)
+			list, refused, err := c.Documents(t.Context(), []string{"a", "poison", "ccc"})
+			if err != nil || refused == nil || strings.Contains(refused.Error(), "poison") || !cmp.Equal(lengths(list), []int{1}) {
+				t.Errorf("%v, %v, %v", list, refused, err)
+			}
+			if list, refused, err = c.Documents(t.Context(), []string{"ccc", "dddd"}); err != nil || refused != nil || !cmp.Equal(lengths(list), []int{3, 4}) {
+				t.Errorf("%v, %v, %v", list, refused, err)
+			}
+		})
+	}
+}
+
+// A request that takes too long is not sent again unchanged, and the next ones are smaller.
+func TestAnEndpointThatIsSlow(t *testing.T) {
+	t.Parallel()
+	const most = 50 // bytes that it manages in time
+	e := newEndpoint(t, nil)
+	late := 0
+	e.answer = func(w http.ResponseWriter, q question) bool {
+		if len(strings.Join(q.Input, "")) <= most {
+			return false
+		}
+		late++
+		<-q.over
+		return true
+	}
+	c := e.client(t, func(i *config.Index) { i.Timeout, i.Batch, i.BatchBytes = 100*time.Millisecond, 100, 160 })
+	texts := make([]string, 64)
+	for i := range texts {
+		texts[i] = "1234567890"
+	}
+	list, refused, err := c.Documents(t.Context(), texts)
+	if err != nil || refused != nil || len(list) != len(texts) {
+		t.Fatalf("%d vectors, %v, %v", len(list), refused, err)
+	}
+	if late > 6 {
+		t.Errorf("%d of %d requests were too large", late, len(e.questions()))
+	}
+	if list, err := documents(t, c, []string{strings.Repeat("x", 300), "a"}); err != nil || !cmp.Equal(lengths(list), []int{-1, 1}) {
+		t.Errorf("%v, %v", lengths(list), err)
+	}
+}
+
+// A text that an endpoint does not survive is found out once it is there again, and the others get their vectors.
+func TestATextThatEndsItsEndpoint(t *testing.T) {
+	t.Parallel()
+	down := false
+	e := newEndpoint(t, func(w http.ResponseWriter, q question) bool {
+		down = down || q.has("poison")
+		return down && status(501)(w, q)
+	})
+	c := e.client(t)
+	texts, got := []string{"a", "bb", "poison", "dddd"}, []int{}
+	for restarts := 0; len(got) < len(texts); restarts++ {
+		down = false
+		list, refused, err := c.Documents(t.Context(), texts[len(got):])
+		if got = append(got, lengths(list)...); refused != nil {
+			got = append(got, -1)
+		}
+		if restarts > 4 || err == nil && refused == nil && len(got) < len(texts) {
+			t.Fatalf("%v after %d restarts: %v", got, restarts, err)
+		}
+	}
+	if diff := cmp.Diff([]int{1, 2, -1, 4}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// As long as an endpoint is down it is asked for nothing but whether it is there again.
+func TestAnEndpointThatIsDown(t *testing.T) {
+	t.Parallel()
+	e := newEndpoint(t, status(403))
+	c := e.client(t)
+	for range 3 {
+		if list, refused, err := c.Documents(t.Context(), []string{"a", "b"}); err == nil || refused != nil || list != nil {
+			t.Errorf("%v, %v, %v", list, refused, err)
+		}
+	}
+	var sent []string
+	for _, q := range e.questions() {
+		sent = append(sent, strings.Join(q.Input, "+"))
+	}
+	if diff := cmp.Diff([]string{"a+b", "hello", "hello", "hello"}, sent); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The fault of one query's words, whatever it is, does not keep other queries from being sent.
+func TestAQueryThatFailsStopsNoOthers(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(http.ResponseWriter, question) bool{
+		"403": status(403), "500": status(500), "503": status(503), "a cut connection": cut, "silence": func(_ http.ResponseWriter, q question) bool { <-q.over; return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEndpoint(t, func(w http.ResponseWriter, q question) bool { return q.has("poison") && answer(w, q) })
+			c := e.client(t, func(i *config.Index) { i.Timeout = 500 * time.Millisecond })
+			if v, err := c.Query(t.Context(), "poison"); err == nil || v != nil {
+				t.Errorf("%v, %v", v, err)
+			}
+			if v, err := c.Query(t.Context(), "tea"); err != nil || len(v) != 2 {
+				t.Errorf("%v, %v", v, err)
+			}
+		})
+	}
+}
+
 // Where nothing is taken it is the endpoint's fault, and no text is given up.
 func TestAnEndpointThatRefusesEverything(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, status(422))
-	if got, err := e.client(t).Documents(t.Context(), []string{"a", "b"}); err == nil || got != nil {
+	if got, err := documents(t, e.client(t), []string{"a", "b"}); err == nil || got != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -253,7 +405,7 @@ func TestAnEndpointThatIsBusy(t *testing.T) {
 		asked := 0
 		e := newEndpoint(t, func(w http.ResponseWriter, q question) bool { asked++; return asked < 3 && busy(w, q) })
 		began := time.Now()
-		got, err := e.client(t).Documents(t.Context(), []string{"a"})
+		got, err := documents(t, e.client(t), []string{"a"})
 		if err != nil || !cmp.Equal(lengths(got), []int{1}) {
 			t.Errorf("%v, %v", got, err)
 		}
@@ -284,7 +436,6 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 		"answers 302, a redirect":                              status(302, "Location", "http://127.0.0.1:1/"),
 		"not that of an OpenAI-compatible":                     text("<!DOCTYPE html><html>canary"),
 		"answers 0 vectors for 2 texts":                        text(`{}`),
-		"answers 1 vectors for 2 texts":                        text(`{"data":[{"index":0,"embedding":[1,2]}]}`),
 		"answers index 0 for 2 texts twice":                    text(`{"data":[{"index":0,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
 		"answers index 2 for 2 texts":                          text(`{"data":[{"index":2,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
 		"answers index -1 for 2 texts":                         text(`{"data":[{"index":-1,"embedding":[1,2]},{"index":0,"embedding":[1,2]}]}`),
@@ -301,7 +452,7 @@ func TestAnswersThatCannotBeUsed(t *testing.T) {
 	} {
 		e := newEndpoint(t, answer)
 		c := e.client(t, func(i *config.Index) { i.Key = "canary-key" })
-		got, err := c.Documents(t.Context(), []string{"a", "b"})
+		got, err := documents(t, c, []string{"a", "b"})
 		if err == nil || got != nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "canary-key") {
 			t.Errorf("%s: %v, %v", why, got, err)
 		} else if mapping.Classify(err).Class != mapping.Upstream {
@@ -325,7 +476,7 @@ func TestE21NoHalfSecretOfAnEndpoint(t *testing.T) {
 				c := e.client(t, func(i *config.Index) {
 					i.Key, i.Headers = key, map[string]config.Secret{"X-Key": header}
 				})
-				if _, err := c.Documents(t.Context(), []string{"a"}); err == nil || strings.Contains(err.Error(), "cana") {
+				if _, err := documents(t, c, []string{"a"}); err == nil || strings.Contains(err.Error(), "cana") {
 					t.Errorf("%d with %d characters before %s: %v", status, before, said, err)
 				}
 			}
@@ -366,13 +517,13 @@ func TestQueries(t *testing.T) {
 		t.Errorf("asked for %q", got)
 	}
 	down.Store(true)
-	query("b", false, 2)
-	query("c", false, 2)
-	query("a", true, 2)
+	query("b", false, 3) // and whether another text is taken
+	query("c", false, 3)
+	query("a", true, 3)
 	down.Store(false)
-	query("c", false, 2)
+	query("c", false, 3)
 	at = at.Add(embedding.Rest)
-	query("c", true, 3)
+	query("c", true, 4)
 	if n := logs.Len(); n != 1 {
 		t.Errorf("the log has %d lines", n)
 	}
@@ -403,8 +554,8 @@ func FuzzAnswer(f *testing.F) {
 	c := embedding.New(cfg, "apbridge/test", zap.NewNop())
 	f.Fuzz(func(t *testing.T, text string) {
 		body = text
-		list, err := c.Documents(t.Context(), []string{"a", "b"})
-		if err != nil {
+		list, refused, err := c.Documents(t.Context(), []string{"a", "b"})
+		if err != nil || refused != nil {
 			return
 		}
 		if len(list) != 2 || len(list[0]) != 2 || len(list[1]) != 2 || !vectorindex.Unit(list[0]) {

@@ -22,6 +22,8 @@ const (
 	refusalMost = 64 << 10         // bytes of a refusal that are read
 	answerFloor = 64 << 10         // of an answer, besides its numbers
 	numberMost  = 32               // bytes of a number in an answer
+
+	statusTimeout = 524 // Cloudflare's 504
 )
 
 // CodeFailed is the code of every failure of an endpoint.
@@ -31,17 +33,23 @@ const CodeFailed = "embeddings_failed"
 type failure struct {
 	status int // of a refusal; 0: there was none
 	text   string
+	words  string        // of the endpoint, which may quote what it was sent
 	after  time.Duration // when to come again; 0: not said
 	again  bool          // it may pass
+	late   bool          // no answer came in time: a smaller request may get one
 	empty  bool          // a vector has no direction
 	err    error
 }
 
 func (f *failure) Error() string {
-	if f.err != nil {
-		return f.text + ": " + f.err.Error()
+	text := f.text
+	if f.words != "" {
+		text += ": " + f.words
 	}
-	return f.text
+	if f.err != nil {
+		text += ": " + f.err.Error()
+	}
+	return text
 }
 
 func (f *failure) Unwrap() error { return f.err }
@@ -51,7 +59,8 @@ func failed(err error, format string, args ...any) *failure {
 	return &failure{text: fmt.Sprintf(format, args...), err: err}
 }
 
-// ask sends one request, again where the failure may pass. Its errors are of class Upstream.
+// ask sends one request, again where the failure may pass. One that got no answer in time is not sent again unchanged.
+// Its errors are of class Upstream.
 func (c *Client) ask(ctx context.Context, texts []string, tries int) ([][]float32, error) {
 	var f *failure
 	for try := 1; ; try++ {
@@ -66,7 +75,27 @@ func (c *Client) ask(ctx context.Context, texts []string, tries int) ([][]float3
 			return nil, err
 		}
 	}
-	return nil, &mapping.Error{Class: mapping.Upstream, Code: CodeFailed, Message: "The embeddings endpoint of store.index failed.", Err: f}
+	return nil, upstreamError(f)
+}
+
+func upstreamError(f *failure) error {
+	return &mapping.Error{Class: mapping.Upstream, Code: CodeFailed, Message: "The embeddings endpoint of store.index failed.", Err: f}
+}
+
+// withoutWords returns a failure without the endpoint's words.
+func withoutWords(err error) error { return withWords(err, nil) }
+
+// withWords returns a failure with the endpoint's words of another one in the place of its own.
+func withWords(err, other error) error {
+	var f, o *failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	said := *f
+	if said.words = ""; errors.As(other, &o) {
+		said.words = o.words
+	}
+	return upstreamError(&said)
 }
 
 func (f *failure) wait(try int) time.Duration {
@@ -112,7 +141,7 @@ func (c *Client) send(ctx context.Context, texts []string, encoding string) ([][
 		defer res.RawResponse.Body.Close()
 	}
 	if err != nil {
-		return nil, &failure{text: "is not reached", again: true, err: c.hidden(err)}
+		return nil, c.broken("is not reached", err)
 	}
 	raw, f := c.read(res.RawResponse, len(texts))
 	if f != nil {
@@ -134,7 +163,7 @@ func (c *Client) read(res *http.Response, texts int) ([]byte, *failure) {
 	raw, err := io.ReadAll(io.LimitReader(res.Body, int64(most)+1))
 	switch {
 	case err != nil:
-		return nil, &failure{text: "its answer broke off", again: true, err: c.hidden(err)}
+		return nil, c.broken("its answer broke off", err)
 	case len(raw) > most:
 		return nil, failed(nil, "its answer is longer than %d bytes, which %d vectors of %d numbers do not need", most, texts, c.cfg.Dims)
 	}
@@ -148,6 +177,8 @@ func (c *Client) refused(res *http.Response) *failure {
 	case res.StatusCode >= 300 && res.StatusCode < 400:
 		f.text += ", a redirect, which is not followed; is store.index.url the right one?"
 		return f
+	case res.StatusCode == http.StatusGatewayTimeout, res.StatusCode == http.StatusRequestTimeout, res.StatusCode == statusTimeout:
+		f.late = true
 	case res.StatusCode == http.StatusTooManyRequests, res.StatusCode >= 500 && res.StatusCode != http.StatusNotImplemented:
 		f.again, f.after = true, pause.RetryAfter(res.Header.Get("Retry-After"))
 	}
@@ -155,10 +186,14 @@ func (c *Client) refused(res *http.Response) *failure {
 	if err != nil || len(raw) == refusalMost {
 		raw = c.secrets.WithoutHalf(raw)
 	}
-	if text := c.secrets.Excerpt(string(raw), shownMost); text != "" {
-		f.text += ": " + text
-	}
+	f.words = c.secrets.Excerpt(string(raw), shownMost)
 	return f
+}
+
+// broken is a failure of the network.
+func (c *Client) broken(text string, err error) *failure {
+	late := errors.Is(err, context.DeadlineExceeded)
+	return &failure{text: text, again: !late, late: late, err: c.hidden(err)}
 }
 
 // hidden is what the network said, without the URL, which may hold secrets.

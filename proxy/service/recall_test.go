@@ -21,8 +21,8 @@ func (a *asked) Query(context.Context, string) ([]float32, error) {
 	return []float32{1, 0}, nil
 }
 
-func (a *asked) Documents(_ context.Context, texts []string) ([][]float32, error) {
-	return make([][]float32, len(texts)), nil
+func (a *asked) Documents(_ context.Context, texts []string) (vectors [][]float32, refused, err error) {
+	return make([][]float32, len(texts)), nil, nil
 }
 
 // recalling is a bridge whose agents are told of one item of the store, and so many runs each at a time.

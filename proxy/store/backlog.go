@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -11,6 +12,7 @@ import (
 type Backlog struct {
 	Runs     []RunCount // where there are some
 	Webhooks int        // that are to be delivered, now or later
+	Items    item.WithoutVectors
 }
 
 // RunCount is how many runs of an agent wait to be started, now or later, are running, or are parked: "queued",
@@ -38,6 +40,9 @@ func (s *Store) Backlog(ctx context.Context) (found Backlog, err error) {
 		}
 		return t.Get(countHooks, nil, column.Out{&found.Webhooks})
 	})
+	if err == nil {
+		found.Items, err = s.ItemChores.WithoutVectors(ctx)
+	}
 	return found, err
 }
 

@@ -81,7 +81,7 @@ func TestKeysComeAndGo(t *testing.T) {
 				dsn := fresh(t)
 				b := fixtureHarness(t, dsn, "a process that died", steps[0])
 				writeAll(b)
-				_, err := b.ItemChores.Embed(b.ctx)
+				_, _, err := b.ItemChores.Embed(b.ctx)
 				b.ok(err)
 				if sealed := steps[0] != nil; found(t, dsn) == sealed && !strings.Contains(dsn, "://") {
 					t.Errorf("words of bodies are in the files: %v", sealed)

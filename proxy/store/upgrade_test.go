@@ -28,7 +28,7 @@ const before = `DELETE FROM goose_db_version WHERE version_id > 2;` + vectorsBef
 
 // vectorsBefore takes back that webhooks and idempotency keys have owners, that calls of runs are kept, what limits use, that items have members and vectors, and that
 // there are secrets.
-const vectorsBefore = `ALTER TABLE outbox DROP COLUMN owner; ALTER TABLE outbox DROP COLUMN thread_owner; ALTER TABLE idempotency DROP COLUMN owner; DROP TABLE run_calls; DROP TABLE quota_counts; DROP TABLE rates; DROP TABLE item_members; DROP INDEX items_unlisted; ALTER TABLE items DROP COLUMN members; ALTER TABLE items DROP COLUMN members_us; DROP TABLE secrets; DROP TABLE item_vectors; DROP TABLE item_index; DROP INDEX items_unseen; ALTER TABLE items DROP COLUMN vectors_us`
+const vectorsBefore = `DROP TABLE item_failures; ALTER TABLE outbox DROP COLUMN owner; ALTER TABLE outbox DROP COLUMN thread_owner; ALTER TABLE idempotency DROP COLUMN owner; DROP TABLE run_calls; DROP TABLE quota_counts; DROP TABLE rates; DROP TABLE item_members; DROP INDEX items_unlisted; ALTER TABLE items DROP COLUMN members; ALTER TABLE items DROP COLUMN members_us; DROP TABLE secrets; DROP TABLE item_vectors; DROP TABLE item_index; DROP INDEX items_unseen; ALTER TABLE items DROP COLUMN vectors_us`
 
 // tokensBefore takes back that items have tokens.
 const tokensBefore = `DROP TABLE item_tokens; DROP INDEX items_untold; ALTER TABLE items DROP COLUMN tokens; ALTER TABLE items DROP COLUMN tokens_us`
@@ -168,7 +168,7 @@ func TestItemsOfAnOlderVersionBecomeVectors(t *testing.T) {
 	b.ok(b.Close())
 	b.ok(execOn(path, `DELETE FROM goose_db_version WHERE version_id > 15; ALTER TABLE runs DROP COLUMN left_by;`+vectorsBefore))
 	b = openAt(t, path, store.Options{Index: fixtureIndex(t)})
-	if n, err := b.ItemChores.Embed(b.ctx); n != 1 || err != nil {
+	if n, _, err := b.ItemChores.Embed(b.ctx); n != 1 || err != nil {
 		t.Errorf("%d items, %v", n, err)
 	}
 	if found, lost := b.meaning("cat"); lost || !cmp.Equal(found, []string{"a"}) {

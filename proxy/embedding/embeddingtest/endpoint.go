@@ -65,7 +65,7 @@ type Endpoint struct {
 
 	mu     sync.Mutex
 	asked  []Request
-	refuse func(w http.ResponseWriter) bool
+	refuse func(w http.ResponseWriter, q Request) bool
 }
 
 // Serve starts an endpoint that is stopped with the test.
@@ -79,7 +79,7 @@ func Serve(t testing.TB, dims int) *Endpoint {
 }
 
 // Refuse has f answer in the place of the endpoint where it reports true; nil: no more.
-func (e *Endpoint) Refuse(f func(w http.ResponseWriter) bool) {
+func (e *Endpoint) Refuse(f func(w http.ResponseWriter, q Request) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refuse = f
@@ -112,7 +112,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	refuse := e.refuse
 	e.mu.Unlock()
-	if refuse != nil && refuse(w) {
+	if refuse != nil && refuse(w, q) {
 		return
 	}
 	e.mu.Lock()

@@ -76,7 +76,7 @@ func odd(t testing.TB, path string) {
  INSERT INTO run_calls VALUES (9, 1, x'7b7d', x'00ff', NULL), (9, 2, x'7b7d', x'', x'61');
  INSERT INTO idempotency VALUES ('é', 'POST /"runs"', 'k' || char(10) || char(8232) || '<', x'fe', 'id', 5, 'é');
  INSERT INTO updates VALUES (1, 'gone', 'token'); INSERT OR REPLACE INTO secrets VALUES ('tokens', x'0102ff');
- INSERT INTO item_vectors VALUES ('t', x'61', 'k', 3, x'0000803f'); UPDATE item_index SET mark = 'm', version = 3;
+ INSERT INTO item_vectors VALUES ('t', x'61', 'k', 3, x'0000803f'); INSERT INTO item_failures VALUES ('t', x'61', 'k', 2, 1, 9); UPDATE item_index SET mark = 'm', version = 3;
  INSERT OR REPLACE INTO agent_facts VALUES ('a', 'graph', x'7b7d', 1)`)
 	ok(t, err)
 }

@@ -56,6 +56,7 @@ var tables = []table{
 	listed("assistant_versions", "assistant, version", "#assistant #version *body #created_us"),
 	listed("items", "tenant, namespace, item_key", "tenant *namespace item_key owner *value *fields #ttl_us #created_us #updated_us #expires_us #vectors_us"),
 	listed("item_vectors", "tenant, namespace, item_key", "tenant *namespace item_key #version *vectors"),
+	listed("item_failures", "tenant, namespace, item_key", "tenant *namespace item_key #updated_us #tries #due_us"),
 	filled("item_index", "id", "#id mark #generation #clearing #version owner"),
 	filled("agents_seen", "name", "name #at_us"),
 	filled("agent_facts", "agent, what", "agent what *body #at_us"),

@@ -14,6 +14,7 @@ type Chores struct {
 	db    *sqldb.DB
 	index *Index          // nil: items do not become vectors
 	bell  <-chan struct{} // Table.unseen
+	turn  string          // the tenant whose vectors were made last; Embed alone uses it
 }
 
 // How many items are done in one operation, which others wait for, and of how many bytes.

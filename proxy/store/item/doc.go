@@ -43,6 +43,11 @@
 // tenant that has more are read from the database by each search, in the order of the table. What was deleted stays in
 // memory, so each item is looked up before it is found.
 //
+// Vectors are made in turns: those of a tenant's newest items, then those of the next tenant's. An item of which the
+// endpoint refuses a text while it takes others is set aside with the vectors of its other texts (item_failures), and
+// tried again after a minute, then two, up to six hours. Searches that may miss items for want of vectors report a loss:
+// one was set aside below the prefix, or one of the tenant's has waited for a minute.
+//
 // The score is the cosine, raised by the words that the item has (vectorindex.Fuse, Corpus.RankBeside). It depends on
 // nothing but the item and the query, so pages of any size are parts of one list, and a threshold for the cosine loses
 // nothing. Ranks were tried and found less than the cosine alone: an item with any word of a question came before all

@@ -6,36 +6,46 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping/itemquery"
 	"github.com/apbridge/apbridge/mapping/vectorindex"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Embed makes the vectors of some items that have none of their present value. n is how many were looked at: 0 where
-// there are no others, or another process makes them. Until then searches find them by their words. What came of an
-// answer that fails is not kept.
-func (s *Chores) Embed(ctx context.Context) (n int, err error) {
+// Embed makes the vectors of some items that have none of their present value: the newest ones of one tenant, each
+// tenant in its turn, and then one item that was set aside and is due again. Until then searches find them by their
+// words. n is how many were looked at: 0 where there are no others, or another process makes them. aside are those of
+// which the endpoint does not take a text while it takes others.
+func (s *Chores) Embed(ctx context.Context) (n int, aside []SetAside, err error) {
 	if s.index == nil {
-		return 0, nil
+		return 0, nil, nil
 	}
 	if due, err := s.unseenOrCleared(ctx); err != nil || !due {
-		return 0, err
+		return 0, nil, err
 	}
 	for done := false; !done; {
 		var held bool
 		if done, held, err = s.prepare(ctx); err != nil || !held {
-			return 0, err
+			return 0, nil, err
 		}
 	}
-	list, err := s.unseen(ctx)
+	if n, aside, err = s.embedRead(ctx, s.unseen); err != nil {
+		return n, aside, err
+	}
+	again, more, err := s.embedRead(ctx, s.dueAgain)
+	return n + again, append(aside, more...), err
+}
+
+// embedRead makes the vectors of the items that read returns.
+func (s *Chores) embedRead(ctx context.Context, read func(context.Context) ([]*unseenItem, error)) (n int, aside []SetAside, err error) {
+	list, err := read(ctx)
 	if err != nil || len(list) == 0 {
-		return 0, err
+		return 0, nil, err
 	}
-	if err := s.embed(ctx, list); err != nil {
-		return 0, err
-	}
-	return len(list), s.keep(ctx, list)
+	done, failed := s.embed(ctx, list)
+	aside, err = s.keep(ctx, done)
+	return len(done), aside, errors.Join(failed, err)
 }
 
 // unseenOrCleared reports whether there is something to do. It writes nothing.
@@ -46,13 +56,17 @@ func (s *Chores) unseenOrCleared(ctx context.Context) (due bool, err error) {
 			due = true
 			return err
 		}
-		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE vectors_us <> updated_us)`, nil, out{&due})
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE vectors_us <> updated_us) OR EXISTS (SELECT 1 FROM item_failures WHERE due_us <= $1)`, in{t.Now}, out{&due})
 	})
 	return due, err
 }
 
-// textsTogether is of how many texts vectors are made at a time, but for those of one item.
-const textsTogether = 500
+const (
+	// textsTogether is of how many texts vectors are made at a time, but for those of one item.
+	textsTogether = 500
+	// turnTime is how long a tenant's turn goes on after a text that was refused.
+	turnTime = time.Minute
+)
 
 // unseenItem is an item whose vectors are to be made.
 type unseenItem struct {
@@ -60,55 +74,112 @@ type unseenItem struct {
 	updated int64 // when the value was written that the texts are of
 	texts   []string
 	vectors []byte
+	refused error // why a text has no vector
 }
 
+const unseenColumns = `i.tenant, i.namespace, i.item_key, i.updated_us, i.value, i.fields`
+
+func (s *Chores) readUnseen(scan func(...any) error) (it *unseenItem, size int, err error) {
+	it = new(unseenItem)
+	var value, index json.RawMessage
+	err = scan(&it.tenant, &it.namespace, &it.key, &it.updated, it.unsealed((*[]byte)(&value), itemValue), (*[]byte)(&index))
+	it.texts = itemquery.VectorTexts(value, index, s.index.Fields)
+	return it, len(value), err
+}
+
+// unseen reads the newest items without vectors of the tenant whose turn it is.
 func (s *Chores) unseen(ctx context.Context) (list []*unseenItem, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	var tenant string
+	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
+		found := false
+		if tenant, found, err = s.nextTenant(t); err != nil || !found {
+			return err
+		}
 		read, texts := 0, 0
-		return t.Until(`SELECT tenant, namespace, item_key, updated_us, value, fields FROM items WHERE vectors_us <> updated_us ORDER BY updated_us LIMIT $1`,
-			in{itemsTogether}, func(scan func(...any) error) (bool, error) {
-				it := new(unseenItem)
-				var value, index json.RawMessage
-				err := scan(&it.tenant, &it.namespace, &it.key, &it.updated, it.unsealed((*[]byte)(&value), itemValue), (*[]byte)(&index))
-				it.texts = itemquery.VectorTexts(value, index, s.index.Fields)
-				list = append(list, it)
-				read, texts = read+len(value), texts+len(it.texts)
-				return read < bytesTogether && texts < textsTogether, errors.Join(err, ctx.Err())
-			})
+		return t.Until(unseenOf, in{tenant, itemsTogether}, func(scan func(...any) error) (bool, error) {
+			it, size, err := s.readUnseen(scan)
+			list = append(list, it)
+			read, texts = read+size, texts+len(it.texts)
+			return read < bytesTogether && texts < textsTogether, errors.Join(err, ctx.Err())
+		})
 	})
+	if err == nil {
+		s.turn = tenant
+	}
 	return list, err
 }
 
-// embed has the texts of items made into vectors.
-func (s *Chores) embed(ctx context.Context, list []*unseenItem) error {
+const (
+	unseenOf = `SELECT ` + unseenColumns + ` FROM items i WHERE i.tenant = $1 AND i.vectors_us <> i.updated_us ORDER BY i.updated_us DESC LIMIT $2`
+	// tenantAfter and tenantFirst are the next tenant with items without vectors.
+	tenantAfter = `SELECT tenant FROM items WHERE vectors_us <> updated_us AND tenant > $1 ORDER BY tenant, updated_us LIMIT 1`
+	tenantFirst = `SELECT tenant FROM items WHERE vectors_us <> updated_us ORDER BY tenant, updated_us LIMIT 1`
+)
+
+// nextTenant returns the tenant whose turn comes after the last one.
+func (s *Chores) nextTenant(t *sqldb.Tx) (tenant string, found bool, err error) {
+	err = t.Get(tenantAfter, in{s.turn}, out{&tenant})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = t.Get(tenantFirst, nil, out{&tenant})
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", false, nil
+	}
+	return tenant, err == nil, err
+}
+
+// embed makes the vectors of items, one item after the other. done are those that are through, some of them with a text
+// that was refused. err is why the others are not: the endpoint takes nothing.
+func (s *Chores) embed(ctx context.Context, list []*unseenItem) (done []*unseenItem, err error) {
 	var texts []string
+	var of []*unseenItem // the item of each text
 	for _, it := range list {
-		texts = append(texts, it.texts...)
-	}
-	if len(texts) == 0 {
-		return nil
-	}
-	vectors, err := s.index.Embed.Documents(ctx, texts)
-	if err != nil {
-		return err
-	}
-	if len(vectors) != len(texts) {
-		return fmt.Errorf("store: %d vectors for %d texts", len(vectors), len(texts))
-	}
-	for _, it := range list {
-		for _, v := range vectors[:len(it.texts)] {
-			it.vectors = vectorindex.AppendBytes(it.vectors, v)
+		for _, text := range it.texts {
+			texts, of = append(texts, text), append(of, it)
 		}
-		vectors = vectors[len(it.texts):]
 	}
-	return nil
+	began, at := time.Now(), 0
+	for at < len(texts) && err == nil {
+		var vectors [][]float32
+		var refused error
+		left := len(texts) - at
+		vectors, refused, err = s.index.Embed.Documents(ctx, texts[at:])
+		if refused == nil && err == nil && len(vectors) != left {
+			return nil, fmt.Errorf("store: %d vectors for %d texts", len(vectors), left)
+		}
+		for _, v := range vectors {
+			of[at].vectors = vectorindex.AppendBytes(of[at].vectors, v)
+			at++
+		}
+		if refused == nil {
+			continue
+		}
+		failed := of[at]
+		failed.refused = refused
+		if at++; time.Since(began) > turnTime {
+			for at < len(texts) && of[at] == failed {
+				at++
+			}
+			break
+		}
+	}
+	for n, it := range list {
+		if at -= len(it.texts); at < 0 {
+			return list[:n], err
+		}
+	}
+	return list, err
 }
 
 // keep writes vectors, of those items that were not written meanwhile, as long as they are what the index is of and
-// this process makes them.
-func (s *Chores) keep(ctx context.Context, list []*unseenItem) error {
-	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+// this process makes them. An item of which a text was refused is set aside with the vectors of its other texts.
+func (s *Chores) keep(ctx context.Context, list []*unseenItem) (aside []SetAside, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+		aside = nil
 		var version int64
 		err := t.Get(`UPDATE item_index SET version = version + 1 WHERE id = 1 AND owner = $1 AND mark = $2 AND clearing = 0 RETURNING version`,
 			in{s.db.Owner(), s.index.Mark}, out{&version})
@@ -116,25 +187,35 @@ func (s *Chores) keep(ctx context.Context, list []*unseenItem) error {
 			return nil
 		}
 		for i := 0; err == nil && i < len(list); i++ {
-			err = list[i].keep(t, version)
+			var there bool
+			if there, err = list[i].keep(t, version); err != nil || !there {
+				continue
+			}
+			if list[i].refused == nil {
+				err = list[i].removeFailure(t)
+				continue
+			}
+			var one SetAside
+			one, err = list[i].setAside(t)
+			aside = append(aside, one)
 		}
 		return err
 	})
+	return aside, err
 }
 
-func (it *unseenItem) keep(t *sqldb.Tx, version int64) error {
-	n, err := t.Exec(`UPDATE items SET vectors_us = updated_us WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4 AND vectors_us <> updated_us`,
-		it.args(it.updated)...)
+func (it *unseenItem) keep(t *sqldb.Tx, version int64) (there bool, err error) {
+	n, err := t.Exec(`UPDATE items SET vectors_us = updated_us WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND updated_us = $4`, it.args(it.updated)...)
 	if err != nil || n == 0 {
-		return err
+		return false, err
 	}
-	return t.Put(`INSERT INTO item_vectors (tenant, namespace, item_key, version, vectors) VALUES ($1, $2, $3, $4, $5)
+	return true, t.Put(`INSERT INTO item_vectors (tenant, namespace, item_key, version, vectors) VALUES ($1, $2, $3, $4, $5)
  ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET version = excluded.version, vectors = excluded.vectors`, it.args(version, it.sealed(t, append([]byte{}, it.vectors...), itemVectors))...)
 }
 
 // removeVectors goes with the removal of an item.
 func (n itemName) removeVectors(t *sqldb.Tx) error {
-	return t.Put(`DELETE FROM item_vectors WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args()...)
+	return errors.Join(t.Put(`DELETE FROM item_vectors WHERE tenant = $1 AND namespace = $2 AND item_key = $3`, n.args()...), n.removeFailure(t))
 }
 
 // Unseen returns the channel that rings when this process has written items whose vectors are to be made.

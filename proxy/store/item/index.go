@@ -12,8 +12,9 @@ import (
 type Embedder interface {
 	// Query makes the vector of a search's words. A search waits for it.
 	Query(ctx context.Context, text string) ([]float32, error)
-	// Documents makes the vectors of texts, in their order; nil is of one that cannot have any.
-	Documents(ctx context.Context, texts []string) ([][]float32, error)
+	// Documents makes the vectors of texts, in their order, up to the first that it refuses while it takes others.
+	// err is why it takes none.
+	Documents(ctx context.Context, texts []string) (vectors [][]float32, refused, err error)
 }
 
 // Index says how items become vectors.

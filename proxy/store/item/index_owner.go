@@ -2,6 +2,7 @@ package item
 
 import (
 	"context"
+	"errors"
 
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -54,7 +55,7 @@ func (s *Chores) clear(t *sqldb.Tx) error {
 		}
 	}
 	if err == nil && len(old) == 0 {
-		err = t.Put(`UPDATE item_index SET clearing = 0 WHERE id = 1`)
+		err = errors.Join(t.Put(`DELETE FROM item_failures`), t.Put(`UPDATE item_index SET clearing = 0 WHERE id = 1`))
 	}
 	return err
 }

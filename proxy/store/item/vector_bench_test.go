@@ -35,15 +35,8 @@ func (c chance) Query(_ context.Context, text string) ([]float32, error) {
 	return v, nil
 }
 
-func (c chance) Documents(ctx context.Context, texts []string) (list [][]float32, err error) {
-	for i := range texts {
-		v, err := c.Query(ctx, texts[i])
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, nil
+func (c chance) Documents(ctx context.Context, texts []string) (list [][]float32, refused, err error) {
+	return documents(ctx, c, texts)
 }
 
 // BenchmarkMeaning searches 100,000 items of 384 numbers, and fewer: all of them, below a prefix, past a filter, and

@@ -31,6 +31,13 @@ func (s *Table) searchQuery(ctx context.Context, q Query) ([]*itemRow, error) {
 		q.lost(mapping.Loss{Field: "query", Fate: mapping.Approximated})
 		return s.searchText(ctx, q)
 	}
+	incomplete, err := s.incomplete(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if incomplete {
+		q.lost(mapping.Loss{Field: "query", Fate: mapping.Approximated})
+	}
 	found, err := x.find(ctx)
 	slices.SortFunc(found, q.compare())
 	return pageOf(found, q), err

@@ -50,8 +50,11 @@ func indexOf(t testing.TB, e *embeddingtest.Endpoint, mark string, fields ...str
 func (b *harness) embed() (all int) {
 	b.t.Helper()
 	for {
-		n, err := b.ItemChores.Embed(b.ctx)
+		n, aside, err := b.ItemChores.Embed(b.ctx)
 		b.ok(err)
+		if len(aside) > 0 {
+			b.t.Errorf("set aside: %+v", aside)
+		}
 		if all += n; n == 0 {
 			return all
 		}
@@ -206,9 +209,12 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 		e := embeddingtest.Serve(t, vectorDims)
 		b := open(t, store.Options{Synchronous: "normal", Index: indexOf(t, e, "m")})
 		b.put("a", `{"t":"kitten"}`, "n")
-		e.Refuse(func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusUnauthorized); return true })
-		if n, err := b.ItemChores.Embed(b.ctx); err == nil || n != 0 {
-			t.Errorf("%d items, %v", n, err)
+		e.Refuse(func(w http.ResponseWriter, _ embeddingtest.Request) bool {
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		})
+		if n, aside, err := b.ItemChores.Embed(b.ctx); err == nil || n != 0 || aside != nil {
+			t.Errorf("%d items, %v, %v", n, aside, err)
 		}
 		if got, lost := b.meaning(item.Query{Query: "kitten"}); !lost || !cmp.Equal(got, []string{"a"}) {
 			t.Errorf("found %v, words only: %v", got, lost)

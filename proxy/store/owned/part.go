@@ -46,6 +46,7 @@ var parts = []part{
 	{"files", "artifacts", files, `r.size`, "created_us", "modified_us"},
 	{"items", "items", itself, `length(r.value)`, "created_us", "updated_us"},
 	{"", "item_vectors", ofItems, "", "", ""},
+	{"", "item_failures", ofItems, "", "", ""},
 	{"assistants", "assistants", itself, `length(r.body)`, "created_us", "updated_us"},
 	{"", "assistant_versions", `r.assistant IN (SELECT id FROM assistants WHERE tenant = $1 AND owner = $2)`, "", "", ""},
 	{"crons", "crons", `r.tenant = $1 AND r.owner = $2 OR r.thread IN ` + threads + `

@@ -128,7 +128,7 @@ var storeProofs = map[string]func(*testing.T){
 		over := make(chan struct{})
 		e := newEmbedding(t, "timeout: 100ms")
 		defer close(over)
-		e.Refuse(func(http.ResponseWriter) bool { <-over; return true })
+		e.Refuse(func(http.ResponseWriter, embeddingtest.Request) bool { <-over; return true })
 		e.Do("PUT", "/store/items", `{"namespace":["n"],"key":"k","value":{"t":"kitten"}}`).Want(t, 204)
 		began := time.Now()
 		wantLossy(t, e.Do("POST", "/store/items/search", `{"query":"kitten"}`).Want(t, 200, `"key":"k"`), "query;approximated")
