@@ -16,10 +16,13 @@ const (
 	backlogRest = 20
 )
 
-// Backlog counts the runs and webhooks in the database that have not ended.
+// Backlog counts the runs and webhooks in the database that have not ended, and the items that are not found by all that
+// they mean.
 type Backlog struct {
-	Runs     []RunCount
-	Webhooks int // that are to be delivered
+	Runs          []RunCount
+	Webhooks      int // that are to be delivered
+	ItemsWaiting  int // for their vectors to be made
+	ItemsSetAside int // since the embeddings endpoint refuses them
 }
 
 // RunCount is how many runs of an agent are in a state: queued, running or parked.
@@ -33,6 +36,7 @@ var states = []string{"queued", "running", "parked"}
 // backlog asks at a scrape what there is. Safe for concurrent use.
 type backlog struct {
 	runs, webhooks *prometheus.Desc
+	items          *prometheus.Desc
 	agents         func() []string
 	count          func(context.Context) (Backlog, error)
 
@@ -51,11 +55,13 @@ func (m *Metrics) Backlog(agents func() []string, count func(context.Context) (B
 		runs: prometheus.NewDesc("apbridge_runs", "Runs in the database that have not ended: queued (delayed ones too), running, or parked until their client asks for the next step. "+
 			"Processes that share a database each show all of them.", []string{"agent", "state"}, nil),
 		webhooks: prometheus.NewDesc("apbridge_webhooks_pending", "Webhooks in the database that are to be delivered, those that wait for another attempt too. "+
-			"Processes that share a database each show all of them.", nil, nil)})
+			"Processes that share a database each show all of them.", nil, nil),
+		items: prometheus.NewDesc("apbridge_items_without_vectors", "Items of the store whose vectors are to be made (waiting), or of which the embeddings endpoint refuses a text while it takes others (set_aside). "+
+			"Processes that share a database each show all of them.", []string{"state"}, nil)})
 }
 
 // Describe implements prometheus.Collector.
-func (b *backlog) Describe(to chan<- *prometheus.Desc) { to <- b.runs; to <- b.webhooks }
+func (b *backlog) Describe(to chan<- *prometheus.Desc) { to <- b.runs; to <- b.webhooks; to <- b.items }
 
 // Collect implements prometheus.Collector.
 func (b *backlog) Collect(to chan<- prometheus.Metric) {
@@ -76,6 +82,8 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(b.runs, prometheus.GaugeValue, float64(n), of[0], of[1])
 	}
 	to <- prometheus.MustNewConstMetric(b.webhooks, prometheus.GaugeValue, float64(found.Webhooks))
+	to <- prometheus.MustNewConstMetric(b.items, prometheus.GaugeValue, float64(found.ItemsWaiting), "waiting")
+	to <- prometheus.MustNewConstMetric(b.items, prometheus.GaugeValue, float64(found.ItemsSetAside), "set_aside")
 }
 
 // countRuns counts, unless that was done a moment ago. Scrapes that come together share a count.

@@ -24,7 +24,7 @@ func TestHandlerTellsWhatWasCounted(t *testing.T) {
 	m.EventsLogged("legacy", 3, 100)
 	m.Agents([]string{"legacy", "idle"}, []string{"success", "error"})
 	m.Backlog(func() []string { return []string{"legacy", "idle"} }, func(context.Context) (Backlog, error) {
-		return Backlog{Runs: []RunCount{{"legacy", "queued", 7}, {"gone", "parked", 1}}, Webhooks: 4}, nil
+		return Backlog{Runs: []RunCount{{"legacy", "queued", 7}, {"gone", "parked", 1}}, Webhooks: 4, ItemsWaiting: 5, ItemsSetAside: 2}, nil
 	})
 	m.Built("v1.2.3", "abc", "go1.26")
 	m.Failed("threadrun", "queue_full")
@@ -54,6 +54,8 @@ func TestHandlerTellsWhatWasCounted(t *testing.T) {
 	for _, want := range []string{
 		`apbridge_requests_total{dialect="threadrun",method="other",route="/threads/{thread_id}",status="4xx"} 1`,
 		`apbridge_runs_started_total{agent="legacy"} 2`,
+		`apbridge_items_without_vectors{state="set_aside"} 2`,
+		`apbridge_items_without_vectors{state="waiting"} 5`,
 		`apbridge_runs_ended_total{agent="legacy",status="success"} 1`,
 		`apbridge_runs_running{agent="legacy"} 1`,
 		`apbridge_runs_ended_total{agent="idle",status="error"} 0`,

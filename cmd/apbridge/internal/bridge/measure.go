@@ -40,7 +40,7 @@ func agentNames(cfg *config.Config) []string { return slices.Sorted(maps.Keys(cf
 
 func backlog(ctx context.Context, st *store.Store) (metrics.Backlog, error) {
 	found, err := st.Backlog(ctx)
-	told := metrics.Backlog{Webhooks: found.Webhooks}
+	told := metrics.Backlog{Webhooks: found.Webhooks, ItemsWaiting: found.Items.Waiting, ItemsSetAside: found.Items.SetAside}
 	for _, c := range found.Runs {
 		told.Runs = append(told.Runs, metrics.RunCount(c))
 	}
