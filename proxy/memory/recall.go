@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -30,10 +31,27 @@ type Item struct {
 	Value     json.RawMessage `json:"value"`
 }
 
-// line is the item as a prompt has it.
+// line is the item as a prompt has it: one line, whatever its writer put into it.
 func (r Item) line() string {
-	return strings.Join(r.Namespace, "/") + "/" + r.Key + ": " + string(r.Value)
+	return visible(strings.Join(r.Namespace, "/")+"/"+r.Key) + ": " + oneLine.Replace(string(r.Value))
 }
+
+// visible escapes what ends a line and all other control characters.
+func visible(name string) string {
+	var out strings.Builder
+	for _, r := range name {
+		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) {
+			out.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// oneLine takes the ends of lines out of JSON: between its tokens they mean nothing, and in its strings they have
+// escapes.
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ", "\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
 // Lines returns what was recalled as a prompt has it.
 func (r Recalled) Lines() []string {
