@@ -11,6 +11,14 @@ import (
 // as kwargs; that of a task's run has the task's additional_input besides. Only the rules of this file read or write
 // them: the machine carries the object as it is.
 
+// The members by which the bridge alone tells agents of itself and of the store: BridgeMember of config.configurable, of
+// context and of additional_input, ItemsMember of additional_input. What a client sends under these names reaches no
+// agent.
+const (
+	BridgeMember = "apbridge"
+	ItemsMember  = "memory"
+)
+
 // RequestOf returns the kept request of a run that is given nothing but an input, which may be nil.
 func RequestOf(input json.RawMessage) json.RawMessage {
 	w := new(rawjson.Writer).Open('{')

@@ -185,7 +185,7 @@ func (x assignment) brief(t *adapter.Assignment, said conversation, recalled mem
 	mode, extra := rule.Transcript(cfg.Transcript), map[string]any{}
 	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
 		if len(recalled.Items) > 0 {
-			extra["memory"] = recalled.Items
+			extra[rule.ItemsMember] = recalled.Items
 		}
 		told := said
 		told.earlier = mode.Of(said.earlier)
@@ -235,11 +235,14 @@ func (x assignment) answer(ctx context.Context, t *adapter.Assignment) (rule.Ans
 // additional is the additional_input of a new upstream task: what the client of a v1 task sent, the rest of an input
 // object, what is told of memory, and our own mark, by which a task is found again whose creation was never answered.
 func (x assignment) additional(in *rule.Input, told map[string]any, access *memory.Access) (rawjson.Pieces, error) {
-	var set []rawjson.Member
+	set := []rawjson.Member{}
+	if told[rule.ItemsMember] == nil {
+		set = append(set, rawjson.Member{Name: rule.ItemsMember}) // it is taken out
+	}
 	if in.Other != nil {
 		set = append(set, rawjson.Member{Name: "input", Value: in.Other})
 	}
-	told["apbridge"] = struct {
+	told[rule.BridgeMember] = struct {
 		Run    string         `json:"run_id"`
 		Thread string         `json:"thread_id"`
 		Store  *memory.Access `json:"store,omitempty"`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // request is the body of a task or step POST (schemas TaskRequestBody and StepRequestBody, which are the same).
@@ -36,6 +37,16 @@ func (req *request) memberReader(h http.Header) func(name string, v json.RawMess
 			return takeObject(name, v, &req.AdditionalInput)
 		}
 		return body.Unknown(h, name, "input", "additional_input")
+	}
+}
+
+// ignoreOwn names the members of an additional_input that no agent is given, since the bridge itself says something by
+// them.
+func ignoreOwn(h http.Header, additional json.RawMessage) {
+	for _, name := range []string{rule.ItemsMember, rule.BridgeMember} {
+		if rawjson.Get(additional, name) != nil {
+			body.Ignored(h, "additional_input."+name)
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ func (s tasks) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRe
 	if err != nil {
 		return err
 	}
+	ignoreOwn(w.Header(), req.AdditionalInput)
 	task, err := s.svc.Tasks.Create(r.Context(), adapter.NewTask{
 		Agent:           ref.Agent,
 		Topic:           ref.Topic,

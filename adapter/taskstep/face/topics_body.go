@@ -62,6 +62,7 @@ func (s interactions) read(w http.ResponseWriter, r *http.Request) (adapter.NewI
 	if n.Role, err = roleOf(role); err != nil {
 		return n, err
 	}
+	ignoreOwn(w.Header(), n.AdditionalInput)
 	n.Derive, err = deriveTask(n.AdditionalInput)
 	return n, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // streamModes are asked for in every run: values and checkpoints are the state, updates the steps, messages-tuple the
@@ -19,9 +20,9 @@ var streamModes = []string{"values", "updates", "messages-tuple", "custom", "tas
 // tokens.
 var furtherModes = []string{"events", "debug", "tools"}
 
-// ownKeys are entries of config.configurable that name things of the bridge; the agent's server has its own values for
-// them.
-var ownKeys = []string{"thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
+// ownKeys are entries of config.configurable that are the bridge's to say, or name things of the bridge; the agent's
+// server has its own values for those.
+var ownKeys = []string{rule.BridgeMember, "thread_id", "run_id", "graph_id", "assistant_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
 
 // requests writes the bodies of the requests for a run.
 type requests struct{ *job }
@@ -162,7 +163,7 @@ func (r requests) configurable(given json.RawMessage, next bool) json.RawMessage
 	if r.t.Memory == nil || r.inContext() {
 		return made
 	}
-	made, _ = rawjson.WithMembers(made, rawjson.Member{Name: originKey, Value: r.t.Memory}) // it is an object, or nil
+	made, _ = rawjson.WithMembers(made, rawjson.Member{Name: rule.BridgeMember, Value: r.t.Memory}) // it is an object, or nil
 	return made
 }
 
@@ -175,10 +176,10 @@ func (r requests) inContext() bool {
 // context is that of the client, with what the agent is told of the store.
 func (r requests) context() json.RawMessage {
 	given := set(r.t.Run.Options.Context)
-	if r.t.Memory == nil || !r.inContext() {
+	if !r.inContext() || r.t.Memory == nil && rawjson.Get(given, rule.BridgeMember) == nil {
 		return given
 	}
-	made, _ := rawjson.WithMembers(given, rawjson.Member{Name: originKey, Value: r.t.Memory}) // it was checked when it came in
+	made, _ := rawjson.WithMembers(given, rawjson.Member{Name: rule.BridgeMember, Value: r.t.Memory}) // it was checked when it came in
 	return made
 }
 

@@ -21,7 +21,7 @@ func (s assistants) create(w http.ResponseWriter, r *http.Request) error {
 	o.Needed("graph_id", nil)
 	n := adapter.NewAssistant{
 		ID: o.UUID("assistant_id"), Graph: o.Name("graph_id"), Name: o.Name("name"), Description: o.Text("description"),
-		Metadata: o.Object("metadata"), Config: configOf(o), Context: o.Object("context"),
+		Metadata: o.Object("metadata"), Config: configOf(o), Context: contextOf(o),
 		OrGet: o.Enum("if_exists", "raise", "do_nothing") == "do_nothing",
 	}
 	if err := o.Err(); err != nil {
@@ -48,7 +48,7 @@ func (s assistants) patch(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := adapter.AssistantPatch{
 		Graph: request.TextPointer(o, "graph_id", o.Name), Name: request.TextPointer(o, "name", o.Name), Description: request.TextPointer(o, "description", o.Text),
-		Metadata: o.Object("metadata"), Config: configOf(o), Context: o.Object("context"),
+		Metadata: o.Object("metadata"), Config: configOf(o), Context: contextOf(o),
 	}
 	if err := o.Err(); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/threadrun/face/request"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // runRequest is a request for a run, read.
@@ -79,7 +80,7 @@ func (o runBody) read(thread string) *runRequest {
 	q.HasInput = q.Input != nil || q.Messages != nil
 	q.Command = o.command()
 	q.StrictResume = o.Flag("strict_resume", false)
-	q.Metadata, q.Context = o.Object("metadata"), o.Object("context")
+	q.Metadata, q.Context = o.Object("metadata"), contextOf(o.Fields)
 	q.Config = configOf(o.Fields)
 	q.ParentAnswers = o.parentAnswers(q.Config)
 	o.streaming(q)
@@ -162,6 +163,18 @@ func configOf(o *request.Fields) json.RawMessage {
 		c.Texts("tags")
 		c.Object("configurable")
 		c.Whole("recursion_limit", 0, 1, 1<<30)
+	}
+	if rawjson.Get(rawjson.Get(raw, "configurable"), rule.BridgeMember) != nil {
+		o.Ignore("config.configurable." + rule.BridgeMember)
+	}
+	return raw
+}
+
+// contextOf reads any object.
+func contextOf(o *request.Fields) json.RawMessage {
+	raw := o.Object("context")
+	if rawjson.Get(raw, rule.BridgeMember) != nil {
+		o.Ignore("context." + rule.BridgeMember)
 	}
 	return raw
 }

@@ -23,6 +23,13 @@ func (o *Fields) Unasked() {
 	}
 }
 
+// Ignore names a member that is left out in the answer's header.
+func (o *Fields) Ignore(name string) {
+	if o.answer != nil {
+		body.Ignored(o.answer, o.path+name)
+	}
+}
+
 // Names of a checkpoint that clients know from config.configurable: they name nothing here, and are no misspellings of
 // those that do.
 var otherNames = []string{"checkpoint_ns", "thread_ts"}
