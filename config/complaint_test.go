@@ -180,17 +180,18 @@ bridge.yaml:1: encryption.keys[5]: is no key: it has to hold 32 random bytes, as
 bridge.yaml:2: agents.a.memory.namespaces[1]: cannot be "a.b"; write labels parted by slashes, like users/{user_id}
 bridge.yaml:2: agents.a.memory.namespaces[2]: cannot be ""; write labels parted by slashes, like users/{user_id}
 bridge.yaml:2: agents.a.memory.namespaces[3]: cannot be "x/{id"; write labels parted by slashes, like users/{user_id}`},
-		{"templates of fields that are not there", "agents:\n  a: {url: 'http://127.0.0.1:1', memory: {namespaces: ['users/{user.id}', 'x/{metadata.}', '{context.user}']}}",
-			nil, `bridge.yaml:2: agents.a.memory.namespaces[0]: there is no field {user.id}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either
-bridge.yaml:2: agents.a.memory.namespaces[1]: there is no field {metadata.}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either
-bridge.yaml:2: agents.a.memory.namespaces[2]: there is no field {context.user}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either`},
+		{"templates of fields that are not there", "agents:\n  a: {url: 'http://127.0.0.1:1', memory: {namespaces: ['users/{user.id}', 'x/{metadata.}', '{context.user}', 'users/{principal.id}', '{principal.name}']}}",
+			nil, `bridge.yaml:2: agents.a.memory.namespaces[0]: there is no field {user.id}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id
+bridge.yaml:2: agents.a.memory.namespaces[1]: there is no field {metadata.}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id
+bridge.yaml:2: agents.a.memory.namespaces[2]: there is no field {context.user}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id
+bridge.yaml:2: agents.a.memory.namespaces[4]: there is no field {principal.name}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id`},
 		{"memory of no namespaces", "agents:\n  a:\n    url: http://127.0.0.1:1\n    memory:\n      recall: 3\n      writes: true\n      store_url: http://x\n      budget: 0",
 			nil, `bridge.yaml:5: agents.a.memory.recall: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
 bridge.yaml:6: agents.a.memory.writes: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
 bridge.yaml:7: agents.a.memory.store_url: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
 bridge.yaml:8: agents.a.memory.budget: cannot be 0; the least is 1`},
 		{"where an agent finds the store", "agents: {a: {url: 'http://127.0.0.1:1', memory: {namespaces: ['a/{metadata.a.b}'], store_url: nowhere, recall: -1}}}",
-			nil, `bridge.yaml:1: agents.a.memory.namespaces[0]: there is no field {metadata.a.b}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either
+			nil, `bridge.yaml:1: agents.a.memory.namespaces[0]: there is no field {metadata.a.b}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id
 bridge.yaml:1: agents.a.memory.recall: cannot be -1; the least is 0
 bridge.yaml:1: agents.a.memory.store_url: cannot be "nowhere"; write it like http://127.0.0.1:8000`},
 		{"namespaces of keys", "auth: {keys: [{id: a, key: '" + key16 + "', namespaces: [users/a, '', a.b, 'users/{user}', 'a//b', \"a\\0\"]}]}" + agentLine,

@@ -17,7 +17,7 @@ var (
 	namespaceTemplate = regexp.MustCompile(`^([^/.{}]|\{[^/{}]+\})+(/([^/.{}]|\{[^/{}]+\})+)*$`)
 	namespaceLabels   = regexp.MustCompile(`^[^/.{}]+(/[^/.{}]+)*$`)
 	templateName      = regexp.MustCompile(`\{([^{}]*)\}`)
-	knownName         = regexp.MustCompile(`^((metadata|configurable)\.)?[^.]+$`)
+	knownName         = regexp.MustCompile(`^(((metadata|configurable)\.)?[^.]+|principal\.id)$`)
 	headerName        = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
@@ -113,7 +113,7 @@ func (a agentCheck) checkMemory() {
 		}
 		for _, name := range templateName.FindAllStringSubmatch(n, -1) {
 			if !knownName.MatchString(name[1]) {
-				a.complain(at, "there is no field %s; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, or {NAME} for either", name[0])
+				a.complain(at, "there is no field %s; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id", name[0])
 			}
 		}
 	}

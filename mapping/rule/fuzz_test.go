@@ -141,6 +141,6 @@ func FuzzMemory(f *testing.F) {
 		if _, err := MemoryWrites(value); err != nil && mapping.Classify(err).Class != mapping.Invalid {
 			t.Errorf("%v is not Invalid", err)
 		}
-		ExpandNamespace(string(patch), value, value)
+		ExpandNamespace(string(patch), TemplateValues{value, value, string(patch)})
 	})
 }

@@ -75,13 +75,20 @@ func matchLabels(labels, pattern []string) bool {
 	return true
 }
 
+// TemplateValues are what the names in a template of memory.namespaces stand for.
+type TemplateValues struct {
+	Metadata     json.RawMessage // of the thread
+	Configurable json.RawMessage // config.configurable of the request
+	Principal    string          // the id of the key that made the run; "": none
+}
+
 // ExpandNamespace fills in a template of memory.namespaces: labels parted by "/", in which {metadata.key} and
-// {configurable.key} stand for a string or number of the thread's metadata or of config.configurable, and {key} for
-// that of either, configurable first. ok is false when a value is missing or the result is no namespace: then there is
-// nothing to be remembered.
-func ExpandNamespace(template string, metadata, configurable json.RawMessage) (ns []string, ok bool) {
+// {configurable.key} stand for a string or number of these, {key} for that of either, configurable first, and
+// {principal.id} for the id of the principal. ok is false when a value is missing or the result is no namespace: then
+// there is nothing to be remembered.
+func ExpandNamespace(template string, values TemplateValues) (ns []string, ok bool) {
 	for label := range strings.SplitSeq(template, "/") {
-		label, ok := expandLabel(label, metadata, configurable)
+		label, ok := values.expand(label)
 		if !ok {
 			return nil, false
 		}
@@ -90,7 +97,7 @@ func ExpandNamespace(template string, metadata, configurable json.RawMessage) (n
 	return ns, CheckNamespace(ns) == nil
 }
 
-func expandLabel(label string, metadata, configurable json.RawMessage) (string, bool) {
+func (v TemplateValues) expand(label string) (string, bool) {
 	var out strings.Builder
 	for {
 		before, rest, found := strings.Cut(label, "{")
@@ -99,7 +106,7 @@ func expandLabel(label string, metadata, configurable json.RawMessage) (string, 
 			return out.String(), true
 		}
 		name, after, closed := strings.Cut(rest, "}")
-		val := templateValue(name, metadata, configurable)
+		val := v.of(name)
 		if !closed || val == "" {
 			return "", false
 		}
@@ -108,17 +115,20 @@ func expandLabel(label string, metadata, configurable json.RawMessage) (string, 
 	}
 }
 
-func templateValue(name string, metadata, configurable json.RawMessage) string {
+func (v TemplateValues) of(name string) string {
+	if name == "principal.id" {
+		return v.Principal
+	}
 	if key, ok := strings.CutPrefix(name, "metadata."); ok {
-		return rawjson.ScalarText(rawjson.Get(metadata, key))
+		return rawjson.ScalarText(rawjson.Get(v.Metadata, key))
 	}
 	if key, ok := strings.CutPrefix(name, "configurable."); ok {
-		return rawjson.ScalarText(rawjson.Get(configurable, key))
+		return rawjson.ScalarText(rawjson.Get(v.Configurable, key))
 	}
-	if text := rawjson.ScalarText(rawjson.Get(configurable, name)); text != "" {
+	if text := rawjson.ScalarText(rawjson.Get(v.Configurable, name)); text != "" {
 		return text
 	}
-	return rawjson.ScalarText(rawjson.Get(metadata, name))
+	return rawjson.ScalarText(rawjson.Get(v.Metadata, name))
 }
 
 // MemoryWrite is one change of the store that a task/step agent asks for.

@@ -52,9 +52,10 @@ func TestExpandNamespace(t *testing.T) {
 	metadata, configurable := asRaw(`{"user":"u1","team":7,"o":{}}`), asRaw(`{"user":"u2","thread_id":"t"}`)
 	for template, want := range map[string]string{
 		"memories": "memories", "users/{metadata.user}/facts": "users u1 facts", "users/{user}": "users u2", "{team}/x-{configurable.thread_id}": "7 x-t",
+		"users/{principal.id}": "users key-1", "{principal.name}": "", "{principal}": "",
 		"{missing}": "", "{o}": "", "a//b": "", "": "", "{user": "", "a/{configurable.team}": "", "a.b": "",
 	} {
-		ns, ok := ExpandNamespace(template, metadata, configurable)
+		ns, ok := ExpandNamespace(template, TemplateValues{metadata, configurable, "key-1"})
 		if ok != (want != "") || ok && strings.Join(ns, " ") != want {
 			t.Errorf("ExpandNamespace(%q) = %q, %v", template, ns, ok)
 		}

@@ -67,13 +67,20 @@ func RequestOfTask(t *mapping.Task, extra TaskExtra) json.RawMessage {
 	return out.Literal("}").Join()
 }
 
-// RequestOfStep returns the kept request of a run which a later step of a task makes; nil for a step that says nothing
-// besides.
-func RequestOfStep(additional json.RawMessage) json.RawMessage {
-	if additional == nil {
+// RequestOfStep returns the kept request of a run which a later step of a task makes, with the task's config and
+// context; nil for one of which nothing is said. additional is the step's additional_input; nil: it has none.
+func RequestOfStep(additional json.RawMessage, task TaskExtra) json.RawMessage {
+	var set []rawjson.Member
+	for _, m := range []rawjson.Member{{Name: "additional_input", Value: additional}, {Name: "config", Value: task.Config}, {Name: "context", Value: task.Context}} {
+		if len(m.Value) > 0 {
+			set = append(set, m)
+		}
+	}
+	if len(set) == 0 {
 		return nil
 	}
-	return new(rawjson.Pieces).Literal(`{"additional_input":`).Raw(additional).Literal("}").Join()
+	request, _ := rawjson.WithMembers(nil, set...)
+	return request
 }
 
 // WithRun returns the request with the ids of its run in config.configurable, where graphs look for them. One that is
@@ -146,13 +153,17 @@ type TaskExtra struct {
 }
 
 // ReadTaskExtra reads what an additional_input says in these terms. An additional_input that is no object has nothing.
+// Its configurable stands for config.configurable, which counts where both say something.
 func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
+	var configurable json.RawMessage
 	_ = rawjson.EachMember(additional, func(name rawjson.Quoted, value json.RawMessage) {
 		switch name.Text() {
 		case "input":
 			e.Input = value
 		case "config":
 			e.Config = value
+		case "configurable":
+			configurable = value
 		case "context":
 			e.Context = value
 		case "resume":
@@ -161,5 +172,12 @@ func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
 			e.Strategy = value
 		}
 	})
+	if rawjson.Kind(configurable) != '{' {
+		return e
+	}
+	base, _ := rawjson.WithMember(nil, "configurable", configurable)
+	if both, err := MergeConfig(base, e.Config); err == nil { // else the config is refused as it is
+		e.Config = both
+	}
 	return e
 }

@@ -15,7 +15,7 @@ func TestNamespacesAreOfTheContextToo(t *testing.T) {
 		`{"context":{"user_id":"ada"}}`: "ada", `{"context":{"user_id":"ada"},"config":{"configurable":{"run_id":"r"}}}`: "ada",
 		`{"context":{"user_id":"ada"},"config":{"configurable":{"user_id":"bob"}}}`: "bob", `{"context":{"x":1}}`: "eve", `{"context":null,"config":null}`: "eve", `{"context":[]}`: "eve", `{}`: "eve",
 	} {
-		ns, ok := ExpandNamespace("users/{user_id}", []byte(`{"user_id":"eve"}`), GivenConfigurable([]byte(kwargs)))
+		ns, ok := ExpandNamespace("users/{user_id}", TemplateValues{Metadata: []byte(`{"user_id":"eve"}`), Configurable: GivenConfigurable([]byte(kwargs))})
 		if !ok || !slices.Equal(ns, []string{"users", want}) {
 			t.Errorf("%s: %q", kwargs, ns)
 		}
@@ -55,7 +55,12 @@ func TestRequestsAreReadBack(t *testing.T) {
 	}
 	for got, want := range map[string]string{
 		string(RequestOf(nil)): `{}`, string(RequestOf(raw("1"))): `{"input":1}`, string(RequestOfAnswer(raw("true"))): `{"command":{"resume":true}}`,
-		string(RequestOfStep(nil)): "", string(RequestOfStep(raw("{}"))): `{"additional_input":{}}`,
+		string(RequestOfStep(nil, TaskExtra{})): "", string(RequestOfStep(raw("{}"), TaskExtra{})): `{"additional_input":{}}`,
+		string(RequestOfStep(raw("{}"), extra)):                                                                            `{"additional_input":{},"config":{"a":1},"context":{"b":2}}`,
+		string(ReadTaskExtra(raw(`{"configurable":{"a":1}}`)).Config):                                                      `{"configurable":{"a":1}}`,
+		string(ReadTaskExtra(raw(`{"configurable":{"a":1,"b":1},"config":{"tags":["x"],"configurable":{"b":2}}}`)).Config): `{"configurable":{"a":1,"b":2},"tags":["x"]}`,
+		string(ReadTaskExtra(raw(`{"configurable":"mine","config":{"tags":["x"]}}`)).Config):                               `{"tags":["x"]}`,
+		string(ReadTaskExtra(raw(`{"configurable":{"a":1},"config":3}`)).Config):                                           `3`,
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

@@ -43,7 +43,7 @@ func TestNamesAreText(t *testing.T) {
 	if _, err := MemoryWrites([]byte(`{"memory":[{"namespace":["a"],"key":"k","value":{"a":"\u0000"}}]}`)); err != nil {
 		t.Errorf("an item's value: %v", err)
 	}
-	if _, ok := ExpandNamespace("users/{id}", []byte(`{"id":"\u0000"}`), nil); ok {
+	if _, ok := ExpandNamespace("users/{id}", TemplateValues{Metadata: []byte(`{"id":"\u0000"}`)}); ok {
 		t.Error("a template makes a namespace that no item can be in")
 	}
 }

@@ -40,9 +40,10 @@ func (m *Memory) principal(s Scope) mapping.Principal {
 	if len(s.Config.Namespaces) == 0 {
 		return who
 	}
-	maker, configurable := m.maker(s.Run), rule.GivenConfigurable(s.Run.Kwargs)
+	maker := m.maker(s.Run)
+	values := rule.TemplateValues{Metadata: s.Metadata, Configurable: rule.GivenConfigurable(s.Run.Kwargs), Principal: s.Run.Owner}
 	for _, template := range s.Config.Namespaces {
-		if ns, ok := rule.ExpandNamespace(template, s.Metadata, configurable); ok {
+		if ns, ok := rule.ExpandNamespace(template, values); ok {
 			who.Namespaces = append(who.Namespaces, maker.Below(ns)...)
 		}
 	}

@@ -98,10 +98,11 @@ func (s *taskRuns) answer(ctx context.Context, p *stepRequest, question []mappin
 	p.used = true
 	update, upTo := s.uploads.asUpdate(ctx, p.ses)
 	tr.Uploaded = upTo
+	extra := rule.ReadTaskExtra(p.ses.task.AdditionalInput)
 	n := adapter.NewRun{
-		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
+		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue, Config: extra.Config, Context: extra.Context,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text), Update: update},
-		Kwargs:  rule.RequestOfStep(p.req.AdditionalInput),
+		Kwargs:  rule.RequestOfStep(p.req.AdditionalInput, extra),
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,
 	}
 	err := s.run(ctx, p, n, tr, nil)

@@ -12,7 +12,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.MeansFork:       mapping.Exactly("The thread is forked in the bridge and, where it can be, in the agent."),
 		mapping.MeansState:      mapping.Exactly("They are sent through the agent's own reducers, or seed a fresh thread of it."),
 		mapping.MeansTask:       mapping.Exactly("It is the human message of the first run."),
-		mapping.MeansTaskExtra:  mapping.Roughly("Its input, config and assistant_id are used; the rest is kept as metadata."),
+		mapping.MeansTaskExtra:  mapping.Roughly("Its input, config, configurable and assistant_id are used; the rest is kept as metadata."),
 		mapping.MeansStep:       mapping.Roughly("It answers a question or starts a follow-up run; a running graph takes no words in between."),
 		mapping.MeansStepExtra:  mapping.Roughly("Its resume is the answer to a question; the rest is kept with the step."),
 		mapping.MeansFile:       mapping.Roughly("It becomes a file of the state; a large one becomes a reference."),

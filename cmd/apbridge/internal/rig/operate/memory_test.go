@@ -150,6 +150,53 @@ agents:
 	}
 }
 
+// The client of a task names its user in additional_input.configurable, for all runs of the task, or its key does.
+func TestTasksNameTheirUser(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ template, additional, key string }{
+		"configurable":        {"users/{user_id}", `{"configurable":{"user_id":"ada"}}`, rig.KeyA},
+		"config.configurable": {"users/{user_id}", `{"config":{"configurable":{"user_id":"ada"}}}`, rig.KeyA},
+		"its key":             {"users/{principal.id}", `{"configurable":{"principal.id":"eve"}}`, rig.KeyA},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			user := "ada"
+			if name == "its key" {
+				user = "alice"
+			}
+			agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
+				{Output: `"Which one?"`, Additional: `{"use_tool":{"name":"ask_user","arguments":{"question":"Which one?"}}}`},
+				{Output: `"noted"`, Additional: `{"memory":[{"namespace":["users","` + user + `"],"key":"kept","value":{"v":1}}]}`, Last: true},
+			}}
+			graph := rig.NewMemoryGraph()
+			memory := ", memory: {namespaces: ['" + c.template + "'], writes: true}"
+			text := strings.Replace(rig.TwoKeys, "{url: $A", "{url: $A"+memory, 1)
+			text = strings.Replace(text, "$ONLY", "", 1) + "\n  graph: {url: $GRAPH, dialect: threadrun, assistant: agent" + memory + "}"
+			r := keeper{rig.Configured(t, text, map[string]http.Handler{"a": agent, "graph": graph}, rig.KeyEnviron...)}
+			do := func(path, body string) rig.Answer { return r.Do("POST", path, body, "X-Api-Key", c.key).Want(t, 200) }
+			for _, of := range []string{user, "eve"} {
+				r.Do("PUT", "/store/items", `{"namespace":["users","`+of+`"],"key":"k","value":{"of":"`+of+`"}}`, "X-Api-Key", c.key).Want(t, 204)
+			}
+			for _, name := range []string{"a", "graph"} {
+				at := "/agents/" + name + "/ap/v1/agent/tasks"
+				task := do(at, `{"input":"hi","additional_input":`+c.additional+`}`).Text("task_id")
+				do(at+"/"+task+"/steps", `{}`)
+				if name == "a" {
+					do(at+"/"+task+"/steps", `{"input":"the first"}`)
+				}
+			}
+			told := agent.Creates()[0]
+			if !strings.Contains(told, "users/"+user+"/k") || strings.Contains(told, "users/eve") {
+				t.Errorf("the agent was told %s", told)
+			}
+			if body := string(graph.Bodies("POST /threads/{t}/runs/stream")[0]); !strings.Contains(body, `"of":"`+user+`"`) || strings.Contains(body, `"of":"eve"`) {
+				t.Errorf("the graph was told %s", body)
+			}
+			r.Do("GET", "/store/items?namespace=users."+user+"&key=kept", "", "X-Api-Key", c.key).Want(t, 200, `"v":1`)
+		})
+	}
+}
+
 // An agent writes in its namespaces alone, all that a step asks for or nothing.
 func TestAgentsWriteInTheirNamespaces(t *testing.T) {
 	t.Parallel()
