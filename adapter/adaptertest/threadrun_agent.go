@@ -20,6 +20,10 @@ type ThreadPlay struct {
 	CutAfter []int
 	// CloseAfter is CutAfter with a stream that ends as if it were complete.
 	CloseAfter []int
+	// Resume is where a stream goes on that is opened with a Last-Event-ID.
+	Resume Resume
+	// NoIDs: frames have no ids.
+	NoIDs bool
 	// Hang: after the frames nothing comes, and the run stays running until it is cancelled.
 	Hang bool
 	// Linger: when the run has ended its stream stays open until the client leaves.
@@ -27,6 +31,15 @@ type ThreadPlay struct {
 	// LoseAnswer: the run is made, but the connection breaks before the answer.
 	LoseAnswer bool
 }
+
+// Resume is a way in which servers go on with a stream.
+type Resume int
+
+const (
+	ResumeAfter Resume = iota // after the frame with the id, as the standard says
+	ResumeAt                  // with that frame
+	ResumeAll                 // with the first frame
+)
 
 // Canned is a fixed answer to a route; without a Status the connection breaks instead.
 type Canned struct {

@@ -96,7 +96,7 @@ func (a *ThreadAgent) inRun(w http.ResponseWriter, r *http.Request, route string
 		if err != nil {
 			after = len(run.play.Frames) // without a number nothing is replayed
 		}
-		a.play(w, r, run, after+1)
+		a.play(w, r, run, run.play.resumeAfter(after))
 	case route == "POST /threads/{t}/runs/{r}/cancel":
 		a.cancel(w, run)
 	default:
@@ -132,7 +132,11 @@ func (a *ThreadAgent) play(w http.ResponseWriter, r *http.Request, run *scripted
 			panic(http.ErrAbortHandler)
 		}
 		name, data, _ := strings.Cut(run.play.Frames[i], " ")
-		fmt.Fprintf(w, "event: %s\ndata: %s\nid: %d\n\n", name, fill(data, run.thread, run.id), i)
+		fmt.Fprintf(w, "event: %s\ndata: %s\n", name, fill(data, run.thread, run.id))
+		if !run.play.NoIDs {
+			fmt.Fprintf(w, "id: %d\n", i)
+		}
+		io.WriteString(w, "\n")
 		_ = flush.Flush()
 	}
 	switch {
@@ -144,6 +148,17 @@ func (a *ThreadAgent) play(w http.ResponseWriter, r *http.Request, run *scripted
 	case run.play.Linger:
 		<-r.Context().Done()
 	}
+}
+
+// resumeAfter is the number of the first frame of a stream that was asked for after a frame.
+func (p *ThreadPlay) resumeAfter(frame int) int {
+	switch {
+	case p.Resume == ResumeAll:
+		return 0
+	case p.Resume == ResumeAt && frame >= 0:
+		return frame
+	}
+	return frame + 1
 }
 
 func at(list []int, i int) int {

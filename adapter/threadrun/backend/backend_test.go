@@ -204,6 +204,9 @@ func TestA3BrokenStreamsAreContinued(t *testing.T) {
 	}{
 		{"connections break", func(p *adaptertest.ThreadPlay) { p.CutAfter = []int{3, 4, 0, 1} }, 4},
 		{"a proxy closes", func(p *adaptertest.ThreadPlay) { p.CloseAfter = []int{4, 5} }, 2},
+		{"the server sends the last frame again", func(p *adaptertest.ThreadPlay) { p.CutAfter, p.Resume = []int{3, 4, 1, 0}, adaptertest.ResumeAt }, 4},
+		{"the server begins at the first frame", func(p *adaptertest.ThreadPlay) { p.CutAfter, p.Resume = []int{8, 5, 12}, adaptertest.ResumeAll }, 3},
+		{"a proxy closes, and the server begins at the first frame", func(p *adaptertest.ThreadPlay) { p.CloseAfter, p.Resume = []int{8, 12}, adaptertest.ResumeAll }, 2},
 		{"the answer to the POST is lost", func(p *adaptertest.ThreadPlay) { p.LoseAnswer = true }, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

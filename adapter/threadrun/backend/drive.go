@@ -195,7 +195,12 @@ func (s *drive) read() (phase, error) {
 	return asking, nil
 }
 
+// rejoin opens the run's stream again. Where that would repeat what is logged, only the run itself is asked.
 func (s *drive) rejoin() (phase, error) {
+	if !s.frames.told.resumable() {
+		s.stream.rejoined = true
+		return asking, nil
+	}
 	if err := s.stream.rejoin(); err != nil {
 		return s.afterError(err)
 	}

@@ -49,20 +49,22 @@ func (tr *translator) replayLink(l mapping.Link) {
 
 // frame turns one frame of the stream into at most one event, or two for an updates frame that also asks.
 func (tr *translator) frame(f sse.Event) error {
-	if f.Name == "" || len(f.Data) == 0 || f.Name == "end" {
-		return nil // heartbeats, and the end of older servers
+	if f.Name == "" || len(f.Data) == 0 {
+		return nil // heartbeats
+	}
+	if f.Name == "end" { // of some servers
+		tr.told.over = true
+		return nil
 	}
 	if !rawjson.Valid(f.Data) {
 		return tr.badFrame(f.Name, "it is not valid JSON")
 	}
-	tr.told.frames++
+	tr.told.read(f.ID)
 	name, ns := frameName(f.Name)
 	head := mapping.Head{NS: ns, UpstreamID: f.ID}
-	if f.ID != "" {
-		tr.told.lastID = f.ID
-	}
 	if len(ns) > 0 {
 		tr.told.wentOn()
+		tr.told.worked = true
 		return tr.nested(name, head, f.Data)
 	}
 	switch name {
@@ -72,6 +74,7 @@ func (tr *translator) frame(f sse.Event) error {
 		return tr.errorFrame(f.Data)
 	}
 	tr.told.wentOn()
+	tr.told.worked = true
 	switch name {
 	case "values":
 		return tr.valuesFrame(head, f.Data)

@@ -41,7 +41,7 @@ var graphPhases = phases{
 	starting:   {reading, rejoining, making, replacing},
 	continuing: {reading, rejoining},
 	reading:    {asking, rejoining, failing, ended},
-	rejoining:  {reading, rejoining, failing},
+	rejoining:  {reading, rejoining, asking, failing},
 	asking:     {ended, continuing, rejoining, failing},
 	failing:    {},
 	ended:      {},

@@ -144,6 +144,7 @@ func graphRoutes() []walked {
 		}}, tasks(first), hello + "reading, asking, rejoining, failing"},
 		{"the agent fails without a word", playing(silent), tasks(first), hello + "reading, rejoining, reading, asking, failing"},
 		{"the stream breaks", played(func(p *adaptertest.ThreadPlay) { p.CutAfter = []int{3} }), tasks(first), hello + "reading, rejoining, reading, asking, ended"},
+		{"the stream breaks, and has no ids", played(func(p *adaptertest.ThreadPlay) { p.CutAfter, p.NoIDs = []int{8}, true }), tasks(first), hello + "reading, rejoining, asking, ended"},
 		{"the way back breaks", canned(played(func(p *adaptertest.ThreadPlay) { p.CutAfter = []int{3} }), routeJoin, adaptertest.Canned{Status: 500, Times: 1}), tasks(first),
 			hello + "reading, rejoining, rejoining, reading, asking, ended"},
 		{"the state cannot be read at once", canned(playing(adaptertest.AskPlay()), routeState, adaptertest.Canned{Status: 500, Times: 1}), tasks(first),

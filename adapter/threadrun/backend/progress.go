@@ -7,7 +7,10 @@ import (
 // progress is what the frames of the present upstream run have told.
 type progress struct {
 	lastID      string // newest SSE id
-	frames      int    // read since the stream was opened
+	resumed     resumed
+	frames      int  // new ones since the stream was opened
+	over        bool // the server said that the stream is over
+	worked      bool // frames were read that must not be logged twice
 	ending      ending
 	checkpoints int  // state events of the root that made a checkpoint
 	step        int  // of the newest of them
@@ -62,7 +65,28 @@ func (p *progress) wentOn() {
 func (p *progress) goOn() { p.ending = min(p.ending, endTold) }
 
 // cut reports whether the server may have more of the stream, although it closed properly.
-func (p *progress) cut() bool { return p.ending == endUntold && p.frames > 0 && p.lastID != "" }
+func (p *progress) cut() bool {
+	return p.ending == endUntold && p.frames > 0 && p.lastID != "" && !p.over
+}
+
+// resumable reports whether the stream can be gone back to without logging its frames twice. A server that numbers no
+// frames cannot be told where to go on.
+func (p *progress) resumable() bool { return p.lastID != "" || !p.worked }
+
+// open notes that a stream is read, after the frame with the id that was asked for; "" for none.
+func (p *progress) open(after string) {
+	p.frames, p.over = 0, false
+	p.resumed.begin(after)
+}
+
+// read notes the id of a new frame.
+func (p *progress) read(id string) {
+	p.frames++
+	if id != "" {
+		p.lastID = id
+		p.resumed.note(id)
+	}
+}
 
 // complete reports whether the frames leave nothing open about the end: the newest state has nothing after it, and
 // there is no question.
@@ -72,8 +96,13 @@ func (p *progress) complete() bool {
 
 // note keeps what the end of the run will need of a logged event.
 func (p *progress) note(ev mapping.Event) {
-	if ev.Head.UpstreamID != "" {
-		p.lastID = ev.Head.UpstreamID
+	if id := ev.Head.UpstreamID; id != "" {
+		p.lastID = id
+		p.resumed.note(id)
+	}
+	switch ev.Kind {
+	case mapping.KindUpdate, mapping.KindDelta, mapping.KindCustom, mapping.KindChunk:
+		p.worked = true
 	}
 	switch {
 	case ev.Kind == mapping.KindUpdate && ev.Head.NS == nil && !emptyDelta(ev.Data):

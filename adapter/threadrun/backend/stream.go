@@ -21,6 +21,7 @@ type stream struct {
 	frames   *translator
 	body     io.ReadCloser   // nil when none is open
 	events   *sse.Reader     // of the body
+	after    string          // the id after which it was asked for; "" where it begins at its start
 	ctx      context.Context // of the stream that was opened last
 	leave    context.CancelCauseFunc
 	rejoined bool // frames may have been missed
@@ -29,6 +30,7 @@ type stream struct {
 // open opens an event stream, which takes the place of the one before.
 func (st *stream) open(method, path string, body any, lastID string) (*http.Response, error) {
 	st.ctx, st.leave = context.WithCancelCause(st.job.ctx)
+	st.after = lastID
 	resp, err := st.b.http.stream(st.ctx, method, path, body, lastID)
 	if err != nil {
 		st.leave(nil)
@@ -41,6 +43,9 @@ func (st *stream) hear(resp *http.Response) {
 	st.body, st.events = resp.Body, sse.NewReader(resp.Body, int(st.b.up.Limits.Event))
 }
 
+// fromStart is the Last-Event-ID that asks LangGraph's servers for all frames of a run.
+const fromStart = "-1"
+
 // rejoin opens the stream of the run that is under way, after the last frame that was read.
 func (st *stream) rejoin() error {
 	st.rejoined = true
@@ -48,7 +53,7 @@ func (st *stream) rejoin() error {
 		return st.unknown(orSilent(nil))
 	}
 	path := runPath(st.link.Remote, st.link.RemoteRun) + "/stream"
-	resp, err := st.open(http.MethodGet, path, nil, cmp.Or(st.frames.told.lastID, "-1"))
+	resp, err := st.open(http.MethodGet, path, nil, cmp.Or(st.frames.told.lastID, fromStart))
 	if upstream.Status(err) == http.StatusNotFound {
 		return st.lost("run")
 	}
@@ -61,13 +66,22 @@ func (st *stream) rejoin() error {
 // read takes frames until the stream closes, or its run has ended. The stream is closed then.
 func (st *stream) read() error {
 	defer st.close()
-	st.frames.told.frames = 0
+	told := &st.frames.told
+	told.open(st.after)
 	w := st.watch()
 	defer w.close()
+	if st.rejoined { // the run may have ended long ago, and no frame may come
+		w.told.Store(true)
+		st.watchRun(w)
+	}
 	for {
 		f, err := st.events.Next()
-		if err != nil {
+		switch {
+		case err != nil:
 			return st.over(w, err)
+		case told.resumed.repeats(f):
+			w.frames.Add(1) // no sign of life of the run
+			continue
 		}
 		if err := st.handleFrame(w, f); err != nil {
 			return err
@@ -77,7 +91,11 @@ func (st *stream) read() error {
 
 // over is what the end of the stream means: nothing, where it was closed as it should be.
 func (st *stream) over(w *endWatch, err error) error {
-	if errors.Is(err, io.EOF) || w.ended() {
+	if w.ended() {
+		st.frames.told.over = true
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return st.unreadable(err)
@@ -89,12 +107,21 @@ func (st *stream) handleFrame(w *endWatch, f sse.Event) error {
 	if err := st.frames.frame(f); err != nil {
 		return err
 	}
-	told := st.frames.told.ending != endUntold
-	w.noted(told)
-	if told && st.link.RemoteRun != "" && !st.target.plain {
-		w.watchRun(runPath(st.link.Remote, st.link.RemoteRun))
+	ended := st.rejoined || st.frames.told.ending != endUntold // a stream that was gone back to may never tell it
+	w.noted(ended)
+	if st.frames.told.over {
+		w.leaveSoon()
+	}
+	if ended {
+		st.watchRun(w)
 	}
 	return nil
+}
+
+func (st *stream) watchRun(w *endWatch) {
+	if st.link.RemoteRun != "" && !st.target.plain {
+		w.watchRun(runPath(st.link.Remote, st.link.RemoteRun))
+	}
 }
 
 func (st *stream) close() {

@@ -9,7 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 )
 
-// errRunEnded is the cause of a stream that was closed here, since its run had ended.
+// errRunEnded is the cause of a stream that was closed here: its run had ended, or the server said that the stream is
+// over.
 var errRunEnded = errors.New("the run has ended, though its stream was still open")
 
 // When a watch asks how the run stands: so long after the frames of an end, and then after each answer that it goes on.
@@ -33,6 +34,7 @@ type endWatch struct {
 	frames atomic.Int64
 	told   atomic.Bool
 	asking chan struct{} // closed when the goroutine has ended; nil: not begun
+	soon   *time.Timer   // closes a stream that is over; nil: not begun
 }
 
 // watch watches the stream that was opened last. It must be closed.
@@ -54,11 +56,21 @@ func (w *endWatch) watchRun(run string) {
 	}
 }
 
+// leaveSoon closes the stream unless the server does.
+func (w *endWatch) leaveSoon() {
+	if w.soon == nil {
+		w.soon = time.AfterFunc(quietFor, func() { w.leave(errRunEnded) })
+	}
+}
+
 // ended reports whether the watch closed the stream.
 func (w *endWatch) ended() bool { return errors.Is(context.Cause(w.ctx), errRunEnded) }
 
 func (w *endWatch) close() {
 	w.leave(nil)
+	if w.soon != nil {
+		w.soon.Stop()
+	}
 	if w.asking != nil {
 		<-w.asking
 	}
