@@ -147,13 +147,17 @@ type backoff struct {
 	lastID   string // the newest SSE id at the time before
 }
 
-// nextPause is the pause before the stream is opened again; false: there were too many failures.
+// nextPause is the pause before the stream is opened again; false: there were too many failures. A stream that closed
+// after it had brought something is gone back to at once.
 func (b *backoff) nextPause(pauses []time.Duration, lastID string, failed bool) (time.Duration, bool) {
 	if lastID != b.lastID {
 		b.failures, b.silences = 0, 0
 	}
 	b.lastID = lastID
-	wait := pauses[min(b.silences, len(pauses)-1)]
+	var wait time.Duration
+	if b.silences > 0 {
+		wait = pauses[min(b.silences, len(pauses))-1]
+	}
 	b.silences++
 	if !failed {
 		return wait, true
