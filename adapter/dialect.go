@@ -246,6 +246,8 @@ type Traits struct {
 	Opaque bool
 	// Stepping is the mode that "auto" stands for.
 	Stepping mapping.Stepping
+	// MaxSteps is the most steps of a run where the agent's configuration does not say; 0: any number.
+	MaxSteps int
 	// Kind is what messages call such an agent, with an article.
 	Kind string
 	// Capabilities are what the agent can be told; nil: not known.

@@ -80,7 +80,7 @@ type Agent struct {
 	TLS             AgentTLS          `yaml:"tls"`
 	Concurrency     int               `yaml:"concurrency"`
 	Queue           int               `yaml:"queue"`
-	MaxSteps        int               `yaml:"max_steps"`
+	MaxSteps        int               `yaml:"max_steps"` // 0: 100 for a task/step agent, any number for a thread/run agent
 	StepTimeout     time.Duration     `yaml:"step_timeout"`
 	RunTimeout      time.Duration     `yaml:"run_timeout"`
 	Retries         int               `yaml:"retries"`

@@ -60,7 +60,6 @@ func DefaultAgent() Agent {
 		Headers:         map[string]Secret{},
 		Concurrency:     64,
 		Queue:           10000,
-		MaxSteps:        100,
 		StepTimeout:     10 * time.Minute,
 		RunTimeout:      time.Hour,
 		Approval:        "auto",

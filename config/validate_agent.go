@@ -135,7 +135,7 @@ func (a agentCheck) checkMemory() {
 func (a agentCheck) checkBounds() {
 	a.atLeast(a.key+".concurrency", int64(a.Concurrency), 1)
 	a.atLeast(a.key+".queue", int64(a.Queue), 1)
-	a.atLeast(a.key+".max_steps", int64(a.MaxSteps), 1)
+	a.atLeast(a.key+".max_steps", int64(a.MaxSteps), 0)
 	a.atLeast(a.key+".retries", int64(a.Retries), 0)
 	a.positive(a.key+".step_timeout", a.StepTimeout > 0)
 	a.positive(a.key+".run_timeout", a.RunTimeout > 0)

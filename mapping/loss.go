@@ -25,12 +25,13 @@ type LossRow struct {
 }
 
 // Losses returns the fields, among those sent in a kind of request, that the agent gets only approximately or not at
-// all. Fields that no document names are no losses.
+// all. Fields that no document names are no losses. A limit of steps is one only where a smaller one replaces it, which
+// Lost is asked for.
 func Losses(documented []RequestField, request string, sent []string, agent Capabilities) []Loss {
 	var out []Loss
 	for i := range documented {
 		f := &documented[i]
-		if f.Request != request || !slices.Contains(sent, f.Name) {
+		if f.Request != request || f.Meaning == MeansRecursionLimit || !slices.Contains(sent, f.Name) {
 			continue
 		}
 		if h := f.For(agent); h.Fate != Exact {

@@ -109,9 +109,10 @@ type RunOptions struct {
 	Context         json.RawMessage `json:"context,omitempty"`
 	InterruptBefore []string        `json:"interrupt_before,omitempty"`
 	InterruptAfter  []string        `json:"interrupt_after,omitempty"`
-	Approval        Approval        `json:"approval,omitempty"` // after agent config and request were merged
-	Stepping        Stepping        `json:"stepping,omitempty"` // "" : not driven by steps
-	MaxSteps        int             `json:"max_steps,omitempty"`
+	Approval        Approval        `json:"approval,omitempty"`  // after agent config and request were merged
+	Stepping        Stepping        `json:"stepping,omitempty"`  // "" : not driven by steps
+	MaxSteps        int             `json:"max_steps,omitempty"` // 0: the bridge sets no limit
+	LimitedBy       Limiter         `json:"limited_by,omitempty"`
 	Retries         int             `json:"retries,omitempty"`
 	RetryUnknown    bool            `json:"retry_unknown,omitempty"`
 	DeleteAfter     bool            `json:"delete_after,omitempty"` // on_completion: delete

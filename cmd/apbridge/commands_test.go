@@ -57,7 +57,7 @@ func TestDoctor(t *testing.T) {
 		holds(t, out,
 			"graph at "+graph+"\n  reachable   yes, a call takes ", "  dialect     threadrun (found out)\n  profile     ",
 			"legacy at "+legacy+"\n  reachable   yes, a call takes ", "  dialect     taskstep (found out)\n  profile     tasks below /ap/v1/agent\n  stepping    lockstep\n",
-			"in the manner of js", "of the requests of threadrun clients it is told\n    exact         run.assistant_id, ", "    approximated  task.transcript, task.memory.items, task.messages.links, step.additional_input\n", "run.context")
+			"in the manner of js", "of the requests of threadrun clients it is told\n    exact         run.assistant_id, ", "    approximated  task.additional_input.config.recursion_limit, task.transcript, task.memory.items,\n", "run.context")
 	})
 	t.Run("losses", func(t *testing.T) {
 		t.Parallel()

@@ -24,7 +24,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.MeansUpdate:         mapping.Drops("Refused with 422: POST /threads/{thread_id}/state changes the state that the bridge keeps for the agent."),
 		mapping.MeansGoto:           mapping.Drops("Refused with 422, but for the end, which drops the question: a task/step agent shows no nodes to go to."),
 		mapping.MeansConfig:         mapping.Roughly("The recursion limit caps the steps and configurable fills memory templates; the agent itself is not told."),
-		mapping.MeansRecursionLimit: mapping.Exactly("It caps the number of steps."),
+		mapping.MeansRecursionLimit: mapping.Roughly("It caps the number of steps. Where the assistant or the agent's max_steps sets a smaller limit, that one does."),
 		mapping.MeansConfigurable:   mapping.Roughly("It fills memory templates; the agent itself is not told."),
 		mapping.MeansTags:           mapping.Drops("Tasks have no tags; they are kept with the run only."),
 		mapping.MeansContext:        mapping.Drops("Tasks have no context; it is kept with the run only."),

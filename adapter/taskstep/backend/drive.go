@@ -203,8 +203,9 @@ func (d *drive) mayGoOn() error {
 		return stopReason(d.ctx)
 	}
 	limit := d.stepLimit()
-	if limit > 0 && d.past.inRun >= limit && len(d.queue) == 0 {
-		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps (max_steps, or the request's recursion_limit); it never said that it was done.", limit)
+	if d.past.inRun >= limit && len(d.queue) == 0 {
+		return d.fail(mapping.CodeStepLimit, "was stopped after %d steps, %s. It never said that it was done.",
+			limit, d.assigned.Run.Options.LimitedBy.Allows(d.up.Name))
 	}
 	if text := d.past.echo.stuck(); text != "" && !d.assigned.OneStep {
 		return d.fail(mapping.CodeUpstreamError, "reported the same error %d times in a row and would go on for ever: %s",

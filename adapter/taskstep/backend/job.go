@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,12 +58,13 @@ func (j *job) known() (bool, error) {
 	return false, j.refused(ans)
 }
 
-// stepLimit is how many steps the run may have, 0 for any number.
+// mostSteps is how many steps a run may have where nothing sets a limit: nothing else ends an agent that never says
+// that it is done.
+const mostSteps = 100
+
+// stepLimit is how many steps the run may have. A run that was planned while the agent was away may have no limit.
 func (j *job) stepLimit() int {
-	if limit := j.assigned.Run.Options.MaxSteps; limit > 0 {
-		return limit
-	}
-	return max(0, j.up.Config.MaxSteps)
+	return cmp.Or(j.assigned.Run.Options.MaxSteps, mostSteps)
 }
 
 // encode is a file as it stands in the state; content is nil for one that is too large for it.

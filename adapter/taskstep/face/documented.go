@@ -32,6 +32,7 @@ func RequestFields() []mapping.RequestField {
 	return slices.Concat(
 		mapping.Fields(task, mapping.MeansTask, "input"),
 		mapping.Fields(task, mapping.MeansTaskExtra, "additional_input"),
+		mapping.Fields(task, mapping.MeansRecursionLimit, "additional_input.config.recursion_limit"),
 		mapping.Fields(task, mapping.MeansTranscript, "transcript"),
 		mapping.Fields(task, mapping.MeansItems, "memory.items"),
 		mapping.Fields(task, mapping.MeansLinks, "messages.links"),

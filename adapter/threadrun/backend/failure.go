@@ -39,11 +39,20 @@ func (o *outcome) noteState() error {
 }
 
 func (j *job) agentError(e errorWire) error {
-	code := mapping.CodeUpstreamError
+	code, message := mapping.CodeUpstreamError, j.complaint(e)
 	if strings.Contains(e.Error, "GraphRecursionError") || strings.Contains(e.Message, "GraphRecursionError") {
-		code = mapping.CodeStepLimit
+		code, message = mapping.CodeStepLimit, message+" "+j.limitOrigin()
 	}
-	return &mapping.Error{Class: mapping.Upstream, Code: code, Message: j.complaint(e), Detail: j.detail(e)}
+	return &mapping.Error{Class: mapping.Upstream, Code: code, Message: message, Detail: j.detail(e)}
+}
+
+// limitOrigin says where a limit comes from that the agent itself kept to.
+func (j *job) limitOrigin() string {
+	o := &j.t.Run.Options
+	if o.MaxSteps > 0 {
+		return fmt.Sprintf("%d steps are %s.", o.MaxSteps, o.LimitedBy.Allows(j.b.up.Name))
+	}
+	return fmt.Sprintf("The limit is the agent's own; config.recursion_limit in the request, or agents.%s.max_steps in the bridge's configuration, sets another.", j.b.up.Name)
 }
 
 func (j *job) tookTooLong() error {

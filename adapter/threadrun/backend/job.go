@@ -106,16 +106,6 @@ func (j *job) state() (stateWire, error) {
 	return st, err
 }
 
-// maxSteps is how many supersteps the run may have.
-func (j *job) maxSteps() int {
-	for _, n := range []int{j.t.Run.Options.MaxSteps, j.b.up.Config.MaxSteps} {
-		if n > 0 {
-			return n
-		}
-	}
-	return 100
-}
-
 // gone is the error of a run whose context ended.
 func (j *job) gone() error {
 	return &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeUpstreamError,

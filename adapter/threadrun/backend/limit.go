@@ -61,15 +61,15 @@ func begins(data json.RawMessage) bool {
 	return found
 }
 
-// mayMake is the guard against agents that never end: servers need not know a recursion_limit, and in lockstep it
-// counts anew with each step. What is above the limit is not taken, and the agent is told to stop.
+// mayMake stops a run at its limit: servers need not know a recursion_limit, and in lockstep it counts anew with each
+// step. What is above the limit is not taken, and the agent is told to stop.
 func (tr *translator) mayMake() error {
 	tr.made.update()
-	limit := tr.maxSteps()
-	if tr.made.n <= limit {
+	o := &tr.t.Run.Options
+	if o.MaxSteps == 0 || tr.made.n <= o.MaxSteps {
 		return nil
 	}
 	tr.cancelThere()
 	return mapping.Errorf(mapping.Upstream, mapping.CodeStepLimit,
-		"Agent %q was stopped after %d steps (max_steps, or the request's recursion_limit).", tr.b.up.Name, limit)
+		"Agent %q was stopped after %d steps, %s.", tr.b.up.Name, o.MaxSteps, o.LimitedBy.Allows(tr.b.up.Name))
 }

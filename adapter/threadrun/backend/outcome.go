@@ -109,9 +109,10 @@ func (o *outcome) saidNothing(st stateWire, how verdict) bool {
 
 // skipStep passes over a step without output.
 func (o *outcome) skipStep() error {
-	if o.empty++; o.empty > o.maxSteps() {
+	limit := o.t.Run.Options.MaxSteps
+	if o.empty++; limit > 0 && o.empty > limit {
 		return mapping.Errorf(mapping.Upstream, mapping.CodeStepLimit,
-			"Agent %q made %d steps without any output; max_steps is %d.", o.b.up.Name, o.empty, o.maxSteps())
+			"Agent %q was stopped after %d steps without any output, %s.", o.b.up.Name, limit, o.t.Run.Options.LimitedBy.Allows(o.b.up.Name))
 	}
 	o.frames.told.forget()
 	o.t.Say, o.t.Update = nil, nil

@@ -444,6 +444,7 @@ func TestRealStepLimit(t *testing.T) {
 	t.Parallel()
 	b, ctx := real(t, "slow")
 	task := say("30")
+	task.Run.Options.MaxSteps, task.Run.Options.LimitedBy = 2, mapping.LimitedByRequest
 	task.Run.Options.Config = json.RawMessage(`{"recursion_limit":2,"configurable":{"thread_id":"nonsense","checkpoint_id":"nonsense","colour":"red"}}`)
 	tr := adaptertest.Collect(ctx, b, task, 0)
 	if tr.Code() != mapping.CodeStepLimit || !bytes.Contains([]byte(tr.Err.Error()), []byte("Recursion limit of 2")) {

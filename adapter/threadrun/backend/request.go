@@ -137,24 +137,33 @@ func (r requests) questionOpen() bool {
 	return len(r.t.Run.Options.Asked) > 0 || r.t.State != nil && len(r.t.State.Interrupts()) > 0
 }
 
-// config is the client's config without names of ours, and always with a recursion_limit: the server's own default of
-// 25 is no limit of ours. It lies one above max_steps, so that the bridge's own limit is met first (see mayMake).
+// config is the client's config without names of ours. The smallest limit that was set is its recursion_limit. Without
+// one the agent keeps its own: graphs may be bound to one, and servers have defaults.
 func (r requests) config(next bool) json.RawMessage {
 	given := r.t.Run.Options.Config
 	if rawjson.Kind(given) != '{' {
 		given = nil
 	}
-	limit := r.maxSteps() + 1
-	var asked int
-	if json.Unmarshal(rawjson.Get(given, "recursion_limit"), &asked) == nil && asked > 0 {
-		limit = min(limit, asked)
+	var set []rawjson.Member
+	if limit := r.recursionLimit(); limit > 0 {
+		set = append(set, rawjson.Member{Name: "recursion_limit", Value: json.RawMessage(strconv.Itoa(limit))})
 	}
-	set := []rawjson.Member{{Name: "recursion_limit", Value: json.RawMessage(strconv.Itoa(limit))}}
 	if configurable := r.configurable(rawjson.Get(given, "configurable"), next); configurable != nil {
 		set = append(set, rawjson.Member{Name: "configurable", Value: configurable})
 	}
 	config, _ := rawjson.WithMembers(given, set...) // it was checked when it came in
 	return config
+}
+
+// recursionLimit is what the agent is told of the run's limit; 0 for nothing. One that clients do not know of is a step
+// higher, so that the bridge's own guard is met first and names it (mayMake).
+func (r requests) recursionLimit() int {
+	switch o := &r.t.Run.Options; {
+	case o.MaxSteps == 0 || o.LimitedBy == mapping.LimitedByRequest || o.LimitedBy == mapping.LimitedByAssistant:
+		return o.MaxSteps
+	default:
+		return o.MaxSteps + 1
+	}
 }
 
 // configurable is that of the client without names of ours; nil for none.

@@ -24,6 +24,7 @@ type draft struct {
 	traits    adapter.Traits
 	known     bool // the agent's dialect is known; else it is away and the run will say so
 	n         *adapter.NewRun
+	asked     int // steps that the request itself allows (recursion_limit); 0 where it does not say
 	now       time.Time
 	thread    mapping.Thread    // the existing one; zero when it is to be made
 	task      *stepping.TaskRun // the run belongs to a task, and one of its steps was asked for

@@ -27,11 +27,11 @@ func (b runOptions) read(ctx context.Context) error {
 	b.out.Run.Options = mapping.RunOptions{
 		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
 		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, DeleteAfter: n.DeleteAfter,
-		Webhook: n.Webhook, MaxSteps: b.maxSteps(), Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
+		Webhook: n.Webhook, Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
 		Losses: b.dialects.Losses(n.Flavour, n.Fields, b.traits.Capabilities), MayOverlap: b.agent.Config.AllowConcurrent,
 	}
 	b.telling.lose(n.Means...)
-	for _, check := range []func(context.Context) error{b.checkWebhook, b.command, b.supervision, b.checkpoint, b.parallel} {
+	for _, check := range []func(context.Context) error{b.limitSteps, b.checkWebhook, b.command, b.supervision, b.checkpoint, b.parallel} {
 		if err := check(ctx); err != nil {
 			return err
 		}
@@ -169,11 +169,24 @@ func (b runOptions) concurrent() error {
 	return nil
 }
 
-// maxSteps is the lower of the agent's limit and that of the request.
-func (b runOptions) maxSteps() int {
-	limit, asked := b.agent.Config.MaxSteps, rule.StepLimit(b.n.Config)
-	if asked > 0 && (limit <= 0 || asked < limit) {
-		return asked
+// limitSteps takes the smallest of the limits that the request, its assistant and the agent's configuration set. A
+// request that is given less than it asks for is told so.
+func (b runOptions) limitSteps(context.Context) error {
+	o := &b.out.Run.Options
+	configured, by := b.agent.Config.MaxSteps, mapping.LimitedByConfig
+	if configured == 0 {
+		configured, by = b.traits.MaxSteps, mapping.LimitedByDefault
 	}
-	return limit
+	for _, limit := range []struct {
+		most int
+		by   mapping.Limiter
+	}{{b.asked, mapping.LimitedByRequest}, {rule.StepLimit(b.assistant.Config), mapping.LimitedByAssistant}, {configured, by}} {
+		if limit.most > 0 && (o.MaxSteps == 0 || limit.most < o.MaxSteps) {
+			o.MaxSteps, o.LimitedBy = limit.most, limit.by
+		}
+	}
+	if o.MaxSteps < b.asked {
+		b.telling.lose(mapping.MeansRecursionLimit)
+	}
+	return nil
 }

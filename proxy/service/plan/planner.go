@@ -8,6 +8,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/memory"
@@ -64,7 +65,7 @@ func (p *Planner) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapte
 }
 
 func (p *Planner) planFor(ctx context.Context, agent *engine.Agent, assistant *mapping.Assistant, n *adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, []mapping.Loss, error) {
-	d := &draft{agent: agent, assistant: assistant, n: n, now: p.Now(), task: task}
+	d := &draft{agent: agent, assistant: assistant, n: n, asked: rule.StepLimit(n.Config), now: p.Now(), task: task}
 	err := directory.Over(n, assistant)
 	if err != nil {
 		return nil, nil, err

@@ -43,13 +43,20 @@ func shownCalls(s front.CallSummary) *inspect.AgentCalls {
 	return &inspect.AgentCalls{Calls: s.Calls, Failed: s.Failed, Median: inspect.Span(s.Median), Slow: inspect.Span(s.Slow), Answered: s.Answered}
 }
 
+func stepsOf(c config.Agent) string {
+	if c.MaxSteps == 0 {
+		return "default"
+	}
+	return strconv.Itoa(c.MaxSteps)
+}
+
 // settingsOf are the keys that clients of an agent notice. None of them is a secret.
 func settingsOf(c config.Agent) []inspect.Setting {
 	return []inspect.Setting{
 		{Key: "dialect", Value: c.Dialect}, {Key: "assistant", Value: c.Assistant}, {Key: "approval", Value: c.Approval},
 		{Key: "stepping.mode", Value: c.Stepping.Mode}, {Key: "multitask_default", Value: c.Multitask},
 		{Key: "concurrency", Value: strconv.Itoa(c.Concurrency)}, {Key: "queue", Value: strconv.Itoa(c.Queue)},
-		{Key: "max_steps", Value: strconv.Itoa(c.MaxSteps)}, {Key: "retries", Value: strconv.Itoa(c.Retries)},
+		{Key: "max_steps", Value: stepsOf(c)}, {Key: "retries", Value: strconv.Itoa(c.Retries)},
 		{Key: "step_timeout", Value: c.StepTimeout.String()}, {Key: "run_timeout", Value: c.RunTimeout.String()},
 		{Key: "passthrough", Value: strconv.FormatBool(c.Passthrough)}, {Key: "memory.transcript", Value: c.Memory.Transcript},
 	}

@@ -1,6 +1,9 @@
 package fault
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
@@ -52,6 +55,155 @@ func TestA18_GraphNeverEnds(t *testing.T) {
 				t.Errorf("%d outputs were handed out, want %d", outputs, tt.outputs)
 			}
 			b.Expect("/threads/"+task, "status", status)
+		})
+	}
+}
+
+// longPlay is a graph that makes so many supersteps.
+func longPlay(steps int) adaptertest.ThreadPlay {
+	p := adaptertest.ThreadPlay{Frames: []string{`metadata {"run_id":"{{run}}"}`}}
+	values := `{"n":%d}`
+	for n := 1; n <= steps; n++ {
+		next := `["work"]`
+		if n == steps {
+			next = `[]`
+		}
+		state := fmt.Sprintf(values, n)
+		p.Frames = append(p.Frames, `updates {"work":`+state+`}`, `values `+state,
+			fmt.Sprintf(`checkpoints {"values":%s,"next":%s,"metadata":{"source":"loop","step":%d,"parents":{}}}`, state, next, n))
+	}
+	p.State = fmt.Sprintf(`{"values":{"n":%d},"next":[],"tasks":[],"metadata":{"source":"loop","step":%d,"run_id":"{{run}}"},`, steps, steps) +
+		`"checkpoint":{"thread_id":"{{thread}}","checkpoint_ns":"","checkpoint_id":"{{checkpoint}}"},"parent_checkpoint":null}`
+	return p
+}
+
+// A graph makes as many steps as it needs, unless the client, the assistant or the operator sets a limit: the smallest
+// is used, told to the agent and named in the error. A request that gets less than it asked for is told so.
+func TestMostStepsOfAGraph(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		most, request, assistant int
+		sent                     any // to the agent, as its recursion_limit
+		says                     string
+		lossy                    string
+	}{
+		"nothing is set":                   {sent: nil},
+		"the request allows more":          {request: 500, sent: 500.0},
+		"the assistant allows more":        {assistant: 400, sent: 400.0},
+		"all allow more":                   {most: 151, request: 500, assistant: 400, sent: 152.0, lossy: "config.recursion_limit;approximated"},
+		"max_steps allows just enough":     {most: 150, sent: 151.0},
+		"the request allows less":          {most: 200, request: 130, assistant: 140, sent: 130.0, says: "130 steps, the most that the request allows"},
+		"the assistant allows less":        {request: 500, assistant: 140, sent: 140.0, says: "140 steps, the most that its assistant allows", lossy: "config.recursion_limit;approximated"},
+		"the configuration allows less":    {most: 120, request: 500, sent: 121.0, says: "agents.agent.max_steps", lossy: "config.recursion_limit;approximated"},
+		"the request and the rest agree":   {most: 150, request: 150, assistant: 150, sent: 150.0},
+		"only the configuration sets less": {most: 20, sent: 21.0, says: "20 steps, the most that the bridge's configuration allows (agents.agent.max_steps)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{longPlay(150)}}
+			b := rig.InFront(t, agent, func(a *config.Agent) { a.MaxSteps = c.most })
+			limit := func(n int) string {
+				if n == 0 {
+					return `{}`
+				}
+				return fmt.Sprintf(`{"recursion_limit":%d}`, n)
+			}
+			id := b.Post("/assistants", `{"graph_id":"agent","config":`+limit(c.assistant)+`}`).OK().Text("assistant_id")
+			got := b.Post("/runs/wait", `{"assistant_id":"`+id+`","config":`+limit(c.request)+`,`+rig.SaysHi+`}`).OK()
+			if c.says == "" && got.At("n") != 150.0 {
+				t.Errorf("answered %s", got.Body)
+			}
+			if c.says != "" && (got.At("__error__.error") != "step_limit" || !rig.Says(got.Text("__error__.message"), c.says)) {
+				t.Errorf("answered %s, want %q", got.Body, c.says)
+			}
+			if lossy := got.Header.Get("X-Apbridge-Lossy"); lossy != c.lossy {
+				t.Errorf("X-Apbridge-Lossy %q, want %q", lossy, c.lossy)
+			}
+			var body any
+			if err := json.Unmarshal(agent.Bodies(rig.StartRoute)[0], &body); err != nil {
+				t.Fatal(err)
+			}
+			if sent := rig.Dig(body, "config.recursion_limit"); sent != c.sent {
+				t.Errorf("the agent was told %v, want %v", sent, c.sent)
+			}
+		})
+	}
+}
+
+// The same holds of a task that such an agent carries out, with each way in which its steps are asked for.
+func TestMostStepsOfATaskOfAGraph(t *testing.T) {
+	t.Parallel()
+	const steps = 130
+	lockstep := make([]adaptertest.ThreadPlay, steps)
+	whole := longPlay(steps)
+	for n := range lockstep {
+		lockstep[n] = adaptertest.ThreadPlay{Frames: append(whole.Frames[:1:1], whole.Frames[1+3*n:4+3*n]...), State: whole.State}
+		if n < steps-1 {
+			lockstep[n].State = strings.Replace(whole.State, `"next":[]`, `"next":["work"]`, 1)
+			lockstep[n].State = strings.Replace(lockstep[n].State, fmt.Sprintf(`"step":%d`, steps), fmt.Sprintf(`"step":%d`, n+1), 1)
+		}
+	}
+	for name, c := range map[string]struct {
+		plays   []adaptertest.ThreadPlay
+		mode    func(*config.Agent)
+		request int
+		want    int
+	}{
+		"free":                     {[]adaptertest.ThreadPlay{whole}, rig.Free, 0, steps},
+		"free, with a limit":       {[]adaptertest.ThreadPlay{whole}, rig.Free, steps, steps},
+		"free, with a smaller one": {[]adaptertest.ThreadPlay{whole}, rig.Free, 110, 110},
+		"lockstep":                 {lockstep, rig.Lockstep, 0, steps},
+		"lockstep, with a limit":   {lockstep, rig.Lockstep, 110, 110},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := rig.InFront(t, &adaptertest.ThreadAgent{Plays: c.plays}, c.mode)
+			body := `{"input":"hi"}`
+			if c.request > 0 {
+				body = fmt.Sprintf(`{"input":"hi","additional_input":{"config":{"recursion_limit":%d}}}`, c.request)
+			}
+			task := b.Post("/ap/v1/agent/tasks", body).OK().Text("task_id")
+			got := rig.PullAtMost(t, b, "/ap/v1/agent/tasks/"+task, "", steps+2)
+			last := got[len(got)-1]
+			outputs, want := len(got), any(nil)
+			if c.want < steps {
+				outputs, want = outputs-1, "step_limit"
+			}
+			if outputs != c.want || last.At("additional_output.error.type") != want {
+				t.Errorf("%d outputs, want %d; the last step is %s", outputs, c.want, last.Body)
+			}
+		})
+	}
+}
+
+// A task/step agent that never says that it is done is stopped after 100 steps. A request may lower that, and is told
+// where it cannot raise it.
+func TestMostStepsOfATaskStepAgent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		most, request, want int
+		says, lossy         string
+	}{
+		"nothing is set":          {want: 100, says: "agents.agent.max_steps is not set"},
+		"the request allows more": {request: 130, want: 100, says: "agents.agent.max_steps is not set", lossy: "config.recursion_limit;approximated"},
+		"max_steps allows more":   {most: 120, request: 130, want: 120, says: "(agents.agent.max_steps)", lossy: "config.recursion_limit;approximated"},
+		"the request allows less": {most: 120, request: 3, want: 3, says: "the request allows"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"more"`, Repeat: true}}}
+			b := rig.InFront(t, agent, func(a *config.Agent) { a.MaxSteps = c.most })
+			conf := ""
+			if c.request > 0 {
+				conf = fmt.Sprintf(`"config":{"recursion_limit":%d},`, c.request)
+			}
+			got := b.Post("/runs/wait", `{"assistant_id":"agent",`+conf+rig.SaysHi+`}`).OK()
+			if agent.Work() != c.want || !rig.Says(got.Text("__error__.message"), fmt.Sprint(c.want, " steps"), c.says) {
+				t.Errorf("%d steps, want %d; answered %.300s", agent.Work(), c.want, got.Body)
+			}
+			if lossy := got.Header.Get("X-Apbridge-Lossy"); !strings.Contains(lossy, c.lossy) || c.lossy == "" && strings.Contains(lossy, "recursion_limit") {
+				t.Errorf("X-Apbridge-Lossy %q, want %q", lossy, c.lossy)
+			}
 		})
 	}
 }
