@@ -192,3 +192,7 @@ export const spoken = new StateGraph(MessagesAnnotation)
   .addEdge(START, "answer")
   .addEdge("answer", END)
   .compile();
+const steps = () => new StateGraph(Annotation.Root({ ...MessagesAnnotation.spec, n: Annotation({ default: () => 0, reducer: (a, b) => a + b }) }))
+  .addNode("work", () => ({ n: 1 })).addEdge(START, "work").addConditionalEdges("work", (s) => (s.n < 150 ? "work" : END)).compile();
+export const steps150 = steps();
+export const bound150 = steps().withConfig({ recursionLimit: 10000 });

@@ -41,7 +41,7 @@ func (o *outcome) noteState() error {
 func (j *job) agentError(e errorWire) error {
 	code, message := mapping.CodeUpstreamError, j.complaint(e)
 	if strings.Contains(e.Error, "GraphRecursionError") || strings.Contains(e.Message, "GraphRecursionError") {
-		code, message = mapping.CodeStepLimit, message+" "+j.limitOrigin()
+		code, message = mapping.CodeStepLimit, strings.TrimSpace(message)+" "+j.limitOrigin()
 	}
 	return &mapping.Error{Class: mapping.Upstream, Code: code, Message: message, Detail: j.detail(e)}
 }
