@@ -7,8 +7,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// AgentCall is one exchange with an agent, as it is kept for people to look at. What could grant access is not in it:
-// see package upstream.
+// AgentCall is one exchange with an agent, as it is kept for people to look at. It is kept without the bridge's own
+// credentials (package upstream) and shown without any others (Calls).
 type AgentCall struct {
 	N        int64         `json:"n"` // from 1, in the order in which the run's calls ended; the first may be missing
 	At       time.Time     `json:"at"`
@@ -42,6 +42,14 @@ type CallPart struct {
 	Size int64  `json:"size"`
 	Kept int    `json:"kept"`
 	Body []byte `json:"-"`
+}
+
+// SetBody replaces what is kept of the body. A whole body stays whole.
+func (p *CallPart) SetBody(b []byte) {
+	whole := !p.Cut()
+	if p.Body, p.Kept = b, len(b); whole {
+		p.Size = int64(p.Kept)
+	}
 }
 
 // Cut reports whether the body was longer than what is kept of it.
@@ -83,7 +91,7 @@ func CallKeeperOf(ctx context.Context) CallKeeper {
 type Calls interface {
 	// Of lists a run's calls, oldest first, without their bodies.
 	Of(ctx context.Context, ref RunRef) (KeptCalls, error)
-	// Get returns one with its bodies. One that is not kept is NotFound.
+	// Get returns one with its bodies, without credentials (credential.Set.Hide). One that is not kept is NotFound.
 	Get(ctx context.Context, ref RunRef, n int64) (AgentCall, error)
 }
 

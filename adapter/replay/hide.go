@@ -7,26 +7,19 @@ import (
 	"github.com/apbridge/apbridge/mapping/credential"
 )
 
-// hide takes what grants access out of a text: the credentials of the agent, tokens of runs, and what the text itself
-// calls a credential.
-func (r *Recorder) hide(text []byte) []byte {
-	return credential.HideNamed(r.secrets.HideBytes(text))
-}
-
-// hideBody is hide for a body, which may have been cut within a credential.
+// hideBody takes credentials out of a body, which may have been cut within one.
 func (r *Recorder) hideBody(raw []byte, cut bool) []byte {
 	if cut {
 		raw = r.secrets.WithoutHalf(raw)
 	}
-	return r.hide(raw)
+	return r.secrets.HideBytes(raw)
 }
 
 // hidden is an exchange whose words beside the bodies, which are hidden by now, are so, too.
 func (r *Recorder) hidden(e Exchange) Exchange {
-	text := func(s string) string { return string(r.hide([]byte(s))) }
-	e.Call.Target, e.Answer.Error = text(e.Call.Target), text(e.Answer.Error)
+	e.Call.Target, e.Answer.Error = r.secrets.Hide(e.Call.Target), r.secrets.Hide(e.Answer.Error)
 	for name, value := range e.Answer.Headers {
-		e.Answer.Headers[name] = text(value)
+		e.Answer.Headers[name] = r.secrets.Hide(value)
 	}
 	return e
 }

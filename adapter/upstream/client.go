@@ -175,7 +175,7 @@ func hit(call *Call, at failpoint.Point) {
 	}
 }
 
-// Redact takes the bridge's own credentials out of a text.
+// Redact takes credentials out of what the agent said, for a message or a log (credential.Set.Hide).
 func (c *Client) Redact(text string) string { return c.secrets.Hide(text) }
 
 // Excerpt returns the beginning of what the agent said, for a message or a log (credential.Set.Excerpt).

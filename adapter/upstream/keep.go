@@ -139,7 +139,7 @@ func (c *keptCall) Room() int { return len(c.sentBody) + len(c.receivedBody) }
 // Shown implements adapter.EndedCall.
 func (c *keptCall) Shown() adapter.AgentCall {
 	shown := adapter.AgentCall{
-		At: c.at, Took: c.took, Method: c.method, URL: c.secrets.Hide(c.url.Value()), Status: c.status,
+		At: c.at, Took: c.took, Method: c.method, URL: string(c.secrets.HideKnown([]byte(c.url.Value()))), Status: c.status,
 		Sent:     part(c.secrets, c.asked, c.sentBody, c.sentSize),
 		Received: part(c.secrets, c.header, c.receivedBody, c.receivedSize),
 	}
@@ -201,7 +201,7 @@ func part(s credential.Set, h headerLines, kept []byte, size int64) adapter.Call
 	if cut {
 		kept = s.WithoutHalf(kept)
 	}
-	p.Body = s.HideBytes(kept)
+	p.Body = s.HideKnown(kept)
 	if p.Kept = len(p.Body); !cut {
 		p.Size = int64(p.Kept)
 	}

@@ -2,7 +2,8 @@ package credential
 
 import (
 	"bytes"
-	"regexp"
+	"cmp"
+	"slices"
 )
 
 // RunTokenPrefix begins each token that an agent is given for a run, so that it is told from a key.
@@ -11,44 +12,72 @@ const RunTokenPrefix = "apbridge-run_"
 // HiddenText stands for a credential that was taken out of a text.
 const HiddenText = "[hidden]"
 
-var runToken = regexp.MustCompile(RunTokenPrefix + `[\w-]+(\.[\w-]*)?`)
+// Hide returns a text with HiddenText in the place of each credential: those of the Set, tokens of runs, values that
+// their names call credentials, passwords of URLs, and keys in the form of a known provider. JSON is read wherever it
+// stands in the text, and so are texts within it. All other bytes stay as they are, and JSON stays JSON.
+func (s Set) Hide(text string) string {
+	if found := s.find([]byte(text), 0); len(found) > 0 {
+		return string(replace([]byte(text), found))
+	}
+	return text
+}
+
+// HideBytes is Hide for bytes, which it does not change.
+func (s Set) HideBytes(b []byte) []byte {
+	if found := s.find(b, 0); len(found) > 0 {
+		return replace(b, found)
+	}
+	return b
+}
 
 // HideRunTokens takes tokens of runs out of a text, whole ones and such that are cut off.
 func HideRunTokens(text []byte) []byte {
-	if !bytes.Contains(text, []byte(RunTokenPrefix)) {
+	var found []span
+	for at := 0; ; {
+		n := bytes.Index(text[at:], []byte(RunTokenPrefix))
+		if n < 0 {
+			break
+		}
+		at += n
+		if end := runToken(text, at+len(RunTokenPrefix)); end > 0 {
+			found = append(found, span{at, end, HiddenText})
+		}
+		at += len(RunTokenPrefix)
+	}
+	if found == nil {
 		return text
 	}
-	return runToken.ReplaceAll(text, []byte(HiddenText))
+	return replace(text, found)
 }
 
-// Names of what grants access, wherever it comes from. A member whose name ends with token or secret, and with nothing
-// of the above, may hold a word that a model said or a mark of its language (<|…|>), so it is taken for one only where
-// its value has the length of a credential and no space.
-const (
-	credentialName  = `[\w.-]*(?:api[_-]?key|(?:access|refresh|id|auth|session|bearer|security)[_-]?token|client[_-]?secret|(?:secret|private|access|account|subscription)[_-]?key|passw(?:or)?d|passphrase)`
-	credentialExact = `(?:proxy-)?authorization|(?:set-)?cookies?|pwd|jwt`
-	credentialQuery = credentialName + `|token|secret|key|sig|[\w-]*signature`
-)
-
-// The expressions keep what stands in front of a value ($1) and after it ($2). The second reads JSON that is a text
-// within JSON, however deep, the fifth the password of a URL.
-var credentials = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)("(?:` + credentialName + `|` + credentialExact + `)"\s*:\s*")(?:[^"\\]|\\.)+`),
-	regexp.MustCompile(`(?i)(\\+"(?:` + credentialName + `|` + credentialExact + `)\\+"\s*:\s*\\+")[^"\\]+`),
-	regexp.MustCompile(`(?i)(\\*"[\w.-]*(?:token|secret)\\*"\s*:\s*\\*")[^"\\\s<][^"\\\s]{15,}`),
-	regexp.MustCompile(`(?i)((?:[?&]|\\u0026)(?:` + credentialQuery + `)=)[^&\s"'#\\<>]+`),
-	regexp.MustCompile(`(:(?:\\?/){2}[^/?#\s:@"'\\<>]*:)[^/?#\s@"'\\<>]+(@)`),
-	regexp.MustCompile(`(?i)(\A(?:` + credentialQuery + `)=)[^&\s"'#\\<>]+`),
+// span is a part of a text that is replaced. In JSON, by has the quotes that a number needs to become a string.
+type span struct {
+	from, to int
+	by       string
 }
 
-// HideNamed takes out of a text what its place says to be a credential: members of JSON, parameters of URLs and fields
-// of forms with such names, and tokens of runs. It is for what is handed on; it makes no text safe to publish.
-func HideNamed(text []byte) []byte {
-	text = HideRunTokens(text)
-	for _, c := range credentials {
-		if c.Match(text) {
-			text = c.ReplaceAll(text, []byte("${1}"+HiddenText+"${2}"))
-		}
+// replace returns text with each span replaced. Spans that overlap become one.
+func replace(text []byte, spans []span) []byte {
+	out, at := make([]byte, 0, len(text)), 0
+	for _, s := range merge(spans) {
+		out = append(append(out, text[at:s.from]...), s.by...)
+		at = s.to
 	}
-	return text
+	return append(out, text[at:]...)
+}
+
+// merge sorts spans and joins those that overlap.
+func merge(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to), cmp.Compare(len(b.by), len(a.by)))
+	})
+	joined := spans[:0]
+	for _, s := range spans {
+		if n := len(joined); n > 0 && s.from < joined[n-1].to {
+			joined[n-1].to = max(joined[n-1].to, s.to)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
 }

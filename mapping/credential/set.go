@@ -15,7 +15,7 @@ import (
 const least = 4
 
 // Set are known credentials in every spelling in which a peer may say them again, longest first: none is left over as a
-// part of another. The zero Set hides nothing. Safe for concurrent use.
+// part of another. The zero Set knows none. Safe for concurrent use.
 type Set []string
 
 // SetOf makes the Set of credentials. Those shorter than 4 bytes are left out.
@@ -76,16 +76,8 @@ func spellings(text string) []string {
 	return list
 }
 
-// Hide returns a text with HiddenText in the place of each credential.
-func (s Set) Hide(text string) string {
-	for _, c := range s {
-		text = strings.ReplaceAll(text, c, HiddenText)
-	}
-	return text
-}
-
-// HideBytes is Hide for bytes, which it does not change.
-func (s Set) HideBytes(b []byte) []byte {
+// HideKnown returns b, which it does not change, without the credentials of the Set. It leaves all others.
+func (s Set) HideKnown(b []byte) []byte {
 	for _, c := range s {
 		if bytes.Contains(b, []byte(c)) {
 			b = bytes.ReplaceAll(b, []byte(c), []byte(HiddenText))

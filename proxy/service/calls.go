@@ -10,6 +10,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -92,6 +93,9 @@ func (s *calls) of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, 
 		kept.Live = true
 		kept.Calls = append(kept.Calls, numbered(now, lastOf(kept.Calls))...)
 	}
+	for i := range kept.Calls {
+		hideHead(&kept.Calls[i])
+	}
 	return kept, nil
 }
 
@@ -99,6 +103,10 @@ func (s *calls) Get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.A
 	c, err := s.get(ctx, ref, n)
 	if err != nil {
 		return c, err
+	}
+	hideHead(&c)
+	for _, p := range []*adapter.CallPart{&c.Sent, &c.Received} {
+		p.SetBody(noneKnown.HideBytes(p.Body))
 	}
 	one := []adapter.AgentCall{c}
 	err = s.withhold(ctx, ref, one)
@@ -123,6 +131,19 @@ func (s *calls) get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.A
 		}
 	}
 	return adapter.AgentCall{}, adapter.NoCall(ref.RunID, n)
+}
+
+// noneKnown hides the credentials of clients and agents. Those of the bridge were hidden when the call was kept.
+var noneKnown credential.Set
+
+// hideHead takes credentials out of all of a call but its bodies.
+func hideHead(c *adapter.AgentCall) {
+	c.URL, c.Error = noneKnown.Hide(c.URL), noneKnown.Hide(c.Error)
+	for _, header := range []map[string]string{c.Sent.Header, c.Received.Header} {
+		for name, value := range header {
+			header[name] = noneKnown.Hide(value)
+		}
+	}
 }
 
 func lastOf(list []adapter.AgentCall) int64 {

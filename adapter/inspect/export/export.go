@@ -1,7 +1,6 @@
 // Package export writes one run down to be handed on: as lines of JSON, or as an HTTP archive of the calls of its
-// agent. Package inspect offers it. It reads adapter.Service, and never writes what grants access: calls are kept
-// without the bridge's own credentials, and a value in the log or in a call that says to be a credential, as of a
-// client's own, is hidden (credential.HideNamed).
+// agent. Package inspect offers it. It reads adapter.Service, and never writes what grants access: adapter.Calls gives
+// calls without credentials, and those in the log, as of a client's own, are hidden (credential.Set.Hide).
 package export
 
 import (
@@ -14,7 +13,6 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/inspect/timeline"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/mapping/credential"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
@@ -94,7 +92,6 @@ func Lines(w io.Writer, who mapping.Principal, a *timeline.Axis, each func(func(
 	for i := 0; i < len(calls) && err == nil; i++ {
 		var c adapter.AgentCall
 		if c, err = get(calls[i].N); err == nil {
-			hide(&c)
 			err = to.Encode(call{AgentCall: c, N: c.N, Sent: partOf(&c.Sent), Received: partOf(&c.Received)})
 		} else if gone(err) {
 			err = nil
@@ -109,10 +106,10 @@ func headOf(r *mapping.Run) head {
 
 func lineOf(names []string, h *mapping.Head, e *state.Entry, seen [][]adapter.Sight) (event, error) {
 	head, err := hiddenHead(h)
-	line := event{e.Seq, e.At, e.Kind, head, credential.HideNamed(e.Data), map[string][]got{}}
+	line := event{e.Seq, e.At, e.Kind, head, noneKnown.HideBytes(e.Data), map[string][]got{}}
 	for c, sights := range seen {
 		for _, s := range sights {
-			line.Seen[names[c]] = append(line.Seen[names[c]], got{s.Name, s.ID, s.Note, string(credential.HideNamed(s.Bytes()))})
+			line.Seen[names[c]] = append(line.Seen[names[c]], got{s.Name, s.ID, s.Note, noneKnown.Hide(string(s.Bytes()))})
 		}
 	}
 	return line, err

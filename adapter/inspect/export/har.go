@@ -92,7 +92,6 @@ func HAR(w io.Writer, bridge string, calls []adapter.AgentCall, get func(n int64
 		c, err := get(calls[i].N)
 		switch {
 		case err == nil:
-			hide(&c)
 			list = append(list, entryOf(&c))
 		case !gone(err):
 			return err

@@ -145,8 +145,7 @@ func (k *Keeper) Forget() {
 // hideTokens takes tokens of runs out of a call: the bridge has sent them itself.
 func hideTokens(c *adapter.AgentCall) {
 	for _, p := range []*adapter.CallPart{&c.Sent, &c.Received} {
-		p.Body = credential.HideRunTokens(p.Body)
-		p.Kept = len(p.Body)
+		p.SetBody(credential.HideRunTokens(p.Body))
 	}
 	c.URL, c.Error = string(credential.HideRunTokens([]byte(c.URL))), string(credential.HideRunTokens([]byte(c.Error)))
 }

@@ -12,8 +12,6 @@ import (
 var (
 	// secretName finds flags, variables and query members that are named like secrets.
 	secretName = regexp.MustCompile(`(?i)(api[-_]?key|secret|password|passwd|credential|bearer)s?$|token$|(^|[^a-z0-9])(key|pwd|pass|auth|authorization)s?$`)
-	// secretForm finds what has the form of providers' keys, and what a header has after Bearer.
-	secretForm = regexp.MustCompile(`(?i)\b((sk|pk|lsv2|ghp|gho|glpat|xox[abp]|hf)[-_][a-z0-9_-]{12,}|bearer\s+\S+)`)
 	assignment = regexp.MustCompile(`[\w.-]+=[^\s"'&#]+`)
 	flagValue  = regexp.MustCompile(`-[\w.-]+\s+[^\s"'-][^\s"']*`)
 	// member is one of JSON or YAML, or a header; the scheme of a header's credentials goes with them.
@@ -42,14 +40,15 @@ func WithoutSecrets(words []string) string {
 	return strings.Join(shown, " ")
 }
 
-// WithoutParts returns a word without the secrets within it, which may be a whole script of a shell.
+// WithoutParts returns a word without the secrets within it, which may be a whole script of a shell. It hides more than
+// credential.Set.Hide does of other texts, since in a command short names such as "key" mean a credential.
 func WithoutParts(word string) string {
 	word = address.ReplaceAllStringFunc(word, withoutLogin)
 	for _, form := range []*regexp.Regexp{assignment, flagValue} {
 		word = form.ReplaceAllStringFunc(word, func(part string) string { return withoutValue(part, strings.IndexAny(part, "= \t\n")) })
 	}
 	word = member.ReplaceAllStringFunc(word, func(part string) string { return withoutValue(part, strings.IndexByte(part, ':')) })
-	return secretForm.ReplaceAllString(word, hidden)
+	return credential.Set(nil).Hide(word)
 }
 
 // withoutValue hides what stands after a name that is one of a secret; end is where the sign between them is.
