@@ -1,11 +1,14 @@
 package backend
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // runError is a run that ended in error upstream, as the agent words it.
@@ -69,6 +72,47 @@ func (j *job) complaint(e errorWire) string {
 		text = strings.ToValidUTF8(text[:longest], "") + "…"
 	}
 	return text
+}
+
+// hideErrors takes credentials out of what an agent says of failed nodes: the member "error" of its tasks, in a state, a
+// checkpoint, or a frame of the modes tasks and debug.
+func (c *client) hideErrors(b json.RawMessage) json.RawMessage {
+	if !bytes.Contains(b, []byte(`"error"`)) {
+		return b
+	}
+	switch rawjson.Kind(b) {
+	case '[':
+		list, changed := rawjson.ElementsOf(b), false
+		for i, one := range list {
+			list[i] = c.hideErrors(one)
+			changed = changed || !bytes.Equal(list[i], one)
+		}
+		if changed {
+			return rawjson.Array(list...)
+		}
+	case '{':
+		for _, name := range []string{"payload", "tasks"} {
+			if below := rawjson.Get(b, name); below != nil {
+				b = withMember(b, name, c.hideErrors(below))
+			}
+		}
+		if said := rawjson.Get(b, "error"); said != nil {
+			b = withMember(b, "error", json.RawMessage(c.to.Redact(string(said))))
+		}
+	}
+	return b
+}
+
+// withMember is b, which is known to be an object, with a value for a member that it has.
+func withMember(b json.RawMessage, name string, value json.RawMessage) json.RawMessage {
+	if bytes.Equal(rawjson.Get(b, name), value) {
+		return b
+	}
+	out, err := rawjson.WithMember(b, name, value)
+	if err != nil {
+		return b
+	}
+	return out
 }
 
 func (j *job) detail(e errorWire) any {

@@ -61,6 +61,10 @@ func (tr *translator) frame(f sse.Event) error {
 	}
 	tr.told.read(f.ID)
 	name, ns := frameName(f.Name)
+	switch name {
+	case "tasks", "debug", "checkpoints":
+		f.Data = tr.b.http.hideErrors(f.Data)
+	}
 	head := mapping.Head{NS: ns, UpstreamID: f.ID}
 	if len(ns) > 0 {
 		tr.told.wentOn()

@@ -136,6 +136,7 @@ func (b *backend) head(ctx context.Context, thread string) (st stateWire, err er
 	if err == nil && object(st.Values) == nil {
 		err = b.http.bad(http.MethodGet, path, "field values is not an object")
 	}
+	st.Tasks = b.http.hideErrors(st.Tasks)
 	return st, err
 }
 

@@ -1,0 +1,86 @@
+package inspect
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/examples/legacyagent"
+)
+
+// providerKey is what agents repeat that call a model with a wrong key.
+const providerKey = "sk-proj-abcdEFGH0123456789canary"
+
+// TestAFailureNamesNoProviderKeyAnywhere: the error of an agent reaches clients of both dialects, the webhook, the
+// inspector with its calls and exports, and the log, and the key in it none of them.
+func TestAFailureNamesNoProviderKeyAnywhere(t *testing.T) {
+	t.Parallel()
+	said := "Incorrect API key provided: " + providerKey
+	play := adaptertest.FailPlay()
+	for i := range play.Frames {
+		play.Frames[i] = strings.ReplaceAll(play.Frames[i], "the agent failed on purpose", said)
+	}
+	play.Frames = append(play.Frames[:len(play.Frames)-1],
+		`tasks {"id":"1","name":"break","error":"AuthenticationError: `+said+`","result":[],"interrupts":[]}`,
+		`debug {"type":"task_result","payload":{"id":"1","name":"break","error":"`+said+`","result":[]}}`, play.Frames[len(play.Frames)-1])
+	play.State = strings.ReplaceAll(play.State, "the agent failed on purpose", said)
+	legacy := legacyagent.Handler()
+	refusing := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/steps") {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, `{"detail":"`+said+`"}`)
+			return
+		}
+		legacy.ServeHTTP(w, r)
+	})
+	for kind, agent := range map[string]http.Handler{"taskstep": refusing, "threadrun": &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{play}}} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			hooked := make(chan string, 1)
+			hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				hooked <- string(body)
+			}))
+			t.Cleanup(hook.Close)
+			b := rig.Configured(t, "log: {level: debug}\nwebhooks: {allow_private_networks: true}\nagents:\n  a: {url: $A, retries: 1, assistant: agent, dialect: "+kind+"}", map[string]http.Handler{"a": agent})
+			thread := b.Do("POST", "/threads", "{}").OK().Text("thread_id")
+			at := "/threads/" + thread + "/runs"
+			seen := map[string]string{}
+			seen["wait"] = b.Do("POST", at+"/wait", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]},"webhook":"`+hook.URL+`"}`).String()
+			select {
+			case seen["webhook"] = <-hooked:
+			case <-time.After(time.Minute):
+				t.Fatal("no webhook came")
+			}
+			run := newestRun(b)
+			seen["stream"] = b.Do("POST", at+"/stream", `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"hi"}]},"stream_mode":["values","tasks","debug"]}`).String()
+			task := b.Do("POST", "/agents/a/ap/v1/agent/tasks", `{"input":"hi"}`).OK().Text("task_id")
+			for range 3 {
+				seen["steps"] += b.Do("POST", "/agents/a/ap/v1/agent/tasks/"+task+"/steps", "{}").String()
+			}
+			for name, path := range map[string]string{
+				"run": at + "/" + run, "state": "/threads/" + thread + "/state", "thread": "/threads/" + thread, "inspector": "/inspect/runs/" + run,
+				"call": "/inspect/runs/" + run + "/calls/2", "ndjson": "/inspect/runs/" + run + "/export/ndjson", "har": "/inspect/runs/" + run + "/export/har",
+			} {
+				seen[name] = b.Get(path).OK().String()
+			}
+			for _, name := range []string{"wait", "webhook", "stream", "steps", "run", "inspector", "ndjson", "har"} {
+				if !strings.Contains(seen[name], "Incorrect API key provided: [hidden]") {
+					t.Errorf("%s does not say why the run failed: %s", name, seen[name])
+				}
+			}
+			seen["log"] = b.LogText()
+			for name, text := range seen {
+				if strings.Contains(text, "canary") {
+					t.Errorf("%s shows the key: %s", name, text)
+				}
+			}
+		})
+	}
+}
