@@ -8,14 +8,17 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/talk"
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // saveFiles writes the files of a thread into a folder, over files that are there. Nothing is written outside of it,
-// whatever the agent calls a file, links in the folder included.
+// whatever the agent calls a file, links in the folder included. The error lists the files that could not be saved; it
+// keeps none of the others from being saved.
 func (p *program) saveFiles(ctx context.Context, c *api.Client, thread, folder string) error {
 	t, err := c.Thread(ctx, thread)
 	if err != nil || len(t.Values.Files) == 0 {
@@ -26,12 +29,16 @@ func (p *program) saveFiles(ctx context.Context, c *api.Client, thread, folder s
 		return err
 	}
 	defer root.Close()
+	var unsaved []string
 	for _, name := range talk.Paths(t.Values.Files) {
 		if err := p.saveFile(ctx, c, root, name, t.Values.Files[name]); err != nil {
-			return fmt.Errorf("%s of the agent could not be saved: %w", name, err)
+			unsaved = append(unsaved, fmt.Sprintf("\n  %s: %v", name, console.ReasonOf(err)))
 		}
 	}
-	return nil
+	if len(unsaved) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of the agent's %d files could not be saved in %s:%s", len(unsaved), len(t.Values.Files), folder, strings.Join(unsaved, ""))
 }
 
 func (p *program) saveFile(ctx context.Context, c *api.Client, root *os.Root, name string, entry json.RawMessage) error {
@@ -52,7 +59,7 @@ func (p *program) saveFile(ctx context.Context, c *api.Client, root *os.Root, na
 		return err
 	}
 	if err := errors.Join(content(ctx, c, file, entry, to), to.Close()); err != nil {
-		return err
+		return errors.Join(err, root.Remove(file.Path)) // half a file must not pass for the whole
 	}
 	fmt.Fprintf(p.Out, "saved %s\n", path.Join(root.Name(), file.Path))
 	return nil
