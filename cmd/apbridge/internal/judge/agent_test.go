@@ -82,11 +82,11 @@ func loaded(t *testing.T, files ...string) []challenge.Challenge {
 	for i := 0; i+1 < len(files); i += 2 {
 		tree[files[i]] = &fstest.MapFile{Data: []byte(files[i+1])}
 	}
-	list, faults, err := challenge.Load(tree)
-	if err != nil || len(faults) > 0 {
-		t.Fatal(err, faults)
+	found, err := challenge.Load(tree, "tree")
+	if err != nil || len(found.Faults) > 0 {
+		t.Fatal(err, found.Faults)
 	}
-	list, _ = challenge.Order(list)
+	list, _ := challenge.Order(found.Challenges)
 	return list
 }
 

@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,7 +128,7 @@ func (p *program) bench(ctx context.Context, f benchFlags, args []string, dash i
 	if err := f.check(); err != nil {
 		return err
 	}
-	chosen, faults, err := f.selected()
+	chosen, faults, err := f.selected(p.Err)
 	if err != nil {
 		return console.Misuse(err.Error())
 	}
@@ -200,11 +202,15 @@ func exitOf(r report.Report) error {
 	return nil
 }
 
-// selected reads the challenges and chooses among them.
-func (f *benchFlags) selected() ([]challenge.Challenge, []challenge.Fault, error) {
-	all, faults, err := challenge.Builtin()
+// selected reads the challenges and chooses among them. It tells which are left out unasked.
+func (f *benchFlags) selected(tell io.Writer) ([]challenge.Challenge, []challenge.Fault, error) {
+	found, err := challenge.Builtin()
 	if f.challenges != "" {
-		if all, faults, err = challenge.Load(os.DirFS(f.challenges)); err != nil {
+		name, err := filepath.Abs(f.challenges)
+		if err != nil {
+			return nil, nil, err
+		}
+		if found, err = challenge.Load(os.DirFS(f.challenges), name); err != nil {
 			if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == "." { // the folder itself, which is named already
 				err = at.Err
 			}
@@ -214,13 +220,38 @@ func (f *benchFlags) selected() ([]challenge.Challenge, []challenge.Fault, error
 	if err != nil {
 		return nil, nil, err
 	}
-	all, circles := challenge.Order(all)
-	faults = append(faults, circles...)
+	all, circles := challenge.Order(found.Challenges)
+	faults := append(found.Faults, circles...)
 	if len(all) == 0 {
 		return nil, nil, unreadable(f.challenges, faults)
 	}
 	chosen, err := f.choice.From(all)
+	if err == nil {
+		f.tellLeftOut(tell, found)
+	}
 	return chosen, faults, err
+}
+
+// tellLeftOut prints what agbenchmark leaves out, too.
+func (f *benchFlags) tellLeftOut(w io.Writer, found challenge.Found) {
+	var out, categories []string
+	for _, folder := range found.Retired {
+		out = append(out, folder+"/")
+	}
+	unasked := 0
+	for _, c := range found.Challenges {
+		if f.choice.Unasked(c) {
+			unasked++
+			categories = append(categories, c.Optional...)
+		}
+	}
+	if unasked > 0 {
+		slices.Sort(categories)
+		out = append(out, fmt.Sprintf("%d challenges that --category %s adds", unasked, strings.Join(slices.Compact(categories), ",")))
+	}
+	if len(out) > 0 {
+		fmt.Fprintf(w, "left out, as agbenchmark does: %s\n", strings.Join(out, ", "))
+	}
 }
 
 // unreadable is the error of a folder in which no file is a challenge.

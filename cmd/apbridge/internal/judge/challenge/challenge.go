@@ -25,6 +25,8 @@ type Challenge struct {
 	Info         Info     `json:"info"`
 
 	Path string `json:"-"` // of its data.json, below the folder that was read
+	// Optional are those of its categories that have to be asked for.
+	Optional []string `json:"-"`
 	// In are the files that the agent is given before its first step.
 	In []File `json:"-"`
 	// Python are files put beside the agent's when they are judged.
@@ -91,12 +93,12 @@ type File struct {
 var builtin embed.FS
 
 // Builtin returns the challenges that come with the program.
-func Builtin() ([]Challenge, []Fault, error) {
+func Builtin() (Found, error) {
 	below, err := fs.Sub(builtin, "builtin")
 	if err != nil {
-		return nil, nil, err
+		return Found{}, err
 	}
-	return Load(below)
+	return Load(below, "builtin")
 }
 
 // Limit returns how long an agent may work on the challenge: the cutoff, or a minute as agbenchmark has it.

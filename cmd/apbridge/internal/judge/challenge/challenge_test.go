@@ -2,6 +2,7 @@ package challenge
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -42,26 +43,66 @@ func TestFaults(t *testing.T) {
 		`bad/data.json: ground.eval.template: is "custom"; it is one of rubric`:    `{"name":"A","task":"x","ground":{"files":["x"],"eval":{"type":"llm","scoring":"scale","template":"custom"}}}`,
 		`good/data.json: name: "Good" is taken by bad/data.json`:                   named("Good", ""),
 	} {
-		list, faults, err := Load(tree("bad/data.json", bad, "good/data.json", named("Good", "")))
+		found, err := Load(tree("bad/data.json", bad, "good/data.json", named("Good", "")), "x")
+		list, faults := found.Challenges, found.Faults
 		if err != nil || len(list) != 1 || len(faults) != 1 || !strings.HasPrefix(faults[0].Error(), says) {
 			t.Errorf("%d challenges, faults %v, %v; want %q", len(list), faults, err, says)
 		}
 	}
-	if _, _, err := Load(tree("x.txt", "")); !errors.Is(err, ErrNone) {
+	if _, err := Load(tree("x.txt", ""), "x"); !errors.Is(err, ErrNone) {
 		t.Errorf("a folder without any: %v", err)
+	}
+}
+
+// TestLeftOut: what agbenchmark leaves out of its own challenges is left out, wherever above them the root is. A
+// challenge of an optional category is one of the others, for those that ask for it.
+func TestLeftOut(t *testing.T) {
+	t.Parallel()
+	below := []string{
+		"deprecated/code/1/data.json", named("Sum", ""), "library/x/data.json", named("Price", ""), "code/library/data.json", named("Sum", ""),
+		"code/2/data.json", named("Shop", `,"category":["code","shopping"]`), "optional_categories.json", `{"optional_categories":["shopping"]}`,
+	}
+	above := slices.Clone(below)
+	for i := 0; i < len(above); i += 2 {
+		above[i] = "bench/challenges/" + above[i]
+	}
+	for root, files := range map[string][]string{"/home/me/challenges": below, "challenges": below, ".": above} {
+		found, err := Load(tree(files...), root)
+		if err != nil || strings.Join(names(found.Challenges), " ") != "Shop Sum" || len(found.Retired) != 2 || len(found.Faults) > 0 {
+			t.Errorf("%s: %v, %+v", root, err, found)
+		}
+	}
+	if found, err := Load(tree(below...), "mine"); err != nil || len(found.Challenges) != 3 || len(found.Retired) != 0 {
+		t.Errorf("a folder of another name: %v, %+v", err, found)
+	}
+	found, err := Load(tree(below...), "challenges")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, s := range map[string]Selection{
+		"Sum": {}, "Shop": {Categories: []string{"shopping"}}, " Shop": {Only: []string{"Shop"}}, "Sum ": {Skip: []string{"Shop"}},
+	} {
+		list, err := s.From(found.Challenges)
+		if got := strings.Join(names(list), " "); err != nil || got != strings.TrimSpace(want) {
+			t.Errorf("%+v: %s, %v", s, got, err)
+		}
+	}
+	if _, err := Load(tree("a/data.json", named("A", ""), "optional_categories.json", `[]`), "x"); err == nil || !strings.HasPrefix(err.Error(), "optional_categories.json: is a JSON array") {
+		t.Errorf("a list that is none: %v", err)
 	}
 }
 
 // What a suite.json says holds for the challenges in the folders below it.
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	list, faults, err := Load(tree(
+	found, err := Load(tree(
 		"s/suite.json", `{"same_task":true,"prefix":"TestR","dependencies":["TestBasic"],"cutoff":30,"task":"find it","shared_category":["data"]}`,
 		"s/1/data.json", `{"name":"TestR_1","category":["x"],"ground":{"files":[".txt"],"eval":{"type":"file"}}}`,
 		"s/2/data.json", named("TestR_2", `,"cutoff":7`),
 		"t/suite.json", `[]`,
 		"t/1/data.json", named("T", ""),
-	))
+	), "x")
+	list, faults := found.Challenges, found.Faults
 	if err != nil || len(list) != 2 || len(faults) != 1 || faults[0].File != "t/suite.json" {
 		t.Fatal(list, faults, err)
 	}
@@ -83,12 +124,12 @@ func names(list []Challenge) (n []string) {
 
 func TestOrder(t *testing.T) {
 	t.Parallel()
-	list, _, err := Load(tree("a/data.json", named("A", `,"dependencies":["TestC"]`), "b/data.json", named("B", `,"dependencies":["D","Gone"]`),
-		"c/data.json", named("C", ""), "d/data.json", named("D", `,"dependencies":["E"]`), "e/data.json", named("E", `,"dependencies":["D"]`)))
+	found, err := Load(tree("a/data.json", named("A", `,"dependencies":["TestC"]`), "b/data.json", named("B", `,"dependencies":["D","Gone"]`),
+		"c/data.json", named("C", ""), "d/data.json", named("D", `,"dependencies":["E"]`), "e/data.json", named("E", `,"dependencies":["D"]`)), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ordered, faults := Order(list)
+	ordered, faults := Order(found.Challenges)
 	if diff := cmp.Diff([]string{"C", "A", "B"}, names(ordered)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -99,7 +140,7 @@ func TestOrder(t *testing.T) {
 
 func TestSelection(t *testing.T) {
 	t.Parallel()
-	all, _, err := Load(tree("a/data.json", named("A", `,"category":["x"]`), "b/data.json", named("B", `,"category":["y"],"dependencies":["A"]`), "c/data.json", named("C", `,"category":["x","y"]`)))
+	found, err := Load(tree("a/data.json", named("A", `,"category":["x"]`), "b/data.json", named("B", `,"category":["y"],"dependencies":["A"]`), "c/data.json", named("C", `,"category":["x","y"]`)), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +162,7 @@ func TestSelection(t *testing.T) {
 		{"an unknown name to skip", Selection{Skip: []string{"Z"}}, "", `there is no challenge "Z"`},
 		{"an unknown category", Selection{Categories: []string{"z"}}, "", `no challenge is of the category "z"; there are x, y`},
 	} {
-		list, err := x.s.From(all)
+		list, err := x.s.From(found.Challenges)
 		if got := strings.Join(names(list), " "); got != x.want || x.error == "" != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), x.error) {
 			t.Errorf("%s: %q, %v; want %q, %s", x.name, got, err, x.want, x.error)
 		}
@@ -131,7 +172,8 @@ func TestSelection(t *testing.T) {
 // What comes with the program is as agbenchmark wants it, and depends on nothing else.
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
-	list, faults, err := Builtin()
+	found, err := Builtin()
+	list, faults := found.Challenges, found.Faults
 	if err != nil || len(faults) > 0 || len(list) != 7 {
 		t.Fatal(len(list), faults, err)
 	}
@@ -150,7 +192,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(named("A", "")), []byte(`{"cutoff":1}`))
 	f.Add([]byte(`{"name":1}`), []byte(`[`))
 	f.Fuzz(func(t *testing.T, data, suite []byte) {
-		list, faults, err := Load(tree("s/a/data.json", string(data), "s/suite.json", string(suite)))
+		found, err := Load(tree("s/a/data.json", string(data), "s/suite.json", string(suite)), "x")
+		list, faults := found.Challenges, found.Faults
 		if err != nil || len(list)+len(faults) != 1 {
 			t.Errorf("%d challenges, faults %v, %v", len(list), faults, err)
 		}

@@ -35,10 +35,17 @@ func (s Selection) From(all []Challenge) ([]Challenge, error) {
 }
 
 func (s Selection) chooses(c Challenge) bool {
-	if s.skips(c) || len(s.Only) > 0 && !slices.ContainsFunc(s.Only, c.isNamed) {
+	if s.skips(c) || len(s.Only) > 0 && !slices.ContainsFunc(s.Only, c.isNamed) || s.Unasked(c) {
 		return false
 	}
 	return len(s.Categories) == 0 || slices.ContainsFunc(c.Category, func(of string) bool { return slices.Contains(s.Categories, of) })
+}
+
+// Unasked reports whether a challenge is of an optional category that the selection does not name. A challenge that is
+// named itself is asked for.
+func (s Selection) Unasked(c Challenge) bool {
+	asked := func(category string) bool { return slices.Contains(s.Categories, category) }
+	return len(s.Only) == 0 && slices.ContainsFunc(c.Optional, func(category string) bool { return !asked(category) })
 }
 
 func (s Selection) skips(c Challenge) bool { return slices.ContainsFunc(s.Skip, c.isNamed) }

@@ -97,11 +97,11 @@ func verdicts(r report.Report) map[string]report.Status {
 // play runs the built-in challenges against a server.
 func play(t *testing.T, url string) report.Report {
 	t.Helper()
-	all, faults, err := challenge.Builtin()
-	if err != nil || len(faults) > 0 {
-		t.Fatal(err, faults)
+	found, err := challenge.Builtin()
+	if err != nil || len(found.Faults) > 0 {
+		t.Fatal(err, found.Faults)
 	}
-	ordered, _ := challenge.Order(all)
+	ordered, _ := challenge.Order(found.Challenges)
 	python, err := verdict.NewPython("", verdict.Limits{Time: time.Minute})
 	if err != nil {
 		t.Fatal(err)
