@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -43,6 +44,15 @@ func TestChildAgent(t *testing.T) {
 				os.Exit(5)
 			}
 		}
+	case "idles", "mute":
+		if os.Getenv("BENCH_CHILD") == "mute" {
+			l, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("PORT"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+		}
+		<-time.After(time.Minute)
 	case "clings":
 		cling(t)
 	case "ends":
@@ -283,6 +293,17 @@ func twoGraphs() http.Handler {
 		}
 		_, _ = io.WriteString(w, `[{"assistant_id":"1","graph_id":"chat","name":"chat"},{"assistant_id":"2","graph_id":"plan","name":"plan"}]`)
 	})
+}
+
+// TestBenchSaysWhyAnAgentDidNotStart: whether nothing listens where it should, or what does is silent.
+func TestBenchSaysWhyAnAgentDidNotStart(t *testing.T) {
+	t.Parallel()
+	for child, says := range map[string]string{"idles": ": no program listens at http://127.0.0.1:", "mute": ": a program listens at http://127.0.0.1:"} {
+		code, _, errs := command(t, append(os.Environ(), "BENCH_CHILD="+child), append([]string{"bench", "--start-timeout", "1s"}, childAgent()...)...)
+		if code != 2 || !strings.Contains(errs, "the agent did not answer within 1s"+says) || strings.Contains(errs, "15s") {
+			t.Errorf("%s: exit code %d: %s", child, code, errs)
+		}
+	}
 }
 
 // TestBenchReports: every report is written, and what two of them differ in is told.

@@ -41,7 +41,7 @@ func (f *targetFlags) reachCommand(ctx context.Context, p *program, call benchCa
 	if err != nil {
 		return nil, err
 	}
-	err = child.await(ctx, f.startTimeout, func(ctx context.Context) error { return doctor.Examine(ctx, "agent", cfg).Err })
+	err = child.await(ctx, f.startTimeout, cfg.Agents["agent"].URL, func(ctx context.Context) error { return doctor.Examine(ctx, "agent", cfg).Err })
 	if err != nil {
 		return nil, errors.Join(err, child.stop())
 	}
@@ -72,17 +72,26 @@ func (f *targetFlags) place(ctx context.Context, environ []string) (string, *con
 
 // vacant makes sure that no other program serves where the agent will: it would be judged instead.
 func vacant(ctx context.Context, address string) error {
+	if listens(ctx, address) {
+		return fmt.Errorf("something serves at %s already, and would be judged instead of the agent that is started: stop it, or name its URL without a command", address)
+	}
+	return nil
+}
+
+// listens reports whether a program accepts connections at the host and the port of a URL.
+func listens(ctx context.Context, address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
-		return err
+		return false
 	}
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		return nil //nolint:nilerr // nothing serves there, which is what is wanted
+		return false
 	}
-	return errors.Join(fmt.Errorf("something serves at %s already, and would be judged instead of the agent that is started: stop it, or name its URL without a command", address), conn.Close())
+	_ = conn.Close()
+	return true
 }
 
 func freePort() (string, error) {
@@ -127,22 +136,32 @@ func isBenchKey(variable string) bool {
 	return strings.HasPrefix(variable, "BENCHMARK_KEY=") || strings.HasPrefix(variable, graderKey+"=")
 }
 
-// await asks until the agent answers, it ends, or patience is over.
-func (c *child) await(ctx context.Context, patience time.Duration, ask func(context.Context) error) error {
+// await asks until the agent answers, it ends, or patience is over. The error then says what the last question came to
+// that was not cut short.
+func (c *child) await(ctx context.Context, patience time.Duration, address string, ask func(context.Context) error) error {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	poll := time.NewTicker(startPoll)
 	defer poll.Stop()
+	var why string
 	for {
-		err := ask(ctx)
-		if err == nil {
-			return nil
+		if listens(ctx, address) {
+			why = "a program listens at " + address + ", and gave no answer"
+			err := ask(ctx)
+			if err == nil {
+				return nil
+			}
+			if ctx.Err() == nil {
+				why = mapping.Classify(err).Message
+			}
+		} else if ctx.Err() == nil {
+			why = "no program listens at " + address + ". The command is told the port as {port} and PORT; --command-url names another address"
 		}
 		select {
 		case <-c.ended:
 			return c.gone()
 		case <-ctx.Done():
-			return fmt.Errorf("the agent did not answer within %v: %s%s", patience, mapping.Classify(err).Message, c.said.quoted())
+			return fmt.Errorf("the agent did not answer within %v: %s%s", patience, why, c.said.quoted())
 		case <-poll.C:
 		}
 	}

@@ -43,10 +43,10 @@ const grace = time.Second
 // Examine asks one agent of a configuration. What it finds wrong is in the finding.
 func Examine(ctx context.Context, name string, cfg *config.Config) Finding {
 	c := cfg.Agents[name]
-	ctx, stop := context.WithTimeout(ctx, patienceFor(c)+grace)
+	limited, stop := context.WithTimeout(ctx, patienceFor(c)+grace)
 	defer stop()
-	f := examineAt(ctx, name, c, cfg)
-	if ctx.Err() != nil && errors.Is(f.Err, context.DeadlineExceeded) { // whose words are of runs, or of nothing
+	f := examineAt(limited, name, c, cfg)
+	if limited.Err() != nil && ctx.Err() == nil && errors.Is(f.Err, context.DeadlineExceeded) { // whose words are of runs, or of nothing
 		f.Err = mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable,
 			"The agent %q at %s gave no answer within %s. See what it is busy with, and that this is its own port.", name, c.URL, patienceFor(c))
 	}
