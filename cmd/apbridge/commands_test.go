@@ -82,7 +82,7 @@ func TestDoctor(t *testing.T) {
 		if code != 0 {
 			t.Errorf("exit code %d: %s", code, errs)
 		}
-		holds(t, out, "agent at "+legacy, "agent2 at "+graph,
+		holds(t, out, legacy+"\n  reachable", graph+"\n  reachable",
 			"to use it: apbridge serve --agent agent="+legacy+", or in a configuration\n  agents:\n    agent: {url: \""+legacy+"\", dialect: taskstep}\n",
 			"    agent2: {url: \""+graph+"\", dialect: threadrun}\n")
 	})

@@ -330,7 +330,7 @@ func TestInterrupts(t *testing.T) {
 	if code := <-run.code; code != console.ExitInterrupted {
 		t.Errorf("run: exit code %d: %s", code, run.err)
 	}
-	holds(t, run.err.String(), "apbridge: interrupted. The run is cancelled and nothing is kept here; agent agent may still end the step")
+	holds(t, run.err.String(), "apbridge: interrupted. The run is cancelled and nothing is kept here; agent at http")
 
 	b := rig.InFrontOf(t, agent)
 	id := path.Base(b.Begin(b.Thread(), ""))

@@ -145,7 +145,8 @@ func refusedBy(ctx context.Context, base string, err error) error {
 	dialect, found := doctor.Detected(ctx, doctor.Upstream("agent", config.Agent{URL: base, Dialect: "auto"}, config.Limits{}))
 	switch {
 	case found != nil:
-		return doctor.Unfit(found, doctor.Hints(ctx, "agent", config.Agent{URL: base, Dialect: "auto"}, config.Limits{}, found))
+		hints := doctor.Hints(ctx, "agent", config.Agent{URL: base, Dialect: "auto"}, config.Limits{}, found)
+		return console.ByURL{Name: "agent", URL: base}.Error(doctor.Unfit(found, hints))
 	case dialect == "taskstep" && asked && refused.Status != http.StatusNotFound && refused.Status != http.StatusMethodNotAllowed:
 		return nil
 	}

@@ -247,7 +247,7 @@ func stranger(ctx context.Context, base string, err error) error {
 	if found == nil {
 		return fmt.Errorf("the server at %s cannot be checked: %w", base, err)
 	}
-	return doctor.Unfit(found, doctor.Hints(ctx, "agent", agent, config.Limits{}, found))
+	return console.ByURL{Name: "agent", URL: base}.Error(doctor.Unfit(found, doctor.Hints(ctx, "agent", agent, config.Limits{}, found)))
 }
 
 // watch prints each check as it is made, where people read.

@@ -39,7 +39,11 @@ The exit code is 0 when every agent can be used, else 1.`,
 				return err
 			}
 			list := examineAll(cmd.Context(), cfg)
-			for _, f := range list {
+			for i := range list {
+				f := &list[i]
+				if len(urls) > 0 {
+					f.byURL = &console.ByURL{Name: f.name, URL: f.url}
+				}
 				f.print(p.Out, losses)
 				if len(urls) > 0 {
 					f.printUse(p.Out)
@@ -64,13 +68,22 @@ func patients(p *console.Process, from console.ConfigFlags, urls []string) (*con
 		return nil, console.Misuse("doctor takes URLs, or agents of a configuration (--config, --agent), not both")
 	}
 	for i, url := range urls {
-		name := "agent"
-		if i > 0 {
-			name += fmt.Sprint(i + 1)
-		}
-		from.Agents = append(from.Agents, name+"="+url)
+		from.Agents = append(from.Agents, byURL(i, url).Flag())
 	}
-	return from.Load(nil, unwise)
+	cfg, err := from.Load(nil, unwise)
+	for i, url := range urls {
+		err = byURL(i, url).Error(err)
+	}
+	return cfg, err
+}
+
+// byURL is the agent of the nth URL.
+func byURL(n int, url string) console.ByURL {
+	name := "agent"
+	if n > 0 {
+		name += fmt.Sprint(n + 1)
+	}
+	return console.ByURL{Name: name, URL: url}
 }
 
 // examineAll asks all agents at once; the findings are in order of names.
@@ -90,13 +103,19 @@ func examineAll(ctx context.Context, cfg *config.Config) []Finding {
 
 func unusable(list []Finding) error {
 	var bad []string
+	how := "cannot be used as configured: "
 	for _, f := range list {
-		if f.Err != nil {
+		switch {
+		case f.Err == nil:
+		case f.byURL != nil:
+			how = "cannot be used: "
+			bad = append(bad, console.WithoutParts(f.url))
+		default:
 			bad = append(bad, f.name)
 		}
 	}
 	if len(bad) > 0 {
-		return errors.New("cannot be used as configured: " + strings.Join(bad, ", "))
+		return errors.New(how + strings.Join(bad, ", "))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"go.uber.org/zap"
@@ -31,8 +32,9 @@ type Finding struct {
 	server    adapter.Versioned // nil: it cannot be asked its version
 	version   string            // "" where that was not asked, or the server does not say
 	traits    adapter.Traits
-	took      time.Duration // of a call that only reads
-	Hints     []string      // what may stand there instead of an agent, and where the agent may be
+	took      time.Duration  // of a call that only reads
+	byURL     *console.ByURL // nil: a configuration names it
+	Hints     []string       // what may stand there instead of an agent, and where the agent may be
 	Err       error
 }
 

@@ -11,9 +11,13 @@ import (
 )
 
 func (f Finding) print(w io.Writer, losses bool) {
-	fmt.Fprintf(w, "%s at %s\n", f.name, f.url)
+	title, why := f.name+" at "+f.url, mapping.Classify(f.Err).Message
+	if f.byURL != nil {
+		title, why = f.url, f.byURL.Text(why)
+	}
+	fmt.Fprintln(w, title)
 	if f.Err != nil {
-		fmt.Fprintf(w, "  cannot be used: %s\n", mapping.Classify(f.Err).Message)
+		fmt.Fprintf(w, "  cannot be used: %s\n", why)
 		for _, h := range f.Hints {
 			fmt.Fprintf(w, "  %s\n", h)
 		}

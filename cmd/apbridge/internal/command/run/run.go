@@ -17,6 +17,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/talk"
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 )
@@ -54,17 +55,26 @@ the exit code is 130.`,
 			if err != nil {
 				return err
 			}
-			e.agent, e.text = args[0], args[1]
+			e.agent, e.named, e.text = args[0], args[0], args[1]
 			if strings.Contains(e.agent, "://") || strings.HasPrefix(e.agent, "replay:") {
-				from.Agents = append(from.Agents, "agent="+e.agent)
-				e.agent = "agent"
+				by := console.ByURL{Name: "agent", URL: e.agent}
+				from.Agents = append(from.Agents, by.Flag())
+				e.agent, e.named = by.Name, "at "+console.WithoutParts(by.URL)
+				cfg, err := from.Load(p.Environ, nil)
+				if err == nil {
+					err = p.once(cmd.Context(), cfg, log, e)
+				}
+				return by.Error(err)
 			}
 			cfg, err := from.Load(p.Environ, nil)
-			if err != nil {
+			if err != nil && !withoutAgents(err) {
 				return err
 			}
+			if cfg == nil {
+				return noAgent(e.agent, nil)
+			}
 			if _, ok := cfg.Agents[e.agent]; !ok {
-				return noAgent(e.agent, cfg)
+				return noAgent(e.agent, slices.Sorted(maps.Keys(cfg.Agents)))
 			}
 			return p.once(cmd.Context(), cfg, log, e)
 		},
@@ -83,17 +93,31 @@ the exit code is 130.`,
 	return cmd
 }
 
-func noAgent(name string, cfg *config.Config) error {
-	if len(cfg.Agents) == 0 {
+// withoutAgents reports whether all that is wrong with a configuration is that it has no agents.
+func withoutAgents(err error) bool {
+	var faults config.Complaints
+	return errors.As(err, &faults) && len(faults) == 1 && faults[0].Key == "agents"
+}
+
+// noAgent is the error of an argument that is neither a URL nor one of the names of the configuration.
+func noAgent(name string, names []string) error {
+	near, url := mapping.Nearest(name, names), console.MeantURL(name)
+	switch {
+	case near != "":
+		return console.Misuse(fmt.Sprintf("there is no agent %q; did you mean %q?", name, near))
+	case url != "":
+		return console.NotURL(name, url)
+	case len(names) == 0:
 		return console.Misuse(fmt.Sprintf("there is no agent %q, as no configuration names any. Give a URL, --agent NAME=URL or --config FILE", name))
 	}
-	return console.Misuse(fmt.Sprintf("there is no agent %q in the configuration; there are: %s. Name one of them, or give a URL",
-		name, strings.Join(slices.Sorted(maps.Keys(cfg.Agents)), ", ")))
+	return console.Misuse(fmt.Sprintf("there is no agent %q in the configuration; there are: %s. Name one of them, or give a URL", name, strings.Join(names, ", ")))
 }
 
 // errand is what an agent is to do.
 type errand struct {
 	agent, text, out, record string
+
+	named string // the agent, as the command line names it
 
 	force bool // a recording that is there is written over
 }
@@ -197,6 +221,6 @@ func (p *program) interrupted(ctx context.Context, c *api.Client, run string, e 
 	if e.out == "" {
 		left = "nothing is kept here"
 	}
-	fmt.Fprintf(p.Err, "apbridge: interrupted. The run is cancelled and %s; agent %s may still end the step that it is at.\n", left, e.agent)
+	fmt.Fprintf(p.Err, "apbridge: interrupted. The run is cancelled and %s; agent %s may still end the step that it is at.\n", left, e.named)
 	return console.Ended(console.ExitInterrupted)
 }
