@@ -39,7 +39,7 @@ func TestE22AgentsAndTerminals(t *testing.T) {
 	t.Cleanup(refuses.Close)
 	for _, args := range [][]string{{"run", agent.URL, "hi"}, {"run", refuses.URL, "hi"}, {"doctor", "--agent", "a=" + refuses.URL}, {"run", acting + "\x9b2J", "hi"}} {
 		tty, screen := rig.OpenTerminal(t)
-		p := &program{console.Process{Out: console.Of(tty), Err: console.Of(tty)}}
+		p := &program{console.Process{Out: console.Of(tty), Err: console.Of(tty), Environ: []string{"NO_COLOR=1"}}}
 		p.run(t.Context(), args)
 		if got := strings.ReplaceAll(screen(), "\r\n", "\n"); !inert(got) || got == "" {
 			t.Errorf("apbridge %s shows %q", args, got)
@@ -65,7 +65,7 @@ func TestRunAsksOnATerminal(t *testing.T) {
 		{"\x04", 1, []string{"(it was not answered, and the run ends here)"}}, // Ctrl-D
 	} {
 		tty, screen := rig.OpenTyped(t, x.typed)
-		p := &program{console.Process{In: tty, Out: console.Of(tty), Err: console.Of(tty)}}
+		p := &program{console.Process{In: tty, Out: console.Of(tty), Err: console.Of(tty), Environ: []string{"NO_COLOR=1"}}}
 		if code := p.run(t.Context(), []string{"run", agent.URL, "ask me", "--out", out}); code != x.code {
 			t.Errorf("typed %q: exit code %d, want %d", x.typed, code, x.code)
 		}

@@ -12,16 +12,20 @@ import (
 
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // Printer prints the events of a run's stream as they come.
 type Printer struct {
-	Out   io.Writer
-	Lines bool // each event as a line of JSON, instead of what it says
+	Out     io.Writer
+	Environ []string
+	Lines   bool // each event as a line of JSON, instead of what it says
 
 	Asked []api.Question // what the run has ended with
 	Fault error          // why the run failed
+
+	tools map[string]string // names of the tools that were called, by the id of the call
 }
 
 // Event prints one event of the stream.
@@ -69,12 +73,54 @@ func (t *Printer) update(data []byte) error {
 		return nil
 	}
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
-		name, text := said(nodes[node])
-		if text != "" {
-			fmt.Fprintf(t.Out, "%s: %s\n", cmp.Or(name, node), text)
-		}
+		t.delta(node, nodes[node])
 	}
 	return nil
+}
+
+// delta prints the messages of a node, or else what it wrote. Why the run failed is not told here, but at its end.
+func (t *Printer) delta(node string, delta json.RawMessage) {
+	var d struct{ Messages []json.RawMessage }
+	if json.Unmarshal(delta, &d) != nil || len(d.Messages) == 0 {
+		t.say(console.Green, node+": ", string(delta))
+		return
+	}
+	for _, raw := range rule.Conversational(d.Messages) {
+		t.message(node, raw)
+	}
+}
+
+// message prints a message: what the agent says, the tools that it calls, or what one of them returned.
+func (t *Printer) message(node string, raw json.RawMessage) {
+	var m struct {
+		Type, Role string
+		CallID     string `json:"tool_call_id"`
+		Calls      []struct {
+			ID, Name string
+			Args     json.RawMessage
+		} `json:"tool_calls"`
+	}
+	_ = json.Unmarshal(raw, &m)
+	name, text := wordsOf(raw)
+	if cmp.Or(m.Type, m.Role) == "tool" {
+		t.say(console.Yellow, "tool "+cmp.Or(name, t.tools[m.CallID], node)+" → ", text)
+		return
+	}
+	if text != "" {
+		t.say(console.Green, cmp.Or(name, node)+": ", text)
+	}
+	for _, call := range m.Calls {
+		if t.tools == nil {
+			t.tools = map[string]string{}
+		}
+		t.tools[call.ID] = call.Name
+		t.say(console.Yellow, "tool "+call.Name+": ", string(call.Args))
+	}
+}
+
+func (t *Printer) say(colour int, label, text string) {
+	console.Label(t.Out, t.Environ, colour, label)
+	fmt.Fprintln(t.Out, text)
 }
 
 // Questions returns the questions of an agent, in words.
@@ -84,22 +130,6 @@ func Questions(list []api.Question) string {
 		texts[i] = rule.QuestionText(q.Value)
 	}
 	return "the agent asks: " + strings.Join(texts, " ")
-}
-
-// said is the text of a delta's messages, else the delta itself, and the name of the speaker, "" for none. Why the run
-// failed is not told here, but at its end.
-func said(delta json.RawMessage) (name, text string) {
-	var d struct{ Messages []json.RawMessage }
-	if json.Unmarshal(delta, &d) != nil || len(d.Messages) == 0 {
-		return "", string(delta)
-	}
-	var parts []string
-	for _, raw := range rule.Conversational(d.Messages) {
-		var part string
-		name, part = wordsOf(raw)
-		parts = append(parts, part)
-	}
-	return name, strings.Join(parts, "\n")
 }
 
 // wordsOf is the text of a message, and the name that it gives. Content blocks stay as they are.

@@ -24,7 +24,7 @@ The exit code is 0 when the run succeeded, 1 when it did not, and 130 after Ctrl
 
 // follow prints a run until it ends. A run that did not succeed is an error.
 func (r *remote) follow(ctx context.Context, c *api.Client, id string) error {
-	t := &talk.Printer{Out: r.p.Out, Lines: r.json()}
+	t := &talk.Printer{Out: r.p.Out, Environ: r.p.Environ, Lines: r.json()}
 	err := c.Follow(ctx, id, t.Event)
 	switch {
 	case err == nil && t.Fault == nil:

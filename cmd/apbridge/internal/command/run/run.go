@@ -39,8 +39,10 @@ of the configuration, or the URL of an agent. The bridge it goes through lives
 only as long as the run, over a database of its own that is removed afterwards. What the
 agent asks back is asked on the terminal; where there is none, the run ends there.
 
-On a terminal, control characters in what the agent says are shown as \u001b and the
-like; a file or a pipe gets every character as it is.
+Each line begins with who says it: "agent: text", "tool NAME: arguments" for a call,
+and "tool NAME → result". On a terminal these words are coloured, unless NO_COLOR is
+set, and control characters in what the agent says are shown as \u001b and the like;
+a file or a pipe gets every character as it is.
 
 The exit code is 0 when the run succeeded. It is 1 when it failed, and when the
 agent asks something that nobody is there to answer. Ctrl-C cancels the run, and
@@ -187,7 +189,7 @@ func (p *program) converse(ctx context.Context, c *api.Client, thread string, e 
 		fmt.Fprintf(p.Out, "(not told exactly: %s)\n", lost)
 	}
 	for ask := p.questioner(); err == nil; {
-		t := &talk.Printer{Out: p.Out}
+		t := &talk.Printer{Out: p.Out, Environ: p.Environ}
 		if err = c.Follow(ctx, run.ID, t.Event); err != nil {
 			break
 		}
