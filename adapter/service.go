@@ -224,7 +224,8 @@ type NewRun struct {
 	Multitask     mapping.Strategy // "": the default of the agent, else of the flavour
 	IfNotExists   string           // reject (default) | create
 	RunAfter      time.Duration
-	DeleteAfter   bool // on_completion: delete (stateless runs)
+	Temporary     bool // the thread is made for this run and goes some time after it (stateless runs)
+	DeleteAfter   bool // it goes soon after the run: on_completion: delete
 	Webhook       string
 	CheckpointID  string
 	// InterruptBefore and After are node names, or "*".

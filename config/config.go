@@ -162,8 +162,10 @@ type Retention struct {
 	Events      time.Duration `yaml:"events"`
 	Checkpoints time.Duration `yaml:"checkpoints"`
 	Threads     time.Duration `yaml:"threads"`
-	// Failed is how long a run that would go with its end stays when it failed; 0: no longer than others.
-	Failed time.Duration `yaml:"failed"`
+	// Stateless is how long the thread of a stateless run stays after the run, and Failed the same of a run that failed,
+	// whatever its client said; 0: some seconds.
+	Stateless time.Duration `yaml:"stateless"`
+	Failed    time.Duration `yaml:"failed"`
 }
 
 // Store is what the long-term store does besides keeping items.

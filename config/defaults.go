@@ -31,7 +31,7 @@ func Default() *Config {
 			Crons:      1000,
 			Tenants:    map[string]Allowance{},
 		},
-		Retention: Retention{Events: 168 * time.Hour, Failed: time.Hour},
+		Retention: Retention{Events: 168 * time.Hour, Stateless: time.Hour, Failed: time.Hour},
 		Store: Store{
 			Index: Index{
 				Fields:     []string{"$"},

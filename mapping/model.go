@@ -50,9 +50,12 @@ type Thread struct {
 	Interrupts           []Interrupt     // the open question, if any
 	CreatedAt, UpdatedAt time.Time
 	Expires              time.Time     // zero: never
-	TTL                  time.Duration // that Expires was set by; 0: none, or it is not known
+	TTL                  time.Duration // that Expires was set by; 0: none, or it is not known; or OfOneRun
 	KeepLatest           bool          // when it expires its older states go, and the thread stays
 }
+
+// OfOneRun is the TTL of a thread that was made for a stateless run. No list has it.
+const OfOneRun = -time.Microsecond
 
 // Run is one execution of an agent on a thread.
 type Run struct {
@@ -115,7 +118,8 @@ type RunOptions struct {
 	LimitedBy       Limiter         `json:"limited_by,omitempty"`
 	Retries         int             `json:"retries,omitempty"`
 	RetryUnknown    bool            `json:"retry_unknown,omitempty"`
-	DeleteAfter     bool            `json:"delete_after,omitempty"` // on_completion: delete
+	Temporary       bool            `json:"temporary,omitempty"`    // its thread was made for it, and goes when config.Retention says
+	DeleteAfter     bool            `json:"delete_after,omitempty"` // its thread goes soon after its end: on_completion: delete
 	Webhook         string          `json:"webhook,omitempty"`
 	FollowUp        bool            `json:"follow_up,omitempty"`  // further run of a task that has one
 	Due             int             `json:"due,omitempty"`        // with FollowUp: the step that was due when it was asked for

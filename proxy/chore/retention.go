@@ -22,8 +22,8 @@ const (
 	passLatest = time.Minute
 	// keepingEvery is how often what retention says is looked for.
 	keepingEvery = time.Hour
-	// readersGrace is how long the thread of a run with on_completion: delete outlives its time for a reader that has
-	// not had the run's end.
+	// readersGrace is how long the thread of a temporary run outlives its time for a reader that has not had the run's
+	// end.
 	readersGrace  = 10 * time.Second
 	deletedAtOnce = 4096
 )
@@ -128,11 +128,11 @@ func (w *Retention) unread(ctx context.Context, list []store.Overdue, now time.T
 	return free, held
 }
 
-// passing reports whether the thread was only made for a run with on_completion: delete.
+// passing reports whether the thread was made for one run only.
 func (w *Retention) passing(ctx context.Context, o store.Overdue) bool {
 	ctx = mapping.WithPrincipal(ctx, mapping.Principal{Tenant: o.Tenant})
 	list, err := w.runs.List(ctx, mapping.RunQuery{ThreadID: o.ThreadID, Limit: 1})
-	return err == nil && len(list) == 1 && list[0].Options.DeleteAfter
+	return err == nil && len(list) == 1 && (list[0].Options.Temporary || list[0].Options.DeleteAfter)
 }
 
 // at is the time of a clock.Reading.

@@ -22,6 +22,13 @@ func bubble(t *testing.T, f func(t *testing.T, path string)) {
 	synctest.Test(t, func(t *testing.T) { f(t, path) })
 }
 
+// stateless is a run whose thread goes some time after it.
+func stateless(o *engine.StartRequest) *engine.StartRequest {
+	o.New.Run.Options.Temporary = true
+	return o
+}
+
+// passing is a run whose client has said on_completion: delete.
 func passing(o *engine.StartRequest) *engine.StartRequest {
 	o.New.Run.Options.DeleteAfter = true
 	return o
@@ -50,7 +57,7 @@ func (b *harness) want(t *testing.T, threadID string, there bool, when string) {
 	}
 }
 
-func TestAStatelessRunsThreadGoesFiveSecondsAfterItsEnd(t *testing.T) {
+func TestARunToBeDeletedGoesFiveSecondsAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, path string) {
 		b := open(t, path, &script{opaque: true, run: twoSteps})
@@ -83,21 +90,34 @@ func TestFollowersHearThatTheirThreadExpired(t *testing.T) {
 	})
 }
 
-// TestAFailedStatelessRunStaysAnHour: that is retention.failed, so that it can be seen why it failed.
-func TestAFailedStatelessRunStaysAnHour(t *testing.T) {
+// TestAStatelessRunStaysForAnHour: so that lists of runs show it, and why it failed if it did.
+func TestAStatelessRunStaysForAnHour(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, path string) {
-		b := open(t, path, &script{opaque: true, run: func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
-			_ = yield(linked("up"), nil) && yield(ended(mapping.RunError), nil)
-		}})
-		defer b.close()
-		r := b.begin(t, passing(order(mapping.NewID(), mapping.StrategyReject)))
-		b.end(t, r)
-		time.Sleep(59 * time.Minute)
-		b.want(t, r.ThreadID, true, "after 59 minutes")
-		time.Sleep(2 * time.Minute)
-		b.want(t, r.ThreadID, false, "after 61 minutes")
-	})
+	failing := func(_ context.Context, _ adapter.Assignment, yield func(mapping.Event, error) bool) {
+		_ = yield(linked("up"), nil) && yield(ended(mapping.RunError), nil)
+	}
+	for name, tt := range map[string]struct {
+		script script
+		order  func(*engine.StartRequest) *engine.StartRequest
+	}{
+		"succeeded":                 {script{opaque: true, run: twoSteps}, stateless},
+		"failed":                    {script{opaque: true, run: failing}, stateless},
+		"to be deleted, and failed": {script{opaque: true, run: failing}, passing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, path string) {
+				b := open(t, path, &tt.script)
+				defer b.close()
+				r := b.begin(t, tt.order(order(mapping.NewID(), mapping.StrategyReject)))
+				b.end(t, r)
+				time.Sleep(59 * time.Minute)
+				b.want(t, r.ThreadID, true, "after 59 minutes")
+				time.Sleep(2 * time.Minute)
+				b.want(t, r.ThreadID, false, "after 61 minutes")
+			})
+		})
+	}
 }
 
 func TestExpiryOutlivesARestart(t *testing.T) {

@@ -17,7 +17,7 @@ func (r *recorder) ending(out mapping.Outcome) *store.End {
 	return r.x.works.exits.endings.of(&r.x.Run, out, r.x.works.now(), r.fold)
 }
 
-// deleteAfter is when a run with on_completion: delete goes after its end.
+// deleteAfter is how long the thread of a run stays after its end at the least: readers and retries are still there.
 const deleteAfter = 5 * time.Second
 
 // endings are what the ends of runs take along. Safe for concurrent use.
@@ -36,8 +36,8 @@ func (w *endings) of(r *mapping.Run, out mapping.Outcome, now time.Time, state *
 	if out.Parked {
 		return end
 	}
-	if r.Options.DeleteAfter {
-		end.Expire = now.Add(w.staysFor(out))
+	if r.Options.Temporary || r.Options.DeleteAfter {
+		end.Expire = now.Add(w.staysFor(r, out))
 	}
 	if r.Options.Webhook != "" {
 		end.Webhook = w.webhook(r, out, now, state)
@@ -45,12 +45,16 @@ func (w *endings) of(r *mapping.Run, out mapping.Outcome, now time.Time, state *
 	return end
 }
 
-// staysFor is how long a run with on_completion: delete is there after its end.
-func (w *endings) staysFor(out mapping.Outcome) time.Duration {
-	if out.Status == mapping.RunError || out.Status == mapping.RunTimeout {
-		return max(deleteAfter, w.settings.Config().Retention.Failed)
+// staysFor returns how long the thread of a temporary run stays after the run's end.
+func (w *endings) staysFor(r *mapping.Run, out mapping.Outcome) time.Duration {
+	keep := w.settings.Config().Retention
+	switch {
+	case out.Status == mapping.RunError || out.Status == mapping.RunTimeout:
+		return max(deleteAfter, keep.Failed)
+	case r.Options.DeleteAfter:
+		return deleteAfter
 	}
-	return deleteAfter
+	return max(deleteAfter, keep.Stateless)
 }
 
 // webhook writes the body of a run's webhook. One that cannot be written does not keep the run from ending.

@@ -250,8 +250,10 @@ func TestCronThreadsGoUnlessTheyAreKept(t *testing.T) {
 		w.cron(t, n)
 		time.Sleep(time.Hour + time.Second)
 		w.want(t, 1, "right after the tick")
-		time.Sleep(10 * time.Second)
-		w.want(t, 0, "once the thread is swept")
+		time.Sleep(59 * time.Minute)
+		w.want(t, 1, "before the next tick")
+		time.Sleep(time.Minute + 10*time.Second)
+		w.want(t, 1, "once the first run's thread is removed")
 	})
 }
 

@@ -72,7 +72,8 @@ func runOf(cr mapping.Cron) (n adapter.NewRun, err error) {
 	}
 	n.ByClock = true
 	n.ThreadID, n.Agent = cr.ThreadID, cr.AssistantID // what the assistant says is read at each tick
-	n.DeleteAfter = cr.ThreadID == "" && !cr.Keep
+	n.Temporary = cr.ThreadID == "" && !cr.Keep
+	n.DeleteAfter = n.DeleteAfter && n.Temporary
 	if n.Multitask == "" {
 		n.Multitask = mapping.StrategyReject // a tick is left out while its thread is busy: runs do not pile up
 	}

@@ -227,7 +227,7 @@ func (s *Events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error 
 	const text = `UPDATE threads SET status = CASE WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND parked = 0 AND id <> $2) THEN 'busy'
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
- keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END, ttl_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE ttl_us END WHERE id = $1`
+ keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END, ttl_us = CASE WHEN CAST($6 AS BIGINT) > 0 AND ttl_us > 0 THEN 0 ELSE ttl_us END WHERE id = $1`
 	args := column.In{at.Thread, at.Run, string(e.Thread), t.Sealed(interrupts, column.ThreadInterrupts, at.Thread), t.Now, column.Micros(e.Expire)}
 	if !t.Shared() {
 		return t.Put(text, args...)

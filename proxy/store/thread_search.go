@@ -157,6 +157,8 @@ func (s *Threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where s
 	return rows, more, err
 }
 
+// threadFilter leaves out threads of stateless runs (mapping.OfOneRun) unless they are named: clients list the threads
+// that they made.
 func threadFilter(sc scope.Scope, q mapping.ThreadQuery) (where string, args column.In) {
 	where, args = sc.Narrow(`h.tenant = $1`, sc.Tenant)
 	if ids := column.FilledUp(q.IDs); len(ids) > 0 {
@@ -164,6 +166,9 @@ func threadFilter(sc scope.Scope, q mapping.ThreadQuery) (where string, args col
 		for _, id := range ids {
 			args = append(args, id)
 		}
+	}
+	if len(q.IDs) == 0 {
+		where += ` AND h.ttl_us >= 0`
 	}
 	if q.Status != "" {
 		args = append(args, string(q.Status))

@@ -55,14 +55,14 @@ func TestEveryRunFieldCounts(t *testing.T) {
 		"stream_subgraphs":   {`true`, func(n adapter.NewRun) bool { return n.Subgraphs }},
 		"assistant_id":       {`"graph"`, func(n adapter.NewRun) bool { return n.Agent == "graph" && n.Flavour == render.FlavourLangGraph }},
 		"agent_id":           {`"graph"`, func(n adapter.NewRun) bool { return n.Agent == "graph" && n.Flavour == render.FlavourAgentProtocol }},
-		"thread_id":          {`"` + uuid(8) + `"`, func(n adapter.NewRun) bool { return n.ThreadID == uuid(8) && !n.DeleteAfter }},
+		"thread_id":          {`"` + uuid(8) + `"`, func(n adapter.NewRun) bool { return n.ThreadID == uuid(8) && !n.Temporary && !n.DeleteAfter }},
 		"interrupt_before":   {`"*"`, func(n adapter.NewRun) bool { return slices.Equal(n.InterruptBefore, []string{"*"}) }},
 		"interrupt_after":    {`["a","b"]`, func(n adapter.NewRun) bool { return len(n.InterruptAfter) == 2 }},
 		"checkpoint":         {`{"checkpoint_ns":"","checkpoint_id":"` + cp + `"}`, func(n adapter.NewRun) bool { return n.CheckpointID == cp }},
 		"checkpoint_id":      {`"` + strings.ToUpper(cp) + `"`, func(n adapter.NewRun) bool { return n.CheckpointID == cp }},
 		"webhook":            {`"https://h.example/x?y=1"`, func(n adapter.NewRun) bool { return n.Webhook == "https://h.example/x?y=1" }},
 		"multitask_strategy": {`"interrupt"`, func(n adapter.NewRun) bool { return n.Multitask == mapping.StrategyInterrupt }},
-		"on_completion":      {`"keep"`, func(n adapter.NewRun) bool { return !n.DeleteAfter }},
+		"on_completion":      {`"keep"`, func(n adapter.NewRun) bool { return !n.Temporary && !n.DeleteAfter }},
 		"after_seconds":      {`30`, func(n adapter.NewRun) bool { return n.RunAfter == 30*time.Second }},
 		"if_not_exists":      {`"create"`, func(n adapter.NewRun) bool { return n.IfNotExists == "create" }},
 		// Shown by TestClientThatLeaves.
@@ -103,21 +103,23 @@ func TestFlavours(t *testing.T) {
 		path, body string
 		flavour    mapping.Flavour
 		agent      string
+		temporary  bool
 		deletes    bool
 	}{
-		{"/runs/wait", `{}`, render.FlavourAgentProtocol, "", true},
-		{"/runs/wait", `{"agent_id":"graph"}`, render.FlavourAgentProtocol, "graph", true},
-		{"/runs/wait", `{"assistant_id":"graph","agent_id":"legacy"}`, render.FlavourLangGraph, "graph", true},
-		{"/runs/wait", `{"assistant_id":null}`, render.FlavourAgentProtocol, "", true},
-		{aThread + "/runs/wait", `{}`, render.FlavourLangGraph, "", false},
-		{aThread + "/runs/wait", `{"agent_id":"graph"}`, render.FlavourAgentProtocol, "graph", false},
+		{"/runs/wait", `{}`, render.FlavourAgentProtocol, "", true, false},
+		{"/runs/wait", `{"agent_id":"graph"}`, render.FlavourAgentProtocol, "graph", true, false},
+		{"/runs/wait", `{"assistant_id":"graph","agent_id":"legacy"}`, render.FlavourLangGraph, "graph", true, false},
+		{"/runs/wait", `{"assistant_id":null}`, render.FlavourAgentProtocol, "", true, false},
+		{aThread + "/runs/wait", `{}`, render.FlavourLangGraph, "", false, false},
+		{aThread + "/runs/wait", `{"agent_id":"graph"}`, render.FlavourAgentProtocol, "graph", false, false},
+		{"/runs/wait", `{"on_completion":"delete"}`, render.FlavourAgentProtocol, "", false, true},
 	} {
 		f := newFake()
 		if st := send(t, "POST", f.serve(t).URL+c.path, c.body, "Idempotency-Key", "k1", "X-Apbridge-Retries", "2"); st != 200 {
 			t.Errorf("%s %s: %d", c.path, c.body, st)
 		}
 		n := f.lastRun
-		if n.Flavour != c.flavour || n.Agent != c.agent || n.DeleteAfter != c.deletes || n.IdempotencyKey != "k1" || n.Retries != 2 || !n.RetriesSaid {
+		if n.Flavour != c.flavour || n.Agent != c.agent || n.Temporary != c.temporary || n.DeleteAfter != c.deletes || n.IdempotencyKey != "k1" || n.Retries != 2 || !n.RetriesSaid {
 			t.Errorf("%s %s: %+v", c.path, c.body, n)
 		}
 	}

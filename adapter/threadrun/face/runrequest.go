@@ -242,7 +242,8 @@ func (o runBody) completion(q *runRequest) {
 	if onCompletion == "delete" && !q.stateless {
 		o.Complain("on_completion", "can be delete only for runs without a thread in their path")
 	}
-	q.DeleteAfter = onCompletion == "delete" || onCompletion == "" && q.ThreadID == ""
+	q.DeleteAfter = onCompletion == "delete"
+	q.Temporary = onCompletion == "" && q.stateless && q.ThreadID == ""
 }
 
 // webhook is a URL; where it may point to is decided when it is called.

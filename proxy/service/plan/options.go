@@ -26,7 +26,7 @@ func (b runOptions) read(ctx context.Context) error {
 	n := b.n
 	b.out.Run.Options = mapping.RunOptions{
 		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
-		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, DeleteAfter: n.DeleteAfter,
+		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, Temporary: n.Temporary, DeleteAfter: n.DeleteAfter,
 		Webhook: n.Webhook, Retries: b.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
 		Losses: b.dialects.Losses(n.Flavour, n.Fields, b.traits.Capabilities), MayOverlap: b.agent.Config.AllowConcurrent,
 	}

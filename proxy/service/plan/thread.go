@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -30,8 +31,15 @@ func (b ownThread) find(ctx context.Context) error {
 		Tenant: r.Tenant, Owner: r.Owner, ID: r.ThreadID, Metadata: empty, Config: empty,
 		Status: mapping.ThreadIdle, CreatedAt: b.now, UpdatedAt: b.now,
 	}
+	if b.out.MustNotExist && (b.n.Temporary || b.n.DeleteAfter) {
+		b.out.Thread.TTL, b.out.Thread.Expires = mapping.OfOneRun, b.now.Add(unlessEnded)
+	}
 	return nil
 }
+
+// unlessEnded is how long the thread of a stateless run stays if the run is removed before it ends. The end of a run
+// sets another time.
+const unlessEnded = time.Hour
 
 // existing finds the thread that the request names; false: it is to be made.
 func (b ownThread) existing(ctx context.Context) (bool, error) {

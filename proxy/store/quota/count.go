@@ -4,7 +4,8 @@ import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
 // counts are the rows of each limit, up to $2 of them. Where a key is asked for, owner is $3.
 var counts = map[string][]string{
-	Threads: {`SELECT count(*) FROM (SELECT 1 FROM threads o WHERE o.tenant = $1 {of} LIMIT CAST($2 AS BIGINT)) AS c`},
+	// What is left of a stateless run does not count: it goes by itself.
+	Threads: {`SELECT count(*) FROM (SELECT 1 FROM threads o WHERE o.tenant = $1 {of} AND NOT (o.ttl_us < 0 AND o.status <> 'busy') LIMIT CAST($2 AS BIGINT)) AS c`},
 	Crons:   {`SELECT count(*) FROM (SELECT 1 FROM crons o WHERE o.tenant = $1 {of} LIMIT CAST($2 AS BIGINT)) AS c`},
 	Items:   {`SELECT count(*) FROM (SELECT 1 FROM items o WHERE o.tenant = $1 {of} LIMIT CAST($2 AS BIGINT)) AS c`},
 	// A file that waits for its event counts unless it comes in another's place.

@@ -71,8 +71,10 @@ func TestE24Allowances(t *testing.T) {
 		"upload": {config.Allowance{Upload: "60/h"}, func(b *rig.Bridge, _ int) rig.Answer {
 			return as(b, "POST", "/threads/search", `{"limit":1, "offset":0         }`)
 		}, 1, true},
-		"threads":          {config.Allowance{Threads: 2}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/threads", `{}`) }, 2, false},
-		"threads of runs":  {config.Allowance{Threads: 2}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/runs", `{"input":"hi"}`) }, 2, false},
+		"threads": {config.Allowance{Threads: 2}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/threads", `{}`) }, 2, false},
+		"threads of runs": {config.Allowance{Threads: 2}, func(b *rig.Bridge, _ int) rig.Answer {
+			return as(b, "POST", "/runs", `{"input":"hi","on_completion":"keep"}`)
+		}, 2, false},
 		"threads of tasks": {config.Allowance{Threads: 2}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/ap/v1/agent/tasks", `{}`) }, 2, false},
 		"crons":            {config.Allowance{Crons: 2}, func(b *rig.Bridge, _ int) rig.Answer { return as(b, "POST", "/runs/crons", aCron) }, 2, false},
 		"items":            {config.Allowance{Items: 2}, func(b *rig.Bridge, i int) rig.Answer { return as(b, "PUT", "/store/items", item(i)) }, 2, false},

@@ -151,7 +151,8 @@ var serverProofs = map[string]func(*testing.T){
 	"limits.thread_queue":   rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
 	"retention.events":      rig.ProvenBy("proxy/chore", "TestRetention"),
 	"retention.checkpoints": rig.ProvenBy("proxy/chore", "TestRetention"),
-	"retention.failed":      rig.ProvenBy("proxy/chore", "TestAFailedStatelessRunStaysAnHour"),
+	"retention.stateless":   rig.ProvenBy("proxy/chore", "TestAStatelessRunStaysForAnHour"),
+	"retention.failed":      rig.ProvenBy("proxy/chore", "TestAStatelessRunStaysForAnHour"),
 	"retention.threads":     rig.ProvenBy("proxy/chore", "TestRetention"),
 	"webhooks.allow_private_networks": func(t *testing.T) {
 		const body = `{"input":"hi","webhook":"http://127.0.0.1:1/hook"}`
