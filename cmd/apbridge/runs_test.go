@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
@@ -100,21 +101,25 @@ func TestRunsCommands(t *testing.T) {
 
 	list := s.ok("runs", "ls")
 	for line := range strings.Lines(list) {
-		if len(line) > 81 {
-			t.Errorf("wider than 80: %q", line)
+		if utf8.RuneCountInString(line) > 121 {
+			t.Errorf("wider than 120: %q", line)
 		}
 	}
-	holds(t, list, "RUN ", asks+"  waiting ", done+"  success ", "  parked ", "  legacy\n", "  graph\n")
-	parked := strings.Fields(strings.Split(list, "\n")[1])[0]
+	holds(t, list, "RUN ", asks[:13]+"  waiting ", "  legacy  ask me, it's $HOME", "  What shall the file say?\n", done[:13]+"  success ", "  graph   What is a bridge?\n", "  parked ", "  legacy  write  ")
+	parked := strings.Fields(s.ok("runs", "show", strings.Fields(strings.Split(list, "\n")[1])[0]))[1]
 	for state, want := range map[string]string{"waiting": asks, "success": done, "parked": parked, "queued": ""} {
-		if got := strings.Fields(s.ok("runs", "ls", "--state", state) + " x x x x"); len(want) > 0 && got[4] != want || want == "" && got[4] != "x" {
-			t.Errorf("--state %s: %v, want %s", state, got, want)
+		lines := strings.Split(s.ok("runs", "ls", "--state", state), "\n")
+		if want != "" && !strings.HasPrefix(lines[1], want[:13]+"  "+state) || want == "" && lines[1] != "" {
+			t.Errorf("--state %s: %q, want %s", state, lines, want)
 		}
 	}
 	if one := s.ok("runs", "ls", "--thread", thread, "--agent", "legacy", "-n", "1", "-o", "json"); !strings.Contains(one, `"state": "waiting"`) || !strings.Contains(one, asks) {
 		t.Errorf("as JSON: %s", one)
 	}
 	holds(t, s.ok("runs", "show", asks), "run      "+asks, "thread   "+thread, "agent    legacy", "state    waiting", `ask me, it's $HOME`, "the agent asks: What shall the file say?")
+	if state := s.ok("runs", "show", asks); strings.Contains(state, "ended") {
+		t.Errorf("a run that waits has not ended: %s", state)
+	}
 	holds(t, s.ok("runs", "show", parked, "-o", "json"), `"state": "parked"`)
 	holds(t, s.ok("runs", "explain", parked), "It waits for a client to ask for step 2.")
 	holds(t, s.ok("runs", "explain", asks, "-o", "json"), `"reason": "question"`)
@@ -125,13 +130,52 @@ func TestRunsCommands(t *testing.T) {
 	holds(t, s.fails(2, "runs", "answer", asks), "there is no answer; write it as TEXT")
 	holds(t, s.fails(2, "runs", "answer", asks, "--json", "{"), "the answer is no JSON")
 	holds(t, s.ok("runs", "answer", asks, "blue"), "finish: Done: ask me")
-	holds(t, s.ok("threads", "show", thread), "blue", "file: /answer.txt", asks+"  interrupted ")
+	holds(t, s.ok("threads", "show", thread), "blue", "file: /answer.txt", asks[:13]+"  interrupted ")
 	holds(t, s.fails(1, "runs", "answer", asks, "blue"), "asks nothing", "apbridge runs ls --state waiting")
 
 	holds(t, s.ok("runs", "cancel", parked), parked+" has ended: interrupted")
-	holds(t, s.ok("runs", "cancel", done), done+" has ended: success")
+	holds(t, s.ok("runs", "cancel", done), done+" had already ended: success")
 	holds(t, s.ok("runs", "cancel", parked, "--rollback"), parked+" is removed")
 	holds(t, s.fails(1, "runs", "show", parked), "There is no run")
+}
+
+// TestRunsAndThreadsAreNamedByTheBeginningsOfTheirIDs: a person copies few characters, or none.
+func TestRunsAndThreadsAreNamedByTheBeginningsOfTheirIDs(t *testing.T) {
+	t.Parallel()
+	s := serveBoth(t)
+	holds(t, s.fails(1, "runs", "show", "--last"), "there is no run")
+	holds(t, s.fails(1, "runs", "cancel", "--last"), "no run is running or queued or parked")
+	thread, first := s.run("legacy", "first")
+	other, asks := s.run("legacy", "ask me")
+	n := 1
+	for first[:n] == asks[:n] || n < 13 {
+		n++
+	}
+	for _, x := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"runs", "show", first[:n]}, "run      " + first},
+		{[]string{"runs", "show", strings.ToUpper(first[:n])}, "run      " + first},
+		{[]string{"runs", "show", "--last"}, "run      " + asks},
+		{[]string{"runs", "explain", "-l"}, "asks"},
+		{[]string{"runs", "follow", first[:n]}, "Done: first"},
+		{[]string{"runs", "curl", first[:n]}, thread},
+		{[]string{"runs", "ls", "--thread", thread[:n+1]}, first[:13]},
+		{[]string{"runs", "answer", "--last", "blue"}, "Done: ask me"},
+		{[]string{"threads", "show", thread[:n+1]}, "thread   " + thread},
+		{[]string{"threads", "show", "--last"}, "thread   " + other},
+		{[]string{"threads", "export", thread[:n+1]}, thread},
+		{[]string{"threads", "rm", thread[:n+1], other[:n+1]}, "thread " + other + " is deleted"},
+	} {
+		holds(t, s.ok(x.args...), x.want)
+	}
+	holds(t, s.fails(1, "runs", "show", "0"), "no run has an id that begins with 0; apbridge runs ls shows them")
+	_, _ = s.run("legacy", "first")
+	_, _ = s.run("legacy", "second")
+	holds(t, s.fails(1, "runs", "show", "0"), "more than one run has an id that begins with 0")
+	holds(t, s.fails(2, "runs", "show"), "write it as apbridge runs show RUN")
+	holds(t, s.fails(2, "runs", "show", "--last", first), "write it as apbridge runs show RUN")
 }
 
 // TestRunsCurl has a shell make runs again.
@@ -146,7 +190,7 @@ func TestRunsCurl(t *testing.T) {
 	thread, run := s.run("legacy", "it's $HOME \\ `ls` \"q\" \n <b>")
 	task := s.made("/ap/v1/agent/tasks", `{"input":"it's done","additional_input":{"a":1}}`, "task_id")
 	s.made("/ap/v1/agent/tasks/"+task+"/steps", ``, "step_id")
-	ofTask := strings.Fields(s.ok("runs", "ls", "--state", "parked"))[4]
+	ofTask := strings.Fields(s.ok("runs", "show", strings.Fields(strings.Split(s.ok("runs", "ls", "--state", "parked"), "\n")[1])[0]))[1]
 	for _, x := range []struct{ run, at, says string }{{run, "/threads/" + thread + "/runs/stream", "event: values"}, {ofTask, "/agents/legacy/ap/v1/agent/tasks", `"input":"it's done"`}} {
 		line := s.ok("runs", "curl", x.run)
 		holds(t, line, x.at, `-H "x-api-key: $APBRIDGE_KEY"`)
@@ -180,11 +224,11 @@ func TestThreadsCommands(t *testing.T) {
 	s := serveBoth(t)
 	thread, run := s.run("legacy", "Write the word Washington")
 	other, _ := s.run("legacy", "ask me")
-	holds(t, s.ok("threads", "ls"), "THREAD ", thread+"  idle ", other+"  interrupted ", "  legacy\n")
+	holds(t, s.ok("threads", "ls"), "THREAD ", thread[:13]+"  idle ", "  legacy  Write the word Washington\n", other[:13]+"  interrupted ", "  legacy  ask me\n")
 	if got := s.ok("threads", "ls", "--state", "idle", "-o", "json"); !strings.Contains(got, thread) || strings.Contains(got, other) {
 		t.Errorf("--state idle: %s", got)
 	}
-	holds(t, s.ok("threads", "show", thread), "thread   "+thread, "human: Write the word Washington\n", "finish: Done: Write the word Washington\n", run+"  success ", "stored   ", " bytes\n")
+	holds(t, s.ok("threads", "show", thread), "thread   "+thread, "human: Write the word Washington\n", "finish: Done: Write the word Washington\n", run[:13]+"  success ", "stored   ", " bytes\n")
 	file := filepath.Join(t.TempDir(), "thread.json")
 	s.ok("threads", "export", thread, "--out", file)
 	raw, err := os.ReadFile(file)
@@ -254,6 +298,9 @@ func TestAgentsAndHealth(t *testing.T) {
 	holds(t, s.fails(1, "agents", "--key", "wrong"), "The API key is not known here.", "APBRIDGE_KEY or --key")
 	holds(t, s.fails(2, "agents", "--url", "127.0.0.1:80"), "is no URL of a bridge")
 	holds(t, s.fails(2, "runs", "ls", "-o", "xml"), "not one of text, json")
+	holds(t, s.fails(1, "runs", "ls", "--agent", "lagacy"), `there is no agent "lagacy"; did you mean "legacy"?`)
+	holds(t, s.fails(1, "runs", "ls", "--agent", "nope"), `there is no agent "nope"; there are: graph, legacy`)
+	holds(t, s.ok("runs", "ls", "--agent", "legacy"), "RUN ")
 	holds(t, s.fails(2, "runs", "ls", "--state", "dead"), `"dead" is not one of queued, running`)
 }
 

@@ -181,3 +181,20 @@ func ReadTaskExtra(additional json.RawMessage) (e TaskExtra) {
 	}
 	return e
 }
+
+// RequestText returns in words what a kept request asks for, for lists: the text of its input, else the answer that it
+// gives; "" for nothing.
+func RequestText(request json.RawMessage) string {
+	input, messages, err := GivenInput(request)
+	if err != nil {
+		return ""
+	}
+	if in, err := ParseInput(input, messages, ""); err == nil && in.HasText {
+		return in.Text
+	}
+	resume := rawjson.Get(rawjson.Get(request, "command"), "resume")
+	if text, ok := rawjson.Text(resume); ok || rawjson.IsNull(resume) {
+		return text
+	}
+	return string(resume)
+}

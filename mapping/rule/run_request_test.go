@@ -72,3 +72,24 @@ func TestRequestsAreReadBack(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestText(t *testing.T) {
+	t.Parallel()
+	for request, want := range map[string]string{
+		`{"input":"hi"}`: "hi",
+		`{"input":{"messages":[{"role":"user","content":"first"},{"role":"assistant","content":"x"},{"role":"user","content":[{"type":"text","text":"last"}]}]}}`: "last",
+		`{"messages":[{"role":"user","content":"hi"}]}`: "hi",
+		`{"input":{"question":"why?","n":1}}`:           "why?",
+		`{"input":{"n": 1}}`:                            `{"n":1}`,
+		`{"input":null,"command":{"resume":"blue"}}`:    "blue",
+		`{"command":{"resume":{"decisions":[1]}}}`:      `{"decisions":[1]}`,
+		`{"additional_input":{},"input":"write"}`:       "write",
+		`{}`:                       "",
+		`null`:                     "",
+		`{"input":{"messages":5}}`: "",
+	} {
+		if got := RequestText([]byte(request)); got != want {
+			t.Errorf("%s: %q, want %q", request, got, want)
+		}
+	}
+}

@@ -16,6 +16,7 @@ type Thread struct {
 	Created  time.Time       `json:"created_at"`
 	Updated  time.Time       `json:"updated_at"`
 	Metadata json.RawMessage `json:"metadata"`
+	First    json.RawMessage `json:"-"` // message, where the filter asked for it
 	Values   struct {
 		Messages []json.RawMessage          `json:"messages"`
 		Files    map[string]json.RawMessage `json:"files"`
@@ -34,10 +35,14 @@ func (t *Thread) UnmarshalJSON(raw []byte) error {
 	}
 	*t = Thread(m)
 	t.Whole = append(json.RawMessage(nil), raw...)
-	var state struct{ Values map[string]json.RawMessage }
+	var state struct {
+		Values    map[string]json.RawMessage
+		Extracted struct{ First json.RawMessage }
+	}
 	if json.Unmarshal(raw, &state) == nil {
 		_ = json.Unmarshal(state.Values["messages"], &t.Values.Messages)
 		_ = json.Unmarshal(state.Values["files"], &t.Values.Files)
+		t.First = state.Extracted.First
 	}
 	return nil
 }
@@ -58,7 +63,12 @@ type ThreadFilter struct {
 	Offset int      `json:"offset,omitempty"`
 	Sort   string   `json:"sort_by,omitempty"`
 	Select []string `json:"select,omitempty"`
+
+	Extract map[string]string `json:"extract,omitempty"`
 }
+
+// FirstMessage makes a filter ask for the first message of each thread.
+var FirstMessage = map[string]string{"first": "values.messages[0]"}
 
 // Threads lists threads without their states, the one that changed last first.
 func (c *Client) Threads(ctx context.Context, f ThreadFilter) (list []Thread, err error) {

@@ -51,15 +51,23 @@ func (r *remote) json() bool { return r.output == "json" }
 // printJSON writes a value indented, as JSON that the bridge sent is easier to read.
 func (r *remote) printJSON(v any) error { return indented(r.p.Out, v) }
 
-// table writes rows below their names in columns. It is at most 80 wide with an id of 36 characters, a state, an age
-// and 17 characters more; nothing is shortened, as cells are pasted.
+// table writes rows below their names in columns. No line ends with spaces.
 func table(w io.Writer, names string, rows [][]string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var text strings.Builder
+	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.ReplaceAll(names, " ", "\t"))
 	for _, row := range rows {
 		fmt.Fprintln(t, strings.Join(cells(row), "\t"))
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cells are the fields of a row without what would begin another one. Clients name assistants as they like, and

@@ -24,9 +24,9 @@ func Runs(p *console.Process) *cobra.Command {
   interrupted   it was cancelled, or what it asked is answered
   success, error, timeout
 
-The bridge is named by --url or APBRIDGE_URL, its key by APBRIDGE_KEY.`,
+A run is named by its id, by the beginning of its id, or by --last. The bridge is named by --url or APBRIDGE_URL, its key by APBRIDGE_KEY.`,
 		Example: `  apbridge runs ls --state waiting
-  apbridge runs show RUN
+  apbridge runs show --last
   apbridge runs answer RUN "the blue one"`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -36,28 +36,14 @@ The bridge is named by --url or APBRIDGE_URL, its key by APBRIDGE_KEY.`,
 	return cmd
 }
 
-// ofOne is a command about one run or thread.
-func (r *remote) ofOne(cmd *cobra.Command, offered words, do func(ctx context.Context, c *api.Client, id string) error) *cobra.Command {
-	cmd.Args = cobra.ExactArgs(1)
-	cmd.ValidArgsFunction = r.completed(1, offered)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := r.client()
-		if err != nil {
-			return err
-		}
-		return do(cmd.Context(), c, args[0])
-	}
-	return cmd
-}
-
 func (r *remote) runsExplain() *cobra.Command {
-	return r.ofOne(&cobra.Command{
+	return r.ofOne(aRun(), &cobra.Command{
 		Use:   "explain RUN",
 		Short: "Say why a run is where it is",
 		Long: `explain says in a sentence what a run waits for or how it ended, and prints the
 questions that it asks. -o json has all that the bridge knows of it.`,
 		Example: `  apbridge runs explain RUN`,
-	}, runWords(), func(ctx context.Context, c *api.Client, id string) error {
+	}, func(ctx context.Context, c *api.Client, id string) error {
 		e, err := c.Explain(ctx, id)
 		if err != nil {
 			return err
@@ -73,25 +59,32 @@ questions that it asks. -o json has all that the bridge knows of it.`,
 
 func (r *remote) runsCancel() *cobra.Command {
 	rollback := false
-	cmd := r.ofOne(&cobra.Command{
+	s := aRun(stateRunning, stateQueued, stateParked)
+	s.offered = runWords("pending")
+	cmd := r.ofOne(s, &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "Stop a run and wait until it has ended",
 		Long: `cancel stops a run, tells its agent where that can be told, and returns when the
 run has ended. A run that has ended already is left as it is.`,
 		Example: `  apbridge runs cancel RUN
   apbridge runs cancel RUN --rollback     # and remove all it did`,
-	}, runWords("pending"), func(ctx context.Context, c *api.Client, id string) error {
+	}, func(ctx context.Context, c *api.Client, id string) error {
+		before, err := c.Run(ctx, id)
+		if err != nil {
+			return err
+		}
 		if err := c.Cancel(ctx, id, rollback); err != nil {
 			return err
 		}
-		return r.cancelled(ctx, c, id, rollback)
+		return r.cancelled(ctx, c, before, rollback)
 	})
 	cmd.Flags().BoolVar(&rollback, "rollback", false, "remove the run and what it did to its thread")
 	return cmd
 }
 
 // cancelled prints what is left of the run.
-func (r *remote) cancelled(ctx context.Context, c *api.Client, id string, rollback bool) error {
+func (r *remote) cancelled(ctx context.Context, c *api.Client, before api.Run, rollback bool) error {
+	id := before.ID
 	run, err := c.Run(ctx, id)
 	if api.NotFound(err) && rollback {
 		if r.json() {
@@ -106,6 +99,10 @@ func (r *remote) cancelled(ctx context.Context, c *api.Client, id string, rollba
 	if r.json() {
 		return r.printJSON(run.Whole)
 	}
-	fmt.Fprintf(r.p.Out, "run %s has ended: %s\n", id, run.Status)
+	when := "has ended"
+	if before.Status != "pending" && before.Status != "running" {
+		when = "had already ended"
+	}
+	fmt.Fprintf(r.p.Out, "run %s %s: %s\n", id, when, run.Status)
 	return nil
 }

@@ -13,7 +13,9 @@ import (
 
 func (r *remote) runsAnswer() *cobra.Command {
 	asJSON, detach := "", false
-	cmd := &cobra.Command{
+	s := aRun(stateWaiting)
+	s.offered = runWords("interrupted")
+	cmd := r.about(s, &cobra.Command{
 		Use:   "answer RUN [TEXT]",
 		Short: "Answer what a run asks, and follow what comes of it",
 		Long: `answer goes on with a run that asks something: it starts a run on the same thread that
@@ -22,20 +24,13 @@ or with --json any value: for a run with several questions an object with an ans
 for each question's id, as apbridge runs explain RUN -o json has them.`,
 		Example: `  apbridge runs answer RUN "the blue one"
   apbridge runs answer RUN --json '{"decisions":[{"type":"approve"}]}' --detach`,
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: r.completed(1, runWords("interrupted")),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			answer, err := answerOf(args[1:], asJSON)
-			if err != nil {
-				return err
-			}
-			c, err := r.client()
-			if err != nil {
-				return err
-			}
-			return r.answer(cmd.Context(), c, args[0], answer, detach)
-		},
-	}
+	}, 1, func(ctx context.Context, c *api.Client, id string, text []string) error {
+		answer, err := answerOf(text, asJSON)
+		if err != nil {
+			return err
+		}
+		return r.answer(ctx, c, id, answer, detach)
+	})
 	cmd.Flags().StringVar(&asJSON, "json", "", "the answer as JSON, instead of TEXT")
 	cmd.Flags().BoolVar(&detach, "detach", false, "print the new run's id, and do not follow it")
 	return cmd

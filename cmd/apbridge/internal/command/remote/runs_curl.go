@@ -24,7 +24,7 @@ a task's client made, that makes the same task. The key is written as $APBRIDGE_
 		Example: `  apbridge runs curl RUN
   apbridge runs curl RUN | sh`,
 	}
-	return r.ofOne(cmd, runWords(), func(ctx context.Context, c *api.Client, id string) error {
+	return r.ofOne(aRun(), cmd, func(ctx context.Context, c *api.Client, id string) error {
 		run, err := c.Run(ctx, id)
 		if err != nil {
 			return err

@@ -11,7 +11,9 @@ import (
 )
 
 func (r *remote) runsFollow() *cobra.Command {
-	return r.ofOne(&cobra.Command{
+	s := aRun()
+	s.offered = runWords("pending", "")
+	return r.ofOne(s, &cobra.Command{
 		Use:   "follow RUN",
 		Short: "Print what a run's agent says until the run ends",
 		Long: `follow prints a run's steps from its start, waits for further ones, and ends with the
@@ -19,7 +21,7 @@ run. It only reads: Ctrl-C leaves the run alone. -o json prints each event on a 
 
 The exit code is 0 when the run succeeded, 1 when it did not, and 130 after Ctrl-C.`,
 		Example: `  apbridge runs follow RUN`,
-	}, runWords("pending", ""), r.follow)
+	}, r.follow)
 }
 
 // follow prints a run until it ends. A run that did not succeed is an error.

@@ -1,8 +1,8 @@
 package remote
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/spf13/cobra"
 )
@@ -35,7 +36,15 @@ that works (running) from one that waits: for its turn (queued), for its client
 			if err != nil {
 				return err
 			}
+			if s.thread != "" {
+				if s.thread, err = aThread.id(cmd.Context(), c, s.thread); err != nil {
+					return err
+				}
+			}
 			list, err := s.runs(cmd.Context(), c)
+			if err == nil && len(list) == 0 && s.agent != "" {
+				err = knownAgent(cmd.Context(), c, s.agent)
+			}
 			if err != nil {
 				return err
 			}
@@ -66,20 +75,76 @@ func (r *remote) printRuns(list []found) error {
 	if r.json() {
 		return r.printJSON(append([]found{}, list...))
 	}
-	rows, now := [][]string{}, time.Now()
+	var ids []string
 	for _, run := range list {
-		rows = append(rows, []string{run.ID, run.state, age(run.Created, now), run.Agent})
+		ids = append(ids, run.ID)
 	}
-	return table(r.p.Out, "RUN STATE AGE AGENT", rows)
+	rows, now, n := [][]string{}, time.Now(), shortened(ids)
+	for _, run := range list {
+		rows = append(rows, []string{short(run.ID, n), run.state, age(run.Created, now), run.Agent, requestIn(run), reasonIn(run)})
+	}
+	return table(r.p.Out, "RUN STATE AGE AGENT REQUEST REASON", rows)
+}
+
+// Lengths of texts in a table, in characters. A row with an agent of ten letters is 120 wide at most.
+const (
+	requestMost = 32
+	reasonMost  = 40
+)
+
+// requestIn is what a run was asked, for a table.
+func requestIn(run found) string {
+	return cut(rule.RequestText(run.Kwargs), requestMost)
+}
+
+// reasonIn is why a run failed or what it waits for, for a table.
+func reasonIn(run found) string {
+	if run.state == "success" || run.state == stateRunning {
+		return ""
+	}
+	return cut(mapping.WithoutAgent(run.Agent, cmp.Or(run.Error, run.why)), reasonMost)
+}
+
+// cut returns the beginning of a text, on one line.
+func cut(text string, most int) string {
+	if len(text) > 8*most { // the rest is not looked at
+		text = strings.ToValidUTF8(text[:8*most], "")
+	}
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return strings.TrimSpace(string(runes[:most-1])) + "…"
+}
+
+// knownAgent is the error of an agent that there is not.
+func knownAgent(ctx context.Context, c *api.Client, name string) error {
+	list, err := c.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, a := range list {
+		if name == a.ID || name == a.Graph {
+			return nil
+		}
+		if !slices.Contains(names, a.Graph) {
+			names = append(names, a.Graph)
+		}
+	}
+	if meant := mapping.Nearest(name, names); meant != "" {
+		return fmt.Errorf("there is no agent %q; did you mean %q?", name, meant)
+	}
+	return fmt.Errorf("there is no agent %q; there are: %s", name, strings.Join(names, ", "))
 }
 
 func (r *remote) runsShow() *cobra.Command {
-	return r.ofOne(&cobra.Command{
+	return r.ofOne(aRun(), &cobra.Command{
 		Use:   "show RUN",
 		Short: "Show a run: its thread, agent, input, state and why",
 		Example: `  apbridge runs show RUN
-  apbridge runs show RUN -o json`,
-	}, runWords(), func(ctx context.Context, c *api.Client, id string) error {
+  apbridge runs show --last -o json`,
+	}, func(ctx context.Context, c *api.Client, id string) error {
 		run, err := c.Run(ctx, id)
 		if err != nil {
 			return err
@@ -89,7 +154,7 @@ func (r *remote) runsShow() *cobra.Command {
 			return err
 		}
 		if r.json() {
-			return r.printJSON(found{run, stateOf(e)})
+			return r.printJSON(found{Run: run, state: stateOf(e)})
 		}
 		if err := r.printRun(run, e); err != nil {
 			return err
@@ -101,24 +166,14 @@ func (r *remote) runsShow() *cobra.Command {
 
 func (r *remote) printRun(run api.Run, e api.Explanation) error {
 	ended := ""
-	if s := stateOf(e); s != stateQueued && s != stateRunning && s != stateParked {
+	switch stateOf(e) {
+	case stateQueued, stateRunning, stateParked, stateWaiting:
+	default:
 		ended = exactTime(run.Updated)
 	}
 	return pairs(r.p.Out,
 		"run", run.ID, "thread", run.Thread, "agent", run.Agent, "state", stateOf(e), "created", exactTime(run.Created), "ended", ended,
-		"input", inputOf(run), "code", run.Code, "why", e.Message)
-}
-
-// inputOf is what the run was given, on one line.
-func inputOf(run api.Run) string {
-	var given map[string]json.RawMessage
-	_ = json.Unmarshal(run.Kwargs, &given)
-	for _, name := range []string{"input", "messages", "command"} {
-		if raw := given[name]; len(raw) > 0 && string(raw) != "null" {
-			return string(raw)
-		}
-	}
-	return ""
+		"request", rule.RequestText(run.Kwargs), "code", run.Code, "why", e.Message)
 }
 
 // printQuestions prints what the run asks, and how it is answered.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -47,6 +48,7 @@ func stateOf(e api.Explanation) string {
 type found struct {
 	api.Run
 	state string
+	why   string // in a sentence, of one that waits
 }
 
 // MarshalJSON returns the run as the bridge shows it, with its state.
@@ -72,14 +74,14 @@ func withStates(ctx context.Context, c *api.Client, list []api.Run) ([]found, er
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(explainedAtOnce)
 	for i, r := range list {
-		all[i] = found{r, r.Status}
+		all[i] = found{Run: r, state: r.Status}
 		if r.Status != "pending" && r.Status != "running" && r.Status != "interrupted" {
 			continue
 		}
 		g.Go(func() error {
 			e, err := c.Explain(ctx, r.ID)
 			if err == nil {
-				all[i].state = stateOf(e)
+				all[i].state, all[i].why = stateOf(e), whyOf(e)
 			}
 			if api.NotFound(err) { // removed meanwhile
 				err = nil
@@ -88,6 +90,14 @@ func withStates(ctx context.Context, c *api.Client, list []api.Run) ([]found, er
 		})
 	}
 	return all, g.Wait()
+}
+
+// whyOf is the question that a run waits with, else why it is where it is.
+func whyOf(e api.Explanation) string {
+	if list, _ := e.Questions(); len(list) > 0 {
+		return rule.QuestionText(list[0].Value)
+	}
+	return e.Message
 }
 
 // runSearch is which runs are listed.

@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/api"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/console"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/talk"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/spf13/cobra"
 )
 
@@ -18,8 +19,9 @@ func Threads(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "threads",
 		Short: "List, show, export and delete the threads of a bridge",
-		Long: `threads asks a bridge that serves for its threads. The bridge is named by --url or
-APBRIDGE_URL, its key by APBRIDGE_KEY.`,
+		Long: `threads asks a bridge that serves for its threads. A thread is named by its id, by the
+beginning of its id, or by --last. The bridge is named by --url or APBRIDGE_URL, its key by
+APBRIDGE_KEY.`,
 		Example: `  apbridge threads ls
   apbridge threads show THREAD
   apbridge threads export THREAD > thread.json`,
@@ -38,7 +40,7 @@ func (r *remote) threadsLs() *cobra.Command {
 		Short: "List threads, the one that changed last first",
 		Long: `ls lists threads, the one that changed last first. A state is idle, busy (a run of it
 has not ended), interrupted (a run of it asks, or was cancelled) or error. The agent is
-the one that worked on it first.`,
+the one that worked on it first, and the request the first message.`,
 		Example: `  apbridge threads ls
   apbridge threads ls --state interrupted -n 100`,
 		Args: cobra.NoArgs,
@@ -49,6 +51,9 @@ the one that worked on it first.`,
 			c, err := r.client()
 			if err != nil {
 				return err
+			}
+			if !r.json() {
+				f.Extract = api.FirstMessage
 			}
 			list, err := c.Threads(cmd.Context(), f)
 			if err != nil {
@@ -71,23 +76,27 @@ func (r *remote) printThreads(list []api.Thread) error {
 		}
 		return r.printJSON(whole)
 	}
-	rows, now := [][]string{}, time.Now()
+	var ids []string
 	for _, t := range list {
-		rows = append(rows, []string{t.ID, t.Status, age(t.Updated, now), t.Agent()})
+		ids = append(ids, t.ID)
 	}
-	return table(r.p.Out, "THREAD STATE AGE AGENT", rows)
+	rows, now, n := [][]string{}, time.Now(), shortened(ids)
+	for _, t := range list {
+		rows = append(rows, []string{short(t.ID, n), t.Status, age(t.Updated, now), t.Agent(), cut(rule.MessageText(t.First), requestMost)})
+	}
+	return table(r.p.Out, "THREAD STATE AGE AGENT REQUEST", rows)
 }
 
 // runsShown is how many runs of a thread are shown with it.
 const runsShown = 10
 
 func (r *remote) threadsShow() *cobra.Command {
-	return r.ofOne(&cobra.Command{
+	return r.ofOne(aThread, &cobra.Command{
 		Use:   "show THREAD",
 		Short: "Show a thread: what was said on it, its files and its newest runs",
 		Example: `  apbridge threads show THREAD
   apbridge threads show THREAD -o json`,
-	}, threadWords, func(ctx context.Context, c *api.Client, id string) error {
+	}, func(ctx context.Context, c *api.Client, id string) error {
 		t, err := c.Thread(ctx, id)
 		if err != nil {
 			return err
@@ -151,6 +160,11 @@ configuration says upstream_threads: delete.`,
 			c, err := r.client()
 			if err != nil {
 				return err
+			}
+			for i, word := range ids { // all, before one is gone and another prefix begins to be unique
+				if ids[i], err = aThread.id(cmd.Context(), c, word); err != nil {
+					return err
+				}
 			}
 			for _, id := range ids {
 				if err := c.DeleteThread(cmd.Context(), id); err != nil {

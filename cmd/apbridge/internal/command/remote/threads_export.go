@@ -14,7 +14,7 @@ import (
 
 func (r *remote) threadsExport() *cobra.Command {
 	file := ""
-	cmd := r.ofOne(&cobra.Command{
+	cmd := r.ofOne(aThread, &cobra.Command{
 		Use:   "export THREAD",
 		Short: "Write all that a bridge knows of a thread as JSON",
 		Long: `export writes one JSON object of a thread: thread (with its state), runs and history
@@ -22,7 +22,7 @@ func (r *remote) threadsExport() *cobra.Command {
 entries name where they are. It is for reading and keeping: a bridge does not read it.`,
 		Example: `  apbridge threads export THREAD > thread.json
   apbridge threads export THREAD --out thread.json`,
-	}, threadWords, func(ctx context.Context, c *api.Client, id string) error {
+	}, func(ctx context.Context, c *api.Client, id string) error {
 		all, err := exported(ctx, c, id)
 		if err != nil {
 			return err

@@ -1,0 +1,25 @@
+package mapping
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// WithoutAgent returns a message about an agent without the agent's name and address in front, for lists that show the
+// agent beside it: there, what differs from row to row has to come first.
+func WithoutAgent(agent, message string) string {
+	for _, subject := range []string{`The agent "` + agent + `" `, `Agent "` + agent + `" `, "Agent " + agent + " "} {
+		rest, ok := strings.CutPrefix(message, subject)
+		if !ok {
+			continue
+		}
+		if at, ok := strings.CutPrefix(rest, "at "); ok {
+			_, rest, _ = strings.Cut(at, " ")
+		}
+		if first, n := utf8.DecodeRuneInString(rest); n > 0 {
+			return string(unicode.ToUpper(first)) + rest[n:]
+		}
+	}
+	return message
+}
