@@ -264,7 +264,7 @@ func TestHealth(t *testing.T) {
 func TestAdminListener(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) { c.Admin = "127.0.0.1:0" }, nil)
-	g.url = "http://" + g.private.Addr().String()
+	g.url = "http://" + g.on.admin.Addr().String()
 	for path, want := range map[string]int{"/debug/pprof/goroutine?debug=1": 200, "/metrics": 200, "/healthz": 200, "/threads/t": 404} {
 		if got := g.do(t, "GET", path, ""); got.status != want {
 			t.Errorf("%s: %d", path, got.status)
@@ -279,7 +279,7 @@ func TestAdminListener(t *testing.T) {
 func TestE25PagesDoNotReachTheAdminListener(t *testing.T) {
 	t.Parallel()
 	g := start(t, func(c *config.Config, _ *Options) { c.Admin = "127.0.0.1:0" }, nil)
-	g.url = "http://" + g.private.Addr().String()
+	g.url = "http://" + g.on.admin.Addr().String()
 	for _, tt := range []struct {
 		name    string
 		headers []string

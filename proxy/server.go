@@ -3,14 +3,10 @@ package proxy
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	stdlog "log"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -59,6 +55,8 @@ type Options struct {
 	Pages map[string]http.Handler
 	// Browsed reports whether a path is of a page that people open with a key; nil: none is.
 	Browsed func(path string) bool
+	// On are the addresses, where they were taken before; nil: Listen takes them.
+	On *Listeners
 	// Inside are routes of the admin listener; nil: there are none.
 	Inside *Inside
 }
@@ -78,8 +76,7 @@ type Server struct {
 	admin       *http.Server
 	inside      map[string]http.Handler // further paths of the admin listener
 	within      http.Handler            // answers by Options.Inside
-	listener    net.Listener
-	private     net.Listener            // the admin listener, or nil
+	on          *Listeners
 	cut         context.CancelCauseFunc // ends the contexts of all requests
 }
 
@@ -114,7 +111,7 @@ var ErrShutdown = errors.New("the bridge is shutting down")
 func New(cfg *config.Config, o Options, log *zap.Logger) (*Server, error) {
 	f := refuser{o.Faces, log, o.Metrics}
 	ops := newOperations(f, o)
-	s := &Server{refuser: f, cfg: cfg, opt: o, times: usualTimes, ops: ops, inside: map[string]http.Handler{}}
+	s := &Server{refuser: f, cfg: cfg, opt: o, on: o.On, times: usualTimes, ops: ops, inside: map[string]http.Handler{}}
 	s.door = &door{refuser: f, ops: ops, grace: cfg.ShutdownGrace}
 	s.door.connections.most = mostConnections(openFiles())
 	var err error
@@ -192,45 +189,16 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
-// Listen takes the configured address, so that Addr is known before Run.
-func (s *Server) Listen() error {
-	l, err := net.Listen("tcp", s.cfg.Listen)
-	if err != nil {
-		return cannotListen("listen", s.cfg.Listen, err)
+// Listen takes the configured addresses, so that Addr is known before Run. It does nothing where Options brought them.
+func (s *Server) Listen() (err error) {
+	if s.on == nil {
+		s.on, err = Listen(s.cfg)
 	}
-	s.listener = l
-	if s.cfg.Admin == "" {
-		return nil
-	}
-	if s.private, err = net.Listen("tcp", s.cfg.Admin); err != nil {
-		return errors.Join(cannotListen("admin", s.cfg.Admin, err), l.Close())
-	}
-	return nil
-}
-
-// cannotListen says it once, with the key to change: the error of net repeats the address and names system calls.
-func cannotListen(key, addr string, err error) error {
-	if op := (*net.OpError)(nil); errors.As(err, &op) {
-		err = op.Err
-	}
-	if sys := (*os.SyscallError)(nil); errors.As(err, &sys) {
-		err = sys.Err
-	}
-	return fmt.Errorf("%s: %s cannot be listened on: %w. %s", key, addr, err, listenAdvice(key, err))
-}
-
-func listenAdvice(key string, err error) string {
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return "Set " + key + " to a port from 1024 on, or give the process the right to a lower one (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE)"
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "Set " + key + " to an address of this machine, or to 0.0.0.0 for all of them"
-	}
-	return "Set " + key + " to another address, or free this one"
+	return err
 }
 
 // Addr returns the address where the server listens. Listen must have been called.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+func (s *Server) Addr() string { return s.on.public.Addr().String() }
 
 // URL returns the URL that clients call the server by. Listen must have been called.
 func (s *Server) URL() string {
@@ -243,16 +211,14 @@ func (s *Server) URL() string {
 // Run serves until ctx ends, then drains: new requests are refused, running ones and the work behind them get
 // shutdown_grace to end, and what is left is cut off. It returns nil after that, at most 3 seconds past the grace.
 func (s *Server) Run(ctx context.Context) error {
-	if s.listener == nil {
-		if err := s.Listen(); err != nil {
-			return err
-		}
+	if err := s.Listen(); err != nil {
+		return err
 	}
 	failed := make(chan error, 2)
 	go func() { failed <- s.http.Serve(s.public()) }()
-	if s.private != nil {
+	if s.on.admin != nil {
 		s.admin = s.newAdmin()
-		go func() { failed <- s.admin.Serve(s.private) }()
+		go func() { failed <- s.admin.Serve(s.on.admin) }()
 	}
 	select {
 	case err := <-failed:
@@ -266,9 +232,9 @@ func (s *Server) Run(ctx context.Context) error {
 // public is the listener for clients, with TLS where there is a certificate.
 func (s *Server) public() net.Listener {
 	if s.certificate == nil {
-		return framedListener{s.listener}
+		return framedListener{s.on.public}
 	}
-	return newTLSListener(s.listener, s.certificate.config(), s.times.header, &s.door.connections)
+	return newTLSListener(s.on.public, s.certificate.config(), s.times.header, &s.door.connections)
 }
 
 // Close cuts off everything at once. It may be called at any time, and again.
@@ -278,13 +244,8 @@ func (s *Server) Close() error {
 	if s.admin != nil {
 		errs = append(errs, s.admin.Close())
 	}
-	for _, l := range []net.Listener{s.listener, s.private} {
-		if l == nil {
-			continue
-		}
-		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
-		}
+	if s.on != nil {
+		errs = append(errs, s.on.Close())
 	}
 	return errors.Join(errs...)
 }

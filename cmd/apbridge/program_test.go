@@ -199,6 +199,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the demo does not show %s", want)
 		}
 	}
+	if res, err := http.Get(p.out.Await(t, `Open (\S+) to see`)); err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("the inspector: %v, %v", res, err)
+	}
 	p.stop()
 	if code := <-p.code; code != 0 {
 		t.Errorf("exit code %d\n%s", code, p.err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -82,4 +83,29 @@ func jsonText(s string) string {
 		panic(err)
 	}
 	return string(b)
+}
+
+// TestServeLeadsAPersonToTheInspector: in a line of its own after the log's, on a terminal alone.
+func TestServeLeadsAPersonToTheInspector(t *testing.T) {
+	t.Parallel()
+	tty, screen := rig.OpenPair(t)
+	t.Cleanup(func() { _ = screen.Close() })
+	ctx, stop := context.WithCancel(t.Context())
+	p := &program{console.Process{Out: console.Of(tty), Err: console.Of(tty)}}
+	code := make(chan int, 1)
+	go func() {
+		code <- p.run(ctx, []string{"serve", "--agent", "a=http://127.0.0.1:1", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db")})
+		_ = tty.Close()
+	}()
+	found := false
+	for lines := bufio.NewScanner(screen); lines.Scan(); { // ends when no writer is left
+		if strings.HasPrefix(lines.Text(), "Open http://127.0.0.1:") {
+			found = strings.Contains(lines.Text(), "/inspect to see what runs. Ctrl-C stops the bridge.")
+			stop()
+		}
+	}
+	stop()
+	if c := <-code; c != 0 || !found {
+		t.Errorf("exit code %d, found %v", c, found)
+	}
 }

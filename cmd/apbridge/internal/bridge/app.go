@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -42,6 +45,7 @@ type App struct {
 	checkups *front.Checkups
 	tracing  tracing
 
+	listeners  *proxy.Listeners
 	recording  recording
 	dialer     *dialer
 	deeds      deeds
@@ -64,7 +68,7 @@ type App struct {
 // Option adds something to the bridge that New makes.
 type Option func(*App)
 
-// New opens the database and the listener; nothing is served or run yet. The program speaks Dialects; a test may add to
+// New takes the addresses and opens the database; nothing is served or run yet. The program speaks Dialects; a test may add to
 // them. Close must follow.
 func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log *zap.Logger, options ...Option) (*App, error) {
 	a := &App{cfg: cfg, dialects: dialects, log: log, metrics: metrics.New(), serving: func() {}}
@@ -78,7 +82,11 @@ func New(ctx context.Context, cfg *config.Config, dialects adapter.Dialects, log
 	return a, nil
 }
 
-func (a *App) open(ctx context.Context) error {
+// open takes the addresses first: a start that fails because they are taken leaves no database behind.
+func (a *App) open(ctx context.Context) (err error) {
+	if a.listeners, err = proxy.Listen(a.cfg); err != nil {
+		return err
+	}
 	keys, indexed, err := a.openStore(ctx)
 	if err != nil {
 		return err
@@ -155,7 +163,7 @@ func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
 	}
 }
 
-// openServer listens, and serves nothing yet. The seals are those of the agents.
+// openServer makes the server, which serves nothing yet. The seals are those of the agents.
 func (a *App) openServer(seals seals) error {
 	a.through = through{dialer: a.dialer, dialects: a.dialects, metrics: a.metrics, log: a.log}
 	a.inspector = inspector{
@@ -176,7 +184,7 @@ func (a *App) openServer(seals seals) error {
 		dialects: a.dialects, dialer: a.dialer, through: a.through, engine: a.engine, routes: a.routes, server: a.server, limits: a.limits, hooks: a.hooks,
 		metrics: a.metrics, counted: a.metrics.Reloads(), log: a.log, seals: seals, ways: ways,
 	}
-	return a.server.Listen()
+	return nil
 }
 
 // routes adds the routes that there are by a configuration, and the ways to its agents.
@@ -206,6 +214,7 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 		Public:  documents(a.dialects),
 		Pages:   pages,
 		Browsed: inspect.Owns,
+		On:      a.listeners,
 		Inside:  &proxy.Inside{Owns: inspect.Owns, Mount: a.inspector.mountInside},
 	}
 }
@@ -236,11 +245,26 @@ func (a *App) Reload(load func() (*config.Config, error)) (config.Change, error)
 // Administer adds a path to the admin listener. It must be called before Run.
 func (a *App) Administer(path string, h http.Handler) { a.server.Administer(path, h) }
 
-// OnServing has Run call f once requests are answered. It must be called before Run.
-func (a *App) OnServing(f func()) { a.serving = f }
+// OnServing makes Run call f once requests are answered, after what it was given before. It must be called before Run.
+func (a *App) OnServing(f func()) {
+	before := a.serving
+	a.serving = func() { before(); f() }
+}
 
 // URL returns the address of the bridge.
 func (a *App) URL() string { return a.server.URL() }
+
+// Inspector returns the address of the inspector for a browser on this machine; "" if clients are served none.
+func (a *App) Inspector() string {
+	at, err := url.Parse(a.URL())
+	if err != nil || a.cfg.Inspector.Mode != inspectorAuto {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(at.Hostname()); err == nil && ip.IsUnspecified() {
+		at.Host = net.JoinHostPort("127.0.0.1", at.Port())
+	}
+	return at.JoinPath(inspect.Root).String()
+}
 
 // Run picks up what an earlier process left, then serves until ctx ends and the bridge has drained. Until it is called,
 // connections wait.
@@ -251,7 +275,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	defer a.tracing.flushed(ctx, a.cfg.ShutdownGrace)()
 	defer a.deliver()()
-	a.log.Info("serving", zap.String("url", a.URL()), zap.String("process", a.store.Owner()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", Version()))
+	a.log.Info("serving", zap.String("url", a.URL()), zap.String("process", a.store.Owner()), zap.String("inspector", a.Inspector()), zap.Int("agents", len(a.cfg.Agents)), zap.String("version", Version()))
 	a.serving()
 	defer context.AfterFunc(ctx, func() {
 		a.log.Info("stopping: no request is taken any more, and running work may go on for the grace", zap.Duration("shutdown_grace", a.cfg.ShutdownGrace))
@@ -297,6 +321,9 @@ func (a *App) Close() error {
 	var errs []error
 	if a.server != nil {
 		errs = append(errs, a.server.Close())
+	}
+	if a.listeners != nil {
+		errs = append(errs, a.listeners.Close())
 	}
 	if a.embeddings != nil {
 		a.embeddings.CloseIdle()

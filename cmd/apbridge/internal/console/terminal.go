@@ -20,6 +20,12 @@ func Of(f *os.File) io.Writer {
 // terminal is a console that a person looks at.
 type terminal struct{ io.Writer }
 
+// OnTerminal reports whether a person looks at a console of this process.
+func OnTerminal(console io.Writer) bool {
+	_, ok := console.(terminal)
+	return ok
+}
+
 // Rewritable returns the writer for sequences that rewrite lines, of a console of this process; false where it is no
 // terminal, or a terminal that only writes lines (terminfo calls that one dumb).
 func Rewritable(console io.Writer, environ []string) (raw io.Writer, ok bool) {

@@ -99,7 +99,7 @@ func (p *program) demoBridge(ctx context.Context, cfg *config.Config, t *transcr
 		stop()
 		return errors.Join(err, <-served, a.Close())
 	}
-	t.say(demoEnd, a.URL())
+	t.say(demoEnd, a.URL(), a.Inspector())
 	return errors.Join(<-served, a.Close())
 }
 
@@ -137,4 +137,6 @@ The bridge is at %[1]s and serves on. Ctrl-C ends it. Try in another terminal:
 
   # what the bridge counts
   curl -s %[1]s/metrics | grep ^apbridge_
+
+Open %[2]s to see these conversations, and what you try now.
 `

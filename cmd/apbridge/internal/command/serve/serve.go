@@ -5,6 +5,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/bridge"
@@ -79,6 +80,9 @@ func (p *program) serve(ctx context.Context, cfg *config.Config, again *reloader
 		return err
 	}
 	app.Administer("/log", logHandler{again.switched})
+	if at := app.Inspector(); at != "" && console.OnTerminal(p.Err) { // elsewhere the log has it, in lines for programs
+		app.OnServing(func() { fmt.Fprintf(p.Err, "Open %s to see what runs. Ctrl-C stops the bridge.\n", at) })
+	}
 	p.setCollector()
 	again.app = app
 	stop := again.attend(ctx)
