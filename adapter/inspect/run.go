@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/inspect/conversation"
 	"github.com/apbridge/apbridge/adapter/inspect/timeline"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/gorilla/mux"
 )
 
@@ -44,6 +46,8 @@ type runView struct {
 	Attempt   int                 `json:"attempt"`
 	CreatedAt time.Time           `json:"created_at"`
 	EndedAt   *time.Time          `json:"ended_at,omitempty"`
+	Request   *conversation.Text  `json:"request,omitempty"` // what was asked, in words
+	Answer    *conversation.Text  `json:"answer,omitempty"`  // what the agent said last, of a run that has ended
 	Fault     *mapping.Fault      `json:"error,omitempty"`
 	Why       string              `json:"why"` // it stands where it does: of the explainer
 	Questions []mapping.Interrupt `json:"questions,omitempty"`
@@ -178,9 +182,13 @@ func (p *runPage) fill(ctx context.Context, v *runView, a *timeline.Axis, calls 
 	if why.Question != nil {
 		v.Questions = why.Question.Interrupts
 	}
-	agent, err := p.agentTime(ctx, &a.Run)
+	agent, answer, err := p.end(ctx, &a.Run)
 	if err != nil {
 		return err
+	}
+	v.Request = textOf(rule.RequestText(a.Run.Kwargs))
+	if len(v.Questions) == 0 { // else the question is what it said last
+		v.Answer = textOf(answer)
 	}
 	v.Timing = timeline.TimingOf(&a.Run, time.Now(), agent, calls)
 	rows := []runRow{{RunID: v.RunID, Status: v.Status}}
@@ -195,20 +203,30 @@ func (p *runPage) fill(ctx context.Context, v *runView, a *timeline.Axis, calls 
 	return err
 }
 
-// agentTime is what the end of a run says of it; 0 while there is none, and of a run of an older version.
-func (p *runPage) agentTime(ctx context.Context, run *mapping.Run) (time.Duration, error) {
+// end returns what the end of a run says: the time of its agent and what that said last. Both are empty while there is
+// no end, and the time is 0 of a run of an older version.
+func (p *runPage) end(ctx context.Context, run *mapping.Run) (agent time.Duration, answer string, err error) {
 	if run.Status.Active() {
-		return 0, nil
+		return 0, "", nil
 	}
 	for e, err := range p.runs.Events(ctx, adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.Cursor{End: true}, nil) {
 		if err != nil {
-			return 0, err
+			return 0, "", err
 		}
 		if e.Kind == mapping.KindEnd {
-			return e.Head.AgentTime, nil
+			agent, answer = e.Head.AgentTime, conversation.LastWords(e.After.JSON())
 		}
 	}
-	return 0, nil
+	return agent, answer, nil
+}
+
+// textOf is a text as far as a page shows it; nil for none.
+func textOf(text string) *conversation.Text {
+	if text == "" {
+		return nil
+	}
+	cut := conversation.Cut(text)
+	return &cut
 }
 
 // follow tells of each event that is logged, and of each change of the run's status.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // runRow is one run in a list. Texts for people are made here, once for the page and for its module.
@@ -15,6 +16,7 @@ type runRow struct {
 	RunID     string            `json:"run_id"`
 	ThreadID  string            `json:"thread_id"`
 	Agent     string            `json:"agent"`
+	Request   string            `json:"request,omitempty"` // what was asked, in words
 	Status    mapping.RunStatus `json:"status"`
 	Parked    bool              `json:"parked,omitempty"`
 	Owner     string            `json:"key"`
@@ -35,18 +37,21 @@ type rows struct {
 
 func (b *rows) row(ctx context.Context, r mapping.Run, now time.Time) runRow {
 	row := runRow{
-		RunID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Status: r.Status, Parked: r.Parked, Owner: r.Owner, CreatedAt: r.CreatedAt,
+		RunID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Request: line(rule.RequestText(r.Kwargs)), Status: r.Status, Parked: r.Parked, Owner: r.Owner, CreatedAt: r.CreatedAt,
 		Took: took(r, now), Place: markOfRun(r),
 	}
 	if !r.EndedAt.IsZero() {
 		row.EndedAt = &r.EndedAt
 	}
 	if r.Fault != nil {
-		row.Why = brief(r.Fault.Message)
+		row.Why = brief(mapping.WithoutAgent(r.Agent, r.Fault.Message))
 	}
 	if r.Status.Active() || r.Status == mapping.RunInterrupted {
 		if e, err := b.explainer.Explain(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // it may be gone by now
-			row.Reason, row.Why = e.Reason, brief(e.Message)
+			row.Reason, row.Why = e.Reason, brief(mapping.WithoutAgent(r.Agent, e.Message))
+			if e.Question != nil && len(e.Question.Interrupts) > 0 {
+				row.Why = line(rule.QuestionText(e.Question.Interrupts[0].Value))
+			}
 		}
 	}
 	return row
@@ -61,6 +66,12 @@ func brief(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:briefly], "") + "…"
+}
+
+// line is the beginning of a text, on one line.
+func line(text string) string {
+	text = brief(text)
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // took is how long a run took, or takes by now; one that has not begun takes nothing.

@@ -1,18 +1,17 @@
 package inspect
 
 import (
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"time"
 
-	"github.com/apbridge/apbridge/adapter/page"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // runFunctions are what the templates of a run write numbers and values with.
 var runFunctions = template.FuncMap{
 	"seconds": secondsText, "share": share, "after": func(a, b, of float64) float64 { return share(a+b, of) }, "add": func(a, b int) int { return a + b },
-	"plain": plainValue, "part": func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
+	"question": rule.QuestionText, "part": func(name string, p partView, link string) namedPart { return namedPart{name, p, link} },
 }
 
 // namedPart is what the template of one half of a call is executed with.
@@ -42,13 +41,4 @@ func share(part, of float64) float64 {
 		return 0
 	}
 	return float64(int(10000*part/of)) / 100
-}
-
-// plainValue is a text, or else the JSON, with nothing invisible in it.
-func plainValue(v json.RawMessage) string {
-	var text string
-	if json.Unmarshal(v, &text) != nil {
-		text = string(v)
-	}
-	return page.Shown(text)
 }

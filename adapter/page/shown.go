@@ -29,7 +29,8 @@ func Shown(text string) string {
 	return b.String()
 }
 
-// Clock returns a time as people read it, in UTC. Without scripts a page cannot say how long ago it was.
+// Clock returns a time as people read it, in UTC. Scripts say how long ago it was: in
+// the page, that would be another text, and another ETag, each second.
 func Clock(t time.Time) string { return t.UTC().Format("2 Jan, 15:04:05 UTC") }
 
 // Instant returns a time as <time datetime> wants it.

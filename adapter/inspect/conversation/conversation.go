@@ -82,6 +82,20 @@ func Read(values json.RawMessage, before, limit int) Page {
 	return p
 }
 
+// LastWords returns what the agent said last in a state, "" where the last that was said is a person's.
+func LastWords(values json.RawMessage) string {
+	list := messages(values)
+	for i := len(list) - 1; i >= 0; i-- {
+		switch text := rule.MessageText(list[i]); {
+		case role(list[i]) == "person":
+			return ""
+		case role(list[i]) == "agent" && text != "" && !rule.SaysFault(list[i]):
+			return text
+		}
+	}
+	return ""
+}
+
 // Message returns one message of a state, as it is; nil: there is none.
 func Message(values json.RawMessage, index int) json.RawMessage {
 	list := messages(values)

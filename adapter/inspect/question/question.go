@@ -22,6 +22,8 @@ type Form struct {
 	Bare      bool       `json:"bare,omitempty"`      // the one field is the answer itself, and no member of an object
 	// Words: any text is an answer, too; of a question with neither Decisions nor Fields nothing else is asked for.
 	Words bool `json:"words,omitempty"`
+	// Asks: the agent asks its user for words, and allows decisions for clients that know no others.
+	Asks bool `json:"asks,omitempty"`
 
 	cards bool // the answer is a list of HumanResponses, and no object of decisions
 }
@@ -43,6 +45,7 @@ func Of(q mapping.Interrupt) Form {
 	switch {
 	case f.requested(q.Value), f.carded(q.Value):
 		f.Words = slices.ContainsFunc(f.Decisions, func(d Decision) bool { return slices.Contains(d.Allows, "respond") }) && len(f.Decisions) == 1
+		f.Asks = f.Words && rule.IsAskUser(q)
 		return f
 	case len(q.Schema) > 0:
 		f.Fields, f.Bare = fieldsOf(q.Schema)

@@ -34,11 +34,12 @@ const KindCall mapping.Kind = "call"
 // Cell is what clients of one dialect got of an event.
 type Cell []Seen
 
-// Seen is an adapter.Sight in a line.
+// Seen is an adapter.Sight in a line. Those of one name and note that follow each other are one.
 type Seen struct {
-	Name string `json:"name"`
-	ID   string `json:"id,omitempty"`
-	Note string `json:"note,omitempty"`
+	Name  string `json:"name"`
+	ID    string `json:"id,omitempty"` // of the first
+	Note  string `json:"note,omitempty"`
+	Times int    `json:"times,omitempty"` // 0: once
 }
 
 // Call is a call of the agent in a line.
@@ -65,12 +66,21 @@ func rowOf(run *mapping.Run, ev *mapping.Event, seen [][]adapter.Sight) Row {
 		r.Losses = lost(run.Options.Losses)
 	}
 	for i, list := range seen {
-		r.Cells[i] = Cell{}
-		for _, s := range list {
-			r.Cells[i] = append(r.Cells[i], Seen{s.Name, s.ID, s.Note})
-		}
+		r.Cells[i] = cellOf(list)
 	}
 	return r
+}
+
+func cellOf(list []adapter.Sight) Cell {
+	c := Cell{}
+	for _, s := range list {
+		if n := len(c) - 1; n >= 0 && c[n].Name == s.Name && c[n].Note == s.Note {
+			c[n].Times = max(c[n].Times, 1) + 1
+			continue
+		}
+		c = append(c, Seen{Name: s.Name, ID: s.ID, Note: s.Note})
+	}
+	return c
 }
 
 // lost says of each field of the request what became of it.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 const (
@@ -79,7 +80,7 @@ func asked(list []mapping.Interrupt) string {
 		if i > 0 {
 			b.WriteString(" · ")
 		}
-		b.WriteString(plain(q.Value))
+		b.WriteString(rule.QuestionText(q.Value))
 	}
 	return Cut(b.String(), longest)
 }

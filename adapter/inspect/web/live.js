@@ -127,6 +127,30 @@ export function clock(at) {
   return `${t.getUTCDate()} ${month}, ${two(t.getUTCHours())}:${two(t.getUTCMinutes())}:${two(t.getUTCSeconds())} UTC`;
 }
 
+/** How long ago a time was, in words. */
+function since(at) {
+  const s = Math.max(0, Math.floor((Date.now() - new Date(at)) / 1000));
+  if (s < 60) return `${s} s ago`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ago`;
+  return s < 172_800 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86_400)} days ago`;
+}
+
+/** A time as a page with scripts shows it: how long ago it was, and exactly where the pointer rests. */
+export function ago(at) {
+  return element("time", { datetime: at.replace(/\.\d+/, ""), title: clock(at) }, since(at));
+}
+
+/** Shows the times of the page so, and goes on with it. */
+function showTimes() {
+  for (const t of document.querySelectorAll("time[datetime]")) {
+    if (!t.title) t.title = t.textContent;
+    const text = since(t.dateTime);
+    if (t.textContent !== text) t.textContent = text;
+  }
+}
+showTimes();
+setInterval(showTimes, 10_000);
+
 /** A length of time as the pages write it. */
 export function seconds(s) {
   if (s < 0.001) return `${(s * 1000).toFixed(2)} ms`;

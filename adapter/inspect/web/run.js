@@ -20,7 +20,7 @@ function callRow(run, row, columns) {
 }
 
 function sight(run, row, s) {
-  return element("p", { class: "sight" }, element("a", { href: `${run}/log/${row.seq}` }, shown(s.name)),
+  return element("p", { class: "sight" }, element("a", { href: `${run}/log/${row.seq}` }, shown(s.name)), s.times ? ` ×${s.times}` : null,
     s.note ? " " : null, s.note ? element("small", { class: "quiet" }, shown(s.note)) : null);
 }
 
@@ -39,7 +39,7 @@ function eventRow(run, row) {
 
 function follow() {
   const body = region.querySelector("tbody"), { run, tokens } = region.dataset;
-  const status = document.getElementById("status"), why = document.getElementById("why");
+  const status = document.getElementById("status"), why = document.getElementById("why"), answer = document.getElementById("answer");
   const calls = new Set([...body.querySelectorAll("[data-call]")].map((tr) => tr.dataset.call));
   let last = region.dataset.last;
 
@@ -54,6 +54,10 @@ function follow() {
     status.textContent = page.status + (page.parked ? ", parked" : "");
     status.className = `status ${page.status}`;
     why.textContent = shown(page.why);
+    if (page.answer) {
+      answer.hidden = false;
+      answer.querySelector(".said").textContent = page.answer.text.split("\n").map(shown).join("\n") + (page.answer.cut ? " …" : "");
+    }
     if (!["pending", "running"].includes(page.status)) document.getElementById("cancel")?.remove();
   };
   const watch = pausable((tell) => live(region.dataset.live, async () => {

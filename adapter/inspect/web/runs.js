@@ -1,5 +1,5 @@
 // The list of runs: live, and as long as there are runs, of which it loads more when they come near.
-import { clock, element, live, load, pausable, shown } from "./live.js";
+import { ago, element, live, load, pausable, shown } from "./live.js";
 import { Rows } from "./rows.js";
 
 const region = document.querySelector("[data-live]");
@@ -20,12 +20,13 @@ function tokens(u) {
 function row(r) {
   const cell = (attributes, ...children) => element("td", attributes, ...children);
   return element("tr", {},
-    element("th", { scope: "row" }, element("a", { href: `${region.dataset.root}inspect/runs/${encodeURIComponent(r.run_id)}` }, element("code", {}, shown(r.run_id)))),
+    element("th", { scope: "row" }, element("a", { href: `${region.dataset.root}inspect/runs/${encodeURIComponent(r.run_id)}` }, element("code", { title: r.run_id }, shown(r.run_id)))),
     cell({ class: `status ${r.status}` }, r.parked ? `${r.status}, parked` : r.status),
+    cell({ class: "request", title: r.request ? shown(r.request) : undefined }, element("bdi", {}, shown(r.request))),
     cell({}, element("bdi", {}, shown(r.agent))),
     cell({}, element("a", { href: `${region.dataset.root}inspect/threads/${encodeURIComponent(r.thread_id)}` }, "thread", element("span", { class: "unseen" }, ` ${shown(r.thread_id)}`))),
     cell({ class: "why", title: r.why ? shown(r.why) : undefined }, shown(r.why)),
-    cell({}, element("time", { datetime: r.created_at.replace(/\.\d+/, "") }, clock(r.created_at))),
+    cell({}, ago(r.created_at)),
     cell({}, r.took),
     cell({}, tokens(r.usage)),
     cell({}, element("bdi", {}, shown(r.key))));

@@ -127,18 +127,18 @@ func TestInspectorFindsRuns(t *testing.T) {
 	}
 }
 
-// TestInspectorSaysWhyRunsWait: a run that asks waits for an answer, one that failed says by what, and what the
+// TestInspectorSaysWhyRunsWait: a run that asks waits with its question, one that failed says by what, and what the
 // messages of a run say of tokens is summed up.
 func TestInspectorSaysWhyRunsWait(t *testing.T) {
 	t.Parallel()
 	r := rig.Configured(t, "agents: {a: {url: $A, dialect: taskstep, approval: step}}", rig.Legacy())
 	r.Wait(`{"messages":[{"role":"user","content":"<script>alert(1)</script>\u202e"}]}`).OK()
 	got := r.Get("/inspect").OK()
-	if got.Text("runs.0.reason") != "question" || !rig.Says(got.Text("runs.0.why"), "to be answered") {
+	if got.Text("runs.0.reason") != "question" || !rig.Says(got.Text("runs.0.why"), "I was asked: ") {
 		t.Errorf("%s", got)
 	}
 	page := string(r.Do("GET", "/inspect?text="+url.QueryEscape("<script>alert(1)"), "", asBrowser...).OK().Body)
-	if !rig.Says(page, "to be answered", "&lt;script&gt;alert(1)") || strings.Contains(page, "<script>a") {
+	if !rig.Says(page, "I was asked: ", "&lt;script&gt;alert(1)") || strings.Contains(page, "<script>a") {
 		t.Errorf("%s", page)
 	}
 }

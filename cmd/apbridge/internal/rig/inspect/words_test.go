@@ -1,0 +1,65 @@
+package inspect
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+)
+
+// TestRunsAreToldByWhatWasAsked: in the list, and above all else on the page of a run with what was answered.
+func TestRunsAreToldByWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
+	b.Wait("Plan a\n garden").OK()
+	list := b.Get("/inspect").OK()
+	if got := list.Text("runs.0.request"); got != "Plan a garden" {
+		t.Errorf("the list has %q", got)
+	}
+	at := "/inspect/runs/" + list.Text("runs.0.run_id")
+	run := b.Get(at).OK()
+	if run.Text("request.text") != "Plan a\n garden" || !strings.HasPrefix(run.Text("answer.text"), "Done: Plan a") {
+		t.Errorf("the run has %s", run)
+	}
+	inOrder(t, string(b.Do("GET", at, "", asBrowser...).OK().Body), "<h2>Request</h2>", "Plan a\n garden", "<h2>Answer</h2>", "Done: Plan a", "What happened")
+	inOrder(t, string(b.Do("GET", "/inspect", "", asBrowser...).OK().Body), ">Status</th>", ">Request</th>", ">Plan a garden</bdi>")
+}
+
+// TestAQuestionIsAnsweredInWordsFirst: an agent that asks its user gets words; JSON is for those who want it.
+func TestAQuestionIsAnsweredInWordsFirst(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, rig.OneAgent, rig.Legacy())
+	thread := b.Thread()
+	b.On(thread, `{"assistant_id":"a","input":{"messages":[{"role":"user","content":"ask me"}]}}`)
+	at := "/inspect" + thread
+	inOrder(t, string(b.Do("GET", at, "", asBrowser...).OK().Body), "What shall the file say?", `name="words"`, "Answer with JSON instead", `name="args-0"`, `name="json"`)
+	run := b.Get("/inspect").OK().Text("runs.0.run_id")
+	page := string(b.Do("GET", "/inspect/runs/"+run, "", asBrowser...).OK().Body)
+	inOrder(t, page, "<h2>What it asks</h2>", "What shall the file say?")
+	if strings.Contains(page, "action_requests&#34;") || strings.Contains(page, `id="answer">`) {
+		t.Errorf("the page of a run that asks shows JSON, or an answer: %s", page)
+	}
+}
+
+// TestReasonsInTheListBeginWithWhatDiffers: the agent stands in a column of its own.
+func TestReasonsInTheListBeginWithWhatDiffers(t *testing.T) {
+	t.Parallel()
+	b := rig.Configured(t, "agents: {a: {url: 'http://127.0.0.1:1', dialect: taskstep}}", nil)
+	b.Wait("hi")
+	if why := b.Get("/inspect").OK().Text("runs.0.why"); !strings.HasPrefix(why, "Cannot be reached: no program listens there") {
+		t.Errorf("it says %q", why)
+	}
+}
+
+// inOrder fails unless the texts stand in a page, one after the other.
+func inOrder(t *testing.T, page string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		_, rest, ok := strings.Cut(page, text)
+		if !ok {
+			t.Errorf("%q is not in its place", text)
+			return
+		}
+		page = rest
+	}
+}
