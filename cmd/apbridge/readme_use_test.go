@@ -7,14 +7,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/process"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
 	"github.com/apbridge/apbridge/examples/threadagent"
 )
 
-// TestReadmeUse does what the README shows below "Use it": a block that serves is started in front of an example agent,
-// and one that calls a bridge calls the one that was started last.
+// TestReadmeUse is a new user who does what the README shows below "Use it", block after block, in a shell: a block that
+// serves goes on in one, the ones behind it are done in another. Only addresses, the folder and the example agents are
+// the test's own.
 func TestReadmeUse(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "sed"} {
@@ -22,54 +26,108 @@ func TestReadmeUse(t *testing.T) {
 			t.Skipf("%s is not installed", tool)
 		}
 	}
+	u := &newUser{t: t, folder: t.TempDir(), ours: strings.NewReplacer("bin/apbridge", rig.Binary(t), "http://127.0.0.1:8000", serving(t, legacyagent.Handler()),
+		"http://127.0.0.1:2024", serving(t, threadagent.Handler()), "0.0.0.0:8080", "0.0.0.0:0")}
+	served, called := 0, 0
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(readmeSection(t, "Use it"), -1) {
+		text := u.withoutAgents(block[1])
+		switch {
+		case text == "make build\n": // the test has a binary
+		case strings.Contains(text, "bin/apbridge serve "):
+			u.serve(text)
+			served++
+		default:
+			if out := u.does(text); strings.Contains(out, `"code":`) || !strings.Contains(out, "hi") {
+				t.Errorf("%s\n%s", text, out)
+			}
+			called++
+		}
+	}
+	if served != 3 || called < 3 {
+		t.Errorf("%d blocks that serve, %d others", served, called)
+	}
+}
+
+// TestReadmeNamesFlagsThatThereAre: commands within its sentences take the flags that they are written with.
+func TestReadmeNamesFlagsThatThereAre(t *testing.T) {
+	t.Parallel()
+	for _, line := range regexp.MustCompile("`bin/apbridge ([^`]+)`").FindAllStringSubmatch(readmeSection(t, "Use it"), -1) {
+		args := append(strings.Fields(line[1]), "--help")
+		if code, _, errs := command(t, nil, args...); code != 0 {
+			t.Errorf("apbridge %s: exit code %d: %s", line[1], code, errs)
+		}
+	}
+}
+
+// readmeSection is what stands in the README below a heading of the second level.
+func readmeSection(t *testing.T, heading string) string {
+	t.Helper()
 	raw, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(raw), "\n## Use it\n")
+	_, section, _ := strings.Cut(string(raw), "\n## "+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	agents := strings.NewReplacer("http://127.0.0.1:8000", serving(t, legacyagent.Handler()), "http://127.0.0.1:2024", serving(t, threadagent.Handler()))
-	bridge, called := "", 0
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(section, -1) {
-		text := agents.Replace(block[1])
-		if strings.Contains(text, "bin/apbridge serve ") {
-			bridge = servedAs(t, text)
-			continue
-		}
-		out, err := exec.CommandContext(t.Context(), "bash", "-ec", strings.ReplaceAll(text, "http://127.0.0.1:8080", bridge)).CombinedOutput()
-		if err != nil || strings.Contains(string(out), `"code":`) || !strings.Contains(string(out), "hi") && !strings.Contains(string(out), "Ada") {
-			t.Errorf("%s\n%v: %s", text, err, out)
-		}
-		called++
-	}
-	if called < 2 || !strings.Contains(section, "serve --listen 0.0.0.0:8080") {
-		t.Errorf("%d blocks that call a bridge", called)
-	}
+	return section
 }
 
-// servedAs starts a line of variables and bin/apbridge serve, on an address and with a database of the test's own, and
-// returns where it serves.
-func servedAs(t *testing.T, line string) string {
-	t.Helper()
-	before, after, _ := strings.Cut(strings.TrimSpace(line), "bin/apbridge ")
-	args := strings.Fields(after)
-	if at := slices.Index(args, "--listen"); at > 0 {
-		args[at+1] = strings.Replace(args[at+1], ":8080", ":0", 1)
-	} else {
-		args = append(args, "--listen", "127.0.0.1:0")
+// newUser types the commands of a document.
+type newUser struct {
+	t      *testing.T
+	folder string
+	ours   *strings.Replacer
+	bridge string // the URL of the one that was started last
+	ends   func() // it
+}
+
+var startsExample = regexp.MustCompile(`(?m)^go run \./(examples/\w+/cmd) -listen [\d.:]+ &\n`)
+
+// withoutAgents leaves out the lines that start example agents, which have to be there.
+func (u *newUser) withoutAgents(text string) string {
+	for _, line := range startsExample.FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat("../../" + line[1] + "/main.go"); err != nil {
+			u.t.Error(err)
+		}
 	}
-	var environ []string
-	for word := range strings.FieldsSeq(strings.ReplaceAll(before, "'", "")) {
-		environ = append(environ, word)
+	return startsExample.ReplaceAllString(text, "")
+}
+
+func (u *newUser) shell(text string, environ ...string) *exec.Cmd {
+	cmd := exec.CommandContext(u.t.Context(), "bash", "-ec", text)
+	cmd.Dir, cmd.Env = u.folder, append(rig.PlainEnvironment(), environ...)
+	return cmd
+}
+
+// serve starts a bridge on a free port, in place of the one before.
+func (u *newUser) serve(text string) {
+	u.t.Helper()
+	if u.ends != nil {
+		u.ends()
 	}
-	environ = append(environ, "APP_KEY=0123456789abcdef")
-	p := startProgram(t, environ, append(args, "--database", filepath.Join(t.TempDir(), "a.db"))...)
-	return p.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
+	cmd, said := u.shell(u.ours.Replace(text), "APBRIDGE_LISTEN=127.0.0.1:0"), rig.NewConsole()
+	process.Group(cmd) // a terminal sends Ctrl-C to all of it
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		u.t.Fatal(err)
+	}
+	u.ends = sync.OnceFunc(func() { process.Interrupt(cmd); _ = cmd.Wait() })
+	u.t.Cleanup(u.ends)
+	u.bridge = said.Await(u.t, `"msg":"serving","url":"([^"]+)"`)
+}
+
+// does returns what a block prints that has to succeed.
+func (u *newUser) does(text string) string {
+	u.t.Helper()
+	out, err := u.shell(strings.ReplaceAll(u.ours.Replace(text), "http://127.0.0.1:8080", u.bridge), "APBRIDGE_URL="+u.bridge).CombinedOutput()
+	if err != nil {
+		u.t.Errorf("%s\n%v", text, err)
+	}
+	return string(out)
 }
 
 // runBy has for each document with commands (blocks of sh) the test that runs them all, or why none can.
 var runBy = map[string]string{
-	"README.md":                    "TestReadmeUse, TestReadmeCommands",
+	"README.md":                    "TestReadmeUse, TestReadmeCommands, TestReadmeNamesFlagsThatThereAre",
 	"docs/access.md":               "TestGuides",
 	"docs/approval.md":             "TestGuides",
 	"docs/benchmarks.md":           "TestBenchDocument",
