@@ -286,6 +286,10 @@ func TestAgentsAndHealth(t *testing.T) {
 	if out := s.ok("health"); out != "ready\n" {
 		t.Errorf("healthy: %q", out)
 	}
+	if _, out, _ := command(t, nil, "health", "--url", s.url); out != "ready\n" {
+		t.Errorf("healthy by --url: %q", out)
+	}
+	holds(t, s.fails(2, "health", s.url, "--url", "http://127.0.0.1:1"), "named twice")
 	stranger := serving(t, http.NotFoundHandler())
 	holds(t, s.fails(1, "health", "http://127.0.0.1:1"), "no bridge answers at http://127.0.0.1:1: connection refused. Start one")
 	secure := httptest.NewTLSServer(legacyagent.Handler())

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/apbridge/apbridge/mapping"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -16,7 +18,7 @@ func (m Misuse) Error() string { return string(m) }
 // Strict has a command and those below it answer wrong arguments or flags with what there is.
 func Strict(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return Misuse(fmt.Sprintf("%v; %s has %s.%s", err, cmd.CommandPath(), flagsOf(cmd), seeHelp(cmd)))
+		return Misuse(fmt.Sprintf("%s; %s%s has %s.%s", flagError(err), nearFlag(cmd, err), cmd.CommandPath(), flagsOf(cmd), seeHelp(cmd)))
 	})
 	if allowed := cmd.Args; allowed != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -29,6 +31,33 @@ func Strict(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		Strict(sub)
 	}
+}
+
+// nearFlag asks for the flag that an unknown one was probably meant to be; "" where there is none.
+func nearFlag(cmd *cobra.Command, err error) string {
+	unknown := (*pflag.NotExistError)(nil)
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	if meant := mapping.Nearest(unknown.GetSpecifiedName(), flagNames(cmd)); meant != "" {
+		return fmt.Sprintf("did you mean --%s? ", meant)
+	}
+	return ""
+}
+
+// flagError returns an error of pflag in words: those of the packages below it name functions of Go.
+func flagError(err error) string {
+	bad := (*pflag.InvalidValueError)(nil)
+	if !errors.As(err, &bad) {
+		return err.Error()
+	}
+	wants := map[string]string{
+		"int": "a whole number", "duration": "a time such as 30s, 10m or 2h", "bool": "true or false", "float64": "a number",
+	}[bad.GetFlag().Value.Type()]
+	if wants == "" {
+		return fmt.Sprintf("flag --%s: %v", bad.GetFlag().Name, bad.Unwrap())
+	}
+	return fmt.Sprintf("flag --%s: wants %s, not %q", bad.GetFlag().Name, wants, bad.GetValue())
 }
 
 // WrongArguments returns the Misuse of arguments that a command does not take.
@@ -59,13 +88,20 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 }
 
 func flagsOf(cmd *cobra.Command) string {
-	var names []string
+	names := flagNames(cmd)
+	for i, name := range names {
+		names[i] = "--" + name
+	}
+	return strings.Join(names, ", ")
+}
+
+func flagNames(cmd *cobra.Command) (names []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
-			names = append(names, "--"+f.Name)
+			names = append(names, f.Name)
 		}
 	})
-	return strings.Join(names, ", ")
+	return names
 }
 
 func seeHelp(cmd *cobra.Command) string {

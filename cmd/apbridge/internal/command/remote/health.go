@@ -14,12 +14,13 @@ import (
 // Health returns the command apbridge health.
 func Health(p *console.Process) *cobra.Command {
 	var wait time.Duration
+	url := ""
 	cmd := &cobra.Command{
 		Use:   "health [URL]",
 		Short: "Ask whether a bridge takes requests, or wait until it does",
 		Long: `health asks a bridge for GET /readyz, which needs no key: for health checks of images
-without curl, and for scripts that start a bridge. The bridge is the one at the URL, of
-$APBRIDGE_URL, or at ` + defaultURL + `.
+without curl, and for scripts that start a bridge. The bridge is the one at the URL, which
+--url names, too, else at $APBRIDGE_URL, else at ` + defaultURL + `.
 
 The exit code is 0 when it takes requests, else 1.`,
 		Example: `  apbridge health
@@ -30,8 +31,11 @@ The exit code is 0 when it takes requests, else 1.`,
 			if err != nil {
 				return err
 			}
-			address := cmp.Or(console.Variable(p.Environ, "APBRIDGE_URL"), defaultURL)
+			address := cmp.Or(url, console.Variable(p.Environ, "APBRIDGE_URL"), defaultURL)
 			if len(args) > 0 {
+				if url != "" && url != args[0] {
+					return console.Misuse("the bridge is named twice; write URL or --url")
+				}
 				address = args[0]
 			}
 			if wait < 0 {
@@ -48,6 +52,7 @@ The exit code is 0 when it takes requests, else 1.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&url, "url", "", "the bridge, as other commands name it")
 	cmd.Flags().DurationVar(&wait, "wait", 0, "ask again until it does, for so long; --wait alone is a minute")
 	cmd.Flags().Lookup("wait").NoOptDefVal = "1m"
 	return cmd
