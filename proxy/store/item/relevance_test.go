@@ -94,12 +94,12 @@ func (u understanding) Query(_ context.Context, text string) ([]float32, error) 
 	return v, nil
 }
 
-func (u understanding) Documents(ctx context.Context, texts []string) (list [][]float32, err error) {
+func (u understanding) Documents(ctx context.Context, texts []string) (list [][]float32, refused, err error) {
 	for _, text := range texts {
 		v, _ := u.Query(ctx, text)
 		list = append(list, v)
 	}
-	return list, nil
+	return list, nil, nil
 }
 
 // relevance is how well questions are answered: how many have the answer among the first five, and the mean of one over

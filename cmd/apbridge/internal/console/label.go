@@ -3,6 +3,8 @@ package console
 import (
 	"fmt"
 	"io"
+
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // Colours of labels, as terminals number them (ECMA-48, section 8.3.117).
@@ -19,5 +21,5 @@ func Label(console io.Writer, environ []string, colour int, word string) {
 		fmt.Fprint(console, word)
 		return
 	}
-	fmt.Fprintf(raw, "\x1b[%dm%s\x1b[0m", colour, Visible([]byte(word)))
+	fmt.Fprintf(raw, "\x1b[%dm%s\x1b[0m", colour, mapping.Visible([]byte(word)))
 }
