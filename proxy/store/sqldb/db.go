@@ -2,7 +2,10 @@ package sqldb
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/proxy/store/clock"
@@ -17,6 +20,8 @@ type DB struct {
 	on    database
 	owner string
 	room  room
+	// answers counts what reads and writes were answered; see Ping.
+	answers atomic.Uint64
 	keys
 }
 
@@ -47,7 +52,7 @@ type database interface {
 	// renewLease renews the lease of this process.
 	recoverOrphans(ctx context.Context) error
 	renewLease(ctx context.Context, ttl time.Duration) (freed bool, err error)
-	ping(ctx context.Context) error
+	ping(ctx context.Context, patience time.Duration) error
 	classify(err error) error
 	logSize() (bytes int64, ok bool)
 	size() (bytes int64, ok bool)
@@ -136,27 +141,34 @@ func (o Options) clock(patience time.Duration) *clock.Clock {
 // Write runs do as one operation and returns when it is durable. do may be called again when what it did is lost: it
 // builds its results anew.
 func (d *DB) Write(ctx context.Context, do func(*Tx) error) error {
-	return d.wrote(d.on.write(ctx, false, d.sealing(do)))
+	return d.answered(d.wrote(d.on.write(ctx, false, d.sealing(do))))
 }
 
 // WriteRelaxed is Write for what may be lost when the machine fails, though not when the process does.
 func (d *DB) WriteRelaxed(ctx context.Context, do func(*Tx) error) error {
-	return d.wrote(d.on.write(ctx, true, d.sealing(do)))
+	return d.answered(d.wrote(d.on.write(ctx, true, d.sealing(do))))
 }
 
 // Read runs do on one consistent view.
 func (d *DB) Read(ctx context.Context, do func(*Tx) error) error {
-	return d.on.classify(d.on.read(ctx, d.sealing(do)))
+	return d.answered(d.on.classify(d.on.read(ctx, d.sealing(do))))
 }
 
 // ReadOne is Read of a single statement, which is consistent by itself.
 func (d *DB) ReadOne(ctx context.Context, do func(*Tx) error) error {
-	return d.on.classify(d.on.readOne(ctx, d.sealing(do)))
+	return d.answered(d.on.classify(d.on.readOne(ctx, d.sealing(do))))
 }
 
 // ReadBlob is ReadOne of a piece of a file: large, and not soon read again.
 func (d *DB) ReadBlob(ctx context.Context, do func(*Tx) error) error {
-	return d.on.classify(d.on.readBlob(ctx, d.sealing(do)))
+	return d.answered(d.on.classify(d.on.readBlob(ctx, d.sealing(do))))
+}
+
+func (d *DB) answered(err error) error {
+	if err == nil {
+		d.answers.Add(1)
+	}
+	return err
 }
 
 // Flush returns when all that was committed before the call is on the disk. Where nothing waits for that it costs two
@@ -191,10 +203,39 @@ func (d *DB) RenewLease(ctx context.Context, ttl time.Duration) (freed bool, err
 	return freed, d.on.classify(err)
 }
 
+// pingPatience is how long a ping waits for a read before it looks whether the database has answered others: probes are
+// often given a second in all.
+const pingPatience = 250 * time.Millisecond
+
+// errNoTurn is of a ping whose read did not end in time.
+var errNoTurn = errors.New("the read of a ping did not end in time")
+
+// readWithin carries out a ping's read, for as long as patience at most; 0: until ctx ends.
+func readWithin(ctx context.Context, patience time.Duration, read func(context.Context) error) error {
+	if patience > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	err := read(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", errNoTurn, err)
+	}
+	return err
+}
+
 // Ping reports whether the database answers, whether it could be written to when that was tried last, and whether a
-// SQLite file has reached its limit.
+// SQLite file has reached its limit. A database that answers others is only busy: under many readers a ping may not get
+// a connection before ctx ends.
 func (d *DB) Ping(ctx context.Context) error {
-	err := d.on.ping(ctx)
+	before := d.answers.Load()
+	err := d.on.ping(ctx, pingPatience)
+	if errors.Is(err, errNoTurn) && d.answers.Load() == before {
+		err = d.on.ping(ctx, 0)
+	}
+	if errors.Is(err, errNoTurn) && d.answers.Load() != before {
+		err = nil
+	}
 	if d.Shared() { // where a ping only reads, and says nothing of room
 		return d.on.classify(err)
 	}

@@ -82,9 +82,11 @@ func (p *postgres) endLease(ctx context.Context) error {
 	})
 }
 
-func (p *postgres) ping(ctx context.Context) error {
+func (p *postgres) ping(ctx context.Context, patience time.Duration) error {
 	var standby bool
-	err := p.pool.QueryRow(ctx, `SELECT pg_is_in_recovery()`).Scan(&standby)
+	err := readWithin(ctx, patience, func(ctx context.Context) error {
+		return p.pool.QueryRow(ctx, `SELECT pg_is_in_recovery()`).Scan(&standby)
+	})
 	if err == nil && standby {
 		return refuse(p.name, "this server has become a standby, which cannot be written to")
 	}

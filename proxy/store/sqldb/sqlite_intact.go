@@ -95,7 +95,7 @@ func (p *probe) due() bool {
 
 // ping reads. It writes, once a second at most, only where the newest write was refused, or the files are not as they
 // were: to see whether that has passed.
-func (d *sqlite) ping(ctx context.Context) error {
+func (d *sqlite) ping(ctx context.Context, patience time.Duration) error {
 	if err := d.present(); err != nil {
 		return err
 	}
@@ -110,8 +110,10 @@ func (d *sqlite) ping(ctx context.Context) error {
 	if refused != nil {
 		return *refused
 	}
-	return d.readOne(ctx, func(t *Tx) error {
-		var n int64
-		return t.Get(`SELECT count(*) FROM processes`, nil, []any{&n})
+	return readWithin(ctx, patience, func(ctx context.Context) error {
+		return d.readOne(ctx, func(t *Tx) error {
+			var n int64
+			return t.Get(`SELECT count(*) FROM processes`, nil, []any{&n})
+		})
 	})
 }
