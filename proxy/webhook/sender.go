@@ -25,8 +25,9 @@ const (
 	attemptTimeout = 15 * time.Second
 	lease          = 4 * attemptTimeout
 	// atOnce bounds attempts under way, atOnceHost those to one receiver, so that a slow one leaves room for others.
-	atOnce     = 16
-	atOnceHost = 4
+	atOnce       = 16
+	atOnceTenant = 12 // of one tenant
+	atOnceHost   = 4
 	// How long rows stay for people to look at.
 	deliveredKept = 24 * time.Hour
 	deadKept      = 30 * 24 * time.Hour
@@ -47,15 +48,16 @@ type Sender struct {
 	tracer     *trace.Tracer       // may be nil
 	unread     complaint.Complaint // of the outbox; Run's goroutine only
 
-	mu    sync.Mutex
-	hosts map[string]int // attempts under way
-	all   int
-	freed chan struct{} // rung when an attempt is over
+	mu      sync.Mutex
+	hosts   map[string]int // attempts under way
+	tenants map[string]int // the same
+	all     int
+	freed   chan struct{} // rung when an attempt is over
 }
 
 // New returns a Sender; nothing is sent before Run. agent is its User-Agent.
 func New(deliveries *outbox.Table, runs *store.Runs, cfg config.Webhooks, agent string, m *metrics.Metrics, log *zap.Logger) *Sender {
-	s := &Sender{deliveries: deliveries, runs: runs, metrics: m, log: log, backoff: backoff, hosts: map[string]int{}, freed: make(chan struct{}, 1)}
+	s := &Sender{deliveries: deliveries, runs: runs, metrics: m, log: log, backoff: backoff, hosts: map[string]int{}, tenants: map[string]int{}, freed: make(chan struct{}, 1)}
 	s.cfg.Store(&cfg)
 	s.client = newClient(func() bool { return s.cfg.Load().AllowPrivateNetworks }, agent)
 	return s
@@ -98,8 +100,8 @@ func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Durat
 	if room == 0 {
 		return longestWait // until one is over
 	}
-	picked := map[string]int{}
-	list, wait, err := s.deliveries.Claim(ctx, room, lease, func(url string) bool { return s.pick(picked, hostOf(url)) })
+	hosts, tenants := map[string]int{}, map[string]int{}
+	list, wait, err := s.deliveries.Claim(ctx, room, lease, func(tenant, url string) bool { return s.pick(hosts, tenants, hostOf(url), tenant) })
 	if err != nil {
 		if ctx.Err() == nil && s.unread.Due() {
 			s.log.Error("the outbox could not be read; it is tried again", zap.Error(err), s.unread.Times())
@@ -108,11 +110,11 @@ func (s *Sender) start(ctx context.Context, attempts *sync.WaitGroup) time.Durat
 	}
 	s.unread.Over()
 	for _, d := range list {
-		s.enter(hostOf(d.URL))
+		s.enter(hostOf(d.URL), d.Tenant)
 		attempts.Add(1)
 		go func() {
 			defer attempts.Done()
-			defer s.leave(hostOf(d.URL))
+			defer s.leave(hostOf(d.URL), d.Tenant)
 			s.attempt(ctx, d)
 		}()
 	}
@@ -146,29 +148,34 @@ func (s *Sender) room() int {
 	return atOnce - s.all
 }
 
-// pick reports whether one more attempt at the host may begin, those in picked included.
-func (s *Sender) pick(picked map[string]int, host string) bool {
+// pick reports whether one more attempt at the host may begin for the tenant, those in hosts and tenants included.
+func (s *Sender) pick(hosts, tenants map[string]int, host, tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hosts[host]+picked[host] >= atOnceHost {
+	if s.hosts[host]+hosts[host] >= atOnceHost || s.tenants[tenant]+tenants[tenant] >= atOnceTenant {
 		return false
 	}
-	picked[host]++
+	hosts[host]++
+	tenants[tenant]++
 	return true
 }
 
-func (s *Sender) enter(host string) {
+func (s *Sender) enter(host, tenant string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hosts[host]++
+	s.tenants[tenant]++
 	s.all++
 }
 
-func (s *Sender) leave(host string) {
+func (s *Sender) leave(host, tenant string) {
 	s.mu.Lock()
 	s.all--
 	if s.hosts[host]--; s.hosts[host] == 0 {
 		delete(s.hosts, host)
+	}
+	if s.tenants[tenant]--; s.tenants[tenant] == 0 {
+		delete(s.tenants, tenant)
 	}
 	s.mu.Unlock()
 	select {

@@ -364,3 +364,24 @@ func TestA24StoppedInAnAttemptGoesOnAfterARestart(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// A tenant with many slow receivers leaves attempts to others.
+func TestATenantLeavesAttemptsToOthers(t *testing.T) {
+	t.Parallel()
+	s := New(nil, nil, config.Webhooks{}, "", nil, zap.NewNop())
+	begun := 0
+	for n := range 2 * atOnce {
+		hosts, tenants := map[string]int{}, map[string]int{}
+		if host := fmt.Sprint("host", n); s.pick(hosts, tenants, host, "a") {
+			s.enter(host, "a")
+			begun++
+		}
+	}
+	if begun != atOnceTenant || !s.pick(map[string]int{}, map[string]int{}, "host", "b") {
+		t.Errorf("%d attempts were begun for one tenant, want %d and room for another", begun, atOnceTenant)
+	}
+	s.leave("host0", "a")
+	if !s.pick(map[string]int{}, map[string]int{}, "host", "a") {
+		t.Error("there is no room for the tenant when one of its attempts is over")
+	}
+}

@@ -61,7 +61,7 @@ func (s *Table) Changed() <-chan struct{} { return s.base.Bells.WebhookBell }
 // Claim takes up to limit due deliveries that accept (nil: all) wants, the longest due first: each is due again after
 // lease, should this process not come back to it, and counts as attempted. wait is how long it is until the next one is
 // due (0: none, or those that accept left). All tenants.
-func (s *Table) Claim(ctx context.Context, limit int, lease time.Duration, accept func(url string) bool) (list []Delivery, wait time.Duration, err error) {
+func (s *Table) Claim(ctx context.Context, limit int, lease time.Duration, accept func(tenant, url string) bool) (list []Delivery, wait time.Duration, err error) {
 	keys, wait, ahead, err := s.dueDeliveries(ctx, limit, accept)
 	if err == nil && ahead {
 		if err = s.base.DB.Write(ctx, s.takeBack); err == nil {
@@ -102,23 +102,23 @@ func (s *Table) takeBack(t *sqldb.Tx) error {
 }
 
 // dueDeliveries looks without the writer. ahead reports whether there is something for takeBack.
-func (s *Table) dueDeliveries(ctx context.Context, limit int, accept func(url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
+func (s *Table) dueDeliveries(ctx context.Context, limit int, accept func(tenant, url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		keys, wait = nil, 0
 		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM outbox WHERE done_us = 0 AND due_us > $1)`, column.In{t.Now + LongestWait.Microseconds()}, column.Out{&ahead}); err != nil {
 			return err
 		}
-		return t.Until(`SELECT id, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
+		return t.Until(`SELECT id, tenant, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
 			var key, due int64
-			var url string
-			if err := scan(&key, &url, &due); err != nil {
+			var tenant, url string
+			if err := scan(&key, &tenant, &url, &due); err != nil {
 				return false, err
 			}
 			if due > t.Now {
 				wait = time.Duration(due-t.Now) * time.Microsecond
 				return false, nil
 			}
-			if accept == nil || accept(url) {
+			if accept == nil || accept(tenant, url) {
 				keys = append(keys, key)
 			}
 			return len(keys) < limit, nil
