@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/guard"
 	"golang.org/x/sync/semaphore"
@@ -42,7 +43,7 @@ type bodyMemory struct {
 	looked  time.Time // when the last collection was made to see what lives
 }
 
-func newBodyMemory(bodies int64, of shareOf) *bodyMemory {
+func newBodyMemory(bodies int64, of config.Share) *bodyMemory {
 	m := &bodyMemory{bodies: semaphore.NewWeighted(bodies), shares: newShares(of)}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		m.limit = uint64(limit)
@@ -217,10 +218,10 @@ func (m *bodyMemory) hold(ctx context.Context, body io.ReadCloser, patience time
 	key, tenant, done := m.shares.use(who)
 	h.done = done
 	if key != nil {
-		h.rooms = append(h.rooms, heldRoom{key, func() error { return fullShare(fmt.Sprintf("key %q", who.ID), m.shares.key) }})
+		h.rooms = append(h.rooms, heldRoom{key, func() error { return fullShare(fmt.Sprintf("key %q", who.ID), m.shares.Key) }})
 	}
 	if tenant != nil {
-		h.rooms = append(h.rooms, heldRoom{tenant, func() error { return fullShare(fmt.Sprintf("tenant %q", who.Tenant), m.shares.tenant) }})
+		h.rooms = append(h.rooms, heldRoom{tenant, func() error { return fullShare(fmt.Sprintf("tenant %q", who.Tenant), m.shares.Tenant) }})
 	}
 	h.rooms = append(h.rooms, heldRoom{m.bodies, func() error {
 		return mapping.Errorf(mapping.Unavailable, codeOverloaded,

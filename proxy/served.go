@@ -36,8 +36,8 @@ func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, 
 // Else the bodies under way are counted in the memory of their own.
 func (s *Server) memoryFor(cfg *config.Config) *bodyMemory {
 	total := int64(cfg.Limits.Bodies)
-	each := sharesOf(cfg.Auth, total, int64(cfg.Limits.Body))
-	if now := s.now.Load(); now != nil && now.cfg.Limits.Bodies == cfg.Limits.Bodies && now.memory.shares.shareOf == each {
+	each := cfg.Auth.Share(total, int64(cfg.Limits.Body))
+	if now := s.now.Load(); now != nil && now.cfg.Limits.Bodies == cfg.Limits.Bodies && now.memory.shares.Share == each {
 		return now.memory
 	}
 	return newBodyMemory(total, each)

@@ -160,8 +160,11 @@ func (s *starter) ready(o *StartRequest) (*Agent, error) {
 
 // addFirstEvents adds the events that are logged with the run itself, when it starts at once.
 func (s *starter) addFirstEvents(o *StartRequest, agent *Agent) error {
-	r, limits := &o.New.Run, s.settings.Config().Limits
-	o.New.Queue = store.QueueLimits{Agent: agent.Config.Queue, Thread: limits.ThreadQueue, All: limits.Queue}
+	r, cfg := &o.New.Run, s.settings.Config()
+	share := cfg.Auth.Share(int64(agent.Config.Queue), 1)
+	o.New.Queue = store.QueueLimits{
+		Agent: agent.Config.Queue, AgentKey: int(share.Key), AgentTenant: int(share.Tenant), Thread: cfg.Limits.ThreadQueue, All: cfg.Limits.Queue,
+	}
 	if !o.New.Claim {
 		return nil
 	}

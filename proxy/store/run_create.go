@@ -32,8 +32,9 @@ type RunCreation struct {
 }
 
 // QueueLimits is how many runs may wait in this database before another one is refused, by whose they are; 0 is any
-// number. How many a principal may have waiting, it says itself (mapping.Principal).
-type QueueLimits struct{ Agent, Thread, All int }
+// number. How many a principal may have waiting, it says itself (mapping.Principal). AgentKey and AgentTenant are how
+// many of one key and of one tenant may wait for the agent.
+type QueueLimits struct{ Agent, AgentKey, AgentTenant, Thread, All int }
 
 // Answers is what an answer was given to: the run that asked, which must still be the newest of its task, and those of
 // its questions that must still be open on the thread. Else it is a Conflict nothing_to_resume: a question is answered

@@ -7,7 +7,7 @@ import (
 
 // checkQueueLimits refuses a run that must wait where too many do already.
 func (x *createRunTx) checkQueueLimits() error {
-	p := x.principal
+	p, agent := x.principal, x.made.Run.Agent
 	for _, q := range []struct {
 		most int
 		of   string // which runs are counted; $2 and more are args
@@ -15,7 +15,11 @@ func (x *createRunTx) checkQueueLimits() error {
 		text string
 		name string
 	}{
-		{x.n.Queue.Agent, `agent = $2`, column.In{x.made.Run.Agent}, "The queue of agent %[2]q is full: %[1]d runs wait (agents.%[2]s.queue). Try again later.", x.made.Run.Agent},
+		{x.n.Queue.Agent, `agent = $2`, column.In{agent}, "The queue of agent %[2]q is full: %[1]d runs wait (agents.%[2]s.queue). Try again later.", agent},
+		{x.n.Queue.AgentKey, `agent = $2 AND tenant = $3 AND owner = $4`, column.In{agent, p.Tenant, p.ID},
+			"Key %[2]q has its share of the agent's queue, which is half of it: %[1]d of its runs wait (agents.%[3]s.queue). Try again later.", p.ID},
+		{x.n.Queue.AgentTenant, `agent = $2 AND tenant = $3`, column.In{agent, p.Tenant},
+			"Tenant %[2]q has its share of the agent's queue, which is three quarters of it: %[1]d of its runs wait (agents.%[3]s.queue). Try again later.", p.Tenant},
 		{x.n.Queue.Thread, `ended_us = 0 AND thread = $2`, column.In{x.thread.key}, "The queue of thread %[2]q is full: %[1]d runs wait (limits.thread_queue). Try again later.", x.thread.ID},
 		{p.Queue, `tenant = $2 AND owner = $3`, column.In{p.Tenant, p.ID}, "The queue of key %[2]q is full: %[1]d of its runs wait (auth.keys[].queue). Try again later.", p.ID},
 		{x.n.Queue.All, `agent <> $2`, column.In{""}, "The queue%[2]s is full: %[1]d runs wait for all agents together (limits.queue). Try again later.", ""},
@@ -25,7 +29,7 @@ func (x *createRunTx) checkQueueLimits() error {
 			return err
 		}
 		if q.most > 0 && waiting >= q.most {
-			return mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, q.text, waiting, q.name)
+			return mapping.Errorf(mapping.Limited, mapping.CodeQueueFull, q.text, waiting, q.name, agent)
 		}
 	}
 	return nil

@@ -83,4 +83,37 @@ func TestD6_FurtherQueues(t *testing.T) {
 	}
 }
 
+// A key has half of an agent's queue at the most and a tenant three quarters, so that the runs of others may wait.
+func TestAKeyLeavesRoomInTheQueueToOthers(t *testing.T) {
+	t.Parallel()
+	keyOf := func(id string) string { return "a key of sixteen characters " + id }
+	g := rig.NewGate(adaptertest.NewStepAgent(adaptertest.Plain), rig.StepPosts, 1)
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, g).URL, func(a *config.Agent) { a.Concurrency, a.Queue = 1, 4 })})
+	for _, id := range []string{"a1", "a2", "b1"} {
+		cfg.Auth.Keys = append(cfg.Auth.Keys, config.Key{ID: id, Key: config.Secret(keyOf(id)), Tenant: id[:1]})
+	}
+	b := rig.StartBridge(t, cfg)
+	start := func(id string) rig.Answer {
+		thread := b.Do("POST", "/threads", `{}`, "X-Api-Key", keyOf(id)).OK().Text("thread_id")
+		return b.Do("POST", "/threads/"+thread+"/runs", rig.OneRun, "X-Api-Key", keyOf(id))
+	}
+	start("a1").OK()
+	g.Await(t)
+	for _, step := range []struct {
+		id, refused string
+	}{
+		{"a1", ""}, {"a1", ""}, {"a1", `Key "a1"`}, {"a2", ""}, {"a2", `Tenant "a"`}, {"b1", ""}, {"b1", `The queue of agent "agent" is full`},
+	} {
+		a := start(step.id)
+		if step.refused == "" {
+			a.OK()
+			continue
+		}
+		if a.Status != http.StatusTooManyRequests || a.Text("code") != "queue_full" || !rig.Says(a.Text("message"), step.refused, "agents.agent.queue") || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s", step.id, a.Status, a.Body)
+		}
+	}
+	g.Open()
+}
+
 const enqueuedRun = `{"assistant_id":"agent","multitask_strategy":"enqueue",` + rig.SaysHi + `}`
