@@ -5,10 +5,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/gorilla/mux"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -80,5 +82,51 @@ func TestHijackedConnectionsCount(t *testing.T) {
 	<-closed
 	if n := g.door.connections.open.Load(); n != 0 {
 		t.Errorf("%d connections are open, want none", n)
+	}
+}
+
+// A key holds half of the connections at the most and a tenant three quarters, so that others are served. A request
+// that has been answered holds none.
+func TestAKeyLeavesConnectionsToOthers(t *testing.T) {
+	t.Parallel()
+	keyOf := func(id string) string { return "key-0123456789-" + id }
+	held := newHolding()
+	g := prepare(t, func(c *config.Config, _ *Options) {
+		for _, id := range []string{"a1", "a2", "b1"} {
+			c.Auth.Keys = append(c.Auth.Keys, config.Key{ID: id, Key: config.Secret(keyOf(id)), Tenant: id[:1]})
+		}
+	}, held.mount)
+	g.door.connections.most = 8
+	use, err := g.Reconfigure(g.cfg, held.mount)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use()
+	g.run(t)
+	done := make(chan reply, 8)
+	hold := func(id string, n int) {
+		for range n {
+			go func() { done <- g.do(t, "POST", "/held", "{}", "X-Api-Key", keyOf(id)) }()
+			<-held.read
+		}
+	}
+	ask := func(id string) reply { return g.do(t, "POST", "/held", "{}", "X-Api-Key", keyOf(id)) }
+	hold("a1", 4)
+	if got := ask("a1"); got.status != http.StatusTooManyRequests || !strings.Contains(got.body, `Key \"a1\" has 4 requests`) || got.code(t) != "limit_connections" {
+		t.Errorf("a key with half of the connections: %d %s", got.status, got.body)
+	}
+	hold("a2", 2)
+	if got := ask("a2"); got.status != http.StatusTooManyRequests || !strings.Contains(got.body, `Tenant \"a\" has 6 requests`) {
+		t.Errorf("a tenant with three quarters: %d %s", got.status, got.body)
+	}
+	hold("b1", 1)
+	close(held.may)
+	for range 7 {
+		if got := <-done; got.status != http.StatusOK {
+			t.Errorf("one that was let in: %d %s", got.status, got.body)
+		}
+	}
+	if got := ask("a1"); got.status != http.StatusOK {
+		t.Errorf("when the others are answered: %d %s", got.status, got.body)
 	}
 }

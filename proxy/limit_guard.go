@@ -2,12 +2,14 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/guard"
+	"golang.org/x/sync/semaphore"
 )
 
 // Limits bound what a principal may use. limit.Limiter has them. Safe for concurrent use.
@@ -23,22 +25,64 @@ type Limits interface {
 // limitGuard refuses what is more than the principal may ask for. What operators and probes ask is not counted.
 type limitGuard struct {
 	refuser
-	ops    operations
-	limits Limits // nil: there are none
+	ops         operations
+	limits      Limits  // nil: there are none
+	connections *shares // of the connections that the process can serve; nil: any number
 }
 
 func (g limitGuard) Pass(x *guard.Exchange) bool {
 	r := x.Request
-	if g.limits == nil || g.open(r.URL.Path) || g.ops.own(r.URL.Path) {
+	if g.open(r.URL.Path) || g.ops.own(r.URL.Path) {
 		return true
 	}
 	who := mapping.PrincipalOf(r.Context())
+	leave, err := g.enter(who)
+	if err != nil {
+		g.refuse(x.Writer, r, err)
+		return false
+	}
+	x.AtEnd(leave)
+	if g.limits == nil {
+		return true
+	}
 	if err := g.count(r, who); err != nil {
 		g.refuse(x.Writer, r, err)
 		return false
 	}
 	x.Request = r.WithContext(adapter.WithStreams(r.Context(), func() (func(), error) { return g.limits.OpenStream(who) }))
 	return true
+}
+
+// enter counts a request until it has been answered, since it takes a connection for as long. leave must be called then.
+func (g limitGuard) enter(who mapping.Principal) (leave func(), err error) {
+	if g.connections == nil {
+		return func() {}, nil
+	}
+	key, tenant, done := g.connections.use(who)
+	switch {
+	case key != nil && !key.TryAcquire(1):
+		done()
+		return nil, manyConnections(fmt.Sprintf("Key %q", who.ID), g.connections.Key)
+	case tenant != nil && !tenant.TryAcquire(1):
+		if key != nil {
+			key.Release(1)
+		}
+		done()
+		return nil, manyConnections(fmt.Sprintf("Tenant %q", who.Tenant), g.connections.Tenant)
+	}
+	return func() {
+		for _, share := range []*semaphore.Weighted{key, tenant} {
+			if share != nil {
+				share.Release(1)
+			}
+		}
+		done()
+	}, nil
+}
+
+func manyConnections(of string, most int64) error {
+	return mapping.Errorf(mapping.Limited, "limit_connections",
+		"%s has %d requests, streams and WebSockets under way, its share of the connections that the bridge can serve with its file descriptors. End some, or try again in a moment.", of, most)
 }
 
 func (g limitGuard) count(r *http.Request, who mapping.Principal) error {

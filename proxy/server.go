@@ -155,13 +155,21 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 			guard.Origin(f, cfg.CORS.Origins, s.strangers),
 			&principalGuard{f, seen, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed},
 			&auditGuard{f, seen, s.ops, o.Does},
-			limitGuard{f, s.ops, o.Limits},
+			limitGuard{f, s.ops, o.Limits, s.connectionShares(cfg)},
 			guard.Loop(f, o.Hop),
 			s.door,
 			&memoryGuard{f, s.ops, h.memory, o.Limits, &s.times, foresight{routes.mux, o.Does}},
 		},
 		&compression{routes},
 	}, nil
+}
+
+// connectionShares returns what one key and one tenant may hold of the connections; nil: any number.
+func (s *Server) connectionShares(cfg *config.Config) *shares {
+	if s.door.connections.most == 0 {
+		return nil
+	}
+	return newShares(cfg.Auth.Share(s.door.connections.most, 1))
 }
 
 // current answers each request by the configuration that is in use when it comes.
