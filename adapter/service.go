@@ -47,7 +47,7 @@ type Threads interface {
 	Patch(ctx context.Context, id string, p ThreadPatch) (mapping.Thread, error)
 	// Delete cancels an active run, then removes thread, runs, tasks, events, checkpoints and artifacts.
 	Delete(ctx context.Context, id string) error
-	Copy(ctx context.Context, id string) (mapping.Thread, error)
+	Copy(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error)
 }
 
 // NewThread is a request for a thread; every field may be zero.
@@ -111,6 +111,8 @@ type StateUpdate struct {
 	Then         []json.RawMessage // further values, reduced after those, in order; one checkpoint comes of all
 	AsNode       string
 	CheckpointID string // "": the head; an older one forks
+
+	IdempotencyKey string
 }
 
 // All returns the values in the order in which they are reduced.

@@ -98,6 +98,7 @@ type NewAssistant struct {
 	Description               string
 	Metadata, Config, Context json.RawMessage // objects; nil: {}
 	OrGet                     bool            // one that is there already is answered, instead of refused with 409
+	IdempotencyKey            string
 }
 
 // AssistantPatch changes an assistant; nil fields stay.

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/service/plan"
 	"github.com/apbridge/apbridge/proxy/store/cron"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // crons keeps requests for runs that chore.Crons repeats.
@@ -24,7 +25,7 @@ type crons struct {
 }
 
 func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
-	if err := checkKey(n.Run.IdempotencyKey); err != nil {
+	if err := idempotency.Check(n.Run.IdempotencyKey); err != nil {
 		return mapping.Cron{}, err
 	}
 	key := keyOfCron(ctx, n)

@@ -9,16 +9,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// longestKey bounds an Idempotency-Key, in bytes.
-const longestKey = 255
-
-func checkKey(key string) error {
-	if len(key) > longestKey {
-		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Idempotency-Key is longer than %d bytes.", longestKey)
-	}
-	return nil
-}
-
 func keyOfRun(ctx context.Context, n *adapter.NewRun) idempotency.Key {
 	route := "run " + n.ThreadID
 	if i, _, ok := strings.Cut(n.Batch, "/"); ok {
@@ -65,4 +55,14 @@ func keyOfTask(ctx context.Context, n adapter.NewTask) idempotency.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
 	return idempotency.NewKey(key, "task "+n.Agent+" "+n.Topic, n).Of(mapping.PrincipalOf(ctx))
+}
+
+func keyOfCopy(ctx context.Context, key, thread string) idempotency.Key {
+	return idempotency.NewKey(key, "copy "+thread, nil).Of(mapping.PrincipalOf(ctx))
+}
+
+func keyOfUpdate(ctx context.Context, thread string, u adapter.StateUpdate) idempotency.Key {
+	key := u.IdempotencyKey
+	u.IdempotencyKey = ""
+	return idempotency.NewKey(key, "state "+thread, u).Of(mapping.PrincipalOf(ctx))
 }

@@ -41,7 +41,7 @@ func (s sayings) Create(ctx context.Context, n adapter.NewInteraction) (rule.Int
 }
 
 func (s sayings) say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
-	if err := checkKey(n.IdempotencyKey); err != nil {
+	if err := idempotency.Check(n.IdempotencyKey); err != nil {
 		return rule.Interaction{}, err
 	}
 	_, t, err := s.topics.find(ctx, n.Ref)

@@ -126,7 +126,7 @@ func (p *plannedRun) started(b *store.Created) *adapter.Started {
 // again finds the run that the same request has made before. It is asked for before anything is refused: by now the
 // thread may be busy with that very run.
 func (s runStarts) again(ctx context.Context, sent string, key idempotency.Key) (*adapter.Started, error) {
-	if err := checkKey(sent); err != nil {
+	if err := idempotency.Check(sent); err != nil {
 		return nil, err
 	}
 	made, ok, err := s.requests.Remembered(ctx, key)

@@ -52,7 +52,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 	return adapter.Service{
 		Threads:   ofThreads,
 		Index:     &index{st.Threads, atHead, log},
-		States:    &states{st.Threads, st.States, st.Runs, st.Retention, log, updater},
+		States:    &states{st.Threads, st.States, st.Requests, st.Runs, st.Retention, log, updater},
 		Past:      &past{st.States, st.Artifacts, st.Events},
 		Storage:   &storage{st.Threads},
 		ThreadLog: &threadLog{st.Events, log},

@@ -12,16 +12,18 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // states reads and writes the state of a thread.
 type states struct {
-	threads *store.Threads
-	table   *store.States
-	runs    *store.Runs
-	past    *store.Retention
-	log     stateLog
-	updater *stateupdate.Updater
+	threads  *store.Threads
+	table    *store.States
+	requests *idempotency.Table
+	runs     *store.Runs
+	past     *store.Retention
+	log      stateLog
+	updater  *stateupdate.Updater
 }
 
 // stateLog reads the state at a checkpoint; eventlog.Log implements it.
@@ -135,7 +137,27 @@ func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 }
 
 func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
-	return s.updater.Update(ctx, threadID, u, stateupdate.Note{})
+	if err := idempotency.Check(u.IdempotencyKey); err != nil {
+		return mapping.Checkpoint{}, err
+	}
+	key := keyOfUpdate(ctx, threadID, u)
+	if made, ok, err := s.again(ctx, threadID, key); ok || err != nil {
+		return made, err
+	}
+	made, err := s.updater.Update(ctx, threadID, u, stateupdate.Note{Key: key})
+	if err != nil && mapping.Classify(err).Code == idempotency.CodeRepeated {
+		made, _, err = s.again(ctx, threadID, key)
+	}
+	return made, err
+}
+
+// again finds the checkpoint that the same request has made before.
+func (s *states) again(ctx context.Context, threadID string, key idempotency.Key) (made mapping.Checkpoint, ok bool, err error) {
+	id, ok, err := s.requests.Remembered(ctx, key)
+	if err == nil && ok {
+		made, err = s.table.Checkpoint(ctx, threadID, id)
+	}
+	return made, ok, err
 }
 
 func (s *states) Forget(ctx context.Context, threadID string) (int, error) {

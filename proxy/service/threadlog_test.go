@@ -258,7 +258,7 @@ func TestAPositionWithinADeletedRunIsRefused(t *testing.T) {
 	if kept == 0 {
 		t.Error("nothing is left of the run")
 	}
-	copied, err := b.Threads.Copy(t.Context(), thread)
+	copied, err := b.Threads.Copy(t.Context(), thread, "")
 	if err != nil {
 		t.Fatal(err)
 	}

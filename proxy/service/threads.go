@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // threads makes and changes threads.
@@ -35,7 +36,7 @@ type threadEngine interface {
 }
 
 func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thread, error) {
-	if err := checkKey(n.IdempotencyKey); err != nil {
+	if err := idempotency.Check(n.IdempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}
 	p, now := mapping.PrincipalOf(ctx), s.now()
@@ -147,10 +148,13 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-func (s *threads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
+func (s *threads) Copy(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error) {
+	if err := idempotency.Check(idempotencyKey); err != nil {
+		return mapping.Thread{}, err
+	}
 	copied := mapping.NewID()
-	mapping.NoteObject(ctx, "copy", copied)
-	t, err := s.maker.copy(ctx, id, copied)
+	t, err := s.maker.copy(ctx, id, copied, keyOfCopy(ctx, idempotencyKey, id))
+	mapping.NoteObject(ctx, "copy", cmp.Or(t.ID, copied)) // with an Idempotency-Key it may be an earlier one
 	if err != nil {
 		return t, err
 	}

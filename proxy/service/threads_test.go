@@ -42,7 +42,7 @@ func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 	if !rawjson.Contains(patched.Metadata, raw(`{"user":"u1","mood":"good"}`)) {
 		t.Errorf("metadata %s", patched.Metadata)
 	}
-	twin, err := b.Threads.Copy(t.Context(), th.ID)
+	twin, err := b.Threads.Copy(t.Context(), th.ID, "")
 	if err != nil || twin.ID == th.ID || string(twin.Values) != string(patched.Values) {
 		t.Fatalf("copy %s, %v", twin.Values, err)
 	}
@@ -244,7 +244,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 			return err
 		},
 		"Threads.Delete": func() error { return b.Threads.Delete(theirs, thread) },
-		"Threads.Copy":   func() error { _, err := b.Threads.Copy(theirs, thread); return err },
+		"Threads.Copy":   func() error { _, err := b.Threads.Copy(theirs, thread, ""); return err },
 		"States.Get":     func() error { _, err := b.States.Get(theirs, thread, ""); return err },
 		"States.History": func() error { _, err := gathered(b.States.History(theirs, thread, adapter.HistoryQuery{})); return err },
 		"States.Update": func() error {

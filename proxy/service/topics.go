@@ -12,6 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
@@ -34,7 +35,7 @@ type topics struct {
 func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
 	agent, err := s.directory.Agent(ctx, n.Agent)
 	if err == nil {
-		err = checkKey(n.IdempotencyKey)
+		err = idempotency.Check(n.IdempotencyKey)
 	}
 	if err != nil {
 		return rule.Topic{}, err

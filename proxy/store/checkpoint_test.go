@@ -7,6 +7,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -298,7 +299,7 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 			Files: []artifact.FileWrite{{Artifact: mapping.Artifact{Path: "a.txt"}, Content: []byte("hello")}}})
 		b.ok(err)
 		b.end(c, mapping.RunSuccess)
-		copied, err := b.Threads.Copy(b.ctx, c.Run.ThreadID, id())
+		copied, err := b.Threads.Copy(b.ctx, c.Run.ThreadID, id(), idempotency.Key{})
 		b.ok(err)
 		b.ok(b.Threads.Delete(b.ctx, c.Run.ThreadID))
 		if copied.Head != three || copied.Status != mapping.ThreadIdle {
@@ -318,7 +319,7 @@ func TestCopiedThreadStandsAlone(t *testing.T) {
 		if d := cmp.Diff([]string{"snap:snap", "3", "4"}, b.state(copied.ID, four)); d != "" {
 			t.Error(d)
 		}
-		_, err = b.Threads.Copy(b.ctx, c.Run.ThreadID, id())
+		_, err = b.Threads.Copy(b.ctx, c.Run.ThreadID, id(), idempotency.Key{})
 		wantClass(t, err, mapping.NotFound, mapping.CodeThreadNotFound)
 	})
 }

@@ -289,7 +289,7 @@ func writeRest(b *harness) {
 	_, err := b.Crons.Create(b.ctx, mapping.Cron{ID: fixCron, ThreadID: fixThread, Agent: "echo", AssistantID: mapping.AssistantID("echo"), Schedule: "0 7 * * *", Timezone: "Europe/Paris",
 		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, idempotency.Key{})
 	b.ok(err)
-	_, _, err = b.Assistants.Create(b.ctx, anAssistant(), false)
+	_, _, err = b.Assistants.Create(b.ctx, anAssistant(), false, idempotency.Key{})
 	b.ok(err)
 	_, err = b.Assistants.Update(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Name = "Bea"; return nil })
 	b.ok(err)

@@ -46,11 +46,8 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 		return mapping.Thread{}, false, err
 	}
 	if earlier != "" {
-		row, err := readThread(t, scope.ScopeFor(p), earlier)
-		if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
-			return mapping.Thread{}, false, idempotency.ErrKeyReused
-		}
-		return row.Thread, true, record.NoThread(err, earlier)
+		th, err := earlierThread(t, p, earlier)
+		return th, true, err
 	}
 	row, fresh, err := s.base.insertThread(t, p, n.Thread, n.agents())
 	if errors.Is(err, sql.ErrNoRows) { // it is there, and out of the caller's sight
@@ -82,6 +79,15 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 	row.Head, _ = batch.newest()
 	_, err = artifact.Publish(s.base.Quotas, t, row.key, artifact.ByUpdate, artifact.Changes{Files: n.Files})
 	return row.Thread, false, err
+}
+
+// earlierThread is the thread that an earlier request with the same key made.
+func earlierThread(t *sqldb.Tx, p mapping.Principal, id string) (mapping.Thread, error) {
+	row, err := readThread(t, scope.ScopeFor(p), id)
+	if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
+		return mapping.Thread{}, idempotency.ErrKeyReused
+	}
+	return row.Thread, record.NoThread(err, id)
 }
 
 func (n *ThreadCreation) agents() string {

@@ -101,7 +101,7 @@ func TestD7ACopyOfAnExpiringThreadStays(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
 		th := b.expiring(clock.at)
-		copied, err := b.Threads.Copy(b.ctx, th.ID, id())
+		copied, err := b.Threads.Copy(b.ctx, th.ID, id(), idempotency.Key{})
 		b.ok(err)
 		list, _ := b.overdue(at(clock.at.Add(time.Hour)))
 		if len(list) != 1 || list[0].ThreadID != th.ID || !copied.Expires.IsZero() {

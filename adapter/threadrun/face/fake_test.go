@@ -201,7 +201,7 @@ func (f fakeThreads) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-func (f fakeThreads) Copy(ctx context.Context, id string) (mapping.Thread, error) {
+func (f fakeThreads) Copy(ctx context.Context, id, _ string) (mapping.Thread, error) {
 	t, err := f.Get(ctx, id)
 	if err != nil {
 		return t, err

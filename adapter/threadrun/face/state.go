@@ -110,7 +110,7 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	u := adapter.StateUpdate{AsNode: o.Text("as_node"), CheckpointID: checkpointOf(o)}
+	u := adapter.StateUpdate{AsNode: o.Text("as_node"), CheckpointID: checkpointOf(o), IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader)}
 	u.Values, u.Then = stateBody{o}.updates("values")
 	if err := o.Err(); err != nil {
 		return err

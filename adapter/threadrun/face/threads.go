@@ -220,7 +220,7 @@ func (s threads) copy(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.svc.Threads.Copy(r.Context(), id)
+	t, err := s.svc.Threads.Copy(r.Context(), id, r.Header.Get(adapter.IdempotencyKeyHeader))
 	return replyThread(w, t, err)
 }
 

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/assistant"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // Assistants are made over configured agents and kept in the store.
@@ -29,6 +31,9 @@ func NewAssistants(d *Directory, threads *store.Threads, deleteThread func(ctx c
 // Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.OrGet: then it returns
 // the one that is there.
 func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
+	if err := idempotency.Check(n.IdempotencyKey); err != nil {
+		return mapping.Assistant{}, err
+	}
 	agent, err := s.directory.Agent(ctx, n.Graph)
 	if err != nil {
 		return mapping.Assistant{}, err
@@ -46,12 +51,19 @@ func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 	if a.Name == "" {
 		a.Name = agent.Name
 	}
-	mapping.NoteObject(ctx, "assistant", a.ID)
-	a, made, err := s.table.Create(ctx, a, n.OrGet)
+	asked := a.ID
+	a, made, err := s.table.Create(ctx, a, n.OrGet, keyOf(ctx, n))
+	mapping.NoteObject(ctx, "assistant", cmp.Or(a.ID, asked)) // with an Idempotency-Key it may be an earlier one
 	if err == nil && !made && !mapping.PrincipalOf(ctx).May(a.Graph) {
 		return mapping.Assistant{}, errTaken(a.ID)
 	}
 	return *s.directory.traits(&a), err
+}
+
+func keyOf(ctx context.Context, n adapter.NewAssistant) idempotency.Key {
+	key := n.IdempotencyKey
+	n.IdempotencyKey = ""
+	return idempotency.NewKey(key, "assistant", n).Of(mapping.PrincipalOf(ctx))
 }
 
 // configured answers the making of an assistant under the id of a configured agent.

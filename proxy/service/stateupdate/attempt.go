@@ -1,6 +1,7 @@
 package stateupdate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -219,7 +220,7 @@ func (u *attempt) logUpdate(ctx context.Context, ev mapping.Event, after *state.
 	if far = far.Plus(len(ev.Data)); opt.ForkFrom != "" || far.SnapshotDue(after.Size()) {
 		opt.Snapshot, far = after.JSON(), store.Distance{}
 	}
-	opt.Key, opt.Makes, opt.Held = u.note.Key, u.note.Makes, u.held
+	opt.Key, opt.Makes, opt.Held = u.note.Key, cmp.Or(u.note.Makes, ev.Head.Checkpoint.ID), u.held
 	logged, err := u.States.Append(ctx, u.thread.ID, u.thread.Head, []mapping.Event{ev}, opt)
 	if err != nil {
 		return mapping.Checkpoint{}, err

@@ -53,7 +53,7 @@ type Updater struct {
 // Note is what a request with a key is remembered to have made.
 type Note struct {
 	Key   idempotency.Key
-	Makes string
+	Makes string // "": the checkpoint
 }
 
 // Update reduces values into a new checkpoint of the thread. It waits for an update that an agent is being told of, and

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -71,10 +72,18 @@ func (r *assistantRow) read(body []byte) error {
 }
 
 // Create keeps an assistant as its version 1. One that is there with the same id is Conflict assistant_exists, or is
-// returned as it is (made: false).
-func (s *Table) Create(ctx context.Context, a mapping.Assistant, orGet bool) (kept mapping.Assistant, made bool, err error) {
+// returned as it is (made: false). So is the one that an earlier request with the same key made.
+func (s *Table) Create(ctx context.Context, a mapping.Assistant, orGet bool, k idempotency.Key) (kept mapping.Assistant, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+		if earlier, err := idempotency.Claim(t, p.Tenant, k, a.ID); err != nil || earlier != "" {
+			if err == nil {
+				var row assistantRow
+				row, err = readAssistant(t, scope.ScopeFor(p), earlier)
+				kept, made = row.Assistant, false
+			}
+			return err
+		}
 		kept, made = a, true
 		kept.Tenant, kept.Owner, kept.Version = p.Tenant, p.ID, 1
 		kept.CreatedAt = column.TimeOf(t.Now)

@@ -28,6 +28,17 @@ func New(db *sqldb.DB) *Table { return &Table{db} }
 // kept is how long the outcome of a request with an Idempotency-Key is remembered at least.
 const kept = 24 * time.Hour
 
+// longest bounds a client's key, in bytes.
+const longest = 255
+
+// Check refuses a client's key that is too long.
+func Check(text string) error {
+	if len(text) > longest {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "Idempotency-Key is longer than %d bytes.", longest)
+	}
+	return nil
+}
+
 // Key is an Idempotency-Key with what it is bound to beside the tenant: what kind of thing is made where, and the sum
 // of the request. The zero Key is none.
 type Key struct {
