@@ -17,6 +17,7 @@ import (
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/challenge"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/report"
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/judge/verdict"
+	"github.com/apbridge/apbridge/mapping/credential"
 )
 
 // Limits of one task.
@@ -208,7 +209,8 @@ func (a *attempt) conclude(ctx, after context.Context, err error) {
 	if a.Status == report.Passed {
 		return
 	}
-	defer func() { a.Reason = line(a.Reason, maxReason) }()
+	// Reports are shown around: a credential is hidden before the reason is cut.
+	defer func() { a.Reason = line(credential.Set(nil).Hide(a.Reason), maxReason) }()
 	switch {
 	case ctx.Err() != nil && !a.done: // that is not the agent's fault
 		a.Status, a.Reason = report.Skipped, fmt.Sprintf("stopped in step %d, before it was done", a.Steps+1)

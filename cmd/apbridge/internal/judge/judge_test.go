@@ -93,6 +93,7 @@ func TestAgentsThatFail(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct{ route, answer, says string }{
 		"refused":               {"POST ", "500|broken", "answered 500: broken"},
+		"a key in a refusal":    {"POST ", "500|no key sk-proj-abcdEFGH0123456789mark", "answered 500: no key [hidden]"},
 		"no task id":            {"POST ", `{"artifacts":[]}`, "no task_id"},
 		"a number as task id":   {"POST ", `{"task_id":7,"artifacts":[]}`, "task_id"},
 		"no list of artifacts":  {"POST ", `{"task_id":"task-1","artifacts":null}`, "no list of artifacts"},
