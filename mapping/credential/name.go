@@ -34,10 +34,15 @@ var wholeNames = []string{"authorization", "proxyauthorization", "cookie", "cook
 
 // secrecyOf classifies the value of a member, header or variable by its name.
 func secrecyOf(name string) secrecy {
-	if len(name) == 0 || len(name) > maxName {
+	if len(name) > maxName {
 		return open
 	}
 	lower := strings.ToLower(name)
+	switch lower[max(0, len(lower)-3):] { // most names end otherwise
+	case "key", "ken", "ret", "ord", "swd", "ase", "ion", "kie", "ies", "pwd", "jwt":
+	default:
+		return open
+	}
 	plain := strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == ' ' {
 			return -1
