@@ -61,3 +61,27 @@ func TestDepth(t *testing.T) {
 		t.Error("an array nested 5,000 deep does not count as JSON")
 	}
 }
+
+// The scanner looks at several bytes of a string at a time: each byte decides the same wherever it stands.
+func TestEveryByteOfAStringIsLookedAt(t *testing.T) {
+	t.Parallel()
+	for c := range 256 {
+		for before := range 18 {
+			for _, behind := range []int{0, 1, 7, 8, 20} {
+				text := `"` + strings.Repeat("a", before) + string([]byte{byte(c)}) + strings.Repeat("\xc3", behind) + `"`
+				want, ok := len(text), true
+				switch {
+				case c == '"':
+					want = before + 2
+				case c == '\\' && behind == 0: // it escapes the quote
+					ok = false
+				case c < ' ' || c == '\\':
+					want, ok = before+1, false
+				}
+				if end, got := rawjson.Scan([]byte(text), 0); end != want || got != ok {
+					t.Fatalf("%q: %d, %t, want %d, %t", text, end, got, want, ok)
+				}
+			}
+		}
+	}
+}
