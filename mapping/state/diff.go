@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -294,31 +295,46 @@ func (f *Fold) applyDiff(diff json.RawMessage) (*Fold, error) {
 
 // apply changes the fields as a diff says.
 func (e *edit) apply(diff json.RawMessage) error {
-	gone, err := nameSet(rawjson.Get(diff, "del"))
-	if err != nil || rawjson.Kind(diff) != '{' {
-		return diffError(rawjson.ErrNotObject)
+	parts, err := partsOf(diff, "del", "set", "list", "merge", "join")
+	if err != nil {
+		return diffError(err)
+	}
+	gone, err := nameSet(parts[0])
+	if err != nil {
+		return diffError(err)
 	}
 	e.drop(gone)
-	for _, part := range []struct {
-		name  string
-		apply func(*edit, rawjson.Member) error
-	}{{"set", applySet}, {"list", applyList}, {"merge", applyMerge}, {"join", applyJoin}} {
-		if err := eachPart(rawjson.Get(diff, part.name), func(m rawjson.Member) error { return part.apply(e, m) }); err != nil {
+	for i, apply := range []func(*edit, rawjson.Member) error{applySet, applyList, applyMerge, applyJoin} {
+		if err := e.applyPart(parts[i+1], apply); err != nil {
 			return diffError(err)
 		}
 	}
 	return nil
 }
 
-func eachPart(b json.RawMessage, apply func(rawjson.Member) error) error {
+// partsOf returns the members of an object that have the names, in the order of the names; nil for one that is not
+// there. The object is read once: it may be as large as a state.
+func partsOf(b json.RawMessage, names ...string) ([]json.RawMessage, error) {
+	parts := make([]json.RawMessage, len(names))
+	err := rawjson.EachMember(b, func(name rawjson.Quoted, value json.RawMessage) {
+		if i := slices.IndexFunc(names, name.Is); i >= 0 {
+			parts[i] = value
+		}
+	})
+	return parts, err
+}
+
+func (e *edit) applyPart(b json.RawMessage, apply func(*edit, rawjson.Member) error) error {
 	if b == nil {
 		return nil
 	}
-	list, err := rawjson.Members(b)
-	for i := 0; i < len(list) && err == nil; i++ {
-		err = apply(list[i])
-	}
-	return err
+	var failed error
+	err := rawjson.EachMember(b, func(name rawjson.Quoted, val json.RawMessage) {
+		if failed == nil {
+			failed = apply(e, rawjson.Member{Name: name.Text(), Quoted: name, Value: val})
+		}
+	})
+	return cmp.Or(err, failed)
 }
 
 func applySet(e *edit, m rawjson.Member) error {
@@ -328,14 +344,18 @@ func applySet(e *edit, m rawjson.Member) error {
 }
 
 func applyList(e *edit, m rawjson.Member) error {
-	keep, err := strconv.Atoi(string(rawjson.Get(m.Value, "keep")))
+	parts, err := partsOf(m.Value, "keep", "add")
+	if err != nil {
+		return err
+	}
+	keep, err := strconv.Atoi(string(parts[0]))
 	was := e.get(m.Name).list
 	if err != nil || was == nil || keep < 0 || keep > len(was.elems) {
 		return fmt.Errorf("%s: no list with that many elements", m.Name)
 	}
 	var add []json.RawMessage
-	if b := rawjson.Get(m.Value, "add"); b != nil {
-		if add, err = rawjson.Elements(b); err != nil {
+	if parts[1] != nil {
+		if add, err = rawjson.Elements(parts[1]); err != nil {
 			return err
 		}
 	}
@@ -345,14 +365,18 @@ func applyList(e *edit, m rawjson.Member) error {
 
 func applyMerge(e *edit, m rawjson.Member) error {
 	was := e.get(m.Name).object()
-	gone, err := nameSet(rawjson.Get(m.Value, "del"))
+	parts, err := partsOf(m.Value, "del", "set")
+	if err != nil {
+		return err
+	}
+	gone, err := nameSet(parts[0])
 	if err != nil || was == nil {
 		return fmt.Errorf("%s: no object to merge into", m.Name)
 	}
 	obj := e.own(was)
 	obj.Drop(gone)
-	if set := rawjson.Get(m.Value, "set"); set != nil {
-		err = obj.PutAll(set)
+	if parts[1] != nil {
+		err = obj.PutAll(parts[1])
 	}
 	e.put(field{m.Name, m.Quoted, value{obj: obj}})
 	return err

@@ -105,22 +105,23 @@ func byID(elems []json.RawMessage) (map[string]json.RawMessage, bool) {
 // applyJoin merges a change into what the key holds by now.
 func applyJoin(e *edit, m rawjson.Member) error {
 	was := e.get(m.Name)
-	if rawjson.Kind(m.Value) != '{' {
-		return rawjson.ErrNotObject
+	parts, err := partsOf(m.Value, "set", "del", "gone", "add")
+	if err != nil {
+		return err
 	}
-	if rawjson.Get(m.Value, "set") != nil || rawjson.Get(m.Value, "del") != nil {
+	if parts[0] != nil || parts[1] != nil {
 		if was.object() == nil {
 			e.put(field{m.Name, m.Quoted, value{obj: &rawjson.Object{}}})
 		}
 		return applyMerge(e, m)
 	}
-	gone, err := nameSet(rawjson.Get(m.Value, "gone"))
+	gone, err := nameSet(parts[2])
 	if err != nil {
 		return err
 	}
 	list := was.asList().without(gone)
-	if add := rawjson.Get(m.Value, "add"); add != nil {
-		elems, err := rawjson.Elements(add)
+	if parts[3] != nil {
+		elems, err := rawjson.Elements(parts[3])
 		if err != nil {
 			return err
 		}
