@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ type backend struct {
 	settle  time.Duration   // the shortest time for which is looked for what a lost answer was about
 	tells   mapping.Capabilities
 	log     *zap.Logger
+	nan     sync.Once // told the log that the agent writes NaN
 }
 
 var (

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"go.uber.org/zap"
 )
 
 const (
@@ -25,12 +26,12 @@ var errTooLarge = upstream.ErrTooLong
 
 // get asks, and asks again when there was no answer or a gateway answered for the agent.
 func (b *backend) get(ctx context.Context, path, query string) (*upstream.Answer, error) {
-	ans, err := answered(b.to.Do(ctx, b.read(path, query)))
+	ans, err := b.answered(b.to.Do(ctx, b.read(path, query)))
 	return ans, b.unreachable(ctx, err)
 }
 
 func (b *backend) getOnce(ctx context.Context, path, query string) (*upstream.Answer, error) {
-	return answered(b.to.Once(ctx, b.read(path, query)))
+	return b.answered(b.to.Once(ctx, b.read(path, query)))
 }
 
 func (b *backend) read(path, query string) *upstream.Call {
@@ -50,7 +51,7 @@ func (b *backend) open(ctx context.Context, path string) (*upstream.Answer, io.R
 	if err == nil {
 		return nil, res.Body, nil
 	}
-	ans, err := answered(nil, err)
+	ans, err := b.answered(nil, err)
 	return ans, nil, b.unreachable(ctx, err)
 }
 
@@ -61,13 +62,13 @@ func (b *backend) act(ctx context.Context, operation, path string, body *rawjson
 	if upstream.MayHaveActed(err) {
 		return nil, err
 	}
-	return answered(ans, err)
+	return b.answered(ans, err)
 }
 
 // change is act for what does no harm when it is there twice, so that a gateway's word is a refusal like the agent's.
 // What was sent and came to no answer is an upstream.Failure of the kind Broken.
 func (b *backend) change(ctx context.Context, call *upstream.Call) (*upstream.Answer, error) {
-	return answered(b.post(ctx, call))
+	return b.answered(b.post(ctx, call))
 }
 
 // post sends a POST. It is sent again only when the connection was never made.
@@ -91,9 +92,9 @@ func (b *backend) post(ctx context.Context, call *upstream.Call) (*upstream.Answ
 
 // answered makes an answer of whatever the agent said, of a refusal too. One that is too long has a status, and no
 // body.
-func answered(ans *upstream.Answer, err error) (*upstream.Answer, error) {
+func (b *backend) answered(ans *upstream.Answer, err error) (*upstream.Answer, error) {
 	if err == nil {
-		ans.Body = clean(ans.Body)
+		ans.Body = b.withoutNaN(clean(ans.Body))
 		return ans, nil
 	}
 	f := upstream.Of(err)
@@ -104,6 +105,16 @@ func answered(ans *upstream.Answer, err error) (*upstream.Answer, error) {
 		return &upstream.Answer{Status: f.Status, Header: f.Header}, err
 	}
 	return nil, err
+}
+
+// withoutNaN returns null in place of NaN and Infinity, which agents in Python write.
+func (b *backend) withoutNaN(raw []byte) []byte {
+	read, ok := rawjson.WithoutNaN(raw)
+	if !ok {
+		return raw
+	}
+	b.nan.Do(func() { b.log.Warn("NaN or Infinity of an agent read as null", zap.String("agent", b.up.Name)) })
+	return read
 }
 
 // clean makes text of a body that some servers do not send as clean UTF-8.

@@ -57,7 +57,11 @@ func (tr *translator) frame(f sse.Event) error {
 		return nil
 	}
 	if !rawjson.Valid(f.Data) {
-		return tr.badFrame(f.Name, "it is not valid JSON")
+		read, ok := tr.b.http.withoutNaN(f.Data)
+		if !ok {
+			return tr.badFrame(f.Name, "it is not valid JSON")
+		}
+		f.Data = read
 	}
 	tr.told.read(f.ID)
 	name, ns := frameName(f.Name)

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"go.uber.org/zap"
 )
 
 const (
@@ -24,6 +27,8 @@ type client struct {
 	agent string // config name, for messages
 	host  string // of the URL, for messages
 	to    *upstream.Client
+	log   *zap.Logger
+	nan   sync.Once // told the log that the agent writes NaN
 }
 
 func newClient(up adapter.Upstream) (*client, error) {
@@ -32,7 +37,11 @@ func newClient(up adapter.Upstream) (*client, error) {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid,
 			"The URL of agent %q is not an http or https URL with a host.", up.Name)
 	}
-	return &client{agent: up.Name, host: u.Host, to: upstream.New(up, upstream.Options{Root: up.Config.URL, Limit: maxAnswer, Later: true})}, nil
+	log := up.Log
+	if log == nil {
+		log = zap.NewNop()
+	}
+	return &client{agent: up.Name, host: u.Host, log: log, to: upstream.New(up, upstream.Options{Root: up.Config.URL, Limit: maxAnswer, Later: true})}, nil
 }
 
 func (c *client) close() { c.to.CloseIdle() }
@@ -81,10 +90,23 @@ func put(call *upstream.Call, body any) (err error) {
 }
 
 func (c *client) decode(call *upstream.Call, raw []byte, v any) error {
-	if err := json.Unmarshal(raw, v); err != nil {
-		return c.bad(call.Method, call.Path, jsonComplaint(err))
+	err := json.Unmarshal(raw, v)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if read, ok := c.withoutNaN(raw); ok && json.Unmarshal(read, v) == nil {
+		return nil
+	}
+	return c.bad(call.Method, call.Path, jsonComplaint(err))
+}
+
+// withoutNaN returns text that is JSON but for NaN and Infinity, with null in their place. Agents in Python write them.
+func (c *client) withoutNaN(raw []byte) ([]byte, bool) {
+	read, ok := rawjson.WithoutNaN(raw)
+	if ok {
+		c.nan.Do(func() { c.log.Warn("NaN or Infinity of an agent read as null", zap.String("agent", c.agent)) })
+	}
+	return read, ok
 }
 
 // openOnce makes a call once, and leaves its answer open until ctx ends. body may be nil.
