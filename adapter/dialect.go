@@ -23,6 +23,8 @@ import (
 // Dialect is one agent protocol: a value per folder, listed in a table (Dialects). What it has no use for may be nil.
 type Dialect struct {
 	Name string
+	// Aliases are other names that people type for it.
+	Aliases []string
 	// Paths are those that the face owns, each with everything below it; a part in braces stands for any one part. What
 	// an earlier dialect of the table owns is not its own.
 	Paths []string

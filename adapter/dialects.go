@@ -21,6 +21,17 @@ func (l Dialects) Names() []string {
 	return names
 }
 
+// Aliases returns the other names that a configuration may give, with the name that each stands for.
+func (l Dialects) Aliases() map[string]string {
+	names := map[string]string{}
+	for _, d := range l {
+		for _, alias := range d.Aliases {
+			names[alias] = d.Name
+		}
+	}
+	return names
+}
+
 // Documents returns the documents of every dialect, in a fixed order.
 func (l Dialects) Documents() []Document {
 	var list []Document

@@ -48,7 +48,21 @@ bridge.yaml:6: agents.a.artifacts.max_inline: wants a size such as 64KiB, 16MiB 
 		{"two documents", agentLine + "---\nlisten: x\n",
 			nil, `bridge.yaml: holds more than one YAML document; keep one`},
 		{"no YAML", "a: [",
-			nil, "bridge.yaml: is not YAML: line 1: did not find expected node content; mend that line, or have another file written by: apbridge init"},
+			nil, "bridge.yaml: is not YAML: line 1: did not find expected node content; mend that line. apbridge init writes a file to begin with"},
+		{"a tab", "agents:\n\ta:\n\t\turl: http://127.0.0.1:1\n",
+			nil, "bridge.yaml: is not YAML: line 2 is indented by a tab; write spaces. apbridge init writes a file to begin with"},
+		{"less indented than its neighbours", "agents:\n  a:\n    url: http://127.0.0.1:1\n   dialect: auto\n",
+			nil, "bridge.yaml: is not YAML: line 4 is indented by 3 spaces, as no line above it that it could belong to; begin keys of one level in the same column. apbridge init writes a file to begin with"},
+		{"more indented than its neighbours", "# a\nagents:\n  a:\n    url: http://127.0.0.1:1\n      dialect: auto # b\n",
+			nil, "bridge.yaml: is not YAML: line 5 is indented by 6 spaces, as no line above it that it could belong to; begin keys of one level in the same column. apbridge init writes a file to begin with"},
+		{"an unclosed quote", "agents:\n  a:\n    url: \"http://127.0.0.1:1\n    dialect: auto\n",
+			nil, `bridge.yaml: is not YAML: line 3: a text begins with " and does not end; write the other ". apbridge init writes a file to begin with`},
+		{"another unclosed quote", "agents:\n  a: {url: 'http://127.0.0.1:1}\n",
+			nil, `bridge.yaml: is not YAML: line 2: a text begins with ' and does not end; write the other '. apbridge init writes a file to begin with`},
+		{"a key in the column of names", "agents:\n  a:\n  url: http://127.0.0.1:1\n",
+			nil, "bridge.yaml:2: agents.a.url: is missing; where does the agent listen?\nbridge.yaml:3: agents.url: is no name of agents; indent it further, below the name that it belongs to"},
+		{"no space behind a colon", "agents:\n  a:\n    url:http://127.0.0.1:1\n",
+			nil, "bridge.yaml:3: agents.a: has no space behind a colon; write url: http://127.0.0.1:1\nbridge.yaml:3: agents.a.url: is missing; where does the agent listen?"},
 		{"nothing", "# nothing\n",
 			nil, `agents: there is no agent to stand in front of; add one below agents:, or --agent NAME=URL`},
 		{"bad values", "listen: '8080'\nsynchronous: sometimes\ndatabase: ''\nlimits: {depth: 0, body: 0}" + agentLine,
@@ -305,7 +319,7 @@ func FuzzLoad(f *testing.F) {
 		l := newLoader(Options{Environ: []string{name + "=" + value}})
 		l.readYAML("fuzz.yaml", []byte(file))
 		l.readEnviron([]string{name + "=" + value})
-		l.settle()
+		l.settle(nil)
 		l.validate(l.cfg, Options{})
 		for _, c := range l.complaints {
 			if c.Text == "" || c.Where == "" && c.Key == "" {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,6 +67,10 @@ func (d decoder) decodeStruct(key string, n *yaml.Node, v reflect.Value) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
+		if hint := misplaced(key, n, fieldNames(v.Type())); hint != "" {
+			d.complain(n, key, "%s", hint)
+			return
+		}
 		d.complain(n, key, "wants keys with values (%s), not %s", suggest("", fieldNames(v.Type())), kindName(n))
 		return
 	}
@@ -77,6 +82,30 @@ func (d decoder) decodeStruct(key string, n *yaml.Node, v reflect.Value) {
 		}
 		d.decode(join(key, k.Value), value, field)
 	})
+}
+
+// misplaced says what is probably wrong with a single value in place of keys; "": it is not known. Either its colon has
+// no space behind it, or it is a key that stands in the column of the names above it.
+func misplaced(key string, n *yaml.Node, fields []string) string {
+	if n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	if name, value, ok := strings.Cut(n.Value, ":"); ok && slices.Contains(fields, name) && value != "" {
+		return fmt.Sprintf("has no space behind a colon; write %s: %s", name, value)
+	}
+	above, name, _ := cutLast(key, ".")
+	if slices.Contains(fields, name) {
+		return fmt.Sprintf("is no name of %s; indent it further, below the name that it belongs to", above)
+	}
+	return ""
+}
+
+// cutLast is strings.Cut at the last separator.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 // aloneIn is the field of a struct that a single value in place of the struct is for, marked by the tag alone; the zero
@@ -99,6 +128,9 @@ func (d decoder) decodeMap(key string, n *yaml.Node, v reflect.Value) {
 		elem := mapElem(v, k.Value)
 		d.places[join(key, k.Value)] = d.at(k)
 		d.decode(join(key, k.Value), value, elem)
+		if elem.Kind() == reflect.Struct && value.Kind == yaml.ScalarNode && slices.Contains(fieldNames(elem.Type()), k.Value) {
+			return // it is misplaced, which was said, and no element
+		}
 		v.SetMapIndex(reflect.ValueOf(k.Value), elem)
 	})
 }

@@ -20,11 +20,13 @@ type Options struct {
 	Flags   []Setting // laid over all the rest, in order
 	// Dialects are the names an agent's dialect may have besides auto; nil: any.
 	Dialects []string
+	// Aliases are other names that an agent's dialect may have, with the name of Dialects that each stands for.
+	Aliases map[string]string
 	// Path reports why a text is no path of an item's index; nil: any is one.
 	Path func(string) error
 	// Read is called with each file that was looked into, with what it held; nil where it could not be read.
 	Read func(file string, content []byte)
-	// Warn is told what is allowed but unwise; nil: warnings are dropped.
+	// Warn is told what is allowed but unsafe or useless; nil: warnings are dropped.
 	Warn func(Complaint)
 }
 
@@ -44,7 +46,7 @@ func Load(o Options) (*Config, error) {
 	l := newLoader(o)
 	if l.merge(o) {
 		secretResolver{l.report, l.environ}.resolveIn("", reflect.ValueOf(l.cfg).Elem())
-		l.settle()
+		l.settle(o.Aliases)
 		l.validate(l.cfg, o)
 	}
 	return l.loaded()
@@ -144,7 +146,7 @@ func (l *loader) readYAML(name string, raw []byte) bool {
 	case errors.Is(err, io.EOF):
 		return true // nothing but comments
 	case err != nil:
-		l.add(Complaint{Where: name, Text: "is not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ") + "; mend that line, or have another file written by: apbridge init"})
+		l.add(Complaint{Where: name, Text: "is not YAML: " + yamlFault(raw, err) + ". apbridge init writes a file to begin with"})
 		return false
 	}
 	var more yaml.Node
@@ -156,8 +158,14 @@ func (l *loader) readYAML(name string, raw []byte) bool {
 	return true
 }
 
-// settle fills in what follows from the rest.
-func (l *loader) settle() {
+// settle fills in what follows from the rest, and takes aliases of dialects for what they stand for.
+func (l *loader) settle(aliases map[string]string) {
+	for name, agent := range l.cfg.Agents {
+		if dialect, ok := aliases[agent.Dialect]; ok {
+			agent.Dialect = dialect
+			l.cfg.Agents[name] = agent
+		}
+	}
 	if l.cfg.DefaultAgent == "" && len(l.cfg.Agents) == 1 {
 		for name := range l.cfg.Agents {
 			l.cfg.DefaultAgent = name

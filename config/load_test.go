@@ -142,3 +142,21 @@ func TestFilesThatAreLookedInto(t *testing.T) {
 		t.Errorf("looked into %v", looked)
 	}
 }
+
+// TestNamesThatPeopleTypeForDialects: an alias is taken for the dialect that it stands for, wherever it is written.
+func TestNamesThatPeopleTypeForDialects(t *testing.T) {
+	t.Parallel()
+	o := Options{
+		Environ:  []string{"APBRIDGE_AGENTS__B__DIALECT=thread", "APBRIDGE_AGENTS__B__URL=http://127.0.0.1:2"},
+		Flags:    []Setting{{Path: []string{"agents", "a", "url"}, Value: "http://127.0.0.1:1"}, {Path: []string{"agents", "a", "dialect"}, Value: "other"}},
+		Dialects: []string{"one", "two"}, Aliases: map[string]string{"thread": "one", "other": "two"},
+	}
+	cfg, err := Load(o)
+	if err != nil || cfg.Agents["a"].Dialect != "two" || cfg.Agents["b"].Dialect != "one" {
+		t.Fatalf("%v, %+v", err, cfg)
+	}
+	o.Aliases = nil
+	if _, err := Load(o); err == nil {
+		t.Error("a name that stands for nothing is taken")
+	}
+}

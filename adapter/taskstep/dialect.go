@@ -11,6 +11,7 @@ import (
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:      "taskstep",
+		Aliases:   []string{"autogpt"},
 		Paths:     []string{"/ap", "/agent", "/agents/{agent}/ap"},
 		Mount:     face.Mount,
 		Effect:    face.Effect,

@@ -16,6 +16,7 @@ import (
 func Dialect() adapter.Dialect {
 	return adapter.Dialect{
 		Name:      "threadrun",
+		Aliases:   []string{"langgraph"},
 		Paths:     []string{"/threads", "/runs", "/agents", "/assistants", "/store", "/data", "/ok", "/info", "/limits", "/ui"},
 		Open:      []string{"/ok"},
 		Runs:      []string{"/runs/{run}", "/threads/{thread}/runs/{run}"},

@@ -49,7 +49,7 @@ func TestMishaps(t *testing.T) {
 		{serve + "--database mysql://u@127.0.0.1/x", 2, []string{`is a URL of "mysql"`}},
 		{serve + "--database host=127.0.0.1", 2, []string{"names a PostgreSQL server by keywords; write it like postgres://"}},
 		{serve + "--agent a=http://127.0.0.1:2", 2, []string{`"a" is given twice; give each agent a name of its own`}},
-		{"serve -c broken.yaml", 2, []string{"broken.yaml: is not YAML: line 1: ", "mend that line"}},
+		{"serve -c broken.yaml", 2, []string{"broken.yaml: is not YAML: line 1: ", "apbridge init writes a file"}},
 		{"serve -c bytes.yaml", 2, []string{"bytes.yaml: is not YAML: "}},
 		{"serve -c none.yaml", 2, []string{"none.yaml: cannot be read: no such file", "apbridge init --config none.yaml"}},
 		{"serve -c .", 2, []string{".: cannot be read: is a directory; name a file in it"}},

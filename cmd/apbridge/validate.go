@@ -20,7 +20,7 @@ what to do. It starts nothing and opens no database.`,
 		Example: `  apbridge validate --config apbridge.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			cfg, err := from.Load(p.Environ, func(c config.Complaint) { fmt.Fprintf(p.Err, "unwise: %s\n", c) })
+			cfg, err := from.Load(p.Environ, func(c config.Complaint) { fmt.Fprintf(p.Err, "warning: %s\n", c) })
 			if err != nil {
 				return err
 			}

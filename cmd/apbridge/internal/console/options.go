@@ -64,7 +64,7 @@ func (f *ConfigFlags) LoadFrom(environ []string, warn func(config.Complaint), re
 // Options returns what the configuration is read from. A flag that cannot be meant as it is written is a Misuse.
 func (f *ConfigFlags) Options(environ []string) (config.Options, error) {
 	settings, err := f.settings()
-	return config.Options{File: f.Path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Path: checkItemPath}, err
+	return config.Options{File: f.Path(environ), Environ: environ, Flags: settings, Dialects: bridge.Dialects().Names(), Aliases: bridge.Dialects().Aliases(), Path: checkItemPath}, err
 }
 
 // CompleteAgents offers a shell the agents of the configuration for the first argument.

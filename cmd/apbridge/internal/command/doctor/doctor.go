@@ -60,9 +60,9 @@ The exit code is 0 when every agent can be used, else 1.`,
 // patients is the configuration of the agents to ask: those at the URLs with all else at its default, or the ones that
 // flags, file and environment name.
 func patients(p *console.Process, from console.ConfigFlags, urls []string) (*config.Config, error) {
-	unwise := func(c config.Complaint) { fmt.Fprintf(p.Err, "unwise: %s\n", c) }
+	warn := func(c config.Complaint) { fmt.Fprintf(p.Err, "warning: %s\n", c) }
 	if len(urls) == 0 {
-		return from.Load(p.Environ, unwise)
+		return from.Load(p.Environ, warn)
 	}
 	if from.File != "" || len(from.Agents) > 0 {
 		return nil, console.Misuse("doctor takes URLs, or agents of a configuration (--config, --agent), not both")
@@ -70,7 +70,7 @@ func patients(p *console.Process, from console.ConfigFlags, urls []string) (*con
 	for i, url := range urls {
 		from.Agents = append(from.Agents, byURL(i, url).Flag())
 	}
-	cfg, err := from.Load(nil, unwise)
+	cfg, err := from.Load(nil, warn)
 	for i, url := range urls {
 		err = byURL(i, url).Error(err)
 	}

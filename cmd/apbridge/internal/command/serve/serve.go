@@ -44,19 +44,19 @@ so they may be started later.`,
 			if err := logs.Check(); err != nil {
 				return err
 			}
-			var unwise []config.Complaint
+			var warnings []config.Complaint
 			again := &reloader{from: from, logs: logs, environ: p.Environ, systemd: newSupervisor(p.Environ), read: contents{}}
 			if p.Hangups != nil {
 				again.hangups = p.Hangups()
 			}
-			cfg, err := from.LoadFrom(p.Environ, func(c config.Complaint) { unwise = append(unwise, c) }, again.read.note)
+			cfg, err := from.LoadFrom(p.Environ, func(c config.Complaint) { warnings = append(warnings, c) }, again.read.note)
 			if err != nil {
 				return err
 			}
 			if again.switched, err = console.NewLog(p.Err, logs.Over(cfg.Log)); err != nil {
 				return err
 			}
-			return p.serve(cmd.Context(), cfg, again, unwise)
+			return p.serve(cmd.Context(), cfg, again, warnings)
 		},
 	}
 	from.Add(cmd.Flags())
@@ -65,13 +65,13 @@ so they may be started later.`,
 	return cmd
 }
 
-func (p *program) serve(ctx context.Context, cfg *config.Config, again *reloader, unwise []config.Complaint) error {
+func (p *program) serve(ctx context.Context, cfg *config.Config, again *reloader, warnings []config.Complaint) error {
 	log := again.switched.Logger()
 	traces, err := trace.Read(p.Environ)
 	if err != nil {
 		return err
 	}
-	for _, c := range unwise {
+	for _, c := range warnings {
 		log.Warn(c.String())
 	}
 	bridge.SweepTemporary(os.TempDir())
