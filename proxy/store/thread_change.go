@@ -54,7 +54,7 @@ func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage
 func (s *Threads) Copy(ctx context.Context, id, newID string, key idempotency.Key) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		earlier, err := idempotency.Claim(t, p.Tenant, key, newID)
+		earlier, err := idempotency.Claim(t, p, key, newID)
 		if err == nil && earlier != "" {
 			th, err = earlierThread(t, p, earlier)
 			return err

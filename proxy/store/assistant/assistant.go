@@ -76,7 +76,7 @@ func (r *assistantRow) read(body []byte) error {
 func (s *Table) Create(ctx context.Context, a mapping.Assistant, orGet bool, k idempotency.Key) (kept mapping.Assistant, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		if earlier, err := idempotency.Claim(t, p.Tenant, k, a.ID); err != nil || earlier != "" {
+		if earlier, err := idempotency.Claim(t, p, k, a.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row assistantRow
 				row, err = readAssistant(t, scope.ScopeFor(p), earlier)

@@ -22,12 +22,12 @@ func Command(p *console.Process) *cobra.Command {
 	var losses bool
 	cmd := &cobra.Command{
 		Use:   "doctor [URL...]",
-		Short: "Ask agents how they are, and what they cannot be told",
+		Short: "Check agents: reachability, dialect, unsupported features",
 		Long: `doctor asks the agents at the URLs, or else every agent of the configuration,
 whether they are there, which dialect they speak, what they are like and how
-long a call takes, and of a LangGraph server the version. It tells what of a
-client's requests each agent is told exactly, approximately or not at all, and
-for a URL what to configure. It starts no run and opens no database.
+long a call takes, and of a LangGraph server the version. It counts how many fields
+of a client's requests each agent is told exactly, approximately or not at all
+(--losses lists them), and for a URL prints what to configure. It starts no run and opens no database.
 
 The exit code is 0 when every agent can be used, else 1.`,
 		Example: `  apbridge doctor http://127.0.0.1:8000
@@ -53,7 +53,7 @@ The exit code is 0 when every agent can be used, else 1.`,
 		},
 	}
 	from.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&losses, "losses", false, "tell for each field what becomes of it, and why")
+	cmd.Flags().BoolVar(&losses, "losses", false, "list what becomes of each field, and why")
 	return cmd
 }
 

@@ -44,7 +44,7 @@ func (f Finding) print(w io.Writer, losses bool) {
 // fates are what can become of a field, in the order in which they are told.
 var fates = []mapping.Fate{mapping.Exact, mapping.Approximated, mapping.Dropped}
 
-// printFates tells what the agent is told of requests in a client's dialect; all: why, too.
+// printFates counts what becomes of the fields of requests in a client's dialect; all lists them, with the reasons.
 func (f Finding) printFates(w io.Writer, client string, all bool) {
 	rows := map[mapping.Fate][]mapping.LossRow{}
 	for _, row := range bridge.Dialects().LossTable() {
@@ -55,51 +55,30 @@ func (f Finding) printFates(w io.Writer, client string, all bool) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "  of the requests of %s clients it is told\n", client)
+	var counts []string
 	for _, fate := range fates {
-		if len(rows[fate]) > 0 {
-			printFate(w, fate, rows[fate], all)
-		}
+		counts = append(counts, fmt.Sprintf("%d %s", len(rows[fate]), fate))
 	}
-}
-
-func printFate(w io.Writer, fate mapping.Fate, rows []mapping.LossRow, all bool) {
+	list := ""
 	if !all {
-		fmt.Fprintf(w, "    %-13s %s\n", fate, wrapped(fields(rows), "\n"+strings.Repeat(" ", 18)))
-		return
+		list = " (--losses lists them)"
 	}
-	for _, row := range rows {
-		fmt.Fprintf(w, "    %-13s %s.%s", fate, row.Request, row.Field)
-		if row.Reason != "" {
-			fmt.Fprintf(w, ": %s", row.Reason)
+	fmt.Fprintf(w, "  fields of %s requests: %s%s\n", client, strings.Join(counts, ", "), list)
+	for _, fate := range fates {
+		for _, row := range rows[fate] {
+			if all {
+				printFate(w, row)
+			}
 		}
-		fmt.Fprintln(w)
 	}
 }
 
-func fields(rows []mapping.LossRow) (names []string) {
-	for _, row := range rows {
-		names = append(names, row.Request+"."+row.Field)
+func printFate(w io.Writer, row mapping.LossRow) {
+	fmt.Fprintf(w, "    %-13s %s.%s", row.Fate, row.Request, row.Field)
+	if row.Reason != "" {
+		fmt.Fprintf(w, ": %s", row.Reason)
 	}
-	return names
-}
-
-// wrapped is a list in lines of about 80 characters.
-func wrapped(words []string, newline string) string {
-	var b strings.Builder
-	width := 0
-	for i, word := range words {
-		switch {
-		case i > 0 && width+len(word) > 80:
-			b.WriteString("," + newline)
-			width = 0
-		case i > 0:
-			b.WriteString(", ")
-		}
-		b.WriteString(word)
-		width += len(word) + 2
-	}
-	return b.String()
+	fmt.Fprintln(w)
 }
 
 // printUse tells how to use an agent that was given by its URL.
