@@ -36,7 +36,14 @@ func (c chance) Query(_ context.Context, text string) ([]float32, error) {
 }
 
 func (c chance) Documents(ctx context.Context, texts []string) (list [][]float32, refused, err error) {
-	return documents(ctx, c, texts)
+	for _, text := range texts {
+		v, err := c.Query(ctx, text)
+		if err != nil {
+			return nil, nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil, nil
 }
 
 // BenchmarkMeaning searches 100,000 items of 384 numbers, and fewer: all of them, below a prefix, past a filter, and
