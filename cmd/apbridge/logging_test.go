@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/examples/legacyagent"
+	"github.com/apbridge/apbridge/examples/threadagent"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
 // TestLogIsSet: by the configuration, by flags that override it, and on the admin listener while the bridge serves.
@@ -53,5 +56,39 @@ func TestLogIsSet(t *testing.T) {
 	}
 	if more := p.err.String()[before:]; more != "" {
 		t.Errorf("at level error it says %s", more)
+	}
+}
+
+// TestLogLinesRepeatNoMember: programs that read the log keep one of two members of a name.
+func TestLogLinesRepeatNoMember(t *testing.T) {
+	t.Parallel()
+	s := startProgram(t, nil, "serve", "--log-level", "debug", "--listen", "127.0.0.1:0", "--database", filepath.Join(t.TempDir(), "a.db"),
+		"--agent", "legacy="+serving(t, legacyagent.Handler()), "--agent", "graph="+serving(t, threadagent.Handler()))
+	url := s.err.Await(t, `"msg":"serving","url":"([^"]+)"`)
+	for _, agent := range []string{"legacy", "graph"} {
+		if status, body := post(t, url+"/runs/wait", `{"assistant_id":"`+agent+`","input":{"messages":[{"role":"user","content":"hi"}]}}`); status != 200 {
+			t.Fatalf("%s: %d %s", agent, status, body)
+		}
+	}
+	s.stop()
+	<-s.code
+	phases := 0
+	for line := range strings.Lines(s.err.String()) {
+		names := map[string]bool{}
+		err := rawjson.EachMember([]byte(line), func(name rawjson.Quoted, _ json.RawMessage) {
+			if names[name.Text()] {
+				t.Errorf("%s is repeated in %s", name.Text(), line)
+			}
+			names[name.Text()] = true
+		})
+		if err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+		if names["from"] && names["to"] && names["agent"] {
+			phases++
+		}
+	}
+	if phases < 2 {
+		t.Errorf("%d lines about phases of agents", phases)
 	}
 }

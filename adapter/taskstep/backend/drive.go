@@ -67,7 +67,7 @@ func (d *drive) move(next phase) error {
 		return err
 	}
 	if log := d.log.Check(zap.DebugLevel, "a run goes on to its next phase"); log != nil {
-		log.Write(zap.String("agent", d.up.Name), zap.String("run", d.assigned.Run.ID), zap.Stringer("from", d.phase), zap.Stringer("to", next))
+		log.Write(zap.String("run", d.assigned.Run.ID), zap.Stringer("from", d.phase), zap.Stringer("to", next))
 	}
 	d.phase = next
 	return nil

@@ -70,7 +70,7 @@ func (s *drive) move(next phase) error {
 		return err
 	}
 	if log := s.b.log.Check(zap.DebugLevel, "a run goes on to its next phase"); log != nil {
-		log.Write(zap.String("agent", s.b.up.Name), zap.String("run", s.t.Run.ID), zap.Stringer("from", s.phase), zap.Stringer("to", next))
+		log.Write(zap.String("run", s.t.Run.ID), zap.Stringer("from", s.phase), zap.Stringer("to", next))
 	}
 	s.phase = next
 	return nil
