@@ -14,7 +14,10 @@ type (
 			Replicas             int
 			ServiceName          string `yaml:"serviceName"`
 			Template             pod
-			VolumeClaimTemplates []claim `yaml:"volumeClaimTemplates"`
+			VolumeClaimTemplates []claim        `yaml:"volumeClaimTemplates"`
+			PodSelector          map[string]any `yaml:"podSelector"` // of a NetworkPolicy
+			PolicyTypes          []string       `yaml:"policyTypes"`
+			Ingress              []struct{ Ports []port }
 		}
 	}
 	named struct {
@@ -37,8 +40,6 @@ type (
 		}
 	}
 	podSecurity struct {
-		RunAsNonRoot   bool              `yaml:"runAsNonRoot"`
-		RunAsUser      int               `yaml:"runAsUser"`
 		FSGroup        int               `yaml:"fsGroup"`
 		SeccompProfile map[string]string `yaml:"seccompProfile"`
 	}
@@ -53,6 +54,8 @@ type (
 		Resources       resources
 		Env             []struct{ Name, Value string }
 		SecurityContext struct {
+			RunAsNonRoot             bool `yaml:"runAsNonRoot"`
+			RunAsUser                int  `yaml:"runAsUser"`
 			AllowPrivilegeEscalation bool `yaml:"allowPrivilegeEscalation"`
 			ReadOnlyRootFilesystem   bool `yaml:"readOnlyRootFilesystem"`
 			Capabilities             struct{ Drop []string }

@@ -56,9 +56,13 @@ func TestKubernetesExample(t *testing.T) {
 	var cfg *config.Config
 	var bridge container
 	var volumes []string
+	var open []port // to the pod
 	for _, d := range documents[manifest](t, "kubernetes/sidecar.yaml", true) {
 		if text := d.Data["apbridge.yaml"]; text != "" {
 			cfg = loadExample(t, strings.ReplaceAll(text, "/etc/apbridge-keys/client", key), nil)
+		}
+		for _, in := range d.Spec.Ingress {
+			open = append(open, in.Ports...)
 		}
 		for _, v := range d.Spec.Template.Spec.Volumes {
 			volumes = append(volumes, v.Name)
@@ -67,6 +71,9 @@ func TestKubernetesExample(t *testing.T) {
 			volumes = append(volumes, v.Metadata.Name)
 		}
 		for _, c := range d.Spec.Template.Spec.Containers {
+			if c.Name == "agent" && (len(c.Ports) > 0 || c.SecurityContext.RunAsUser != 0) {
+				t.Errorf("the agent is reached past the bridge, or runs as the bridge's user: %+v", c)
+			}
 			if c.Name == "bridge" {
 				bridge = c
 				outlasts(t, time.Duration(d.Spec.Template.Spec.TerminationGracePeriodSeconds)*time.Second)
@@ -78,6 +85,9 @@ func TestKubernetesExample(t *testing.T) {
 	}
 	if cfg.Listen != "0.0.0.0:8080" || bridge.Ports[0].ContainerPort != 8080 {
 		t.Errorf("the bridge listens on %s, and its port is %d", cfg.Listen, bridge.Ports[0].ContainerPort)
+	}
+	if len(open) != 1 || open[0].Port != bridge.Ports[0].ContainerPort || bridge.SecurityContext.RunAsUser == 0 {
+		t.Errorf("the pod is open at %+v, and the bridge runs as %+v", open, bridge.SecurityContext)
 	}
 	if bridge.StartupProbe.HTTPGet.Path != "/readyz" || bridge.ReadinessProbe.HTTPGet.Path != "/readyz" || bridge.LivenessProbe.HTTPGet.Path != "/healthz" {
 		t.Errorf("it is asked otherwise: %+v", bridge)
@@ -93,9 +103,12 @@ func TestKubernetesExample(t *testing.T) {
 func TestComposeExamples(t *testing.T) {
 	t.Parallel()
 	for file, bridges := range map[string]int{"compose/one.yaml": 1, "compose/two.yaml": 2} {
-		found := 0
+		found, built := 0, 0
 		for name, s := range documents[composed](t, file, false)[0].Services {
-			if s.Build == nil {
+			if s.Build != nil {
+				built++
+			}
+			if s.Environment["CLIENT_KEY"] == "" {
 				continue
 			}
 			found++
@@ -109,8 +122,8 @@ func TestComposeExamples(t *testing.T) {
 			}
 			outlasts(t, s.StopGracePeriod)
 		}
-		if found != bridges {
-			t.Errorf("%s has %d bridges, not %d", file, found, bridges)
+		if found != bridges || built != 1 {
+			t.Errorf("%s has %d bridges, not %d, and builds %d images", file, found, bridges, built)
 		}
 	}
 }
