@@ -12,7 +12,7 @@ import (
 // Items is the long-term store.
 type Items interface {
 	Put(ctx context.Context, p PutItem) error
-	Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error)
+	Get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error)
 	Delete(ctx context.Context, namespace []string, key string) error
 	// Search reads what it yields a few items at a time, as long items are many bytes.
 	Search(ctx context.Context, q ItemQuery) iter.Seq2[mapping.Item, error]
@@ -25,7 +25,7 @@ type PutItem struct {
 	Key       string
 	Value     json.RawMessage // an object
 	Index     json.RawMessage // nil: default; false: none; or a list of paths
-	TTL       time.Duration   // 0: none
+	TTL       time.Duration   // 0: as the bridge is configured
 	Lost      Lost
 }
 
@@ -39,7 +39,7 @@ type ItemQuery struct {
 	SortBy        mapping.SortKey  // SortByKey, SortByCreated, SortByUpdated, or, with a query, SortByScore; "": the score, or without a query SortByUpdated
 	Asc           bool
 	Limit, Offset int
-	RefreshTTL    bool
+	RefreshTTL    *bool // nil: as the bridge is configured
 	Lost          Lost
 }
 

@@ -172,6 +172,14 @@ type Retention struct {
 type Store struct {
 	Index       Index `yaml:"index"`
 	VectorCache Bytes `yaml:"vector_cache"` // of all tenants together
+	TTL         TTL   `yaml:"ttl"`
+}
+
+// TTL says how long items are kept. Its keys are LangGraph's, as they stand below store.ttl in a langgraph.json.
+type TTL struct {
+	Default       int  `yaml:"default_ttl"` // minutes of an item whose PUT names none; 0: for ever
+	RefreshOnRead bool `yaml:"refresh_on_read"`
+	Sweep         int  `yaml:"sweep_interval_minutes"`
 }
 
 // Index says how items become vectors. Dims, Embed and Fields are LangGraph's, as they stand below store.index in a

@@ -41,6 +41,7 @@ func Default() *Config {
 				Timeout:    10 * time.Second,
 			},
 			VectorCache: 256 << 20,
+			TTL:         TTL{RefreshOnRead: true, Sweep: 1},
 		},
 		Webhooks: Webhooks{Hosts: []string{}},
 

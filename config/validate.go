@@ -14,6 +14,7 @@ func (r *report) validate(cfg *Config, o Options) {
 	databaseCheck{r, cfg}.check()
 	indexCheck{r, cfg.Store.Index, o.Path}.check()
 	r.atLeast("store.vector_cache", int64(cfg.Store.VectorCache), 0)
+	r.checkTTL(cfg.Store.TTL)
 	r.checkWebhooks(cfg.Webhooks)
 	r.checkAgents(cfg, o.Dialects)
 	r.checkAudit(cfg.Audit)

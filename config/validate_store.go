@@ -93,3 +93,16 @@ func (i indexCheck) checkFields() {
 		i.complain("store.index.fields", "is empty, so that no item would be found by its meaning; leave it out, or name paths")
 	}
 }
+
+// minutesMost bounds times to live, as the ttl of a request is bounded: 95 years.
+const minutesMost = 50_000_000
+
+func (r *report) checkTTL(ttl TTL) {
+	r.atLeast("store.ttl.default_ttl", int64(ttl.Default), 0)
+	r.atLeast("store.ttl.sweep_interval_minutes", int64(ttl.Sweep), 1)
+	for key, minutes := range map[string]int{"store.ttl.default_ttl": ttl.Default, "store.ttl.sweep_interval_minutes": ttl.Sweep} {
+		if minutes > minutesMost {
+			r.complain(key, "cannot be %d; the most are %d minutes", minutes, minutesMost)
+		}
+	}
+}

@@ -39,7 +39,7 @@ type toldLister interface {
 
 // itemReader is part of adapter.Items.
 type itemReader interface {
-	Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error)
+	Get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error)
 }
 
 func (t *toldItems) list(ctx context.Context, thread string) ([]toldRun, error) {
@@ -66,7 +66,7 @@ func (t *toldItems) list(ctx context.Context, thread string) ([]toldRun, error) 
 
 func (t *toldItems) item(ctx context.Context, name mapping.ItemName) (toldItem, error) {
 	it := toldItem{Namespace: name.Namespace, Key: name.Key}
-	now, err := t.items.Get(ctx, name.Namespace, name.Key, false)
+	now, err := t.items.Get(ctx, name.Namespace, name.Key, new(bool)) // to look at an item does not keep it
 	switch {
 	case err == nil:
 		it.Value, it.UpdatedAt = conversation.Cut(string(now.Value)), &now.UpdatedAt

@@ -10,20 +10,18 @@ import (
 	"go.uber.org/zap"
 )
 
-// itemsEvery is how often items are looked at: no reader is shown one that has expired, so that its removal is not
-// urgent.
-const itemsEvery = time.Minute
-
 // Items removes items of the long-term store that have expired, and has searches find those that an older version has
 // written.
 type Items struct {
 	items *item.Chores
+	every time.Duration
 	zap   *zap.Logger
 }
 
-// NewItems returns Items over the chores of a table.
-func NewItems(items *item.Chores, logger *zap.Logger) *Items {
-	return &Items{items: items, zap: logger.Named("items")}
+// NewItems returns Items over the chores of a table, which looks at items so often: no reader is shown one that has
+// expired, so that its removal is not urgent.
+func NewItems(items *item.Chores, every time.Duration, logger *zap.Logger) *Items {
+	return &Items{items: items, every: every, zap: logger.Named("items")}
 }
 
 // Run works until ctx ends.
@@ -35,7 +33,7 @@ func (w *Items) Run(ctx context.Context) {
 		} else if ctx.Err() == nil && said.Due() {
 			w.zap.Error("the items of the store could not be looked after", zap.Error(err), said.Times())
 		}
-		if pause.For(ctx, itemsEvery) != nil {
+		if pause.For(ctx, w.every) != nil {
 			return
 		}
 	}

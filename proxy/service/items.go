@@ -35,9 +35,9 @@ func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 	return s.table.Put(ctx, item.Put{Item: it, TTL: p.TTL, Index: p.Index})
 }
 
-func (s *items) Get(ctx context.Context, namespace []string, key string, refreshTTL bool) (mapping.Item, error) {
+func (s *items) Get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
 	noteItem(ctx, namespace, key)
-	return s.table.Get(ctx, namespace, key, refreshTTL)
+	return s.table.Get(ctx, namespace, key, s.table.Refreshes(refreshTTL))
 }
 
 func (s *items) Delete(ctx context.Context, namespace []string, key string) error {
@@ -54,7 +54,7 @@ func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mappi
 	if q.SortBy == "" && q.Query == "" {
 		q.SortBy = mapping.SortByUpdated // as LangGraph's stores do
 	}
-	out := item.Query{Prefix: q.Prefix, Query: q.Query, SearchBy: q.SearchBy, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset, RefreshTTL: q.RefreshTTL, Lost: q.Lost}
+	out := item.Query{Prefix: q.Prefix, Query: q.Query, SearchBy: q.SearchBy, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset, RefreshTTL: s.table.Refreshes(q.RefreshTTL), Lost: q.Lost}
 	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {
 		filter, err := itemquery.ParseFilter(q.Filter)
 		if err != nil {

@@ -31,14 +31,14 @@ func TestItemsGoAtTheirTime(t *testing.T) {
 			}
 		}
 		found := func(refresh bool) int {
-			list, err := itemsOf(w.Items.Search(t.Context(), adapter.ItemQuery{Prefix: space, Limit: 10, RefreshTTL: refresh}))
+			list, err := itemsOf(w.Items.Search(t.Context(), adapter.ItemQuery{Prefix: space, Limit: 10, RefreshTTL: &refresh}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			return len(list)
 		}
 		get := func(refresh bool) mapping.Class {
-			_, err := w.Items.Get(t.Context(), space, "short", refresh)
+			_, err := w.Items.Get(t.Context(), space, "short", &refresh)
 			if err == nil {
 				return ""
 			}
@@ -112,7 +112,7 @@ func TestItemsGoByTheClockOfTheDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, there := range []bool{true, false} {
-			if _, err := svc.Items.Get(t.Context(), []string{"n"}, "k", there); (err == nil) != there {
+			if _, err := svc.Items.Get(t.Context(), []string{"n"}, "k", &there); (err == nil) != there {
 				t.Errorf("the database is %s ahead: %v, want it there: %v", ahead, err, there)
 			}
 			at = at.Add(time.Minute + time.Second)

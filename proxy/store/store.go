@@ -36,6 +36,7 @@ type Options struct {
 	Quotas  quota.Allowed
 	Refused func(limit, of string)
 	Index   *item.Index // nil: items do not become vectors
+	TTL     item.TTL
 	// Committed is told of every transaction: see sqldb.Options.
 	Committed func(operations int, took time.Duration)
 	// Keys are those that bodies are sealed under; nil: none are.
@@ -106,7 +107,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 }
 
 func newStore(b *base, o Options, log *zap.Logger) *Store {
-	table, chores := item.New(b.DB, o.Index, b.Quotas)
+	table, chores := item.New(b.DB, o.Index, o.TTL, b.Quotas)
 	return &Store{
 		base: b, log: log,
 		Threads: &Threads{b}, States: &States{base: b}, Links: &Links{b}, Tasks: &Tasks{b}, Runs: &Runs{b}, Claims: &Claims{b},

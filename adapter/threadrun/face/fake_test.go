@@ -496,7 +496,7 @@ type fakeItems struct{ *fake }
 type itemRead struct {
 	Namespace []string
 	Key       string
-	Refresh   bool
+	Refresh   *bool
 }
 
 func (f fakeItems) Put(_ context.Context, p adapter.PutItem) error {
@@ -510,7 +510,7 @@ func (f fakeItems) Put(_ context.Context, p adapter.PutItem) error {
 	return nil
 }
 
-func (f fakeItems) Get(_ context.Context, namespace []string, key string, refresh bool) (mapping.Item, error) {
+func (f fakeItems) Get(_ context.Context, namespace []string, key string, refresh *bool) (mapping.Item, error) {
 	f.lastQuery = itemRead{namespace, key, refresh}
 	for _, it := range f.items {
 		if it.Key == key && slices.Equal(it.Namespace, namespace) {
@@ -521,7 +521,7 @@ func (f fakeItems) Get(_ context.Context, namespace []string, key string, refres
 }
 
 func (f fakeItems) Delete(ctx context.Context, namespace []string, key string) error {
-	if _, err := f.Get(ctx, namespace, key, false); err != nil {
+	if _, err := f.Get(ctx, namespace, key, nil); err != nil {
 		return err
 	}
 	f.note("items.delete")

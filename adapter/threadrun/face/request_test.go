@@ -127,7 +127,7 @@ func TestFlavours(t *testing.T) {
 
 func TestQueriesReachTheService(t *testing.T) {
 	t.Parallel()
-	minute := 90 * time.Second
+	minute, yes, no := 90*time.Second, true, false
 	for _, c := range []struct {
 		method, path, body string
 		want               any
@@ -160,9 +160,10 @@ func TestQueriesReachTheService(t *testing.T) {
 		{"PUT", "/store/items", `{"namespace":["a"],"key":"k","value":{},"ttl":1e-12}`,
 			adapter.PutItem{Namespace: []string{"a"}, Key: "k", Value: raw(`{}`), TTL: time.Microsecond}},
 		{"POST", "/store/items/search", `{"namespace_prefix":["a"],"filter":{"v":{"$gt":0}},"query":"q","search_by":"meaning","sort_by":"score","sort_order":"asc","limit":2,"offset":1,"refresh_ttl":true}`,
-			adapter.ItemQuery{Prefix: []string{"a"}, Filter: raw(`{"v":{"$gt":0}}`), Query: "q", SearchBy: mapping.SearchByMeaning, SortBy: mapping.SortByScore, Asc: true, Limit: 2, Offset: 1, RefreshTTL: true}},
-		{"GET", "/store/items?namespace=a.b&key=k&refresh_ttl=true", ``, itemRead{[]string{"a", "b"}, "k", true}},
-		{"GET", "/store/items?namespace=a.b&key=k", ``, itemRead{[]string{"a", "b"}, "k", false}},
+			adapter.ItemQuery{Prefix: []string{"a"}, Filter: raw(`{"v":{"$gt":0}}`), Query: "q", SearchBy: mapping.SearchByMeaning, SortBy: mapping.SortByScore, Asc: true, Limit: 2, Offset: 1, RefreshTTL: &yes}},
+		{"GET", "/store/items?namespace=a.b&key=k&refresh_ttl=true", ``, itemRead{[]string{"a", "b"}, "k", &yes}},
+		{"GET", "/store/items?namespace=a.b&key=k", ``, itemRead{[]string{"a", "b"}, "k", nil}},
+		{"GET", "/store/items?namespace=a.b&key=k&refresh_ttl=0", ``, itemRead{[]string{"a", "b"}, "k", &no}},
 		{"POST", "/store/namespaces", `{"prefix":["a","*"],"suffix":["z"],"max_depth":2}`,
 			adapter.NamespaceQuery{Prefix: []string{"a", "*"}, Suffix: []string{"z"}, MaxDepth: 2, Limit: 100}},
 	} {

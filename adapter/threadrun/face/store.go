@@ -88,7 +88,7 @@ func (o itemBody) index() json.RawMessage {
 
 func (s items) get(w http.ResponseWriter, r *http.Request) error {
 	q := request.QueryOf(r)
-	namespace, key, refresh := namespaceOf(q), q.Text("key"), q.Flag("refresh_ttl")
+	namespace, key, refresh := namespaceOf(q), q.Text("key"), q.FlagSent("refresh_ttl")
 	if key == "" {
 		q.Complain("key", "is needed")
 	}
@@ -160,7 +160,7 @@ func (s items) search(w http.ResponseWriter, r *http.Request) error {
 	p := request.PageOf(o, 10)
 	q := adapter.ItemQuery{
 		Prefix: itemBody{o}.labels("namespace_prefix"), Filter: o.Object("filter"), Query: o.Text("query"),
-		Limit: p.Limit, Offset: p.Offset, RefreshTTL: o.Flag("refresh_ttl", false), Lost: lostIn(w),
+		Limit: p.Limit, Offset: p.Offset, RefreshTTL: o.FlagSent("refresh_ttl"), Lost: lostIn(w),
 	}
 	q.SearchBy = mapping.SearchBy(o.Enum("search_by", string(mapping.SearchByMeaning), string(mapping.SearchByWords)))
 	if q.SearchBy != "" && q.Query == "" {

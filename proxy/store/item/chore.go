@@ -28,11 +28,7 @@ const expired = `expires_us <= $1 AND (expires_us <= $2 OR CAST($3 AS BIGINT) > 
 
 // Sweep removes items that have expired, which no reader is shown any more. more reports whether there may be others.
 func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
-	var due bool
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE expires_us > 0 AND `+expired+`)`, in{t.Now, t.Horizon, t.Since}, out{&due})
-	})
-	if err != nil || !due {
+	if due, err := s.Expired(ctx); err != nil || !due {
 		return false, err
 	}
 	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
@@ -44,6 +40,14 @@ func (s *Chores) Sweep(ctx context.Context) (more bool, err error) {
 		return err
 	})
 	return more, err
+}
+
+// Expired reports whether there are items for Sweep to remove.
+func (s *Chores) Expired(ctx context.Context) (yes bool, err error) {
+	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM items WHERE expires_us > 0 AND `+expired+`)`, in{t.Now, t.Horizon, t.Since}, out{&yes})
+	})
+	return yes, err
 }
 
 type expiredItem struct {

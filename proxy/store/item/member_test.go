@@ -32,7 +32,7 @@ func filterOnBoth(t *testing.T, test func(f filtering)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		table, chores := New(db, nil, quota.New(nil, nil))
+		table, chores := New(db, nil, TTL{}, quota.New(nil, nil))
 		test(filtering{table, chores, t, context.Background()})
 	})
 }

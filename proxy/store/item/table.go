@@ -1,6 +1,7 @@
 package item
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -23,12 +24,27 @@ type Table struct {
 	quotas  *quota.Keeper
 	vectors *vectorCache  // nil: items do not become vectors
 	unseen  chan struct{} // rings when there are items whose vectors are to be made
+	ttl     TTL
+}
+
+// TTL is how long items are there of which nothing else is said.
+type TTL struct {
+	Default       time.Duration // of an item that is put without a time to live; 0: for ever
+	RefreshOnRead bool          // see Table.Refreshes
+}
+
+// Refreshes reports whether a read starts the time to live of items anew: as said, or else as it is configured.
+func (s *Table) Refreshes(said *bool) bool {
+	if said == nil {
+		return s.ttl.RefreshOnRead
+	}
+	return *said
 }
 
 // New returns the items of a database, for callers and for chores. ix says how they become vectors, nil: they do not.
-func New(db *sqldb.DB, ix *Index, quotas *quota.Keeper) (*Table, *Chores) {
+func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *quota.Keeper) (*Table, *Chores) {
 	unseen := make(chan struct{}, 1)
-	table := &Table{db: db, quotas: quotas, unseen: unseen}
+	table := &Table{db: db, quotas: quotas, unseen: unseen, ttl: ttl}
 	if ix != nil {
 		table.vectors = newVectorCache(db, ix)
 	}
@@ -44,7 +60,7 @@ type (
 // Put is an item to be kept: its namespace, key and value.
 type Put struct {
 	Item  mapping.Item
-	TTL   time.Duration   // how long it is there, from the write on by the clock of the database; 0: for ever
+	TTL   time.Duration   // how long it is there, from the write on by the clock of the database; 0: TTL.Default
 	Index json.RawMessage // which fields a search looks at: itemquery.ItemTexts, itemquery.VectorTexts
 }
 
@@ -93,8 +109,8 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
 	at := itemName{who.Tenant, pathOf(it.Namespace), it.Key}
 	fresh := newSearchTerms(it.Value, p.Index, s.db.Sealing())
 	return func(t *sqldb.Tx) error {
-		ttl, expires := p.TTL.Microseconds(), int64(0)
-		if p.TTL > 0 {
+		ttl, expires := cmp.Or(p.TTL, s.ttl.Default).Microseconds(), int64(0)
+		if ttl > 0 {
 			expires = t.Now + ttl
 		}
 		// A new row has its tokens and members at once, as its value may be long; one that is there keeps its own,
@@ -181,13 +197,14 @@ func (s *Table) ringUnseen() {
 	}
 }
 
-// refresh starts the time to live of items anew. One that was written with another time meanwhile keeps that.
+// refresh starts the time to live of items anew. One that was written with another time meanwhile keeps that. What is
+// read is shown, though the database has no room to write that down.
 func (s *Table) refresh(ctx context.Context, rows []*itemRow) error {
 	rows = slices.DeleteFunc(rows, func(r *itemRow) bool { return r.ttl == 0 })
 	if len(rows) == 0 {
 		return nil
 	}
-	return s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	err := s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		for _, r := range rows {
 			if _, err := t.Exec(`UPDATE items SET expires_us = $5 WHERE tenant = $1 AND namespace = $2 AND item_key = $3 AND ttl_us = $4`,
 				r.Tenant, pathOf(r.Namespace), r.Key, r.ttl, t.Now+r.ttl); err != nil {
@@ -197,6 +214,10 @@ func (s *Table) refresh(ctx context.Context, rows []*itemRow) error {
 		}
 		return nil
 	})
+	if mapping.Classify(err).Class == mapping.StorageFull {
+		return nil
+	}
+	return err
 }
 
 // Delete removes an item; one that is not there is no error.

@@ -225,6 +225,15 @@ func (o *Fields) Flag(name string, def bool) bool {
 	}
 }
 
+// FlagSent is Flag; nil when the member is absent.
+func (o *Fields) FlagSent(name string) *bool {
+	flag := o.Flag(name, false)
+	if o.Get(name) == nil {
+		return nil
+	}
+	return &flag
+}
+
 // Texts returns a member that must be a list of strings; nil when absent.
 func (o *Fields) Texts(name string) []string {
 	v := o.List(name)

@@ -72,6 +72,15 @@ func (q *Query) Flag(name string) bool {
 	}
 }
 
+// FlagSent is Flag; nil when the parameter is absent.
+func (q *Query) FlagSent(name string) *bool {
+	flag := q.Flag(name)
+	if q.values.Get(name) == "" {
+		return nil
+	}
+	return &flag
+}
+
 // Enum returns a parameter that must be one of the allowed values; "" when it is absent or wrong.
 func (q *Query) Enum(name string, allowed ...string) string {
 	s := q.values.Get(name)

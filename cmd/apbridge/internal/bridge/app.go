@@ -26,6 +26,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/metrics"
 	"github.com/apbridge/apbridge/proxy/service"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/apbridge/apbridge/proxy/webhook"
 	"github.com/gorilla/mux"
@@ -126,6 +127,7 @@ func (a *App) openStore(ctx context.Context) (keys *seal.Ring, indexed bool, err
 	allowed := limit.NewAllowances(a.cfg)
 	if a.store, err = store.Open(ctx, a.cfg.Database, store.Options{
 		Synchronous: a.cfg.Synchronous, SecureDelete: a.cfg.SecureDelete, Limit: int64(a.cfg.Limits.Database), Crons: a.cfg.Limits.Crons, Index: index, Committed: a.metrics.Committed,
+		TTL:  item.TTL{Default: time.Duration(a.cfg.Store.TTL.Default) * time.Minute, RefreshOnRead: a.cfg.Store.TTL.RefreshOnRead},
 		Keys: keys, Quotas: allowed.Quotas, Refused: a.metrics.Limited,
 	}, a.log.Named("store")); err != nil {
 		return nil, false, err
@@ -154,7 +156,7 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 // addChores has the engine do the work in the background.
 func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
 	a.engine.Beside(chore.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.deeds.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
-	a.engine.Beside(chore.NewItems(a.store.ItemChores, a.log))
+	a.engine.Beside(chore.NewItems(a.store.ItemChores, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
 	if sealed {
 		a.engine.Beside(chore.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
 	}

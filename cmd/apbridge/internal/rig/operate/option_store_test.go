@@ -1,6 +1,10 @@
 package operate
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +13,7 @@ import (
 
 	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
+	"github.com/apbridge/apbridge/proxy/store/archive"
 )
 
 const indexDims = 16
@@ -51,6 +56,37 @@ func wantLossy(t *testing.T, got rig.Answer, want string) {
 	if lost := got.Header.Get("X-Apbridge-Lossy"); lost != want {
 		t.Errorf("X-Apbridge-Lossy is %q, want %q", lost, want)
 	}
+}
+
+// expiring is a bridge with settings of store.ttl, whose agent "a" may write in the namespace n.
+func expiring(t *testing.T, ttl string, agent http.Handler) keeper {
+	t.Helper()
+	return keeper{rig.Configured(t, "store: {ttl: {"+ttl+"}}\nagents: {a: {url: $A, memory: {namespaces: [n], writes: true}}}", map[string]http.Handler{"a": agent})}
+}
+
+// times are a column of the items in the database, by their keys.
+func (k keeper) times(column string) map[string]int64 {
+	k.T.Helper()
+	var b bytes.Buffer
+	if _, err := archive.Export(k.T.Context(), k.Cfg.Database, nil, &b, func(int64) {}); err != nil {
+		k.T.Fatal(err)
+	}
+	times := map[string]int64{}
+	for line := range strings.SplitSeq(b.String(), "\n") {
+		var row struct {
+			Items map[string]json.RawMessage
+		}
+		if json.Unmarshal([]byte(line), &row) != nil || row.Items == nil {
+			continue
+		}
+		var key string
+		var n int64
+		if err := errors.Join(json.Unmarshal(row.Items["item_key"], &key), json.Unmarshal(row.Items[column], &n)); err != nil {
+			k.T.Fatal(err, line)
+		}
+		times[key] = n
+	}
+	return times
 }
 
 // storeProofs are about what the long-term store does with items.
@@ -136,7 +172,35 @@ var storeProofs = map[string]func(*testing.T){
 			t.Errorf("the search took %v", d)
 		}
 	},
-	"store.vector_cache": rig.ProvenBy("proxy/store", "TestVectorsThatAreNotKept"),
+	"store.ttl.default_ttl": func(t *testing.T) {
+		for _, minutes := range []int64{0, 10} {
+			r := expiring(t, fmt.Sprint("default_ttl: ", minutes), writer(`["n"]`, `{"v":1}`))
+			r.item("n", "plain", `{}`)
+			r.Do("PUT", "/store/items", `{"namespace":["n"],"key":"own","value":{},"ttl":1000}`).Want(t, 204)
+			r.Wait("hi").Want(t, 200)
+			kept := r.times("ttl_us")
+			for key, want := range map[string]int64{"plain": minutes, "k": minutes, "own": 1000} {
+				if got, there := kept[key]; !there || got != want*time.Minute.Microseconds() {
+					t.Errorf("default_ttl %d: the item %s lives for %d µs", minutes, key, got)
+				}
+			}
+		}
+	},
+	"store.ttl.refresh_on_read": func(t *testing.T) {
+		for refresh, asked := range map[string][2]string{"true": {"&refresh_ttl=false", ""}, "false": {"", "&refresh_ttl=true"}} {
+			r := expiring(t, "default_ttl: 10, refresh_on_read: "+refresh, rig.Legacy()["a"])
+			r.item("n", "plain", `{}`)
+			put := r.times("expires_us")["plain"]
+			for i, query := range asked {
+				r.Do("GET", "/store/items?namespace=n&key=plain"+query, "").Want(t, 200)
+				if got := r.times("expires_us")["plain"]; got > put != (i == 1) {
+					t.Errorf("refresh_on_read %s: after a read%s the time of an item ends %d µs later", refresh, query, got-put)
+				}
+			}
+		}
+	},
+	"store.ttl.sweep_interval_minutes": rig.ProvenBy("proxy/chore", "TestItemsAreSweptAsOftenAsConfigured"),
+	"store.vector_cache":               rig.ProvenBy("proxy/store", "TestVectorsThatAreNotKept"),
 }
 
 // search_by has a query find items by meaning or words alone, and neither is a loss.
