@@ -42,7 +42,7 @@ func TestRecordingsHoldNoCredentials(t *testing.T) {
 	network := &http.Transport{}
 	defer network.CloseIdleConnections()
 	asked := func(token, key string) call {
-		return call{"POST", "/threads/" + threadA + "/runs?api_key=" + key, `{"id":"` + threadA + `","store":{"url":"http://h","token":"` + token + `"},"configurable":{"openai_api_key":"` + key + `"},"text":"hi"}`}
+		return call{"POST", "/threads/" + threadA + "/runs?api_key=" + key, `{"id":"` + threadA + `","store":{"url":"http://h","token":"` + token + `"},"configurable":{"openai_api_key":"` + key + `","args":"{\"password\":\"\\n` + mark + `\"}","api\u005fkey":["` + mark + `"],"db":"x://u:p@` + mark + `@h"},"text":"hi"}`}
 	}
 	recorded := asked(runTokenOf("one"), mark+"%261")
 	send(t, r.Through(network), srv.URL, recorded)

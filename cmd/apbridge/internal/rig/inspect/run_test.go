@@ -260,7 +260,9 @@ func TestInspectorSaysWhyFieldsAreLost(t *testing.T) {
 // answers with.
 func TestExportsHoldNoCredentials(t *testing.T) {
 	t.Parallel()
-	const said = `{"openai_api_key":"canary-key","args":"{\"password\":\"canary-word\"}","link":"http://h/?a=1&token=canary-link"}`
+	const said = `{"openai_api_key":"canary-key","args":"{\"password\":\"canary-word\"}","link":"http://h/?a=1&token=canary-link",` +
+		`"deep":"{\"args\":\"{\\\"private_key\\\":\\\"-----BEGIN\\\\ncanary-pem\\\"}\"}","api\u005fkey":"canary-escaped","access_token":["canary-list",{"a":"canary-object"}],` +
+		`"db":"postgres://u:p@ss-canary@h/x","note":"sk-proj-abcdEFGH0123456789canary"}`
 	for kind, agent := range map[string]http.Handler{"taskstep": legacyagent.Handler(), "threadrun": threadagent.Handler()} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
