@@ -273,7 +273,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		"Artifacts.Get":    func() error { _, err := b.Artifacts.Get(theirs, ref, file.ID); return err },
 		"Artifacts.Open":   func() error { _, _, err := b.Artifacts.Open(theirs, ref, file.ID); return err },
 		"Artifacts.Save":   func() error { _, err := b.Artifacts.Save(theirs, ref, "a.txt", "", strings.NewReader("x")); return err },
-		"Items.Get":        func() error { _, err := b.Items.Get(theirs, []string{"n"}, "k", false); return err },
+		"Items.Get":        func() error { _, err := b.Items.Get(theirs, []string{"n"}, "k", nil); return err },
 		"Runs.Events":      func() error { return firstError(b, theirs, adapter.RunRef{RunID: run.ID}) },
 		"Runs.Events here": func() error { return firstError(b, theirs, runRef) },
 		"Steps.Follow": func() (err error) {
@@ -309,7 +309,7 @@ func TestTenantsDoNotMeet(t *testing.T) {
 		t.Errorf("deleting an item: %v", err)
 	}
 	// and nothing of it did any harm
-	if it, err := b.Items.Get(mine, []string{"n"}, "k", false); err != nil || !strings.Contains(string(it.Value), "secret") {
+	if it, err := b.Items.Get(mine, []string{"n"}, "k", nil); err != nil || !strings.Contains(string(it.Value), "secret") {
 		t.Errorf("my item: %s, %v", it.Value, err)
 	}
 	if got, err := b.Tasks.Get(mine, ref); err != nil || got.ID != task.ID || len(got.Artifacts) != 1 {
@@ -372,7 +372,7 @@ func TestItems(t *testing.T) {
 	if err := b.Items.Delete(t.Context(), []string{"users", "u2"}, "k3"); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Items.Get(t.Context(), []string{"users", "u2"}, "k3", false); class(err) != mapping.NotFound {
+	if _, err := b.Items.Get(t.Context(), []string{"users", "u2"}, "k3", nil); class(err) != mapping.NotFound {
 		t.Errorf("a deleted item: %v", err)
 	}
 }
