@@ -24,8 +24,9 @@ func (c Corpus) Rank(query []string, bags []Bag) []float64 {
 	return rank(query, bags, weights, most)
 }
 
-// RankBeside scores texts as Rank does, to be compared with other queries. Common tokens count for less: weights are
-// squared. And a text with all tokens of a query gets the less, the less they weigh beside one that a single text has.
+// RankBeside scores texts as Rank does, for a score that is combined with another one. Common tokens count for less, as
+// weights are squared. If all tokens of a query together weigh less than a token that a single text has, all scores are
+// lower by that.
 func (c Corpus) RankBeside(query []string, bags []Bag) []float64 {
 	weights, _ := c.weights(query)
 	all := 0.0

@@ -17,7 +17,7 @@ func (s *Table) matching(ctx context.Context, q Query) ([]*itemRow, error) {
 	return s.sorted(ctx, q)
 }
 
-// sorted finds items in the order of SortBy. It keeps the names of those alone that the page may hold.
+// sorted finds items in the order of SortBy. It keeps only as many names as the page may need.
 func (s *Table) sorted(ctx context.Context, q Query) ([]*itemRow, error) {
 	var found []*candidate
 	first := func(list []*candidate) []*candidate {

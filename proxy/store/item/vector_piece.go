@@ -48,7 +48,7 @@ func (p *vectorPiece) of(e *vectorEntry, dims int) []float32 {
 type wanted struct {
 	query    []float32
 	prefixes []string              // paths; an empty one is above all
-	passed   map[string]bool       // by itemName.id; nil: the filter is not known to pass some
+	passed   map[string]bool       // by itemName.id; nil: there is no filter, or it is still to be asked
 	text     map[string]*candidate // by itemName.id: those that have words of the query
 	most     int                   // of the best that are kept
 }
