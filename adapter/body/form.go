@@ -35,6 +35,8 @@ type Form struct {
 	count int
 	field *string // once it was said
 	err   error   // why the form cannot be taken; final
+
+	encodes bool // the client percent-encodes every file name
 }
 
 // OpenForm checks what can be checked before the body is read.
@@ -50,7 +52,9 @@ func OpenForm(w http.ResponseWriter, r *http.Request, of FormParts) (*Form, erro
 		return nil, UploadTooLarge(of.Most)
 	}
 	long := func() *mapping.Error { return UploadTooLarge(of.Most) }
-	return newForm(Bounded(w, r, of.Most+FormOverhead, long), params["boundary"], of), nil
+	f := newForm(Bounded(w, r, of.Most+FormOverhead, long), params["boundary"], of)
+	f.encodes = encodesNames(r.UserAgent())
+	return f, nil
 }
 
 func newForm(from io.Reader, boundary string, of FormParts) *Form {
@@ -81,7 +85,7 @@ func (f *Form) File() (*File, error) {
 	if part == nil {
 		return nil, f.fail(f.of.Invalid(f.of.File, "a part with a file name and the file's bytes"))
 	}
-	up := &File{Name: fileName(part), Type: part.Header.Get("Content-Type"), Reader: &formFile{form: f, part: part, left: f.of.Most}}
+	up := &File{Name: f.fileName(part), Type: part.Header.Get("Content-Type"), Reader: &formFile{form: f, part: part, left: f.of.Most}}
 	if !mapping.IsText(up.Type) {
 		return nil, f.fail(f.of.Invalid(f.of.File, "a part whose Content-Type is UTF-8 without U+0000"))
 	}
@@ -105,7 +109,7 @@ func (f *Form) next() (*multipart.Part, error) {
 			if f.count++; f.count > maxParts {
 				return nil, f.fail(malformed("The form has more than %d parts.", maxParts))
 			}
-			if part.FormName() == f.of.File && fileName(part) != "" {
+			if part.FormName() == f.of.File && f.fileName(part) != "" {
 				return part, nil
 			}
 			err = f.skip(part)

@@ -116,7 +116,7 @@ func (r *formFile) Read(p []byte) (int, error) {
 }
 
 // fileName is the file's name as the client meant it, folders included. The extended form filename* is decoded already.
-func fileName(part *multipart.Part) string {
+func (f *Form) fileName(part *multipart.Part) string {
 	disposition := part.Header.Get("Content-Disposition")
 	_, params, err := mime.ParseMediaType(disposition)
 	if err != nil {
@@ -126,7 +126,18 @@ func fileName(part *multipart.Part) string {
 	if strings.Contains(strings.ToLower(disposition), "filename*") {
 		return name
 	}
+	if f.encodes {
+		if decoded, err := url.PathUnescape(name); err == nil && utf8.ValidString(decoded) {
+			return decoded
+		}
+	}
 	return decodedName(name)
+}
+
+// encodesNames reports whether a client with this User-Agent percent-encodes every file name. aiohttp does, and so do
+// the Python clients of the Agent Protocol v1, which OpenAPI Generator made for aiohttp; agbenchmark uses one.
+func encodesNames(userAgent string) bool {
+	return strings.Contains(userAgent, "aiohttp/") || strings.HasPrefix(userAgent, "OpenAPI-Generator/") && strings.HasSuffix(userAgent, "/python")
 }
 
 var (

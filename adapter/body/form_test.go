@@ -199,6 +199,29 @@ func TestDecodedName(t *testing.T) {
 	}
 }
 
+// A file may be called a%20b.txt, unless the client is known to encode every name.
+func TestNamesOfClientsThatEncodeThem(t *testing.T) {
+	t.Parallel()
+	for agent, want := range map[string]string{
+		"Python/3.12 aiohttp/3.9.1":      "a b.txt",
+		"OpenAPI-Generator/1.1.0/python": "a b.txt",
+		"OpenAPI-Generator/1.1.0/go":     "a%20b.txt",
+		"python-requests/2.32":           "a%20b.txt",
+		"":                               "a%20b.txt",
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(filePart(`filename="a%20b.txt"`, "x")+closing))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
+		r.Header.Set("User-Agent", agent)
+		f, err := OpenForm(httptest.NewRecorder(), r, partsOf(100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, _, _, err := readForm(f); err != nil || name != want {
+			t.Errorf("%q: %q, %v; want %q", agent, name, err, want)
+		}
+	}
+}
+
 // FuzzForm: of any bytes a form is taken that the reader of the standard library takes, too, with the same file, or
 // there is a complaint.
 func FuzzForm(f *testing.F) {
@@ -244,7 +267,7 @@ func fileOf(sent []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if part.FormName() == "file" && fileName(part) != "" {
+		if part.FormName() == "file" && new(Form).fileName(part) != "" {
 			file, n = content, n+1
 		}
 	}

@@ -84,13 +84,15 @@ func runs(text string) iter.Seq[run] {
 	}
 }
 
-// oneI makes one letter of the dotted and the dotless i of Turkish. Folding leaves İ as an i with a combining dot, and ı
-// apart from the I that is its capital.
-var oneI = strings.NewReplacer("i\u0307", "i", "ı", "i")
-
 // normal returns a text in the form in which it is compared. Folding can leave letters that are to be composed again.
 func normal(text string) string {
-	return norm.NFKC.String(oneI.Replace(cases.Fold().String(norm.NFKC.String(text))))
+	return norm.NFKC.String(oneI(cases.Fold().String(norm.NFKC.String(text))))
+}
+
+// oneI replaces the dotted and the dotless i of Turkish by i. Folding leaves İ as an i with a combining dot, and ı apart
+// from I, its capital.
+func oneI(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "i\u0307", "i"), "ı", "i")
 }
 
 // each yields the tokens of a run, and with singles each letter of one without spaces.

@@ -20,7 +20,7 @@ func TestItemsAreSweptAsOftenAsConfigured(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
 	synctest.Test(t, func(t *testing.T) {
-		st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous(), TTL: item.TTL{Default: time.Minute}}, zap.NewNop())
+		st, err := store.Open(t.Context(), path, store.Options{Synchronous: storetest.Synchronous(), Passed: storetest.Passed(), TTL: item.TTL{Default: time.Minute}}, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,8 @@ const (
 	hookHeader = "Toy-Hook"
 )
 
-// Dialect returns both sides of the toy. Of the face it leaves out Runs, as no path names a run; Store, as none is of
+// Dialect returns both sides of the toy. It leaves out Aliases, as nobody types another name. Of the
+// face it leaves out Runs, as no path names a run; Store, as none is of
 // the long-term store; Chooses, as its clients get the default agent; ArtifactPath, as it serves no files; Temporary,
 // as it writes none. Of the backend it leaves out Ends: a toy's routes begin at the root of its URL.
 func Dialect() adapter.Dialect {

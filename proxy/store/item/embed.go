@@ -139,7 +139,9 @@ func (s *Chores) embed(ctx context.Context, list []*unseenItem) (done []*unseenI
 			texts, of = append(texts, text), append(of, it)
 		}
 	}
-	began, at := time.Now(), 0
+	turn, cancel := context.WithTimeout(ctx, turnTime)
+	defer cancel()
+	at := 0
 	for at < len(texts) && err == nil {
 		var vectors [][]float32
 		var refused error
@@ -157,7 +159,7 @@ func (s *Chores) embed(ctx context.Context, list []*unseenItem) (done []*unseenI
 		}
 		failed := of[at]
 		failed.refused = refused
-		if at++; time.Since(began) > turnTime {
+		if at++; turn.Err() != nil {
 			for at < len(texts) && of[at] == failed {
 				at++
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 // Upload sends a file: the folder it belongs into first, unless it is the root, then its bytes, with the name
-// percent-encoded.
+// percent-encoded as agbenchmark does, and also in the form of RFC 5987 if that changes it.
 func (c *Client) Upload(ctx context.Context, task, at string, content []byte) error {
 	var form bytes.Buffer
 	w := multipart.NewWriter(&form)
@@ -35,10 +35,11 @@ func writeForm(w *multipart.Writer, at string, content []byte) error {
 	if kind == "" {
 		kind = "application/octet-stream"
 	}
-	part, err := w.CreatePart(textproto.MIMEHeader{
-		"Content-Type":        {kind},
-		"Content-Disposition": {`form-data; name="file"; filename="` + url.PathEscape(name) + `"`},
-	})
+	disposition := `form-data; name="file"; filename="` + url.PathEscape(name) + `"`
+	if url.PathEscape(name) != name {
+		disposition += "; filename*=UTF-8''" + url.PathEscape(name)
+	}
+	part, err := w.CreatePart(textproto.MIMEHeader{"Content-Type": {kind}, "Content-Disposition": {disposition}})
 	if err != nil {
 		return err
 	}

@@ -228,7 +228,7 @@ func oneOwnersDataGoes(t *testing.T, keys []config.Secret) {
 // Another owner's stay.
 func TestWhatOutlivesItsRunGoesWithItsOwner(t *testing.T) {
 	t.Parallel()
-	p := newPersonal(t, asking(), chats())
+	p := newPersonal(t, asking(), chats(), func(c *config.Config) { c.Retention.Stateless = 0 })
 	for key, word := range map[string]string{keyOfAlice: mark, keyOfBob: "bobsword"} {
 		run := func(at string) {
 			p.as(key, "POST", at, `{"assistant_id":"graph","input":{"messages":[{"role":"user","content":"`+word+`"}]},"webhook":"`+p.hook+`"}`, "Idempotency-Key", word+at).OK()
