@@ -276,7 +276,7 @@ func TestATextThatFailsStopsNoOthers(t *testing.T) {
 		"one vector fewer":  func(w http.ResponseWriter, q question) bool { q.Input = q.Input[1:]; say(w, q, nil); return true },
 		"one vector longer": func(w http.ResponseWriter, q question) bool { say(w, q, []int{1, 2, 3}); return true },
 		"its own words": func(w http.ResponseWriter, q question) bool {
-			http.Error(w, strings.Join(q.Input, ""), 403)
+			http.Error(w, strings.Join(q.Input, ""), http.StatusForbidden)
 			return true
 		},
 	} {
