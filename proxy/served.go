@@ -16,10 +16,12 @@ type served struct {
 	handler http.Handler
 	gate    *auth.Gate
 	memory  *bodyMemory
+
+	connections *shares // of connections; nil: any number
 }
 
 func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, err error) {
-	h = &served{cfg: cfg, memory: s.memoryFor(cfg)}
+	h = &served{cfg: cfg, memory: s.memoryFor(cfg), connections: s.connectionShares(cfg)}
 	callers, err := auth.NewCallers(cfg.Auth, s.log.Named("auth"))
 	if err != nil {
 		return nil, err

@@ -155,7 +155,7 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 			guard.Origin(f, cfg.CORS.Origins, s.strangers),
 			&principalGuard{f, seen, h.gate, o.Public, o.Pages, o.Store, cfg.TLS.On(), o.Browsed},
 			&auditGuard{f, seen, s.ops, o.Does},
-			limitGuard{f, s.ops, o.Limits, s.connectionShares(cfg)},
+			limitGuard{f, s.ops, o.Limits, h.connections},
 			guard.Loop(f, o.Hop),
 			s.door,
 			&memoryGuard{f, s.ops, h.memory, o.Limits, &s.times, foresight{routes.mux, o.Does}},
@@ -164,12 +164,17 @@ func (s *Server) guarded(h *served, routes *router) (http.Handler, error) {
 	}, nil
 }
 
-// connectionShares returns what one key and one tenant may hold of the connections; nil: any number.
+// connectionShares returns what one key and one tenant may hold of the connections; nil: any number. A configuration
+// with the same shares counts on in those of the one before, since streams stay open across a reload.
 func (s *Server) connectionShares(cfg *config.Config) *shares {
 	if s.door.connections.most == 0 {
 		return nil
 	}
-	return newShares(cfg.Auth.Share(s.door.connections.most, 1))
+	each := cfg.Auth.Share(s.door.connections.most, 1)
+	if now := s.now.Load(); now != nil && now.connections != nil && now.connections.Share == each {
+		return now.connections
+	}
+	return newShares(each)
 }
 
 // current answers each request by the configuration that is in use when it comes.

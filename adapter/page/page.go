@@ -26,15 +26,15 @@ var (
 	style string
 )
 
-// policy allows a style and nothing else.
+// policy allows a style, the icon within the page, and nothing else.
 func policy(style string) string {
-	return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" + digest(style) + "'"
+	return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; img-src data:; style-src 'sha256-" + digest(style) + "'"
 }
 
 // assetPolicy is that of a page with Assets: modules, forms and frames of the bridge's own. No module can make markup
 // of a text (Trusted Types), and no policy of a module's own allows it.
 func assetPolicy(style string) string {
-	return "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'sha256-" + digest(style) +
+	return "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src data:; style-src 'sha256-" + digest(style) +
 		"'; script-src 'self'; connect-src 'self'; frame-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 

@@ -43,7 +43,7 @@ func TestAssetsStandInThePageOrAreItsOwn(t *testing.T) {
 	if !strings.Contains(policy, "style-src 'sha256-"+digest(held)+"';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "nonce") {
 		t.Errorf("policy %q", policy)
 	}
-	if !strings.Contains(text, `<script type="module" src="web/a.js"></script>`) || strings.Contains(text, "<link") {
+	if !strings.Contains(text, `<script type="module" src="web/a.js"></script>`) || strings.Count(text, "<link") != 1 || !strings.Contains(text, `<link rel="icon" href="data:`) {
 		t.Errorf("%s", text)
 	}
 }
@@ -53,7 +53,7 @@ func TestPolicyAllowsTheStyleAlone(t *testing.T) {
 	t.Parallel()
 	got := get(t, New("<h1>{{.}}</h1>", nil), "<script>")
 	text := got.Body.String()
-	want := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src 'sha256-" + digest(heldStyle(text)) + "'"
+	want := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; img-src data:; style-src 'sha256-" + digest(heldStyle(text)) + "'"
 	if policy := got.Header().Get("Content-Security-Policy"); policy != want {
 		t.Errorf("policy %q, want %q", policy, want)
 	}
