@@ -179,11 +179,17 @@ func (c *command) carryOut(run operation) (func(w *writer), error) {
 // through is up to where the thread's events are there by now; 0 for a thread that is not there yet. Clients take
 // questions up to there for old ones when they have sent a command.
 func (s *Server) through(ctx context.Context, thread string) (int64, error) {
+	last, err := s.lastEntry(ctx, thread)
+	return through(last), err
+}
+
+// lastEntry is the last entry of the thread's log; 0 for a thread that is not there yet.
+func (s *Server) lastEntry(ctx context.Context, thread string) (int64, error) {
 	at, err := s.Service.ThreadLog.Position(ctx, thread, adapter.Cursor{K: -1, Live: true})
 	if isNotFound(err) {
 		return 0, nil
 	}
-	return through(at.Seq), err
+	return at.Seq, err
 }
 
 func isNotFound(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }

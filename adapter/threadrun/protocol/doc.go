@@ -18,9 +18,10 @@
 // WebSocket invalid_argument) if its event, or the run of it, was deleted, if tokens of its run were, or if a run after
 // it began on a state that is not kept. One that the thread has not come to is bad_cursor, also on a thread that does
 // not exist yet. since_event_id and Last-Event-ID name the same position by an id, and the latest of them counts
-// (agent-protocol pull request 94 adds since_event_id to EventStreamRequest). Without any a replay begins with the first
-// run that is kept. A reader of a thread that does not exist yet waits for its bell, since clients listen before they
-// make it.
+// (agent-protocol pull request 94 adds since_event_id to EventStreamRequest). Without any, a stream begins with the first
+// run that is kept. A WebSocket's subscription then begins with the oldest run that is at work or waits for an answer:
+// its client would take the end of an earlier run for that of the next one. since: 0 is the start. A reader of a thread
+// that does not exist yet waits for its bell, since clients listen before they make it.
 //
 // # Blocks of a message
 //

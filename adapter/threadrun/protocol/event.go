@@ -11,6 +11,7 @@ type event struct {
 	namespace []string
 	node      string // of an update
 	name      string // of a custom event
+	ends      bool   // the run, which has no further events
 	data      func(w *writer)
 }
 

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"math"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
@@ -60,6 +61,24 @@ func (s *Server) emitEntry(ctx context.Context, t *translator, thread string, e 
 	}
 	t.entry(e)
 	return nil
+}
+
+// beginningOf is the last entry of the log before the run began.
+func (s *Server) beginningOf(ctx context.Context, run *mapping.Run) (int64, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
+	for e, err := range s.Service.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}, stop) {
+		switch {
+		case isNotFound(err) || ctx.Err() != nil:
+			return math.MaxInt64, nil // it was deleted
+		case err != nil:
+			return 0, err
+		case e.Kind == mapping.KindStarted:
+			return e.Seq - 1, nil
+		}
+	}
+	return math.MaxInt64, nil
 }
 
 // treeOf is the tree of a run's graphs as its log tells it by now, and the run's status.

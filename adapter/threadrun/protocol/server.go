@@ -22,6 +22,7 @@ type Server struct {
 	Beat    time.Duration // between two signs of life on a stream
 
 	patience      time.Duration // for a client to take a message; 0: sse.WriteTimeout
+	settle        time.Duration // between a socket's last command and the next event; 0: settleTime
 	piecePatience time.Duration // for a client to send a piece of a message; 0: piecePatience
 }
 

@@ -209,14 +209,14 @@ func TestASocketReadsTheLogOnce(t *testing.T) {
 	for range 20 {
 		log, c, first, _ := linger(t)
 		c.say(`{"id":2,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
-		second := rawjson.GetText(member(raw(c.wants(`"id":2`)), "result"), "subscription_id")
-		await(t, log.left)
+		await(t, log.left) // nothing is sent while the command is carried out
 		select {
 		case <-log.entered:
 			t.Fatal("it is read twice")
 		default:
 		}
 		close(log.leave)
+		second := rawjson.GetText(member(raw(c.wants(`"id":2`)), "result"), "subscription_id")
 		await(t, log.entered)
 		for _, id := range []string{first, second} {
 			c.say(`{"id":3,"method":"subscription.unsubscribe","params":{"subscription_id":"` + id + `"}}`)

@@ -294,7 +294,7 @@ func TestASubscriptionIsKnownBeforeItsEvents(t *testing.T) {
 	url := serve(t, newWorld().play(runOf(1, "legacy"), twoSteps()...).server(), Snake)
 	for range 60 {
 		c := dial(t, url)
-		c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle"]}}`)
+		c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle"],"since":0}}`)
 		if first := c.hear(); !strings.Contains(first, `"subscription_id"`) {
 			t.Fatalf("the first that comes is %s", first)
 		}
@@ -309,7 +309,7 @@ func TestASocketIsTakenUpAgain(t *testing.T) {
 	w := newWorld().play(runOf(1, "legacy"), twoSteps()...)
 	url := serve(t, w.server(), Camel)
 	first := dial(t, url)
-	first.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle","checkpoints"]}}`)
+	first.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle","checkpoints"],"since":0}}`)
 	id := rawjson.GetText(member(raw(first.hear()), "result"), "subscriptionId")
 	first.wants(`"eventId":"1.0"`)
 	_ = first.conn.CloseNow()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -28,20 +27,15 @@ type socket struct {
 	spelling Spelling // of the path
 
 	working sync.WaitGroup
-	pump    *pump                    // the latest; nil before the first subscription; the reader's alone
+	pumping pumping
 	open    map[string]*subscription // changed by the reader, under mu
+	over    int64                    // up to this entry of the log, runs that have ended are not replayed; under mu
 	mu      sync.Mutex
 }
 
 // subprotocol is what a page has to offer that also offers a key (see proxy/auth): browsers want one of what they offer
 // to be chosen.
 const subprotocol = "apbridge"
-
-// pump is what sends the events of all subscriptions, each event once.
-type pump struct {
-	stop  context.CancelFunc
-	ended chan struct{}
-}
 
 // ServeSocket answers a request for a WebSocket. Its Origin was judged before. It returns when the connection has
 // ended, and an error when none was made.
@@ -50,6 +44,10 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 		return mapping.Errorf(mapping.Malformed, mapping.CodeInvalid, "This is the route of a WebSocket, and the request is no handshake for one (RFC 6455, version 13). Server-sent events are for a POST.")
 	}
 	defer adapter.Lasting(r.Context())()
+	last, err := s.lastEntry(r.Context(), thread)
+	if err != nil {
+		return err
+	}
 	conn, err := accept(w, r)
 	if err != nil {
 		return nil // it has answered
@@ -58,9 +56,10 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 	conn.SetReadLimit(s.Message)
 	// A read whose context ends cuts the connection off; when the bridge stops it is to be closed.
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
-	k := &socket{s: s, conn: conn, ctx: ctx, thread: thread, spelling: spelling, open: map[string]*subscription{}}
+	k := &socket{s: s, conn: conn, ctx: ctx, thread: thread, spelling: spelling, open: map[string]*subscription{}, over: last}
 	defer k.working.Wait()
 	defer stop()
+	defer k.hold() // for good
 	defer k.attend(r.Context())()
 	k.read()
 	return nil
@@ -209,6 +208,10 @@ func (k *socket) answer(raw json.RawMessage) error {
 	if own := k.operation(c.method, &after); own != nil {
 		run = own
 	}
+	if quiet[c.method] {
+		k.hold()
+		defer k.release()
+	}
 	ctx, done := mapping.NoteAlso(c.ctx, "thread")
 	c.ctx = ctx
 	body, err := c.reply(run, k.spelling)
@@ -231,39 +234,6 @@ func (k *socket) failed(err error) *mapping.Error {
 		k.s.Log.Error("command failed", zap.String("thread", k.thread), zap.Error(err))
 	}
 	return e
-}
-
-// restart sends the events of all subscriptions from where each of them stands. They go out in the order of the log,
-// whichever subscription they are for: SDKs take it that nothing of a run comes after its end. So a new subscription
-// has what happened sent by the same pump, while the others wait for what is new to them. Called while nothing is sent.
-func (k *socket) restart() {
-	if len(k.open) == 0 {
-		return
-	}
-	ctx, stop := context.WithCancel(k.ctx)
-	p, since := &pump{stop: stop, ended: make(chan struct{})}, k.since()
-	k.pump = p
-	k.working.Go(func() {
-		defer close(p.ended)
-		k.send(ctx, since)
-	})
-}
-
-// since is up to where all subscriptions have what they want. Called while nothing is sent.
-func (k *socket) since() int64 {
-	least := int64(math.MaxInt64)
-	for _, sub := range k.open {
-		least = min(least, sub.behind())
-	}
-	return least
-}
-
-// halt stops the pump, if there is one that has not been stopped.
-func (k *socket) halt() {
-	if k.pump != nil {
-		k.pump.stop()
-		<-k.pump.ended
-	}
 }
 
 // send sends the events after since that subscriptions want until ctx ends. A connection that takes no more is over,
@@ -291,6 +261,9 @@ func (k *socket) send(ctx context.Context, since int64) {
 func (k *socket) wants(ev *event, at place) (wanted bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if ev.ends {
+		k.over = max(k.over, at.seq)
+	}
 	for _, sub := range k.open {
 		if at.isBehind(sub.got) {
 			wanted = wanted || sub.wants(ev, at)

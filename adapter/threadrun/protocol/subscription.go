@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -43,6 +44,9 @@ func (k *socket) subscribe(c *command, after *func()) (func(w *writer), error) {
 	if err == nil {
 		err = k.s.checkSince(k.ctx, k.thread, f.since, c.before)
 	}
+	if err == nil && c.get("since") == nil && f.since == 0 {
+		f.since, err = k.present(c)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -56,15 +60,46 @@ func (k *socket) subscribe(c *command, after *func()) (func(w *writer), error) {
 
 // beginSubscriptions begins those that the client knows by now.
 func (k *socket) beginSubscriptions(list map[string]filter) {
-	k.halt()
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	for id, f := range list {
 		if k.open[id] == nil {
 			k.open[id] = &subscription{filter: f}
 		}
 	}
+}
+
+// present is the number after which a subscription begins that names no position: the start of the oldest run that is
+// at work or waits for an answer. A run counts as at work until the socket has passed its end, so that the commands of
+// one moment do not race it. A client takes the end of an earlier run for that of the run it is about to start.
+func (k *socket) present(c *command) (int64, error) {
+	k.mu.Lock()
+	over := k.over
 	k.mu.Unlock()
-	k.restart()
+	from, err := k.s.Service.ThreadLog.Opening(k.ctx, k.thread, adapter.Cursor{Seq: over + 1, K: -1, Start: true})
+	if isNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	first := from.At.Seq
+	questions, err := c.questions()
+	if err != nil || len(questions) == 0 {
+		return through(first), err
+	}
+	runs, err := c.askers(questions)
+	if err != nil {
+		return 0, err
+	}
+	for i := range runs {
+		began, err := k.s.beginningOf(k.ctx, &runs[i])
+		if err != nil {
+			return 0, err
+		}
+		first = min(first, began)
+	}
+	return through(first), nil
 }
 
 func (k *socket) unsubscribe(c *command) (func(w *writer), error) {
@@ -79,6 +114,8 @@ func (k *socket) unsubscribe(c *command) (func(w *writer), error) {
 	delete(k.open, id)
 	k.mu.Unlock()
 	if len(k.open) == 0 {
+		k.pumping.mu.Lock()
+		defer k.pumping.mu.Unlock()
 		k.halt()
 	}
 	return func(*writer) {}, nil
@@ -96,6 +133,9 @@ func (k *socket) reconnect(c *command, after *func()) (func(w *writer), error) {
 	since, err := c.eventNumber("last_event_id")
 	if err == nil {
 		err = k.s.checkSince(k.ctx, k.thread, since, c.before)
+	}
+	if err == nil && since == 0 {
+		since, err = k.present(c)
 	}
 	if err != nil {
 		return nil, err

@@ -19,9 +19,10 @@ func (out *teller) sendEvent(ev *event) {
 }
 
 func (out *teller) lifecycle(ns []string, status, graph, fault string) {
-	out.send(channelLifecycle, ns, func(w *writer) {
+	ends := len(ns) == 0 && status != statusRunning
+	out.sendEvent(&event{method: channelLifecycle, namespace: ns, ends: ends, data: func(w *writer) {
 		w.open().text("event", status).some("graph_name", graph).some("error", fault).close()
-	})
+	}})
 }
 
 // values tells the state after an entry.

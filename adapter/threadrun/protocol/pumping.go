@@ -1,0 +1,92 @@
+package protocol
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+)
+
+// settleTime is the pause between the last command that changes what is sent and the next event. A page sends several
+// such commands at once, and drops what comes behind the end of a run: all of them are to be read before.
+const settleTime = 20 * time.Millisecond
+
+// quiet are the commands that no event may be sent during.
+var quiet = map[string]bool{
+	"run.start": true, "input.respond": true, "input.inject": true, "state.fork": true,
+	"subscription.subscribe": true, "subscription.reconnect": true,
+}
+
+// pumping is the state of the goroutine that sends the events of all subscriptions, each event once.
+type pumping struct {
+	mu    sync.Mutex
+	held  bool // nothing may be sent
+	timer *time.Timer
+	stop  context.CancelFunc // nil while nothing is sent
+	ended chan struct{}
+}
+
+// hold stops the sending of events until release.
+func (k *socket) hold() {
+	p := &k.pumping
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	k.halt()
+}
+
+// release lets the sending of events go on when no further command has come for a moment.
+func (k *socket) release() {
+	p := &k.pumping
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = false
+	settle := k.s.settle
+	if settle == 0 {
+		settle = settleTime
+	}
+	p.timer = time.AfterFunc(settle, k.resume)
+}
+
+// resume sends the events of all subscriptions from where each of them stands. They go out in the order of the log,
+// whichever subscription they are for: SDKs take it that nothing of a run comes after its end. So a new subscription
+// has what happened sent by the same goroutine, while the others wait for what is new to them.
+func (k *socket) resume() {
+	p := &k.pumping
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	since, some := k.since()
+	if p.held || p.stop != nil || !some {
+		return
+	}
+	ctx, stop := context.WithCancel(k.ctx)
+	ended := make(chan struct{})
+	p.stop, p.ended = stop, ended
+	k.working.Go(func() {
+		defer close(ended)
+		k.send(ctx, since)
+	})
+}
+
+// since is up to where all subscriptions have what they want. It returns false if there is none.
+func (k *socket) since() (since int64, some bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	since = math.MaxInt64
+	for _, sub := range k.open {
+		since = min(since, sub.behind())
+	}
+	return since, len(k.open) > 0
+}
+
+// halt stops what is sent. pumping.mu must be held.
+func (k *socket) halt() {
+	if p := &k.pumping; p.stop != nil {
+		p.stop()
+		<-p.ended
+		p.stop = nil
+	}
+}

@@ -1,0 +1,155 @@
+package protocol
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/google/go-cmp/cmp"
+)
+
+// quick serves a world whose runs are over when their start is answered.
+func quick(w *world) *Server {
+	s := w.server()
+	runs := 0
+	s.Start = func(ctx context.Context, asked Start) (*adapter.Started, error) {
+		runs++
+		w.play(runOf(runs, "legacy"), twoSteps()...)
+		return w.start(ctx, asked)
+	}
+	return s
+}
+
+const startRun = `{"id":1,"method":"run.start","params":{"assistant_id":"a","input":1}}`
+
+func subscribe(members string) string {
+	return `{"id":2,"method":"subscription.subscribe","params":{` + members + `}}`
+}
+
+// events reads up to the end of a run, and returns the methods and ids of the events. Replies come before them.
+func (w *wire) events() (list []string) {
+	w.t.Helper()
+	for {
+		message := raw(w.hear())
+		if rawjson.GetText(message, "type") == "success" && len(list) == 0 {
+			continue
+		}
+		params := member(message, "params")
+		list = append(list, rawjson.GetText(message, "method")+" "+rawjson.GetText(message, "event_id"))
+		switch rawjson.GetText(member(params, "data"), "event") {
+		case statusCompleted, statusInterrupted:
+			return list
+		}
+	}
+}
+
+// A page subscribes twice and starts a run at once. All of the run reaches it, in order, before the end of the run: the
+// page drops what comes later.
+func TestNothingOfAFastRunComesBehindItsEnd(t *testing.T) {
+	t.Parallel()
+	for range 60 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			s := quick(w)
+			s.settle = 300 * time.Millisecond // a busy machine may take as long to read three commands
+			c := dial(t, serve(t, s, Snake))
+			c.say(subscribe(`"channels":["lifecycle"]`))
+			c.say(startRun)
+			c.say(subscribe(`"channels":["updates"]`))
+			if d := cmp.Diff([]string{"lifecycle 1.0", "updates 3.9", "updates 4.12", "lifecycle 5.0"}, c.events()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// A subscription that comes during a run has what happened sent before the run's end, which the others wait for.
+func TestASecondSubscriptionHasARunReplayedBeforeItsEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	c := dial(t, serve(t, w.server(), Snake))
+	run := twoSteps()
+	w.play(runOf(1, "legacy"), run[:4]...)
+	c.say(subscribe(`"channels":["lifecycle"]`))
+	c.wants(`"type":"success"`)
+	c.wants(`"event_id":"1.0"`)
+	c.say(subscribe(`"channels":["updates"]`))
+	c.wants(`"type":"success"`)
+	w.play(runOf(1, "legacy"), run[4:]...)
+	if d := cmp.Diff([]string{"updates 3.9", "updates 4.12", "lifecycle 5.0"}, c.events()); d != "" {
+		t.Error(d)
+	}
+}
+
+// The second turn of a page does not end with the first one: a subscription begins with what is at work, whether it is
+// sent before the run or after it.
+func TestASubscriptionTellsNothingOfRunsThatAreOver(t *testing.T) {
+	t.Parallel()
+	over := func() *world { return newWorld().play(runOf(9, "legacy"), twoSteps()...) }
+	turn := func(first string) []string { return []string{"lifecycle " + first + ".0"} }
+	for name, tt := range map[string]struct {
+		world    *world
+		commands []string
+		want     []string
+	}{
+		"a new socket, subscribed before the run": {over(), []string{subscribe(`"channels":["lifecycle"]`), startRun}, append(turn("6"), turn("10")...)},
+		"a new socket, subscribed after the run":  {over(), []string{startRun, subscribe(`"channels":["lifecycle"]`)}, append(turn("6"), turn("10")...)},
+		"with since":                              {over(), []string{subscribe(`"channels":["lifecycle"],"since":0`)}, append(turn("1"), turn("5")...)},
+		"with the run":                            {newWorld().play(runOf(9, "legacy"), twoSteps()[:4]...), []string{subscribe(`"channels":["updates"]`), subscribe(`"channels":["lifecycle"]`)}, []string{"lifecycle 1.0", "updates 3.9", "updates 4.12", "lifecycle 5.0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := dial(t, serve(t, quick(tt.world), Snake))
+			for _, command := range tt.commands {
+				c.say(command)
+				c.wants(`"type":"success"`)
+			}
+			if name == "with the run" {
+				tt.world.play(runOf(9, "legacy"), succeeded())
+			}
+			if d := cmp.Diff(tt.want, c.events()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestASecondTurnOfASocketHasItsOwnEvents(t *testing.T) {
+	t.Parallel()
+	c := dial(t, serve(t, quick(newWorld()), Snake))
+	for _, want := range []string{"1.0 5.0", "6.0 10.0", "11.0 15.0"} {
+		c.say(subscribe(`"channels":["lifecycle"]`))
+		id := rawjson.GetText(member(raw(c.wants(`"subscription_id"`)), "result"), "subscription_id")
+		c.say(startRun)
+		if got := strings.ReplaceAll(strings.Join(c.events(), " "), "lifecycle ", ""); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		c.say(`{"id":3,"method":"subscription.unsubscribe","params":{"subscription_id":"` + id + `"}}`)
+		c.wants(`"id":3`)
+	}
+}
+
+// A page that is loaded again shows the question that its thread waits with, and nothing from before that run.
+func TestASubscriptionTellsOfARunThatWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "legacy"), twoSteps()...).play(runOf(2, "legacy"), question()...)
+	w.open = []mapping.Interrupt{{ID: "q1", Run: runOf(2, "").ID}}
+	url := serve(t, w.server(), Snake)
+	id := subscriptionID(filter{channels: []string{channelInput, channelLifecycle}, depth: -1})
+	for _, command := range []string{
+		subscribe(`"channels":["input","lifecycle"]`),
+		`{"id":2,"method":"subscription.reconnect","params":{"run_id":"` + runOf(2, "").ID + `","subscriptions":["` + id + `"]}}`,
+	} {
+		c := dial(t, url)
+		c.say(command)
+		got := c.events()
+		if d := cmp.Diff([]string{"lifecycle 6.0", "lifecycle 9.0"}, []string{got[0], got[len(got)-1]}); d != "" || len(got) != 3 {
+			t.Errorf("%s: %s", got, d)
+		}
+	}
+}
