@@ -143,11 +143,15 @@ func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	}
 }
 
+// custom emits what a graph's writer wrote. An object with a name is the event's data as it stands, as at LangGraph's
+// server: {name, payload} is on the channel custom:name.
 func (v *runView) custom(ns []string, name string, data json.RawMessage) {
 	v.tree.reach(v.out, ns)
-	v.out.sendEvent(&event{method: channelCustom, namespace: ns, name: name, data: func(w *writer) {
-		w.open().some("name", name).raw("payload", data).close()
-	}})
+	write := func(w *writer) { w.open().some("name", name).raw("payload", data).close() }
+	if own := rawjson.GetText(data, "name"); name == "" && own != "" {
+		name, write = own, func(w *writer) { w.Raw(data, "null") }
+	}
+	v.out.sendEvent(&event{method: channelCustom, namespace: ns, name: name, data: write})
 }
 
 // state is what a thread/run agent tells of its state. It tells each state twice, as values and at a checkpoint; the
