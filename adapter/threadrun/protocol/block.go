@@ -32,6 +32,14 @@ type block struct {
 // isBroken reports whether the block is a call whose arguments are not whole.
 func (b *block) isBroken() bool { return b.kind == blockCall && !b.args.ended }
 
+// become gives a call its arguments as they are in the end. Its end tells them, since they need not be spelled as the
+// pieces are.
+func (b *block) become(args json.RawMessage) {
+	b.text.Reset()
+	b.text.Write(args)
+	b.told, b.args.ended = len(args), true
+}
+
 // opening is the block when nothing of it has come.
 func (b *block) opening() json.RawMessage {
 	w := &writer{spelling: Snake}

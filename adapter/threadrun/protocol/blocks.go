@@ -35,6 +35,24 @@ func (bs *blocks) last(key string) *block {
 	return nil
 }
 
+// lastKey is the key of the last block if it is of that kind; else the kind.
+func (bs *blocks) lastKey(kind string) string {
+	if n := len(bs.open); n > 0 && bs.open[n-1].kind == kind {
+		return bs.open[n-1].key
+	}
+	return kind
+}
+
+// broken is the call of that id whose arguments are not whole; nil if there is none.
+func (bs *blocks) broken(id string) *block {
+	for _, b := range bs.open {
+		if b.isBroken() && !b.atOnce && b.id == id {
+			return b
+		}
+	}
+	return nil
+}
+
 // call is the call that a piece with a key belongs to; nil where there is none. Some agents have all calls come under
 // the same index, each with an id of its own (merge_lists in langchain_core).
 func (bs *blocks) call(key, id string) *block {

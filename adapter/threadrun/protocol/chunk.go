@@ -52,6 +52,7 @@ func (v *runView) task(ns []string, data json.RawMessage) {
 		return
 	}
 	if segment := rawjson.GetText(data, "name") + ":" + rawjson.GetText(data, "id"); len(segment) > 1 {
+		v.messages.end(v.out, member(data, "result"))
 		v.messages.closeWithin(v.out, append(append([]string{}, ns...), segment))
 		v.tree.endBelow(v.out, ns, segment, statusCompleted)
 	}

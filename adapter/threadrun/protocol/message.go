@@ -3,6 +3,7 @@ package protocol
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
@@ -14,6 +15,7 @@ type message struct {
 	namespace []string
 	begun     bool
 	blocks    blocks
+	texts     map[string]*strings.Builder // by kind of block: all that has come
 	usage     json.RawMessage
 	reason    string
 }
@@ -32,12 +34,59 @@ func (m *message) addChunk(out *teller, chunk json.RawMessage) {
 			m.call(out, c)
 		}
 	}
+	m.note(chunk)
+}
+
+// note notes the counts of tokens and the reason for the end, which the end of the message names.
+func (m *message) note(chunk json.RawMessage) {
 	if usage := member(chunk, "usage_metadata"); usage != nil {
 		m.usage = usage
 	}
 	if reason := rawjson.GetText(member(chunk, "response_metadata"), "finish_reason"); reason != "" {
 		m.reason = reason
 	}
+}
+
+// complete adds the pieces that have not come yet, from the whole message. An agent may send them after its node's
+// output, which has the whole message and ends it here.
+func (m *message) complete(out *teller, whole json.RawMessage) {
+	for _, kind := range []string{blockReasoning, blockText} {
+		said := ""
+		if text := m.texts[kind]; text != nil {
+			said = text.String()
+		}
+		if rest, ok := strings.CutPrefix(textOf(member(whole, "content"), kind), said); ok {
+			m.grow(out, m.blocks.lastKey(kind), kind, rest)
+		}
+	}
+	for _, c := range rawjson.ElementsOf(member(whole, "tool_calls")) {
+		if b := m.blocks.broken(rawjson.GetText(c, "id")); b != nil {
+			b.become(member(c, "args"))
+		} else {
+			m.call(out, c)
+		}
+	}
+	m.note(whole)
+}
+
+// textOf joins what a content has of a kind of block.
+func textOf(content json.RawMessage, kind string) string {
+	if rawjson.Kind(content) == '"' {
+		if kind == blockText {
+			return rawjson.TextOf(content)
+		}
+		return ""
+	}
+	var text strings.Builder
+	for _, b := range rawjson.ElementsOf(content) {
+		switch name := rawjson.GetText(b, "type"); {
+		case name == kind:
+			text.WriteString(rawjson.GetText(b, kind))
+		case name == "thinking" && kind == blockReasoning:
+			text.WriteString(rawjson.GetText(b, name))
+		}
+	}
+	return text.String()
 }
 
 // send emits an event of the message. SDKs tell messages that are streamed at the same time apart by run_id.
@@ -53,7 +102,7 @@ func (m *message) start(out *teller, chunk json.RawMessage) {
 	if m.begun {
 		return
 	}
-	m.begun, m.blocks.closed = true, map[string]bool{}
+	m.begun, m.blocks.closed, m.texts = true, map[string]bool{}, map[string]*strings.Builder{}
 	call := rawjson.GetText(chunk, "tool_call_id")
 	m.send(out, "message-start", func(w *writer) {
 		w.text("role", m.role).text("id", m.id).some("tool_call_id", call)
@@ -106,6 +155,10 @@ func (m *message) grow(out *teller, key, kind, text string) {
 		b = m.blocks.add(&block{kind: kind, key: key})
 	}
 	b.text.WriteString(text)
+	if m.texts[kind] == nil {
+		m.texts[kind] = &strings.Builder{}
+	}
+	m.texts[kind].WriteString(text)
 	m.advance(out)
 }
 

@@ -83,6 +83,9 @@ func (v *runView) update(e *state.Entry) {
 	if e.Head.Reduce {
 		v.taskBegins(e)
 	} else {
+		for _, n := range nodes {
+			v.messages.end(v.out, n.data)
+		}
 		v.messages.close(v.out, e.Head.NS, nodes)
 	}
 	for _, n := range nodes {

@@ -69,29 +69,44 @@ func roleOf(m json.RawMessage) string {
 	}
 }
 
-// say tells the messages of an update that were not streamed, each whole. With calls, calls of tools are told, too.
+// say tells the messages of an update that were not streamed, each whole, and ends those that were. With calls, calls of
+// tools are told, too.
 func (tr *transcript) say(out *teller, ns []string, update json.RawMessage, calls bool) {
-	list := member(update, "messages")
-	said := rawjson.ElementsOf(list)
-	if rawjson.Kind(list) == '{' {
-		said = []json.RawMessage{list}
-	}
-	for _, raw := range said {
+	tr.end(out, update)
+	for _, raw := range messagesOf(update) {
 		m := tr.find(raw, ns)
-		switch {
-		case m == nil:
-		case m.begun:
-			m.finish(out)
-			tr.forget(m)
-		default:
-			m.addChunk(out, raw)
-			m.finish(out)
-			tr.forget(m)
-			if calls {
-				tools{out}.tell(ns, raw)
-			}
+		if m == nil {
+			continue
+		}
+		m.addChunk(out, raw)
+		m.finish(out)
+		tr.forget(m)
+		if calls {
+			tools{out}.tell(ns, raw)
 		}
 	}
+}
+
+// end completes and ends the messages of an update that are being told.
+func (tr *transcript) end(out *teller, update json.RawMessage) {
+	for _, raw := range messagesOf(update) {
+		id := rawjson.GetText(raw, "id")
+		if i := slices.IndexFunc(tr.open, func(m *message) bool { return m.id == id }); i >= 0 {
+			m := tr.open[i]
+			m.complete(out, raw)
+			m.finish(out)
+			tr.forget(m)
+		}
+	}
+}
+
+// messagesOf are the messages of an update: one, or a list.
+func messagesOf(update json.RawMessage) []json.RawMessage {
+	list := member(update, "messages")
+	if rawjson.Kind(list) == '{' {
+		return []json.RawMessage{list}
+	}
+	return rawjson.ElementsOf(list)
 }
 
 func (tr *transcript) forget(m *message) {
