@@ -72,6 +72,7 @@ const (
 type Error struct {
 	Class   Class
 	Code    string // snake_case, stable
+	Name    string // the agent's own name of its error, such as ValueError; "" if the agent gave none
 	Message string // one or two sentences for a person; no secrets, no prompts
 	Detail  any    // further facts, JSON-encodable; nil for none
 	Err     error  // the cause, for the log only
@@ -130,11 +131,20 @@ func Classify(err error) *Error {
 // Fault is an error as it is kept with a run and shown to every reader of it.
 type Fault struct {
 	Code    string `json:"code"`
+	Name    string `json:"name,omitempty"` // the agent's own name of the error; "" if the agent gave none
 	Message string `json:"message"`
+}
+
+// Text returns the message with the agent's own name of the error in front, as LangGraph's clients word it.
+func (f *Fault) Text() string {
+	if f.Name == "" || f.Name == f.Message {
+		return f.Message
+	}
+	return f.Name + ": " + f.Message
 }
 
 // FaultOf turns an error that ended a run into what is kept of it.
 func FaultOf(err error) *Fault {
 	e := Classify(err)
-	return &Fault{Code: e.Code, Message: e.Message}
+	return &Fault{Code: e.Code, Name: e.Name, Message: e.Message}
 }

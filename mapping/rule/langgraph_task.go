@@ -48,7 +48,7 @@ func writeTask(w *rawjson.Writer, id, node string, fault *mapping.Fault, asks []
 	if fault == nil {
 		w.Literal("null")
 	} else {
-		w.Text(fault.Message)
+		w.Text(fault.Text())
 	}
 	w.Key("interrupts")
 	WriteInterrupts(w, asks)

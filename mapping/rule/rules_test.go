@@ -95,6 +95,7 @@ func TestStateTasks(t *testing.T) {
 		{string(StateTasks(someRun, []string{"step"}, nil, nil)), `[{"id":"` + id + `","name":"step","error":null,"interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
 		{string(StateTasks(someRun, []string{"step"}, &mapping.Fault{Code: "c", Message: "It failed."}, open[1:])), `[{"id":"` + id + `","name":"step","error":"It failed.","interrupts":[{"id":"j","value":null}],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
 		// A graph's questions stand with the state tasks that ask them, as on its server.
+		{string(StateTasks(someRun, []string{"step"}, &mapping.Fault{Code: "c", Name: "RangeError", Message: "It failed."}, nil)), `[{"id":"` + id + `","name":"step","error":"RangeError: It failed.","interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
 		{string(StateTasks(someRun, []string{"a", "b"}, nil, []mapping.Interrupt{{ID: "i", Task: "x"}, {ID: "j", Task: "y", Schema: asRaw(`{"type":"integer"}`)}})),
 			`[{"id":"x","name":"a","error":null,"interrupts":[{"id":"i","value":null}],"path":["__pregel_pull","a"],"checkpoint":null,"state":null,"result":null},` +
 				`{"id":"y","name":"b","error":null,"interrupts":[{"id":"j","value":null,"response_schema":{"type":"integer"}}],"path":["__pregel_pull","b"],"checkpoint":null,"state":null,"result":null}]`},

@@ -301,7 +301,7 @@ func TestATokenIsHiddenInAllThatItsAgentSays(t *testing.T) {
 	ev.Data, ev.Head.Interrupts = slices.Clone(said), asked()
 	ev.Head.Checkpoint = &mapping.Checkpoint{Metadata: slices.Clone(said), Tasks: slices.Clone(said)}
 	access.Token.HideIn(&ev)
-	end := mapping.Outcome{Interrupts: asked(), Fault: &mapping.Fault{Code: "c", Message: "at " + string(access.Token)}}
+	end := mapping.Outcome{Interrupts: asked(), Fault: &mapping.Fault{Code: "c", Name: string(access.Token), Message: "at " + string(access.Token)}}
 	access.Token.HideAtEnd(&end)
 	for name, v := range map[string]any{"an event": ev, "its data": ev.Data, "an end": end} {
 		text, err := json.Marshal(v)

@@ -101,7 +101,10 @@ func (t Token) HideIn(ev *mapping.Event) {
 func (t Token) HideAtEnd(end *mapping.Outcome) {
 	t.hideInQuestions(end.Interrupts)
 	if f := end.Fault; f != nil && t != "" {
-		end.Fault = &mapping.Fault{Code: f.Code, Message: string(credential.HideRunTokens([]byte(f.Message)))}
+		said := *f
+		said.Name = string(credential.HideRunTokens([]byte(f.Name)))
+		said.Message = string(credential.HideRunTokens([]byte(f.Message)))
+		end.Fault = &said
 	}
 }
 

@@ -25,7 +25,7 @@ func saying(text string) func(*mapping.Run) bool {
 				return true
 			}
 		}
-		if r.Fault != nil && strings.Contains(strings.ToLower(r.Fault.Message+" "+r.Fault.Code), plain) {
+		if r.Fault != nil && strings.Contains(strings.ToLower(r.Fault.Message+" "+r.Fault.Name+" "+r.Fault.Code), plain) {
 			return true
 		}
 		return holds(r.Kwargs, plain, quoted) || holds(r.Metadata, plain, quoted)

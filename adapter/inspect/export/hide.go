@@ -24,6 +24,7 @@ func hiddenFault(f *mapping.Fault) *mapping.Fault {
 		return nil
 	}
 	said := *f
+	said.Name = noneKnown.Hide(said.Name)
 	said.Message = noneKnown.Hide(said.Message)
 	return &said
 }

@@ -28,6 +28,25 @@ func (o *outcome) fail(said errorWire) error {
 	return o.agentError(said)
 }
 
+// failedTask returns the error of the first task that failed, for servers whose runs do not carry it. LangGraph's server
+// for JavaScript has {name, message} there as a text, others a bare text.
+func failedTask(st stateWire) (said errorWire) {
+	var tasks []taskWire
+	_ = json.Unmarshal(st.Tasks, &tasks)
+	for _, t := range tasks {
+		text, _ := rawjson.Text(t.Error)
+		if text == "" {
+			continue
+		}
+		var named struct{ Name, Message string }
+		if json.Unmarshal([]byte(text), &named) == nil && named.Message != "" {
+			return errorWire{Error: named.Name, Message: named.Message}
+		}
+		return errorWire{Message: text}
+	}
+	return said
+}
+
 // noteState is best effort: what cannot be read is seeded again by the next run.
 func (o *outcome) noteState() error {
 	st, err := o.state()
@@ -46,7 +65,7 @@ func (j *job) agentError(e errorWire) error {
 	if strings.Contains(e.Error, "GraphRecursionError") || strings.Contains(e.Message, "GraphRecursionError") {
 		code, message = mapping.CodeStepLimit, strings.TrimSpace(message)+" "+j.limitOrigin()
 	}
-	return &mapping.Error{Class: mapping.Upstream, Code: code, Message: message, Detail: j.detail(e)}
+	return &mapping.Error{Class: mapping.Upstream, Code: code, Name: j.nameOf(e), Message: message}
 }
 
 // limitOrigin says where a limit comes from that the agent itself kept to.
@@ -67,11 +86,17 @@ func (j *job) complaint(e errorWire) string {
 	if text == "" {
 		return fmt.Sprintf("Agent %q ended the run in error and did not say why.", j.b.up.Name)
 	}
-	const longest = 4000
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	return shortened(text, 4000)
+}
+
+// nameOf returns the agent's own name of an error, which clients of its graph know.
+func (j *job) nameOf(e errorWire) string { return shortened(j.b.http.to.Redact(e.Error), 200) }
+
+func shortened(text string, longest int) string {
+	if len(text) <= longest {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:longest], "") + "…"
 }
 
 // hideErrors takes credentials out of what an agent says of failed nodes: the member "error" of its tasks, in a state, a
@@ -113,11 +138,4 @@ func withMember(b json.RawMessage, name string, value json.RawMessage) json.RawM
 		return b
 	}
 	return out
-}
-
-func (j *job) detail(e errorWire) any {
-	if e.Error == "" {
-		return nil
-	}
-	return map[string]string{"error": j.b.http.to.Redact(e.Error)}
 }

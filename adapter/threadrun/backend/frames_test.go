@@ -125,19 +125,21 @@ func TestStopsAtNodesAreShownWhereAskedFor(t *testing.T) {
 
 func TestErrorFrames(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ data, code, message string }{
-		{`{"error":"RangeError","message":"no"}`, mapping.CodeUpstreamError, "no"},
-		{`{"error":"RangeError"}`, mapping.CodeUpstreamError, "RangeError"},
-		{`{}`, mapping.CodeUpstreamError, `Agent "agent" ended the run in error and did not say why.`},
-		{`"it broke"`, mapping.CodeUpstreamError, "it broke"},
-		{`"Run not found"`, mapping.CodeUpstreamLost, ""},
-		{`{"error":"E","message":"key ` + adaptertest.Canary + `"}`, mapping.CodeUpstreamError, "key [hidden]"},
-		{`{"error":"GraphRecursionError","message":"limit"}`, mapping.CodeStepLimit, "limit 20 steps are the most that the bridge allows where agents.agent.max_steps is not set."},
-		{`[1]`, mapping.CodeBadUpstream, ""},
+	for _, c := range []struct{ data, code, name, message string }{
+		{`{"error":"RangeError","message":"no"}`, mapping.CodeUpstreamError, "RangeError", "no"},
+		{`{"error":"RangeError"}`, mapping.CodeUpstreamError, "RangeError", "RangeError"},
+		{`{"error":"` + adaptertest.Canary + `","message":"no"}`, mapping.CodeUpstreamError, "[hidden]", "no"},
+		{`{"error":"` + strings.Repeat("e", 300) + `","message":"no"}`, mapping.CodeUpstreamError, strings.Repeat("e", 200) + "…", "no"},
+		{`{}`, mapping.CodeUpstreamError, "", `Agent "agent" ended the run in error and did not say why.`},
+		{`"it broke"`, mapping.CodeUpstreamError, "", "it broke"},
+		{`"Run not found"`, mapping.CodeUpstreamLost, "", ""},
+		{`{"error":"E","message":"key ` + adaptertest.Canary + `"}`, mapping.CodeUpstreamError, "E", "key [hidden]"},
+		{`{"error":"GraphRecursionError","message":"limit"}`, mapping.CodeStepLimit, "GraphRecursionError", "limit 20 steps are the most that the bridge allows where agents.agent.max_steps is not set."},
+		{`[1]`, mapping.CodeBadUpstream, "", ""},
 	} {
 		e := mapping.Classify(framesIn(t, sse.Event{Name: "error", Data: []byte(c.data)}).Err)
-		if e.Code != c.code || (c.message != "" && e.Message != c.message) {
-			t.Errorf("%s: %s %q", c.data, e.Code, e.Message)
+		if e.Code != c.code || e.Name != c.name || (c.message != "" && e.Message != c.message) {
+			t.Errorf("%s: %s %q %q", c.data, e.Code, e.Name, e.Message)
 		}
 	}
 }

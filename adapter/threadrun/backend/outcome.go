@@ -56,7 +56,11 @@ func (o *outcome) verdict(st stateWire) (verdict, error) {
 	case "pending", "running":
 		return goesOn, nil
 	case "error":
-		return goesOn, &runError{said: errorWire{Message: cmp.Or(run.Error, run.OldError)}}
+		said := errorWire{Message: cmp.Or(run.Error, run.OldError)}
+		if said.Message == "" {
+			said = failedTask(st)
+		}
+		return goesOn, &runError{said: said}
 	case "timeout":
 		return goesOn, o.tookTooLong()
 	case "interrupted", "cancelled":

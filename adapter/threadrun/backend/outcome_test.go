@@ -42,3 +42,27 @@ func TestF2_UnknownStatus(t *testing.T) {
 		})
 	}
 }
+
+// The run of LangGraph's server for JavaScript does not say why it failed. Its thread's state does.
+func TestFailureIsReadFromTheStateWhereTheStreamDidNotTellIt(t *testing.T) {
+	t.Parallel()
+	failed := adaptertest.FailPlay()
+	text := `"RangeError: the agent failed on purpose"`
+	for name, c := range map[string]struct{ said, name, message string }{
+		"a text":           {text, "", "RangeError: the agent failed on purpose"},
+		"a name with it":   {`"{\"message\":\"out of range\",\"name\":\"RangeError\"}"`, "RangeError", "out of range"},
+		"JSON without any": {`"{\"a\":1}"`, "", `{"a":1}`},
+		"no text":          {`{"a":1}`, "", `Agent "agent" ended the run in error and did not say why.`},
+		"nothing":          {`null`, "", `Agent "agent" ended the run in error and did not say why.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play := failed
+			play.Frames, play.State = framesBut(failed.Frames, "error"), strings.Replace(failed.State, text, c.said, 1)
+			e := mapping.Classify(run(t, playing(play), adaptertest.NewTask(nil)).Err)
+			if e.Code != mapping.CodeUpstreamError || e.Name != c.name || e.Message != c.message {
+				t.Errorf("%s, %q: %q", e.Code, e.Name, e.Message)
+			}
+		})
+	}
+}

@@ -110,6 +110,7 @@ type taskWire struct {
 	ID         string          `json:"id"`
 	Name       string          `json:"name"`
 	Interrupts []interruptWire `json:"interrupts"`
+	Error      json.RawMessage `json:"error"`
 }
 
 // interruptWire is one question. Older servers call its id interrupt_id.

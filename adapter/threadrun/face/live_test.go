@@ -339,7 +339,7 @@ func TestWaitKeepsTheConnectionAlive(t *testing.T) {
 		f.more(uuid(600), ev)
 	}
 	body, err := io.ReadAll(res.Body)
-	want := `{"__error__":{"error":"upstream_error","message":"The agent answered 500."}}`
+	want := `{"__error__":{"error":"upstream_error","message":"The agent answered 500.","code":"upstream_error"}}`
 	if got := string(bytes.TrimSpace(body)); got != want || err != nil {
 		t.Errorf("got %s, %v", got, err)
 	}

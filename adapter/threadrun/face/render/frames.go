@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -353,9 +354,10 @@ func (v *View) end() {
 	}
 }
 
-// FaultObject returns {error, message}: the data of an error frame, and of __error__ in the answer of a wait.
+// FaultObject returns {error, message, code}: the data of an error frame, and of __error__ in the answer of a wait.
+// error is the agent's own name of the error, as LangGraph's servers have it. If the agent gave none, it is the code.
 func FaultObject(f *mapping.Fault) []byte {
 	var e rawjson.Writer
-	e.Open('{').Key("error").Text(f.Code).Key("message").Text(f.Message).Close('}')
+	e.Open('{').Key("error").Text(cmp.Or(f.Name, f.Code)).Key("message").Text(f.Message).Key("code").Text(f.Code).Close('}')
 	return e.Bytes
 }

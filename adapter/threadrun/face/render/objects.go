@@ -56,6 +56,9 @@ func runMembers(e *rawjson.Writer, run *mapping.Run, ap bool) {
 	e.Key("created_at").Time(run.CreatedAt, TimeLayout).Key("updated_at").Time(run.UpdatedAt, TimeLayout)
 	if run.Fault != nil {
 		e.Key("error").Text(run.Fault.Message).Key("error_code").Text(run.Fault.Code)
+		if run.Fault.Name != "" {
+			e.Key("error_name").Text(run.Fault.Name)
+		}
 	}
 	if run.CancelReason != "" && run.Status == mapping.RunInterrupted {
 		e.Key("cancel_reason").Text(run.CancelReason)

@@ -53,11 +53,14 @@ func (t *Printer) line(f sse.Event) error {
 }
 
 func failed(data []byte) error {
-	var e struct{ Error, Message string }
+	var e struct{ Error, Message, Code string }
 	if err := json.Unmarshal(data, &e); err != nil {
 		return err
 	}
-	return fmt.Errorf("the run failed: %s (%s)", e.Message, e.Error)
+	if e.Code == "" || e.Code == e.Error {
+		return fmt.Errorf("the run failed: %s (%s)", e.Message, e.Error)
+	}
+	return fmt.Errorf("the run failed: %s: %s (%s)", e.Error, e.Message, e.Code)
 }
 
 // update prints what each node said, and keeps what the agent asks.

@@ -19,6 +19,7 @@ type agentFault struct {
 	agent  func(*config.Agent)
 	status string   // of the run
 	code   string   // of its error
+	named  string   // the name of the error that the agent gives; "" if it gives none
 	words  []string // that its message must have
 	works  int      // what the agent did in the failed run, all told
 	asked  int      // step POSTs it was sent for that, or requests for a run
@@ -110,7 +111,7 @@ func threadFaults() []agentFault {
 			status: "error", code: "bad_upstream_response", words: []string{"text/html", "event stream"}, works: 0, asked: 1, heals: true},
 		{name: "A17_GraphForgetsTheRun", peer: forgetsTheRun, status: "error", code: "upstream_state_lost",
 			words: []string{"no longer knows the run"}, works: 1, asked: 1},
-		{name: "A14_GraphFails", peer: play(adaptertest.FailPlay()), status: "error", code: "upstream_error",
+		{name: "A14_GraphFails", peer: play(adaptertest.FailPlay()), status: "error", code: "upstream_error", named: "RangeError",
 			words: []string{"the agent failed on purpose"}, works: 1, asked: 1, heals: true},
 	}
 }
@@ -134,7 +135,7 @@ func TestA11_GraphDiesForGood(t *testing.T) {
 	agent := cutShort(adaptertest.Canned{})
 	b := rig.InFront(t, agent)
 	failed := b.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
-	if failed.At("__error__.error") != "outcome_unknown" || !rig.Says(failed.Text("__error__.message"), "lost during the run") {
+	if failed.At("__error__.code") != "outcome_unknown" || !rig.Says(failed.Text("__error__.message"), "lost during the run") {
 		t.Errorf("wait: %s", failed.Body)
 	}
 	if agent.Work() != 1 || agent.Calls(rig.StartRoute) != 1 {
@@ -151,6 +152,14 @@ func (f agentFault) start(t *testing.T) (*rig.Bridge, adaptertest.Peer) {
 	return rig.InFront(t, peer, f.agent), peer
 }
 
+// error is what clients of threads and runs see as the name of the error.
+func (f agentFault) error() string {
+	if f.named != "" {
+		return f.named
+	}
+	return f.code
+}
+
 // throughThreads: stream, join, run and thread all tell of the failure.
 func (f agentFault) throughThreads(t *testing.T) {
 	b, peer := f.start(t)
@@ -158,18 +167,18 @@ func (f agentFault) throughThreads(t *testing.T) {
 	res, frames := b.Stream("POST", at+"/runs/stream", `{"assistant_id":"agent","stream_mode":["updates","values"],`+rig.SaysHi+`}`, 0)
 	res.OK()
 	last := frames[len(frames)-1]
-	if last.Event != "error" || last.At("error") != f.code {
+	if last.Event != "error" || last.At("error") != f.error() || last.At("code") != f.code {
 		t.Errorf("the last frame is %s %s", last.Event, last.Data)
 	}
 	message, _ := last.At("message").(string)
 	f.checkMessage(t, message)
 	run := frames[0].At("run_id").(string)
-	fault := map[string]any{"error": f.code, "message": message}
+	fault := map[string]any{"error": f.error(), "message": message, "code": f.code}
 	if diff := cmp.Diff(any(map[string]any{"__error__": fault}), b.Get(at+"/runs/"+run+"/join").OK().At("")); diff != "" {
 		t.Errorf("join (-want +got):\n%s", diff)
 	}
 	waited := b.Get("/runs/" + run + "/wait").OK()
-	if waited.Text("run.status") != f.status || waited.Text("run.error") != message || waited.Text("run.error_code") != f.code {
+	if waited.Text("run.status") != f.status || waited.Text("run.error") != message || waited.Text("run.error_code") != f.code || f.named != "" && waited.Text("run.error_name") != f.named {
 		t.Errorf("wait: %s", waited.Body)
 	}
 	if got := b.Get(at + "/runs/" + run).OK(); got.Text("status") != f.status || got.Text("error") != message {
@@ -178,7 +187,7 @@ func (f agentFault) throughThreads(t *testing.T) {
 	f.checkThread(t, b, at, message)
 	f.checkWork(t, peer)
 	next := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysMore+`}`).OK()
-	f.checkNext(t, next, next.At("__error__.error"))
+	f.checkNext(t, next, next.At("__error__.code"))
 }
 
 // throughTasks: the last step tells of the failure, with 200, and nothing more happens however often it is asked for.
@@ -275,7 +284,7 @@ func TestA9_NoServerThere(t *testing.T) {
 			at := "/threads/" + b.Post("/threads", `{}`).OK().Text("thread_id")
 			for range 2 { // the second is no 409: the thread is free
 				failed := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
-				if failed.At("__error__.error") != f.code {
+				if failed.At("__error__.code") != f.code {
 					t.Fatalf("wait: %s", failed.Body)
 				}
 				f.checkMessage(t, failed.Text("__error__.message"))
@@ -375,7 +384,7 @@ func TestA15_SpeaksNoDialect(t *testing.T) {
 		_, _ = w.Write([]byte("<h1>It works!</h1>"))
 	}))
 	failed := b.Post("/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
-	if failed.At("__error__.error") != "bad_upstream_response" || !rig.Says(failed.Text("__error__.message"), "none of the dialects", "agents.agent.url") {
+	if failed.At("__error__.code") != "bad_upstream_response" || !rig.Says(failed.Text("__error__.message"), "none of the dialects", "agents.agent.url") {
 		t.Errorf("wait: %s", failed.Body)
 	}
 }

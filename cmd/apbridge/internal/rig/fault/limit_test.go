@@ -113,7 +113,7 @@ func TestMostStepsOfAGraph(t *testing.T) {
 			if c.says == "" && got.At("n") != 150.0 {
 				t.Errorf("answered %s", got.Body)
 			}
-			if c.says != "" && (got.At("__error__.error") != "step_limit" || !rig.Says(got.Text("__error__.message"), c.says)) {
+			if c.says != "" && (got.At("__error__.code") != "step_limit" || !rig.Says(got.Text("__error__.message"), c.says)) {
 				t.Errorf("answered %s, want %q", got.Body, c.says)
 			}
 			if lossy := got.Header.Get("X-Apbridge-Lossy"); lossy != c.lossy {
@@ -218,7 +218,7 @@ func TestRecursionLimitOfARequest(t *testing.T) {
 			t.Parallel()
 			b := rig.InFront(t, agent)
 			got := b.Post("/runs/wait", `{"assistant_id":"agent","config":{"recursion_limit":2},`+rig.SaysHi+`}`).OK()
-			if got.At("__error__.error") != "step_limit" || !rig.Says(got.Text("__error__.message"), "2 steps", "recursion_limit") {
+			if got.At("__error__.code") != "step_limit" || !rig.Says(got.Text("__error__.message"), "2 steps", "recursion_limit") {
 				t.Errorf("answered %s", got.Body)
 			}
 		})
@@ -254,7 +254,7 @@ func TestA18_RunThatLogsForEver(t *testing.T) {
 			b := rig.StartBridge(t, cfg)
 			at := b.Thread()
 			got := b.Post(at+"/runs/wait", `{"assistant_id":"agent",`+rig.SaysHi+`}`).OK()
-			if got.At("__error__.error") != "event_limit" || !rig.Says(got.Text("__error__.message"), tt.says) {
+			if got.At("__error__.code") != "event_limit" || !rig.Says(got.Text("__error__.message"), tt.says) {
 				t.Errorf("answered %s", got.Body)
 			}
 			b.Expect(at, "status", "error")
