@@ -296,6 +296,8 @@ type Assignment struct {
 	// another state there, Values count.
 	Values json.RawMessage
 	Fork   *Fork
+	// AsNode is the node that the client named as the author of Values, for a graph to go on after it; "": it named none.
+	AsNode string
 	// State is the local state at the start.
 	State *state.Fold
 	// After is what this run has logged already, when it is picked up again or tried again: a started event with an

@@ -36,7 +36,19 @@ func MadeByRun(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("run_id").Text(id).Close('}').Bytes
 }
 
+// keyAuthor is the member of a checkpoint's metadata with the node that a client named as its author.
+const keyAuthor = "as_node"
+
 // AuthoredBy is the metadata of a checkpoint that a client says a node has made.
 func AuthoredBy(node string) json.RawMessage {
-	return new(rawjson.Writer).Open('{').Key("as_node").Text(node).Close('}').Bytes
+	return new(rawjson.Writer).Open('{').Key(keyAuthor).Text(node).Close('}').Bytes
+}
+
+// AuthorOf returns the node of AuthoredBy; "" if the client named none, or a run made the checkpoint.
+func AuthorOf(c mapping.Checkpoint) string {
+	if c.RunID != "" {
+		return ""
+	}
+	node, _ := rawjson.Text(rawjson.Get(c.Metadata, keyAuthor))
+	return node
 }

@@ -312,7 +312,12 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 	if t.Values = x.rec.fold.JSON(); t.Fork == nil {
 		t.Link = mapping.Link{}
 	}
-	return nil
+	if x.Run.Base == "" {
+		return nil
+	}
+	base, err := x.works.sources.states.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
+	t.AsNode = rule.AuthorOf(base)
+	return err
 }
 
 // sameState reports whether the agent's thread holds the state that the run begins with. The link of a run that was

@@ -11,19 +11,33 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// seed writes the whole local state into a fresh thread, as an update of the node that leads to the end. A server that
-// refuses is given the state as part of the run's input.
+// seed writes the whole local state into a fresh thread, as an update of the node that the client named as its author,
+// so that the graph goes on after it. If the client named none, or one that the graph does not have, it is an update of
+// the node that leads to the end. A server that refuses is given the state as part of the run's input.
 func (th *thread) seed() error {
 	if rawjson.CountMembers(th.t.Values) == 0 {
 		return nil
 	}
-	path := threadPath(th.link.Remote) + "/state"
-	update := stateUpdate{Values: th.t.Values, AsNode: th.b.graphs.entry(th.ctx, th.target)}
-	err := th.b.http.writeJSON(th.ctx, http.MethodPost, path, update, nil)
-	if upstream.Status(err) == 0 || upstream.MayHaveActed(err) {
-		return err // it may have taken the state: by the input it would be there twice
+	if th.t.AsNode != "" {
+		if err := th.writeState(th.t.AsNode); err == nil || !refusedState(err) {
+			return err
+		}
+	}
+	err := th.writeState(th.b.graphs.entry(th.ctx, th.target))
+	if err == nil || !refusedState(err) {
+		return err
 	}
 	return th.seedByInput(err)
+}
+
+func (th *thread) writeState(node string) error {
+	path := threadPath(th.link.Remote) + "/state"
+	return th.b.http.writeJSON(th.ctx, http.MethodPost, path, stateUpdate{Values: th.t.Values, AsNode: node}, nil)
+}
+
+// refusedState reports whether the server has certainly not taken a state: written once more, it would be there twice.
+func refusedState(err error) bool {
+	return upstream.Status(err) != 0 && !upstream.MayHaveActed(err)
 }
 
 // seedByInput puts the state into the run's input; refused is why it could not be written.
