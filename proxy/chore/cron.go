@@ -80,7 +80,8 @@ func (w *Crons) look(ctx context.Context) (wait time.Duration, err error) {
 	return w.serve(ctx)
 }
 
-// takeBack corrects ticks that are later than their schedules have them: they were computed when the clock was ahead.
+// takeBack corrects ticks that are later than their schedules have them, or missing though the cron's end has not come:
+// they were computed when the clock was ahead.
 // The clocks of several processes differ a little, which is no reason.
 func (w *Crons) takeBack(ctx context.Context) error {
 	list, now, err := w.crons.Later(ctx)
@@ -89,11 +90,11 @@ func (w *Crons) takeBack(ctx context.Context) error {
 	}
 	for _, c := range list {
 		latest, err := NextTick(c, now.Add(cronLatest))
-		if err != nil || latest.IsZero() || !c.Next.After(latest) {
+		if err != nil || !c.Next.IsZero() && (latest.IsZero() || !c.Next.After(latest)) {
 			continue // one whose schedule cannot be read says so at its tick
 		}
 		next, err := NextTick(c, now)
-		if err != nil {
+		if err != nil || next.Equal(c.Next) {
 			continue
 		}
 		w.zap.Warn("cron taken back; its next tick was computed when the clock was ahead", zap.String("cron", c.ID), zap.Time("was", c.Next), zap.Time("is", next))

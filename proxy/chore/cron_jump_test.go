@@ -36,6 +36,11 @@ type replicas struct {
 }
 
 func newReplicas(t *testing.T, dsn string, n int) *replicas {
+	return newReplicasUntil(t, dsn, n, time.Time{})
+}
+
+// newReplicasUntil makes replicas whose cron ends at a time; zero: never.
+func newReplicasUntil(t *testing.T, dsn string, n int, end time.Time) *replicas {
 	r := &replicas{t: t, now: time.Date(2026, 11, 21, 8, 0, 30, 0, time.UTC), ticks: map[time.Time]int{}}
 	start := r.now
 	r.since = start
@@ -51,7 +56,7 @@ func newReplicas(t *testing.T, dsn string, n int) *replicas {
 		one.st, one.crons = st, chore.NewCrons(st.Crons, func() config.Auth { return config.Auth{} }, r.tick, zap.NewNop())
 		r.all = append(r.all, one)
 	}
-	c := mapping.Cron{ID: mapping.NewID(), Agent: "a", AssistantID: "a", Schedule: "*/5 * * * *", Enabled: true}
+	c := mapping.Cron{ID: mapping.NewID(), Agent: "a", AssistantID: "a", Schedule: "*/5 * * * *", Enabled: true, End: end}
 	c.Next, _ = chore.NextTick(c, r.all[0].st.Now())
 	if _, err := r.all[0].st.Crons.Create(t.Context(), c, idempotency.Key{}); err != nil {
 		t.Fatal(err)
@@ -70,6 +75,16 @@ func (r *replicas) tick(_ context.Context, c mapping.Cron) error {
 // pass has the replicas look every minute, and wants a tick at least every five.
 func (r *replicas) pass(what string, d time.Duration) {
 	r.t.Helper()
+	r.look(d, func() {
+		if quiet := r.now.Sub(r.since); quiet > 7*time.Minute {
+			r.t.Fatalf("%s: no tick for %v", what, quiet)
+		}
+	})
+}
+
+// look has the replicas look every minute.
+func (r *replicas) look(d time.Duration, then func()) {
+	r.t.Helper()
 	for end := r.now.Add(d); r.now.Before(end); {
 		r.now = r.now.Add(time.Minute)
 		for _, one := range r.all {
@@ -77,10 +92,21 @@ func (r *replicas) pass(what string, d time.Duration) {
 				r.t.Fatal(err)
 			}
 		}
-		if quiet := r.now.Sub(r.since); quiet > 7*time.Minute {
-			r.t.Fatalf("%s: no tick for %v", what, quiet)
-		}
+		then()
 	}
+}
+
+// A cron whose end the clock was past for a while goes on until its end.
+func TestACronGoesOnAfterAClockWasPastItsEnd(t *testing.T) {
+	t.Parallel()
+	r := newReplicasUntil(t, blank.File(t), 1, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC))
+	r.pass("before", 10*time.Minute)
+	r.all[0].wrong = 365 * 24 * time.Hour
+	r.look(40*time.Minute, func() {})
+	r.all[0].wrong = 0
+	r.look(10*time.Minute, func() {})
+	r.since = r.now
+	r.pass("after", 40*time.Minute)
 }
 
 // next wants the cron to tick as its schedule has it.

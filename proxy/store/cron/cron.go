@@ -220,7 +220,7 @@ func (s *Table) Due(ctx context.Context, limit int) (list []mapping.Cron, now, n
 	return list, now, next, err
 }
 
-// Later lists the crons whose tick is to come, with what Ticked and their schedules need. now is the time. All tenants.
+// Later lists the crons whose tick is to come, and those without one whose end is to come, with what Ticked and their schedules need. now is the time. All tenants.
 func (s *Table) Later(ctx context.Context) (list []mapping.Cron, now time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil
@@ -228,7 +228,7 @@ func (s *Table) Later(ctx context.Context) (list []mapping.Cron, now time.Time, 
 			return err
 		}
 		now = column.TimeOf(t.Now)
-		return t.Each(`SELECT tenant, cron_id, schedule, timezone, enabled, error, end_us, next_us FROM crons WHERE next_us > $1`, column.In{t.Now}, func(scan func(...any) error) error {
+		return t.Each(`SELECT tenant, cron_id, schedule, timezone, enabled, error, end_us, next_us FROM crons WHERE next_us > $1 OR next_us = 0 AND end_us > $1`, column.In{t.Now}, func(scan func(...any) error) error {
 			var c mapping.Cron
 			var end, next int64
 			err := scan(&c.Tenant, &c.ID, &c.Schedule, &c.Timezone, &c.Enabled, &c.Error, &end, &next)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // Process is what a command may know of the process around it.
@@ -43,12 +44,20 @@ type Ended int
 
 func (e Ended) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
+// sentence returns the text of an error without the code in front, which is for programs.
+func sentence(err error) string {
+	if e, ok := errors.AsType[*mapping.Error](err); ok {
+		return strings.Replace(err.Error(), e.Code+": ", "", 1)
+	}
+	return err.Error()
+}
+
 // Complain prints an error on one line, or that of a configuration on a line for each complaint.
 func (p *Process) Complain(err error) {
 	var faults config.Complaints
 	switch {
 	case !errors.As(err, &faults):
-		fmt.Fprintf(p.Err, "apbridge: %v\n", err)
+		fmt.Fprintf(p.Err, "apbridge: %s\n", sentence(err))
 	case len(faults) == 1:
 		fmt.Fprintf(p.Err, "apbridge: the configuration cannot be used: %s\n", faults[0])
 	default:
