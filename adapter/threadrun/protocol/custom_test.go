@@ -11,13 +11,14 @@ import (
 func TestAWriterNamesACustomEvent(t *testing.T) {
 	t.Parallel()
 	for written, want := range map[string]string{
-		`{"name":"score","payload":{"a":1}}`: `"data":{"name":"score","payload":{"a":1}}`,
-		`{"name":"score","a":1}`:             `"data":{"name":"score","a":1}`,
-		`{"name":"other","payload":1}`:       "",
-		`{"name":1,"payload":1}`:             "",
-		`{"name":"","payload":1}`:            "",
-		`["name"]`:                           "",
-		`"score"`:                            "",
+		`{"name":"score","payload":{"a":1}}`:    `"data":{"name":"score","payload":{"a":1}}`,
+		`{"name":"score","payload":null,"a":1}`: `"data":{"name":"score","payload":null,"a":1}`,
+		`{"name":"score","a":1}`:                "",
+		`{"name":"other","payload":1}`:          "",
+		`{"name":1,"payload":1}`:                "",
+		`{"name":"","payload":1}`:               "",
+		`["name"]`:                              "",
+		`"score"`:                               "",
 	} {
 		w := newWorld().play(runOf(1, "graph"), started(), mapping.Event{Kind: mapping.KindCustom, Data: raw(written)}, succeeded())
 		for _, spelling := range []Spelling{Snake, Camel} {

@@ -146,12 +146,12 @@ func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	}
 }
 
-// custom emits what a graph's writer wrote. An object with a name is the event's data as it stands, as at LangGraph's
-// server: {name, payload} is on the channel custom:name.
+// custom emits what a graph's writer wrote. An object {name, payload} is the event's data as it stands, so that it is on
+// the channel custom:name. Anything else is the payload of an event: the protocol requires one.
 func (v *runView) custom(ns []string, name string, data json.RawMessage) {
 	v.tree.reach(v.out, ns)
 	write := func(w *writer) { w.open().some("name", name).raw("payload", data).close() }
-	if own := rawjson.GetText(data, "name"); name == "" && own != "" {
+	if own := rawjson.GetText(data, "name"); name == "" && own != "" && rawjson.Get(data, "payload") != nil {
 		name, write = own, func(w *writer) { w.Raw(data, "null") }
 	}
 	v.out.sendEvent(&event{method: channelCustom, namespace: ns, name: name, data: write})
