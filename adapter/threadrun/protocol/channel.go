@@ -88,7 +88,7 @@ func readFilter(p *params) (filter, error) {
 
 // wants reports whether an event comes after since, is on one of the channels and in one of the namespaces.
 func (f *filter) wants(ev *event, at place) bool {
-	return at.isPast(f.since) && f.onChannel(ev) && f.within(ev.namespace)
+	return at.isPast(f.since) && f.onChannel(ev) && f.within(ev)
 }
 
 func (f *filter) onChannel(ev *event) bool {
@@ -96,12 +96,14 @@ func (f *filter) onChannel(ev *event) bool {
 		ev.name != "" && slices.Contains(f.channels, namedCustom+ev.name)
 }
 
-func (f *filter) within(namespace []string) bool {
+// within reports whether an event is in one of the namespaces. The lifecycle of a plain node is only for a filter that
+// names a namespace below the root: LangGraph's servers send that of graphs alone, and SDKs take each for one.
+func (f *filter) within(ev *event) bool {
 	if len(f.namespaces) == 0 {
-		return true
+		return !ev.plain
 	}
 	return slices.ContainsFunc(f.namespaces, func(prefix []string) bool {
-		return isPrefix(prefix, namespace) && (f.depth < 0 || len(namespace)-len(prefix) <= f.depth)
+		return isPrefix(prefix, ev.namespace) && (f.depth < 0 || len(ev.namespace)-len(prefix) <= f.depth) && (len(prefix) > 0 || !ev.plain)
 	})
 }
 

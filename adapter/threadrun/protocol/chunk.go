@@ -17,7 +17,7 @@ func (v *runView) chunk(e *state.Entry) {
 	case name == channelTasks:
 		v.task(ns, e.Data)
 	case name == channelTools:
-		v.tree.reach(v.out, ns)
+		v.tree.reachNode(v.out, ns)
 		tools{v.out}.frame(ns, e)
 	case name == channelValues || name == channelUpdates || name == channelCheckpoints:
 		if len(ns) > 0 { // those of the root are events of other kinds

@@ -12,6 +12,7 @@ type event struct {
 	node      string // of an update
 	name      string // of a custom event
 	ends      bool   // the run, which has no further events
+	plain     bool   // a lifecycle of a node in which no graph was heard
 	data      func(w *writer)
 }
 

@@ -42,7 +42,7 @@ func (v *runView) started(e *state.Entry) {
 		return
 	}
 	v.began = true
-	v.out.lifecycle(nil, statusRunning, v.agent, "")
+	v.out.lifecycle(statusRunning, v.agent, "")
 	if len(v.answers) > 0 {
 		v.out.send(methodAnswered, nil, func(w *writer) { w.open().texts("interrupt_ids", v.answers).close() })
 	}
@@ -192,7 +192,7 @@ func (v *runView) endRun(e *state.Entry) {
 	v.messages.closeAll(v.out)
 	v.tree.endAll(v.out, status)
 	v.emitQuestions(nil, out.Interrupts)
-	v.out.lifecycle(nil, status, v.agent, fault)
+	v.out.lifecycle(status, v.agent, fault)
 }
 
 // endOf is how a run has ended, in the protocol's words.

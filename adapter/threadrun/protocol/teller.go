@@ -18,10 +18,18 @@ func (out *teller) sendEvent(ev *event) {
 	out.at.k++
 }
 
-func (out *teller) lifecycle(ns []string, status, graph, fault string) {
-	ends := len(ns) == 0 && status != statusRunning
-	out.sendEvent(&event{method: channelLifecycle, namespace: ns, ends: ends, data: func(w *writer) {
+// lifecycle emits the status of the root.
+func (out *teller) lifecycle(status, graph, fault string) {
+	out.sendEvent(&event{method: channelLifecycle, ends: status != statusRunning, data: func(w *writer) {
 		w.open().text("event", status).some("graph_name", graph).some("error", fault).close()
+	}})
+}
+
+// branch emits the status of a namespace below the root.
+func (out *teller) branch(b *branch) {
+	status := b.status
+	out.sendEvent(&event{method: channelLifecycle, namespace: b.namespace, plain: b.plain, data: func(w *writer) {
+		w.open().text("event", status).some("graph_name", graphOf(b.namespace)).close()
 	}})
 }
 

@@ -29,7 +29,7 @@ func (v *runView) delta(e *state.Entry) {
 		ns = strings.Split(in, "|")
 	}
 	if m := v.messages.find(pair[0], ns); m != nil {
-		v.tree.reach(v.out, ns)
+		v.tree.reachNode(v.out, ns)
 		m.addChunk(v.out, pair[0])
 	}
 }

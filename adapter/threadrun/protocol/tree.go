@@ -24,20 +24,44 @@ type tree struct {
 type branch struct {
 	namespace []string
 	status    string
+	plain     bool // a node in which no graph was heard
 }
 
 func newTree(graph string) tree { return tree{graph: graph} }
 
-// reach tells a namespace, and those around it, as started.
+// reach emits the graph of a namespace, and those around it, as started.
 func (tr *tree) reach(out *teller, ns []string) {
 	for n := 1; n <= len(ns); n++ {
-		part := ns[:n:n]
-		if tr.find(part) != nil {
+		b := tr.find(ns[:n:n])
+		if b != nil && !b.plain {
 			continue
 		}
-		tr.places = append(tr.places, &branch{part, statusStarted})
-		out.lifecycle(part, statusStarted, graphOf(part), "")
+		if b == nil {
+			b = tr.add(ns[:n:n])
+		}
+		b.status, b.plain = statusStarted, false
+		out.branch(b)
 	}
+}
+
+// reachNode emits the graphs around a node as started, and the node itself. The namespace of messages and tools ends with
+// the node that they come from, whether or not it is a graph.
+func (tr *tree) reachNode(out *teller, ns []string) {
+	if len(ns) == 0 {
+		return
+	}
+	tr.reach(out, ns[:len(ns)-1])
+	if tr.find(ns) == nil {
+		b := tr.add(ns)
+		b.plain = true
+		out.branch(b)
+	}
+}
+
+func (tr *tree) add(ns []string) *branch {
+	b := &branch{namespace: ns, status: statusStarted}
+	tr.places = append(tr.places, b)
+	return b
 }
 
 func (tr *tree) find(ns []string) *branch {
@@ -76,7 +100,7 @@ func (tr *tree) endWhere(out *teller, status string, ends func(*branch) bool) {
 	for _, b := range slices.Backward(tr.places) {
 		if b.status == statusStarted && ends(b) {
 			b.status = status
-			out.lifecycle(b.namespace, status, graphOf(b.namespace), "")
+			out.branch(b)
 		}
 	}
 }
