@@ -30,6 +30,7 @@ type socket struct {
 	pumping pumping
 	open    map[string]*subscription // changed by the reader, under mu
 	over    int64                    // up to this entry of the log, runs that have ended are not replayed; under mu
+	begun   int                      // runs that were started here and whose end was not passed; under mu
 	mu      sync.Mutex
 }
 
@@ -208,6 +209,9 @@ func (k *socket) answer(raw json.RawMessage) error {
 	if own := k.operation(c.method, &after); own != nil {
 		run = own
 	}
+	if _, starts := verbs[c.method]; starts {
+		run = k.counting(run)
+	}
 	if quiet[c.method] {
 		k.hold()
 		defer k.release()
@@ -263,6 +267,7 @@ func (k *socket) wants(ev *event, at place) (wanted bool) {
 	defer k.mu.Unlock()
 	if ev.ends {
 		k.over = max(k.over, at.seq)
+		k.begun = max(k.begun-1, 0)
 	}
 	for _, sub := range k.open {
 		if at.isBehind(sub.got) {

@@ -73,9 +73,7 @@ func (k *socket) beginSubscriptions(list map[string]filter) {
 // at work or waits for an answer. A run counts as at work until the socket has passed its end, so that the commands of
 // one moment do not race it. A client takes the end of an earlier run for that of the run it is about to start.
 func (k *socket) present(c *command) (int64, error) {
-	k.mu.Lock()
-	over := k.over
-	k.mu.Unlock()
+	over := k.passed(c.before)
 	from, err := k.s.Service.ThreadLog.Opening(k.ctx, k.thread, adapter.Cursor{Seq: over + 1, K: -1, Start: true})
 	if isNotFound(err) {
 		return 0, nil
@@ -100,6 +98,31 @@ func (k *socket) present(c *command) (int64, error) {
 		first = min(first, began)
 	}
 	return through(first), nil
+}
+
+// passed returns the entry up to which runs that have ended are not replayed. A socket that follows nothing and has
+// started no run is past everything up to now.
+func (k *socket) passed(now int64) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.open) == 0 && k.begun == 0 {
+		k.over = max(k.over, now/framesPerEntry)
+	}
+	return k.over
+}
+
+// counting returns the operation, which starts a run, with that run counted among those begun here.
+func (k *socket) counting(start operation) operation {
+	return func(c *command) (func(*writer), error) {
+		k.passed(c.before)
+		result, err := start(c)
+		if err == nil {
+			k.mu.Lock()
+			k.begun++
+			k.mu.Unlock()
+		}
+		return result, err
+	}
 }
 
 func (k *socket) unsubscribe(c *command) (func(w *writer), error) {

@@ -153,3 +153,28 @@ func TestASubscriptionTellsOfARunThatWaits(t *testing.T) {
 		}
 	}
 }
+
+// A run of another client that began and ended while a socket followed nothing is over for the socket, too: its next turn
+// ends with its own run.
+func TestASocketTellsNothingOfARunThatEndedWhileItFollowedNone(t *testing.T) {
+	t.Parallel()
+	for name, commands := range map[string][]string{
+		"subscribed before the run": {subscribe(`"channels":["lifecycle"]`), startRun},
+		"subscribed after the run":  {startRun, subscribe(`"channels":["lifecycle"]`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			c := dial(t, serve(t, quick(w), Snake))
+			c.say(`{"id":1,"method":"state.get"}`) // the socket is open
+			c.wants(`"id":1`)
+			w.play(runOf(9, "legacy"), twoSteps()...)
+			for _, command := range commands {
+				c.say(command)
+			}
+			if d := cmp.Diff([]string{"lifecycle 6.0", "lifecycle 10.0"}, c.events()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
