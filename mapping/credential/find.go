@@ -21,6 +21,7 @@ type finder struct {
 	texts   int // that this one is in
 	found   []span
 	strings int // strings of JSON so far
+	ahead   ahead
 }
 
 // find returns the credentials in a text that stands in so many other texts.
@@ -84,7 +85,8 @@ func (f *finder) quoted(i int) (end int) {
 		value := skip(f.b, colon+1, isBlank)
 		if value < len(f.b) && strings.IndexByte(`"{[-0123456789`, f.b[value]) >= 0 {
 			f.strings++
-			end, _ = f.value(value, secrecyOf(f.decoded(i+1, end-1)), 0)
+			name := f.decoded(i+1, end-1)
+			end, _ = f.valueOf(name, value, secrecyOf(name), 0)
 			return end
 		}
 	}
@@ -118,7 +120,7 @@ func (f *finder) value(i int, how secrecy, nested int) (end int, ok bool) {
 	case c == '{':
 		return f.object(i, how, nested)
 	case c == '[':
-		return f.array(i, how, nested)
+		return f.array(i, how, nested, true)
 	case c == '-' || isDigit(c):
 		return f.number(i, how)
 	}
@@ -128,6 +130,14 @@ func (f *finder) value(i int, how secrecy, nested int) (end int, ok bool) {
 		}
 	}
 	return i, false
+}
+
+// valueOf is value for that of a member.
+func (f *finder) valueOf(member string, i int, how secrecy, nested int) (end int, ok bool) {
+	if listsNames(member) && i < len(f.b) && f.b[i] == '[' {
+		return f.array(i, how, nested, false)
+	}
+	return f.value(i, how, nested)
 }
 
 func (f *finder) number(i int, how secrecy) (end int, ok bool) {
@@ -147,13 +157,19 @@ func (s Set) isIn(b []byte) bool {
 	return false
 }
 
-func (f *finder) array(i int, how secrecy, nested int) (end int, ok bool) {
+// array reads the array at i. Two strings in it are a name and its value if they may be a pair, as in lists of headers.
+func (f *finder) array(i int, how secrecy, nested int, mayBePair bool) (end int, ok bool) {
 	i = skip(f.b, i+1, isBlank)
 	if i < len(f.b) && f.b[i] == ']' {
 		return i + 1, true
 	}
-	for {
-		if i, ok = f.value(i, how, nested+1); !ok {
+	first := i
+	for n := 0; ; n++ {
+		of := how
+		if n == 1 && mayBePair {
+			of = max(how, f.secrecyInPair(first, i))
+		}
+		if i, ok = f.value(i, of, nested+1); !ok {
 			return i, false
 		}
 		var done bool
@@ -161,6 +177,20 @@ func (f *finder) array(i int, how secrecy, nested int) (end int, ok bool) {
 			return i, ok
 		}
 	}
+}
+
+// secrecyInPair classifies the second element of an array by the first one. It is open if they are not two strings, or
+// if more follow.
+func (f *finder) secrecyInPair(first, second int) secrecy {
+	if second >= len(f.b) || f.b[first] != '"' || f.b[second] != '"' {
+		return open
+	}
+	end, closed := endOfString(f.b, second)
+	if end = skip(f.b, end, isBlank); closed && end < len(f.b) && f.b[end] != ']' {
+		return open
+	}
+	end, _ = endOfString(f.b, first)
+	return secrecyOf(f.decoded(first+1, end-1))
 }
 
 func (f *finder) object(i int, how secrecy, nested int) (end int, ok bool) {
@@ -208,7 +238,7 @@ func (f *finder) member(i int, how secrecy, nested int, p *pair) (end int, ok bo
 	if how != open && describes(name) {
 		of = open
 	}
-	end, ok = f.value(i, of, nested+1)
+	end, ok = f.valueOf(name, i, of, nested+1)
 	if ok && f.b[i] == '"' {
 		switch {
 		case named(name):

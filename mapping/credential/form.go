@@ -13,6 +13,8 @@ type form struct {
 	least  int
 }
 
+const maxKey = 128 // bytes of a key in which a digit must be
+
 // forms are those of providers of models and tools, code hosts and clouds, from their documentation.
 var forms = []form{
 	{"sk-", 16}, {"sk_", 16}, {"pk-", 16}, {"pk_", 16}, {"rk_live_", 16}, {"rk_test_", 16}, {"lsv2_", 16}, {"gsk_", 20}, {"xai-", 20}, {"pplx-", 20},
@@ -53,9 +55,10 @@ func formed(b []byte, i int) (from, end int) {
 			continue
 		}
 		behind := i + len(f.prefix)
-		end := skip(b, behind, func(c byte) bool { return isNameByte(c) && (c != '.' || strings.Contains(f.prefix, ".")) })
+		inKey := func(c byte) bool { return isNameByte(c) && (c != '.' || strings.Contains(f.prefix, ".")) }
+		end := skip(b[:min(len(b), behind+maxKey)], behind, inKey)
 		if end-behind >= f.least && hasDigit(b[behind:end]) {
-			return i, end
+			return i, skip(b, end, inKey)
 		}
 	}
 	return 0, 0

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping/credential"
 )
@@ -38,6 +39,8 @@ func TestCredentialsAreHidden(t *testing.T) {
 		`{"Passphrase":"mark","account-key":"mark"}`:           `{"Passphrase":"[hidden]","account-key":"[hidden]"}`,
 		`{"x_id_token":"mark","idToken":"mark"}`:               `{"x_id_token":"[hidden]","idToken":"[hidden]"}`,
 		`{"API Key":"mark"}`:                                   `{"API Key":"[hidden]"}`,
+		`{"private_key_pem":"mark","credentials":"mark"}`:      `{"private_key_pem":"[hidden]","credentials":"[hidden]"}`,
+		`{"userPasscode":"mark"}`:                              `{"userPasscode":"[hidden]"}`,
 		// Names with escapes.
 		`{"api\u005fkey":"mark"}`:               `{"api\u005fkey":"[hidden]"}`,
 		`{"\u0061\u0070i_\u004bey":"mark"}`:     `{"\u0061\u0070i_\u004bey":"[hidden]"}`,
@@ -50,6 +53,13 @@ func TestCredentialsAreHidden(t *testing.T) {
 		`{"cookies":[{"name":"sid","value":"mark"}]}`:                                                                  `{"cookies":[{"name":"sid","value":"[hidden]"}]}`,
 		`[{"name":"Authorization","value":"mark"},{"value":"mark","key":"X-Api-Key"},{"name":"Accept","value":"a/b"}]`: `[{"name":"Authorization","value":"[hidden]"},{"value":"[hidden]","key":"X-Api-Key"},{"name":"Accept","value":"a/b"}]`,
 		`{"properties":{"api_key":{"type":"string","default":"mark","title":"Key","minLength":3}}}`:                    `{"properties":{"api_key":{"type":"string","default":"[hidden]","title":"Key","minLength":3}}}`,
+		// Pairs, as lists of headers.
+		`["x-api-key","mark"]`: `["x-api-key","[hidden]"]`,
+		`{"headers":[["accept","a/b"],["Authorization" , "ma\"rk"],["x-auth\u002dtoken","mark"]]}`: `{"headers":[["accept","a/b"],["Authorization" , "[hidden]"],["x-auth\u002dtoken","[hidden]"]]}`,
+		`{"header":["cookie","mark"],"a":[["token","mark-mark-mark-mark"],["token","word"]]}`:      `{"header":["cookie","[hidden]"],"a":[["token","[hidden]"],["token","word"]]}`,
+		`{"a":"[[\"x-api-key\",\"mark\"]]"}`:                                                       `{"a":"[[\"x-api-key\",\"[hidden]\"]]"}`,
+		`{"a":[["x-api-key","mark`:                                                                 `{"a":[["x-api-key","[hidden]`,
+		`[["x-api-key","mark"`:                                                                     `[["x-api-key","[hidden]"`,
 		// Texts with JSON.
 		`{"args":"{\"api_key\":\"mark\",\"q\":\"x\"}"}`:                         `{"args":"{\"api_key\":\"[hidden]\",\"q\":\"x\"}"}`,
 		`{"args":"{\"private_key\":\"-----BEGIN\\nma\\\"rk\"}"}`:                `{"args":"{\"private_key\":\"[hidden]\"}"}`,
@@ -118,7 +128,8 @@ func TestWordsAreNotHidden(t *testing.T) {
 		`{"keyboard":"qwerty","monkey":"x"}`, `{"content":"the password is not here"}`, `/runs?limit=3&after=4`, `{"idempotency_key":"a"}`, `{"tokens":["a"]}`,
 		`{"bos_token":"<|begin_of_text|>"}`, `http://host:8080/a@b`, `http://me@host:80/`, `http://host:80?at=a@b`, `{"next_token":"page-2"}`,
 		`{"next_token": 12345678901234567890, "a":1.0e+5}`, `{"password":null,"api_key":true,"jwt":""}`, `{"invalid_token":"yes"}`,
-		`http://[::1]:80/a@b`, `{"required":["password","email"]}`, `{"api_key":{"type":"string","title":"Key"}}`,
+		`http://[::1]:80/a@b`, `{"required":["password","email"]}`, `"required":["password","email"]`, `{"enum":["password","refresh"]}`,
+		`["password","email","name"]`, `["email","password"]`, `["password",["email"]]`, `{"allow_credentials":"always","passcodes":"two"}`, `{"api_key":{"type":"string","title":"Key"}}`,
 		"Wrong password: try again", "The API key: it is missing", "a token: something-very-long-without-digits", "bearer of good news", "Basic authentication",
 		"sk-learn is no key, nor is task-0123456789abcdef01", "sk-proj-********************abcd", "AKIA", "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----",
 		credential.RunTokenPrefix, `{"a":"\u00e9 \/ \ud83d\ude00 \"q\" {\"b\":[1, 2.50]}"}`, "\xff\x00{\"a\":\"\xff\"", `{"a":{"name":"Accept","value":"x"}}`,
@@ -147,16 +158,21 @@ func TestKnownCredentialsAreHiddenInEverySpelling(t *testing.T) {
 	}
 }
 
-// TestLongTextsTakeLinearTime: no text is read again for each of its brackets, quotes or escapes. The test would not
-// end otherwise.
+// TestLongTextsTakeLinearTime: no text is read again for each of its brackets, quotes, escapes, signs or prefixes.
 func TestLongTextsTakeLinearTime(t *testing.T) {
 	t.Parallel()
-	const size = 1 << 18
+	const size, most = 1 << 19, 5 * time.Second // each takes less than a tenth of that
 	for _, part := range []string{
 		`[`, `{`, `{"a":`, `{"a":[`, `"`, `\"`, `"\"`, `\\`, `{"`, `{"a":"`, `{"a":"{\"a\":\"`, `{"name":"password","value":`, `://`, `:`, `=`, `a=`, "a:b@", `://a:`, `\u0022`,
 		`-----BEGIN PRIVATE KEY-----`, `eyJaaaaaaaa.`, `bearer `, `sk-`, `apbridge-run_`, `"a":`, `"a":"\`,
+		`password:`, `token:`, `a_token=`, `cookie:`, `cookie:=`, `SG.`, `["password",`, `["token","`, `["token","\"`, `"required":[`,
 	} {
-		hide(strings.Repeat(part, size/len(part)))
+		text := strings.Repeat(part, size/len(part))
+		start := time.Now()
+		hide(text)
+		if took := time.Since(start); took > most {
+			t.Errorf("%q took %v", part, took)
+		}
 	}
 }
 

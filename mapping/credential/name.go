@@ -26,11 +26,11 @@ const (
 // endings are those of names whose values are credentials, in lower case and without separators.
 var endings = []string{
 	"apikey", "accesstoken", "refreshtoken", "authtoken", "sessiontoken", "bearertoken", "securitytoken", "clientsecret", "secretkey",
-	"privatekey", "accesskey", "accountkey", "subscriptionkey", "signingkey", "encryptionkey", "masterkey", "authkey", "password", "passwd", "passphrase",
+	"privatekey", "accesskey", "accountkey", "subscriptionkey", "signingkey", "encryptionkey", "masterkey", "authkey", "privatekeypem", "password", "passwd", "passphrase", "passcode",
 }
 
 // wholeNames are names whose values are credentials only if they are the whole name.
-var wholeNames = []string{"authorization", "proxyauthorization", "cookie", "cookies", "setcookie", "setcookies", "pwd", "jwt", "idtoken"}
+var wholeNames = []string{"authorization", "proxyauthorization", "cookie", "cookies", "setcookie", "setcookies", "credentials", "pwd", "jwt", "idtoken"}
 
 // secrecyOf classifies the value of a member, header or variable by its name.
 func secrecyOf(name string) secrecy {
@@ -39,7 +39,7 @@ func secrecyOf(name string) secrecy {
 	}
 	lower := strings.ToLower(name)
 	switch lower[max(0, len(lower)-3):] { // most names end otherwise
-	case "key", "ken", "ret", "ord", "swd", "ase", "ion", "kie", "ies", "pwd", "jwt":
+	case "key", "ken", "ret", "ord", "swd", "ase", "ion", "kie", "ies", "pwd", "jwt", "pem", "ode", "als":
 	default:
 		return open
 	}
@@ -80,6 +80,9 @@ func describes(name string) bool {
 	}
 	return false
 }
+
+// listsNames reports whether a member of JSON Schema holds names or words, so that two of them are no pair.
+func listsNames(member string) bool { return member == "required" || member == "enum" }
 
 // named reports whether a member of an object has the name of what its member "value" holds, as in lists of headers.
 func named(member string) bool {

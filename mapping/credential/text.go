@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	maxWord    = 1 << 10 // bytes
+	maxWord    = 1 << 10 // bytes of the authority of a URL
 	maxSlashed = 128     // bytes of a password behind its first slash
 	maxBlanks  = 8
 )
@@ -21,9 +21,17 @@ func (f *finder) text(from, to int) {
 	}
 }
 
+// ahead is how far words has looked ahead, so that a long word or line is not read again for each sign in it.
+type ahead struct {
+	word  int // end of the last word that was a value
+	digit int // index of the last digit in that word; -1 if there is none
+	line  int // end of the last line of cookies that has no sign =
+}
+
 // words finds the credentials in b[from:to] that one can see without decoding it. The functions that it calls return
-// the end of what they hid, or 0, and look no further than maxWord for a reason to hide it.
+// the end of what they hid, or 0.
 func (f *finder) words(from, to int) {
+	f.ahead = ahead{}
 	b := f.b[:to]
 	for i := from; i < to; i++ {
 		switch c := b[i]; {
@@ -103,11 +111,12 @@ func (f *finder) told(from, i, to int) int {
 		return 0
 	}
 	value := skip(b[:min(to, i+maxBlanks)], i+1, func(c byte) bool { return c == ' ' || c == '\t' })
-	if strings.HasSuffix(strings.ToLower(name), "cookie") {
+	if strings.HasSuffix(strings.ToLower(name), "cookie") && value >= f.ahead.line && value < to && b[value] != '=' {
 		line := skip(b, value, func(c byte) bool { return c != '\n' && c != '\r' && c != '"' && c != '\'' })
 		if bytes.IndexByte(b[value:line], '=') > 0 {
 			return f.hide(value, line)
 		}
+		f.ahead.line = line
 	}
 	for _, scheme := range []string{"basic ", "bearer ", "token ", "digest ", "apikey "} {
 		if n := value + len(scheme); n < to && strings.EqualFold(string(b[value:n]), scheme) {
@@ -133,12 +142,24 @@ func (f *finder) valueAt(i, to int, how secrecy, least int) int {
 		}
 		return 0
 	}
-	inWord := func(c byte) bool { return !isBlank(c) && strings.IndexByte("\"'&;,<>(){}\\", c) < 0 }
-	end := skip(b[:min(to, i+maxWord)], i, inWord)
-	if value := b[i:end]; how == secret && len(value) >= least && (least == 1 || hasDigit(value)) || how == perhaps && longEnough(value) && hasDigit(value) {
-		return f.hide(i, skip(b, end, inWord))
+	end, digit := f.word(i, to)
+	if how == secret && end-i >= least && (least == 1 || digit) || how == perhaps && end-i > leastUnsure && digit {
+		return f.hide(i, end)
 	}
 	return 0
+}
+
+// word returns the end of the word at i, and whether a digit is in it.
+func (f *finder) word(i, to int) (end int, digit bool) {
+	if i >= f.ahead.word {
+		inWord := func(c byte) bool { return !isBlank(c) && strings.IndexByte("\"'&;,<>(){}\\", c) < 0 }
+		f.ahead.word = skip(f.b[:to], i, inWord)
+		f.ahead.digit = bytes.LastIndexAny(f.b[i:f.ahead.word], "0123456789")
+		if f.ahead.digit >= 0 {
+			f.ahead.digit += i
+		}
+	}
+	return f.ahead.word, f.ahead.digit >= i
 }
 
 // nameBefore returns the bounds of the name before the sign at i, and the byte before it.
