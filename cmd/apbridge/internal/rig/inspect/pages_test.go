@@ -106,7 +106,7 @@ func TestPagesAreSent(t *testing.T) {
 			t.Errorf("%s: %d bytes of %d as %q", path, len(packed.String()), len(page.String()), coding)
 		}
 		r.Do("POST", path, "{}").Want(t, 405)
-		for _, bad := range []string{"<script", "<img", "<link", "onclick", "style=", "https://"} {
+		for _, bad := range []string{"<script", "<img", "<link rel=\"stylesheet", "onclick", "style=", "https://"} {
 			if strings.Contains(page.String(), bad) {
 				t.Errorf("%s holds %q", path, bad)
 			}
@@ -131,7 +131,7 @@ func TestPagesLeadSomewhere(t *testing.T) {
 		links := hrefs.FindAllStringSubmatch(text, -1)
 		for _, link := range links {
 			to, part, _ := strings.Cut(link[1], "#")
-			if to != "" {
+			if to != "" && !strings.HasPrefix(to, "data:") { // the icon
 				r.Do("GET", "/"+strings.TrimPrefix(to, "./"), "").Want(t, 200)
 			}
 			if part != "" && !strings.Contains(text, `id="`+part+`"`) {
