@@ -83,26 +83,27 @@ func BesideAnswer(messages []json.RawMessage, open string) []json.RawMessage {
 	})
 }
 
-// messageLine is a message as a line of a transcript; "" for one that says nothing. text is what its content says.
+// messageLine is a message as a line of a transcript; "" for one that says nothing. text is what its content says. No
+// line of it begins with a heading of the prompt.
 func messageLine(message json.RawMessage, text string) string {
 	text = WithCalls(message, text)
 	if text == "" {
 		return ""
 	}
-	switch kind := messageKind(message); kind {
+	speaker := messageKind(message)
+	switch speaker {
 	case typeHuman:
-		return "User: " + text
+		speaker = "User"
 	case typeAI:
-		return "Assistant: " + text
+		speaker = "Assistant"
 	case typeSystem:
-		return "System: " + text
+		speaker = "System"
 	case typeTool, "function":
-		return "Tool: " + text
+		speaker = "Tool"
 	case "":
-		return "Message: " + text
-	default:
-		return kind + ": " + text
+		speaker = "Message"
 	}
+	return withoutHeadings(speaker + ": " + text)
 }
 
 // WithCalls returns the words of a message with the text as its content: the tool calls of an ai message stand after

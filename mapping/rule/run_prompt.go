@@ -3,6 +3,7 @@ package rule
 import (
 	"encoding/json"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -45,9 +46,23 @@ func Newest(messages []json.RawMessage, budget int) (kept []json.RawMessage, dro
 const PromptBudget = 90_000
 
 const (
-	promptHistory = "Conversation so far:\n\n"
-	promptCurrent = "Current request:\n"
+	historyHeading = "Conversation so far:"
+	currentHeading = "Current request:"
+	promptHistory  = historyHeading + "\n\n"
+	promptCurrent  = currentHeading + "\n"
 )
+
+// lineWithHeading matches a heading at the beginning of a line, which may follow any line break of Unicode (section 5.8).
+var lineWithHeading = regexp.MustCompile(`(^|[\n\v\f\r\x{85}\x{2028}\x{2029}])(` + historyHeading + `|` + currentHeading + `)`)
+
+// withoutHeadings indents each line of a text that begins with a heading of the prompt, so that an agent does not take
+// it for the request.
+func withoutHeadings(text string) string {
+	if !strings.Contains(text, historyHeading) && !strings.Contains(text, currentHeading) {
+		return text
+	}
+	return lineWithHeading.ReplaceAllString(text, "${1}  ${2}")
+}
 
 // Telling is what a prompt is made from.
 type Telling struct {
@@ -60,9 +75,10 @@ type Telling struct {
 }
 
 // Prompt writes the input of a new task: the first turn verbatim, later ones exactly "Conversation so far:\n\nUser:
-// …\nAssistant: …\n\nCurrent request:\n…", with the notes in front of the conversation. In the budget (0: PromptBudget)
-// the current text comes first, which is kept whole, then the conversation's last message, which the current text may
-// answer, then the notes, the first ones first, then earlier messages, the newest first.
+// …\nAssistant: …\n\nCurrent request:\n…", with the notes in front of the conversation. No line of a note or an earlier
+// message begins with a heading. In the budget (0: PromptBudget) the current text comes first, which is kept whole, then
+// the conversation's last message, which the current text may answer, then the notes, the first ones first, then earlier
+// messages, the newest first.
 func (t Telling) Prompt(budget int) (text string, cut Cut) {
 	if budget <= 0 {
 		budget = PromptBudget
@@ -70,9 +86,10 @@ func (t Telling) Prompt(budget int) (text string, cut Cut) {
 	size := len(t.Current) + promptFrame
 	last, _, _ := t.lines(size, budget, 1)
 	room := budget - size - linesSize(last)
-	notes := t.Notes
+	notes := slices.Clone(t.Notes)
 	for i, n := range notes {
-		if room -= len(n) + 1; room < 0 {
+		notes[i] = withoutHeadings(n)
+		if room -= len(notes[i]) + 1; room < 0 {
 			notes, cut.Notes = notes[:i], true
 			break
 		}
