@@ -29,7 +29,7 @@ type task struct {
 
 // step answers the task.
 func (t *task) step() object {
-	known, request, told := strings.Cut(t.Input, "Current request:\n")
+	known, request, told := strings.Cut(t.Input, "\nCurrent request:\n")
 	if !told {
 		known, request = "", t.Input
 	}

@@ -33,7 +33,7 @@ type artifact struct {
 
 // next does one step; after the last one it gives that one again.
 func (t *task) next(input string) object {
-	_, words, told := strings.Cut(t.Input, "Current request:\n")
+	_, words, told := strings.Cut(t.Input, "\nCurrent request:\n")
 	if !told { // else a bridge has put the conversation so far in front of it
 		words = t.Input
 	}
