@@ -3,7 +3,7 @@
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: build test race lint fuzz e2e browser compatibility packages soak faults bench clean
+.PHONY: build test thorough race lint fuzz e2e browser compatibility packages soak faults bench clean
 
 # The one binary: static, without the machine's paths. Functions that begin at 16 bytes, in place of 32, are
 # half a megabyte less.
@@ -12,6 +12,10 @@ build:
 
 test:
 	go test ./...
+
+# All checks that there are, for an hour or so; .ci/run does those that every change needs.
+thorough:
+	./.ci/run thorough
 
 # Where goroutines meet. SQLite, which is C made into Go, is not watched: the packages that use it most took
 # three times as long.
