@@ -263,6 +263,10 @@ test("runs that come while the list is watched are those of its page", async () 
   const { id, thread } = await run("wait", false, { assistant_id: "graph" });
   const cells = (p) => p.locator("tr", { has: p.getByRole("link", { name: id, exact: true }) }).evaluate((row) => [...row.cells].map((cell) => {
     cell.removeAttribute("title"); // the module's alone
+    for (const time of cell.querySelectorAll("time[title]")) { // relative, by the module
+      time.textContent = time.title;
+      time.removeAttribute("title");
+    }
     return cell.outerHTML;
   }));
   const list = `/inspect?thread=${thread}`;
