@@ -18,12 +18,8 @@ const files = "files of the agent";
 // What a client shows in a way of its own: alertless are the kinds of agents whose errors it shows as messages alone,
 // hidesAnswers that what a person answers is no message of its page, namesFiles how it names the files that it sends.
 export const clients = {
-  "useStream 1.12": {
+  "useStream": {
     page: "hook", sdk: "@langchain/langgraph-sdk", package: "@langchain/langgraph-sdk", version: version("@langchain/langgraph-sdk"),
-    lacks: [edit],
-  },
-  "useStream 2.0": {
-    page: "hook", sdk: "sdk2", package: "@langchain/langgraph-sdk", version: version("sdk2"),
     lacks: [edit],
   },
   "@langchain/react": {

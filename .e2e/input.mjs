@@ -5,13 +5,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { AIMessage, HumanMessage, SystemMessage } from "@langchain/core/messages";
 import { RemoteGraph } from "@langchain/langgraph/remote";
-import { Client as Client1 } from "@langchain/langgraph-sdk";
-import { Client as Client2 } from "sdk2";
+import { Client } from "@langchain/langgraph-sdk";
 import { call } from "./http.mjs";
 
 const apiUrl = process.env.E2E_BRIDGE;
 const options = { apiUrl, callerOptions: { maxRetries: 0 } };
-const clients = { "sdk 1.12.0": new Client1(options), "sdk 2.0.0": new Client2(options) };
+const client = new Client(options);
 const base64 = (text) => Buffer.from(text).toString("base64");
 const user = (...content) => ({ messages: [{ type: "human", id: crypto.randomUUID(), content }] });
 const told = (values) => values.messages.find((m) => String(m.content).startsWith("asked: ")).content;
@@ -24,35 +23,33 @@ const parts = {
   "Anthropic document": { type: "document", title: "a.txt", source: { type: "base64", media_type: "text/plain", data: base64("hi") } },
 };
 
-for (const [version, client] of Object.entries(clients)) {
-  describe(`${version}: an input before a task/step agent`, () => {
-    for (const [form, part] of Object.entries(parts)) {
-      test(`a file in a message, as ${form} sends it, is there before the first step`, async () => {
-        const { thread_id } = await client.threads.create();
-        const sent = user(text, part);
-        const values = await client.runs.wait(thread_id, "jsagent", { input: sent });
-        assert.equal(told(values), "asked: look\n[Attached file: a.txt] given: a.txt=hi");
-        assert.deepEqual(values.messages[0].content, sent.messages[0].content, "the message stays as it was sent");
-        const again = await client.runs.wait(thread_id, "jsagent", { input: { messages: [values.messages[0], ...user({ type: "text", text: "more" }).messages] } });
-        assert.equal(again.messages.filter((m) => m.id === values.messages[0].id).length, 1);
-        assert.match(again.messages.filter((m) => String(m.content).startsWith("asked: ")).at(-1).content,
-          /User: look\n\[Attached file: a\.txt\]\n[^]*Current request:\nmore given: a\.txt=hi$/);
-      });
-    }
-
-    test("an image as a data URL gets a name", async () => {
-      const sent = user({ type: "image_url", image_url: { url: `data:image/png;base64,${base64("png")}` } });
-      const values = await client.runs.wait(null, "jsagent", { input: sent });
-      const name = `${sent.messages[0].id}.png`;
-      assert.equal(told(values), `asked: [Attached file: ${name}] given: ${name}=png`);
+describe("an input before a task/step agent", () => {
+  for (const [form, part] of Object.entries(parts)) {
+    test(`a file in a message, as ${form} sends it, is there before the first step`, async () => {
+      const { thread_id } = await client.threads.create();
+      const sent = user(text, part);
+      const values = await client.runs.wait(thread_id, "jsagent", { input: sent });
+      assert.equal(told(values), "asked: look\n[Attached file: a.txt] given: a.txt=hi");
+      assert.deepEqual(values.messages[0].content, sent.messages[0].content, "the message stays as it was sent");
+      const again = await client.runs.wait(thread_id, "jsagent", { input: { messages: [values.messages[0], ...user({ type: "text", text: "more" }).messages] } });
+      assert.equal(again.messages.filter((m) => m.id === values.messages[0].id).length, 1);
+      assert.match(again.messages.filter((m) => String(m.content).startsWith("asked: ")).at(-1).content,
+        /User: look\n\[Attached file: a\.txt\]\n[^]*Current request:\nmore given: a\.txt=hi$/);
     });
+  }
 
-    test("bytes that are none are refused with the place of their message", async () => {
-      const input = { messages: [...user("hi").messages, ...user({ type: "image", data: "!", mimeType: "image/png" }).messages] };
-      await assert.rejects(client.runs.wait(null, "jsagent", { input }), /422[^]*input\.messages\[1\]/);
-    });
+  test("an image as a data URL gets a name", async () => {
+    const sent = user({ type: "image_url", image_url: { url: `data:image/png;base64,${base64("png")}` } });
+    const values = await client.runs.wait(null, "jsagent", { input: sent });
+    const name = `${sent.messages[0].id}.png`;
+    assert.equal(told(values), `asked: [Attached file: ${name}] given: ${name}=png`);
   });
-}
+
+  test("bytes that are none are refused with the place of their message", async () => {
+    const input = { messages: [...user("hi").messages, ...user({ type: "image", data: "!", mimeType: "image/png" }).messages] };
+    await assert.rejects(client.runs.wait(null, "jsagent", { input }), /422[^]*input\.messages\[1\]/);
+  });
+});
 
 // The AI SDK's adapter sends the whole conversation in each input, without a thread.
 test("RemoteGraph: a whole conversation in one input is told", async () => {
@@ -74,7 +71,6 @@ test("what an agent is not told as it was sent is in the loss header", async () 
 });
 
 test("an AutoGPT-like agent has the file in its workspace", async () => {
-  const client = clients["sdk 1.12.0"];
   const name = `${crypto.randomUUID()}.txt`;
   await client.runs.wait(null, "autogpt", { input: user(text, { type: "file", mimeType: "text/plain", data: base64("hi"), metadata: { filename: name } }) });
   const tasks = `${process.env.E2E_AUTOGPT}/ap/v1/agent/tasks`;

@@ -86,7 +86,7 @@ function texts(frames) {
   return [...said].map(([key, text]) => `${key.split(" ")[0]} ${text}`).sort();
 }
 
-const plain = (values) => JSON.parse(JSON.stringify(values).replaceAll(/(run-)?[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}/g, "id"));
+const plain = (values) => JSON.parse(JSON.stringify(values).replaceAll(/(run-)?[0-9a-f]{8}-[0-9a-f-]{27}(-out-\d+)?|[0-9a-f]{32}/g, "id"));
 
 describe("stream modes as the agent's own server has them", { concurrency: 8 }, () => {
   for (const [what, scenario] of Object.entries(scenarios)) {

@@ -13,7 +13,7 @@ export async function create(ctx) {
   isUUID(cron.cron_id);
   recent(cron.created_at);
   assert.deepEqual([cron.schedule, cron.assistant_id, cron.metadata.k, cron.enabled], [yearly, assistant_id, "v", false]);
-  if (ctx.version !== "2.0.0") assert.equal(cron.timezone, "Europe/Berlin"); // 2.0.0 does not send it
+  assert.equal(cron.timezone, "Europe/Berlin");
   assert.deepEqual(cron.payload.input, ctx.says("hello"));
   await ctx.sdk.crons.delete(cron.cron_id);
   await refuses(made(ctx, { schedule: "now and then" }), 422, "invalid_request");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { recent, refuses } from "./checks.mjs";
 
-const root = ({ version, agent }) => `m${version.replaceAll(".", "-")}-${agent}-${crypto.randomUUID()}`;
+const root = ({ agent }) => `m-${agent}-${crypto.randomUUID()}`;
 const keys = (found) => found.items.map((item) => item.key).sort();
 
 export async function putItem(ctx) {

@@ -84,7 +84,7 @@ export async function search(ctx) {
   assert.deepEqual(await found({ metadata: { mark, deep: { n: 2 } } }), [ids[1]], "by containment");
   assert.deepEqual(await found({ status: "busy" }), []);
   assert.deepEqual(await threads.search({ metadata: { mark }, select: ["thread_id"], limit: 1 }), [{ thread_id: ids[2] }]);
-  if (ctx.version !== "2.0.0") assert.deepEqual(await found({ ids: [ids[0]] }), [ids[0]]);
+  assert.deepEqual(await found({ ids: [ids[0]] }), [ids[0]]);
   const done = await threads.search({ metadata: { mark: ctx.done.metadata.mark }, select: ["values"] });
   assert.ok(done.some((t) => t.values?.messages?.length === ctx.messages), "values are in what is found");
 }
