@@ -70,10 +70,14 @@ function shape(data) {
   return Object.fromEntries(shaped.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The shapes of all frames; what a token's second half says of its run is free, too. */
+/**
+ * The shapes of all frames; what a token's second half says of its run is free, too. An error is compared as it is: the
+ * bridge adds its own code.
+ */
 function shapes(frames) {
   const data = (f) => (f.name.split("|")[0] === "messages" ? [f.data[0]] : f.data);
-  return [...new Set(frames.map((f) => `${f.name} ${JSON.stringify(shape(data(f)))}`))].sort();
+  const comparable = (f) => (f.name === "error" ? { error: f.data.error, message: f.data.message } : shape(data(f)));
+  return [...new Set(frames.map((f) => `${f.name} ${JSON.stringify(comparable(f))}`))].sort();
 }
 
 /** The texts as clients put them together: by id, chunks behind each other, whole ones in place of what was. */
