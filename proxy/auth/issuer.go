@@ -103,7 +103,7 @@ func (i *issuer) verify(ctx context.Context, text string) (Pass, error) {
 	return Pass{}, errTokenSign
 }
 
-// uncritical refuses a token whose head has crit, with which the library takes an empty list and null. Both are forbidden
+// uncritical refuses a token whose header has crit. The library accepts an empty list and null, which are forbidden
 // (RFC 7515 section 4.1.11), and of what a list may name nothing is known here.
 func uncritical(text string) error {
 	encoded, _, _ := strings.Cut(text, ".")
