@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -86,21 +85,4 @@ func TestKeysSeeTheThreadsOfTheirAgents(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestAgentsOfThreadsAfterTheUpgrade: what an older version wrote belongs to the agents that its runs were for.
-func TestAgentsOfThreadsAfterTheUpgrade(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "old.db")
-	b := openAt(t, path, store.Options{})
-	mine := b.runOf("one", "").Run.ThreadID
-	both := b.runOf("one", "").Run.ThreadID
-	b.runOf("two", both)
-	b.ok(b.Close())
-	b.ok(execOn(path, `DELETE FROM goose_db_version WHERE version_id > 9;`+vectorsBefore+";"+tokensBefore+";"+threadsBefore))
-	b = openAt(t, path, store.Options{})
-	one := b.only("k", "one")
-	if !one.sees(mine) || one.sees(both) || !b.only("k", "two", "one").sees(both) {
-		t.Error("the threads are not those of their runs' agents")
-	}
 }

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Schema returns the version of the tables that this program makes: the number of its newest migration.
+// Schema returns the version of the tables that this program makes, which is the number of its newest migration. Both
+// databases have the same numbers.
 func Schema() int64 {
-	files, err := fs.ReadDir(migrationFiles, "migrations")
+	files, err := fs.ReadDir(migrationFiles, "migrations/sqlite")
 	if err != nil || len(files) == 0 {
 		panic("store: there are no migrations") // they are linked in
 	}
@@ -35,7 +36,7 @@ func Known(path string, version int64) error {
 }
 
 func newer(path string, have, want int64) error {
-	return refuse(path, "it was written by a newer apbridge (schema %d, this one knows %d). Use that version, or restore a backup made before the upgrade", have, want)
+	return refuse(path, "it has schema %d and this apbridge knows %d: a newer version, or a build from before the first release, wrote it. Use that version, or restore a backup made before the upgrade", have, want)
 }
 
 // KeysGiven has the keys of a table (its column id) go on after those that were given by hand. SQLite looks for itself.

@@ -85,9 +85,5 @@ func readable(path string) error {
 	if info.IsDir() {
 		return refuse(path, "this is a folder; name the file in it")
 	}
-	redo := sqliteFile{path: path}
-	if exists(redo.redoPath()) {
-		return refuse(path, "%s is beside it, in which an earlier version keeps runs that the database may not have. Stop that version with SIGTERM; where it died, start this one once, which removes the file or says which version takes the runs over", redo.redoPath())
-	}
 	return checkHeader(path, f, info.Size())
 }

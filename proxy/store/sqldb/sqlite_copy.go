@@ -114,7 +114,7 @@ func RestoreSQLite(ctx context.Context, from, path string, said Progress) error 
 	}
 	defer lock.Close()
 	f := sqliteFile{path: path}
-	for _, there := range []string{path, path + "-wal", f.redoPath()} {
+	for _, there := range []string{path, path + "-wal"} {
 		if exists(there) {
 			return refuse(path, "%s is there already, and nothing is written over it. Move it away first, with what stands beside it (mv %s* FOLDER), or restore to another path by --database", there, path)
 		}

@@ -58,9 +58,6 @@ func (f *sqliteFile) upgrade(ctx context.Context) error {
 	if err := checkTables(ctx, f.path, pool); err != nil {
 		return err
 	}
-	if err := f.clearRedo(ctx, pool); err != nil {
-		return err
-	}
 	if _, err := pool.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return unreadable(f.path, err)
 	}
@@ -105,9 +102,8 @@ func (f *sqliteFile) holdFile() error {
 }
 
 func (f *sqliteFile) create(ctx context.Context) error {
-	// A redo log of an earlier version has runs of the database that was here.
-	if f.lock.Marked() || exists(f.path+"-wal") || exists(f.redoPath()) {
-		return refuse(f.path, "the file is missing, though a database was here before. Put it back, or restore a backup; to start with an empty one delete %s-lock, %s-wal and %s", f.path, f.path, f.redoPath())
+	if f.lock.Marked() || exists(f.path+"-wal") {
+		return refuse(f.path, "the file is missing, though a database was here before. Put it back, or restore a backup; to start with an empty one delete %s-lock and %s-wal", f.path, f.path)
 	}
 	draft := f.path + ".new"
 	if err := removeAll(draft, draft+"-journal"); err != nil {
@@ -211,7 +207,7 @@ func checkTables(ctx context.Context, path string, pool *sql.DB) error {
 	if id != applicationID {
 		return refuse(path, "this is the database of another program. Set database to another path")
 	}
-	for _, table := range oldestTables {
+	for _, table := range []string{"threads", "thread_seq", "runs", "tasks", "events", "links", "artifacts"} {
 		var n int64
 		if err := pool.QueryRowContext(ctx, "SELECT coalesce(max(rowid), 0) FROM "+table).Scan(&n); err != nil {
 			return unreadable(path, err)

@@ -13,7 +13,7 @@ import (
 // lockBeside is the lock of the database that a file is, or that keeps the file's name for what stands beside it; "":
 // there is none.
 func lockBeside(file string) string {
-	for _, of := range []string{"", "-wal", "-shm", "-journal", "-lock", "-redo", ".new"} {
+	for _, of := range []string{"", "-wal", "-shm", "-journal", "-lock", ".new"} {
 		if database, ok := strings.CutSuffix(file, of); ok {
 			if _, err := os.Stat(database + "-lock"); err == nil {
 				return database + "-lock"
