@@ -2,24 +2,33 @@ package rawjson
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Contains reports whether doc contains want, as searches by metadata and values mean it: an object is contained when
-// every member of it is, anything else by being equal. Numbers are equal by value, strings by their characters, arrays
-// element by element, objects in arrays whatever their order. No want is contained in everything; what is no JSON
-// contains nothing.
+// Contains reports whether doc contains want, as @> does for jsonb in PostgreSQL ("JSON Types", section 8.14.3), which
+// LangGraph Server searches metadata and values with. An object is contained if each of its members is. An array is
+// contained in an array if each of its elements is contained in some element. Other values are contained if they are
+// equal: numbers by value, strings by their characters. An empty want is contained in everything. Invalid JSON contains
+// nothing. Contains reports false if it takes more than maxCompared comparisons of elements, so that no search of long
+// arrays keeps a processor busy.
 func Contains(doc, want json.RawMessage) bool {
+	left := maxCompared
+	return contains(doc, want, &left)
+}
+
+const maxCompared = 1 << 20
+
+func contains(doc, want json.RawMessage, left *int) bool {
 	want = Trim(want)
-	if len(want) == 0 {
+	switch kind := Kind(want); {
+	case len(want) == 0:
 		return true
-	}
-	if Kind(want) != '{' {
+	case kind != Kind(doc) || kind != '{' && kind != '[':
 		return Equal(doc, want)
-	}
-	if Kind(doc) != '{' {
-		return false
+	case kind == '[':
+		return containsElements(doc, want, left)
 	}
 	var have Object
 	if err := have.PutAll(doc); err != nil {
@@ -29,10 +38,28 @@ func Contains(doc, want json.RawMessage) bool {
 	err := EachMember(want, func(name Quoted, value json.RawMessage) {
 		if contained {
 			val := have.Get(name.Text())
-			contained = val != nil && Contains(val, value)
+			contained = val != nil && contains(val, value, left)
 		}
 	})
 	return err == nil && contained
+}
+
+func containsElements(doc, want json.RawMessage, left *int) bool {
+	have, err := Elements(doc)
+	wanted, err2 := Elements(want)
+	if err != nil || err2 != nil {
+		return false
+	}
+	for _, w := range wanted {
+		in := func(h json.RawMessage) bool {
+			*left--
+			return *left >= 0 && contains(h, w, left)
+		}
+		if !slices.ContainsFunc(have, in) {
+			return false
+		}
+	}
+	return true
 }
 
 // Equal reports whether two values mean the same: numbers by value, strings by their characters, arrays element by

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"encoding/json"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/upstream"
@@ -43,7 +44,7 @@ func (th *thread) pointOf(fork *adapter.Fork) (string, error) {
 	for _, st := range list {
 		var meta checkpointMeta
 		_ = json.Unmarshal(st.Metadata, &meta)
-		if meta.RunID == fork.Run && meta.Step == fork.Step && sameValues(th.t.Values, st.Values) {
+		if meta.RunID == fork.Run && meta.Step == fork.Step && rawjson.Equal(th.t.Values, st.Values) {
 			return st.head(), nil
 		}
 	}

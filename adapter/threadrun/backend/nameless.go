@@ -25,7 +25,7 @@ func (n *namer) id(w interruptWire) string {
 	if id := w.id(); id != "" {
 		return id
 	}
-	i := slices.IndexFunc(n.told, func(q mapping.Interrupt) bool { return sameValues(q.Value, orNull(w.Value)) })
+	i := slices.IndexFunc(n.told, func(q mapping.Interrupt) bool { return rawjson.Equal(q.Value, orNull(w.Value)) })
 	if i < 0 {
 		n.next++
 		return mapping.InterruptID(n.run, n.next-1)

@@ -47,7 +47,7 @@ func (th *thread) agreed(st stateWire) bool {
 	case meta.Source == "loop" && mark(meta.RunID, meta.Step) == th.link.RemoteMark:
 		return true
 	}
-	return th.t.State != nil && sameValues(th.t.State.JSON(), st.Values)
+	return th.t.State != nil && rawjson.Equal(th.t.State.JSON(), st.Values)
 }
 
 // mark names the last checkpoint of an upstream run.
@@ -55,6 +55,3 @@ func mark(run string, step int) string { return run + "@" + strconv.Itoa(step) }
 
 // markOf reports whether a mark names a checkpoint of the upstream run.
 func markOf(text, run string) bool { return run != "" && strings.HasPrefix(text, run+"@") }
-
-// sameValues compares two states by meaning.
-func sameValues(a, b json.RawMessage) bool { return rawjson.Contains(a, b) && rawjson.Contains(b, a) }
