@@ -186,9 +186,9 @@ func TestForksOfAState(t *testing.T) {
 	if err != nil || json.Unmarshal(s.Values, &values) != nil || !values.Forked || len(values.Messages) != 6 {
 		t.Errorf("the head has %d messages and forked %v, %v", len(values.Messages), values.Forked, err)
 	}
-	line, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{At: s.Checkpoint}))
-	if err != nil || len(line) != 8 { // root, input, step, fork, input, three steps
-		t.Errorf("its line has %d states, %v", len(line), err)
+	one, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{At: s.Checkpoint}))
+	if err != nil || len(one) != 1 || one[0].Checkpoint != s.Checkpoint {
+		t.Errorf("history at a checkpoint has %d states, %v", len(one), err)
 	}
 	if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(`{}`), CheckpointID: mapping.NewID()}); class(err) != mapping.NotFound {
 		t.Errorf("a fork from nowhere: %v", err)
@@ -391,4 +391,26 @@ func gathered[T any](seq iter.Seq2[T, error]) (list []T, err error) {
 func counted[T any](seq iter.Seq2[T, error]) int {
 	list, _ := gathered(seq)
 	return len(list)
+}
+
+// As at a LangGraph server, a thread that a run makes has the run's metadata, and the graph of its last run.
+func TestMetadataOfAThreadThatRunsAreMadeOn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	thread := mapping.NewID()
+	for _, agent := range []string{"legacy", "graph"} {
+		_, err := b.Runs.Start(t.Context(), &adapter.NewRun{Agent: agent, ThreadID: thread, IfNotExists: "create", Multitask: mapping.StrategyEnqueue,
+			Input: raw(`{"messages":[{"role":"user","content":"hi"}]}`), Metadata: raw(`{"by":"` + agent + `"}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		th, err := b.Threads.Get(t.Context(), thread)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := raw(`{"by":"legacy","graph_id":"` + agent + `","assistant_id":"` + mapping.AssistantID(agent) + `"}`)
+		if !rawjson.Equal(th.Metadata, want) {
+			t.Errorf("after a run of %s the thread has the metadata %s, want %s", agent, th.Metadata, want)
+		}
+	}
 }

@@ -190,7 +190,7 @@ func continued(t *sqldb.Tx, thread int64, before, at checkpointPos) (st State, e
 // CheckpointQuery selects checkpoints of a thread; empty fields select all.
 type CheckpointQuery struct {
 	Before   string // id: only those made before it
-	At       string // this one and its ancestors
+	At       string // id: this one alone
 	Metadata json.RawMessage
 	Limit    int // 0: all
 }
@@ -204,49 +204,43 @@ func (s *States) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 		if err != nil {
 			return err
 		}
-		from, below, err := q.bounds(t, key)
+		from, to, err := q.bounds(t, key)
 		if err != nil {
 			return err
 		}
-		wanted, keep := q.At, listing.Containing(q.Metadata)
-		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq < $2 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, column.In{key, from}, func(scan func(...any) error) (bool, error) {
+		keep := listing.Containing(q.Metadata)
+		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq >= $2 AND seq < $3 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, column.In{key, from, to}, func(scan func(...any) error) (bool, error) {
 			c, err := scanCheckpoint(key, scan)
 			if err != nil {
 				return false, err
 			}
-			if wanted != "" {
-				if c.ID != wanted {
-					return true, nil
-				}
-				wanted = c.Parent
-			}
-			if c.Seq < below && (keep == nil || keep(rule.CheckpointFacts(c))) {
+			if keep == nil || keep(rule.CheckpointFacts(c)) {
 				list = append(list, c)
 			}
-			last := q.At != "" && wanted == ""
-			return !last && (q.Limit <= 0 || len(list) < q.Limit), nil
+			return q.Limit <= 0 || len(list) < q.Limit, nil
 		})
 	})
 	return list, err
 }
 
-// bounds are the number to begin under, and the one that all wanted checkpoints are under.
-func (q CheckpointQuery) bounds(t *sqldb.Tx, thread int64) (from, below int64, err error) {
-	from, below = 1<<62, 1<<62
-	var at checkpointPos
+// bounds returns the numbers from which and below which all wanted checkpoints are.
+func (q CheckpointQuery) bounds(t *sqldb.Tx, thread int64) (from, to int64, err error) {
+	to = 1 << 62
 	if q.Before != "" {
-		if at, err = findCheckpoint(t, thread, q.Before); err != nil {
+		before, err := findCheckpoint(t, thread, q.Before)
+		if err != nil {
 			return 0, 0, err
 		}
-		from, below = at.seq, at.seq
+		to = before.seq
 	}
 	if q.At != "" {
-		if at, err = findCheckpoint(t, thread, q.At); err != nil {
+		at, err := findCheckpoint(t, thread, q.At)
+		if err != nil {
 			return 0, 0, err
 		}
-		from = at.seq + 1
+		from, to = at.seq, min(to, at.seq+1)
 	}
-	return from, below, nil
+	return from, to, nil
 }
 
 func scanCheckpoint(thread int64, scan func(...any) error) (c mapping.Checkpoint, err error) {
