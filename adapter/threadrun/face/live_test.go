@@ -364,3 +364,17 @@ func TestWaitOfTheAgentProtocolIsSilent(t *testing.T) {
 		t.Errorf("got %s", body)
 	}
 }
+
+// A run that stops at a node of interrupt_before has no values in the answer, but an empty list of questions, as at a
+// LangGraph server. A run that was cancelled has its values.
+func TestWaitForARunThatStopped(t *testing.T) {
+	t.Parallel()
+	for want, out := range map[string]mapping.Outcome{
+		`{"__interrupt__":[]}`: {Status: mapping.RunInterrupted},
+		`{"n":1}`:              {Status: mapping.RunInterrupted, Reason: mapping.CancelledByRequest},
+	} {
+		if got := string(bareBody(out, json.RawMessage(`{"n":1}`))); got != want {
+			t.Errorf("%+v: %s, want %s", out, got, want)
+		}
+	}
+}

@@ -209,8 +209,8 @@ func (o runBody) streaming(q *runRequest) {
 	}
 	q.StreamModes = o.TextOrTexts("stream_mode", allowed)
 	q.Subgraphs = o.Flag("stream_subgraphs", false)
-	q.InterruptBefore = o.TextOrTexts("interrupt_before", nil)
-	q.InterruptAfter = o.TextOrTexts("interrupt_after", nil)
+	q.InterruptBefore = o.Nodes("interrupt_before")
+	q.InterruptAfter = o.Nodes("interrupt_after")
 }
 
 func (o runBody) scheduling(q *runRequest) {

@@ -110,11 +110,13 @@ func (s streams) followView(w http.ResponseWriter, r *http.Request, names []stri
 	if len(names) == 0 {
 		names = run.Options.StreamModes
 	}
-	at := "/runs/" + run.ID + "/stream"
-	if !isStateless(r) {
+	at := "/runs/" + run.ID
+	if isStateless(r) {
+		w.Header().Set("Content-Location", at)
+	} else {
 		at = "/threads/" + run.ThreadID + at
 	}
-	w.Header().Set("Location", at)
+	w.Header().Set("Location", at+"/stream")
 	v := render.NewView(run, render.ModesOf(names), after)
 	v.Within(namespaces(r))
 	return v, nil

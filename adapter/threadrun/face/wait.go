@@ -162,7 +162,7 @@ func replyWait(w http.ResponseWriter, run *mapping.Run, end *state.Entry, shape 
 	switch {
 	case shape != bareValues:
 		err = a.waitResponse(ended(run, end), end, shape)
-	case out.Fault == nil && len(out.Interrupts) == 0:
+	case out.Fault == nil && !stopped(out):
 		err = a.values(end.After)
 	default:
 		a.Bytes = bareBody(out, nil)
@@ -212,11 +212,16 @@ func bareBody(out mapping.Outcome, values json.RawMessage) []byte {
 	switch {
 	case out.Fault != nil:
 		return errorObject(out.Fault)
-	case len(out.Interrupts) > 0:
+	case stopped(out):
 		return render.InterruptObject(out.Interrupts)
 	default:
 		return values
 	}
+}
+
+// stopped reports whether the run stopped at a question, or at a node of interrupt_before or interrupt_after.
+func stopped(out mapping.Outcome) bool {
+	return len(out.Interrupts) > 0 || out.Status == mapping.RunInterrupted && out.Reason == ""
 }
 
 func errorObject(f *mapping.Fault) []byte {

@@ -309,6 +309,22 @@ func (o *Fields) TextOrTexts(name string, allowed []string) []string {
 	return list
 }
 
+// Nodes reads "*" or a list of nodes' names.
+func (o *Fields) Nodes(name string) []string {
+	switch v := o.Get(name); rawjson.Kind(v) {
+	case 0:
+		return nil
+	case '[':
+		return o.Texts(name)
+	default:
+		if s, ok := rawjson.Text(v); ok && s == "*" {
+			return []string{s}
+		}
+		o.Complain(name, `must be "*" or a list of nodes' names`)
+		return nil
+	}
+}
+
 // Element splits one element of a list, which must be an object.
 func (o *Fields) Element(list string, i int, raw json.RawMessage) *Fields {
 	name := list + "." + strconv.Itoa(i)
