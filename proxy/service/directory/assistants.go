@@ -28,6 +28,9 @@ func NewAssistants(d *Directory, threads *store.Threads, deleteThread func(ctx c
 	return &Assistants{d, d.table, threads, deleteThread}
 }
 
+// unnamed is the name that LangGraph Server gives to an assistant made without one.
+const unnamed = "Untitled"
+
 // Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.OrGet: then it returns
 // the one that is there.
 func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
@@ -49,7 +52,7 @@ func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 		a.ID = mapping.NewAssistantID()
 	}
 	if a.Name == "" {
-		a.Name = agent.Name
+		a.Name = unnamed
 	}
 	asked := a.ID
 	a, made, err := s.table.Create(ctx, a, n.OrGet, keyOf(ctx, n))

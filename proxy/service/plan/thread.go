@@ -1,11 +1,13 @@
 package plan
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
@@ -26,9 +28,8 @@ func (b ownThread) find(ctx context.Context) error {
 		r.ThreadID = mapping.NewID()
 		b.out.MustNotExist = true
 	}
-	empty := json.RawMessage(`{}`)
 	b.out.Thread = &mapping.Thread{
-		Tenant: r.Tenant, Owner: r.Owner, ID: r.ThreadID, Metadata: empty, Config: empty,
+		Tenant: r.Tenant, Owner: r.Owner, ID: r.ThreadID, Metadata: bytes.Clone(rawjson.OrEmpty(b.n.Metadata)), Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: b.now, UpdatedAt: b.now,
 	}
 	if b.out.MustNotExist && (b.n.Temporary || b.n.DeleteAfter) {
