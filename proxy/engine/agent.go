@@ -7,7 +7,6 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/engine/slot"
 )
 
 // Agent is one configured agent: its settings, its backend, its slots. Safe for concurrent use.
@@ -17,7 +16,7 @@ type Agent struct {
 
 	dialled adapter.Backend
 	found   atomic.Pointer[found]
-	slots   *slot.Slots // shared with the Agent that it replaces (Engine.Reconfigure)
+	slots   *slots // shared with the Agent that it replaces (Engine.Reconfigure)
 }
 
 // found is a backend whose dialect is known.
@@ -33,7 +32,7 @@ type resolver interface {
 
 // NewAgent returns an Agent of a dialled backend.
 func NewAgent(name string, cfg config.Agent, b adapter.Backend) *Agent {
-	a := &Agent{Name: name, Config: cfg, dialled: b, slots: slot.New(cfg.Concurrency)}
+	a := &Agent{Name: name, Config: cfg, dialled: b, slots: newSlots(cfg.Concurrency)}
 	if _, asks := b.(resolver); !asks {
 		a.found.Store(&found{b, traitsOf(b)})
 	}
@@ -86,9 +85,9 @@ func (a *Agent) Stepping(t adapter.Traits) mapping.Stepping {
 	return t.Stepping
 }
 
-func (a *Agent) tryAcquire() bool { return a.slots.TryAcquire() }
+func (a *Agent) tryAcquire() bool { return a.slots.tryAcquire() }
 
-func (a *Agent) release() { a.slots.Release() }
+func (a *Agent) release() { a.slots.release() }
 
 // Slots returns how many runs of the agent this process executes, and how many it may.
-func (a *Agent) Slots() (used, all int) { return a.slots.State() }
+func (a *Agent) Slots() (used, all int) { return a.slots.state() }

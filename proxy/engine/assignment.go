@@ -174,7 +174,7 @@ func (x assignment) recalled(ctx context.Context, words string) (told memory.Rec
 		return told, err
 	}
 	x.told = told.Names()
-	x.calls.Tell(x.told)
+	x.calls.addTold(x.told)
 	return told, nil
 }
 

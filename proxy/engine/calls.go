@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/engine/keptcall"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
@@ -20,15 +20,15 @@ const keepWithin = 5 * time.Second
 type captures struct {
 	calls    *store.Calls
 	settings *configured
-	all      keptcall.Budget // of runs at work
+	bytes    atomic.Int64 // bodies of calls that are in memory
 	zap      *zap.Logger
 }
 
-func (c *captures) newKeeper() *keptcall.Keeper {
+func (c *captures) newCallLog() *callLog {
 	if c.settings.Capture() == captureOff {
-		return keptcall.Off()
+		return newCallLog(&c.bytes, 0)
 	}
-	return keptcall.In(&c.all, store.RunCallsKept)
+	return newCallLog(&c.bytes, store.RunCallsKept)
 }
 
 // captured reports whether the calls of a run that leaves this process in a status (statusOf) are written down.
@@ -46,11 +46,11 @@ const (
 
 // keep writes the calls of a run down that leaves this process in a status (statusOf), before its end, which flushes
 // them. That it cannot is no reason for the run not to end.
-func (c *captures) keep(ctx context.Context, r *store.Claimed, calls *keptcall.Keeper, status mapping.RunStatus) {
+func (c *captures) keep(ctx context.Context, r *store.Claimed, calls *callLog, status mapping.RunStatus) {
 	if !captured(c.settings.Capture(), status) {
 		return
 	}
-	list := calls.List()
+	list := calls.list()
 	if len(list) == 0 {
 		return
 	}
@@ -81,7 +81,7 @@ func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 	if x == nil {
 		return nil, false
 	}
-	return x.calls.List(), true
+	return x.calls.list(), true
 }
 
 // Capture returns inspector.capture in force.

@@ -10,7 +10,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/failpoint"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/engine/keptcall"
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/memory"
 	"github.com/apbridge/apbridge/proxy/store"
@@ -33,7 +32,7 @@ type execution struct {
 	recalls        *memory.Recalled   // StartRequest.Recalled, until the agent is given it
 	told           []mapping.ItemName // what the agent is told of it, until that is logged
 	span           *trace.Run         // nil: none is made
-	calls          *keptcall.Keeper
+	calls          *callLog
 
 	cancel context.CancelCauseFunc
 	departure
@@ -63,7 +62,7 @@ func (l *launcher) register(agent *Agent, c *store.Claimed, o *StartRequest) (x 
 	ctx, cancel := context.WithCancelCause(scope)
 	x = &execution{
 		works: l.works, agent: agent, Claimed: c, began: time.Now(), say: o.Say, input: o.Input, recalls: o.Recalled,
-		alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel, calls: l.works.exits.calls.newKeeper(),
+		alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel, calls: l.works.exits.calls.newCallLog(),
 	}
 	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}
 	x.buffer = l.works.log.Acquire(&c.Run) // before the run is known anywhere: its readers wait for us

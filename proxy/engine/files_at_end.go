@@ -54,7 +54,7 @@ func (d *departure) comparedFiles(ctx context.Context) (update mapping.Event, ch
 func (a *Agent) acquireIn(ctx context.Context, most time.Duration) bool {
 	ctx, stop := context.WithTimeout(ctx, most)
 	defer stop()
-	return a.slots.Acquire(ctx) == nil
+	return a.slots.acquire(ctx) == nil
 }
 
 // comparesFiles reports whether the agent is known to be one whose files are compared.

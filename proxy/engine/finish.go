@@ -156,7 +156,7 @@ func (d *departure) handOver(ctx context.Context) {
 func (d *departure) free() {
 	d.x.works.exits.running.remove(d.x)
 	d.x.works.log.Release(d.x.buffer)
-	d.x.calls.Forget()
+	d.x.calls.close()
 	status := statusOf(d.outcome)
 	d.x.works.reports.meter.RunEnded(d.x.agent.Name, status, codeOf(d.outcome))
 	account{d.x}.logDeparture(status)

@@ -52,7 +52,7 @@ func (p *parkedRuns) awaitSlot(ctx context.Context, agent *Agent) error {
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(p.background.root, func() { stop(errDraining) })()
-	if agent.slots.Acquire(waiting) != nil {
+	if agent.slots.acquire(waiting) != nil {
 		return context.Cause(waiting)
 	}
 	return nil

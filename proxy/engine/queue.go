@@ -67,6 +67,6 @@ func (q *queue) unheld(name string) *Agent {
 	if agent == nil {
 		agent = missing(name)
 	}
-	agent.slots.Take()
+	agent.slots.take()
 	return agent
 }

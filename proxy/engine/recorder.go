@@ -308,7 +308,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.app.close(ctx, nil, r.ending(out))
 	}
-	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.works.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.AgentTime()}}
+	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.works.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.agentTime()}}
 	if n := r.x.Run.Attempt; n > 1 {
 		ev.Head.Attempt = n
 	}

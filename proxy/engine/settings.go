@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/proxy/engine/slot"
 )
 
 // settings are what may change while the engine works. They are replaced as a whole: work that goes by several of them
@@ -14,7 +13,7 @@ type settings struct {
 	cfg    *config.Config
 	agents map[string]*Agent
 	// slots are those of all agents that there were, by name: one that comes back may have runs that it began before.
-	slots map[string]*slot.Slots
+	slots map[string]*slots
 }
 
 // configured has the settings in force.
@@ -26,13 +25,13 @@ func configure(cfg *config.Config, agents map[string]*Agent) *configured {
 	return c
 }
 
-func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string]*slot.Slots) *settings {
-	s := &settings{cfg: cfg, agents: agents, slots: map[string]*slot.Slots{}}
+func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string]*slots) *settings {
+	s := &settings{cfg: cfg, agents: agents, slots: map[string]*slots{}}
 	maps.Copy(s.slots, before)
 	for name, a := range agents {
 		if taken := s.slots[name]; taken != nil && taken != a.slots {
 			a.slots = taken
-			a.slots.Resize(a.Config.Concurrency)
+			a.slots.resize(a.Config.Concurrency)
 		}
 		s.slots[name] = a.slots
 	}

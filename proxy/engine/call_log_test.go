@@ -1,6 +1,7 @@
-package keptcall
+package engine
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter"
@@ -19,7 +20,7 @@ func (k keptOf) Shown() adapter.AgentCall {
 const callsKept = 256
 
 // exchange has a run make calls, each with as much of its body as there is room for.
-func exchange(k *Keeper, times, size int) {
+func exchange(k *callLog, times, size int) {
 	for range times {
 		if k.Begin() {
 			k.End(keptOf(k.Room(size)))
@@ -39,19 +40,19 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 	}{
 		"few":          {3, 100, 3, 1, 300},
 		"many":         {callsKept + 50, 100, callsKept, 51, 100 * callsKept},
-		"large":        {40, 64 << 10, 16, 25, callMemory},
-		"without room": {2, 2 * callMemory, 1, 2, callMemory},
+		"large":        {40, 64 << 10, 16, 25, maxRunCallBytes},
+		"without room": {2, 2 * maxRunCallBytes, 1, 2, maxRunCallBytes},
 		"empty":        {callsKept + 1, 0, callsKept, 2, 0},
 	} {
-		k := In(new(Budget), callsKept)
+		k := newCallLog(new(atomic.Int64), callsKept)
 		exchange(k, one.times, one.size)
-		list := k.List()
-		if len(list) != one.kept || list[0].N != one.first || list[len(list)-1].N != int64(one.times) || k.all.bytes.Load() != one.memory {
-			t.Errorf("%s: %d calls from %d to %d with %d bytes", name, len(list), list[0].N, list[len(list)-1].N, k.all.bytes.Load())
+		list := k.list()
+		if len(list) != one.kept || list[0].N != one.first || list[len(list)-1].N != int64(one.times) || k.total.Load() != one.memory {
+			t.Errorf("%s: %d calls from %d to %d with %d bytes", name, len(list), list[0].N, list[len(list)-1].N, k.total.Load())
 		}
-		k.Forget()
-		if exchange(k, 2, 100); len(k.List()) != 0 || k.all.bytes.Load() != 0 {
-			t.Errorf("%s: after it was forgotten there are %d calls with %d bytes", name, len(k.List()), k.all.bytes.Load())
+		k.close()
+		if exchange(k, 2, 100); len(k.list()) != 0 || k.total.Load() != 0 {
+			t.Errorf("%s: after it was forgotten there are %d calls with %d bytes", name, len(k.list()), k.total.Load())
 		}
 	}
 }
@@ -60,19 +61,19 @@ func TestCallsOfARunAreBounded(t *testing.T) {
 // body, and there is room again when a run leaves.
 func TestCallsOfAllRunsAreBounded(t *testing.T) {
 	t.Parallel()
-	all, runs := new(Budget), []*Keeper{}
-	for range callsMemory / callMemory {
-		k := In(all, callsKept)
+	all, runs := new(atomic.Int64), []*callLog{}
+	for range maxCallBytes / maxRunCallBytes {
+		k := newCallLog(all, callsKept)
 		exchange(k, 16, 64<<10)
 		runs = append(runs, k)
 	}
-	late := In(all, callsKept)
+	late := newCallLog(all, callsKept)
 	exchange(late, 1, 100)
-	if list := late.List(); all.bytes.Load() != callsMemory || len(list) != 1 || list[0].Sent.Size != 0 {
-		t.Errorf("%d bytes of all; beyond them %+v", all.bytes.Load(), list)
+	if list := late.list(); all.Load() != maxCallBytes || len(list) != 1 || list[0].Sent.Size != 0 {
+		t.Errorf("%d bytes of all; beyond them %+v", all.Load(), list)
 	}
-	runs[0].Forget()
-	if exchange(late, 1, 100); late.List()[1].Sent.Size != 100 {
-		t.Errorf("no room after a run has left: %+v", late.List())
+	runs[0].close()
+	if exchange(late, 1, 100); late.list()[1].Sent.Size != 100 {
+		t.Errorf("no room after a run has left: %+v", late.list())
 	}
 }

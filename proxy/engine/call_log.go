@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
+)
+
+const (
+	maxRunCallBytes = 1 << 20  // bodies kept for one run
+	maxCallBytes    = 64 << 20 // bodies kept for all runs of this process
+)
+
+// callLog keeps the newest calls that a run has made of its agent, for the inspector. It implements
+// adapter.CallKeeper. Safe for concurrent use.
+type callLog struct {
+	max   int           // calls kept; with 0 only their time is counted
+	total *atomic.Int64 // bytes of bodies kept for all runs
+
+	mu      sync.Mutex
+	closed  bool
+	calls   []adapter.EndedCall
+	ended   int64      // calls that have ended, kept or not
+	bytes   int64      // the share of this run in total
+	told    [][]string // namespaces of the items that the agent was told of
+	open    int        // calls under way
+	since   time.Time  // start of the time in which at least one call is under way
+	elapsed time.Duration
+}
+
+// newCallLog returns a log of at most limit calls, whose bodies count in total.
+func newCallLog(total *atomic.Int64, limit int) *callLog { return &callLog{max: limit, total: total} }
+
+// Begin implements adapter.CallKeeper.
+func (l *callLog) Begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open++; l.open == 1 {
+		l.since = time.Now()
+	}
+	return l.max > 0 && !l.closed
+}
+
+// Room implements adapter.CallKeeper. The bytes that it grants count for this run until the call is dropped or the log
+// is closed.
+func (l *callLog) Room(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.bytes+int64(n) > maxRunCallBytes && len(l.calls) > 0 {
+		l.drop()
+	}
+	n = int(min(int64(n), maxRunCallBytes-l.bytes))
+	if l.closed || n <= 0 {
+		return 0
+	}
+	if l.total.Add(int64(n)) > maxCallBytes {
+		l.total.Add(-int64(n))
+		return 0
+	}
+	l.bytes += int64(n)
+	return n
+}
+
+// End implements adapter.CallKeeper.
+func (l *callLog) End(c adapter.EndedCall) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open--; l.open == 0 {
+		l.elapsed += time.Since(l.since)
+	}
+	if c == nil || l.closed {
+		return
+	}
+	l.ended++
+	if l.calls = append(l.calls, c); len(l.calls) > l.max {
+		l.drop()
+	}
+}
+
+// drop drops the oldest call. The lock must be held.
+func (l *callLog) drop() {
+	c := l.calls[0]
+	l.calls = l.calls[1:]
+	n := min(l.bytes, int64(c.Room()))
+	l.bytes -= n
+	l.total.Add(-n)
+}
+
+// list returns the calls that have ended, oldest first, without secrets and tokens. They are removed here and not
+// earlier, since most calls are never read.
+func (l *callLog) list() []adapter.AgentCall {
+	l.mu.Lock()
+	calls, n, told := slices.Clone(l.calls), l.ended-int64(len(l.calls)), slices.Clone(l.told)
+	l.mu.Unlock()
+	list := make([]adapter.AgentCall, len(calls))
+	for i, c := range calls {
+		list[i] = c.Shown()
+		list[i].N, list[i].Told = n+int64(i)+1, told
+		hideTokens(&list[i])
+	}
+	return list
+}
+
+// addTold adds the namespaces of items that the agent is told of. They are listed with the run's calls.
+func (l *callLog) addTold(items []mapping.ItemName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, it := range items {
+		if !slices.ContainsFunc(l.told, func(ns []string) bool { return slices.Equal(ns, it.Namespace) }) {
+			l.told = append(l.told, it.Namespace)
+		}
+	}
+}
+
+// agentTime returns how long at least one call was under way.
+func (l *callLog) agentTime() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open > 0 {
+		return l.elapsed + time.Since(l.since)
+	}
+	return l.elapsed
+}
+
+// close frees the memory. Calls that end later are not kept.
+func (l *callLog) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total.Add(-l.bytes)
+	l.closed, l.calls, l.bytes = true, nil, 0
+}
+
+// hideTokens removes tokens of runs, which the bridge itself has sent, from a call.
+func hideTokens(c *adapter.AgentCall) {
+	for _, p := range []*adapter.CallPart{&c.Sent, &c.Received} {
+		p.SetBody(credential.HideRunTokens(p.Body))
+	}
+	c.URL, c.Error = string(credential.HideRunTokens([]byte(c.URL))), string(credential.HideRunTokens([]byte(c.Error)))
+}
