@@ -86,7 +86,7 @@ func assemble(t *testing.T, path string, cfg *config.Config, a *engine.Agent) *h
 		t.Fatal(err)
 	}
 	e := engine.New(st, log, cfg, map[string]*engine.Agent{a.Name: a}, meter{}, adapter.Dialects{}, zap.NewNop())
-	e.Beside(chore.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
+	e.AddBackground(chore.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

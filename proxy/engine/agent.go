@@ -2,30 +2,32 @@ package engine
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
+	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Agent is one configured agent: its settings, its backend, its slots. Safe for concurrent use.
+// Agent is one configured agent with its backend and slots. Safe for concurrent use.
 type Agent struct {
 	Name   string
 	Config config.Agent
 
 	dialled adapter.Backend
 	found   atomic.Pointer[found]
-	slots   *slots // shared with the Agent that it replaces (Engine.Reconfigure)
+	slots   *slots // shared with the Agent that this one replaces (Engine.Reconfigure)
 }
 
-// found is a backend whose dialect is known.
+// found is a backend of a known dialect.
 type found struct {
 	backend adapter.Backend
 	traits  adapter.Traits
 }
 
-// resolver is a backend that has to ask which dialect the agent speaks.
+// resolver is a backend that has to ask the agent for its dialect.
 type resolver interface {
 	Resolve(ctx context.Context) (adapter.Backend, error)
 }
@@ -54,7 +56,7 @@ func (a *Agent) Known() (adapter.Traits, bool) {
 	return adapter.Traits{}, false
 }
 
-// Dialect returns the dialect that the agent speaks; "" while that has to be asked.
+// Dialect returns the dialect of the agent, or "" if it is not known yet.
 func (a *Agent) Dialect() string {
 	if auto, asks := a.dialled.(interface{ Dialect() string }); asks {
 		return auto.Dialect()
@@ -62,8 +64,8 @@ func (a *Agent) Dialect() string {
 	return a.Config.Dialect
 }
 
-// Backend returns the agent's backend and traits, asking the agent for its dialect at first use. It fails with
-// upstream_unreachable while it is away.
+// Backend returns the agent's backend and traits. The first call may ask the agent for its dialect. It fails with
+// upstream_unreachable if the agent is not reachable.
 func (a *Agent) Backend(ctx context.Context) (adapter.Backend, adapter.Traits, error) {
 	if f := a.found.Load(); f != nil {
 		return f.backend, f.traits, nil
@@ -85,9 +87,40 @@ func (a *Agent) Stepping(t adapter.Traits) mapping.Stepping {
 	return t.Stepping
 }
 
-func (a *Agent) tryAcquire() bool { return a.slots.tryAcquire() }
-
-func (a *Agent) release() { a.slots.release() }
-
 // Slots returns how many runs of the agent this process executes, and how many it may.
 func (a *Agent) Slots() (used, all int) { return a.slots.state() }
+
+// acquireIn takes a slot, and returns false if none was free within most.
+func (a *Agent) acquireIn(ctx context.Context, most time.Duration) bool {
+	ctx, stop := context.WithTimeout(ctx, most)
+	defer stop()
+	return a.slots.acquire(ctx) == nil
+}
+
+// comparesFiles reports whether the agent is known to have files that can be compared.
+func (a *Agent) comparesFiles() bool {
+	f := a.found.Load()
+	if f == nil {
+		return false
+	}
+	_, ok := f.backend.(adapter.FileComparer)
+	return ok
+}
+
+// missing returns a stand-in for an agent that is not configured any more, so that its runs end like any other.
+func missing(name string) *Agent { return NewAgent(name, config.DefaultAgent(), absent(name)) }
+
+// gone returns the error for an agent that is not configured any more.
+func gone(name string) error {
+	return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "Agent %s is not in the configuration any more.", name)
+}
+
+// absent is the backend of missing.
+type absent string
+
+func (name absent) Run(context.Context, *adapter.Assignment) iter.Seq2[mapping.Event, error] {
+	return func(yield func(mapping.Event, error) bool) {
+		yield(mapping.Event{}, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
+			"Agent %s is not in the configuration any more, so this run cannot go on.", string(name)))
+	}
+}

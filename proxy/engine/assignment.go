@@ -11,21 +11,18 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/memory"
 )
 
-// assignment makes adapter.Assignment of an execution: what the agent is told.
-type assignment struct{ *execution }
-
-// build is everything the backend gets for the run.
-func (x assignment) build(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (*adapter.Assignment, error) {
+// assignment returns everything that the backend gets for the run.
+func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (*adapter.Assignment, error) {
 	in, err := inputOnce(&x.Run, x.input)
 	if err != nil {
 		return nil, err
 	}
 	x.input = nil // it may be large; a further attempt reads it again
-	files := x.runFiles()
-	files.none = x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0
+	files := &runFiles{x: x, none: x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
 	t := &adapter.Assignment{
 		Run: &x.Run, Thread: &x.Thread, TaskID: x.Run.TaskID, Input: *in, State: x.rec.fold,
 		Resume: x.Run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
@@ -60,11 +57,6 @@ func hasUpdate(logged []mapping.Event) bool {
 	return false
 }
 
-// oneStep: a lockstep run stops after every step; the one that follows a restart in mid-step too.
-func (x *execution) oneStep() bool {
-	return x.Run.Options.Stepping == mapping.SteppingLockstep
-}
-
 func filesGiven(files map[string]json.RawMessage) []rule.File {
 	if len(files) == 0 {
 		return nil
@@ -79,7 +71,7 @@ func filesGiven(files map[string]json.RawMessage) []rule.File {
 
 // filesOfAnswer are the uploads that a task's answer brings along. Those of the update of a run that is not driven by
 // steps are not artifacts yet, and become some.
-func (x assignment) filesOfAnswer() []rule.File {
+func (x *execution) filesOfAnswer() []rule.File {
 	if x.Run.Options.Stepping == "" {
 		return nil
 	}
@@ -96,7 +88,7 @@ func filesOfUpdate(raw json.RawMessage) []rule.File {
 	return filesGiven(update.Files)
 }
 
-func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (mapping.Link, error) {
+func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (mapping.Link, error) {
 	afresh := x.Run.Attempt > 1 && !x.Run.Options.Resuming
 	own := logged
 	if afresh {
@@ -110,7 +102,7 @@ func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []ma
 	if x.alone || x.first(logged) || afresh {
 		return mapping.Link{}, nil // there is none, or what a failed attempt left is not trusted
 	}
-	l, err := x.works.sources.tasks.linkOf(ctx, &x.Run, traits.Opaque)
+	l, err := x.e.linkOf(ctx, &x.Run, traits.Opaque)
 	if err == nil {
 		l.RemoteRun = ""
 	}
@@ -121,18 +113,18 @@ func (x assignment) link(ctx context.Context, traits adapter.Traits, logged []ma
 }
 
 // first reports whether nothing was logged on the thread before this run, and so no link.
-func (x assignment) first(logged []mapping.Event) bool {
+func (x *execution) first(logged []mapping.Event) bool {
 	return !x.Taken && len(logged) > 0 && logged[0].Seq == 1
 }
 
 // shareTopic finds the agent's topic that a new task of the thread goes into: one that knows all of the conversation
 // and nothing else. Any other is left, and the agent told everything anew.
-func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
+func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	l.Topic = ""
 	if x.Run.Base == "" {
 		return nil
 	}
-	links, err := x.works.sources.links.List(ctx, x.Run.ThreadID)
+	links, err := x.e.store.Links.List(ctx, x.Run.ThreadID)
 	for _, other := range links {
 		if other.Agent == x.Run.Agent && other.Topic != "" && other.LocalCheckpoint == x.Run.Base {
 			l.Agent, l.Topic, l.Profile = other.Agent, other.Topic, other.Profile
@@ -142,7 +134,7 @@ func (x assignment) shareTopic(ctx context.Context, l *mapping.Link) error {
 }
 
 // opaque fills in what an opaque agent is told.
-func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
+func (x *execution) opaque(ctx context.Context, t *adapter.Assignment) error {
 	// Agents are told once for all runs of a task.
 	access, err := x.access(ctx, memory.OfTask)
 	if err != nil {
@@ -167,10 +159,10 @@ func (x assignment) opaque(ctx context.Context, t *adapter.Assignment) error {
 
 // recalled is what the run's request has read of the long-term store, or is read now: by a run that had to wait, and by
 // a further attempt.
-func (x assignment) recalled(ctx context.Context, words string) (told memory.Recalled, err error) {
+func (x *execution) recalled(ctx context.Context, words string) (told memory.Recalled, err error) {
 	if read := x.recalls; read != nil {
 		told, x.recalls = *read, nil
-	} else if told, err = x.works.sources.memory.Recall(ctx, x.remembering(), words); err != nil {
+	} else if told, err = x.e.memory.Recall(ctx, x.remembering(), words); err != nil {
 		return told, err
 	}
 	x.told = told.Names()
@@ -180,7 +172,7 @@ func (x assignment) recalled(ctx context.Context, words string) (told memory.Rec
 
 // brief writes the prompt and the additional_input of a new upstream task, by the agent's memory.transcript and
 // memory.deliver.
-func (x assignment) brief(t *adapter.Assignment, said conversation, recalled memory.Recalled, access *memory.Access) (err error) {
+func (x *execution) brief(t *adapter.Assignment, said conversation, recalled memory.Recalled, access *memory.Access) (err error) {
 	cfg := &x.agent.Config.Memory
 	mode, extra := rule.Transcript(cfg.Transcript), map[string]any{}
 	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
@@ -205,8 +197,8 @@ func (x assignment) brief(t *adapter.Assignment, said conversation, recalled mem
 }
 
 // goOn continues an upstream task: how many steps it has done, and what the answer to its question means.
-func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
-	past, err := x.works.sources.tasks.stepsDone(ctx, x.Run.TaskID)
+func (x *execution) goOn(ctx context.Context, t *adapter.Assignment) error {
+	past, err := x.e.stepsDone(ctx, x.Run.TaskID)
 	if err != nil {
 		return err
 	}
@@ -219,7 +211,7 @@ func (x assignment) goOn(ctx context.Context, t *adapter.Assignment) error {
 
 // answer is what the run was resumed with. The words of a message name its files and begin with what was sent beside
 // it, as those of a new task do.
-func (x assignment) answer(ctx context.Context, t *adapter.Assignment) (rule.Answer, error) {
+func (x *execution) answer(ctx context.Context, t *adapter.Assignment) (rule.Answer, error) {
 	a, err := rule.ParseAnswer(&x.Run.Options)
 	if err != nil || !x.Run.Options.ByMessage || a.Continue {
 		return a, err
@@ -234,7 +226,7 @@ func (x assignment) answer(ctx context.Context, t *adapter.Assignment) (rule.Ans
 
 // additional is the additional_input of a new upstream task: what the client of a v1 task sent, the rest of an input
 // object, what is told of memory, and our own mark, by which a task is found again whose creation was never answered.
-func (x assignment) additional(in *rule.Input, told map[string]any, access *memory.Access) (rawjson.Pieces, error) {
+func (x *execution) additional(in *rule.Input, told map[string]any, access *memory.Access) (rawjson.Pieces, error) {
 	set := []rawjson.Member{}
 	if told[rule.ItemsMember] == nil {
 		set = append(set, rawjson.Member{Name: rule.ItemsMember}) // it is taken out
@@ -258,12 +250,12 @@ func (x assignment) additional(in *rule.Input, told map[string]any, access *memo
 }
 
 // telling is what a prompt is made from.
-func (x assignment) telling(mode rule.Transcript, earlier []json.RawMessage, recalled memory.Recalled) (rule.Telling, int) {
+func (x *execution) telling(mode rule.Transcript, earlier []json.RawMessage, recalled memory.Recalled) (rule.Telling, int) {
 	return rule.Telling{Mode: mode, Earlier: earlier, Notes: recalled.Lines()}, int(x.agent.Config.Memory.Budget)
 }
 
 // remind tells a stateful agent what the long-term store has for the run.
-func (x assignment) remind(ctx context.Context, t *adapter.Assignment) error {
+func (x *execution) remind(ctx context.Context, t *adapter.Assignment) error {
 	recalled, err := x.recalled(ctx, t.Input.Text)
 	if err != nil {
 		return err
@@ -284,7 +276,7 @@ func (x assignment) remind(ctx context.Context, t *adapter.Assignment) error {
 
 // stateful decides what a stateful agent is sent: only what is new when both sides agree on the state, else the whole
 // of it into a fresh upstream thread.
-func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
+func (x *execution) stateful(ctx context.Context, t *adapter.Assignment) error {
 	apart, err := x.answersOwnThread(ctx, t.Link)
 	if err == nil && apart {
 		err = x.takeOwnState(ctx)
@@ -315,7 +307,7 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 	if x.Run.Base == "" {
 		return nil
 	}
-	base, err := x.works.sources.states.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
+	base, err := x.e.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 	t.AsNode = rule.AuthorOf(base)
 	return err
 }
@@ -323,6 +315,115 @@ func (x assignment) stateful(ctx context.Context, t *adapter.Assignment) error {
 // sameState reports whether the agent's thread holds the state that the run begins with. The link of a run that was
 // rolled back names the checkpoint before it, but what the run did at the agent is still there. An answer has to go
 // where the question was asked.
-func (x assignment) sameState(t *adapter.Assignment) bool {
+func (x *execution) sameState(t *adapter.Assignment) bool {
 	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.Run.Base && (!t.Link.Undone || t.Resume)
+}
+
+// forkOf is the run's base as a point of the upstream thread that is linked now; nil where it is none. Streams do not
+// tell the ids of checkpoints, so that one of the middle of a run is known by the upstream run that the log names
+// before it.
+func (x *execution) forkOf(ctx context.Context, linked string) (*adapter.Fork, error) {
+	c, err := x.e.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Remote != "" && c.RemoteThread == linked:
+		return &adapter.Fork{Checkpoint: c.Remote}, nil
+	case c.Remote != "" || c.RunID == "":
+		return nil, nil
+	}
+	l, err := x.linkBefore(ctx, c)
+	if err != nil || l.Remote != linked || l.RemoteRun == "" {
+		return nil, err
+	}
+	return &adapter.Fork{Run: l.RemoteRun, Step: c.Step}, nil
+}
+
+// linkBefore is what the checkpoint's run had last logged of what the agent calls it.
+func (x *execution) linkBefore(ctx context.Context, c mapping.Checkpoint) (l mapping.Link, err error) {
+	for after := int64(0); ; {
+		evs, err := x.e.store.Events.List(ctx, x.Run.ThreadID, c.RunID, after, 512)
+		if mapping.Classify(err).Class == mapping.NotFound { // of a thread that this one is a copy of
+			return l, nil
+		}
+		if err != nil || len(evs) == 0 {
+			return l, err
+		}
+		for _, ev := range evs {
+			if after = ev.Seq; after > c.Seq {
+				return l, nil
+			}
+			if ev.Head.Link != nil {
+				l = *ev.Head.Link
+			}
+		}
+	}
+}
+
+// conversation is what the agent of a new upstream task is told of the thread's messages.
+type conversation struct {
+	in      *rule.Input
+	earlier []json.RawMessage // all but the request
+	fresh   []json.RawMessage // of them, those that came with the run's input
+	request json.RawMessage   // nil for none
+	files   *attachments
+}
+
+// conversation is that of the run: the state it began with, its input merged into it by id.
+func (x *execution) conversation(ctx context.Context, in *rule.Input) (conversation, error) {
+	base, err := x.e.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
+	if err != nil {
+		return conversation{}, err
+	}
+	c := conversation{in: in, files: x.e.attachments(ctx, x.Run.ThreadID, x.rec.fold)}
+	merged, err := withInput(base, in)
+	if err != nil {
+		return c, err
+	}
+	c.earlier, c.request = in.PartConversation(merged)
+	c.fresh, _ = in.PartConversation(in.New(base))
+	return c, nil
+}
+
+// withInput are the messages of a state with those of an input merged into them.
+func withInput(base *state.Fold, in *rule.Input) ([]json.RawMessage, error) {
+	if len(base.Messages()) == 0 && !slices.ContainsFunc(in.Messages, state.Removes) {
+		return in.Messages, nil
+	}
+	after, err := base.Reduce(in.Delta())
+	if err != nil {
+		return nil, err
+	}
+	return after.Messages(), nil
+}
+
+// prompt tells what t says of earlier messages and notes, and the request.
+func (c conversation) prompt(t rule.Telling, budget int) string {
+	t.Say = c.say
+	if c.request != nil {
+		t.Current = c.say(c.request)
+	}
+	text, _ := t.Prompt(budget)
+	return text
+}
+
+func (c conversation) say(message json.RawMessage) string {
+	return c.in.SayInput(message, c.files.name)
+}
+
+// inFull are the earlier messages in the form of the Agent Protocol. Files and tool calls, which that form has no
+// members for, are named in their contents: the agent is given the files' bytes beside.
+func (c conversation) inFull() []json.RawMessage {
+	list := make([]json.RawMessage, len(c.earlier))
+	for i, m := range c.earlier {
+		list[i] = m
+		said := rule.MessageText(m)
+		if len(rule.Attachments(m)) > 0 {
+			said = c.say(m)
+		} else if rule.WithCalls(m, said) == said {
+			continue
+		}
+		list[i] = rule.WithContent(m, rule.WithCalls(m, said))
+	}
+	return rule.RoleMessages(list)
 }

@@ -4,34 +4,159 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 	"github.com/apbridge/apbridge/proxy/store"
-	"go.uber.org/zap"
 )
 
-// keepWithin is how long the end of a run waits for its calls to be written.
-const keepWithin = 5 * time.Second
+const (
+	maxRunCallBytes = 1 << 20  // bodies kept for one run
+	maxCallBytes    = 64 << 20 // bodies kept for all runs of this process
+	saveCallsWithin = 5 * time.Second
+)
 
-// captures keep the calls that runs make of their agents, by inspector.capture. Safe for concurrent use.
-type captures struct {
-	calls    *store.Calls
-	settings *configured
-	bytes    atomic.Int64 // bodies of calls that are in memory
-	zap      *zap.Logger
+// callLog keeps the newest calls that a run has made of its agent, for the inspector. It implements
+// adapter.CallKeeper. Safe for concurrent use.
+type callLog struct {
+	max   int           // calls kept; with 0 only their time is counted
+	total *atomic.Int64 // bytes of bodies kept for all runs
+
+	mu      sync.Mutex
+	closed  bool
+	calls   []adapter.EndedCall
+	ended   int64      // calls that have ended, kept or not
+	bytes   int64      // the share of this run in total
+	told    [][]string // namespaces of the items that the agent was told of
+	open    int        // calls under way
+	since   time.Time  // start of the time in which at least one call is under way
+	elapsed time.Duration
 }
 
-func (c *captures) newCallLog() *callLog {
-	if c.settings.Capture() == captureOff {
-		return newCallLog(&c.bytes, 0)
+// newCallLog returns a log of at most limit calls, whose bodies count in total.
+func newCallLog(total *atomic.Int64, limit int) *callLog { return &callLog{max: limit, total: total} }
+
+// newCallLog returns the log for a new execution. Without inspector.capture it keeps no calls.
+func (e *Engine) newCallLog() *callLog {
+	if e.Capture() == captureOff {
+		return newCallLog(&e.callBytes, 0)
 	}
-	return newCallLog(&c.bytes, store.RunCallsKept)
+	return newCallLog(&e.callBytes, store.RunCallsKept)
 }
 
-// captured reports whether the calls of a run that leaves this process in a status (statusOf) are written down.
+// Begin implements adapter.CallKeeper.
+func (l *callLog) Begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open++; l.open == 1 {
+		l.since = time.Now()
+	}
+	return l.max > 0 && !l.closed
+}
+
+// Room implements adapter.CallKeeper. The bytes that it grants count for this run until the call is dropped or the log
+// is closed.
+func (l *callLog) Room(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.bytes+int64(n) > maxRunCallBytes && len(l.calls) > 0 {
+		l.drop()
+	}
+	n = int(min(int64(n), maxRunCallBytes-l.bytes))
+	if l.closed || n <= 0 {
+		return 0
+	}
+	if l.total.Add(int64(n)) > maxCallBytes {
+		l.total.Add(-int64(n))
+		return 0
+	}
+	l.bytes += int64(n)
+	return n
+}
+
+// End implements adapter.CallKeeper.
+func (l *callLog) End(c adapter.EndedCall) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open--; l.open == 0 {
+		l.elapsed += time.Since(l.since)
+	}
+	if c == nil || l.closed {
+		return
+	}
+	l.ended++
+	if l.calls = append(l.calls, c); len(l.calls) > l.max {
+		l.drop()
+	}
+}
+
+// drop drops the oldest call. The lock must be held.
+func (l *callLog) drop() {
+	c := l.calls[0]
+	l.calls = l.calls[1:]
+	n := min(l.bytes, int64(c.Room()))
+	l.bytes -= n
+	l.total.Add(-n)
+}
+
+// list returns the calls that have ended, oldest first, without secrets and tokens. They are removed here and not
+// earlier, since most calls are never read.
+func (l *callLog) list() []adapter.AgentCall {
+	l.mu.Lock()
+	calls, n, told := slices.Clone(l.calls), l.ended-int64(len(l.calls)), slices.Clone(l.told)
+	l.mu.Unlock()
+	list := make([]adapter.AgentCall, len(calls))
+	for i, c := range calls {
+		list[i] = c.Shown()
+		list[i].N, list[i].Told = n+int64(i)+1, told
+		hideTokens(&list[i])
+	}
+	return list
+}
+
+// addTold adds the namespaces of items that the agent is told of. They are listed with the run's calls.
+func (l *callLog) addTold(items []mapping.ItemName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, it := range items {
+		if !slices.ContainsFunc(l.told, func(ns []string) bool { return slices.Equal(ns, it.Namespace) }) {
+			l.told = append(l.told, it.Namespace)
+		}
+	}
+}
+
+// agentTime returns how long at least one call was under way.
+func (l *callLog) agentTime() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open > 0 {
+		return l.elapsed + time.Since(l.since)
+	}
+	return l.elapsed
+}
+
+// close frees the memory. Calls that end later are not kept.
+func (l *callLog) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total.Add(-l.bytes)
+	l.closed, l.calls, l.bytes = true, nil, 0
+}
+
+// hideTokens removes tokens of runs, which the bridge itself has sent, from a call.
+func hideTokens(c *adapter.AgentCall) {
+	for _, p := range []*adapter.CallPart{&c.Sent, &c.Received} {
+		p.SetBody(credential.HideRunTokens(p.Body))
+	}
+	c.URL, c.Error = string(credential.HideRunTokens([]byte(c.URL))), string(credential.HideRunTokens([]byte(c.Error)))
+}
+
+// captured reports whether the calls of a run that leaves this process in a status (statusOf) are stored.
 func captured(capture string, status mapping.RunStatus) bool {
 	failed := status == mapping.RunError || status == mapping.RunTimeout
 	return capture == captureAll || capture == captureErrors && failed
@@ -44,13 +169,13 @@ const (
 	captureAll    = "all"
 )
 
-// keep writes the calls of a run down that leaves this process in a status (statusOf), before its end, which flushes
-// them. That it cannot is no reason for the run not to end.
-func (c *captures) keep(ctx context.Context, r *store.Claimed, calls *callLog, status mapping.RunStatus) {
-	if !captured(c.settings.Capture(), status) {
+// saveCalls stores the calls of a run that leaves this process in a status (statusOf). It is called before the run's end,
+// which flushes them. A failure does not keep the run from ending.
+func (x *execution) saveCalls(ctx context.Context, status mapping.RunStatus) {
+	if !captured(x.e.Capture(), status) {
 		return
 	}
-	list := calls.list()
+	list := x.calls.list()
 	if len(list) == 0 {
 		return
 	}
@@ -59,25 +184,25 @@ func (c *captures) keep(ctx context.Context, r *store.Claimed, calls *callLog, s
 		rows[i] = store.RunCall{N: one.N, Sent: one.Sent.Body, Received: one.Received.Body}
 		var err error
 		if rows[i].Head, err = json.Marshal(one); err != nil {
-			c.unkept(&r.Run, err)
+			x.callsNotSaved(err)
 			return
 		}
 	}
-	ctx, stop := context.WithTimeout(ctx, keepWithin)
+	ctx, stop := context.WithTimeout(ctx, saveCallsWithin)
 	defer stop()
-	if err := c.calls.Keep(ctx, r.Run.ID, r.Fence, rows); err != nil && !errors.Is(err, store.ErrFenced) {
-		c.unkept(&r.Run, err)
+	if err := x.e.store.Calls.Keep(ctx, x.Run.ID, x.Fence, rows); err != nil && !errors.Is(err, store.ErrFenced) {
+		x.callsNotSaved(err)
 	}
 }
 
-func (c *captures) unkept(r *mapping.Run, err error) {
-	c.zap.Warn("the calls of a run could not be kept for the inspector", errField(err), runField(r.ID), agentField(r.Agent))
+func (x *execution) callsNotSaved(err error) {
+	x.e.logger.Warn("the calls of a run could not be kept for the inspector", errField(err), runField(x.Run.ID), agentField(x.Run.Agent))
 }
 
-// Calls returns the calls that a run at work in this process has made of its agent, as far as they are kept in memory;
-// false: there is no such run.
+// Calls returns the calls that a run has made of its agent, as far as they are in memory. It returns false if this
+// process does not execute the run.
 func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
-	x := e.running.find(runID)
+	x := e.runs.find(runID)
 	if x == nil {
 		return nil, false
 	}
@@ -85,4 +210,4 @@ func (e *Engine) Calls(runID string) ([]adapter.AgentCall, bool) {
 }
 
 // Capture returns inspector.capture in force.
-func (c *configured) Capture() string { return c.Config().Inspector.Capture }
+func (e *Engine) Capture() string { return e.Config().Inspector.Capture }

@@ -3,60 +3,95 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
-	"go.uber.org/zap"
 )
 
-// canceller ends runs that are not at their end: for clients, for newer runs that take their place, and where no client
-// comes back. Safe for concurrent use.
-type canceller struct {
-	runs     *store.Runs
-	claims   *store.Claims
-	log      *eventlog.Log
-	running  *executions
-	parked   *parkedRuns
-	inactive *inactiveRuns
-	removals *removals
-	zap      *zap.Logger
-}
+// cancelGrace is how long an agent gets to accept a cancellation.
+const cancelGrace = 10 * time.Second
 
-// Cancel ends an active run as interrupted and returns when it has ended; with rollback it is then removed with all it
-// did. A run that has ended already is Conflict, unless rollback removes it.
-func (c *canceller) Cancel(ctx context.Context, r *mapping.Run, how Cancellation) error {
-	err := c.stopRun(ctx, r, how)
+// Cancel ends an active run as interrupted and returns when it has ended. With Rollback the run is then removed with
+// everything it did. A run that has already ended is a Conflict, unless Rollback removes it.
+func (e *Engine) Cancel(ctx context.Context, r *mapping.Run, how Cancellation) error {
+	err := e.stopRun(ctx, r, how)
 	if !how.Rollback {
 		return err
 	}
 	if err != nil && mapping.Classify(err).Class != mapping.Conflict {
 		return err
 	}
-	if err := c.runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
+	if err := e.store.Runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
 		return err
 	}
-	c.removals.run(*r)
+	e.runRemoved(*r)
 	return nil
 }
 
-// stopRun stops the run wherever it is: executing here, pending or parked, or executing elsewhere. It may move between
-// these while we look. Of another process it hears by the run's log, which is held meanwhile.
-func (c *canceller) stopRun(ctx context.Context, r *mapping.Run, how Cancellation) error {
-	defer c.log.Pin(r)()
-	watch := c.log.Watch(r.ThreadID)
+// CancelSoon cancels an active run without waiting for its end. An execution is cancelled at once, and watched until it
+// is over: if it is being parked it does not see the cancellation.
+func (e *Engine) CancelSoon(ctx context.Context, r *mapping.Run, how Cancellation) error {
+	if x := e.runs.find(r.ID); x != nil {
+		x.cancel(how)
+	} else if r.Status == mapping.RunPending || r.Parked {
+		return e.Cancel(ctx, r, how)
+	}
+	ctx = context.WithoutCancel(ctx)
+	e.runs.spawn(func() {
+		if err := e.Cancel(ctx, r, how); err != nil && !alreadyGone(err) {
+			e.logger.Warn("a run could not be cancelled", errField(err), runField(r.ID))
+		}
+	})
+	return nil
+}
+
+// alreadyGone reports whether a run could not be stopped because it had ended or was removed.
+func alreadyGone(err error) bool {
+	c := mapping.Classify(err).Class
+	return c == mapping.Conflict || c == mapping.NotFound
+}
+
+// Unqueue removes a run that has not begun. It returns false if the run has begun.
+func (e *Engine) Unqueue(ctx context.Context, r *mapping.Run) (bool, error) {
+	fresh, err := e.store.Runs.Get(ctx, r.ThreadID, r.ID)
+	if err != nil || fresh.Status != mapping.RunPending {
+		return false, err
+	}
+	if err := e.cancelInactive(ctx, fresh, Cancellation{}); errors.Is(err, store.ErrFenced) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if err := e.store.Runs.Delete(ctx, r.ThreadID, r.ID); err != nil {
+		return false, err
+	}
+	e.log.Removed(r.ID)
+	return true, nil
+}
+
+// stopRun stops the run wherever it is: executing here or elsewhere, pending, or parked. The run may move between these
+// in the meantime. Its log is pinned so that other processes notify this one.
+func (e *Engine) stopRun(ctx context.Context, r *mapping.Run, how Cancellation) error {
+	defer e.log.Pin(r)()
+	watch := e.log.Watch(r.ThreadID)
 	defer watch.Leave()
 	for asked := false; ; {
 		changed := watch.Next()
-		held, err := c.stopHere(ctx, r, how, asked)
+		held, err := e.stopHere(ctx, r, how, asked)
 		if !held {
 			return err
 		}
-		if c.running.find(r.ID) != nil {
+		if e.runs.find(r.ID) != nil {
 			continue
 		}
-		if err := c.askToStop(ctx, r, how.Reason, &asked); err != nil {
-			return err
+		if !asked {
+			asked = true
+			err := e.store.Claims.RequestStop(ctx, r.ID, how.Reason)
+			if err != nil && mapping.Classify(err).Class != mapping.Conflict { // Conflict: the next look sees that it has ended
+				return err
+			}
 		}
 		if err := watch.Wait(ctx, changed); err != nil {
 			return err
@@ -64,15 +99,15 @@ func (c *canceller) stopRun(ctx context.Context, r *mapping.Run, how Cancellatio
 	}
 }
 
-// stopHere stops a run that this process executes, or none does. held: it is claimed, by this process, which is about
-// to execute it, or by another.
-func (c *canceller) stopHere(ctx context.Context, r *mapping.Run, how Cancellation, asked bool) (held bool, err error) {
-	if x := c.running.find(r.ID); x != nil {
-		if parked, err := x.cancelled(ctx, how); !parked {
+// stopHere stops a run that is executed by this process or by none. held reports whether the run is claimed instead: by
+// another process, or by this one, which is about to execute it.
+func (e *Engine) stopHere(ctx context.Context, r *mapping.Run, how Cancellation, asked bool) (held bool, err error) {
+	if x := e.runs.find(r.ID); x != nil {
+		if parked, err := x.cancelAndWait(ctx, how); !parked {
 			return false, err
 		}
 	}
-	fresh, err := c.runs.Get(ctx, r.ThreadID, r.ID)
+	fresh, err := e.store.Runs.Get(ctx, r.ThreadID, r.ID)
 	switch {
 	case err != nil:
 		return false, err
@@ -81,64 +116,121 @@ func (c *canceller) stopHere(ctx context.Context, r *mapping.Run, how Cancellati
 	case !fresh.Status.Active():
 		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s has already ended with status %s.", r.ID, fresh.Status)
 	case fresh.Status == mapping.RunRunning && !fresh.Parked:
-		return true, nil // seen without the writer: each event of the run rings
+		return true, nil // found without a write, since each event of the run wakes this loop
 	}
-	if ended, err := c.parked.cancel(ctx, fresh, how); ended {
+	if ended, err := e.cancelParked(ctx, fresh, how); ended {
 		return false, err
 	}
-	err = c.inactive.cancel(ctx, fresh, how)
+	err = e.cancelInactive(ctx, fresh, how)
 	return errors.Is(err, store.ErrFenced), err
 }
 
-// askToStop leaves a note for the process that holds the run, once. A run that has ended meanwhile is left to the
-// caller to see.
-func (c *canceller) askToStop(ctx context.Context, r *mapping.Run, reason string, asked *bool) error {
-	if *asked {
-		return nil
-	}
-	*asked = true
-	err := c.claims.RequestStop(ctx, r.ID, reason)
-	if mapping.Classify(err).Class == mapping.Conflict {
-		return nil
-	}
-	return err
-}
-
-// cancelled stops the execution and waits for the end event to be durable. parked: it had just done its step, and the
-// run is to be ended as a parked one.
-func (d *departure) cancelled(ctx context.Context, cause error) (parked bool, err error) {
-	d.x.cancel(cause)
+// cancelAndWait stops the execution and waits until its end is durable. parked reports whether it had just done its
+// step instead, so that the run has to be ended as a parked one.
+func (x *execution) cancelAndWait(ctx context.Context, cause error) (parked bool, err error) {
+	x.cancel(cause)
 	select {
-	case <-d.done:
-	case <-d.stalled:
-		return false, d.fault
+	case <-x.done:
+	case <-x.stalled:
+		return false, x.stallErr
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
-	switch out := d.outcome; {
+	switch out := x.outcome; {
 	case out.Parked:
 		return true, nil
 	case out.Status == "":
-		return false, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "Run %s was handed over before it could be cancelled. Try again in a moment.", d.x.Run.ID)
+		return false, mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown, "Run %s was handed over before it could be cancelled. Try again in a moment.", x.Run.ID)
 	case !out.Cancelled:
-		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s ended with status %s before it could be cancelled.", d.x.Run.ID, out.Status)
+		return false, mapping.Errorf(mapping.Conflict, "run_ended", "Run %s ended with status %s before it could be cancelled.", x.Run.ID, out.Status)
 	}
 	return false, nil
 }
 
-// CancelSoon asks for the end of an active run without waiting for it. An execution is told at once, and looked at
-// until it is over: it may be parking, and then does not hear it.
-func (c *canceller) CancelSoon(ctx context.Context, r *mapping.Run, how Cancellation) error {
-	if x := c.running.find(r.ID); x != nil {
-		x.cancel(how)
-	} else if r.Status == mapping.RunPending || r.Parked {
-		return c.Cancel(ctx, r, how)
+// cancelInactive ends an active run that no process executes. It returns ErrFenced if the run is executed by now.
+func (e *Engine) cancelInactive(ctx context.Context, r *mapping.Run, how Cancellation) error {
+	out := how.outcome()
+	now := e.store.Now()
+	ev := mapping.Event{RunID: r.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out}}
+	if _, err := e.store.Events.EndInactive(ctx, r.ThreadID, r.ID, ev, *e.endOf(r, out, now, nil)); err != nil {
+		return err
 	}
-	ctx = context.WithoutCancel(ctx)
-	c.running.spawn(func() {
-		if err := c.Cancel(ctx, r, how); err != nil && !alreadyGone(err) {
-			c.zap.Warn("a run could not be cancelled", errField(err), runField(r.ID))
+	e.logEnd(r, &out)
+	e.tracer.Unexecuted(mapping.WithTrace(ctx, traceOf(r)), r, endedAs(r, out, out.Status, 0))
+	e.StopIdleTimer(r.ID)
+	e.log.Wake(r.ID)
+	e.log.WakeThread(r.ThreadID)
+	e.wakeup.send()
+	if r.Parked { // the agent of a run that never began knows nothing of it, and may work on another one
+		e.cancelUpstream(e.agent(r.Agent), r)
+	}
+	return nil
+}
+
+// cancelUpstream passes a cancellation on to an agent that supports it, on a goroutine of its own, which reads r. agent
+// is nil if it is not configured any more.
+func (e *Engine) cancelUpstream(agent *Agent, r *mapping.Run) {
+	if agent == nil {
+		return
+	}
+	f := agent.found.Load()
+	if f == nil {
+		return
+	}
+	backend, ok := f.backend.(adapter.Canceler)
+	if !ok {
+		return
+	}
+	e.runs.spawn(func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(e.runContext(e.root, r)), cancelGrace)
+		defer stop()
+		link, err := e.linkOf(ctx, r, f.traits.Opaque)
+		if err == nil && link.Remote != "" {
+			err = backend.Cancel(ctx, link, r.ID)
+		}
+		if err != nil {
+			e.logger.Info("the agent could not be told of a cancellation", errField(err), runField(r.ID), agentField(r.Agent))
 		}
 	})
-	return nil
+}
+
+// preempt ends the runs that a newer one displaces, each for its CancelReason. A run that rolls them back starts when
+// that is done. due reports whether it may start then.
+func (e *Engine) preempt(active []mapping.Run, newer *mapping.Run, due bool) {
+	ctx, rollback := e.runContext(e.root, newer), newer.Multitask == mapping.StrategyRollback
+	e.runs.spawn(func() {
+		for _, r := range active {
+			if err := e.Cancel(ctx, &r, Cancellation{Reason: r.CancelReason, Rollback: rollback}); err != nil && !alreadyGone(err) {
+				e.logger.Warn("a displaced run could not be stopped", errField(err), runField(r.ID))
+			}
+		}
+		if rollback && due {
+			if err := e.store.Runs.MakeDue(ctx, newer.ID); err != nil {
+				e.logger.Warn("a run waits longer than it would have to", errField(err), runField(newer.ID))
+			}
+		}
+		e.wakeup.send()
+	})
+}
+
+// resumePreempting ends the displaced runs that a process which died had not ended. Two processes may do so at once.
+func (e *Engine) resumePreempting(ctx context.Context) error {
+	list, err := e.store.Runs.Displaced(ctx)
+	waited := make(map[string][]mapping.Run) // runs to be removed, by the run that waits for that
+	for _, d := range list {
+		if d.Newer != "" {
+			waited[d.Newer] = append(waited[d.Newer], d.Run)
+			continue
+		}
+		newer := &mapping.Run{Tenant: d.Tenant, Owner: d.Owner, Multitask: mapping.StrategyInterrupt}
+		if d.RollBack {
+			newer.Multitask = mapping.StrategyRollback
+		}
+		e.preempt([]mapping.Run{d.Run}, newer, false)
+	}
+	for id, runs := range waited {
+		newer := &mapping.Run{ID: id, Tenant: runs[0].Tenant, Owner: runs[0].Owner, Multitask: mapping.StrategyRollback}
+		e.preempt(runs, newer, true)
+	}
+	return err
 }

@@ -2,127 +2,174 @@ package engine
 
 import (
 	"context"
-	"iter"
+	"sync/atomic"
 	"time"
 
-	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/config"
-	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/complaint"
-	"go.uber.org/zap"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// retryDispatch is when the dispatcher looks again after the store failed.
-const retryDispatch = time.Second
+const (
+	retryDispatch = time.Second      // pause after the store failed
+	maxDispatch   = 15 * time.Second // pause after which the dispatcher looks without a wakeup, which may be lost
+)
+
+// wakeup makes the dispatcher look at pending runs. Safe for concurrent use.
+type wakeup struct {
+	ch      chan struct{} // holds one
+	waiting atomic.Bool   // runs may be pending
+}
+
+func (w *wakeup) send() {
+	select {
+	case w.ch <- struct{}{}:
+	default:
+	}
+}
+
+// NotifyFreed makes the dispatcher look at pending runs, since a thread or a slot may be free for them. It costs
+// nothing while no run is pending.
+func (e *Engine) NotifyFreed() {
+	if e.wakeup.waiting.Load() {
+		e.wakeup.send()
+	}
+}
+
+// returnSlot releases a slot of the agent if it was acquired.
+func (e *Engine) returnSlot(agent *Agent, acquired bool) {
+	if acquired {
+		agent.slots.release()
+		e.NotifyFreed()
+	}
+}
 
 // dispatcher starts pending runs as their turn comes, on one goroutine.
 type dispatcher struct {
-	bell      *doorbell
-	queue     *queue
-	preempted *preemption
-	recover   func(context.Context) error // store.Store.Recover
-	shared    bool                        // other processes may have left runs
-	now       func() time.Time            // store.Store.Now
-	zap       *zap.Logger
+	e        *Engine
+	due      time.Time // of the next delayed run; zero if there is none
+	resumed  bool      // everything that an earlier process left behind is free
+	failures complaint.Complaint
 }
 
-// startRuns starts runs until ctx ends: rung when a run ended or was queued, by the clock when a delayed one is due.
-// look is resume where that has not succeeded yet, else claimRunnable.
-func (d *dispatcher) startRuns(ctx context.Context, due time.Time, look func(context.Context) (time.Time, error)) {
-	var said complaint.Complaint
+// run starts runs until ctx ends. It looks after a wakeup and when a delayed run is due.
+func (d *dispatcher) run(ctx context.Context) {
 	for {
-		timer := time.NewTimer(d.untilDue(due))
+		timer := time.NewTimer(d.untilDue())
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
-		case <-d.bell.rung:
+		case <-d.e.wakeup.ch:
 		case <-timer.C:
 		}
 		timer.Stop()
-		next, err := look(ctx)
+		err := d.look(ctx)
 		if err == nil {
-			said.Over()
-		} else if ctx.Err() == nil {
-			if said.Due() {
-				d.zap.Error("pending runs could not be claimed", errField(err), said.Times())
-			}
-			next = d.now().Add(retryDispatch)
+			d.failures.Over()
+			continue
 		}
-		if due = next; err == nil {
-			look = d.claimRunnable
+		if ctx.Err() == nil && d.failures.Due() {
+			d.e.logger.Error("pending runs could not be claimed", errField(err), d.failures.Times())
+		}
+		d.due = d.e.store.Now().Add(retryDispatch)
+	}
+}
+
+func (d *dispatcher) untilDue() time.Duration {
+	if d.due.IsZero() {
+		return maxDispatch
+	}
+	return min(maxDispatch, max(0, d.due.Sub(d.e.store.Now())))
+}
+
+// look starts the runs that may start now. The first look also frees what an earlier process left behind and ends the
+// runs that were being displaced.
+func (d *dispatcher) look(ctx context.Context) (err error) {
+	if !d.resumed {
+		if err := d.e.store.Recover(ctx); err != nil {
+			return err
+		}
+		if err := d.e.resumePreempting(ctx); err != nil {
+			return err
 		}
 	}
+	d.due, err = d.claimAll(ctx)
+	d.resumed = d.resumed || err == nil
+	return err
 }
 
-// resume is the first look, before which everything that an earlier process left behind is free, and its displaced runs
-// are ended.
-func (d *dispatcher) resume(ctx context.Context) (time.Time, error) {
-	if err := d.recover(ctx); err != nil {
-		return time.Time{}, err
-	}
-	if err := d.preempted.resume(ctx); err != nil {
-		return time.Time{}, err
-	}
-	return d.claimRunnable(ctx)
-}
-
-// lookAnyway is when the dispatcher looks although its doorbell did not ring: a ring may be lost.
-const lookAnyway = 15 * time.Second
-
-func (d *dispatcher) untilDue(due time.Time) time.Duration {
-	if due.IsZero() {
-		return lookAnyway
-	}
-	return min(lookAnyway, max(0, due.Sub(d.now())))
-}
-
-// claimRunnable claims and starts what may start now, and says when the next delayed run is due.
-func (d *dispatcher) claimRunnable(ctx context.Context) (time.Time, error) {
-	for anothers := false; ; {
-		// Before looking, so that a run that ends right after rings.
-		d.bell.waiting.Store(true)
-		taken, ok, next, err := d.claimWaiting(ctx)
+// claimAll claims and starts all runs that may start now. It returns when the next delayed run is due.
+func (d *dispatcher) claimAll(ctx context.Context) (due time.Time, err error) {
+	for resumed := false; ; {
+		d.e.wakeup.waiting.Store(true) // before looking, so that a run that ends right after that sends a wakeup
+		ok, taken, due, err := d.claimNext(ctx)
 		if err != nil {
-			return next, err
-		}
-		if !ok && anothers && d.shared {
-			err = d.preempted.resume(ctx)
+			return due, err
 		}
 		if !ok {
-			return next, err
+			if resumed && d.e.store.Shared() {
+				err = d.e.resumePreempting(ctx)
+			}
+			return due, err
 		}
-		anothers = anothers || taken
+		resumed = resumed || taken
 	}
 }
 
-// claimWaiting is claimNext where a run waits. Else it ends the ringing, and takes no slots for the look: a run that is
-// begun meanwhile would have to wait for one. One that is made meanwhile rings itself.
-func (d *dispatcher) claimWaiting(ctx context.Context) (taken, ok bool, next time.Time, err error) {
-	some, err := d.queue.claims.Waiting(ctx)
+// claimNext claims and starts the next run. It returns false if there is none. taken reports whether the run had been
+// executed before, by another process or by this one.
+//
+// If no run is pending it takes no slot, since a run that is begun at the same time would have to wait for the slot.
+// That run sends a wakeup itself.
+func (d *dispatcher) claimNext(ctx context.Context) (ok, taken bool, due time.Time, err error) {
+	pending, err := d.e.store.Claims.Waiting(ctx)
 	if err != nil {
-		return false, false, next, err
+		return false, false, due, err
 	}
-	if !some {
-		d.bell.waiting.Store(false)
-		return false, false, next, nil
+	if !pending {
+		d.e.wakeup.waiting.Store(false)
+		return false, false, due, nil
 	}
-	return d.queue.claimNext(ctx)
+	defer d.e.claims.begin()()
+	c, agent, due, err := d.claim(ctx)
+	if err != nil || agent == nil {
+		return false, false, due, err
+	}
+	taken = c.Taken
+	d.e.start(agent, c, &StartRequest{})
+	return true, taken, due, nil
 }
 
-// missing stands in for an agent that is not configured any more, so that its runs end like any other.
-func missing(name string) *Agent { return NewAgent(name, config.DefaultAgent(), absent(name)) }
-
-// gone refuses work for an agent that is not configured any more.
-func gone(name string) error {
-	return mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound, "Agent %s is not in the configuration any more.", name)
-}
-
-type absent string
-
-func (name absent) Run(context.Context, *adapter.Assignment) iter.Seq2[mapping.Event, error] {
-	return func(yield func(mapping.Event, error) bool) {
-		yield(mapping.Event{}, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
-			"Agent %s is not in the configuration any more, so this run cannot go on.", string(name)))
+// claim claims the next run and takes a slot of its agent. The agent is nil if there is no run. Slots are taken before
+// the claim, so that a claimed run can begin.
+func (d *dispatcher) claim(ctx context.Context) (*store.Claimed, *Agent, time.Time, error) {
+	if d.e.runs.isDraining() || !d.e.lease.holds() {
+		return nil, nil, time.Time{}, nil
 	}
+	var full []string
+	held := map[string]*Agent{}
+	for name, a := range d.e.settings.Load().agents {
+		if a.slots.tryAcquire() {
+			held[name] = a
+		} else {
+			full = append(full, name)
+		}
+	}
+	c, due, err := d.e.store.Claims.Next(ctx, full)
+	for name, a := range held {
+		if c == nil || name != c.Run.Agent {
+			a.slots.release()
+		}
+	}
+	if c == nil {
+		return nil, nil, due, err
+	}
+	agent := held[c.Run.Agent]
+	if agent == nil { // the agent was added a moment ago, or there is none
+		if agent = d.e.agent(c.Run.Agent); agent == nil {
+			agent = missing(c.Run.Agent)
+		}
+		agent.slots.take()
+	}
+	return c, agent, due, nil
 }

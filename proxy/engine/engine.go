@@ -2,129 +2,169 @@ package engine
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
+	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/eventlog"
+	"github.com/apbridge/apbridge/proxy/memory"
+	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/clock"
 	"github.com/apbridge/apbridge/proxy/trace"
 	"go.uber.org/zap"
 )
 
-// Meter counts what the engine does; proxy/metrics implements it. Every RunStarted is followed by one RunEnded, whose
-// status may also be "parked" or "handed_over", with the code of the failure or "". Runs that end without having been
-// started here are not told.
+// Engine runs agents: it claims runs, executes them and records what happens. Safe for concurrent use.
+type Engine struct {
+	store    *store.Store
+	log      *eventlog.Log
+	memory   *memory.Memory
+	dialects Dialects
+	meter    Meter
+	tracer   *trace.Tracer // may be nil
+	logger   *zap.Logger
+	allow    func(ctx context.Context, n int) (giveBack func(n int), err error) // WithRunLimit
+
+	settings atomic.Pointer[settings]
+	root     context.Context // of all work that belongs to no request; ends with errShutdown
+	stop     context.CancelCauseFunc
+
+	runs      registry      // executions in this process
+	claims    claimTracker  // claims under way
+	wakeup    wakeup        // of the dispatcher
+	lease     *lease        // how long this process may act
+	idle      idleTimers    // one for each run whose client pulls its steps
+	held      reconciler    // the last comparison of held and executed runs
+	callBytes atomic.Int64  // bodies of agent calls in memory
+	deletions chan struct{} // held while one batch of deleted threads is passed on to agents
+
+	background  []Background
+	taskRemoved func(tenant, taskID string) // OnRemoved
+}
+
+// Meter counts what the engine does; proxy/metrics implements it. Each RunStarted is followed by one RunEnded, whose
+// status may also be "parked" or "handed_over". Its code is that of the failure, or "". Runs that were never started in
+// this process are not reported.
 type Meter interface {
 	RunStarted(agent string)
-	// RunWaited notes how long a run waited that is executed for the first time.
+	// RunWaited reports how long a run waited before its first execution.
 	RunWaited(agent string, d time.Duration)
 	StepTaken(agent string, took time.Duration)
-	// EventsLogged counts events that were committed, with the bytes of their data.
+	// EventsLogged counts committed events and the bytes of their data.
 	EventsLogged(agent string, events int, bytes int64)
 	RunEnded(agent string, status mapping.RunStatus, code string)
 }
 
-// Statuses returns the statuses that a Meter may be told a run ended with.
+// Statuses returns the statuses that RunEnded may be called with.
 func Statuses() []mapping.RunStatus {
 	return []mapping.RunStatus{mapping.RunSuccess, mapping.RunError, mapping.RunTimeout, mapping.RunInterrupted, statusParked, statusHandedOver}
 }
 
-// Chore is work by the clock that goes on as long as the engine; package chore has them.
-type Chore interface {
-	// Run returns soon after ctx ends. Shutdown ends it when no run is left to end, and waits for the return.
-	Run(ctx context.Context)
-}
-
-// Engine runs runs. Safe for concurrent use.
-type Engine struct {
-	// The parts that others call: their exported methods are the engine's.
-	*configured
-	*starter
-	*parkedRuns
-	*canceller
-	*idleClocks
-	*waits
-	*recollection
-	*copies // of threads, with agents
-	*removals
-	*lease
-	*doorbell
-
-	// The parts that Start sets going.
-	running    *executions
-	background *background
-	dispatch   *dispatcher
-	peers      *peers
-	compared   *comparison
-	chores     []Chore
-	shared     bool // other processes are at the same database
-
-	dialects Dialects
-	zap      *zap.Logger
-}
-
-// Dialects has what only a dialect knows; adapter.Dialects implements it.
+// Dialects are the parts of a dialect that the engine needs; adapter.Dialects implements it.
 type Dialects interface {
-	// Webhook writes the body of a run's completion hook.
+	// Webhook returns the body of a run's completion webhook.
 	Webhook(run mapping.Run, out mapping.Outcome, values []byte) ([]byte, error)
-	// ArtifactPath returns the path of an artifact's bytes for clients; "": there is none.
+	// ArtifactPath returns the path of an artifact's bytes for clients, or "" if there is none.
 	ArtifactPath(agent, taskID, artifactID string) string
 }
 
-// ArtifactPath returns the path of the bytes of a task's artifact for clients of an agent; "" where no face serves it.
-func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
-	return e.dialects.ArtifactPath(agent, taskID, artifactID)
+// Background is work that runs from Start to Shutdown; package chore has examples.
+type Background interface {
+	// Run returns soon after ctx ends. Shutdown ends ctx when no run is left to end, and waits for the return.
+	Run(ctx context.Context)
 }
 
-// Start picks up what an earlier process left behind, and begins to start runs as their turn comes. It returns once the
-// first look at pending runs is done, or cannot be done because the disk is full: reading works then, and the
+// Option configures an Engine.
+type Option func(*Engine)
+
+// WithTracer enables tracing of runs. A nil tracer disables it.
+func WithTracer(t *trace.Tracer) Option { return func(e *Engine) { e.tracer = t } }
+
+// WithRunLimit sets a limit for new runs. allow is called before n runs are made for the principal of ctx. giveBack is
+// called with the number of those that were not made.
+func WithRunLimit(allow func(ctx context.Context, n int) (giveBack func(n int), err error)) Option {
+	return func(e *Engine) { e.allow = allow }
+}
+
+// WithAudit records what the engine does in the background in d.
+func WithAudit(d *mapping.Deed) Option {
+	return func(e *Engine) { e.root = mapping.WithDeed(e.root, d) }
+}
+
+// New returns an Engine. It does nothing before Start.
+func New(st *store.Store, log *eventlog.Log, cfg *config.Config, agents map[string]*Agent, meter Meter,
+	dialects Dialects, logger *zap.Logger, options ...Option) *Engine {
+	root, stop := context.WithCancelCause(context.Background())
+	e := &Engine{
+		store: st, log: log, dialects: dialects, meter: meter, logger: logger.Named("engine"),
+		allow: func(context.Context, int) (func(int), error) { return func(int) {}, nil },
+		root:  root, stop: stop,
+		wakeup: wakeup{ch: make(chan struct{}, 1)}, lease: newLease(clock.SinceBoot()), deletions: make(chan struct{}, 1),
+		taskRemoved: func(string, string) {},
+	}
+	e.settings.Store(newSettings(cfg, agents, nil))
+	e.memory = memory.New(st.Items, st.Threads, st.Runs, st.Secrets, func() config.Auth { return e.Config().Auth })
+	for _, o := range options {
+		o(e)
+	}
+	return e
+}
+
+// Start picks up what an earlier process left behind, and begins to start pending runs. It returns after the first look
+// at pending runs. If the disk is full that look fails, and Start returns without error: reading works then, and the
 // dispatcher tries again.
 func (e *Engine) Start(ctx context.Context) error {
-	if e.shared {
-		e.peers.renewLease(ctx)
-		e.running.spawn(func() { e.peers.keepLease(e.background.root) })
-		e.running.spawn(func() { e.peers.listen(e.background.root) })
-		e.running.spawn(func() { e.peers.watchStops(e.background.root) })
-		e.running.spawn(func() { e.idleClocks.watch(e.background.root) })
+	if e.store.Shared() {
+		e.renewLease(ctx)
+		e.spawn(e.keepLease)
+		e.spawn(e.listen)
+		e.spawn(e.watchStops)
+		e.spawn(e.watchIdle)
 	}
-	e.running.spawn(func() { e.compared.compare(e.background.root) })
-	if err := e.idleClocks.startAll(ctx); err != nil {
+	e.spawn(e.reconcile)
+	if err := e.startIdleTimers(ctx, false); err != nil {
 		return err
 	}
-	look := e.dispatch.claimRunnable
-	due, err := e.dispatch.resume(ctx)
+	d := &dispatcher{e: e}
+	err := d.look(ctx)
 	if mapping.Classify(err).Class == mapping.StorageFull {
-		e.zap.Warn("what an earlier process left behind is picked up when there is room", errField(err))
-		look, due, err = e.dispatch.resume, e.dispatch.now().Add(retryDispatch), nil
+		e.logger.Warn("what an earlier process left behind is picked up when there is room", errField(err))
+		d.due, err = e.store.Now().Add(retryDispatch), nil
 	}
 	if err != nil {
 		return err
 	}
-	e.running.spawn(func() { e.dispatch.startRuns(e.background.root, due, look) })
-	for _, c := range e.chores {
-		e.running.spawn(func() { c.Run(e.background.root) })
+	e.spawn(d.run)
+	for _, b := range e.background {
+		e.spawn(b.Run)
 	}
 	return nil
 }
 
-// Shutdown lets running runs end until ctx is over, then hands the rest over: they are picked up again by the next
-// process. New runs are refused from the start.
+// spawn runs f with the root context on a goroutine that Shutdown waits for.
+func (e *Engine) spawn(f func(ctx context.Context)) { e.runs.spawn(func() { f(e.root) }) }
+
+// Shutdown lets running runs end until ctx is over, then hands the rest over to the next process. New runs are refused
+// from its beginning.
 func (e *Engine) Shutdown(ctx context.Context) {
-	e.running.drain()
-	e.await(ctx)
-	e.background.stop(errShutdown)
-	e.idleClocks.timers.Stop()
-	e.running.stop()
+	e.runs.drain()
+	await(ctx, e.runs.all())
+	e.stop(errShutdown)
+	e.idle.stop()
+	e.runs.stop()
 	done := make(chan struct{})
-	go func() { e.running.work.Wait(); close(done) }()
+	go func() { e.runs.work.Wait(); close(done) }()
 	select {
 	case <-done:
 	case <-time.After(2 * time.Second):
-		e.zap.Warn("some runs did not stop in time; they are resolved at the next start")
+		e.logger.Warn("some runs did not stop in time; they are resolved at the next start")
 	}
 }
 
-// await returns when no execution is left or ctx is over.
-func (e *Engine) await(ctx context.Context) {
-	for _, x := range e.running.all() {
+// await returns when all executions are done or ctx is over.
+func await(ctx context.Context, list []*execution) {
+	for _, x := range list {
 		select {
 		case <-x.done:
 		case <-ctx.Done():
@@ -133,14 +173,32 @@ func (e *Engine) await(ctx context.Context) {
 	}
 }
 
-// Tracer returns what WithTracer was given.
-func (e *Engine) Tracer() *trace.Tracer { return e.background.tracer }
+// AddBackground adds work that runs from Start on. It must be called before Start.
+func (e *Engine) AddBackground(b Background) { e.background = append(e.background, b) }
 
-// Beside has a chore done from Start on. It must be called before Start.
-func (e *Engine) Beside(c Chore) { e.chores = append(e.chores, c) }
+// Tracer returns the tracer of WithTracer.
+func (e *Engine) Tracer() *trace.Tracer { return e.tracer }
 
-// Live returns how many runs this process is executing.
-func (e *Engine) Live() int { return e.running.count() }
+// Live returns the number of runs that this process is executing.
+func (e *Engine) Live() int { return e.runs.count() }
+
+// ArtifactPath returns the path of a task's artifact for clients of an agent, or "" if no face serves it.
+func (e *Engine) ArtifactPath(agent, taskID, artifactID string) string {
+	return e.dialects.ArtifactPath(agent, taskID, artifactID)
+}
+
+// runContext returns a context within ctx for work on behalf of r. Its trace is below the run's span. Without a tracer
+// it is below the request that asked for the run.
+func (e *Engine) runContext(ctx context.Context, r *mapping.Run) context.Context {
+	at := traceOf(r)
+	if e.tracer != nil {
+		at = r.Place()
+	}
+	ctx = mapping.WithHops(ctx, r.Options.Hops)
+	ctx = mapping.WithRequestID(ctx, r.Options.RequestID)
+	ctx = mapping.WithTrace(ctx, at)
+	return mapping.WithPrincipal(ctx, mapping.Principal{ID: r.Owner, Tenant: r.Tenant})
+}
 
 var errDraining = mapping.Errorf(mapping.Unavailable, mapping.CodeShutdown,
 	"The bridge is shutting down and takes no new runs; try again in a moment.")

@@ -17,107 +17,100 @@ import (
 	"go.uber.org/zap"
 )
 
-// execution is one run being executed by this process. Its goroutine is the only one that touches it, but for cancel
-// and done.
+// execution is one run executed by this process. Only its goroutine touches it, except cancel, done and stalled.
 type execution struct {
-	*store.Claimed // which nothing else has, without Logged
-	works          *works
+	*store.Claimed // owned by the execution; run takes Logged out
+	e              *Engine
 	agent          *Agent
-	began          time.Time // when this execution did
-	say            *string   // StartRequest.Say
-	alone          bool      // the thread was made with this run
-	next           *Next     // StartRequest.further
-	token          memory.Token
-	input          *rule.Input        // StartRequest.Input, until the agent is given it
-	recalls        *memory.Recalled   // StartRequest.Recalled, until the agent is given it
-	told           []mapping.ItemName // what the agent is told of it, until that is logged
-	span           *trace.Run         // nil: none is made
 	calls          *callLog
+	span           *trace.Run // nil without tracing
+	cancel         context.CancelCauseFunc
 
-	cancel context.CancelCauseFunc
-	departure
+	// What the backend gets.
+	say     *string            // StartRequest.Say
+	next    *Next              // StartRequest.further
+	alone   bool               // the thread was made with this run
+	input   *rule.Input        // StartRequest.Input, until it is passed on
+	recalls *memory.Recalled   // StartRequest.Recalled, until it is passed on
+	told    []mapping.ItemName // items that the agent is told of, until that is logged
+	token   memory.Token
 
-	results int       // updates of the agent that were taken
-	stepped time.Time // when the newest of them was, or the attempt began
+	buffer  *eventlog.RunBuffer
+	rec     *recorder // nil until the run's state is read
+	began   time.Time // start of this execution
+	results int       // updates of the agent so far
+	stepped time.Time // time of the newest update, or start of the attempt
 
-	buffer *eventlog.RunBuffer
-	rec    *recorder
+	// The end. The goroutine of an endWriter that goes on after a stall writes these too.
+	done     chan struct{}
+	outcome  mapping.Outcome // valid once done is closed
+	stalled  chan struct{}   // closed when the end could not be written for a while
+	stallErr error           // why; valid once stalled is closed
 }
 
-// launcher makes executions. Safe for concurrent use.
-type launcher struct{ works *works }
-
-// launch starts the execution of a claimed run, on a goroutine of its own, which has c from then on. The agent's slot
-// is held.
-func (l *launcher) launch(agent *Agent, c *store.Claimed, o *StartRequest) {
-	if x, work := l.register(agent, c, o); x != nil {
-		go work()
+// start starts the execution of a claimed run on its own goroutine, which owns c from then on. The caller holds a slot
+// of the agent.
+func (e *Engine) start(agent *Agent, c *store.Claimed, o *StartRequest) {
+	if x, ctx := e.newExecution(agent, c, o); x != nil {
+		go x.run(ctx)
 	}
 }
 
-// register makes the execution of a claimed run known; a call of work, which executes it, must follow. x is nil when
-// the engine has stopped.
-func (l *launcher) register(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, work func()) {
-	scope := mapping.WithRequestID(l.works.background.of(&c.Run), o.requestID)
-	ctx, cancel := context.WithCancelCause(scope)
+// newExecution registers the execution of a claimed run. A call of run with the returned context must follow. x is nil
+// if the engine has stopped.
+func (e *Engine) newExecution(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, ctx context.Context) {
+	ctx, cancel := context.WithCancelCause(mapping.WithRequestID(e.runContext(e.root, &c.Run), o.requestID))
 	x = &execution{
-		works: l.works, agent: agent, Claimed: c, began: time.Now(), say: o.Say, input: o.Input, recalls: o.Recalled,
-		alone: o.New != nil && o.New.MustNotExist, next: o.further, cancel: cancel, calls: l.works.exits.calls.newCallLog(),
+		Claimed: c, e: e, agent: agent, calls: e.newCallLog(), cancel: cancel,
+		say: o.Say, next: o.further, alone: o.New != nil && o.New.MustNotExist, input: o.Input, recalls: o.Recalled,
+		began: time.Now(), done: make(chan struct{}), stalled: make(chan struct{}),
 	}
-	x.departure = departure{x: x, done: make(chan struct{}), stalled: make(chan struct{})}
-	x.buffer = l.works.log.Acquire(&c.Run) // before the run is known anywhere: its readers wait for us
-	if !l.works.exits.running.enlist(x) {
-		cancel(errShutdown) // it stays claimed: the next process takes it over
-		l.works.log.Release(x.buffer)
-		agent.release()
+	x.buffer = e.log.Acquire(&c.Run) // before the run is registered, since its readers wait for the execution
+	if !e.runs.add(x) {
+		cancel(errShutdown) // the run stays claimed; the next process picks it up
+		e.log.Release(x.buffer)
+		agent.slots.release()
 		return nil, nil
 	}
-	l.works.log.WakeThread(c.Run.ThreadID) // it may be a while until something is logged of it
-	ctx = adapter.WithCallKeeper(adapter.WithPermit(account{x}.traced(ctx, o), x.stillHolds), x.calls)
-	account{x}.countLaunch()
-	account{x}.logLaunch()
-	logged := c.Logged
-	c.Logged = nil // it does not live as long as the run
-	return x, func() { x.work(ctx, logged) }
+	e.log.WakeThread(c.Run.ThreadID) // nothing may be logged of the run for a while
+	ctx = x.reportStart(ctx, o)
+	return x, adapter.WithCallKeeper(adapter.WithPermit(ctx, x.stillHolds), x.calls)
 }
 
-// work executes the run and leaves the process in order, whatever happened.
-func (x *execution) work(ctx context.Context, logged []mapping.Event) {
+// run executes the run and releases what it holds, whatever happens.
+func (x *execution) run(ctx context.Context) {
 	defer x.cancel(nil)
 	ctx, stop := x.withTimeout(ctx)
 	defer stop()
-	out, err := x.contained(ctx, logged)
-	x.depart(ctx, out, err)
+	logged := x.Logged
+	x.Logged = nil // it does not live as long as the run
+	out, err := x.execute(ctx, logged)
+	x.finish(ctx, out, err)
 }
 
-// withTimeout ends ctx run_timeout after the start of the run, whichever process that was. A lockstep run, which waits
-// for its client in between, has that time for each step.
+// withTimeout returns a context that ends run_timeout after the start of the run, in whichever process that was. A
+// lockstep run waits for its client in between, so it has that time for each step.
 func (x *execution) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	t := x.agent.Config.RunTimeout
 	if t <= 0 {
 		return ctx, func() {}
 	}
 	if x.Taken && !x.oneStep() {
-		t -= max(0, x.Running) // below 0 only where the clock was set back
+		t -= max(0, x.Running) // below 0 only if the clock was set back
 	}
 	return context.WithTimeoutCause(ctx, t, errTimeout)
 }
 
-// contained is execute whose panic is the failure of this run, not of all.
-func (x *execution) contained(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
+// execute drives the backend, again if the run may be retried. It returns the outcome that the backend named, or why
+// there is none. A panic fails this run only.
+func (x *execution) execute(ctx context.Context, logged []mapping.Event) (out *mapping.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			x.works.reports.zap.Error("a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
+			x.e.logger.Error("a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
 			out, err = nil, mapping.Errorf(mapping.Internal, mapping.CodeInternal,
 				"The bridge itself failed while it drove agent %s. Its log has the cause.", x.agent.Name)
 		}
 	}()
-	return x.execute(ctx, logged)
-}
-
-// execute drives the backend, again where the run may be retried. It returns the outcome the backend named, or why
-// there is none.
-func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mapping.Outcome, error) {
 	if err := x.resume(ctx, logged); err != nil {
 		return nil, err
 	}
@@ -130,7 +123,7 @@ func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mappi
 		if logged, err = x.restart(ctx); err != nil {
 			return nil, err
 		}
-		if err := x.tryAgain(ctx, failed); err != nil {
+		if err := x.pauseBeforeRetry(ctx, failed); err != nil {
 			return nil, err
 		}
 	}
@@ -139,17 +132,60 @@ func (x *execution) execute(ctx context.Context, logged []mapping.Event) (*mappi
 // attempt executes the run once.
 func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (*mapping.Outcome, error) {
 	x.stepped = time.Now()
-	events, err := x.assign(ctx, logged)
+	events, err := x.prepare(ctx, logged)
 	if err != nil {
 		return nil, err
 	}
-	return x.consume(ctx, events)
+	for ev, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		if err := x.stillHolds(); err != nil {
+			return nil, err
+		}
+		if err := mapping.CheckNames(&ev); err != nil {
+			return nil, err
+		}
+		if ev.Kind == mapping.KindEnd {
+			x.rec.agree(&ev)
+			return ev.Head.Outcome, nil
+		}
+		if err := x.take(ctx, &ev); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
-// assign gives the backend what it is to do. An agent that is known is sent nothing before the events are ranged over.
-func (x *execution) assign(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], error) {
-	if err := x.logStart(logged); err != nil {
-		return nil, err
+// take records one event of the backend. It returns an error if the run must not go on.
+func (x *execution) take(ctx context.Context, ev *mapping.Event) error {
+	x.token.HideIn(ev)
+	if ev.Kind == mapping.KindLinked {
+		ev.Head.Told, x.told = x.told, nil
+	}
+	failpoint.Hit(failpoint.EventTaken)
+	if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
+		x.remember(ctx, ev)
+	}
+	if err := x.rec.record(ev); err != nil {
+		return err
+	}
+	if ev.Kind == mapping.KindUpdate {
+		x.countResult()
+	}
+	failpoint.Hit(failpoint.EventQueued)
+	return x.rec.fault
+}
+
+// prepare logs the start and the input of the run where that was not done at its creation, and returns the events of
+// the backend. An agent of a known dialect receives nothing before the events are ranged over.
+func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], error) {
+	if !has(logged, mapping.KindStarted) {
+		ev := startedEvent(&x.Run)
+		ev.At = x.e.store.Now()
+		if err := x.rec.record(&ev); err != nil {
+			return nil, err
+		}
 	}
 	backend, traits, err := x.agent.Backend(ctx)
 	if err != nil {
@@ -162,17 +198,17 @@ func (x *execution) assign(ctx context.Context, logged []mapping.Event) (iter.Se
 	if err := x.logInput(ctx, logged, traits); err != nil {
 		return nil, err
 	}
-	t, err := assignment{x}.build(ctx, traits, logged)
+	t, err := x.assignment(ctx, traits, logged)
 	if err != nil {
 		return nil, err
 	}
 	return backend.Run(ctx, t), nil
 }
 
-// resume folds what is logged and takes the run's buffer over.
+// resume folds the logged events and begins the run's buffer.
 func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
-	// Also for a run that is cancelled already: its end stands on its start.
-	base, err := x.works.log.Base(context.WithoutCancel(ctx), x.Run.ThreadID, x.Run.Base)
+	// Also for a run that is cancelled already, since its end builds on its start.
+	base, err := x.e.log.Base(context.WithoutCancel(ctx), x.Run.ThreadID, x.Run.Base)
 	if err != nil {
 		return err
 	}
@@ -189,16 +225,6 @@ func (x *execution) resume(ctx context.Context, logged []mapping.Event) error {
 	return nil
 }
 
-// logStart logs the start of a run that was not claimed at its creation.
-func (x *execution) logStart(logged []mapping.Event) error {
-	if has(logged, mapping.KindStarted) {
-		return nil
-	}
-	ev := startedEvent(&x.Run)
-	ev.At = x.works.now()
-	return x.rec.add(&ev)
-}
-
 // logInput logs the input of a run that was not claimed at its creation.
 func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits adapter.Traits) error {
 	if !traits.Opaque || has(logged, mapping.KindInput) || has(logged, mapping.KindLinked) {
@@ -212,15 +238,15 @@ func (x *execution) logInput(ctx context.Context, logged []mapping.Event, traits
 		return err
 	}
 	if x.Run.Base == "" && !has(logged, mapping.KindState) {
-		err = x.rec.add(rootEvent(&x.Run))
+		err = x.rec.record(rootEvent(&x.Run))
 	}
 	if err == nil {
-		err = x.rec.add(ev)
+		err = x.rec.record(ev)
 	}
 	if err != nil {
 		return err
 	}
-	x.rec.app.drain() // its files are what the backend uploads
+	x.rec.writer.drain() // the backend uploads its files
 	return nil
 }
 
@@ -228,38 +254,22 @@ func has(logged []mapping.Event, k mapping.Kind) bool {
 	return slices.ContainsFunc(logged, func(ev mapping.Event) bool { return ev.Kind == k })
 }
 
-// consume consumes the backend's events until the end.
-func (x *execution) consume(ctx context.Context, events iter.Seq2[mapping.Event, error]) (*mapping.Outcome, error) {
-	for ev, err := range events {
-		if err != nil {
-			return nil, err
-		}
-		if err := x.stillHolds(); err != nil {
-			return nil, err
-		}
-		if err := mapping.CheckNames(&ev); err != nil {
-			return nil, err
-		}
-		if ev.Kind == mapping.KindEnd {
-			x.rec.agree(&ev)
-			return ev.Head.Outcome, nil
-		}
-		x.token.HideIn(&ev)
-		x.noteTold(&ev)
-		failpoint.Hit(failpoint.EventTaken)
-		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
-			x.remember(ctx, &ev)
-		}
-		if err := x.rec.add(&ev); err != nil {
-			return nil, err
-		}
-		if ev.Kind == mapping.KindUpdate {
-			account{x}.countResult()
-		}
-		failpoint.Hit(failpoint.EventQueued)
-		if err := x.rec.refused(); err != nil {
-			return nil, err
-		}
+// endsAtOnce reports whether the run goes to the end of the graph as which an opaque agent is shown (command.goto
+// "__end__"). Its start drops the open question, and the agent receives nothing. No other goto reaches such an agent.
+func (x *execution) endsAtOnce() bool {
+	return x.rec.opaque && len(x.Run.Options.Goto) > 0
+}
+
+// gotoEnd returns the events of such a run. Its checkpoint has no next node.
+func (x *execution) gotoEnd() iter.Seq2[mapping.Event, error] {
+	x.rec.dirty = true
+	return func(yield func(mapping.Event, error) bool) {
+		yield(mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}, nil)
 	}
-	return nil, nil
+}
+
+// oneStep reports whether the run is a lockstep run, which stops after each step. So does its first step after a
+// restart.
+func (x *execution) oneStep() bool {
+	return x.Run.Options.Stepping == mapping.SteppingLockstep
 }

@@ -3,182 +3,232 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"go.uber.org/zap"
 )
 
-// departure is how a run leaves this process: ended, parked or handed over. The execution's goroutine writes it and,
-// after a stall, the one that goes on with the end.
-type departure struct {
-	x       *execution
-	done    chan struct{}
-	outcome mapping.Outcome // valid once done is closed
-	stalled chan struct{}   // closed when the end could not be written for a while, and is tried on
-	fault   error           // why; valid once stalled is closed
-}
+const (
+	// compareTimeout bounds how long the end of a run, and so its cancellation, waits for the agent's files. An agent
+	// that the run timed out on, or that works on one request at a time, may not answer at all.
+	compareTimeout = 3 * time.Second
+	// deleteAfter is the least time that the thread of a run stays after its end, for readers and retries.
+	deleteAfter = 5 * time.Second
+)
 
-// depart ends the run, parks it or hands it over, and frees what it held, also where that panics: then the run is left
-// as it is, as where its end cannot be written.
+// finish ends the run, parks it or hands it over, and releases what it held. If that panics, the run is left as it is,
+// as if its end could not be written.
 //
-// An end that cannot be written is tried on by a goroutine of its own: then depart returns before the run has left.
-func (d *departure) depart(ctx context.Context, out *mapping.Outcome, err error) {
-	d.freeing(func() (gone bool) { return d.conclude(ctx, out, err) })
+// If the end cannot be written, finish returns before the run has left this process. A goroutine of its own goes on.
+func (x *execution) finish(ctx context.Context, out *mapping.Outcome, err error) {
+	left := true
+	defer func() { x.leave(left, recover()) }()
+	left = x.settle(ctx, out, err)
 }
 
-// freeing frees what the run held when conclude has let it go, or panics.
-func (d *departure) freeing(conclude func() (gone bool)) {
-	gone := true
-	defer func() {
-		if p := recover(); p != nil {
-			d.x.works.reports.zap.Error("the end of a run panicked", zap.Any("panic", p), zap.Stack("stack"), runField(d.x.Run.ID), agentField(d.x.agent.Name))
-			d.x.works.exits.running.markBroken(d.x.Run.ID)
-		}
-		if gone {
-			d.free()
-		}
-	}()
-	gone = conclude()
+// leave releases what the run held if it has left this process. panicked is the value of a panic, or nil.
+func (x *execution) leave(left bool, panicked any) {
+	if panicked != nil {
+		x.e.logger.Error("the end of a run panicked", zap.Any("panic", panicked), zap.Stack("stack"), runField(x.Run.ID), agentField(x.agent.Name))
+		x.e.runs.markBroken(x.Run.ID)
+	}
+	if left {
+		x.release()
+	}
 }
 
-// conclude ends the run, parks it or hands it over. gone: it has left this process, as finish says.
-func (d *departure) conclude(ctx context.Context, out *mapping.Outcome, err error) (gone bool) {
-	if d.x.rec != nil && d.x.rec.app.fenced() || errors.Is(err, store.ErrFenced) {
-		d.x.cancel(errLeaseLost)
+// settle decides how the run leaves this process: it ends, is parked or is handed over. It returns false if the end
+// could not be written yet.
+func (x *execution) settle(ctx context.Context, out *mapping.Outcome, err error) (left bool) {
+	if x.rec != nil && x.rec.writer.fenced() || errors.Is(err, store.ErrFenced) {
+		x.cancel(errLeaseLost)
 	}
 	switch {
 	case handedOver(ctx, out):
-		d.handOver(ctx)
+		x.handOver(ctx)
 		return true
-	case d.stopped(ctx, out):
-		defer d.x.works.exits.relay.pass(d.x.agent, &d.x.Run)
-		d.compareFiles(ctx)
-		return d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
-	case out == nil:
-		d.tellCause(err)
-		d.compareFiles(ctx)
-		done := d.finish(ctx, outcomeOf(ctx, d.x.agent.Name, err))
-		if d.x.rec != nil && d.x.rec.refused() != nil {
-			d.x.works.exits.relay.pass(d.x.agent, &d.x.Run) // it would go on
-		}
-		return done
-	default:
-		return d.finish(ctx, *out)
+	case out != nil:
+		return x.end(ctx, *out)
+	case ctx.Err() != nil: // stopped from here and not by its agent
+		defer x.e.cancelUpstream(x.agent, &x.Run)
+		x.compareFiles(ctx)
+		return x.end(ctx, outcomeOf(ctx, x.agent.Name, err))
 	}
-}
-
-// tellCause logs why the bridge itself failed a run, which the run's end does not say.
-func (d *departure) tellCause(err error) {
-	if err != nil && mapping.Classify(err).Class == mapping.Internal {
-		d.x.works.reports.zap.Error("a run failed inside the bridge", runField(d.x.Run.ID), agentField(d.x.agent.Name), zap.Error(err))
+	if err != nil && mapping.Classify(err).Class == mapping.Internal { // the end of the run does not say why
+		x.e.logger.Error("a run failed inside the bridge", runField(x.Run.ID), agentField(x.agent.Name), zap.Error(err))
 	}
+	x.compareFiles(ctx)
+	left = x.end(ctx, outcomeOf(ctx, x.agent.Name, err))
+	if x.rec != nil && x.rec.fault != nil {
+		x.e.cancelUpstream(x.agent, &x.Run) // the agent would go on
+	}
+	return left
 }
 
-// stopped reports whether the run was stopped from here rather than by its agent.
-func (d *departure) stopped(ctx context.Context, out *mapping.Outcome) bool {
-	return out == nil && ctx.Err() != nil
-}
-
-// finish writes the end in one transaction. What could not be written leaves the run as it is: no reader was told that
-// it ended, and the next process picks it up. false: the writing goes on, and the waiting readers have been told.
-func (d *departure) finish(ctx context.Context, out mapping.Outcome) (gone bool) {
-	d.x.token.HideAtEnd(&out)
-	d.tellFault(out)
+// end writes the end of the run in one transaction. If that fails the run stays as it is: no reader is told that it has
+// ended, and the next process picks it up. It returns false if the end is still being written. Waiting readers have been
+// told then.
+func (x *execution) end(ctx context.Context, out mapping.Outcome) (left bool) {
+	x.token.HideAtEnd(&out)
+	x.recordFault(out)
 	ctx = context.WithoutCancel(ctx)
-	d.x.works.exits.calls.keep(ctx, d.x.Claimed, d.x.calls, statusOf(out))
-	s := newPendingEnd(d.x, out)
-	if over, err := s.until(ctx, s.overdue); over || d.x.works.background.root.Err() != nil {
-		d.finished(s, err)
+	x.saveCalls(ctx, statusOf(out))
+	w := &endWriter{x: x, out: out, began: time.Now(), pause: firstPause}
+	over, err := w.write(ctx, w.overdue)
+	if over || x.e.root.Err() != nil {
+		x.ended(w.out, err)
 		return true
-	} else {
-		d.stall(err)
 	}
-	go d.freeing(func() bool {
-		_, err := s.until(ctx, func() bool { return false })
-		d.finished(s, err)
-		return true
-	})
+	x.stallErr = err
+	close(x.stalled)
+	x.buffer.Stall(err)
+	go func() {
+		defer func() { x.leave(true, recover()) }()
+		_, err := w.write(ctx, func() bool { return false })
+		x.ended(w.out, err)
+	}()
 	return false
 }
 
-// tellFault has the state of an opaque agent's thread say why the run failed. It is logged with the end.
-func (d *departure) tellFault(out mapping.Outcome) {
+// recordFault adds a message about a failure to the state of an opaque agent's thread. It is logged with the end.
+func (x *execution) recordFault(out mapping.Outcome) {
 	failed := out.Fault != nil && (out.Status == mapping.RunError || out.Status == mapping.RunTimeout)
-	if !failed || d.x.rec == nil || !d.x.rec.opaque {
+	if !failed || x.rec == nil || !x.rec.opaque {
 		return
 	}
-	update := rule.FaultUpdate(d.x.Run.ID, *out.Fault)
-	if err := d.x.rec.add(&update); err != nil {
-		d.x.works.reports.zap.Warn("the message of a run's failure could not be logged", errField(err), runField(d.x.Run.ID), agentField(d.x.agent.Name))
+	update := rule.FaultUpdate(x.Run.ID, *out.Fault)
+	if err := x.rec.record(&update); err != nil {
+		x.e.logger.Warn("the message of a run's failure could not be logged", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
 	}
 }
 
-// stall tells all readers of the run why its end does not come.
-func (d *departure) stall(err error) {
-	d.fault = err
-	close(d.stalled)
-	d.x.buffer.Stall(err)
-}
-
-// finished notes what became of the end.
-func (d *departure) finished(s *pendingEnd, err error) {
+// ended is called when the end is written, or will not be by this process.
+func (x *execution) ended(out mapping.Outcome, err error) {
 	switch {
 	case errors.Is(err, store.ErrFenced):
 		return
 	case err != nil:
-		d.x.works.reports.zap.Error("the end of a run could not be written", errField(err), runField(d.x.Run.ID))
+		x.e.logger.Error("the end of a run could not be written", errField(err), runField(x.Run.ID))
 		return
 	}
-	d.outcome = s.out
-	if s.out.Parked {
-		d.x.works.log.WakeThread(d.x.Run.ThreadID) // no event tells of it
-		d.x.works.exits.idle.restart(&d.x.Run, d.x.agent)
+	x.outcome = out
+	if out.Parked {
+		x.e.log.WakeThread(x.Run.ThreadID) // parking logs no event
+		x.e.restartIdleTimer(&x.Run, x.agent)
 		return
 	}
-	d.x.works.exits.idle.StopIdleClock(d.x.Run.ID)
+	x.e.StopIdleTimer(x.Run.ID)
 }
 
-// handOver gives the lease back without ending the run.
-func (d *departure) handOver(ctx context.Context) {
+// handOver releases the claim without ending the run.
+func (x *execution) handOver(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	if d.x.rec != nil {
-		d.x.rec.app.drain()
+	if x.rec != nil {
+		x.rec.writer.drain()
 	}
-	d.x.works.exits.calls.keep(ctx, d.x.Claimed, d.x.calls, statusHandedOver)
-	if err := d.x.works.exits.claims.Release(ctx, d.x.Run.ID, d.x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
-		d.x.works.reports.zap.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(d.x.Run.ID))
+	x.saveCalls(ctx, statusHandedOver)
+	if err := x.e.store.Claims.Release(ctx, x.Run.ID, x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
+		x.e.logger.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(x.Run.ID))
 	}
 }
 
-// free takes the execution off the books and lets the next run have its slot.
-func (d *departure) free() {
-	d.x.works.exits.running.remove(d.x)
-	d.x.works.log.Release(d.x.buffer)
-	d.x.calls.close()
-	status := statusOf(d.outcome)
-	d.x.works.reports.meter.RunEnded(d.x.agent.Name, status, codeOf(d.outcome))
-	account{d.x}.logDeparture(status)
-	account{d.x}.closeSpan(status)
-	d.x.works.exits.bell.release(d.x.agent)
-	close(d.done)
-	d.x.works.exits.running.work.Done()
+// release unregisters the execution and gives its slot to the next run.
+func (x *execution) release() {
+	x.e.runs.remove(x)
+	x.e.log.Release(x.buffer)
+	x.calls.close()
+	x.reportEnd()
+	x.e.returnSlot(x.agent, true)
+	close(x.done)
+	x.e.runs.work.Done()
 }
 
-// States that a run is in when it has left this process without an end, for what is counted (Meter) and logged of it.
-const (
-	statusParked     mapping.RunStatus = "parked"
-	statusHandedOver mapping.RunStatus = "handed_over"
-)
+// compareFiles records the files that an agent has written without reporting them in a step, for a run that failed, was
+// cancelled or timed out. They are logged with the end, which they do not change. ctx is the run's. A shutdown ends the
+// comparison at once.
+func (x *execution) compareFiles(ctx context.Context) {
+	if x.rec == nil || x.rec.link.Remote == "" || removes(context.Cause(ctx)) {
+		return
+	}
+	ctx, stop := context.WithTimeout(x.e.runContext(x.e.root, &x.Run), compareTimeout)
+	defer stop()
+	update, changed, err := x.comparedFiles(ctx)
+	if err == nil && changed {
+		err = x.rec.record(&update)
+	}
+	if err != nil {
+		x.e.logger.Warn("the agent's files could not be compared at the end of a run", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
+	}
+}
 
-// statusOf is the status in which a run leaves this process. A run that is handed over has no outcome.
-func statusOf(out mapping.Outcome) mapping.RunStatus {
+func (x *execution) comparedFiles(ctx context.Context) (update mapping.Event, changed bool, err error) {
+	backend, _, err := x.agent.Backend(ctx)
+	c, ok := backend.(adapter.FileComparer)
+	if err != nil || !ok {
+		return update, false, err
+	}
+	past, err := x.e.stepsDone(ctx, x.Run.TaskID)
+	if err != nil {
+		return update, false, err
+	}
+	uploaded := max(past.given, x.rec.uploaded)
+	return c.CompareFiles(ctx, &adapter.Assignment{
+		Run: &x.Run, TaskID: x.Run.TaskID, Link: x.rec.link, Uploaded: uploaded, Files: &runFiles{x: x, goesOn: true, given: uploaded},
+	})
+}
+
+// endOf returns what the store does together with the end event: the run's webhook and, if asked for, the time at which
+// its thread is deleted. state is nil if it has to be read for a webhook.
+func (e *Engine) endOf(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *store.End {
+	end := &store.End{Outcome: out, Thread: out.Thread()}
+	if out.Parked {
+		return end
+	}
+	if r.Options.Temporary || r.Options.DeleteAfter {
+		end.Expire = now.Add(e.retention(r, out))
+	}
+	if r.Options.Webhook != "" {
+		end.Webhook = e.webhook(r, out, now, state)
+	}
+	return end
+}
+
+// retention returns how long the thread of a temporary run stays after the run's end.
+func (e *Engine) retention(r *mapping.Run, out mapping.Outcome) time.Duration {
+	keep := e.Config().Retention
 	switch {
-	case out.Parked:
-		return statusParked
-	case out.Status == "":
-		return statusHandedOver
+	case out.Status == mapping.RunError || out.Status == mapping.RunTimeout:
+		return max(deleteAfter, keep.Failed)
+	case r.Options.DeleteAfter:
+		return deleteAfter
 	}
-	return out.Status
+	return max(deleteAfter, keep.Stateless)
+}
+
+// webhook returns a run's webhook. It returns nil if the body cannot be written, which does not keep the run from
+// ending.
+func (e *Engine) webhook(r *mapping.Run, out mapping.Outcome, now time.Time, state *state.Fold) *outbox.Webhook {
+	var err error
+	if state == nil {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(e.runContext(e.root, r)), 5*time.Second)
+		defer stop()
+		state, _, err = e.log.State(ctx, r.ThreadID, "")
+	}
+	var body []byte
+	if err == nil {
+		ended := *r
+		ended.Status, ended.Fault, ended.CancelReason, ended.EndedAt = out.Status, out.Fault, out.Reason, now
+		body, err = e.dialects.Webhook(ended, out, state.JSON())
+	}
+	if err != nil {
+		e.logger.Error("a webhook body could not be written", errField(err), runField(r.ID))
+		return nil
+	}
+	return &outbox.Webhook{URL: r.Options.Webhook, Body: body}
 }

@@ -2,113 +2,200 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/store"
-	"go.uber.org/zap"
 )
 
-// idleClocks cancel runs whose client does not ask for further steps. Safe for concurrent use.
-type idleClocks struct {
-	timers     timers // by run
-	settings   *configured
-	claims     *store.Claims
-	now        func() time.Time // store.Store.Now
-	clients    attendance
-	cancel     func(context.Context, *mapping.Run, Cancellation) error
-	background *background
-	zap        *zap.Logger
-}
+// resumeGrace is how long a client has at least, after a start, to ask for the next step of its run. It is also how
+// often the timers of other processes are taken over.
+const resumeGrace = time.Minute
 
-// restart cancels a run when no step of it is asked for within its agent's stepping.idle; each call begins anew.
-func (c *idleClocks) restart(r *mapping.Run, agent *Agent) {
-	c.cancelIn(agent.Config.Stepping.Idle, store.PulledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
-}
-
-// cancelIn cancels the run after d, unless a step of it is asked for before.
-func (c *idleClocks) cancelIn(d time.Duration, r store.PulledRun) {
-	c.timers.Set(r.ID, d, func() { c.over(r) })
-}
-
-// over cancels a run whose clock has gone off. Where that cannot be known or done, it is tried again.
-func (c *idleClocks) over(r store.PulledRun) {
-	ctx, stop := context.WithTimeout(mapping.WithPrincipal(c.background.root, mapping.Principal{ID: r.Owner, Tenant: r.Tenant}), cancelGrace)
-	defer stop()
-	rest, err := c.cancelAbandoned(ctx, r)
-	switch {
-	case rest > 0:
-		c.cancelIn(rest, r)
-	case err != nil && !alreadyGone(err):
-		c.zap.Warn("an idle run could not be cancelled, and is tried again", errField(err), runField(r.ID))
-		c.cancelIn(c.returning(r.Agent), r)
+// StartIdleTimer cancels an active run if no step of it is asked for within its agent's stepping.idle. Each call starts
+// the time again.
+func (e *Engine) StartIdleTimer(r mapping.Run) {
+	if agent := e.agent(r.Agent); agent != nil {
+		e.restartIdleTimer(&r, agent)
 	}
 }
 
-// cancelAbandoned cancels a run that its client has left alone. rest is how long the client may still leave it, where
-// the run is not cancelled for that.
-func (c *idleClocks) cancelAbandoned(ctx context.Context, p store.PulledRun) (rest time.Duration, err error) {
-	r, err := c.clients.runs.Get(ctx, p.ThreadID, p.ID)
-	if err != nil {
-		return 0, err
-	}
-	rest, absent, err := c.clients.absent(ctx, r, c.idle(r.Agent))
-	if err != nil || !absent {
-		return rest, err
-	}
-	return 0, c.cancel(c.background.scope(ctx, r), r, Cancellation{Reason: mapping.CancelledAsIdle})
+// StopIdleTimer stops the timer of a run, since a step of it is asked for.
+func (e *Engine) StopIdleTimer(runID string) { e.idle.cancel(runID) }
+
+func (e *Engine) restartIdleTimer(r *mapping.Run, agent *Agent) {
+	e.cancelIn(agent.Config.Stepping.Idle, store.PulledRun{ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Tenant: r.Tenant, Owner: r.Owner})
 }
 
-// idle is how long a run of an agent may be left alone.
-func (c *idleClocks) idle(name string) time.Duration {
-	if agent := c.settings.agent(name); agent != nil {
-		return agent.Config.Stepping.Idle
-	}
-	return config.DefaultAgent().Stepping.Idle // as missing
+// cancelIn cancels the run after d, unless a step of it is asked for before. A d of 0 is never.
+func (e *Engine) cancelIn(d time.Duration, r store.PulledRun) {
+	e.idle.set(r.ID, d, func() { e.runs.spawn(func() { e.idleOver(r) }) })
 }
 
-// comeBack is how long a client has at least, after a start, to come back for the steps of its run, and how often the
-// clocks of other processes are looked after.
-const comeBack = time.Minute
-
-func (c *idleClocks) returning(agent string) time.Duration { return min(c.idle(agent), comeBack) }
-
-// startAll starts the clocks of the runs whose clients an earlier process served.
-func (c *idleClocks) startAll(ctx context.Context) error { return c.start(ctx, false) }
-
-// watch starts the clocks of runs that other processes have parked, which may be gone since. Those of processes that
-// live look whether a run went on elsewhere (attendance), as this one does.
-func (c *idleClocks) watch(ctx context.Context) {
-	for pause.For(ctx, comeBack) == nil {
-		if err := c.start(ctx, true); err != nil && ctx.Err() == nil {
-			c.zap.Warn("parked runs could not be looked for", errField(err))
-		}
-	}
-}
-
-// start starts clocks of runs that other processes served and that have none here. The time that was before counts, but
-// for a little to come back in.
-func (c *idleClocks) start(ctx context.Context, parkedOnly bool) error {
-	for r, err := range c.claims.Pulled(ctx, parkedOnly) {
+// startIdleTimers starts timers for the runs that other or earlier processes served, if they have none here. The time
+// that has passed counts, except for resumeGrace.
+func (e *Engine) startIdleTimers(ctx context.Context, parkedOnly bool) error {
+	for r, err := range e.store.Claims.Pulled(ctx, parkedOnly) {
 		if err != nil {
 			return err
 		}
-		if !c.timers.Has(r.ID) {
-			c.cancelIn(max(c.idle(r.Agent)-c.now().Sub(r.UpdatedAt), c.returning(r.Agent)), r)
+		if !e.idle.has(r.ID) {
+			e.cancelIn(max(e.maxIdle(r.Agent)-e.store.Now().Sub(r.UpdatedAt), min(e.maxIdle(r.Agent), resumeGrace)), r)
 		}
 	}
 	return nil
 }
 
-// StartIdleClock has an active run cancelled when no step of it is asked for within its agent's stepping.idle; each
-// call begins anew. StopIdleClock ends that.
-func (c *idleClocks) StartIdleClock(r mapping.Run) {
-	if agent := c.settings.agent(r.Agent); agent != nil {
-		c.restart(&r, agent)
+// watchIdle starts timers for runs that other processes have parked, since those processes may be gone. A process that
+// lives checks, as this one does, whether the run went on elsewhere (idleElsewhere).
+func (e *Engine) watchIdle(ctx context.Context) {
+	for pause.For(ctx, resumeGrace) == nil {
+		if err := e.startIdleTimers(ctx, true); err != nil && ctx.Err() == nil {
+			e.logger.Warn("parked runs could not be looked for", errField(err))
+		}
 	}
 }
 
-// StopIdleClock stops the clock of StartIdleClock: a step of the run is asked for.
-func (c *idleClocks) StopIdleClock(runID string) { c.timers.Cancel(runID) }
+// idleOver cancels a run whose timer has fired. If it cannot be cancelled it is tried again.
+func (e *Engine) idleOver(r store.PulledRun) {
+	ctx, stop := context.WithTimeout(mapping.WithPrincipal(e.root, mapping.Principal{ID: r.Owner, Tenant: r.Tenant}), cancelGrace)
+	defer stop()
+	rest, err := e.cancelIdle(ctx, r)
+	switch {
+	case rest > 0:
+		e.cancelIn(rest, r)
+	case err != nil && !alreadyGone(err):
+		e.logger.Warn("an idle run could not be cancelled, and is tried again", errField(err), runField(r.ID))
+		e.cancelIn(min(e.maxIdle(r.Agent), resumeGrace), r)
+	}
+}
+
+// cancelIdle cancels a run whose client is idle for too long. Otherwise it returns how long the client may still be
+// idle.
+func (e *Engine) cancelIdle(ctx context.Context, p store.PulledRun) (rest time.Duration, err error) {
+	r, err := e.store.Runs.Get(ctx, p.ThreadID, p.ID)
+	if err != nil {
+		return 0, err
+	}
+	rest, idle, err := e.clientIdle(ctx, r, e.maxIdle(r.Agent))
+	if err != nil || !idle {
+		return rest, err
+	}
+	return 0, e.Cancel(e.runContext(ctx, r), r, Cancellation{Reason: mapping.CancelledAsIdle})
+}
+
+// maxIdle returns how long the client of a run of an agent may be idle.
+func (e *Engine) maxIdle(name string) time.Duration {
+	if agent := e.agent(name); agent != nil {
+		return agent.Config.Stepping.Idle
+	}
+	return config.DefaultAgent().Stepping.Idle // as missing
+}
+
+// clientIdle reports whether the client of an active run was idle for longer than most. If not, rest is how long it may
+// still be idle.
+func (e *Engine) clientIdle(ctx context.Context, r *mapping.Run, most time.Duration) (rest time.Duration, idle bool, err error) {
+	if r.Options.Stepping == mapping.SteppingLockstep && e.runs.find(r.ID) != nil {
+		return min(most, resumeGrace), false, nil // the client has asked for a step, or the run is being parked
+	}
+	rest, err = e.idleElsewhere(ctx, r, most)
+	return rest, err == nil && rest == 0, err
+}
+
+// idleElsewhere returns how long the client may still be idle because the run went on in another process, or a step of
+// it was handed out there. The timers of other processes are not known here.
+func (e *Engine) idleElsewhere(ctx context.Context, r *mapping.Run, most time.Duration) (rest time.Duration, err error) {
+	if !e.store.Shared() || !r.Status.Active() {
+		return 0, nil
+	}
+	if r.Options.Stepping == mapping.SteppingLockstep && !r.Parked {
+		return max(most, time.Second), nil // a step of it is asked for
+	}
+	task, err := e.store.Tasks.Get(ctx, r.TaskID)
+	if err != nil {
+		return 0, err
+	}
+	since := r.UpdatedAt
+	if task.UpdatedAt.After(since) {
+		since = task.UpdatedAt
+	}
+	if rest := most - e.store.Now().Sub(since); rest > most/10 { // a shorter rest is an event of this process
+		return rest, nil
+	}
+	return 0, nil
+}
+
+// idleTimers are timers by run. Safe for concurrent use.
+type idleTimers struct {
+	mu      sync.Mutex
+	byRun   map[string]*idleTimer
+	stopped bool
+}
+
+// idleTimer is one timer of a run. Its address tells it from the timer that replaces it.
+type idleTimer struct{ *time.Timer }
+
+// set calls f once after d, in place of the run's earlier timer. A d of 0 is never. After stop nothing is called.
+func (t *idleTimers) set(runID string, d time.Duration, f func()) {
+	if d <= 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped {
+		return
+	}
+	if old := t.byRun[runID]; old != nil {
+		old.Stop()
+	}
+	one := &idleTimer{}
+	one.Timer = time.AfterFunc(d, func() {
+		if t.take(runID, one) {
+			f()
+		}
+	})
+	if t.byRun == nil {
+		t.byRun = map[string]*idleTimer{}
+	}
+	t.byRun[runID] = one
+}
+
+// take removes a timer that has fired. It returns false if the timer was cancelled or replaced at the last moment.
+func (t *idleTimers) take(runID string, one *idleTimer) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byRun[runID] != one {
+		return false
+	}
+	delete(t.byRun, runID)
+	return true
+}
+
+func (t *idleTimers) has(runID string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byRun[runID] != nil
+}
+
+func (t *idleTimers) cancel(runID string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one := t.byRun[runID]; one != nil {
+		one.Stop()
+		delete(t.byRun, runID)
+	}
+}
+
+// stop cancels all timers, and all that are set later.
+func (t *idleTimers) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopped = true
+	for _, one := range t.byRun {
+		one.Stop()
+	}
+	clear(t.byRun)
+}

@@ -68,7 +68,7 @@ func TestFreeRunWithoutAClientAfterARestartIsCancelled(t *testing.T) {
 				b = open(t, path, &script{opaque: true, run: lasting}, idle)
 				defer b.close()
 				if c.pulled {
-					b.StopIdleClock(r.ID)
+					b.StopIdleTimer(r.ID)
 				}
 				time.Sleep(c.left)
 				if got := b.settled(t, r); got != c.want {
@@ -87,7 +87,7 @@ func (b *bench) abandoned(t *testing.T) mapping.Run {
 	t.Helper()
 	r := b.parked(t, b.begin(t, lockstepOrder()))
 	synctest.Wait()
-	b.StopIdleClock(r.ID)
+	b.StopIdleTimer(r.ID)
 	return r
 }
 

@@ -2,15 +2,14 @@ package engine
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 )
 
-// InputOf reads a run's input back from what was kept with the run, so that a run starts the same way at once, from the
-// queue, or after a crash.
-//
-// The answer to a question is no input, unless it is a message.
+// InputOf returns a run's input as it was stored with the run. So a run begins in the same way at once, from the queue
+// and after a crash. The answer to a question is not an input, unless it is a message.
 func InputOf(r *mapping.Run) (*rule.Input, error) {
 	if r.Options.Resuming && !r.Options.ByMessage {
 		return rule.ParseInput(nil, nil, "")
@@ -22,7 +21,7 @@ func InputOf(r *mapping.Run) (*rule.Input, error) {
 	return rule.ParseInput(input, messages, InputBase(r))
 }
 
-// GivenTo returns what InputOf reads: the input and the messages kept with the run, nil for none.
+// GivenTo returns the input and the messages that are stored with a run, nil for none.
 func GivenTo(r *mapping.Run) (input, messages json.RawMessage, err error) {
 	if r.Options.Input != nil {
 		return r.Options.Input, nil, nil
@@ -30,7 +29,7 @@ func GivenTo(r *mapping.Run) (input, messages json.RawMessage, err error) {
 	return rule.GivenInput(r.Kwargs)
 }
 
-// inputOnce is the run's input, which may have been read already.
+// inputOnce returns read, or the run's input if that is nil.
 func inputOnce(r *mapping.Run, read *rule.Input) (*rule.Input, error) {
 	if read != nil {
 		return read, nil
@@ -45,4 +44,48 @@ func InputBase(r *mapping.Run) string {
 		return r.ID
 	}
 	return r.TaskID
+}
+
+func startedEvent(r *mapping.Run) mapping.Event {
+	return mapping.Event{RunID: r.ID, Kind: mapping.KindStarted, At: r.CreatedAt, Head: mapping.Head{Attempt: max(1, r.Attempt)}}
+}
+
+// rootEvent is the empty state before a thread's first input. Clients fork from it to replace the first message.
+func rootEvent(r *mapping.Run) *mapping.Event {
+	return &mapping.Event{
+		RunID: r.ID, Kind: mapping.KindState, At: r.CreatedAt,
+		Head: mapping.Head{Name: "checkpoints", Checkpoint: newCheckpoint(r, "input", -1, []string{rule.StartNode}, r.CreatedAt)},
+	}
+}
+
+// inputEvent returns the change that a run's input, or an answer in words, makes to the state of an opaque agent's
+// thread. It returns nil if there is none.
+func inputEvent(r *mapping.Run, in *rule.Input) (*mapping.Event, error) {
+	delta, err := inputDelta(r, in)
+	if err != nil || delta == nil {
+		return nil, err
+	}
+	return &mapping.Event{
+		RunID: r.ID, Kind: mapping.KindInput, At: r.CreatedAt, Data: delta,
+		Head: mapping.Head{Checkpoint: newCheckpoint(r, "input", -1, []string{rule.StepNode}, r.CreatedAt)},
+	}, nil
+}
+
+func inputDelta(r *mapping.Run, read *rule.Input) (json.RawMessage, error) {
+	if r.Options.Resuming && !r.Options.ByMessage {
+		answer, err := rule.ParseAnswer(&r.Options)
+		if err != nil {
+			return nil, err
+		}
+		return rule.AnswerDelta(r.ID, answer), nil
+	}
+	in, err := inputOnce(r, read)
+	if err != nil || len(in.Messages) == 0 && len(in.Files) == 0 {
+		return nil, err
+	}
+	return in.Delta(), nil
+}
+
+func newCheckpoint(r *mapping.Run, source string, step int, next []string, at time.Time) *mapping.Checkpoint {
+	return &mapping.Checkpoint{ID: mapping.NewID(), Source: source, Step: step, Next: next, RunID: r.ID, CreatedAt: at}
 }

@@ -9,36 +9,34 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/complaint"
-	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"go.uber.org/zap"
 )
 
 const (
-	// leaseTTL is how long after its last sign of life a process counts as gone. A transaction that a stopped process
-	// has left open is ended by the server sooner than that.
+	// leaseTTL is how long after its last beat a process counts as gone. The server ends a transaction that a stopped
+	// process has left open sooner than that.
 	leaseTTL  = 12 * time.Second
 	beatEvery = leaseTTL / 4
-	// leaveMost is how long executions of a lost lease are waited for before what they did is taken up again.
+	// leaveMost is how long executions of a lost lease are waited for before their runs are picked up again.
 	leaveMost = 2 * time.Second
 )
 
-// lease is what this process knows of its right to execute runs, by a clock that goes on while the process is stopped
+// lease is the right of this process to execute runs, as far as it knows. Its clock runs while the process is stopped
 // and while the machine is suspended. Safe for concurrent use.
 type lease struct {
-	running *executions
-	zap     *zap.Logger
+	failures complaint.Complaint // of beats, of which there is one at a time
 
 	mu     sync.Mutex
 	clock  func() time.Duration // clock.SinceBoot
-	until  time.Duration        // by clock; 0: it never ends
-	lapse  *time.Timer          // goes off at until, later by the time that the machine was suspended
-	lasts  context.Context      // ends when the lease is found to be over; the next lease has one of its own
+	until  time.Duration        // by clock; 0 if the lease never ends
+	lapse  *time.Timer          // fires at until, later by the time that the machine was suspended
+	lasts  context.Context      // ends when the lease is found to be over; the next lease has its own
 	cancel context.CancelFunc   // of lasts
 }
 
-func newLease(clock func() time.Duration, running *executions, log *zap.Logger) *lease {
-	l := &lease{clock: clock, running: running, zap: log}
+func newLease(clock func() time.Duration) *lease {
+	l := &lease{clock: clock}
 	l.lasts, l.cancel = context.WithCancel(context.Background())
 	return l
 }
@@ -49,14 +47,14 @@ func (l *lease) now() time.Duration {
 	return l.clock()
 }
 
-// extend notes how long the lease lasts at least.
-func (l *lease) extend(until time.Duration) {
+// extend sets the end of the lease. lapsed is called when it is reached.
+func (l *lease) extend(until time.Duration, lapsed func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = until
 	rest := until - l.clock()
 	if l.lapse == nil {
-		l.lapse = time.AfterFunc(rest, func() { l.lost() })
+		l.lapse = time.AfterFunc(rest, lapsed)
 		return
 	}
 	l.lapse.Reset(rest)
@@ -69,14 +67,14 @@ func (l *lease) holds() bool {
 	return l.until == 0 || l.clock() < l.until
 }
 
-// context ends when this lease is found to be over.
+// context returns a context that ends when this lease is found to be over.
 func (l *lease) context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lasts
 }
 
-// next ends what is done under the lease; what comes is under the next one.
+// next ends the context of this lease and begins that of the next one.
 func (l *lease) next() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,101 +82,72 @@ func (l *lease) next() {
 	l.lasts, l.cancel = context.WithCancel(context.Background())
 }
 
-// database is what processes at one database hear of each other by; store.Store implements it.
-type database interface {
-	Beat(ctx context.Context, ttl time.Duration) error
-	Notices() <-chan store.Notice
-	RingDue(what string)
-}
-
-// peers is what an engine has to do with the other processes at its database: it shows them that it lives, leaves them
-// its runs when it was held for dead, and hears from them.
-type peers struct {
-	database database
-	claims   *store.Claims
-	log      *eventlog.Log
-	lease    *lease
-	running  *executions
-	bell     *doorbell
-	zap      *zap.Logger
-
-	unrenewed complaint.Complaint // of beats, which are one after the other
-}
-
-// keepLease renews the lease as long as ctx lasts, where other processes could take the runs of this one.
-func (p *peers) keepLease(ctx context.Context) {
+// keepLease renews the lease until ctx ends. It is needed where other processes could take the runs of this one.
+func (e *Engine) keepLease(ctx context.Context) {
 	for pause.For(ctx, beatEvery) == nil {
-		p.renewLease(ctx)
+		e.renewLease(ctx)
 	}
 }
 
-func (p *peers) renewLease(ctx context.Context) {
-	asked := p.lease.now()
+func (e *Engine) renewLease(ctx context.Context) {
+	asked := e.lease.now()
 	short, stop := context.WithTimeout(ctx, beatEvery)
 	defer stop()
-	err := p.database.Beat(short, leaseTTL)
+	err := e.store.Beat(short, leaseTTL)
 	switch {
 	case errors.Is(err, store.ErrLapsed):
-		p.zap.Warn("the lease of this process had ended; its runs may be another's by now")
-		await(p.lease.lost(), leaveMost)
+		e.logger.Warn("the lease of this process had ended; its runs may be another's by now")
+		wait, stop := context.WithTimeout(ctx, leaveMost)
+		defer stop()
+		await(wait, e.loseLease())
 	case err != nil:
-		if ctx.Err() == nil && p.unrenewed.Due() {
-			p.zap.Warn("the lease of this process could not be renewed", errField(err), p.unrenewed.Times())
+		if ctx.Err() == nil && e.lease.failures.Due() {
+			e.logger.Warn("the lease of this process could not be renewed", errField(err), e.lease.failures.Times())
 		}
 		return
 	}
-	p.unrenewed.Over()
-	p.lease.extend(asked + leaseTTL)
+	e.lease.failures.Over()
+	e.lease.extend(asked+leaseTTL, func() { e.loseLease() })
 }
 
-// stillHolds ends the execution when the lease is over. It is asked before every piece of an agent's answer is taken
-// and right before every call of the agent that must not be made twice (adapter.WithPermit): a process that was stopped
-// for a while must not go on with what it then finds in its buffers.
+// loseLease stops all executions and everything else that is done under the lease, since another process may be doing
+// it. It returns the executions.
+func (e *Engine) loseLease() []*execution {
+	e.lease.next()
+	list := e.runs.all()
+	for _, x := range list {
+		x.cancel(errLeaseLost)
+	}
+	if len(list) > 0 {
+		e.logger.Warn("the lease of this process has ended; its runs are left to others", zap.Int("runs", len(list)))
+	}
+	return list
+}
+
+// stillHolds ends the execution if the lease is over. It is called before each part of the agent's response is
+// processed, and right before each call of the agent that must not be made twice (adapter.WithPermit): a process that
+// was stopped for a while must not process what it then finds in its buffers.
 func (x *execution) stillHolds() error {
-	if x.works.lease.holds() {
+	if x.e.lease.holds() {
 		return nil
 	}
 	x.cancel(errLeaseLost)
 	return errLeaseLost
 }
 
-// UnderLease puts calls of agents that belong to no execution under a permit: none that must not be made twice is sent
-// when the lease of this process is over, nor under a later lease, as another process may have acted meanwhile. The
-// context ends with the lease, and with the function, which must be called. It is to be asked for before the process
-// writes down that it is about to make the calls.
-func (l *lease) UnderLease(ctx context.Context) (context.Context, context.CancelFunc) {
-	lasts := l.context()
+// UnderLease returns a context for calls of agents that belong to no execution. When the lease is over, calls that must
+// not be made twice are refused, under a later lease too, since another process may have acted in between. The context
+// ends with the lease and with the function, which must be called. Get it before the process writes down that it is
+// about to make the calls.
+func (e *Engine) UnderLease(ctx context.Context) (context.Context, context.CancelFunc) {
+	lasts := e.lease.context()
 	ctx, end := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(lasts, func() { end(errLeaseLost) })
-	may := func() error {
-		if lasts.Err() != nil || !l.holds() {
+	permit := func() error {
+		if lasts.Err() != nil || !e.lease.holds() {
 			end(errLeaseLost)
 		}
 		return context.Cause(ctx)
 	}
-	return adapter.WithPermit(ctx, may), func() { stop(); end(nil) }
-}
-
-// lost stops all executions, and what else is done under the lease: it may be going on elsewhere.
-func (l *lease) lost() []*execution {
-	l.next()
-	list := l.running.all()
-	for _, x := range list {
-		x.cancel(errLeaseLost)
-	}
-	if len(list) > 0 {
-		l.zap.Warn("the lease of this process has ended; its runs are left to others", zap.Int("runs", len(list)))
-	}
-	return list
-}
-
-func await(list []*execution, most time.Duration) {
-	over := time.After(most)
-	for _, x := range list {
-		select {
-		case <-x.done:
-		case <-over:
-			return
-		}
-	}
+	return adapter.WithPermit(ctx, permit), func() { stop(); end(nil) }
 }

@@ -34,7 +34,7 @@ func TestALeaseThatCannotBeRenewedIsSaidOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		e.peers.renewLease(t.Context())
+		e.renewLease(t.Context())
 	}
 	if n := logged.Len(); n != 1 {
 		t.Errorf("said %d times", n)
@@ -60,7 +60,7 @@ func TestALeaseIsRenewedWhileRequestsToStopAreWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := New(st, log, config.Default(), nil, nil, nil, zap.NewNop())
-	e.peers.claims = locked.Claims
+	e.store.Claims = locked.Claims
 	lock, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +71,8 @@ func TestALeaseIsRenewedWhileRequestsToStopAreWaitedFor(t *testing.T) {
 	}
 	var kept sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
-	kept.Go(func() { e.peers.keepLease(ctx) })
-	kept.Go(func() { e.peers.watchStops(ctx) })
+	kept.Go(func() { e.keepLease(ctx) })
+	kept.Go(func() { e.watchStops(ctx) })
 	renewed := map[time.Duration]bool{}
 	for late := time.After(4 * beatEvery); len(renewed) < 3; {
 		select {

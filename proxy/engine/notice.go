@@ -7,66 +7,66 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// listen is woken by what other processes have committed. Everything it does is done now and then anyway: notices may
-// be lost.
-func (p *peers) listen(ctx context.Context) {
+// listen acts on the notices of other processes. Notices may be lost, so everything it does is also done from time to
+// time.
+func (e *Engine) listen(ctx context.Context) {
 	for {
 		select {
-		case n := <-p.database.Notices():
-			p.heard(ctx, n)
+		case n := <-e.store.Notices():
+			e.heard(ctx, n)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (p *peers) heard(ctx context.Context, n store.Notice) {
+func (e *Engine) heard(ctx context.Context, n store.Notice) {
 	switch n.Kind {
 	case store.NoticeLogged:
-		p.log.Wake(n.About)
+		e.log.Wake(n.About)
 	case store.NoticePending:
 		if n.About != "" {
-			p.log.WakeThread(n.About)
+			e.log.WakeThread(n.About)
 		}
-		p.bell.wake()
+		e.wakeup.send()
 	case store.NoticeStop:
-		if p.running.find(n.About) != nil {
-			p.stopAsked(ctx)
+		if e.runs.find(n.About) != nil {
+			e.stopRequested(ctx)
 		}
 	case store.NoticeGone:
-		p.log.Removed(n.About)
+		e.log.Removed(n.About)
 	case store.NoticeDue:
-		p.database.RingDue(n.About)
+		e.store.RingDue(n.About)
 	default:
-		p.database.RingDue("")
-		p.log.WakeAll()
-		p.stopAsked(ctx)
-		p.bell.wake()
+		e.store.RingDue("")
+		e.log.WakeAll()
+		e.stopRequested(ctx)
+		e.wakeup.send()
 	}
 }
 
-// watchStops does what a lost notice would have had done: it stops executions, and has waiting runs looked for. The
-// database may take long to answer, for which the lease cannot wait.
-func (p *peers) watchStops(ctx context.Context) {
+// watchStops makes up for lost notices: it stops executions and wakes the dispatcher. The lease is renewed by another
+// goroutine, since the database may take long to answer.
+func (e *Engine) watchStops(ctx context.Context) {
 	for pause.For(ctx, beatEvery) == nil {
-		if p.lease.holds() {
-			p.stopAsked(ctx)
-			p.bell.wake()
+		if e.lease.holds() {
+			e.stopRequested(ctx)
+			e.wakeup.send()
 		}
 	}
 }
 
-// stopAsked stops the executions that another process wants stopped.
-func (p *peers) stopAsked(ctx context.Context) {
-	asked, err := p.claims.StopRequests(ctx)
+// stopRequested stops the executions that another process wants stopped.
+func (e *Engine) stopRequested(ctx context.Context) {
+	asked, err := e.store.Claims.StopRequests(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			p.zap.Warn("requests to stop runs could not be read", errField(err))
+			e.logger.Warn("requests to stop runs could not be read", errField(err))
 		}
 		return
 	}
 	for id, stop := range asked {
-		if x := p.running.find(id); x != nil {
+		if x := e.runs.find(id); x != nil {
 			x.cancel(Cancellation{Reason: stop.Reason})
 		}
 	}

@@ -46,14 +46,14 @@ func (r *recorder) wayBack(initial *state.Fold) *state.Fold {
 // keep remembers the state of a checkpoint, unless others may have a part in it.
 func (r *recorder) keep(checkpoint string, f *state.Fold) {
 	if !r.x.Run.Options.MayOverlap {
-		r.x.works.log.Keep(checkpoint, f, r.distance)
+		r.x.e.log.Keep(checkpoint, f, r.distance)
 	}
 }
 
 // answersOwnThread reports whether a run is an answer that goes to an upstream thread which need not have the thread's
 // state: others may run beside it, or another agent has worked on the thread since it was asked. Only the upstream
 // thread that asked can use the answer.
-func (x assignment) answersOwnThread(ctx context.Context, l mapping.Link) (bool, error) {
+func (x *execution) answersOwnThread(ctx context.Context, l mapping.Link) (bool, error) {
 	switch {
 	case !x.Run.Options.Resuming:
 		return false, nil
@@ -62,11 +62,11 @@ func (x assignment) answersOwnThread(ctx context.Context, l mapping.Link) (bool,
 	case l.Remote == "" || l.LocalCheckpoint == x.Run.Base || x.Run.Base == "":
 		return false, nil
 	}
-	at, err := x.works.sources.states.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
+	at, err := x.e.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil || at.RunID == "" { // a client changed the state
 		return false, err
 	}
-	by, err := x.works.sources.runs.Get(ctx, x.Run.ThreadID, at.RunID)
+	by, err := x.e.store.Runs.Get(ctx, x.Run.ThreadID, at.RunID)
 	if err != nil {
 		return false, unlessGone(err)
 	}
@@ -82,19 +82,19 @@ func unlessGone(err error) error {
 }
 
 // takeOwnState finds out what the agent of an answer has that goes to an upstream thread of its own.
-func (x assignment) takeOwnState(ctx context.Context) error {
+func (x *execution) takeOwnState(ctx context.Context) error {
 	if x.rec.told.start != nil {
 		return nil
 	}
-	first, err := x.works.sources.runs.List(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
+	first, err := x.e.store.Runs.List(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
 	if err != nil || len(first) == 0 {
 		return err
 	}
-	fold, err := x.works.log.Base(ctx, x.Run.ThreadID, first[0].Base)
+	fold, err := x.e.log.Base(ctx, x.Run.ThreadID, first[0].Base)
 	if err != nil {
 		return err
 	}
-	err = x.works.sources.tasks.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) (err error) {
+	err = x.e.eachOfTask(ctx, x.Run.TaskID, func(ev mapping.Event) (err error) {
 		fold, err = fold.Apply(&ev)
 		return err
 	})

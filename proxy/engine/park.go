@@ -8,86 +8,101 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// Next is what the next step of a parked run is to begin with.
+// Next is the input of the next step of a parked run.
 type Next struct {
 	Say      *string          // the client's words, verbatim; nil for none
 	Update   json.RawMessage  // of the state of a stateful agent; nil for none
-	Uploaded mapping.Uploaded // up to where Update brings the uploads along
+	Uploaded mapping.Uploaded // up to which uploads Update includes
 }
 
-// parkedRuns are runs between two steps. This process takes them for their next step, or for their end. Safe for
-// concurrent use.
-type parkedRuns struct {
-	claims     *store.Claims
-	begun      *openClaims
-	settings   *configured
-	background *background
-	running    *executions
-	idle       *idleClocks
-	bell       *doorbell
-	launcher   *launcher
-}
-
-// Continue does the next step of a parked run.
-func (p *parkedRuns) Continue(ctx context.Context, r mapping.Run, n Next) error {
-	agent := p.settings.agent(r.Agent)
+// Continue starts the next step of a parked run.
+func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
+	agent := e.agent(r.Agent)
 	if agent == nil {
 		return gone(r.Agent)
 	}
-	if err := p.awaitSlot(ctx, agent); err != nil {
+	if err := e.awaitSlot(ctx, agent); err != nil {
 		return err
 	}
-	claimed := p.begun.note()
-	defer claimed()
-	c, err := p.take(ctx, r.ID, agent)
+	defer e.claims.begin()()
+	c, err := e.claimParked(ctx, r.ID, agent)
 	if err != nil {
 		return err
 	}
-	p.launcher.launch(agent, c, &StartRequest{Say: n.Say, further: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
+	e.start(agent, c, &StartRequest{Say: n.Say, further: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
 	return nil
 }
 
 // awaitSlot takes a slot of the agent as soon as there is one.
-func (p *parkedRuns) awaitSlot(ctx context.Context, agent *Agent) error {
+func (e *Engine) awaitSlot(ctx context.Context, agent *Agent) error {
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer context.AfterFunc(p.background.root, func() { stop(errDraining) })()
+	defer context.AfterFunc(e.root, func() { stop(errDraining) })()
 	if agent.slots.acquire(waiting) != nil {
 		return context.Cause(waiting)
 	}
 	return nil
 }
 
-// take claims a run under a slot that is held, and gives the slot back where that fails.
-func (p *parkedRuns) take(ctx context.Context, runID string, agent *Agent) (*store.Claimed, error) {
-	c, err := p.claims.TakeParked(ctx, runID)
+// claimParked claims a parked run. The caller holds a slot of the agent, which is released if the claim fails.
+func (e *Engine) claimParked(ctx context.Context, runID string, agent *Agent) (*store.Claimed, error) {
+	c, err := e.store.Claims.TakeParked(ctx, runID)
 	if err != nil {
-		p.bell.release(agent)
+		e.returnSlot(agent, true)
 		return nil, err
 	}
-	p.idle.StopIdleClock(runID)
+	e.StopIdleTimer(runID)
 	return c, nil
 }
 
-// cancel ends a run that waits for its client by an execution, which compares the agent's files before the end. false:
-// there is nothing to compare, or no slot of the agent is free in time.
-func (p *parkedRuns) cancel(ctx context.Context, r *mapping.Run, how Cancellation) (ended bool, err error) {
-	agent := p.settings.agent(r.Agent)
-	if !r.Parked || how.Rollback || agent == nil || !agent.comparesFiles() || p.running.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
+// cancelParked ends a run that waits for its client by an execution, which compares the agent's files before the end.
+// It returns false if there is nothing to compare, or no slot of the agent is free in time.
+func (e *Engine) cancelParked(ctx context.Context, r *mapping.Run, how Cancellation) (ended bool, err error) {
+	agent := e.agent(r.Agent)
+	if !r.Parked || how.Rollback || agent == nil || !agent.comparesFiles() || e.runs.isDraining() || !agent.acquireIn(ctx, compareTimeout) {
 		return false, nil
 	}
-	claimed := p.begun.note()
-	defer claimed()
-	c, err := p.take(ctx, r.ID, agent)
+	defer e.claims.begin()()
+	c, err := e.claimParked(ctx, r.ID, agent)
 	if err != nil {
 		return false, nil
 	}
-	x, work := p.launcher.register(agent, c, &StartRequest{parked: true})
+	x, running := e.newExecution(agent, c, &StartRequest{parked: true})
 	if x == nil {
 		return false, nil
 	}
 	x.cancel(how)
-	go work()
-	_, err = x.cancelled(ctx, how)
+	go x.run(running)
+	_, err = x.cancelAndWait(ctx, how)
 	return true, err
+}
+
+// AwaitInactive waits until an active run is parked or has ended, and returns it. A run of another process is noticed
+// at once if its log is pinned here (eventlog.Log.Pin).
+func (e *Engine) AwaitInactive(ctx context.Context, r mapping.Run) (mapping.Run, error) {
+	watch := e.log.Watch(r.ThreadID)
+	defer watch.Leave()
+	for {
+		changed := watch.Next()
+		if x := e.runs.find(r.ID); x != nil {
+			select {
+			case <-x.done:
+			case <-x.stalled:
+				return r, x.stallErr
+			case <-ctx.Done():
+				return r, context.Cause(ctx)
+			}
+		}
+		fresh, err := e.store.Runs.State(ctx, r.ThreadID, r.ID)
+		if err != nil {
+			return r, err
+		}
+		r.Status, r.Parked = fresh.Status, fresh.Parked
+		if fresh.Parked || !fresh.Status.Active() {
+			return r, nil
+		}
+		if err := watch.Wait(ctx, changed); err != nil {
+			return r, err
+		}
+	}
 }

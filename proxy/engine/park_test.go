@@ -168,7 +168,7 @@ func TestAnIdleRunIsCancelledOnceItCanBe(t *testing.T) {
 	b := setup(t, lockstep(3), func(a *config.Agent) { a.Stepping.Idle = 20 * time.Millisecond })
 	lift := b.fault(t, `BEFORE UPDATE ON runs WHEN NEW.ended_us <> 0`)
 	r := b.parked(t, b.begin(t, lockstepOrder()))
-	b.StopIdleClock(r.ID)
+	b.StopIdleTimer(r.ID)
 	b.IdleOver(r)
 	if got := b.status(t, r); got != mapping.RunRunning {
 		t.Fatalf("the run is %s though its end could not be written", got)
@@ -220,9 +220,9 @@ func TestAFreeRunWithoutAClientIsCancelled(t *testing.T) {
 	b := setup(t, &script{opaque: true, run: waiting(started)}, func(a *config.Agent) { a.Stepping.Idle = 30 * time.Millisecond })
 	r := b.begin(t, order(mapping.NewID(), mapping.StrategyReject))
 	<-started
-	b.StartIdleClock(r)
-	b.StopIdleClock(r.ID) // in time
-	b.StartIdleClock(r)
+	b.StartIdleTimer(r)
+	b.StopIdleTimer(r.ID) // in time
+	b.StartIdleTimer(r)
 	if out := b.end(t, r); !out.Cancelled {
 		t.Errorf("outcome %+v", out)
 	}

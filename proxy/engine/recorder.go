@@ -4,19 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
-	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// recorder turns what a backend yields into what is logged: it folds the state, makes checkpoints and diffs, writes
-// files of the state as artifacts, and queues the result for the store. Used by the execution's goroutine only.
+// recorder turns the events of a backend into those that are logged: it folds the state, makes checkpoints and diffs,
+// writes files of the state as artifacts, and queues the result for the store. Only the execution's goroutine uses it.
 type recorder struct {
 	x      *execution
-	app    *appender
+	writer *eventWriter
 	opaque bool
 
 	statePoint                   // after everything queued
@@ -29,7 +29,7 @@ type recorder struct {
 	linked        bool
 	changedFiles
 	uploaded mapping.Uploaded // what the agent was given with the steps of this execution
-	logged   measure
+	logged   usage
 	fault    error // why the run must not go on
 	told     told
 }
@@ -44,8 +44,8 @@ type statePoint struct {
 }
 
 func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *recorder {
-	files := changedFiles{run: &x.Run, exclude: x.agent.Config.Artifacts.Exclude, zap: x.works.reports.zap, files: map[string]string{}}
-	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.Run.Base}, changedFiles: files, distanceKnown: x.Run.Base == ""}
+	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.Run.Base}, distanceKnown: x.Run.Base == ""}
+	r.files = map[string]string{}
 	for i := range logged {
 		r.noteLogged(&logged[i])
 	}
@@ -53,7 +53,7 @@ func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *record
 	if n := len(logged); n > 0 {
 		last = logged[n-1].Seq
 	}
-	r.app = newAppender(x, r.statePoint, last)
+	r.writer = newEventWriter(x, r.statePoint, last)
 	return r
 }
 
@@ -82,12 +82,12 @@ func (r *recorder) noteLogged(ev *mapping.Event) {
 	}
 }
 
-// add completes one event of the backend, and records it. It returns the failure of an earlier append, after which
-// nothing more is written.
-func (r *recorder) add(ev *mapping.Event) error {
+// record completes one event and queues it. It returns the failure of an earlier write, after which nothing more is
+// written.
+func (r *recorder) record(ev *mapping.Event) error {
 	ev.RunID = r.x.Run.ID
 	if ev.At.IsZero() {
-		ev.At = r.x.works.now()
+		ev.At = r.x.e.store.Now()
 	}
 	switch ev.Kind {
 	case mapping.KindLinked:
@@ -106,9 +106,9 @@ func (r *recorder) add(ev *mapping.Event) error {
 		return err
 	}
 	if r.isResult(ev) {
-		return r.app.pushNow(p)
+		return r.writer.pushNow(p)
 	}
-	return r.app.push(p, r.patienceOf(ev))
+	return r.writer.push(p, r.maxDelay(ev))
 }
 
 // isResult reports whether the event is the result of a call to an opaque agent that another call follows. It is
@@ -121,21 +121,24 @@ func (r *recorder) isResult(ev *mapping.Event) bool {
 	return r.opaque && ev.Kind == mapping.KindLinked
 }
 
-// patienceOf says how long an event may wait to be written with others. A question waits for the end of its run in any
-// case (appender.ready).
-func (r *recorder) patienceOf(ev *mapping.Event) patience {
+// maxDelay returns how long an event may wait to be written with others. A question waits for the end of its run in any
+// case (eventWriter.ready).
+func (r *recorder) maxDelay(ev *mapping.Event) time.Duration {
 	switch {
 	case ev.Kind == mapping.KindLinked && !r.opaque:
-		return links // its run is found again by its mark; it goes with the first output
+		return linkDelay // its run is found again by its mark; it goes with the first output
 	case ev.Kind == mapping.KindDelta:
-		return tokens
+		return 0
 	}
-	return steps
+	return stepDelay
 }
 
 // layOut folds the event and lays out what is written with it.
 func (r *recorder) layOut(ev *mapping.Event) (piece, error) {
-	r.measure(ev)
+	r.logged.add(ev)
+	if r.fault == nil {
+		r.fault = r.logged.exceeds(r.x.e.Config().Limits, r.x.agent.Name)
+	}
 	late := ev.Asks() || ev.WithEnd
 	ev.WithEnd = false
 	before := r.fold
@@ -292,23 +295,12 @@ func (r *recorder) refuseGuessed(q mapping.Interrupt) {
 	}
 }
 
-// measure stops a run that has logged more than it may.
-func (r *recorder) measure(ev *mapping.Event) {
-	r.logged.add(ev)
-	if r.fault == nil {
-		r.fault = r.logged.exceeds(r.x.works.settings.Config().Limits, r.x.agent.Name)
-	}
-}
-
-// refused is why the run must end although its agent would go on.
-func (r *recorder) refused() error { return r.fault }
-
 // writeEnd writes the end event, with all that is queued. Where it fails it may be called again.
 func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
-		return r.app.close(ctx, nil, r.ending(out))
+		return r.writer.close(ctx, nil, r.x.e.endOf(&r.x.Run, out, r.x.e.store.Now(), r.fold))
 	}
-	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.works.now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.agentTime()}}
+	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.e.store.Now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.agentTime()}}
 	if n := r.x.Run.Attempt; n > 1 {
 		ev.Head.Attempt = n
 	}
@@ -337,7 +329,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 		}
 		p.link = &link
 	}
-	return r.app.close(ctx, &p, r.ending(out))
+	return r.writer.close(ctx, &p, r.x.e.endOf(&r.x.Run, out, r.x.e.store.Now(), r.fold))
 }
 
 // remembers reports whether the agent has a memory of its own for the thread, so that it matters up to where both sides
@@ -349,4 +341,23 @@ func (r *recorder) remembers() bool {
 	return r.link.Agreed()
 }
 
-var _ adapter.Files = (*runFiles)(nil)
+// giveUp goes back to the durable state, since the events after it cannot be written. It returns the outcome of the run,
+// which has failed then.
+func (r *recorder) giveUp(out mapping.Outcome, err error) mapping.Outcome {
+	r.statePoint = r.writer.giveUp()
+	if out.Parked || out.Status == mapping.RunSuccess || out.Status == mapping.RunInterrupted && !out.Cancelled {
+		return mapping.Outcome{Status: mapping.RunError, Fault: mapping.FaultOf(err)}
+	}
+	return out
+}
+
+// baseDistance returns the distance of the run's base from its snapshot.
+func (r *recorder) baseDistance() store.Distance {
+	ctx, stop := context.WithTimeout(r.x.e.runContext(r.x.e.root, &r.x.Run), 5*time.Second)
+	defer stop()
+	_, _, d, err := r.x.e.log.Distance(ctx, r.x.Run.ThreadID, r.x.Run.Base)
+	if err != nil {
+		return store.Distance{}
+	}
+	return d
+}

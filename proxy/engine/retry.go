@@ -19,26 +19,26 @@ const (
 	retryPauseMax = 10 * time.Second
 )
 
-// hopeless are codes of failures that another attempt would only repeat.
-var hopeless = []string{
+// permanentCodes are the codes of failures that another attempt would repeat.
+var permanentCodes = []string{
 	mapping.CodeStepLimit, mapping.CodeEventLimit, mapping.CodeRunTimeout, mapping.CodeUnanswered, mapping.CodeNotPortable, mapping.CodeNotSupported,
 	mapping.CodeInvalid, mapping.CodeAgentNotFound,
 }
 
-// perhapsDone are codes of failures whose call the agent may have carried out, or be at still.
-var perhapsDone = []string{mapping.CodeOutcomeUnknown, mapping.CodeStepTimeout}
+// ambiguousCodes are the codes of failures after which the agent may have carried out the call, or may still do so.
+var ambiguousCodes = []string{mapping.CodeOutcomeUnknown, mapping.CodeStepTimeout}
 
-// again reports whether a failed attempt is followed by another. Only failures of the agent are worth one; a failure of
-// the bridge or its store is not, and whatever ended the context (a cancellation, run_timeout) stands.
+// again reports whether a failed attempt is followed by another. Only failures of the agent are retried, and none after
+// the context has ended (a cancellation, run_timeout).
 func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) bool {
-	if x.Run.Attempt > x.Run.Options.Retries || ctx.Err() != nil || x.rec == nil || x.rec.app.fenced() {
+	if x.Run.Attempt > x.Run.Options.Retries || ctx.Err() != nil || x.rec == nil || x.rec.writer.fenced() {
 		return false
 	}
 	code := failure(out, err)
 	switch {
-	case code == "" || slices.Contains(hopeless, code):
+	case code == "" || slices.Contains(permanentCodes, code):
 		return false
-	case slices.Contains(perhapsDone, code) && !x.Run.Options.RetryUnknown:
+	case slices.Contains(ambiguousCodes, code) && !x.Run.Options.RetryUnknown:
 		return false // only a client that asked for it wants it twice
 	case x.Run.Options.Resuming && code == mapping.CodeUpstreamLost:
 		return false // the question is gone with the task
@@ -46,7 +46,7 @@ func (x *execution) again(ctx context.Context, out *mapping.Outcome, err error) 
 	return !x.oneStep() || x.rec.updates == 0 && x.rec.steps == 0
 }
 
-// failure is the code of a failed attempt; "" when it did not fail, or not because of the agent.
+// failure returns the code of a failed attempt, or "" if it did not fail because of the agent.
 func failure(out *mapping.Outcome, err error) string {
 	switch {
 	case err != nil:
@@ -63,28 +63,28 @@ func failure(out *mapping.Outcome, err error) string {
 	return ""
 }
 
-// restart begins the next attempt: the state is again what it was when the run began, and the log says so in one write
-// with the new start. It returns what is logged of the run by then.
+// restart begins the next attempt. One write logs the new start and the way back to the state in which the run began. It
+// returns the events logged so far.
 func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	fold, err := x.initial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	x.rec.app.drain()
+	x.rec.writer.drain()
 	x.Run.Attempt++
-	x.Taken = false // nothing of this attempt can have been sent
+	x.Taken = false // nothing of this attempt was sent
 	started := startedEvent(&x.Run)
-	started.At = x.works.now()
+	started.At = x.e.store.Now()
 	if err := x.rec.rewind(fold, &started); err != nil {
 		return nil, err
 	}
-	x.rec.app.drain()
-	return x.works.events.List(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
+	x.rec.writer.drain()
+	return x.e.store.Events.List(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
 }
 
-// initial is the state a run begins with, its input merged in where the bridge does that.
+// initial returns the state that a run begins with, with its input if the bridge merges that.
 func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
-	base, err := x.works.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
+	base, err := x.e.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil || !x.rec.opaque {
 		return base, err
 	}
@@ -95,7 +95,7 @@ func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 	return base.Apply(ev)
 }
 
-// rewind writes the start of an attempt and, in one transaction with it, the way back to the state it starts from.
+// rewind writes the start of an attempt and, in the same transaction, the way back to the state it starts from.
 func (r *recorder) rewind(fold *state.Fold, started *mapping.Event) error {
 	var both []piece
 	diff, err := r.difference(r.wayBack(fold).JSON())
@@ -113,22 +113,13 @@ func (r *recorder) rewind(fold *state.Fold, started *mapping.Event) error {
 		both = append(both, p)
 	}
 	r.noteLogged(started)
-	return r.app.pushTogether(both)
+	return r.writer.pushTogether(both)
 }
 
-// pushTogether queues pieces that must be durable together.
-func (a *appender) pushTogether(list []piece) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.queue = append(a.queue, list...)
-	a.start()
-	return a.err
-}
-
-// tryAgain waits its turn: an agent that is overloaded must not be hammered.
-func (x *execution) tryAgain(ctx context.Context, failed string) error {
+// pauseBeforeRetry waits before the next attempt, since the agent may be overloaded.
+func (x *execution) pauseBeforeRetry(ctx context.Context, failed string) error {
 	d := adapter.Spread(min(retryPause<<min(x.Run.Attempt-2, 10), retryPauseMax))
-	x.works.reports.zap.Info("a failed run is tried again", runField(x.Run.ID), agentField(x.agent.Name),
+	x.e.logger.Info("a failed run is tried again", runField(x.Run.ID), agentField(x.agent.Name),
 		zap.Int("attempt", x.Run.Attempt), zap.String("code", failed), zap.Duration("pause", d))
 	x.span.Event("retry", "apbridge.run.attempt", strconv.Itoa(x.Run.Attempt), "apbridge.run.code", failed)
 	return pause.For(ctx, d)

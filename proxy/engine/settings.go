@@ -2,27 +2,17 @@ package engine
 
 import (
 	"maps"
-	"sync/atomic"
 
 	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
 )
 
-// settings are what may change while the engine works. They are replaced as a whole: work that goes by several of them
-// takes them once.
+// settings are what Reconfigure replaces, as one value. Code that needs several of them loads them once.
 type settings struct {
 	cfg    *config.Config
 	agents map[string]*Agent
-	// slots are those of all agents that there were, by name: one that comes back may have runs that it began before.
+	// slots are those of all agents so far, by name. An agent that comes back may still have runs from before.
 	slots map[string]*slots
-}
-
-// configured has the settings in force.
-type configured struct{ inForce atomic.Pointer[settings] }
-
-func configure(cfg *config.Config, agents map[string]*Agent) *configured {
-	c := &configured{}
-	c.inForce.Store(newSettings(cfg, agents, nil))
-	return c
 }
 
 func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string]*slots) *settings {
@@ -38,26 +28,35 @@ func newSettings(cfg *config.Config, agents map[string]*Agent, before map[string
 	return s
 }
 
-// Config returns the configuration in force. It is not changed, but may be replaced by another: work that goes by
-// several of its keys takes it once.
-func (c *configured) Config() *config.Config { return c.inForce.Load().cfg }
+// Config returns the configuration in force. It is never changed, but may be replaced. Code that needs several of its
+// keys calls Config once.
+func (e *Engine) Config() *config.Config { return e.settings.Load().cfg }
 
-// Agent returns a configured agent; false: there is none of that name.
-func (c *configured) Agent(name string) (*Agent, bool) {
-	a, ok := c.inForce.Load().agents[name]
+// Agent returns a configured agent, or false if there is none of that name.
+func (e *Engine) Agent(name string) (*Agent, bool) {
+	a, ok := e.settings.Load().agents[name]
 	return a, ok
 }
 
-// agent is Agent, or nil.
-func (c *configured) agent(name string) *Agent { return c.inForce.Load().agents[name] }
+// agent is like Agent, but returns nil if there is none.
+func (e *Engine) agent(name string) *Agent { return e.settings.Load().agents[name] }
+
+// agentOf returns the agent that carries out r, or nil if there is none. An execution keeps the agent that it began
+// with.
+func (e *Engine) agentOf(r *mapping.Run) *Agent {
+	if x := e.runs.find(r.ID); x != nil {
+		return x.agent
+	}
+	return e.agent(r.Agent)
+}
 
 // Agents returns the configured agents by name.
-func (c *configured) Agents() map[string]*Agent { return maps.Clone(c.inForce.Load().agents) }
+func (e *Engine) Agents() map[string]*Agent { return maps.Clone(e.settings.Load().agents) }
 
-// Reconfigure has everything from now on be done by another configuration and with other agents, which take over the
-// slots of those that had their names. Executions go on with the agent that they began with. Runs that wait for an
-// agent which is not there any more end in agent_not_found.
+// Reconfigure replaces the configuration and the agents. A new agent takes over the slots of the agent that had its
+// name. Executions keep the agent that they began with. Runs that wait for an agent which is gone end as
+// agent_not_found.
 func (e *Engine) Reconfigure(cfg *config.Config, agents map[string]*Agent) {
-	e.inForce.Store(newSettings(cfg, agents, e.inForce.Load().slots))
-	e.wake()
+	e.settings.Store(newSettings(cfg, agents, e.settings.Load().slots))
+	e.wakeup.send()
 }

@@ -5,18 +5,11 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// taskLog is what is logged for tasks, each over all its runs. Safe for concurrent use.
-type taskLog struct {
-	events *store.Events
-	links  *store.Links
-}
-
-// taskLink is the newest link that the runs of a task have logged.
-func (t *taskLog) taskLink(ctx context.Context, taskID string) (l mapping.Link, err error) {
-	err = t.eachOfTask(ctx, taskID, func(ev mapping.Event) error {
+// taskLink returns the newest link that the runs of a task have logged.
+func (e *Engine) taskLink(ctx context.Context, taskID string) (l mapping.Link, err error) {
+	err = e.eachOfTask(ctx, taskID, func(ev mapping.Event) error {
 		if ev.Head.Link != nil {
 			l = *ev.Head.Link
 		}
@@ -25,22 +18,22 @@ func (t *taskLog) taskLink(ctx context.Context, taskID string) (l mapping.Link, 
 	return l, err
 }
 
-// linkOf is what an agent calls the thread or task of a run.
-func (t *taskLog) linkOf(ctx context.Context, r *mapping.Run, opaque bool) (mapping.Link, error) {
+// linkOf returns the link of a run to its upstream thread or task.
+func (e *Engine) linkOf(ctx context.Context, r *mapping.Run, opaque bool) (mapping.Link, error) {
 	switch {
 	case opaque:
-		return t.links.Get(ctx, r.ThreadID, r.Agent, r.TaskID)
+		return e.store.Links.Get(ctx, r.ThreadID, r.Agent, r.TaskID)
 	case r.Options.MayOverlap && (r.Multitask == mapping.StrategyConcurrent || r.Options.Resuming):
-		return t.taskLink(ctx, r.TaskID)
+		return e.taskLink(ctx, r.TaskID)
 	default:
-		return t.links.Get(ctx, r.ThreadID, r.Agent, "")
+		return e.store.Links.Get(ctx, r.ThreadID, r.Agent, "")
 	}
 }
 
-// eachOfTask goes through what is logged for a task, over all its runs.
-func (t *taskLog) eachOfTask(ctx context.Context, taskID string, visit func(mapping.Event) error) error {
+// eachOfTask calls visit for each event of a task, over all its runs.
+func (e *Engine) eachOfTask(ctx context.Context, taskID string, visit func(mapping.Event) error) error {
 	for after := int64(0); ; {
-		evs, err := t.events.ListOfTask(ctx, taskID, after, 512)
+		evs, err := e.store.Events.ListOfTask(ctx, taskID, after, 512)
 		if err != nil || len(evs) == 0 {
 			return err
 		}
@@ -53,15 +46,16 @@ func (t *taskLog) eachOfTask(ctx context.Context, taskID string, visit func(mapp
 	}
 }
 
-// done is what the steps logged for a task, over all its runs, have come to.
+// done is the result of the steps of a task, over all its runs.
 type done struct {
 	steps int
-	given mapping.Uploaded // the uploads that the agent was given with them
-	call  string           // the tool call that waits for its result
+	given mapping.Uploaded // up to which uploads the agent received with them
+	call  string           // tool call without a result
 }
 
-func (t *taskLog) stepsDone(ctx context.Context, taskID string) (past done, err error) {
-	err = t.eachOfTask(ctx, taskID, func(ev mapping.Event) error {
+// stepsDone reads the steps that are logged for a task.
+func (e *Engine) stepsDone(ctx context.Context, taskID string) (past done, err error) {
+	err = e.eachOfTask(ctx, taskID, func(ev mapping.Event) error {
 		if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil {
 			past.steps++
 			past.given, past.call = max(past.given, ev.Head.Uploaded), rule.OpenCall(past.call, &ev)

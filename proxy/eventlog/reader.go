@@ -66,7 +66,7 @@ func (r *reader) follow(ctx context.Context, yield yielder) {
 }
 
 // join flushes the entries that were published without a follower. Any later commit is flushed before it is published:
-// see appender.commit.
+// see eventWriter.commit.
 func (r *reader) join(ctx context.Context) error {
 	if err := r.flush(); err != nil {
 		return err

@@ -90,12 +90,12 @@ func windTraced(t *testing.T, path string, a adapter.Backend, tr *trace.Tracer, 
 		agents[name] = engine.NewAgent(name, cfg.Agents[name], a)
 	}
 	deeds := &witness{}
-	e := engine.New(st, log, cfg, agents, cronMeter{}, servicetest.Dialects(), zap.NewNop(), engine.WithTracer(tr), engine.WithWitness(deeds.deed()))
+	e := engine.New(st, log, cfg, agents, cronMeter{}, servicetest.Dialects(), zap.NewNop(), engine.WithTracer(tr), engine.WithAudit(deeds.deed()))
 	svc, err := service.New(st, log, e, servicetest.Dialects(), zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Beside(chore.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
+	e.AddBackground(chore.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

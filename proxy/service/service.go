@@ -48,7 +48,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 	clock := &ticks{st.Threads, planner, e, func(ctx context.Context, cronID string) (context.Context, func(error)) {
 		return e.Tracer().Cron(ctx, cronID)
 	}}
-	e.Beside(chore.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, clock.fire, logger))
+	e.AddBackground(chore.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, clock.fire, logger))
 	return adapter.Service{
 		Threads:   ofThreads,
 		Index:     &index{st.Threads, atHead, log},

@@ -22,14 +22,14 @@ type handOuts struct {
 	progress  *progress
 	tasks     *store.Tasks
 	artifacts *artifact.Table
-	engine    idleClocks
+	engine    idleTimers
 	now       func() time.Time // store.Store.Now
 	shared    bool             // other processes may hand out steps of the same tasks
 	zap       *zap.Logger
 }
 
-// idleClocks give up runs that no client asks for; engine.Engine implements it.
-type idleClocks interface{ StartIdleClock(r mapping.Run) }
+// idleTimers give up runs that no client asks for; engine.Engine implements it.
+type idleTimers interface{ StartIdleTimer(r mapping.Run) }
 
 // next hands out the step that is due, once there is one. The turn is given back with the hand-out, or at once where
 // there is none.
@@ -47,7 +47,7 @@ func (s *handOuts) next(ctx context.Context, turn *Turn, req adapter.StepRequest
 // a client has to ask for the run's steps.
 func (s *handOuts) conclude(turn *Turn) {
 	if _, r, _, active := turn.ses.current(); active && turn.ses.Mode() != mapping.SteppingLockstep {
-		s.engine.StartIdleClock(r)
+		s.engine.StartIdleTimer(r)
 	}
 	turn.GiveBack()
 }

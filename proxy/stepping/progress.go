@@ -32,7 +32,7 @@ type runLog interface {
 type stepEngine interface {
 	AwaitInactive(ctx context.Context, r mapping.Run) (mapping.Run, error)
 	Continue(ctx context.Context, r mapping.Run, n engine.Next) error
-	StopIdleClock(runID string)
+	StopIdleTimer(runID string)
 }
 
 // due is the step that an earlier POST with the same key was given, else the next one.
@@ -129,7 +129,7 @@ func (s *progress) interject(ctx context.Context, p *stepRequest, active bool) e
 
 // follow reads the run's log until the step is released or the run has ended.
 func (s *progress) follow(ctx context.Context, p *stepRequest, i int, run mapping.Run) error {
-	s.engine.StopIdleClock(run.ID)
+	s.engine.StopIdleTimer(run.ID)
 	_, _, after, _ := p.ses.current()
 	for e, err := range s.log.Follow(ctx, &run, after, nil) {
 		if err != nil {

@@ -109,7 +109,7 @@ func (b *Bench) Open(t *testing.T) {
 	if b.Service, err = service.New(st, log, e, Dialects(), zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
-	e.Beside(chore.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
+	e.AddBackground(chore.NewRetention(st.Retention, st.Runs, log, e, func() config.Retention { return cfg.Retention }, zap.NewNop()))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

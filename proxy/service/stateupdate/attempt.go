@@ -155,7 +155,7 @@ func (u *attempt) free(ctx context.Context, logged bool) {
 		}
 		u.Log.WakeThread(u.thread.ID)
 	}
-	u.Engine.Freed()
+	u.Engine.NotifyFreed()
 }
 
 // logAgentState logs the state that an agent made of the update.

@@ -27,7 +27,7 @@ type Engine interface {
 	Config() *config.Config
 	Agent(name string) (*engine.Agent, bool)
 	UnderLease(ctx context.Context) (context.Context, context.CancelFunc)
-	Freed()
+	NotifyFreed()
 }
 
 // Log has the states as they are logged, and those that wait on a thread; eventlog.Log implements it.

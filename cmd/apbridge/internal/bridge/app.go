@@ -146,7 +146,7 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 		return err
 	}
 	a.engine = engine.New(a.store, events, a.cfg, agents, meter{a.metrics}, a.dialects, a.log,
-		engine.WithTracer(a.tracing.tracer), engine.WithRunLimit(a.limits.limiter.Runs), engine.WithWitness(a.deeds.background()))
+		engine.WithTracer(a.tracing.tracer), engine.WithRunLimit(a.limits.limiter.Runs), engine.WithAudit(a.deeds.background()))
 	a.hooks = webhook.New(a.store.Deliveries, a.store.Runs, a.cfg.Webhooks, userAgent(), a.metrics, a.log.Named("webhook"))
 	a.hooks.Trace(a.tracing.tracer)
 	measure(a.metrics, a.store, a.cfg, a.engine.Config)
@@ -155,13 +155,13 @@ func (a *App) makeEngine(events *eventlog.Log) error {
 
 // addChores has the engine do the work in the background.
 func (a *App) addChores(events *eventlog.Log, sealed, indexed bool) {
-	a.engine.Beside(chore.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.deeds.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
-	a.engine.Beside(chore.NewItems(a.store.ItemChores, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
+	a.engine.AddBackground(chore.NewRetention(a.store.Retention, a.store.Runs, events, witnessed{a.engine, a.deeds.log}, func() config.Retention { return a.engine.Config().Retention }, a.log))
+	a.engine.AddBackground(chore.NewItems(a.store.ItemChores, time.Duration(a.cfg.Store.TTL.Sweep)*time.Minute, a.log))
 	if sealed {
-		a.engine.Beside(chore.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
+		a.engine.AddBackground(chore.NewSealing(a.store.Sealing, a.store.ItemChores, a.log))
 	}
 	if indexed {
-		a.engine.Beside(chore.NewEmbeddings(a.store.ItemChores, a.log))
+		a.engine.AddBackground(chore.NewEmbeddings(a.store.ItemChores, a.log))
 	}
 }
 

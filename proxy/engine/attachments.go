@@ -15,28 +15,28 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
-// attached finds the artifacts that files within messages have become. A file is known by its name and its bytes: the
-// same again is the same artifact, and other bytes under a name that is taken get a name of their own. So nothing has
-// to be noted in a message, which stays as it was sent, and a message that is sent again brings nothing new.
-type attached struct {
+// attachments finds the artifacts of files within messages. A file is known by its name and its bytes: the same file is
+// the same artifact, and other bytes under a taken name get another name. So messages stay as they were sent, and a
+// message that is sent again adds no artifact.
+type attachments struct {
 	list func() ([]mapping.Artifact, error) // of the thread
-	fold *state.Fold                        // the state that holds the messages
-	sums map[string]string                  // of the thread's artifacts by path; nil: not read yet
-	err  error                              // the first that name came upon
+	fold *state.Fold                        // the state that has the messages
+	sums map[string]string                  // of the thread's artifacts by path; nil if not read yet
+	err  error                              // the first error of name
 }
 
-// attached finds those in the messages of a state of a thread.
-func (s *sources) attached(ctx context.Context, threadID string, fold *state.Fold) *attached {
-	return &attached{fold: fold, list: func() ([]mapping.Artifact, error) {
-		list, _, err := s.artifacts.List(ctx, threadID, 0, 0)
+// attachments returns those of the messages of a state of a thread.
+func (e *Engine) attachments(ctx context.Context, threadID string, fold *state.Fold) *attachments {
+	return &attachments{fold: fold, list: func() ([]mapping.Artifact, error) {
+		list, _, err := e.store.Artifacts.List(ctx, threadID, 0, 0)
 		return list, err
 	}}
 }
 
-// Attached returns the files that messages bring to a thread by an update of its state, which is after then. list
-// returns the thread's artifacts; it is called only where messages hold files.
+// Attached returns the files that the messages of a state update add to a thread. after is the state after the update.
+// list returns the thread's artifacts. It is called only if messages have files.
 func Attached(thread string, messages []json.RawMessage, after *state.Fold, list func() ([]mapping.Artifact, error)) (writes []artifact.FileWrite, err error) {
-	files, err := (&attached{fold: after, list: list}).newFiles(messages)
+	files, err := (&attachments{fold: after, list: list}).newFiles(messages)
 	for _, f := range files {
 		writes = append(writes, artifact.FileWrite{Content: f.Content, Artifact: mapping.Artifact{
 			ID: rule.ArtifactID(thread, f.Path), Path: f.Path, MIMEType: f.MIMEType,
@@ -45,8 +45,8 @@ func Attached(thread string, messages []json.RawMessage, after *state.Fold, list
 	return writes, err
 }
 
-// name is where a held file stands among the thread's artifacts; "" where it is none.
-func (a *attached) name(f rule.Attachment) string {
+// name returns the path of a file among the thread's artifacts, or "" if it is none.
+func (a *attachments) name(f rule.Attachment) string {
 	path, _, _, there, err := a.place(f)
 	if a.err == nil {
 		a.err = err
@@ -57,9 +57,9 @@ func (a *attached) name(f rule.Attachment) string {
 	return path
 }
 
-// place is where the file stands, or could stand; "" for one that cannot be read: the agent's dialect was not known
-// when its run was made, so that nothing was refused.
-func (a *attached) place(f rule.Attachment) (path, sum string, size int64, there bool, err error) {
+// place returns the path that the file has or could have. It returns "" for a file that cannot be read: nothing was
+// refused when the run was made, since the agent's dialect was not known.
+func (a *attachments) place(f rule.Attachment) (path, sum string, size int64, there bool, err error) {
 	if err := a.load(); err != nil {
 		return "", "", 0, false, err
 	}
@@ -76,7 +76,7 @@ func (a *attached) place(f rule.Attachment) (path, sum string, size int64, there
 	}
 }
 
-func (a *attached) load() error {
+func (a *attachments) load() error {
 	if a.sums != nil {
 		return nil
 	}
@@ -91,8 +91,8 @@ func (a *attached) load() error {
 	return nil
 }
 
-// at is the sum of the file that the agent has under a path. What the state says of it counts, see runFiles.
-func (a *attached) at(path string) (sum string, taken bool) {
+// at returns the sum of the file that the agent has under a path. The state takes precedence, see runFiles.
+func (a *attachments) at(path string) (sum string, taken bool) {
 	list := rule.FilesAt(a.fold, path)
 	if len(list) == 1 && list[0].Reference == "" && !list[0].Deleted {
 		return sumOf(list[0].Content), true
@@ -101,8 +101,8 @@ func (a *attached) at(path string) (sum string, taken bool) {
 	return sum, taken
 }
 
-// newFiles are the files that messages bring, under the paths that they get.
-func (a *attached) newFiles(messages []json.RawMessage) (list []rule.File, err error) {
+// newFiles returns the new files of messages, under the paths that they get.
+func (a *attachments) newFiles(messages []json.RawMessage) (list []rule.File, err error) {
 	for _, m := range messages {
 		for _, f := range rule.Attachments(m) {
 			if !f.Held() {
@@ -126,8 +126,8 @@ func (a *attached) newFiles(messages []json.RawMessage) (list []rule.File, err e
 	return list, nil
 }
 
-// attach has the input's event bring the files in its messages. Those that the state has already are left alone,
-// whatever has become of their files.
+// attach adds the files within the messages of the input's event. Messages that the state has already are left alone,
+// whatever became of their files.
 func (x *execution) attach(ctx context.Context, ev *mapping.Event) (err error) {
 	if !holdsFiles(ev.Data) {
 		return nil
@@ -136,7 +136,7 @@ func (x *execution) attach(ctx context.Context, ev *mapping.Event) (err error) {
 	if err != nil {
 		return err
 	}
-	x.rec.brought, err = x.works.sources.attached(ctx, x.Run.ThreadID, after).newFiles(ChangedMessages(x.rec.fold, ev.Data))
+	x.rec.brought, err = x.e.attachments(ctx, x.Run.ThreadID, after).newFiles(ChangedMessages(x.rec.fold, ev.Data))
 	return err
 }
 

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+const (
+	// wholeTries is how often the end is tried together with all queued events. After that it is tried alone.
+	wholeTries = 4
+	firstPause = 50 * time.Millisecond
+	longPause  = 5 * time.Second
+	// Readers that wait for the end are told that it cannot be written after tellAfter, if it was tried alone as well,
+	// and after tellAnyway in any case.
+	tellAfter  = 3 * time.Second
+	tellAnyway = 10 * time.Second
+)
+
+// endWriter writes the end of a run. It tries until that works or the process stops: a disk may be full for a while, and
+// a run that never ended would hold its thread until the next start.
+type endWriter struct {
+	x        *execution
+	out      mapping.Outcome // to be written; may change when the queued events are given up
+	began    time.Time
+	tries    int
+	pause    time.Duration // before the next try
+	unknown  bool          // a try may have been committed
+	alone    bool          // the queued events are given up
+	failures complaint.Complaint
+}
+
+// write tries until the end is written, the process stops, or giveUp returns true. over reports whether the end is
+// written or, with ErrFenced, the run belongs to another process.
+func (w *endWriter) write(ctx context.Context, giveUp func() bool) (over bool, err error) {
+	for {
+		if over, err = w.try(ctx); over || giveUp() {
+			return over, err
+		}
+		wait := w.pause
+		w.pause = min(2*w.pause, longPause)
+		if pause.For(w.x.e.root, wait) != nil {
+			return over, err
+		}
+	}
+}
+
+// overdue reports whether waiting readers should be told why the end does not come.
+func (w *endWriter) overdue() bool {
+	since := time.Since(w.began)
+	return since > tellAnyway || since > tellAfter && w.tries > wholeTries
+}
+
+// try tries once.
+func (w *endWriter) try(ctx context.Context) (over bool, err error) {
+	x := w.x
+	if x.rec != nil {
+		err = x.rec.writeEnd(ctx, w.out)
+	} else {
+		err = w.writeBare(ctx)
+	}
+	if w.unknown && errors.Is(err, store.ErrFenced) && w.committed(ctx) {
+		return true, nil
+	}
+	if err == nil || errors.Is(err, store.ErrFenced) {
+		return true, err
+	}
+	w.tries++
+	w.unknown = w.unknown || errors.Is(err, store.ErrUnknown)
+	if w.failures.Due() {
+		x.e.logger.Error("the end of a run cannot be written; it is tried again", errField(err), runField(x.Run.ID), zap.Int("tries", w.tries), w.failures.Times())
+	}
+	if !w.alone && w.tries >= wholeTries && x.rec != nil && !x.rec.writer.unsure() {
+		w.out, w.alone = x.rec.giveUp(w.out, err), true
+	}
+	return false, err
+}
+
+// writeBare writes the end of a run whose state could not be read, so that there is nothing to fold.
+func (w *endWriter) writeBare(ctx context.Context) error {
+	x := w.x
+	ev := mapping.Event{RunID: x.Run.ID, Kind: mapping.KindEnd, At: x.e.store.Now(), Head: mapping.Head{Outcome: &w.out}}
+	_, _, err := x.e.store.Events.Append(ctx, store.Append{
+		ThreadID: x.Run.ThreadID, RunID: x.Run.ID, Fence: x.Fence,
+		Events: []mapping.Event{ev}, End: &store.End{Outcome: w.out, Thread: w.out.Thread()},
+	})
+	x.e.log.Wake(x.Run.ID)
+	x.e.log.WakeThread(x.Run.ThreadID)
+	return err
+}
+
+// committed reports whether the run has left this process as intended, by a commit that was never answered.
+func (w *endWriter) committed(ctx context.Context) bool {
+	r, err := w.x.e.store.Runs.Get(ctx, w.x.Run.ThreadID, w.x.Run.ID)
+	if err != nil {
+		return false
+	}
+	if w.out.Parked {
+		return r.Status == mapping.RunRunning && r.Parked
+	}
+	return r.Status == w.out.Status
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/memory"
+)
+
+// Recall reads the items that the agent's memory.namespaces name for a run, which need not exist yet. metadata is that
+// of its thread. words are those of its request; without them memory.recall takes the newest items.
+func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata json.RawMessage, words string) (memory.Recalled, error) {
+	return e.memory.Recall(ctx, memory.Scope{Config: a.Config.Memory, Run: r, Metadata: metadata}, words)
+}
+
+// Granted returns the principal of a run's token. It may use the store alone, in the namespaces of the agent's memory.
+// ok is false for any other text, and for a token that was not signed here. The error is of class Unauthorized if the
+// run has ended.
+func (e *Engine) Granted(ctx context.Context, token string) (who mapping.Principal, ok bool, err error) {
+	return e.memory.Granted(ctx, token, func(r *mapping.Run) (config.Memory, bool) {
+		agent := e.agentOf(r)
+		if agent == nil {
+			return config.Memory{}, false
+		}
+		return agent.Config.Memory, true
+	})
+}
+
+// remembering returns the scope of the long-term store for the run.
+func (x *execution) remembering() memory.Scope {
+	return memory.Scope{Config: x.agent.Config.Memory, Run: &x.Run, Metadata: x.Thread.Metadata}
+}
+
+// access returns the agent's own access to the store, or nil if it has none. From now on its token is hidden in the
+// agent's events.
+func (x *execution) access(ctx context.Context, whose memory.Whose) (*memory.Access, error) {
+	access, err := x.e.memory.Access(ctx, x.remembering(), whose)
+	if access != nil {
+		x.token = access.Token
+	}
+	return access, err
+}
+
+// remember stores the items that a step asks to be remembered. Failures are logged. It is called before the step is
+// logged, since a step that is not logged is repeated after a crash, and then remembered again.
+func (x *execution) remember(ctx context.Context, step *mapping.Event) {
+	if err := x.e.memory.Remember(ctx, x.remembering(), step); err != nil {
+		x.e.logger.Warn("what an agent asked to be remembered could not be stored", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
+	}
+}

@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/apbridge/apbridge/mapping/pause"
+	"github.com/apbridge/apbridge/proxy/complaint"
+	"github.com/apbridge/apbridge/proxy/store"
+	"go.uber.org/zap"
+)
+
+// A run that this process holds in the database and does not execute is stuck: no other process takes it while this one
+// lives. Such a run is left by a claim whose answer was lost, by a failed hand-over, or by an end that a failover lost.
+// So held and executed runs are compared as often as the lease is renewed. The same goes for a thread that is held for
+// a state update (store.States.Hold) which is over.
+
+// claimTracker has the calls under way that may make this process the holder of a run. Safe for concurrent use.
+type claimTracker struct {
+	mu   sync.Mutex
+	next int64
+	open map[int64]struct{}
+}
+
+// begin begins a claim. done must be called when its execution is registered, or it has failed.
+func (c *claimTracker) begin() (done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.next
+	c.next++
+	if c.open == nil {
+		c.open = map[int64]struct{}{}
+	}
+	c.open[n] = struct{}{}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.open, n)
+	}
+}
+
+// epoch returns a number that is larger than those of all claims so far.
+func (c *claimTracker) epoch() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.next
+}
+
+// doneBefore reports whether all claims that began before an epoch are done.
+func (c *claimTracker) doneBefore(epoch int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := range c.open {
+		if n < epoch {
+			return false
+		}
+	}
+	return true
+}
+
+// reconciler has the result of the last comparison of held and executed runs.
+type reconciler struct {
+	mu     sync.Mutex       // held during a comparison
+	fences map[string]int64 // of the runs that were held and not executed
+	epoch  int64            // after the claims that may be the reason
+}
+
+// reconcile frees at each beat what this process holds for nothing. It has a goroutine of its own, since beats must not
+// wait for it.
+func (e *Engine) reconcile(ctx context.Context) {
+	var failures complaint.Complaint
+	for pause.For(ctx, beatEvery) == nil {
+		if err := e.freeHeld(ctx); err == nil {
+			failures.Over()
+		} else if ctx.Err() == nil && failures.Due() {
+			e.logger.Warn("what this process holds could not be compared with what it executes", errField(err), failures.Times())
+		}
+	}
+}
+
+// freeHeld frees threads whose state updates are over, and runs that are not executed. Over SQLite there are no such
+// runs: a file always tells what became of a claim.
+func (e *Engine) freeHeld(ctx context.Context) error {
+	freed, err := e.store.States.FreeLeft(ctx)
+	if freed > 0 && err == nil {
+		e.logger.Warn("this process held threads for state updates that are over; the threads are free", zap.Int("threads", freed))
+		e.log.WakeAll() // it is not known for which threads updates wait
+		e.NotifyFreed()
+	}
+	if !e.store.Shared() {
+		return err
+	}
+	return errors.Join(err, e.freeHeldRuns(ctx))
+}
+
+// freeHeldRuns hands back runs that this process holds and does not execute. A run is handed back if two comparisons
+// found it under the same fence and all claims that had begun by the end of the first one are done: until then the
+// answer to a successful claim may be under way.
+func (e *Engine) freeHeldRuns(ctx context.Context) error {
+	e.held.mu.Lock()
+	defer e.held.mu.Unlock()
+	before := e.held.fences
+	certain := e.claims.doneBefore(e.held.epoch)
+	held, err := e.store.Claims.Held(ctx)
+	if err != nil {
+		return err
+	}
+	e.held.fences, e.held.epoch = e.runs.missing(held), e.claims.epoch()
+	if !certain {
+		return nil
+	}
+	for id, fence := range e.held.fences {
+		if was, seen := before[id]; !seen || was != fence {
+			continue
+		}
+		e.logger.Warn("this process holds a run that it does not execute; the run is handed back", runField(id))
+		if err := e.store.Claims.Release(ctx, id, fence); err != nil && !errors.Is(err, store.ErrFenced) {
+			return err
+		}
+	}
+	return nil
+}

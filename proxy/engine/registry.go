@@ -1,0 +1,114 @@
+package engine
+
+import "sync"
+
+// registry has the executions of this process. Shutdown waits for them and for the goroutines of spawn. Safe for
+// concurrent use.
+type registry struct {
+	work sync.WaitGroup // executions and goroutines of spawn
+
+	mu       sync.Mutex
+	live     map[string]*execution // by run
+	broken   map[string]bool       // runs whose end panicked
+	draining bool                  // no new runs are accepted
+	stopped  bool                  // nothing is started any more
+}
+
+// spawn runs f on a goroutine that Shutdown waits for. It returns false if the engine has stopped.
+func (g *registry) spawn(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopped {
+		return false
+	}
+	g.work.Go(f)
+	return true
+}
+
+// add adds an execution. remove and then work.Done must follow. It returns false if the engine has stopped.
+func (g *registry) add(x *execution) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.stopped {
+		return false
+	}
+	if g.live == nil {
+		g.live = map[string]*execution{}
+	}
+	g.live[x.Run.ID] = x
+	g.work.Add(1)
+	return true
+}
+
+func (g *registry) remove(x *execution) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.live[x.Run.ID] == x { // a parked run may have been continued already
+		delete(g.live, x.Run.ID)
+	}
+}
+
+// find returns the execution of a run, or nil if there is none.
+func (g *registry) find(runID string) *execution {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.live[runID]
+}
+
+func (g *registry) all() []*execution {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list := make([]*execution, 0, len(g.live))
+	for _, x := range g.live {
+		list = append(list, x)
+	}
+	return list
+}
+
+func (g *registry) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.live)
+}
+
+// markBroken leaves a run to the next process, since this one would fail at it again.
+func (g *registry) markBroken(runID string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.broken == nil {
+		g.broken = map[string]bool{}
+	}
+	g.broken[runID] = true
+}
+
+// missing removes the runs that are executed or broken from held, and returns the rest.
+func (g *registry) missing(held map[string]int64) map[string]int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id := range held {
+		if g.live[id] != nil || g.broken[id] {
+			delete(held, id)
+		}
+	}
+	return held
+}
+
+// drain refuses new runs from now on.
+func (g *registry) drain() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.draining = true
+}
+
+func (g *registry) isDraining() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.draining
+}
+
+// stop refuses new executions and goroutines from now on.
+func (g *registry) stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stopped = true
+}

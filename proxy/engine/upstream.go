@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// OnRemoved sets a function that is called for each task that the engine removes, or removes a run of. It must be
+// called before Start.
+func (e *Engine) OnRemoved(removed func(tenant, taskID string)) { e.taskRemoved = removed }
+
+// runRemoved drops what this process holds of a removed run.
+func (e *Engine) runRemoved(r mapping.Run) {
+	e.log.Removed(r.ID)
+	e.log.WakeThread(r.ThreadID) // its log need not have been in memory
+	e.taskRemoved(r.Tenant, r.TaskID)
+}
+
+// ThreadsDeleted drops what this process holds of deleted threads at once, and what agents hold of them on a goroutine of
+// its own, one batch after the other.
+func (e *Engine) ThreadsDeleted(gone []store.Gone) {
+	var upstream []store.Gone
+	for _, g := range gone {
+		for _, r := range g.Runs {
+			e.runRemoved(r)
+		}
+		for _, task := range g.Tasks {
+			e.taskRemoved(g.Tenant, task)
+		}
+		e.log.WakeThread(g.ThreadID) // the thread may have had no run
+		for _, l := range g.Links {
+			if e.deletesUpstream(l) {
+				upstream = append(upstream, g)
+				break
+			}
+		}
+	}
+	if len(upstream) > 0 {
+		e.runs.spawn(func() { e.deleteUpstream(upstream) })
+	}
+}
+
+// deletesUpstream reports whether the agent of a link is configured to delete its threads (upstream_threads: delete).
+func (e *Engine) deletesUpstream(l mapping.Link) bool {
+	a := e.agent(l.Agent)
+	return a != nil && a.Config.UpstreamThreads == "delete" && l.Remote != ""
+}
+
+// deleteUpstream deletes what agents have of a batch of deleted threads.
+func (e *Engine) deleteUpstream(gone []store.Gone) {
+	select {
+	case e.deletions <- struct{}{}:
+		defer func() { <-e.deletions }()
+	case <-e.root.Done():
+		return
+	}
+	for _, g := range gone {
+		ctx, stop := context.WithTimeout(mapping.WithPrincipal(e.root, mapping.Principal{Tenant: g.Tenant}), cancelGrace)
+		e.Forget(ctx, g.Links)
+		stop()
+	}
+}
+
+// Forget deletes what agents have of a deleted thread if they are configured so (upstream_threads: delete). Failures are
+// logged only, since the thread is gone here either way. It needs no permit: the upstream thread belongs to one thread,
+// so deleting it late or twice does no harm.
+func (e *Engine) Forget(ctx context.Context, links []mapping.Link) {
+	for _, l := range links {
+		if !e.deletesUpstream(l) {
+			continue
+		}
+		f, err := e.forgetter(ctx, l.Agent)
+		if err != nil {
+			continue
+		}
+		if err := f.Forget(ctx, l); err != nil {
+			e.logger.Info("an agent's copy of a deleted thread could not be deleted", errField(err), agentField(l.Agent))
+		}
+	}
+}
+
+// Reasons for which an agent can never delete a thread.
+var (
+	errNoAgent     = errors.New("it is not in the configuration any more")
+	errNoForgetter = errors.New("its protocol has no way to delete")
+)
+
+// CopyStays reports whether RemoveCopy failed for a reason that does not pass.
+func CopyStays(err error) bool {
+	return errors.Is(err, errNoAgent) || errors.Is(err, errNoForgetter) || mapping.Classify(err).Code == mapping.CodeNotSupported
+}
+
+// RemoveCopy deletes what an agent has of a thread, whatever its configuration. It is no error if there is nothing. Like
+// Forget it needs no permit.
+func (e *Engine) RemoveCopy(ctx context.Context, l mapping.Link) error {
+	ctx, stop := context.WithTimeout(ctx, cancelGrace)
+	defer stop()
+	f, err := e.forgetter(ctx, l.Agent)
+	if err != nil {
+		return err
+	}
+	return f.Forget(ctx, l)
+}
+
+// Forgets returns why an agent cannot delete its threads. It returns nil if it can, or if the agent would have to be
+// asked.
+func (e *Engine) Forgets(name string) error {
+	agent := e.agent(name)
+	if agent == nil {
+		return errNoAgent
+	}
+	if f := agent.found.Load(); f != nil {
+		if _, ok := f.backend.(adapter.Forgetter); !ok {
+			return errNoForgetter
+		}
+	}
+	return nil
+}
+
+func (e *Engine) forgetter(ctx context.Context, name string) (adapter.Forgetter, error) {
+	agent := e.agent(name)
+	if agent == nil {
+		return nil, errNoAgent
+	}
+	b, _, err := agent.Backend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, ok := b.(adapter.Forgetter)
+	if !ok {
+		return nil, errNoForgetter
+	}
+	return f, nil
+}
