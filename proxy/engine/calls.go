@@ -169,8 +169,8 @@ const (
 	captureAll    = "all"
 )
 
-// saveCalls stores the calls of a run that leaves this process in a status (statusOf). It is called before the run's end,
-// which flushes them. A failure does not keep the run from ending.
+// saveCalls stores the calls of a run that leaves this process in a status (statusOf). It is called before the run's
+// end, which flushes them. A failure does not keep the run from ending.
 func (x *execution) saveCalls(ctx context.Context, status mapping.RunStatus) {
 	if !captured(x.e.Capture(), status) {
 		return

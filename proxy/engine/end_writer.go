@@ -23,8 +23,8 @@ const (
 	tellAnyway = 10 * time.Second
 )
 
-// endWriter writes the end of a run. It tries until that works or the process stops: a disk may be full for a while, and
-// a run that never ended would hold its thread until the next start.
+// endWriter writes the end of a run. It tries until that works or the process stops: a disk may be full for a while,
+// and a run that never ended would hold its thread until the next start.
 type endWriter struct {
 	x        *execution
 	out      mapping.Outcome // to be written; may change when the queued events are given up

@@ -19,8 +19,8 @@ const (
 )
 
 // How long an event may wait to be written together with others. A token waits for none: those that come in a crowd are
-// written together anyway, because each write takes a while. A stateful agent's own ids (links) are not needed before its
-// first output, and are written with that.
+// written together anyway, because each write takes a while. A stateful agent's own ids (links) are not needed before
+// its first output, and are written with that.
 const (
 	stepDelay = 2 * time.Millisecond
 	linkDelay = 100 * time.Millisecond
@@ -194,9 +194,9 @@ func (w *eventWriter) write() {
 	w.idle.Broadcast()
 }
 
-// ready returns how many pieces may be written. A question, with the links after it, waits for the end of its run and is
-// written with that: a client that is shown a question may answer at once, and must find the run ended. Any other event
-// after a question shows that the run goes on. The lock must be held.
+// ready returns how many pieces may be written. A question, with the links after it, waits for the end of its run and
+// is written with that: a client that is shown a question may answer at once, and must find the run ended. Any other
+// event after a question shows that the run goes on. The lock must be held.
 func (w *eventWriter) ready() int {
 	n := len(w.queue)
 	if n >= maxQueued {
@@ -234,8 +234,8 @@ func (w *eventWriter) drain() {
 	w.waitWritten()
 }
 
-// close writes the queue together with the last piece, if any, and the end of the run. It returns when they are durable.
-// If it fails it may be called again.
+// close writes the queue together with the last piece, if any, and the end of the run. It returns when they are
+// durable. If it fails it may be called again.
 func (w *eventWriter) close(ctx context.Context, last *piece, end *store.End) error {
 	w.mu.Lock()
 	for w.phase == writerWriting {
@@ -298,11 +298,11 @@ func (w *eventWriter) giveUp() statePoint {
 	return w.durable
 }
 
-// commit runs one transaction and then publishes its entries. Entries of a followed run are flushed to disk before that.
-// Others are flushed when a reader sees them, or with the end.
+// commit runs one transaction and then publishes its entries. Entries of a followed run are flushed to disk before
+// that. Others are flushed when a reader sees them, or with the end.
 //
-// Followed is checked again after the commit. A reader first sets that it follows, then flushes, then reads. So either it
-// is seen here, or its flush covers the commit.
+// Followed is checked again after the commit. A reader first sets that it follows, then flushes, then reads. So either
+// it is seen here, or its flush covers the commit.
 func (w *eventWriter) commit(ctx context.Context, batch []piece, end *store.End) error {
 	st, buffer := w.x.e.store, w.x.buffer
 	tx := store.Append{ThreadID: w.x.Run.ThreadID, RunID: w.x.Run.ID, Fence: w.x.Fence, End: end, Relaxed: end == nil && !buffer.Followed()}

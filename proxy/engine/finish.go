@@ -72,8 +72,8 @@ func (x *execution) settle(ctx context.Context, out *mapping.Outcome, err error)
 }
 
 // end writes the end of the run in one transaction. If that fails the run stays as it is: no reader is told that it has
-// ended, and the next process picks it up. It returns false if the end is still being written. Waiting readers have been
-// told then.
+// ended, and the next process picks it up. It returns false if the end is still being written. Waiting readers have
+// been told then.
 func (x *execution) end(ctx context.Context, out mapping.Outcome) (left bool) {
 	x.token.HideAtEnd(&out)
 	x.recordFault(out)

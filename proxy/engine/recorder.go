@@ -341,8 +341,8 @@ func (r *recorder) remembers() bool {
 	return r.link.Agreed()
 }
 
-// giveUp goes back to the durable state, since the events after it cannot be written. It returns the outcome of the run,
-// which has failed then.
+// giveUp goes back to the durable state, since the events after it cannot be written. It returns the outcome of the
+// run, which has failed then.
 func (r *recorder) giveUp(out mapping.Outcome, err error) mapping.Outcome {
 	r.statePoint = r.writer.giveUp()
 	if out.Parked || out.Status == mapping.RunSuccess || out.Status == mapping.RunInterrupted && !out.Cancelled {

@@ -63,8 +63,8 @@ func failure(out *mapping.Outcome, err error) string {
 	return ""
 }
 
-// restart begins the next attempt. One write logs the new start and the way back to the state in which the run began. It
-// returns the events logged so far.
+// restart begins the next attempt. One write logs the new start and the way back to the state in which the run began.
+// It returns the events logged so far.
 func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	fold, err := x.initial(ctx)
 	if err != nil {

@@ -20,8 +20,8 @@ func (e *Engine) runRemoved(r mapping.Run) {
 	e.taskRemoved(r.Tenant, r.TaskID)
 }
 
-// ThreadsDeleted drops what this process holds of deleted threads at once, and what agents hold of them on a goroutine of
-// its own, one batch after the other.
+// ThreadsDeleted drops what this process holds of deleted threads at once, and what agents hold of them on a goroutine
+// of its own, one batch after the other.
 func (e *Engine) ThreadsDeleted(gone []store.Gone) {
 	var upstream []store.Gone
 	for _, g := range gone {
@@ -65,9 +65,9 @@ func (e *Engine) deleteUpstream(gone []store.Gone) {
 	}
 }
 
-// Forget deletes what agents have of a deleted thread if they are configured so (upstream_threads: delete). Failures are
-// logged only, since the thread is gone here either way. It needs no permit: the upstream thread belongs to one thread,
-// so deleting it late or twice does no harm.
+// Forget deletes what agents have of a deleted thread if they are configured so (upstream_threads: delete). Failures
+// are logged only, since the thread is gone here either way. It needs no permit: the upstream thread belongs to one
+// thread, so deleting it late or twice does no harm.
 func (e *Engine) Forget(ctx context.Context, links []mapping.Link) {
 	for _, l := range links {
 		if !e.deletesUpstream(l) {
@@ -94,8 +94,8 @@ func CopyStays(err error) bool {
 	return errors.Is(err, errNoAgent) || errors.Is(err, errNoForgetter) || mapping.Classify(err).Code == mapping.CodeNotSupported
 }
 
-// RemoveCopy deletes what an agent has of a thread, whatever its configuration. It is no error if there is nothing. Like
-// Forget it needs no permit.
+// RemoveCopy deletes what an agent has of a thread, whatever its configuration. It is no error if there is nothing.
+// Like Forget it needs no permit.
 func (e *Engine) RemoveCopy(ctx context.Context, l mapping.Link) error {
 	ctx, stop := context.WithTimeout(ctx, cancelGrace)
 	defer stop()
