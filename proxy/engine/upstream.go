@@ -60,15 +60,15 @@ func (e *Engine) deleteUpstream(gone []store.Gone) {
 	}
 	for _, g := range gone {
 		ctx, stop := context.WithTimeout(mapping.WithPrincipal(e.root, mapping.Principal{Tenant: g.Tenant}), cancelGrace)
-		e.Forget(ctx, g.Links)
+		e.DeleteUpstreamThreads(ctx, g.Links)
 		stop()
 	}
 }
 
-// Forget deletes what agents have of a deleted thread if they are configured so (upstream_threads: delete). Failures
-// are logged only, since the thread is gone here either way. It needs no permit: the upstream thread belongs to one
-// thread, so deleting it late or twice does no harm.
-func (e *Engine) Forget(ctx context.Context, links []mapping.Link) {
+// DeleteUpstreamThreads deletes what agents have of a deleted thread if they are configured so (upstream_threads:
+// delete). Failures are logged only, since the thread is gone here either way. It needs no permit: the upstream thread
+// belongs to one thread, so deleting it late or twice does no harm.
+func (e *Engine) DeleteUpstreamThreads(ctx context.Context, links []mapping.Link) {
 	for _, l := range links {
 		if !e.deletesUpstream(l) {
 			continue
@@ -89,14 +89,14 @@ var (
 	errNoForgetter = errors.New("its protocol has no way to delete")
 )
 
-// CopyStays reports whether RemoveCopy failed for a reason that does not pass.
-func CopyStays(err error) bool {
+// IsPermanent reports whether DeleteUpstreamThread failed for a reason that does not pass.
+func IsPermanent(err error) bool {
 	return errors.Is(err, errNoAgent) || errors.Is(err, errNoForgetter) || mapping.Classify(err).Code == mapping.CodeNotSupported
 }
 
-// RemoveCopy deletes what an agent has of a thread, whatever its configuration. It is no error if there is nothing.
-// Like Forget it needs no permit.
-func (e *Engine) RemoveCopy(ctx context.Context, l mapping.Link) error {
+// DeleteUpstreamThread deletes what an agent has of a thread, whatever its configuration. It is no error if there is
+// nothing. Like DeleteUpstreamThreads it needs no permit.
+func (e *Engine) DeleteUpstreamThread(ctx context.Context, l mapping.Link) error {
 	ctx, stop := context.WithTimeout(ctx, cancelGrace)
 	defer stop()
 	f, err := e.forgetter(ctx, l.Agent)
@@ -106,9 +106,9 @@ func (e *Engine) RemoveCopy(ctx context.Context, l mapping.Link) error {
 	return f.Forget(ctx, l)
 }
 
-// Forgets returns why an agent cannot delete its threads. It returns nil if it can, or if the agent would have to be
-// asked.
-func (e *Engine) Forgets(name string) error {
+// CanDeleteUpstream returns why an agent cannot delete its threads. It returns nil if it can, or if the agent would
+// have to be asked.
+func (e *Engine) CanDeleteUpstream(name string) error {
 	agent := e.agent(name)
 	if agent == nil {
 		return errNoAgent

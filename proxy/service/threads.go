@@ -32,7 +32,7 @@ type threads struct {
 // threadEngine has the agents that threads are for, and has them delete their copies; engine.Engine implements it.
 type threadEngine interface {
 	agents
-	Forget(ctx context.Context, links []mapping.Link)
+	DeleteUpstreamThreads(ctx context.Context, links []mapping.Link)
 }
 
 func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thread, error) {
@@ -144,7 +144,7 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	if err := s.remover.Remove(ctx, id, runs, s.table.Delete); err != nil {
 		return err
 	}
-	s.engine.Forget(ctx, links)
+	s.engine.DeleteUpstreamThreads(ctx, links)
 	return nil
 }
 

@@ -78,7 +78,7 @@ func (s holdings) countCopies(ctx context.Context, held *adapter.Held, thread st
 	for _, l := range copies {
 		i := slices.IndexFunc(held.Copies, func(c adapter.HeldCopies) bool { return c.Agent == l.Agent })
 		if i < 0 {
-			i, held.Copies = len(held.Copies), append(held.Copies, adapter.HeldCopies{Agent: l.Agent, Stays: words(s.engine.Forgets(l.Agent))})
+			i, held.Copies = len(held.Copies), append(held.Copies, adapter.HeldCopies{Agent: l.Agent, Stays: words(s.engine.CanDeleteUpstream(l.Agent))})
 		}
 		at := &held.Copies[i]
 		at.Count++

@@ -18,8 +18,8 @@ import (
 // Engine ends runs and has agents delete their copies of threads; engine.Engine implements it.
 type Engine interface {
 	Cancel(ctx context.Context, r *mapping.Run, how engine.Cancellation) error
-	Forgets(agent string) error
-	RemoveCopy(ctx context.Context, l mapping.Link) error
+	CanDeleteUpstream(agent string) error
+	DeleteUpstreamThread(ctx context.Context, l mapping.Link) error
 }
 
 // Heads reads threads at their heads.

@@ -54,10 +54,10 @@ func (r ownThreads) copies(ctx context.Context, thread string) error {
 	asOwner := mapping.WithPrincipal(ctx, mapping.Principal{ID: r.owner, Tenant: tenantOf(ctx)})
 	for _, l := range list {
 		of := adapter.Removed{Outcome: adapter.IsRemoved, Kind: "copy", ID: l.Remote, Agent: l.Agent, Thread: thread}
-		err := r.engine.RemoveCopy(asOwner, l)
+		err := r.engine.DeleteUpstreamThread(asOwner, l)
 		switch {
 		case err == nil:
-		case engine.CopyStays(err), r.leaveCopies && ctx.Err() == nil:
+		case engine.IsPermanent(err), r.leaveCopies && ctx.Err() == nil:
 			of.Outcome, of.Why = adapter.IsKept, r.whyKept(err)
 		default:
 			return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamError, "Agent %q has not deleted its copy %s: %s", l.Agent, l.Remote, r.reason(err))
@@ -71,7 +71,7 @@ func (r ownThreads) copies(ctx context.Context, thread string) error {
 
 // whyKept is why an agent keeps a copy.
 func (r ownThreads) whyKept(err error) string {
-	if engine.CopyStays(err) && mapping.Classify(err).Class == mapping.Internal {
+	if engine.IsPermanent(err) && mapping.Classify(err).Class == mapping.Internal {
 		return err.Error() // the bridge's own words
 	}
 	return r.reason(err)
