@@ -22,10 +22,10 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 		return nil, err
 	}
 	x.input = nil // it may be large; a further attempt reads it again
-	files := &runFiles{x: x, none: x.alone && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
+	files := &runFiles{x: x, none: x.newThread && len(in.Files)+rule.HeldAttachments(in.Messages) == 0}
 	t := &adapter.Assignment{
 		Run: &x.Run, Thread: &x.Thread, TaskID: x.Run.TaskID, Input: *in, State: x.rec.fold,
-		Resume: x.Run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.say,
+		Resume: x.Run.Options.Resuming && !hasUpdate(mapping.NewestAttempt(logged)), OneStep: x.oneStep(), Say: x.text,
 		After: logged, Open: x.Taken,
 		Files: files,
 	}
@@ -99,7 +99,7 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 			return *l, nil
 		}
 	}
-	if x.alone || x.first(logged) || afresh {
+	if x.newThread || x.first(logged) || afresh {
 		return mapping.Link{}, nil // there is none, or what a failed attempt left is not trusted
 	}
 	l, err := x.e.linkOf(ctx, &x.Run, traits.Opaque)

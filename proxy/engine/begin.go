@@ -10,15 +10,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// StartRequest asks for a run. New has everything that must survive; Say belongs to the first step only.
+// StartRequest asks for a run. New has everything that must survive; Text belongs to the first step only.
 type StartRequest struct {
 	New      *store.RunCreation // Run, Thread, Task, strategy and idempotency are filled in; nil if the run exists
 	Input    *rule.Input        // InputOf(New.Run), so that it is read once; nil if it has to be read
 	Recalled *memory.Recalled   // Recall for New.Run, so that it is read once; nil if it has to be read
-	Say      *string
+	Text     *string            // the words of a v1 client, verbatim; nil for none
 
-	further *Next // set for a further step of a parked run
-	parked  bool  // the run was parked until now
+	next   *StepInput // set for a further step of a parked run
+	parked bool       // the run was parked until now
 	// The request that asks for that step. Agents see it instead of the request that made the run.
 	requestID string
 	trace     mapping.Trace

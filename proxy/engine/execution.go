@@ -27,13 +27,13 @@ type execution struct {
 	cancel         context.CancelCauseFunc
 
 	// What the backend gets.
-	say     *string            // StartRequest.Say
-	next    *Next              // StartRequest.further
-	alone   bool               // the thread was made with this run
-	input   *rule.Input        // StartRequest.Input, until it is passed on
-	recalls *memory.Recalled   // StartRequest.Recalled, until it is passed on
-	told    []mapping.ItemName // items that the agent is told of, until that is logged
-	token   memory.Token
+	text      *string            // StartRequest.Text
+	next      *StepInput         // StartRequest.next
+	newThread bool               // the thread was made with this run
+	input     *rule.Input        // StartRequest.Input, until it is passed on
+	recalls   *memory.Recalled   // StartRequest.Recalled, until it is passed on
+	told      []mapping.ItemName // items that the agent is told of, until that is logged
+	token     memory.Token
 
 	buffer  *eventlog.RunBuffer
 	rec     *recorder // nil until the run's state is read
@@ -62,7 +62,7 @@ func (e *Engine) newExecution(agent *Agent, c *store.Claimed, o *StartRequest) (
 	ctx, cancel := context.WithCancelCause(mapping.WithRequestID(e.runContext(e.root, &c.Run), o.requestID))
 	x = &execution{
 		Claimed: c, e: e, agent: agent, calls: e.newCallLog(), cancel: cancel,
-		say: o.Say, next: o.further, alone: o.New != nil && o.New.MustNotExist, input: o.Input, recalls: o.Recalled,
+		text: o.Text, next: o.next, newThread: o.New != nil && o.New.MustNotExist, input: o.Input, recalls: o.Recalled,
 		began: time.Now(), done: make(chan struct{}), stalled: make(chan struct{}),
 	}
 	x.buffer = e.log.Acquire(&c.Run) // before the run is registered, since its readers wait for the execution

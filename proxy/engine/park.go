@@ -8,15 +8,15 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// Next is the input of the next step of a parked run.
-type Next struct {
-	Say      *string          // the client's words, verbatim; nil for none
+// StepInput is the input of the next step of a parked run.
+type StepInput struct {
+	Text     *string          // the client's words, verbatim; nil for none
 	Update   json.RawMessage  // of the state of a stateful agent; nil for none
 	Uploaded mapping.Uploaded // up to which uploads Update includes
 }
 
 // Continue starts the next step of a parked run.
-func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
+func (e *Engine) Continue(ctx context.Context, r mapping.Run, n StepInput) error {
 	agent := e.agent(r.Agent)
 	if agent == nil {
 		return gone(r.Agent)
@@ -29,7 +29,7 @@ func (e *Engine) Continue(ctx context.Context, r mapping.Run, n Next) error {
 	if err != nil {
 		return err
 	}
-	e.start(agent, c, &StartRequest{Say: n.Say, further: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
+	e.start(agent, c, &StartRequest{Text: n.Text, next: &n, parked: true, requestID: mapping.RequestIDOf(ctx), trace: mapping.TraceOf(ctx)})
 	return nil
 }
 

@@ -102,11 +102,11 @@ func TestALockstepRunGoesOnStepByStep(t *testing.T) {
 	}
 	b.parked(t, b.begin(t, lockstepOrder())) // the agent's only slot is free
 	words := "two words"
-	if err := b.Continue(t.Context(), r, engine.Next{Say: &words}); err != nil {
+	if err := b.Continue(t.Context(), r, engine.StepInput{Text: &words}); err != nil {
 		t.Fatal(err)
 	}
 	b.parked(t, r)
-	if err := b.Continue(t.Context(), r, engine.Next{}); err != nil {
+	if err := b.Continue(t.Context(), r, engine.StepInput{}); err != nil {
 		t.Fatal(err)
 	}
 	es := b.read(t, r)
@@ -124,7 +124,7 @@ func TestALockstepRunGoesOnStepByStep(t *testing.T) {
 	if got, want := fmt.Sprint(outputs), `["1 nothing" "2 two words" "3 nothing"]`; got != want {
 		t.Errorf("steps %s, want %s", got, want)
 	}
-	if err := b.Continue(t.Context(), r, engine.Next{}); mapping.Classify(err).Class != mapping.Conflict {
+	if err := b.Continue(t.Context(), r, engine.StepInput{}); mapping.Classify(err).Class != mapping.Conflict {
 		t.Errorf("a step of an ended run said %v", err)
 	}
 }
@@ -238,7 +238,7 @@ func TestCancelMeetsTheParking(t *testing.T) {
 		both.Go(func() {
 			for range 3 {
 				fresh, err := b.AwaitInactive(t.Context(), r)
-				if err != nil || !fresh.Parked || b.Continue(t.Context(), fresh, engine.Next{}) != nil {
+				if err != nil || !fresh.Parked || b.Continue(t.Context(), fresh, engine.StepInput{}) != nil {
 					return
 				}
 			}
@@ -294,7 +294,7 @@ func TestAParkedRunSurvivesARestart(t *testing.T) {
 		t.Errorf("%d executions after a restart: a parked run waits for its client", n)
 	}
 	words := "go"
-	if err := again.Continue(t.Context(), r, engine.Next{Say: &words}); err != nil {
+	if err := again.Continue(t.Context(), r, engine.StepInput{Text: &words}); err != nil {
 		t.Fatal(err)
 	}
 	es := again.read(t, r)

@@ -104,7 +104,7 @@ func (b *bench) holdClaim(t *testing.T, w *storetest.Wire, r mapping.Run, contin
 	t.Helper()
 	eventually(t, "the step before leaving", func() bool { return b.Live() == 0 })
 	held := w.HoldAnswer("")
-	go func() { continued <- b.Continue(t.Context(), r, engine.Next{}) }()
+	go func() { continued <- b.Continue(t.Context(), r, engine.StepInput{}) }()
 	select {
 	case <-held:
 	case <-t.Context().Done():

@@ -31,7 +31,7 @@ type runLog interface {
 // stepEngine has parked runs go on; engine.Engine implements it.
 type stepEngine interface {
 	AwaitInactive(ctx context.Context, r mapping.Run) (mapping.Run, error)
-	Continue(ctx context.Context, r mapping.Run, n engine.Next) error
+	Continue(ctx context.Context, r mapping.Run, n engine.StepInput) error
 	StopIdleTimer(runID string)
 }
 
@@ -160,7 +160,7 @@ func (s *progress) lockstep(ctx context.Context, p *stepRequest, run mapping.Run
 	if _, ok := p.ses.step(p.n); ok {
 		return nil
 	}
-	next := engine.Next{Say: p.req.Input}
+	next := engine.StepInput{Text: p.req.Input}
 	next.Update, next.Uploaded = s.uploads.asUpdate(ctx, p.ses)
 	p.used = true
 	if err := s.engine.Continue(ctx, fresh, next); err != nil && mapping.Classify(err).Class != mapping.Conflict {

@@ -31,7 +31,7 @@ func (m runMaker) start(ctx context.Context, ses *session, n adapter.NewRun, tr 
 	if err != nil {
 		return mapping.Run{}, err
 	}
-	o.Say = say
+	o.Text = say
 	o.New.IdempotencyKey, o.New.IdempotencyRoute, o.New.IdempotencySum = key.Text, key.Route, key.Sum
 	if tr.Asked == nil {
 		o.New.Newest = &tr.newest
