@@ -29,25 +29,25 @@ func (x *execution) assignment(ctx context.Context, traits adapter.Traits, logge
 		After: logged, Open: x.Taken,
 		Files: files,
 	}
-	x.rec.given(filesGiven(in.Files))
-	x.rec.given(x.filesOfAnswer())
+	x.rec.noteGiven(filesGiven(in.Files))
+	x.rec.noteGiven(x.filesOfAnswer())
 	if x.next != nil {
 		t.Update = x.next.Update
-		x.rec.given(filesOfUpdate(t.Update))
+		x.rec.noteGiven(filesOfUpdate(t.Update))
 	}
 	if t.Link, err = x.link(ctx, traits, logged); err != nil {
 		return nil, err
 	}
 	if traits.Opaque {
-		err = x.opaque(ctx, t)
+		err = x.assignOpaque(ctx, t)
 	} else {
-		err = x.stateful(ctx, t)
+		err = x.assignStateful(ctx, t)
 	}
-	files.goesOn, files.given = t.Done > 0, t.Uploaded
+	files.continued, files.given = t.Done > 0, t.Uploaded
 	return t, err
 }
 
-// hasUpdate reports whether the run has got an answer from its agent: what it was resumed with has been said by then.
+// hasUpdate reports whether the agent has responded, so that it has received the answer that the run was resumed with.
 func hasUpdate(logged []mapping.Event) bool {
 	for i := range logged {
 		if logged[i].Kind == mapping.KindUpdate {
@@ -69,8 +69,8 @@ func filesGiven(files map[string]json.RawMessage) []rule.File {
 	return list
 }
 
-// filesOfAnswer are the uploads that a task's answer brings along. Those of the update of a run that is not driven by
-// steps are not artifacts yet, and become some.
+// filesOfAnswer returns the uploads in the answer to a task. In the update of a run that is not driven by steps, files
+// are not artifacts yet and become some.
 func (x *execution) filesOfAnswer() []rule.File {
 	if x.Run.Options.Stepping == "" {
 		return nil
@@ -88,10 +88,12 @@ func filesOfUpdate(raw json.RawMessage) []rule.File {
 	return filesGiven(update.Files)
 }
 
+// link returns the link of the run's upstream thread or task. It is empty if there is none, or if only a failed attempt
+// had one.
 func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []mapping.Event) (mapping.Link, error) {
-	afresh := x.Run.Attempt > 1 && !x.Run.Options.Resuming
+	fresh := x.Run.Attempt > 1 && !x.Run.Options.Resuming
 	own := logged
-	if afresh {
+	if fresh {
 		own = mapping.NewestAttempt(logged)
 	}
 	for _, ev := range slices.Backward(own) {
@@ -99,8 +101,8 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 			return *l, nil
 		}
 	}
-	if x.newThread || x.first(logged) || afresh {
-		return mapping.Link{}, nil // there is none, or what a failed attempt left is not trusted
+	if x.newThread || x.firstOnThread(logged) || fresh {
+		return mapping.Link{}, nil
 	}
 	l, err := x.e.linkOf(ctx, &x.Run, traits.Opaque)
 	if err == nil {
@@ -112,13 +114,13 @@ func (x *execution) link(ctx context.Context, traits adapter.Traits, logged []ma
 	return l, err
 }
 
-// first reports whether nothing was logged on the thread before this run, and so no link.
-func (x *execution) first(logged []mapping.Event) bool {
+// firstOnThread reports whether nothing was logged on the thread before this run, and so no link.
+func (x *execution) firstOnThread(logged []mapping.Event) bool {
 	return !x.Taken && len(logged) > 0 && logged[0].Seq == 1
 }
 
-// shareTopic finds the agent's topic that a new task of the thread goes into: one that knows all of the conversation
-// and nothing else. Any other is left, and the agent told everything anew.
+// shareTopic sets the agent's topic for a new task of the thread: one that has exactly the conversation so far. Without
+// such a topic the agent receives the whole conversation again.
 func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	l.Topic = ""
 	if x.Run.Base == "" {
@@ -133,19 +135,19 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	return err
 }
 
-// opaque fills in what an opaque agent is told.
-func (x *execution) opaque(ctx context.Context, t *adapter.Assignment) error {
-	// Agents are told once for all runs of a task.
-	access, err := x.access(ctx, memory.OfTask)
+// assignOpaque fills in what an opaque agent receives.
+func (x *execution) assignOpaque(ctx context.Context, t *adapter.Assignment) error {
+	// One token serves all runs of a task.
+	access, err := x.storeAccess(ctx, memory.OfTask)
 	if err != nil {
 		return err
 	}
 	if t.Resume || t.Link.Remote != "" || x.Run.Attempt > 1 {
-		if err := x.goOn(ctx, t); err != nil || t.Resume {
+		if err := x.continueTask(ctx, t); err != nil || t.Resume {
 			return err
 		}
 	}
-	recalled, err := x.recalled(ctx, t.Input.Text)
+	recalled, err := x.recall(ctx, t.Input.Text)
 	if err != nil {
 		return err
 	}
@@ -153,51 +155,51 @@ func (x *execution) opaque(ctx context.Context, t *adapter.Assignment) error {
 	if err != nil {
 		return err
 	}
-	err = x.brief(t, said, recalled, access)
+	err = x.writePrompt(t, said, recalled, access)
 	return cmp.Or(err, said.files.err)
 }
 
-// recalled is what the run's request has read of the long-term store, or is read now: by a run that had to wait, and by
-// a further attempt.
-func (x *execution) recalled(ctx context.Context, words string) (told memory.Recalled, err error) {
-	if read := x.recalls; read != nil {
-		told, x.recalls = *read, nil
-	} else if told, err = x.e.memory.Recall(ctx, x.remembering(), words); err != nil {
-		return told, err
+// recall returns the items of the long-term store for the run. They are read unless the run's request has read them:
+// for a run that had to wait, and for a further attempt.
+func (x *execution) recall(ctx context.Context, words string) (items memory.Recalled, err error) {
+	if read := x.recalled; read != nil {
+		items, x.recalled = *read, nil
+	} else if items, err = x.e.memory.Recall(ctx, x.memoryScope(), words); err != nil {
+		return items, err
 	}
-	x.told = told.Names()
-	x.calls.addTold(x.told)
-	return told, nil
+	x.recalledItems = items.Names()
+	x.calls.addTold(x.recalledItems)
+	return items, nil
 }
 
-// brief writes the prompt and the additional_input of a new upstream task, by the agent's memory.transcript and
+// writePrompt sets the prompt and the additional_input of a new upstream task, by the agent's memory.transcript and
 // memory.deliver.
-func (x *execution) brief(t *adapter.Assignment, said conversation, recalled memory.Recalled, access *memory.Access) (err error) {
+func (x *execution) writePrompt(t *adapter.Assignment, said conversation, recalled memory.Recalled, access *memory.Access) (err error) {
 	cfg := &x.agent.Config.Memory
 	mode, extra := rule.Transcript(cfg.Transcript), map[string]any{}
 	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
 		if len(recalled.Items) > 0 {
 			extra[rule.ItemsMember] = recalled.Items
 		}
-		told := said
-		told.earlier = mode.Of(said.earlier)
-		if messages, _ := rule.Newest(told.inFull(), int(cfg.Budget)); len(messages) > 0 {
+		sent := said
+		sent.earlier = mode.Of(said.earlier)
+		if messages, _ := rule.Newest(sent.asRoleMessages(), int(cfg.Budget)); len(messages) > 0 {
 			extra["messages"] = messages
 		}
 	}
 	if cfg.Deliver == "additional_input" {
 		mode, recalled = rule.TranscriptNone, memory.Recalled{}
 	}
-	t.Prompt = said.prompt(x.telling(mode, said.earlier, recalled))
-	if t.Link.Topic != "" { // the agent's topic has what stands before the input
-		t.Retelling, t.Prompt = t.Prompt, said.prompt(x.telling(mode, said.fresh, recalled))
+	t.Prompt = said.prompt(x.promptParts(mode, said.earlier, recalled))
+	if t.Link.Topic != "" { // the agent's topic has the messages before the input
+		t.Retelling, t.Prompt = t.Prompt, said.prompt(x.promptParts(mode, said.fresh, recalled))
 	}
-	t.Additional, err = x.additional(&t.Input, extra, access)
+	t.Additional, err = x.additionalInput(&t.Input, extra, access)
 	return err
 }
 
-// goOn continues an upstream task: how many steps it has done, and what the answer to its question means.
-func (x *execution) goOn(ctx context.Context, t *adapter.Assignment) error {
+// continueTask sets how many steps an upstream task has done, and the answer to its question.
+func (x *execution) continueTask(ctx context.Context, t *adapter.Assignment) error {
 	past, err := x.e.stepsDone(ctx, x.Run.TaskID)
 	if err != nil {
 		return err
@@ -209,8 +211,8 @@ func (x *execution) goOn(ctx context.Context, t *adapter.Assignment) error {
 	return err
 }
 
-// answer is what the run was resumed with. The words of a message name its files and begin with what was sent beside
-// it, as those of a new task do.
+// answer returns the answer that the run was resumed with. As for a new task, the text of a message names its files and
+// begins with the messages that were sent with it.
 func (x *execution) answer(ctx context.Context, t *adapter.Assignment) (rule.Answer, error) {
 	a, err := rule.ParseAnswer(&x.Run.Options)
 	if err != nil || !x.Run.Options.ByMessage || a.Continue {
@@ -220,27 +222,27 @@ func (x *execution) answer(ctx context.Context, t *adapter.Assignment) (rule.Ans
 	if err != nil || said.request == nil {
 		return a, err
 	}
-	a.Text = said.prompt(x.telling(rule.Transcript(x.agent.Config.Memory.Transcript), rule.BesideAnswer(said.fresh, t.OpenCall), memory.Recalled{}))
+	a.Text = said.prompt(x.promptParts(rule.Transcript(x.agent.Config.Memory.Transcript), rule.BesideAnswer(said.fresh, t.OpenCall), memory.Recalled{}))
 	return a, said.files.err
 }
 
-// additional is the additional_input of a new upstream task: what the client of a v1 task sent, the rest of an input
-// object, what is told of memory, and our own mark, by which a task is found again whose creation was never answered.
-func (x *execution) additional(in *rule.Input, told map[string]any, access *memory.Access) (rawjson.Pieces, error) {
+// additionalInput returns the additional_input of a new upstream task: that of a v1 client, the rest of an input
+// object, members for memory, and a mark of the bridge. A task whose creation was never answered is found by that mark.
+func (x *execution) additionalInput(in *rule.Input, members map[string]any, access *memory.Access) (rawjson.Pieces, error) {
 	set := []rawjson.Member{}
-	if told[rule.ItemsMember] == nil {
-		set = append(set, rawjson.Member{Name: rule.ItemsMember}) // it is taken out
+	if members[rule.ItemsMember] == nil {
+		set = append(set, rawjson.Member{Name: rule.ItemsMember}) // it is removed
 	}
 	if in.Other != nil {
 		set = append(set, rawjson.Member{Name: "input", Value: in.Other})
 	}
-	told[rule.BridgeMember] = struct {
+	members[rule.BridgeMember] = struct {
 		Run    string         `json:"run_id"`
 		Thread string         `json:"thread_id"`
 		Store  *memory.Access `json:"store,omitempty"`
 	}{x.Run.ID, x.Run.ThreadID, access}
-	for _, key := range slices.Sorted(maps.Keys(told)) {
-		value, err := json.Marshal(told[key])
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		value, err := json.Marshal(members[key])
 		if err != nil {
 			return rawjson.Pieces{}, err
 		}
@@ -249,20 +251,20 @@ func (x *execution) additional(in *rule.Input, told map[string]any, access *memo
 	return rawjson.PiecesWith(x.AdditionalInput, set...)
 }
 
-// telling is what a prompt is made from.
-func (x *execution) telling(mode rule.Transcript, earlier []json.RawMessage, recalled memory.Recalled) (rule.Telling, int) {
+// promptParts returns the parts of a prompt and its budget.
+func (x *execution) promptParts(mode rule.Transcript, earlier []json.RawMessage, recalled memory.Recalled) (rule.Telling, int) {
 	return rule.Telling{Mode: mode, Earlier: earlier, Notes: recalled.Lines()}, int(x.agent.Config.Memory.Budget)
 }
 
-// remind tells a stateful agent what the long-term store has for the run.
-func (x *execution) remind(ctx context.Context, t *adapter.Assignment) error {
-	recalled, err := x.recalled(ctx, t.Input.Text)
+// addMemory sets the items of the long-term store and the access to it for a stateful agent.
+func (x *execution) addMemory(ctx context.Context, t *adapter.Assignment) error {
+	recalled, err := x.recall(ctx, t.Input.Text)
 	if err != nil {
 		return err
 	}
-	access, err := x.access(ctx, memory.OfRun)
+	access, err := x.storeAccess(ctx, memory.OfRun)
 	if access != nil && access.Token == "" {
-		access = nil // nothing that a graph says is a write
+		access = nil // a graph has no other way to write
 	}
 	if err != nil || access == nil && len(recalled.Items) == 0 {
 		return err
@@ -274,24 +276,24 @@ func (x *execution) remind(ctx context.Context, t *adapter.Assignment) error {
 	return err
 }
 
-// stateful decides what a stateful agent is sent: only what is new when both sides agree on the state, else the whole
-// of it into a fresh upstream thread.
-func (x *execution) stateful(ctx context.Context, t *adapter.Assignment) error {
+// assignStateful decides what a stateful agent receives: only the input if both sides agree on the state, else the
+// whole state into a new upstream thread.
+func (x *execution) assignStateful(ctx context.Context, t *adapter.Assignment) error {
 	apart, err := x.answersOwnThread(ctx, t.Link)
 	if err == nil && apart {
-		err = x.takeOwnState(ctx)
+		err = x.readAgentState(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if err := x.remind(ctx, t); err != nil {
+	if err := x.addMemory(ctx, t); err != nil {
 		return err
 	}
 	if len(mapping.NewestAttempt(t.After)) > 1 || (x.Run.Attempt > 1 || apart && t.Link.Remote != "") && t.Resume {
-		return nil // picked up: the upstream run is under way; or an answer, which only the thread that asked can use
+		return nil // the upstream run is under way, or only the thread that asked can use the answer
 	}
 	same := x.sameState(t)
-	t.Link.Undone = false // it is of the run before, and this one begins without what that did
+	t.Link.Undone = false // it is about the run before
 	if same || x.Run.Base == "" && t.Link.Remote == "" {
 		return nil
 	}
@@ -312,16 +314,15 @@ func (x *execution) stateful(ctx context.Context, t *adapter.Assignment) error {
 	return err
 }
 
-// sameState reports whether the agent's thread holds the state that the run begins with. The link of a run that was
-// rolled back names the checkpoint before it, but what the run did at the agent is still there. An answer has to go
-// where the question was asked.
+// sameState reports whether the agent's thread has the state that the run begins with. The link of a run that was
+// rolled back names the checkpoint before it, but the agent still has that run's changes. An answer has to go to the
+// thread that asked.
 func (x *execution) sameState(t *adapter.Assignment) bool {
 	return t.Link.Remote != "" && t.Link.LocalCheckpoint == x.Run.Base && (!t.Link.Undone || t.Resume)
 }
 
-// forkOf is the run's base as a point of the upstream thread that is linked now; nil where it is none. Streams do not
-// tell the ids of checkpoints, so that one of the middle of a run is known by the upstream run that the log names
-// before it.
+// forkOf returns the run's base as a point of the linked upstream thread, or nil if it is none. Streams do not contain
+// the ids of checkpoints. A checkpoint within a run is therefore known by the upstream run that was logged before it.
 func (x *execution) forkOf(ctx context.Context, linked string) (*adapter.Fork, error) {
 	c, err := x.e.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 	switch {
@@ -339,11 +340,11 @@ func (x *execution) forkOf(ctx context.Context, linked string) (*adapter.Fork, e
 	return &adapter.Fork{Run: l.RemoteRun, Step: c.Step}, nil
 }
 
-// linkBefore is what the checkpoint's run had last logged of what the agent calls it.
+// linkBefore returns the newest link that the checkpoint's run had logged before it.
 func (x *execution) linkBefore(ctx context.Context, c mapping.Checkpoint) (l mapping.Link, err error) {
 	for after := int64(0); ; {
 		evs, err := x.e.store.Events.List(ctx, x.Run.ThreadID, c.RunID, after, 512)
-		if mapping.Classify(err).Class == mapping.NotFound { // of a thread that this one is a copy of
+		if mapping.Classify(err).Class == mapping.NotFound { // the run is of the thread that this one was copied from
 			return l, nil
 		}
 		if err != nil || len(evs) == 0 {
@@ -360,7 +361,7 @@ func (x *execution) linkBefore(ctx context.Context, c mapping.Checkpoint) (l map
 	}
 }
 
-// conversation is what the agent of a new upstream task is told of the thread's messages.
+// conversation has the thread's messages for the agent of a new upstream task.
 type conversation struct {
 	in      *rule.Input
 	earlier []json.RawMessage // all but the request
@@ -369,7 +370,7 @@ type conversation struct {
 	files   *attachments
 }
 
-// conversation is that of the run: the state it began with, its input merged into it by id.
+// conversation returns the messages of the state that the run began with, with its input merged by id.
 func (x *execution) conversation(ctx context.Context, in *rule.Input) (conversation, error) {
 	base, err := x.e.log.Base(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil {
@@ -385,7 +386,7 @@ func (x *execution) conversation(ctx context.Context, in *rule.Input) (conversat
 	return c, nil
 }
 
-// withInput are the messages of a state with those of an input merged into them.
+// withInput returns the messages of a state with those of an input merged by id.
 func withInput(base *state.Fold, in *rule.Input) ([]json.RawMessage, error) {
 	if len(base.Messages()) == 0 && !slices.ContainsFunc(in.Messages, state.Removes) {
 		return in.Messages, nil
@@ -397,7 +398,7 @@ func withInput(base *state.Fold, in *rule.Input) ([]json.RawMessage, error) {
 	return after.Messages(), nil
 }
 
-// prompt tells what t says of earlier messages and notes, and the request.
+// prompt returns the prompt of t and the request.
 func (c conversation) prompt(t rule.Telling, budget int) string {
 	t.Say = c.say
 	if c.request != nil {
@@ -411,9 +412,9 @@ func (c conversation) say(message json.RawMessage) string {
 	return c.in.SayInput(message, c.files.name)
 }
 
-// inFull are the earlier messages in the form of the Agent Protocol. Files and tool calls, which that form has no
-// members for, are named in their contents: the agent is given the files' bytes beside.
-func (c conversation) inFull() []json.RawMessage {
+// asRoleMessages are the earlier messages in the form of the Agent Protocol. Files and tool calls, which that form has
+// no members for, are named in their contents: the agent is given the files' bytes beside.
+func (c conversation) asRoleMessages() []json.RawMessage {
 	list := make([]json.RawMessage, len(c.earlier))
 	for i, m := range c.earlier {
 		list[i] = m

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxQueued = 256 // pieces; a backend that is faster waits
-	enough    = 64  // pieces that wait for no more
+	maxQueued  = 256 // pieces; a backend that is faster waits
+	maxBatched = 64  // pieces that are written without waiting for more
 )
 
 // How long an event may wait to be written together with others. A token waits for none: those that come in a crowd are
@@ -36,7 +36,7 @@ type piece struct {
 	artifacts []string
 	point     statePoint // where the recorder stands after it
 	late      bool       // is written with the end, or when the queue is drained
-	again     bool       // replaces such a piece if that is queued right before it
+	replaces  bool       // replaces such a piece if that is queued right before it
 }
 
 // eventWriter writes a run's events in order and publishes them when they are durable. One transaction has all events
@@ -79,7 +79,7 @@ func (w *eventWriter) push(p piece, delay time.Duration) error {
 	if err := w.put(p); err != nil {
 		return err
 	}
-	if delay > 0 && len(w.queue) < enough {
+	if delay > 0 && len(w.queue) < maxBatched {
 		w.startIn(delay)
 	} else {
 		w.start()
@@ -117,7 +117,7 @@ func (w *eventWriter) put(p piece) error {
 	if w.err != nil {
 		return w.err
 	}
-	if n := len(w.queue); n > 0 && p.again && w.queue[n-1].again {
+	if n := len(w.queue); n > 0 && p.replaces && w.queue[n-1].replaces {
 		w.queue = w.queue[:n-1]
 	}
 	w.queue = append(w.queue, p)

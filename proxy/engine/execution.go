@@ -27,13 +27,13 @@ type execution struct {
 	cancel         context.CancelCauseFunc
 
 	// What the backend gets.
-	text      *string            // StartRequest.Text
-	next      *StepInput         // StartRequest.next
-	newThread bool               // the thread was made with this run
-	input     *rule.Input        // StartRequest.Input, until it is passed on
-	recalls   *memory.Recalled   // StartRequest.Recalled, until it is passed on
-	told      []mapping.ItemName // items that the agent is told of, until that is logged
-	token     memory.Token
+	text          *string            // StartRequest.Text
+	next          *StepInput         // StartRequest.next
+	newThread     bool               // the thread was made with this run
+	input         *rule.Input        // StartRequest.Input, until it is passed on
+	recalled      *memory.Recalled   // StartRequest.Recalled, until it is passed on
+	recalledItems []mapping.ItemName // items that the agent is told of, until that is logged
+	token         memory.Token
 
 	buffer  *eventlog.RunBuffer
 	rec     *recorder // nil until the run's state is read
@@ -62,7 +62,7 @@ func (e *Engine) newExecution(agent *Agent, c *store.Claimed, o *StartRequest) (
 	ctx, cancel := context.WithCancelCause(mapping.WithRequestID(e.runContext(e.root, &c.Run), o.requestID))
 	x = &execution{
 		Claimed: c, e: e, agent: agent, calls: e.newCallLog(), cancel: cancel,
-		text: o.Text, next: o.next, newThread: o.New != nil && o.New.MustNotExist, input: o.Input, recalls: o.Recalled,
+		text: o.Text, next: o.next, newThread: o.New != nil && o.New.MustNotExist, input: o.Input, recalled: o.Recalled,
 		began: time.Now(), done: make(chan struct{}), stalled: make(chan struct{}),
 	}
 	x.buffer = e.log.Acquire(&c.Run) // before the run is registered, since its readers wait for the execution
@@ -147,7 +147,7 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (*mappi
 			return nil, err
 		}
 		if ev.Kind == mapping.KindEnd {
-			x.rec.agree(&ev)
+			x.rec.recordEndLink(&ev)
 			return ev.Head.Outcome, nil
 		}
 		if err := x.take(ctx, &ev); err != nil {
@@ -161,7 +161,7 @@ func (x *execution) attempt(ctx context.Context, logged []mapping.Event) (*mappi
 func (x *execution) take(ctx context.Context, ev *mapping.Event) error {
 	x.token.HideIn(ev)
 	if ev.Kind == mapping.KindLinked {
-		ev.Head.Told, x.told = x.told, nil
+		ev.Head.Told, x.recalledItems = x.recalledItems, nil
 	}
 	failpoint.Hit(failpoint.EventTaken)
 	if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {

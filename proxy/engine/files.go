@@ -20,12 +20,12 @@ import (
 // runFiles implements adapter.Files: the files of the state that a run stands on, and those that clients uploaded. Only
 // the execution's goroutine uses it.
 type runFiles struct {
-	x      *execution
-	none   bool              // the thread was made with this run, which brought no files
-	goesOn bool              // the agent's task has done steps
-	given  mapping.Uploaded  // up to which uploads it received with them
-	stated map[string][]byte // artifact id → bytes, where the state has others than the artifact
-	held   map[string]bool   // sums of the files within the state's messages; nil if not read yet
+	x         *execution
+	none      bool              // the thread was made with this run, which brought no files
+	continued bool              // the agent's task has done steps
+	given     mapping.Uploaded  // up to which uploads it received with them
+	stated    map[string][]byte // artifact id → bytes, where the state has others than the artifact
+	held      map[string]bool   // sums of the files within the state's messages; nil if not read yet
 }
 
 var _ adapter.Files = (*runFiles)(nil)
@@ -86,7 +86,7 @@ func (f *runFiles) inMessages(a mapping.Artifact) bool {
 // late reports whether an upload came after the agent last received files. It is in the state after the step before
 // which it is passed on.
 func (f *runFiles) late(a mapping.Artifact) bool {
-	return f.goesOn && !a.AgentCreated && !f.given.Has(a)
+	return f.continued && !a.AgentCreated && !f.given.Has(a)
 }
 
 // asStated returns the artifact with the bytes of the state.
@@ -129,9 +129,9 @@ func (f *runFiles) Path(artifactID string) string {
 
 // changedFiles are the files that a run brought and made, as far as they became artifacts.
 type changedFiles struct {
-	files   map[string]string // path → sum, of the artifacts that this run wrote
-	odd     map[string]bool   // files that were skipped and logged
-	brought []rule.File       // files of the messages that the next input event brings
+	files        map[string]string // path → sum, of the artifacts that this run wrote
+	skippedNames map[string]bool   // files that were skipped and logged
+	brought      []rule.File       // files of the messages that the next input event brings
 }
 
 // filesOf returns the files that an event changed in the state as artifacts to write, and names them in the event. The
@@ -146,7 +146,7 @@ func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes
 			return nil, nil, nil
 		}
 		list, bad := rule.DecodeFiles(files)
-		r.skipped(bad)
+		r.logSkipped(bad)
 		return r.writeFiles(ev, list, true)
 	case ev.Kind == mapping.KindInput:
 		list, _ := rule.ChangedFiles(before, after) // what a client gave was checked
@@ -154,26 +154,26 @@ func (r *recorder) filesOf(ev *mapping.Event, before, after *state.Fold) (writes
 		return r.writeFiles(ev, list, false)
 	case ev.Kind == mapping.KindState:
 		list, bad := rule.ChangedFiles(before, after)
-		r.skipped(bad)
+		r.logSkipped(bad)
 		return r.writeFiles(ev, list, true)
 	}
 	return nil, nil, nil
 }
 
-// maxOdd bounds the log lines about the files of one run.
-const maxOdd = 20
+// maxSkippedLogged bounds the log lines about the files of one run.
+const maxSkippedLogged = 20
 
-// skipped logs once per run which files become no artifacts, since their names or contents cannot be used. They stay in
-// the state, and the run does not fail.
-func (r *recorder) skipped(names []string) {
+// logSkipped logs once per run which files become no artifacts, since their names or contents cannot be used. They stay
+// in the state, and the run does not fail.
+func (r *recorder) logSkipped(names []string) {
 	for _, name := range names {
-		if r.odd[name] || len(r.odd) == maxOdd {
+		if r.skippedNames[name] || len(r.skippedNames) == maxSkippedLogged {
 			continue
 		}
-		if r.odd == nil {
-			r.odd = map[string]bool{}
+		if r.skippedNames == nil {
+			r.skippedNames = map[string]bool{}
 		}
-		r.odd[name] = true
+		r.skippedNames[name] = true
 		r.x.e.logger.Warn("a file of the agent was skipped: its name or its content cannot be used",
 			agentField(r.x.Run.Agent), zap.String("run", r.x.Run.ID), zap.String("file", name[:min(len(name), 120)]))
 	}
@@ -218,8 +218,8 @@ func sumOf(content []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// given notes files of the run's input. If they come back in the agent's state they do not become the agent's.
-func (r *recorder) given(files []rule.File) {
+// noteGiven notes files of the run's input. If they come back in the agent's state they do not become the agent's.
+func (r *recorder) noteGiven(files []rule.File) {
 	for _, f := range files {
 		r.files[f.Path] = sumOf(f.Content)
 	}

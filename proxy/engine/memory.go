@@ -28,15 +28,15 @@ func (e *Engine) Granted(ctx context.Context, token string) (who mapping.Princip
 	})
 }
 
-// remembering returns the scope of the long-term store for the run.
-func (x *execution) remembering() memory.Scope {
+// memoryScope returns the scope of the long-term store for the run.
+func (x *execution) memoryScope() memory.Scope {
 	return memory.Scope{Config: x.agent.Config.Memory, Run: &x.Run, Metadata: x.Thread.Metadata}
 }
 
-// access returns the agent's own access to the store, or nil if it has none. From now on its token is hidden in the
-// agent's events.
-func (x *execution) access(ctx context.Context, whose memory.Whose) (*memory.Access, error) {
-	access, err := x.e.memory.Access(ctx, x.remembering(), whose)
+// storeAccess returns the agent's own access to the store, or nil if it has none. From now on its token is hidden in
+// the agent's events.
+func (x *execution) storeAccess(ctx context.Context, whose memory.Whose) (*memory.Access, error) {
+	access, err := x.e.memory.Access(ctx, x.memoryScope(), whose)
 	if access != nil {
 		x.token = access.Token
 	}
@@ -46,7 +46,7 @@ func (x *execution) access(ctx context.Context, whose memory.Whose) (*memory.Acc
 // remember stores the items that a step asks to be remembered. Failures are logged. It is called before the step is
 // logged, since a step that is not logged is repeated after a crash, and then remembered again.
 func (x *execution) remember(ctx context.Context, step *mapping.Event) {
-	if err := x.e.memory.Remember(ctx, x.remembering(), step); err != nil {
+	if err := x.e.memory.Remember(ctx, x.memoryScope(), step); err != nil {
 		x.e.logger.Warn("what an agent asked to be remembered could not be stored", errField(err), runField(x.Run.ID), agentField(x.agent.Name))
 	}
 }

@@ -7,52 +7,52 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// A run that others run beside knows the thread's state as it was when the run began, and what it did itself; a
-// stateful agent keeps that state on an upstream thread of the run's own. What the agent tells is compared with what it
-// told before, never with what the thread has become.
+// A run that may overlap with others has the thread's state from its beginning and its own changes. A stateful agent
+// keeps that state on an upstream thread for this run alone. A new state of the agent is compared with its previous
+// one, never with the thread's state of now.
 
-// told is the state as a stateful agent has it, of a run that others may run beside, or that answers what was asked
+// agentState is the state that a stateful agent has, if the run may overlap with others or answers a question from
 // before others worked on the thread.
-type told struct {
+type agentState struct {
 	start *state.Fold // when the run began
 	now   *state.Fold
 }
 
-// difference is how the state becomes the full one, said so that it can be merged where others may have changed the
-// thread's state meanwhile.
+// difference returns the change from the state to the full one. It can be merged if others may have changed the
+// thread's state in the meantime.
 func (r *recorder) difference(full []byte) (diff []byte, err error) {
-	if !r.x.Run.Options.MayOverlap && r.told.start == nil {
+	if !r.x.Run.Options.MayOverlap && r.agent.start == nil {
 		diff, _, err = r.fold.DiffTo(full)
 		return diff, err
 	}
-	from := r.told.now
+	from := r.agent.now
 	if from == nil {
 		from = r.fold
 	}
 	if diff, err = from.JoinTo(full); err == nil {
-		r.told.now, err = state.NewFold(full)
+		r.agent.now, err = state.NewFold(full)
 	}
 	return diff, err
 }
 
-// wayBack is the state that another attempt starts from.
-func (r *recorder) wayBack(initial *state.Fold) *state.Fold {
-	if r.told.start != nil {
-		return r.told.start
+// retryState returns the state that another attempt starts from.
+func (r *recorder) retryState(initial *state.Fold) *state.Fold {
+	if r.agent.start != nil {
+		return r.agent.start
 	}
 	return initial
 }
 
-// keep remembers the state of a checkpoint, unless others may have a part in it.
-func (r *recorder) keep(checkpoint string, f *state.Fold) {
+// cacheState caches the state of a checkpoint, unless it may lack the changes of other runs.
+func (r *recorder) cacheState(checkpoint string, f *state.Fold) {
 	if !r.x.Run.Options.MayOverlap {
 		r.x.e.log.Keep(checkpoint, f, r.distance)
 	}
 }
 
-// answersOwnThread reports whether a run is an answer that goes to an upstream thread which need not have the thread's
-// state: others may run beside it, or another agent has worked on the thread since it was asked. Only the upstream
-// thread that asked can use the answer.
+// answersOwnThread reports whether a run is an answer for an upstream thread that may not have the thread's state:
+// other runs may overlap, or another agent has worked on the thread since the question. Only the upstream thread that
+// asked can use the answer.
 func (x *execution) answersOwnThread(ctx context.Context, l mapping.Link) (bool, error) {
 	switch {
 	case !x.Run.Options.Resuming:
@@ -73,7 +73,7 @@ func (x *execution) answersOwnThread(ctx context.Context, l mapping.Link) (bool,
 	return by.Agent != x.Run.Agent, nil
 }
 
-// unlessGone is err, unless it says that what was read was deleted meanwhile.
+// unlessGone returns err, or nil if the object was deleted in the meantime.
 func unlessGone(err error) error {
 	if mapping.Classify(err).Class == mapping.NotFound {
 		return nil
@@ -81,9 +81,9 @@ func unlessGone(err error) error {
 	return err
 }
 
-// takeOwnState finds out what the agent of an answer has that goes to an upstream thread of its own.
-func (x *execution) takeOwnState(ctx context.Context) error {
-	if x.rec.told.start != nil {
+// readAgentState finds out what the agent of an answer has that goes to an upstream thread of its own.
+func (x *execution) readAgentState(ctx context.Context) error {
+	if x.rec.agent.start != nil {
 		return nil
 	}
 	first, err := x.e.store.Runs.List(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
@@ -98,6 +98,6 @@ func (x *execution) takeOwnState(ctx context.Context) error {
 		fold, err = fold.Apply(&ev)
 		return err
 	})
-	x.rec.told = told{start: fold, now: fold}
+	x.rec.agent = agentState{start: fold, now: fold}
 	return err
 }

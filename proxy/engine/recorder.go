@@ -22,32 +22,32 @@ type recorder struct {
 	statePoint                   // after everything queued
 	updates       int            // of this execution
 	steps         int            // steps of an opaque agent that earlier executions have logged
-	asked         int            // steps and questions so far: what mapping.InterruptID counts
+	asked         int            // steps and questions so far, for mapping.InterruptID
 	distanceKnown bool           // distance is known
 	distance      store.Distance // of the newest state from its snapshot
 	link          mapping.Link   // newest link, merged
 	linked        bool
 	changedFiles
-	uploaded mapping.Uploaded // what the agent was given with the steps of this execution
+	uploaded mapping.Uploaded // up to which uploads the agent received with the steps of this execution
 	logged   usage
 	fault    error // why the run must not go on
-	told     told
+	agent    agentState
 }
 
-// statePoint is where a run's state stands.
+// statePoint is a run's state after an event.
 type statePoint struct {
 	fold  *state.Fold
 	head  string   // newest checkpoint made by this run, or its base
 	step  int      // of the next loop checkpoint
-	next  []string // what the newest checkpoint said comes next
-	dirty bool     // the state moved since the last checkpoint
+	next  []string // of the newest checkpoint
+	dirty bool     // the state has changed since the last checkpoint
 }
 
 func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *recorder {
 	r := &recorder{x: x, statePoint: statePoint{fold: fold, head: x.Run.Base}, distanceKnown: x.Run.Base == ""}
 	r.files = map[string]string{}
 	for i := range logged {
-		r.noteLogged(&logged[i])
+		r.replay(&logged[i])
 	}
 	last := int64(0)
 	if n := len(logged); n > 0 {
@@ -57,8 +57,8 @@ func newRecorder(x *execution, fold *state.Fold, logged []mapping.Event) *record
 	return r
 }
 
-// noteLogged brings the counters to where an earlier execution left them.
-func (r *recorder) noteLogged(ev *mapping.Event) {
+// replay updates the recorder with an event that an earlier execution logged.
+func (r *recorder) replay(ev *mapping.Event) {
 	r.logged.add(ev)
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head = c.ID
@@ -101,7 +101,7 @@ func (r *recorder) record(ev *mapping.Event) error {
 	case mapping.KindInterrupt:
 		r.addInterrupt(ev)
 	}
-	p, err := r.layOut(ev)
+	p, err := r.makePiece(ev)
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (r *recorder) record(ev *mapping.Event) error {
 }
 
 // isResult reports whether the event is the result of a call to an opaque agent that another call follows. It is
-// committed before the backend goes on, so that one call at the most is open. A last step, and a step that asks, wait
-// for the end.
+// committed before the backend goes on, so that at most one call is open. A last step, and a step that asks, wait for
+// the end.
 func (r *recorder) isResult(ev *mapping.Event) bool {
 	if s := ev.Head.Step; s != nil {
 		return !s.SaysLast && !ev.Asks()
@@ -126,15 +126,15 @@ func (r *recorder) isResult(ev *mapping.Event) bool {
 func (r *recorder) maxDelay(ev *mapping.Event) time.Duration {
 	switch {
 	case ev.Kind == mapping.KindLinked && !r.opaque:
-		return linkDelay // its run is found again by its mark; it goes with the first output
+		return linkDelay // its run can be found by its mark; the link is written with the first output
 	case ev.Kind == mapping.KindDelta:
 		return 0
 	}
 	return stepDelay
 }
 
-// layOut folds the event and lays out what is written with it.
-func (r *recorder) layOut(ev *mapping.Event) (piece, error) {
+// makePiece folds the event, and returns it with everything that is written with it.
+func (r *recorder) makePiece(ev *mapping.Event) (piece, error) {
 	r.logged.add(ev)
 	if r.fault == nil {
 		r.fault = r.logged.exceeds(r.x.e.Config().Limits, r.x.agent.Name)
@@ -147,14 +147,14 @@ func (r *recorder) layOut(ev *mapping.Event) (piece, error) {
 		return piece{}, fmt.Errorf("folding a %s event: %w", ev.Kind, err)
 	}
 	r.fold = after
-	p := piece{entry: &state.Entry{Event: *ev, Before: before, After: after}, late: late, again: ev.Kind == mapping.KindLinked && !r.opaque}
+	p := piece{entry: &state.Entry{Event: *ev, Before: before, After: after}, late: late, replaces: ev.Kind == mapping.KindLinked && !r.opaque}
 	if c := ev.Head.Checkpoint; c != nil {
 		r.head, r.dirty = c.ID, false
 		p.snapshot = r.snapshot(c.ID, len(ev.Data))
-		r.keep(c.ID, after)
+		r.cacheState(c.ID, after)
 	} else if after != before && changesState(ev) {
 		r.dirty = true
-		r.grow(len(ev.Data))
+		r.addDistance(len(ev.Data))
 	}
 	p.files, p.drop, p.artifacts = r.filesOf(&p.entry.Event, before, after)
 	p.point = r.statePoint
@@ -165,9 +165,9 @@ func changesState(ev *mapping.Event) bool {
 	return ev.Kind == mapping.KindInput || ev.Kind == mapping.KindState || ev.Kind == mapping.KindUpdate && ev.Head.Reduce
 }
 
-// snapshot is the full state to be kept with a checkpoint, where one is due.
+// snapshot returns the full state to be stored with a checkpoint, or nil if none is due.
 func (r *recorder) snapshot(id string, diff int) []byte {
-	r.grow(diff)
+	r.addDistance(diff)
 	if !r.distance.SnapshotDue(r.fold.Size()) {
 		return nil
 	}
@@ -175,9 +175,8 @@ func (r *recorder) snapshot(id string, diff int) []byte {
 	return r.fold.JSON()
 }
 
-// grow counts an event that changes the state. A run on a thread that has a history starts from the distance which is
-// stored.
-func (r *recorder) grow(diff int) {
+// addDistance counts an event that changes the state. A run on a thread with a history starts from the stored distance.
+func (r *recorder) addDistance(diff int) {
 	if !r.distanceKnown {
 		r.distance, r.distanceKnown = r.baseDistance(), true
 	}
@@ -202,21 +201,21 @@ func (r *recorder) addLink(ev *mapping.Event) {
 	r.link, r.linked = l, true
 	ev.Head.Link = &l
 	if r.x.next != nil && !r.opaque {
-		ev.Head.Uploaded = r.x.next.Uploaded // the agent has taken the step, and the update with it
+		ev.Head.Uploaded = r.x.next.Uploaded // the agent has accepted the step and the update
 	}
 }
 
-// agree notes what the end says about the link; it is written with the end.
-func (r *recorder) agree(ev *mapping.Event) {
+// recordEndLink notes the link of an end event. It is written with the end.
+func (r *recorder) recordEndLink(ev *mapping.Event) {
 	if ev.Head.Link != nil {
 		r.addLink(ev)
 	}
 }
 
-// addUpdate gives a step of an opaque agent its checkpoint.
+// addUpdate adds the checkpoint of a step of an opaque agent.
 func (r *recorder) addUpdate(ev *mapping.Event) {
 	for _, q := range ev.Head.Interrupts {
-		r.refuseGuessed(q)
+		r.refuseRepeated(q)
 	}
 	r.updates++
 	r.uploaded = max(r.uploaded, ev.Head.Uploaded)
@@ -236,15 +235,15 @@ func (r *recorder) addUpdate(ev *mapping.Event) {
 	r.step++
 }
 
-// withoutWords is a step without the words that it was driven with: they may be long, nothing reads them back from the
-// log, and the hand-out keeps them.
+// withoutWords returns a step without its input. The input may be long and is not read from the log. The hand-out has
+// it.
 func withoutWords(s mapping.StepInfo) *mapping.StepInfo {
 	s.Input = nil
 	return &s
 }
 
-// addState turns a full state into the difference to the one before. skip: it says nothing new and no frame was asked
-// for.
+// addState replaces a full state by the difference to the previous one. It returns true if the event can be skipped,
+// since there is no difference and no frame was requested.
 func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 	if ev.Head.Full {
 		diff, err := r.difference(ev.Data)
@@ -269,21 +268,20 @@ func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 	return false, nil
 }
 
-// addInterrupt names questions that have no id of their own, and stops the run when its task has just been asked the
-// same and could only guess.
+// addInterrupt sets the ids of questions that have none, and stops the run at a repeated question.
 func (r *recorder) addInterrupt(ev *mapping.Event) {
 	for i := range ev.Head.Interrupts {
 		r.asked++
 		if ev.Head.Interrupts[i].ID == "" {
 			ev.Head.Interrupts[i].ID = mapping.InterruptID(r.x.Run.ID, r.asked)
 		}
-		r.refuseGuessed(ev.Head.Interrupts[i])
+		r.refuseRepeated(ev.Head.Interrupts[i])
 	}
 }
 
-// refuseGuessed refuses the question that a default answer has just been given to, and one that was given it too often:
-// answering it again would go round for ever.
-func (r *recorder) refuseGuessed(q mapping.Interrupt) {
+// refuseRepeated refuses the question that a default answer was just given to, and one that was given it too often,
+// since answering again could go on forever.
+func (r *recorder) refuseRepeated(q mapping.Interrupt) {
 	o := &r.x.Run.Options
 	if o.Guessed == "" {
 		return
@@ -295,7 +293,7 @@ func (r *recorder) refuseGuessed(q mapping.Interrupt) {
 	}
 }
 
-// writeEnd writes the end event, with all that is queued. Where it fails it may be called again.
+// writeEnd writes the end event with all queued events. If it fails it may be called again.
 func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	if out.Parked {
 		return r.writer.close(ctx, nil, r.x.e.endOf(&r.x.Run, out, r.x.e.store.Now(), r.fold))
@@ -320,11 +318,11 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	p := piece{entry: &state.Entry{Event: ev, Before: r.fold, After: after}}
 	if r.dirty {
 		p.snapshot = r.snapshot(head, 0)
-		r.keep(head, after)
+		r.cacheState(head, after)
 	}
-	if r.linked && r.remembers() {
+	if r.linked && r.agentRemembers() {
 		link := r.link
-		if r.told.start == nil { // else the agent has what the task did alone, not all of the thread
+		if r.agent.start == nil { // otherwise the agent does not have all of the thread
 			link.LocalCheckpoint = head
 		}
 		p.link = &link
@@ -332,9 +330,9 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	return r.writer.close(ctx, &p, r.x.e.endOf(&r.x.Run, out, r.x.e.store.Now(), r.fold))
 }
 
-// remembers reports whether the agent has a memory of its own for the thread, so that it matters up to where both sides
-// agree.
-func (r *recorder) remembers() bool {
+// agentRemembers reports whether the agent keeps the thread's messages itself, so that the link needs the checkpoint on
+// which both sides agree.
+func (r *recorder) agentRemembers() bool {
 	if r.opaque {
 		return r.link.Topic != ""
 	}

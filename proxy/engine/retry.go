@@ -98,7 +98,7 @@ func (x *execution) initial(ctx context.Context) (*state.Fold, error) {
 // rewind writes the start of an attempt and, in the same transaction, the way back to the state it starts from.
 func (r *recorder) rewind(fold *state.Fold, started *mapping.Event) error {
 	var both []piece
-	diff, err := r.difference(r.wayBack(fold).JSON())
+	diff, err := r.difference(r.retryState(fold).JSON())
 	if err != nil {
 		return err
 	}
@@ -106,13 +106,13 @@ func (r *recorder) rewind(fold *state.Fold, started *mapping.Event) error {
 		if ev.Kind == mapping.KindState && diff == nil {
 			continue
 		}
-		p, err := r.layOut(&ev)
+		p, err := r.makePiece(&ev)
 		if err != nil {
 			return err
 		}
 		both = append(both, p)
 	}
-	r.noteLogged(started)
+	r.replay(started)
 	return r.writer.pushTogether(both)
 }
 
