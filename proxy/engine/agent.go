@@ -9,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // Agent is one configured agent with its backend and slots. Safe for concurrent use.
@@ -86,6 +87,9 @@ func (a *Agent) Stepping(t adapter.Traits) mapping.Stepping {
 	}
 	return t.Stepping
 }
+
+// excludes reports whether files of a path are never artifacts (agents.*.artifacts.exclude).
+func (a *Agent) excludes(path string) bool { return rule.Excluded(path, a.Config.Artifacts.Exclude) }
 
 // Slots returns how many runs of the agent this process executes, and how many it may.
 func (a *Agent) Slots() (used, all int) { return a.slots.state() }

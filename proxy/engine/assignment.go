@@ -126,7 +126,7 @@ func (x *execution) shareTopic(ctx context.Context, l *mapping.Link) error {
 	if x.Run.Base == "" {
 		return nil
 	}
-	links, err := x.e.store.Links.List(ctx, x.Run.ThreadID)
+	links, err := x.store.Links.List(ctx, x.Run.ThreadID)
 	for _, other := range links {
 		if other.Agent == x.Run.Agent && other.Topic != "" && other.LocalCheckpoint == x.Run.Base {
 			l.Agent, l.Topic, l.Profile = other.Agent, other.Topic, other.Profile
@@ -309,7 +309,7 @@ func (x *execution) assignStateful(ctx context.Context, t *adapter.Assignment) e
 	if x.Run.Base == "" {
 		return nil
 	}
-	base, err := x.e.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
+	base, err := x.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 	t.AsNode = rule.AuthorOf(base)
 	return err
 }
@@ -324,7 +324,7 @@ func (x *execution) sameState(t *adapter.Assignment) bool {
 // forkOf returns the run's base as a point of the linked upstream thread, or nil if it is none. Streams do not contain
 // the ids of checkpoints. A checkpoint within a run is therefore known by the upstream run that was logged before it.
 func (x *execution) forkOf(ctx context.Context, linked string) (*adapter.Fork, error) {
-	c, err := x.e.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
+	c, err := x.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 	switch {
 	case err != nil:
 		return nil, err
@@ -343,7 +343,7 @@ func (x *execution) forkOf(ctx context.Context, linked string) (*adapter.Fork, e
 // linkBefore returns the newest link that the checkpoint's run had logged before it.
 func (x *execution) linkBefore(ctx context.Context, c mapping.Checkpoint) (l mapping.Link, err error) {
 	for after := int64(0); ; {
-		evs, err := x.e.store.Events.List(ctx, x.Run.ThreadID, c.RunID, after, 512)
+		evs, err := x.store.Events.List(ctx, x.Run.ThreadID, c.RunID, after, 512)
 		if mapping.Classify(err).Class == mapping.NotFound { // the run is of the thread that this one was copied from
 			return l, nil
 		}
@@ -412,8 +412,8 @@ func (c conversation) say(message json.RawMessage) string {
 	return c.in.SayInput(message, c.files.name)
 }
 
-// asRoleMessages are the earlier messages in the form of the Agent Protocol. Files and tool calls, which that form has
-// no members for, are named in their contents: the agent is given the files' bytes beside.
+// asRoleMessages returns the earlier messages in the form of the Agent Protocol. That form has no members for files and
+// tool calls, so they are named in the contents. The agent receives the files themselves as uploads.
 func (c conversation) asRoleMessages() []json.RawMessage {
 	list := make([]json.RawMessage, len(c.earlier))
 	for i, m := range c.earlier {

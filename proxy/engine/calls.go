@@ -190,7 +190,7 @@ func (x *execution) saveCalls(ctx context.Context, status mapping.RunStatus) {
 	}
 	ctx, stop := context.WithTimeout(ctx, saveCallsWithin)
 	defer stop()
-	if err := x.e.store.Calls.Keep(ctx, x.Run.ID, x.Fence, rows); err != nil && !errors.Is(err, store.ErrFenced) {
+	if err := x.store.Calls.Keep(ctx, x.Run.ID, x.Fence, rows); err != nil && !errors.Is(err, store.ErrFenced) {
 		x.callsNotSaved(err)
 	}
 }

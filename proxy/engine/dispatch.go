@@ -100,15 +100,16 @@ func (d *dispatcher) look(ctx context.Context) (err error) {
 
 // claimAll claims and starts all runs that may start now. It returns when the next delayed run is due.
 func (d *dispatcher) claimAll(ctx context.Context) (due time.Time, err error) {
+	e := d.e
 	for resumed := false; ; {
-		d.e.wakeup.waiting.Store(true) // before looking, so that a run that ends right after that sends a wakeup
+		e.wakeup.waiting.Store(true) // before looking, so that a run that ends right after that sends a wakeup
 		ok, taken, due, err := d.claimNext(ctx)
 		if err != nil {
 			return due, err
 		}
 		if !ok {
-			if resumed && d.e.store.Shared() {
-				err = d.e.resumePreempting(ctx)
+			if resumed && e.store.Shared() {
+				err = e.resumePreempting(ctx)
 			}
 			return due, err
 		}
@@ -122,40 +123,42 @@ func (d *dispatcher) claimAll(ctx context.Context) (due time.Time, err error) {
 // If no run is pending it takes no slot, since a run that is begun at the same time would have to wait for the slot.
 // That run sends a wakeup itself.
 func (d *dispatcher) claimNext(ctx context.Context) (ok, taken bool, due time.Time, err error) {
-	pending, err := d.e.store.Claims.Waiting(ctx)
+	e := d.e
+	pending, err := e.store.Claims.Waiting(ctx)
 	if err != nil {
 		return false, false, due, err
 	}
 	if !pending {
-		d.e.wakeup.waiting.Store(false)
+		e.wakeup.waiting.Store(false)
 		return false, false, due, nil
 	}
-	defer d.e.claims.begin()()
+	defer e.claims.begin()()
 	c, agent, due, err := d.claim(ctx)
 	if err != nil || agent == nil {
 		return false, false, due, err
 	}
 	taken = c.Taken
-	d.e.start(agent, c, &StartRequest{})
+	e.start(agent, c, &StartRequest{})
 	return true, taken, due, nil
 }
 
 // claim claims the next run and takes a slot of its agent. The agent is nil if there is no run. Slots are taken before
 // the claim, so that a claimed run can begin.
 func (d *dispatcher) claim(ctx context.Context) (*store.Claimed, *Agent, time.Time, error) {
-	if d.e.runs.isDraining() || !d.e.lease.holds() {
+	e := d.e
+	if e.runs.isDraining() || !e.lease.holds() {
 		return nil, nil, time.Time{}, nil
 	}
 	var full []string
 	held := map[string]*Agent{}
-	for name, a := range d.e.settings.Load().agents {
+	for name, a := range e.settings.Load().agents {
 		if a.slots.tryAcquire() {
 			held[name] = a
 		} else {
 			full = append(full, name)
 		}
 	}
-	c, due, err := d.e.store.Claims.Next(ctx, full)
+	c, due, err := e.store.Claims.Next(ctx, full)
 	for name, a := range held {
 		if c == nil || name != c.Run.Agent {
 			a.slots.release()
@@ -166,7 +169,7 @@ func (d *dispatcher) claim(ctx context.Context) (*store.Claimed, *Agent, time.Ti
 	}
 	agent := held[c.Run.Agent]
 	if agent == nil { // the agent was added a moment ago, or there is none
-		if agent = d.e.agent(c.Run.Agent); agent == nil {
+		if agent = e.agent(c.Run.Agent); agent == nil {
 			agent = missing(c.Run.Agent)
 		}
 		agent.slots.take()

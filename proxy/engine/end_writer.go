@@ -85,8 +85,8 @@ func (w *endWriter) try(ctx context.Context) (over bool, err error) {
 // writeBare writes the end of a run whose state could not be read, so that there is nothing to fold.
 func (w *endWriter) writeBare(ctx context.Context) error {
 	x := w.x
-	ev := mapping.Event{RunID: x.Run.ID, Kind: mapping.KindEnd, At: x.e.store.Now(), Head: mapping.Head{Outcome: &w.out}}
-	_, _, err := x.e.store.Events.Append(ctx, store.Append{
+	ev := mapping.Event{RunID: x.Run.ID, Kind: mapping.KindEnd, At: x.store.Now(), Head: mapping.Head{Outcome: &w.out}}
+	_, _, err := x.store.Events.Append(ctx, store.Append{
 		ThreadID: x.Run.ThreadID, RunID: x.Run.ID, Fence: x.Fence,
 		Events: []mapping.Event{ev}, End: &store.End{Outcome: w.out, Thread: w.out.Thread()},
 	})
@@ -97,7 +97,8 @@ func (w *endWriter) writeBare(ctx context.Context) error {
 
 // committed reports whether the run has left this process as intended, by a commit that was never answered.
 func (w *endWriter) committed(ctx context.Context) bool {
-	r, err := w.x.e.store.Runs.Get(ctx, w.x.Run.ThreadID, w.x.Run.ID)
+	x := w.x
+	r, err := x.store.Runs.Get(ctx, x.Run.ThreadID, x.Run.ID)
 	if err != nil {
 		return false
 	}

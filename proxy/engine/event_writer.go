@@ -268,7 +268,8 @@ func (w *eventWriter) dropLogged(ctx context.Context) error {
 	if !w.unsure() {
 		return nil
 	}
-	logged, err := w.x.e.store.Events.Logged(ctx, w.x.Run.ID, w.x.Fence, w.logged)
+	x := w.x
+	logged, err := x.store.Events.Logged(ctx, x.Run.ID, x.Fence, w.logged)
 	if err != nil {
 		return err
 	}
@@ -304,19 +305,19 @@ func (w *eventWriter) giveUp() statePoint {
 // Followed is checked again after the commit. A reader first sets that it follows, then flushes, then reads. So either
 // it is seen here, or its flush covers the commit.
 func (w *eventWriter) commit(ctx context.Context, batch []piece, end *store.End) error {
-	st, buffer := w.x.e.store, w.x.buffer
-	tx := store.Append{ThreadID: w.x.Run.ThreadID, RunID: w.x.Run.ID, Fence: w.x.Fence, End: end, Relaxed: end == nil && !buffer.Followed()}
+	x, buffer := w.x, w.x.buffer
+	tx := store.Append{ThreadID: x.Run.ThreadID, RunID: x.Run.ID, Fence: x.Fence, End: end, Relaxed: end == nil && !buffer.Followed()}
 	tx.Events = make([]mapping.Event, 0, len(batch))
 	for _, p := range batch {
 		gather(&tx, p)
 	}
-	logged, _, err := st.Events.Append(ctx, tx)
+	logged, _, err := x.store.Events.Append(ctx, tx)
 	if err != nil {
 		return err
 	}
-	w.x.countLogged(batch)
+	x.countLogged(batch)
 	if tx.Relaxed && buffer.Followed() {
-		if err := st.Flush(); err != nil {
+		if err := x.store.Flush(); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrUnknown, err) // it is logged, but may be lost
 		}
 	}

@@ -21,6 +21,7 @@ import (
 type execution struct {
 	*store.Claimed // owned by the execution; run takes Logged out
 	e              *Engine
+	store          *store.Store // of e
 	agent          *Agent
 	calls          *callLog
 	span           *trace.Run // nil without tracing
@@ -61,7 +62,7 @@ func (e *Engine) start(agent *Agent, c *store.Claimed, o *StartRequest) {
 func (e *Engine) newExecution(agent *Agent, c *store.Claimed, o *StartRequest) (x *execution, ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(mapping.WithRequestID(e.runContext(e.root, &c.Run), o.requestID))
 	x = &execution{
-		Claimed: c, e: e, agent: agent, calls: e.newCallLog(), cancel: cancel,
+		Claimed: c, e: e, store: e.store, agent: agent, calls: e.newCallLog(), cancel: cancel,
 		text: o.Text, next: o.next, newThread: o.New != nil && o.New.MustNotExist, input: o.Input, recalled: o.Recalled,
 		began: time.Now(), done: make(chan struct{}), stalled: make(chan struct{}),
 	}
@@ -182,7 +183,7 @@ func (x *execution) take(ctx context.Context, ev *mapping.Event) error {
 func (x *execution) prepare(ctx context.Context, logged []mapping.Event) (iter.Seq2[mapping.Event, error], error) {
 	if !has(logged, mapping.KindStarted) {
 		ev := startedEvent(&x.Run)
-		ev.At = x.e.store.Now()
+		ev.At = x.store.Now()
 		if err := x.rec.record(&ev); err != nil {
 			return nil, err
 		}

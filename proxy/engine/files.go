@@ -35,7 +35,7 @@ func (f *runFiles) List(ctx context.Context) ([]mapping.Artifact, error) {
 	if f.none {
 		return nil, nil
 	}
-	list, _, err := f.x.e.store.Artifacts.List(ctx, f.x.Run.ThreadID, 0, 0)
+	list, _, err := f.x.store.Artifacts.List(ctx, f.x.Run.ThreadID, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (f *runFiles) ofState(list []mapping.Artifact, files []rule.File) []mapping
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(in)) {
-		if file := in[path]; !file.Deleted && file.Reference == "" && !rule.Excluded(path, f.x.agent.Config.Artifacts.Exclude) {
+		if file := in[path]; !file.Deleted && file.Reference == "" && !f.x.agent.excludes(path) {
 			kept = append(kept, f.asStated(mapping.Artifact{
 				ID: rule.ArtifactID(f.x.Run.ThreadID, path), ThreadID: f.x.Run.ThreadID, TaskID: f.x.Run.TaskID, Path: path, MIMEType: file.MIMEType,
 			}, file))
@@ -102,7 +102,7 @@ func (f *runFiles) Open(ctx context.Context, artifactID string) (io.ReadCloser, 
 	if content, ok := f.stated[artifactID]; ok {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}
-	_, body, err := f.x.e.store.Artifacts.Open(ctx, f.x.Run.ThreadID, artifactID)
+	_, body, err := f.x.store.Artifacts.Open(ctx, f.x.Run.ThreadID, artifactID)
 	return body, err
 }
 
@@ -114,12 +114,13 @@ func (f *runFiles) Save(ctx context.Context, name, remoteID string, body io.Read
 	if err := mapping.CheckRemote(remoteID); err != nil {
 		return mapping.Artifact{}, err
 	}
-	now := f.x.e.store.Now()
+	x := f.x
+	now := x.store.Now()
 	a := mapping.Artifact{
-		ID: rule.ArtifactID(f.x.Run.ThreadID, clean), ThreadID: f.x.Run.ThreadID, TaskID: f.x.Run.TaskID, Path: clean,
+		ID: rule.ArtifactID(x.Run.ThreadID, clean), ThreadID: x.Run.ThreadID, TaskID: x.Run.TaskID, Path: clean,
 		AgentCreated: true, RemoteID: remoteID, CreatedAt: now, ModifiedAt: now,
 	}
-	return f.x.e.store.Artifacts.Save(ctx, a, body, int64(f.x.e.Config().Limits.Artifact), true)
+	return x.store.Artifacts.Save(ctx, a, body, int64(x.e.Config().Limits.Artifact), true)
 }
 
 // Path returns the path of an artifact's bytes for clients of the run's agent.
@@ -182,7 +183,7 @@ func (r *recorder) logSkipped(names []string) {
 func (r *recorder) writeFiles(ev *mapping.Event, list []rule.File, made bool) (writes []artifact.FileWrite, drop, staged []string) {
 	for _, f := range list {
 		switch {
-		case f.Reference != "" || rule.Excluded(f.Path, r.x.agent.Config.Artifacts.Exclude):
+		case f.Reference != "" || r.x.agent.excludes(f.Path):
 			continue
 		case f.Deleted:
 			drop = append(drop, f.Path)

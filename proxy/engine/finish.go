@@ -133,7 +133,7 @@ func (x *execution) handOver(ctx context.Context) {
 		x.rec.writer.drain()
 	}
 	x.saveCalls(ctx, statusHandedOver)
-	if err := x.e.store.Claims.Release(ctx, x.Run.ID, x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
+	if err := x.store.Claims.Release(ctx, x.Run.ID, x.Fence); err != nil && !errors.Is(err, store.ErrFenced) {
 		x.e.logger.Warn("a run could not be handed over; it is at one of the next beats", errField(err), runField(x.Run.ID))
 	}
 }

@@ -62,11 +62,11 @@ func (x *execution) answersOwnThread(ctx context.Context, l mapping.Link) (bool,
 	case l.Remote == "" || l.LocalCheckpoint == x.Run.Base || x.Run.Base == "":
 		return false, nil
 	}
-	at, err := x.e.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
+	at, err := x.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil || at.RunID == "" { // a client changed the state
 		return false, err
 	}
-	by, err := x.e.store.Runs.Get(ctx, x.Run.ThreadID, at.RunID)
+	by, err := x.store.Runs.Get(ctx, x.Run.ThreadID, at.RunID)
 	if err != nil {
 		return false, unlessGone(err)
 	}
@@ -81,12 +81,12 @@ func unlessGone(err error) error {
 	return err
 }
 
-// readAgentState finds out what the agent of an answer has that goes to an upstream thread of its own.
+// readAgentState reads the state that the agent of answersOwnThread has.
 func (x *execution) readAgentState(ctx context.Context) error {
 	if x.rec.agent.start != nil {
 		return nil
 	}
-	first, err := x.e.store.Runs.List(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
+	first, err := x.store.Runs.List(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
 	if err != nil || len(first) == 0 {
 		return err
 	}

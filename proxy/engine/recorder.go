@@ -87,7 +87,7 @@ func (r *recorder) replay(ev *mapping.Event) {
 func (r *recorder) record(ev *mapping.Event) error {
 	ev.RunID = r.x.Run.ID
 	if ev.At.IsZero() {
-		ev.At = r.x.e.store.Now()
+		ev.At = r.x.store.Now()
 	}
 	switch ev.Kind {
 	case mapping.KindLinked:
@@ -295,11 +295,13 @@ func (r *recorder) refuseRepeated(q mapping.Interrupt) {
 
 // writeEnd writes the end event with all queued events. If it fails it may be called again.
 func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
+	x := r.x
+	now := x.store.Now()
 	if out.Parked {
-		return r.writer.close(ctx, nil, r.x.e.endOf(&r.x.Run, out, r.x.e.store.Now(), r.fold))
+		return r.writer.close(ctx, nil, x.e.endOf(&x.Run, out, now, r.fold))
 	}
-	ev := mapping.Event{RunID: r.x.Run.ID, Kind: mapping.KindEnd, At: r.x.e.store.Now(), Head: mapping.Head{Outcome: &out, AgentTime: r.x.calls.agentTime()}}
-	if n := r.x.Run.Attempt; n > 1 {
+	ev := mapping.Event{RunID: x.Run.ID, Kind: mapping.KindEnd, At: now, Head: mapping.Head{Outcome: &out, AgentTime: x.calls.agentTime()}}
+	if n := x.Run.Attempt; n > 1 {
 		ev.Head.Attempt = n
 	}
 	head := r.head
@@ -308,7 +310,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 		if out.Status == mapping.RunSuccess {
 			next = nil
 		}
-		ev.Head.Checkpoint = newCheckpoint(&r.x.Run, "loop", r.step, next, ev.At)
+		ev.Head.Checkpoint = newCheckpoint(&x.Run, "loop", r.step, next, ev.At)
 		head = ev.Head.Checkpoint.ID
 	}
 	after, err := r.fold.Apply(&ev)
@@ -327,7 +329,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 		}
 		p.link = &link
 	}
-	return r.writer.close(ctx, &p, r.x.e.endOf(&r.x.Run, out, r.x.e.store.Now(), r.fold))
+	return r.writer.close(ctx, &p, x.e.endOf(&x.Run, out, now, r.fold))
 }
 
 // agentRemembers reports whether the agent keeps the thread's messages itself, so that the link needs the checkpoint on
@@ -351,9 +353,10 @@ func (r *recorder) giveUp(out mapping.Outcome, err error) mapping.Outcome {
 
 // baseDistance returns the distance of the run's base from its snapshot.
 func (r *recorder) baseDistance() store.Distance {
-	ctx, stop := context.WithTimeout(r.x.e.runContext(r.x.e.root, &r.x.Run), 5*time.Second)
+	x := r.x
+	ctx, stop := context.WithTimeout(x.e.runContext(x.e.root, &x.Run), 5*time.Second)
 	defer stop()
-	_, _, d, err := r.x.e.log.Distance(ctx, r.x.Run.ThreadID, r.x.Run.Base)
+	_, _, d, err := x.e.log.Distance(ctx, x.Run.ThreadID, x.Run.Base)
 	if err != nil {
 		return store.Distance{}
 	}

@@ -74,12 +74,12 @@ func (x *execution) restart(ctx context.Context) ([]mapping.Event, error) {
 	x.Run.Attempt++
 	x.Taken = false // nothing of this attempt was sent
 	started := startedEvent(&x.Run)
-	started.At = x.e.store.Now()
+	started.At = x.store.Now()
 	if err := x.rec.rewind(fold, &started); err != nil {
 		return nil, err
 	}
 	x.rec.writer.drain()
-	return x.e.store.Events.List(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
+	return x.store.Events.List(ctx, x.Run.ThreadID, x.Run.ID, 0, 0)
 }
 
 // initial returns the state that a run begins with, with its input if the bridge merges that.
