@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"sync/atomic"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 )
 
@@ -27,5 +29,76 @@ func TestCallsAreCapturedAsTheRunLeaves(t *testing.T) {
 		if got := statusOf(out); got != want {
 			t.Errorf("%+v leaves as %s, want %s", out, got, want)
 		}
+	}
+}
+
+// keptOf is a call with so much of bodies.
+type keptOf int
+
+func (k keptOf) Room() int { return int(k) }
+
+func (k keptOf) Shown() adapter.AgentCall {
+	return adapter.AgentCall{Sent: adapter.CallPart{Size: int64(k)}}
+}
+
+// callsKept is how many calls the keepers below keep.
+const callsKept = 256
+
+// exchange has a run make calls, each with as much of its body as there is room for.
+func exchange(k *callLog, times, size int) {
+	for range times {
+		if k.Begin() {
+			k.End(keptOf(k.Room(size)))
+		}
+	}
+}
+
+// TestCallsOfARunAreBounded: the newest are kept, with the numbers that they had, and of their bodies no more than one
+// run may hold.
+func TestCallsOfARunAreBounded(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		times, size int
+		kept        int
+		first       int64
+		memory      int64
+	}{
+		"few":          {3, 100, 3, 1, 300},
+		"many":         {callsKept + 50, 100, callsKept, 51, 100 * callsKept},
+		"large":        {40, 64 << 10, 16, 25, maxRunCallBytes},
+		"without room": {2, 2 * maxRunCallBytes, 1, 2, maxRunCallBytes},
+		"empty":        {callsKept + 1, 0, callsKept, 2, 0},
+	} {
+		k := newCallLog(new(atomic.Int64), callsKept)
+		exchange(k, one.times, one.size)
+		list := k.list()
+		if len(list) != one.kept || list[0].N != one.first || list[len(list)-1].N != int64(one.times) || k.total.Load() != one.memory {
+			t.Errorf("%s: %d calls from %d to %d with %d bytes", name, len(list), list[0].N, list[len(list)-1].N, k.total.Load())
+		}
+		k.close()
+		if exchange(k, 2, 100); len(k.list()) != 0 || k.total.Load() != 0 {
+			t.Errorf("%s: after it was forgotten there are %d calls with %d bytes", name, len(k.list()), k.total.Load())
+		}
+	}
+}
+
+// TestCallsOfAllRunsAreBounded: runs at work hold bodies up to a bound together; a call beyond it is kept without its
+// body, and there is room again when a run leaves.
+func TestCallsOfAllRunsAreBounded(t *testing.T) {
+	t.Parallel()
+	all, runs := new(atomic.Int64), []*callLog{}
+	for range maxCallBytes / maxRunCallBytes {
+		k := newCallLog(all, callsKept)
+		exchange(k, 16, 64<<10)
+		runs = append(runs, k)
+	}
+	late := newCallLog(all, callsKept)
+	exchange(late, 1, 100)
+	if list := late.list(); all.Load() != maxCallBytes || len(list) != 1 || list[0].Sent.Size != 0 {
+		t.Errorf("%d bytes of all; beyond them %+v", all.Load(), list)
+	}
+	runs[0].close()
+	if exchange(late, 1, 100); late.list()[1].Sent.Size != 100 {
+		t.Errorf("no room after a run has left: %+v", late.list())
 	}
 }

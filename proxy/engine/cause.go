@@ -7,14 +7,14 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Causes an execution's context ends with. The end event is decided from them.
+// Causes that the context of an execution ends with. The end event depends on them.
 var (
 	errShutdown  = errors.New("the bridge is shutting down")
 	errLeaseLost = errors.New("another process has taken the run over")
 	errTimeout   = errors.New("the run took longer than run_timeout")
 )
 
-// Cancellation is how a run is cancelled. It is the cause that the context of its execution ends with.
+// Cancellation says why and how a run is cancelled. It is a cause of the context of its execution.
 type Cancellation struct {
 	Reason   string // mapping.Run.CancelReason
 	Rollback bool   // the run is removed with all it did
@@ -22,18 +22,18 @@ type Cancellation struct {
 
 func (c Cancellation) Error() string { return "the run was cancelled" }
 
-// outcome is how a run ends that is cancelled so.
+// outcome returns the outcome of the cancelled run.
 func (c Cancellation) outcome() mapping.Outcome {
 	return mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true, Reason: c.Reason}
 }
 
-// removes reports whether a cause, which may be nil, takes away the run that it ends.
+// removes reports whether a cause, which may be nil, removes the run that it ends.
 func removes(cause error) bool {
 	var c Cancellation
 	return errors.As(cause, &c) && c.Rollback
 }
 
-// outcomeOf decides how a run ended whose backend stopped with err, which may be nil when the iterator ended without an
+// outcomeOf returns the outcome of a run whose backend stopped with err. err is nil if the iterator ended without an
 // end event.
 func outcomeOf(ctx context.Context, agent string, err error) mapping.Outcome {
 	var c Cancellation
@@ -56,8 +56,8 @@ func outcomeOf(ctx context.Context, agent string, err error) mapping.Outcome {
 	return mapping.Outcome{Status: status, Fault: mapping.FaultOf(err)}
 }
 
-// handedOver reports whether the execution must leave the run without ending it. A shutdown does not take back an
-// outcome that the agent has named.
+// handedOver reports whether the execution must leave the run without ending it. An outcome that the agent has named
+// stands despite a shutdown.
 func handedOver(ctx context.Context, out *mapping.Outcome) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, errLeaseLost) || errors.Is(cause, errShutdown) && out == nil
