@@ -21,24 +21,24 @@ type agentState struct {
 // difference returns the change from the state to the full one. It can be merged if others may have changed the
 // thread's state in the meantime.
 func (r *recorder) difference(full []byte) (diff []byte, err error) {
-	if !r.x.Run.Options.MayOverlap && r.agent.start == nil {
+	if !r.x.Run.Options.MayOverlap && r.agentState.start == nil {
 		diff, _, err = r.fold.DiffTo(full)
 		return diff, err
 	}
-	from := r.agent.now
+	from := r.agentState.now
 	if from == nil {
 		from = r.fold
 	}
 	if diff, err = from.JoinTo(full); err == nil {
-		r.agent.now, err = state.NewFold(full)
+		r.agentState.now, err = state.NewFold(full)
 	}
 	return diff, err
 }
 
 // retryState returns the state that another attempt starts from.
 func (r *recorder) retryState(initial *state.Fold) *state.Fold {
-	if r.agent.start != nil {
-		return r.agent.start
+	if r.agentState.start != nil {
+		return r.agentState.start
 	}
 	return initial
 }
@@ -83,7 +83,7 @@ func unlessGone(err error) error {
 
 // readAgentState reads the state that the agent of answersOwnThread has.
 func (x *execution) readAgentState(ctx context.Context) error {
-	if x.rec.agent.start != nil {
+	if x.rec.agentState.start != nil {
 		return nil
 	}
 	first, err := x.store.Runs.List(ctx, mapping.RunQuery{TaskID: x.Run.TaskID, OldestFirst: true, Limit: 1})
@@ -98,6 +98,6 @@ func (x *execution) readAgentState(ctx context.Context) error {
 		fold, err = fold.Apply(&ev)
 		return err
 	})
-	x.rec.agent = agentState{start: fold, now: fold}
+	x.rec.agentState = agentState{start: fold, now: fold}
 	return err
 }

@@ -28,10 +28,10 @@ type recorder struct {
 	link          mapping.Link   // newest link, merged
 	linked        bool
 	changedFiles
-	uploaded mapping.Uploaded // up to which uploads the agent received with the steps of this execution
-	logged   usage
-	fault    error // why the run must not go on
-	agent    agentState
+	uploaded   mapping.Uploaded // up to which uploads the agent received with the steps of this execution
+	logged     usage
+	fault      error // why the run must not go on
+	agentState agentState
 }
 
 // statePoint is a run's state after an event.
@@ -324,7 +324,7 @@ func (r *recorder) writeEnd(ctx context.Context, out mapping.Outcome) error {
 	}
 	if r.linked && r.agentRemembers() {
 		link := r.link
-		if r.agent.start == nil { // otherwise the agent does not have all of the thread
+		if r.agentState.start == nil { // otherwise the agent does not have all of the thread
 			link.LocalCheckpoint = head
 		}
 		p.link = &link
