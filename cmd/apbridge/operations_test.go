@@ -47,13 +47,13 @@ func TestConfigurationGuide(t *testing.T) {
 	asShown(t, string(raw), t.TempDir(), strings.NewReplacer("http://127.0.0.1:8000", serving(t, legacyagent.Handler())), 4)
 }
 
-// TestRecordingGuide does what docs/recording.md shows, likewise.
+// TestRecordingGuide does what docs/inspector.md shows, likewise.
 func TestRecordingGuide(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("bash is not installed")
 	}
-	raw, err := os.ReadFile("../../docs/recording.md")
+	raw, err := os.ReadFile("../../docs/inspector.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package audit keeps the log of operations (docs/audit.md): a line of JSON for each, with its principal, its object
+// Package audit keeps the log of operations (docs/access.md): a line of JSON for each, with its principal, its object
 // and its outcome. The guards of package proxy write it, and the bridge opens it. It holds no contents, and it loses
 // nothing in silence: while lines cannot be written, operations that need a line are refused.
 //

@@ -10,7 +10,7 @@ import (
 
 var named = regexp.MustCompile("`([A-Za-z][A-Za-z-]*)`")
 
-// TestPagesMayReadAnswers: each header of answers in docs/headers.md is exposed, unless browsers let pages read it
+// TestPagesMayReadAnswers: each response header in docs/headers.md is exposed, unless browsers let pages read it
 // anyway or it says nothing to a page.
 func TestPagesMayReadAnswers(t *testing.T) {
 	t.Parallel()
@@ -22,7 +22,7 @@ func TestPagesMayReadAnswers(t *testing.T) {
 	silent := []string{"Vary", "Content-Encoding", "Connection", "X-Accel-Buffering", "X-Content-Type-Options", "Referrer-Policy", "Content-Security-Policy"}
 	exposed, found := strings.Split(exposed, ", "), 0
 	for section := range strings.SplitSeq(string(raw), "\n## ") {
-		if !strings.HasPrefix(section, "In answers") {
+		if !strings.HasPrefix(section, "Responses") {
 			continue
 		}
 		for line := range strings.Lines(section) {

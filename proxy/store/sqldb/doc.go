@@ -21,7 +21,7 @@
 //
 // A file belongs to one process, kept by two locks (package filelock): one of FILE-lock, and one of the open file
 // itself, which no other name gets around. A file that is found damaged or cut short ends writing, as a failed flush
-// does, and /readyz says so until the next start (docs/deployment.md).
+// does, and /readyz says so until the next start (docs/operations.md).
 //
 // /readyz needs no key, so it only reads. Only after a refused write does it try one, at most once a second. A file at
 // its limit takes that small write, so there the pages in use decide (room). On a full disk a bridge starts: reads are

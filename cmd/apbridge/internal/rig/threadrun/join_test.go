@@ -77,7 +77,7 @@ func TestSomeNamespacesOfARun(t *testing.T) {
 }
 
 // TestIdsOfTheVersionBefore: a client that holds the id of an update in the older numbering gets the frames of that
-// event after its message once more, and all that follows once (docs/deployment.md, "Upgrading").
+// event after its message once more, and all that follows once.
 func TestIdsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	b := rig.InFront(t, adaptertest.NewStepAgent(adaptertest.Plain))
