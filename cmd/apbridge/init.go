@@ -31,13 +31,12 @@ func (p *program) initCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write a configuration to begin with",
-		Long: `init writes a commented configuration file for the given agents, with what one
-changes first, and the schema that editors complete and check its keys by. Every
-key and its default is in config.example.yaml. A configuration that is there is
-left alone.`,
+		Short: "Write a first configuration",
+		Long: `init writes a commented configuration for the given agents, and a JSON Schema with which
+editors complete and check its keys. config.example.yaml lists every key. An existing
+configuration is kept unless you set --force.`,
 		Example: `  apbridge init --agent legacy=http://127.0.0.1:8000
-  apbridge init --agent legacy=http://127.0.0.1:8000 --config -     # to the terminal`,
+  apbridge init --agent legacy=http://127.0.0.1:8000 --config -     # standard output`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if file == "-" {
@@ -63,18 +62,18 @@ left alone.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&file, "config", "c", "apbridge.yaml", "the file to write; - is the terminal")
-	cmd.Flags().StringArrayVar(&agents, "agent", nil, "an agent to stand in front of, as NAME=URL; may be repeated")
-	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	cmd.Flags().StringVarP(&file, "config", "c", "apbridge.yaml", "`FILE` to write; - is standard output")
+	cmd.Flags().StringArrayVar(&agents, "agent", nil, "an agent, as `NAME=URL`; repeatable")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	return cmd
 }
 
 func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
-		Short: "Print the JSON Schema of the configuration",
-		Long: `schema prints the JSON Schema of this version's configuration, by which editors
-complete and check keys. init writes it beside the configuration.`,
+		Short: "Print the configuration's JSON Schema",
+		Long: `schema prints the JSON Schema of this version's configuration, for editors. init writes it
+together with the configuration; use schema after an upgrade.`,
 		Example: `  apbridge schema > apbridge.schema.json`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -15,9 +15,9 @@ import (
 func (p *program) packaging() []*cobra.Command {
 	return []*cobra.Command{{
 		Use:   "man FOLDER",
-		Short: "Write a man page of each command into a folder",
-		Long: `man writes a man page of each command into a folder, which has to be there. The pages
-have today's date, or the one of $SOURCE_DATE_EPOCH in seconds since 1970.`,
+		Short: "Write a man page for each command",
+		Long: `man writes a man page for each command to FOLDER, which must exist. The pages have today's
+date, or that of $SOURCE_DATE_EPOCH in seconds since 1970.`,
 		Example: `  apbridge man ~/.local/share/man/man1`,
 		Args:    cobra.ExactArgs(1),
 		Hidden:  true,

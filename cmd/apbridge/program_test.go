@@ -70,7 +70,7 @@ func TestCommandLines(t *testing.T) {
 		out, err string
 	}{
 		{"help", nil, []string{"--help"}, 0, "apbridge serve --agent legacy=http://127.0.0.1:8000", ""},
-		{"serve help", nil, []string{"serve", "--help"}, 0, "--agent stringArray", ""},
+		{"serve help", nil, []string{"serve", "--help"}, 0, "--agent NAME=URL", ""},
 		{"version", nil, []string{"version"}, 0, "apbridge devel", ""},
 		{"version, as a flag", nil, []string{"--version"}, 0, "apbridge devel", ""},
 		{"completion", nil, []string{"completion", "bash"}, 0, "bash completion", ""},

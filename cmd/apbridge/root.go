@@ -17,23 +17,34 @@ import (
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "apbridge",
-		Short: "A bridge between agent protocols",
-		Long: `apbridge stands in front of agents and answers their clients in the protocol
-the client speaks: threads and runs (LangChain Agent Protocol, LangGraph Server)
-or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
-		Example: `  apbridge demo
+		Short: "Connect clients and agents that speak different agent protocols",
+		Long: `apbridge is a reverse proxy that translates between two agent protocols: threads
+and runs (LangGraph Server, LangChain Agent Protocol), and tasks and steps (Agent
+Protocol v1, as in AutoGPT). Any client can use any agent. All runs are stored, so
+clients can resume streams, and runs survive restarts.
+
+Start with "apbridge demo", which needs no agent and no configuration.`,
+		Example: `  # see it work
+  apbridge demo
+
+  # put the bridge in front of an agent
   apbridge serve --agent legacy=http://127.0.0.1:8000
-  apbridge serve --config apbridge.yaml
-  apbridge runs ls`,
+
+  # in another terminal: list the runs, show the newest one
+  apbridge runs ls
+  apbridge runs show --last`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       bridge.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serve.Command(&p.Process), demo.Command(&p.Process), run.Command(&p.Process), bench.Command(&p.Process), conformance.Command(&p.Process), doctor.Command(&p.Process), p.initCommand(), p.validateCommand(), p.schemaCommand(), p.versionCommand())
-	root.AddCommand(remote.Runs(&p.Process), remote.Threads(&p.Process), remote.Agents(&p.Process), remote.Health(&p.Process), remote.Data(&p.Process))
-	root.AddCommand(database.Backup(&p.Process), database.Restore(&p.Process), database.Export(&p.Process), database.Import(&p.Process))
+	addGroup(root, "Start:", demo.Command(&p.Process), run.Command(&p.Process), serve.Command(&p.Process))
+	addGroup(root, "Configure:", doctor.Command(&p.Process), p.initCommand(), p.schemaCommand(), p.validateCommand())
+	addGroup(root, "Use a running bridge:", remote.Agents(&p.Process), remote.Data(&p.Process), remote.Health(&p.Process), remote.Runs(&p.Process), remote.Threads(&p.Process))
+	addGroup(root, "Maintain the database:", database.Backup(&p.Process), database.Export(&p.Process), database.Import(&p.Process), database.Restore(&p.Process))
+	addGroup(root, "Test agents:", bench.Command(&p.Process), conformance.Command(&p.Process))
+	root.AddCommand(p.versionCommand())
 	root.AddCommand(p.packaging()...)
 	root.SetVersionTemplate(builtFrom())
 	root.SetOut(p.Out) // before the completion command, which remembers it
@@ -41,6 +52,15 @@ or tasks and steps (Agent Protocol v1). The agent behind may speak either.`,
 	strictCompletion(root)
 	console.Strict(root)
 	return root
+}
+
+// addGroup adds commands that the help lists together, below the title.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+	}
+	root.AddCommand(commands...)
 }
 
 // strictCompletion makes the completion command that cobra adds refuse a shell it does not know: by itself it would

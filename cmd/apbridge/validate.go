@@ -13,10 +13,10 @@ func (p *program) validateCommand() *cobra.Command {
 	var from console.ConfigFlags
 	cmd := &cobra.Command{
 		Use:   "validate",
-		Short: "Check a configuration",
-		Long: `validate reads the configuration the way serve does (file, environment, flags,
-secrets, OpenTelemetry's variables) and tells everything that is wrong with it, each with its place and
-what to do. It starts nothing and opens no database.`,
+		Short: "Check a configuration and list every mistake",
+		Long: `validate reads the configuration like serve (file, environment, flags, secrets,
+OpenTelemetry's variables) and lists every mistake with its place and a remedy. It
+starts nothing and opens no database. Use it before a start or a reload.`,
 		Example: `  apbridge validate --config apbridge.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -12,7 +12,7 @@ import (
 func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version and what it was built from",
+		Short: "Print the version and build information",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := io.WriteString(p.Out, builtFrom())

@@ -23,8 +23,8 @@ var (
 
 // Add gives a command the flags.
 func (f *LogFlags) Add(set *pflag.FlagSet) {
-	set.Var((*Filled)(&f.Level), "log-level", "debug, info, warn or error (default log.level of the configuration, else info)")
-	set.Var((*Filled)(&f.Format), "log-format", "json, console, or auto: console on a terminal (default log.format, else auto)")
+	set.Var((*Filled)(&f.Level), "log-level", "minimum `LEVEL`: debug, info, warn or error (default log.level of the configuration, else info)")
+	set.Var((*Filled)(&f.Format), "log-format", "`FORMAT` of the log: json, console, or auto, which is console on a terminal (default log.format, else auto)")
 }
 
 // Complete has a shell offer their words.

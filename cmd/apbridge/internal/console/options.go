@@ -25,11 +25,11 @@ type ConfigFlags struct {
 
 // Add gives a command the flags.
 func (f *ConfigFlags) Add(set *pflag.FlagSet) {
-	set.VarP((*Filled)(&f.File), "config", "c", "configuration file in YAML (default $APBRIDGE_CONFIG)")
-	set.Var((*Filled)(&f.listen), "listen", "address to listen on (default 127.0.0.1:8080)")
-	set.Var((*Filled)(&f.Database), "database", "SQLite file (default apbridge.db)")
-	set.StringArrayVar(&f.Agents, "agent", nil, "an agent to stand in front of, as NAME=URL; may be repeated")
-	set.StringArrayVar(&f.origins, "cors-origin", nil, "a web page that may call, like http://localhost:3000, or loopback for all of this machine;\nmay be repeated, and wins over cors.origins")
+	set.VarP((*Filled)(&f.File), "config", "c", "YAML configuration `FILE` (default $APBRIDGE_CONFIG)")
+	set.Var((*Filled)(&f.listen), "listen", "`ADDRESS` to listen on (default 127.0.0.1:8080)")
+	set.Var((*Filled)(&f.Database), "database", "`DATABASE`, a SQLite file or PostgreSQL URL (default apbridge.db)")
+	set.StringArrayVar(&f.Agents, "agent", nil, "an agent, as `NAME=URL`; repeatable")
+	set.StringArrayVar(&f.origins, "cors-origin", nil, "`ORIGIN` of web pages that may call, such as http://localhost:3000, or loopback for this machine;\nrepeatable, overrides cors.origins")
 }
 
 // Filled is a flag that must not be empty: an empty one would be taken for one that is not there.

@@ -33,24 +33,13 @@ func Command(process *console.Process) *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
 		Use:   "bench URL | --agent NAME[=URL] | -- COMMAND",
-		Short: "Judge an agent by challenges in agbenchmark's format",
-		Long: `bench gives an agent challenges, one task each, and judges the files it hands in.
-It calls as agbenchmark does, by the Agent Protocol v1.
-
-The agent is one of three: a URL, of a bridge (with /agents/NAME for one of its
-agents) or of any server of version 1; --agent, one of the configuration or
-NAME=URL, of either protocol, through a bridge that lives as long as the command;
-or COMMAND, which is started, told a free port by PORT in its environment and by
-{port} in its arguments, and stopped in the end.
-
-Challenges of type python and pytest run what the agent wrote on this machine: with
-limits, in a temporary folder, and not in a sandbox. Those of type llm are judged by
-the model of --grader-url, and skipped without one. BENCHMARK_KEY in the environment
-is sent to the agent as x-api-key, and GRADER_KEY to that model's endpoint. Ctrl-C
-stops: what is there is judged and reported.
-
-The exit code is 0 when nothing failed, 1 when a challenge failed or could not be
-read, 2 when nothing could be run, and 130 after Ctrl-C.`,
+		Short: "Benchmark an agent with challenges in agbenchmark's format",
+		Long: `bench gives an agent challenges and judges the files it produces. It calls the agent like
+agbenchmark, over Agent Protocol v1. The agent is a URL, --agent (either protocol,
+through a temporary bridge), or a COMMAND, which gets a free port as PORT and {port}.
+Challenges of type python and pytest run the agent's code here, without a sandbox.
+$BENCHMARK_KEY is sent to the agent, $GRADER_KEY to the model of --grader-url.
+Exit code: 0 passed, 1 a challenge failed or is invalid, 2 nothing could run.`,
 		Example: `  apbridge bench http://127.0.0.1:8000
   apbridge bench --agent graph=http://127.0.0.1:2024 --challenges my/challenges --repeat 5
   apbridge bench --history runs -- python agent.py --port {port}
@@ -82,26 +71,26 @@ type benchFlags struct {
 
 func (f *benchFlags) add(set *pflag.FlagSet) {
 	f.target.add(set)
-	set.StringVar(&f.challenges, "challenges", "", "folder with challenges, data.json files at any depth (default: those of the program)")
-	set.StringSliceVar(&f.choice.Categories, "category", nil, "only challenges of these categories, with commas between them")
-	set.StringSliceVar(&f.choice.Only, "only", nil, "only these challenges, and those they depend on")
-	set.StringSliceVar(&f.choice.Skip, "skip", nil, "not these challenges")
-	set.BoolVar(&f.choice.Alone, "no-dependencies", false, "run challenges whether those they depend on were passed or not")
-	set.IntVar(&f.repeat, "repeat", 1, "how often each challenge is tried")
-	set.IntVar(&f.parallel, "parallel", 1, "how many challenges are run at a time")
-	set.DurationVar(&f.cutoff, "cutoff", 0, "time limit of every challenge, instead of its own")
+	set.StringVar(&f.challenges, "challenges", "", "`FOLDER` with challenges, data.json files at any depth (default: built-in challenges)")
+	set.StringSliceVar(&f.choice.Categories, "category", nil, "comma-separated `CATEGORIES` of challenges to run")
+	set.StringSliceVar(&f.choice.Only, "only", nil, "comma-separated `NAMES` of challenges to run, with their dependencies")
+	set.StringSliceVar(&f.choice.Skip, "skip", nil, "comma-separated `NAMES` of challenges to skip")
+	set.BoolVar(&f.choice.Alone, "no-dependencies", false, "run only the selected challenges, whatever the result of their dependencies")
+	set.IntVar(&f.repeat, "repeat", 1, "number of attempts for each challenge")
+	set.IntVar(&f.parallel, "parallel", 1, "number of challenges that run at a time")
+	set.DurationVar(&f.cutoff, "cutoff", 0, "time limit of every challenge (default: its own)")
 	set.DurationVar(&f.patience, "step-timeout", 5*time.Minute, "time limit of one request")
-	set.BoolVar(&f.list, "list", false, "list the challenges that would be run, and end")
-	set.StringVar(&f.keep, "keep", "", "folder to keep the agent's files in, and the bridge's database; new or empty")
-	set.StringVar(&f.report, "report", "", "file for the report, as agbenchmark's report.json")
-	set.StringVar(&f.junit, "junit", "", "file for the report, as JUnit's XML")
-	set.StringVar(&f.markdown, "markdown", "", "file for the report, in Markdown")
-	set.StringVar(&f.lines, "jsonl", "", "file for the events as they happen, a line of JSON each")
-	set.StringVar(&f.history, "history", "", "folder that gets a folder with all reports of this run")
+	set.BoolVar(&f.list, "list", false, "list the selected challenges and exit")
+	set.StringVar(&f.keep, "keep", "", "new or empty `FOLDER` for the agent's files and the bridge's database")
+	set.StringVar(&f.report, "report", "", "write agbenchmark's report.json to this `FILE`")
+	set.StringVar(&f.junit, "junit", "", "write a JUnit XML report to this `FILE`")
+	set.StringVar(&f.markdown, "markdown", "", "write a Markdown report to this `FILE`")
+	set.StringVar(&f.lines, "jsonl", "", "write each event as a line of JSON to this `FILE`")
+	set.StringVar(&f.history, "history", "", "add a folder with all reports of this run to this `FOLDER`")
 	f.grader.add(set)
-	set.StringVar(&f.python, "python", "", "Python interpreter (default python3; without it challenges that need one are skipped)")
-	set.DurationVar(&f.pythonTime, "python-timeout", 30*time.Second, "time limit of one program that is judged")
-	set.StringVar(&f.memory, "python-memory", "2GiB", "memory limit of one program that is judged, where the system has such; 0 is none")
+	set.StringVar(&f.python, "python", "", "Python `INTERPRETER` (default python3; challenges that need it are skipped without it)")
+	set.DurationVar(&f.pythonTime, "python-timeout", 30*time.Second, "time limit of one judged program")
+	set.StringVar(&f.memory, "python-memory", "2GiB", "memory limit of one judged program, a `SIZE` such as 512MiB; 0: none; no effect on macOS and Windows")
 }
 
 // check finds flags that make no sense, before anything is touched.

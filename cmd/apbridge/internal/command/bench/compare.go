@@ -15,20 +15,20 @@ func (p *program) compareCommand() *cobra.Command {
 	var t report.Tolerance
 	cmd := &cobra.Command{
 		Use:   "compare BEFORE AFTER",
-		Short: "Tell what changed from one report to the next",
-		Long: `compare tells which challenges are fixed, broken, flaky, not judged in one of the two,
-slower, dearer, new and gone. BEFORE and AFTER are report.json files, of bench or of
-agbenchmark, folders of a run, or folders of runs, of which the newest counts.
+		Short: "Compare two reports",
+		Long: `compare lists the challenges that are broken, fixed, flaky, not judged in one report,
+slower, dearer, new or gone. BEFORE and AFTER are report.json files of bench or
+agbenchmark, the folder of a run, or a folder of runs (the newest counts).
 
-The exit code is 1 when a challenge changed in one of the ways of --fail-on.`,
+Exit code: 1 if a challenge changed in a way that --fail-on lists, else 0.`,
 		Example: `  apbridge bench compare before.json after.json
   apbridge bench compare runs/20260101T120000_full_run runs --fail-on broken,slower --slower 2`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error { return p.compare(args[0], args[1], t, failing) },
 	}
-	cmd.Flags().StringSliceVar(&failing, "fail-on", []string{string(report.Broken)}, "changes that the exit code tells: "+changeNames())
-	cmd.Flags().Float64Var(&t.Time, "slower", 1.5, "how many times as long is slower, if it is a second more, too")
-	cmd.Flags().Float64Var(&t.Cost, "dearer", 1.2, "how many times the cost, or the tokens, is dearer")
+	cmd.Flags().StringSliceVar(&failing, "fail-on", []string{string(report.Broken)}, "comma-separated `CHANGES` that cause exit code 1: "+changeNames())
+	cmd.Flags().Float64Var(&t.Time, "slower", 1.5, "`FACTOR` of the duration that counts as slower, if the difference is at least a second")
+	cmd.Flags().Float64Var(&t.Cost, "dearer", 1.2, "`FACTOR` of the cost, or else of the tokens, that counts as dearer")
 	return cmd
 }
 

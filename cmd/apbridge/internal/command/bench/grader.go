@@ -26,9 +26,9 @@ type graderFlags struct {
 }
 
 func (f *graderFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.url, "grader-url", "", "OpenAI-compatible endpoint that judges challenges of type llm, as https://api.openai.com/v1 (default $GRADER_URL)")
-	set.StringVar(&f.model, "grader-model", "", "the model that judges there (default $GRADER_MODEL)")
-	set.DurationVar(&f.patience, "grader-timeout", 2*time.Minute, "time limit of one request to it")
+	set.StringVar(&f.url, "grader-url", "", "OpenAI-compatible `URL` that judges challenges of type llm, such as https://api.openai.com/v1\n(default $GRADER_URL; such challenges are skipped without it)")
+	set.StringVar(&f.model, "grader-model", "", "`MODEL` that judges there (default $GRADER_MODEL)")
+	set.DurationVar(&f.patience, "grader-timeout", 2*time.Minute, "time limit of one request to --grader-url")
 }
 
 // open makes sure that the grader is there, where one is configured and something is for it. Without one it returns

@@ -29,10 +29,10 @@ type targetFlags struct {
 }
 
 func (f *targetFlags) add(set *pflag.FlagSet) {
-	set.VarP((*console.Filled)(&f.config), "config", "c", "configuration file in YAML, for --agent (default $APBRIDGE_CONFIG)")
-	set.Var((*console.Filled)(&f.agent), "agent", "the agent to judge: a name of the configuration, or NAME=URL")
-	set.StringVar(&f.commandURL, "command-url", "", "where COMMAND serves, if not at the port it is told")
-	set.DurationVar(&f.startTimeout, "start-timeout", time.Minute, "how long COMMAND may take until it answers")
+	set.VarP((*console.Filled)(&f.config), "config", "c", "YAML configuration `FILE`, for --agent (default $APBRIDGE_CONFIG)")
+	set.Var((*console.Filled)(&f.agent), "agent", "the agent: a name from the configuration, or `NAME=URL`")
+	set.StringVar(&f.commandURL, "command-url", "", "`URL` at which COMMAND serves, if not on the port it gets")
+	set.DurationVar(&f.startTimeout, "start-timeout", time.Minute, "time limit for COMMAND to respond")
 }
 
 // benchCall is what else the command line says of a target.

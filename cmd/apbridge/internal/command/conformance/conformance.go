@@ -27,23 +27,13 @@ func Command(p *console.Process) *cobra.Command {
 	var f conformanceFlags
 	cmd := &cobra.Command{
 		Use:   "conformance URL",
-		Short: "Check a server against the documents of the dialects it speaks",
-		Long: `conformance asks the server at the URL, and nothing else, whether it does what
-the documents of its dialects say. A check has a level: must where a document states
-the rule, should where it recommends it, may where it leaves it open. What failed is
-told with its reason, the place in the document, the request and the answer.
-
-The dialects are v1 (tasks, steps, artifacts), topics (the Topic RFC), agentprotocol
-(LangChain's Agent Protocol), langgraph (what LangGraph's SDKs call) and streaming
-(the Agent Streaming Protocol). Without --dialect the server is asked which it speaks.
-
-The checks make tasks, threads, runs and items, and the agent works for them: about
-fifteen short runs, where a server speaks every dialect. Threads and items are deleted
-in the end; tasks and topics stay, since their documents have no request for that.
-BENCHMARK_KEY in the environment is sent as x-api-key, as --key is.
-
-The exit code is 0 when every must passed, 1 when one failed, 2 when nothing could be
-checked, and 130 after Ctrl-C.`,
+		Short: "Check a server against its protocol's documents",
+		Long: `conformance checks whether the server at URL follows the documents of its protocols. Use it
+to test a server that you write or want to put behind the bridge. Each failed check is
+printed with its level (must, should, may), its source, the request and the response.
+It creates tasks, threads, runs and items, up to about fifteen short runs, and deletes
+all that the protocols can delete.
+Exit code: 0 if every must passed, 1 if one failed, 2 if nothing could be checked.`,
 		Example: `  apbridge conformance http://127.0.0.1:8080
   apbridge conformance http://127.0.0.1:8000 --dialect v1 --badge conformance.svg
   apbridge conformance http://127.0.0.1:2024 --agent chat --only langgraph.runs -o json
@@ -66,16 +56,16 @@ type conformanceFlags struct {
 }
 
 func (f *conformanceFlags) add(set *pflag.FlagSet) {
-	set.StringSliceVar(&f.dialects, "dialect", nil, "check these dialects, with commas between them: "+strings.Join(suiteNames(), ", "))
-	set.StringSliceVar(&f.only, "only", nil, "only these checks, by id or by its beginning up to a point")
-	set.BoolVar(&f.list, "list", false, "list the checks with the places they are cited from, and end")
-	set.StringVar(&f.agent, "agent", "", "the agent or assistant that runs are made with (default: the first that the server lists)")
-	set.StringVar(&f.key, "key", "", "key of the server, sent as x-api-key; env:NAME reads it from the environment (default $BENCHMARK_KEY)")
-	set.StringArrayVar(&f.headers, "header", nil, "header of every request, as 'Name: value'; env:NAME as the value reads it from the environment")
+	set.StringSliceVar(&f.dialects, "dialect", nil, "comma-separated `DIALECTS` to check (default: those that the server speaks): "+strings.Join(suiteNames(), ", "))
+	set.StringSliceVar(&f.only, "only", nil, "comma-separated `IDS` of checks to run, or beginnings of ids up to a dot")
+	set.BoolVar(&f.list, "list", false, "list the checks with their sources and exit")
+	set.StringVar(&f.agent, "agent", "", "`NAME` of the agent or assistant to run (default: the first that the server lists)")
+	set.StringVar(&f.key, "key", "", "`KEY` to send as x-api-key; env:NAME reads it from the environment (default $BENCHMARK_KEY)")
+	set.StringArrayVar(&f.headers, "header", nil, "`HEADER` of every request, as 'Name: value'; repeatable; env:NAME as the value reads it from the environment")
 	set.DurationVar(&f.timeout, "timeout", time.Minute, "time limit of one check")
-	set.StringVarP(&f.output, "output", "o", "text", "what is printed: text, json")
-	set.StringVar(&f.junit, "junit", "", "file for the report, as JUnit's XML")
-	set.StringVar(&f.badge, "badge", "", "file for a badge: a picture if it ends in .svg, shields.io's endpoint if it ends in .json")
+	set.StringVarP(&f.output, "output", "o", "text", "`FORMAT` of the output: text or json")
+	set.StringVar(&f.junit, "junit", "", "write a JUnit XML report to this `FILE`")
+	set.StringVar(&f.badge, "badge", "", "write a badge to this `FILE`: a picture (.svg) or a shields.io endpoint (.json)")
 }
 
 func suiteNames() (names []string) {

@@ -17,13 +17,11 @@ func Backup(process *console.Process) *cobra.Command {
 	over := false
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy a SQLite database, while a bridge uses it or not",
-		Long: `backup copies the database into FILE as it is at one moment, with what its write-ahead
-log has, and looks through the copy. A bridge that uses the database goes on meanwhile. FILE
-is there when it is whole: until then it is written as FILE.*.partial.
-
-What is restored from it goes on as after a crash at that moment. It holds everything that
-clients and agents said, so keep it like the database.`,
+		Short: "Copy a SQLite database, even while a bridge uses it",
+		Long: `backup copies the database to FILE as of one moment, including its write-ahead log, and
+checks the copy. The bridge may keep running. Until the copy is complete it is named
+FILE.*.partial. It contains all conversations: protect it like the database.
+For PostgreSQL it prints the pg_dump command to use.`,
 		Example: `  apbridge backup apbridge-2026-05-01.db
   apbridge backup --config apbridge.yaml --force /backups/apbridge.db`,
 		Args: cobra.ExactArgs(1),
@@ -39,7 +37,7 @@ clients and agents said, so keep it like the database.`,
 		},
 	}
 	from.add(cmd.Flags())
-	cmd.Flags().BoolVar(&over, "force", false, "write over FILE")
+	cmd.Flags().BoolVar(&over, "force", false, "overwrite FILE")
 	return cmd
 }
 
@@ -75,10 +73,11 @@ func Restore(process *console.Process) *cobra.Command {
 	only := false
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Make the database from a backup, or only check the backup",
-		Long: `restore looks through FILE, a backup, and copies it to where the database is to be. There
-must be no database there, and no bridge that uses it. The next start brings the tables up to
-date and takes up the runs that were under way at the time of the backup.`,
+		Short: "Restore the database from a backup, or check the backup",
+		Long: `restore checks the backup FILE and copies it to the configured database, which must not
+exist or be in use. The next start migrates it and continues the runs that were in
+progress at the time of the backup.
+For PostgreSQL it prints the pg_restore command to use.`,
 		Example: `  apbridge restore --check apbridge-2026-05-01.db
   apbridge restore apbridge-2026-05-01.db --database /var/lib/apbridge/apbridge.db`,
 		Args: cobra.ExactArgs(1),
@@ -96,7 +95,7 @@ date and takes up the runs that were under way at the time of the backup.`,
 		},
 	}
 	to.add(cmd.Flags())
-	cmd.Flags().BoolVar(&only, "check", false, "only look through FILE and say what it holds")
+	cmd.Flags().BoolVar(&only, "check", false, "only check FILE and print a summary")
 	return cmd
 }
 

@@ -20,8 +20,8 @@ type program struct{ *console.Process }
 type databaseFlags struct{ console.ConfigFlags }
 
 func (f *databaseFlags) add(set *pflag.FlagSet) {
-	set.VarP((*console.Filled)(&f.File), "config", "c", "configuration file in YAML that names the database (default $APBRIDGE_CONFIG)")
-	set.Var((*console.Filled)(&f.Database), "database", "SQLite file, or the URL of a PostgreSQL database (default $APBRIDGE_DATABASE, or apbridge.db)")
+	set.VarP((*console.Filled)(&f.File), "config", "c", "YAML configuration `FILE` that names the database (default $APBRIDGE_CONFIG)")
+	set.Var((*console.Filled)(&f.Database), "database", "`DATABASE`, a SQLite file or PostgreSQL URL (default $APBRIDGE_DATABASE, else apbridge.db)")
 }
 
 func (f *databaseFlags) load(environ []string) (*config.Config, error) {

@@ -22,11 +22,11 @@ func Export(process *console.Process) *cobra.Command {
 	over := false
 	cmd := &cobra.Command{
 		Use:   "export FILE",
-		Short: "Write a whole database as lines of JSON",
-		Long: `export writes every row of the database, as it is at one moment, into FILE, a JSON object
-on each line; - is standard output. A bridge may use the database meanwhile, but what it does
-later is not in it. The same rows make the same export, whether they are in SQLite or in
-PostgreSQL. It is plain text, of a database with encryption.keys as well. The format is described in docs/operations.md.`,
+		Short: "Export the whole database as JSON lines",
+		Long: `export writes every row of the database to FILE, one JSON object a line, as of one moment;
+- is standard output. Use it to move between SQLite and PostgreSQL with import. Stop the
+bridge first, or later changes are missing. The export is plain text, even with
+encryption.keys. docs/operations.md describes the format.`,
 		Example: `  apbridge export all.ndjson
   apbridge export - | gzip > all.ndjson.gz`,
 		Args: cobra.ExactArgs(1),
@@ -43,7 +43,7 @@ PostgreSQL. It is plain text, of a database with encryption.keys as well. The fo
 		},
 	}
 	from.add(cmd.Flags())
-	cmd.Flags().BoolVar(&over, "force", false, "write over FILE")
+	cmd.Flags().BoolVar(&over, "force", false, "overwrite FILE")
 	return cmd
 }
 
@@ -79,10 +79,10 @@ func Import(process *console.Process) *cobra.Command {
 	var to databaseFlags
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Fill an empty database with an export",
-		Long: `import writes an export into a database that holds nothing yet, SQLite or PostgreSQL, and
-that no bridge uses; - is standard input. A SQLite file that is not there is made. It is one
-transaction: when a line is wrong, or the program is stopped or killed, nothing is imported.`,
+		Short: "Import an export into an empty database",
+		Long: `import writes the export FILE to an empty database, SQLite or PostgreSQL, that no bridge
+uses; - is standard input. A missing SQLite file is created. It is one transaction: if it
+fails or is stopped, nothing is imported.`,
 		Example: `  apbridge import all.ndjson --database postgres://user@127.0.0.1:5432/apbridge
   gunzip < all.ndjson.gz | apbridge import - --database new.db`,
 		Args: cobra.ExactArgs(1),

@@ -29,15 +29,14 @@ func Command(process *console.Process) *cobra.Command {
 	listen := ""
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See it work: two example agents, the bridge in front of both, a conversation each way",
-		Long: `demo starts an example task/step agent, an example thread/run agent and the
-bridge in front of both, holds a conversation through each direction, prints what each
-side saw, and then serves on until Ctrl-C or SIGTERM. It needs nothing else and
-leaves nothing behind: its database is in a temporary folder.`,
+		Short: "Show the bridge with two example agents and a conversation in each direction",
+		Long: `demo starts an example agent of each protocol and the bridge in front of both, and
+prints a conversation in each direction and commands to try. It then serves until
+Ctrl-C or SIGTERM. It needs nothing else and leaves nothing behind.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.demo(cmd.Context(), listen) },
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address to listen on")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on")
 	return cmd
 }
 

@@ -23,13 +23,12 @@ func Command(p *console.Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [URL...]",
 		Short: "Check agents: reachability, dialect, unsupported features",
-		Long: `doctor asks the agents at the URLs, or else every agent of the configuration,
-whether they are there, which dialect they speak, what they are like and how
-long a call takes, and of a LangGraph server the version. It counts how many fields
-of a client's requests each agent is told exactly, approximately or not at all
-(--losses lists them), and for a URL prints what to configure. It starts no run and opens no database.
+		Long: `doctor calls the agents at the URLs, or all agents of the configuration. It prints
+whether each is reachable, its dialect, version and response time, and how many request
+fields it receives exactly, approximately or not at all. For a URL it also prints the
+configuration to use. It starts no run and opens no database.
 
-The exit code is 0 when every agent can be used, else 1.`,
+Exit code: 0 if every agent is usable, else 1.`,
 		Example: `  apbridge doctor http://127.0.0.1:8000
   apbridge doctor --config apbridge.yaml
   apbridge doctor --agent legacy=http://127.0.0.1:8000 --losses`,
@@ -53,7 +52,7 @@ The exit code is 0 when every agent can be used, else 1.`,
 		},
 	}
 	from.Add(cmd.Flags())
-	cmd.Flags().BoolVar(&losses, "losses", false, "list what becomes of each field, and why")
+	cmd.Flags().BoolVar(&losses, "losses", false, "list each request field that the agent receives approximately or not at all, with the reason")
 	return cmd
 }
 

@@ -12,11 +12,9 @@ func Agents(p *console.Process) *cobra.Command {
 	r := &remote{p: p}
 	cmd := &cobra.Command{
 		Use:   "agents",
-		Short: "List the agents and assistants of a bridge",
-		Long: `agents asks a bridge that serves for its agents: those of its configuration, and the
-assistants that were made over them. How the agents are, apbridge doctor asks them.
-
-The bridge is named by --url or APBRIDGE_URL, its key by APBRIDGE_KEY.`,
+		Short: "List a bridge's agents and assistants",
+		Long: `agents lists the agents of a running bridge's configuration and the assistants created over
+them. Use doctor to check whether agents are reachable.`,
 		Example: `  apbridge agents
   apbridge agents --url http://127.0.0.1:9000 -o json`,
 		Args: cobra.NoArgs,

@@ -24,15 +24,13 @@ func Data(p *console.Process) *cobra.Command {
 	d := &personal{remote: remote{p: p}}
 	cmd := &cobra.Command{
 		Use:   "data",
-		Short: "List, export and remove what a bridge keeps of one owner",
-		Long: `data is about all that a bridge keeps of one owner: the key that made it, or the person
-of a token (ISSUER:SUBJECT). That is threads with their runs, tasks, events, states and
-files, items of the store, assistants, crons, webhooks and idempotency keys, and the copies
-that agents have of the threads. docs/privacy.md says what is not among it.
+		Short: "Count, export and delete one owner's data",
+		Long: `data counts, exports and deletes everything that a running bridge keeps of one owner, a key
+or a person: threads, runs, files, items, assistants, crons, webhooks, and agents'
+copies of threads. docs/privacy.md lists the data that is not included.
 
-The bridge is named by --url or APBRIDGE_URL, a key with the right admin by APBRIDGE_KEY. It
-has to be of the owner's tenant; --tenant names another, for a key without a tenant that has
-admin among its rights by name.`,
+It needs a key with the right admin in the owner's tenant. For another --tenant, use a
+key without a tenant whose rights list admin.`,
 		Example: `  apbridge data ls --owner corp:alice
   apbridge data export --owner corp:alice --out alice.tar
   apbridge data rm --owner corp:alice`,
@@ -46,8 +44,8 @@ admin among its rights by name.`,
 
 // aboutOwner makes a command about one owner.
 func (d *personal) aboutOwner(cmd *cobra.Command, do func(ctx context.Context, c *api.Client, who api.Owner) error) *cobra.Command {
-	cmd.Flags().StringVar(&d.owner, "owner", "", "whose data: the id of a key, or ISSUER:SUBJECT of a token")
-	cmd.Flags().StringVar(&d.tenant, "tenant", "", "the owner's tenant (default that of the key)")
+	cmd.Flags().StringVar(&d.owner, "owner", "", "`OWNER` of the data: the id of a key, or ISSUER:SUBJECT of a token")
+	cmd.Flags().StringVar(&d.tenant, "tenant", "", "the owner's `TENANT` (default: that of the key)")
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if d.owner == "" {
@@ -69,10 +67,9 @@ func (d *personal) aboutOwner(cmd *cobra.Command, do func(ctx context.Context, c
 func (d *personal) ls() *cobra.Command {
 	return d.aboutOwner(&cobra.Command{
 		Use:   "ls",
-		Short: "Say how much there is of an owner, and which agents have copies",
-		Long: `ls counts what a bridge keeps of an owner, by kinds, with the bytes of the contents and
-the times of the oldest and the newest, and names the agents that have copies of threads.
--o json has the ids that the agents call them by.`,
+		Short: "Count an owner's data and list agents with copies",
+		Long: `ls counts an owner's data by kind, with the size of the contents and the oldest and newest
+time, and lists the agents that have copies of threads. -o json also has their ids.`,
 		Example: `  apbridge data ls --owner corp:alice
   apbridge data ls --owner corp:alice --tenant acme -o json`,
 	}, func(ctx context.Context, c *api.Client, who api.Owner) error {
@@ -126,11 +123,9 @@ func (d *personal) export() *cobra.Command {
 	file, over := "", false
 	cmd := d.aboutOwner(&cobra.Command{
 		Use:   "export",
-		Short: "Write all that there is of an owner into a tar archive",
-		Long: `export writes all that a bridge keeps of an owner: threads with what was said on them,
-files with their bytes, and every row of the database, as JSON. README.txt in the archive
-says what is where. --out - is standard output. It is for reading and handing over: a bridge
-does not read it.`,
+		Short: "Export an owner's data as a tar archive",
+		Long: `export writes an owner's data to a tar archive: conversations, files, and every row of the
+database as JSON. README.txt in it explains the contents. A bridge cannot import it.`,
 		Example: `  apbridge data export --owner corp:alice --out alice.tar
   apbridge data export --owner corp:alice --out - | tar -tf -`,
 	}, func(ctx context.Context, c *api.Client, who api.Owner) error {
@@ -142,8 +137,8 @@ does not read it.`,
 		}
 		return d.exportInto(file, over, func(w io.Writer) error { return c.ExportData(ctx, who, w) })
 	})
-	cmd.Flags().StringVar(&file, "out", "", "the file to write; - is standard output")
-	cmd.Flags().BoolVar(&over, "force", false, "write over the file")
+	cmd.Flags().StringVar(&file, "out", "", "tar `FILE` to write; - is standard output")
+	cmd.Flags().BoolVar(&over, "force", false, "overwrite an existing file")
 	return cmd
 }
 

@@ -28,18 +28,12 @@ func (d *personal) rm() *cobra.Command {
 	how, yes := api.Removal{}, false
 	cmd := d.aboutOwner(&cobra.Command{
 		Use:   "rm",
-		Short: "Remove all that there is of an owner, for good",
-		Long: `rm ends the runs of an owner, has agents delete their copies of its threads, and deletes
-all that the bridge keeps of it. Then the bridge makes a SQLite file anew, so that no byte of
-it is left there. Take the owner's key away first, or it may make new threads meanwhile.
-
-What the owner did on threads of others goes as far as runs go; these threads stay, and are
-named. So are copies of agents whose protocol has no way to delete. A thread whose agent does
-not answer stays, unless --leave-copies says that the copy may. When rm is stopped, the same
-command goes on with what is left.
-
-It ends with 0 when all is removed, with 3 when something is kept elsewhere, and with 1 when
-something is left that the same command may remove later.`,
+		Short: "Permanently delete an owner's data",
+		Long: `rm cancels an owner's runs, asks agents to delete their copies, deletes the data, and
+rewrites the SQLite file so that nothing is left. Remove the owner's key first, so that
+nothing new is created. Copies that an agent cannot delete, and threads of other owners,
+stay and are listed. If it is stopped, run it again.
+Exit code: 0 all deleted, 3 something remains elsewhere, 1 run it again later.`,
 		Example: `  apbridge data rm --owner corp:alice
   apbridge data rm --owner corp:alice --yes --leave-copies`,
 	}, func(ctx context.Context, c *api.Client, who api.Owner) error {
@@ -50,9 +44,9 @@ something is left that the same command may remove later.`,
 		}
 		return d.remove(ctx, c, who, how)
 	})
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&how.LeaveCopies, "leave-copies", false, "remove threads also where the agent that has a copy does not answer")
-	cmd.Flags().BoolVar(&how.KeepFile, "keep-file", false, "do not make a SQLite file anew, which takes long where it is large")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&how.LeaveCopies, "leave-copies", false, "delete threads even if the agent with a copy does not respond")
+	cmd.Flags().BoolVar(&how.KeepFile, "keep-file", false, "do not rewrite the SQLite file, which is slow for large files; deleted bytes may remain")
 	return cmd
 }
 

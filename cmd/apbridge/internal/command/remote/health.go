@@ -17,12 +17,11 @@ func Health(p *console.Process) *cobra.Command {
 	url := ""
 	cmd := &cobra.Command{
 		Use:   "health [URL]",
-		Short: "Ask whether a bridge takes requests, or wait until it does",
-		Long: `health asks a bridge for GET /readyz, which needs no key: for health checks of images
-without curl, and for scripts that start a bridge. The bridge is the one at the URL, which
---url names, too, else at $APBRIDGE_URL, else at ` + defaultURL + `.
+		Short: "Check whether a bridge is ready, or wait until it is",
+		Long: `health calls GET /readyz, which needs no key. Use it as the health check of an image, or
+in a script that starts a bridge.
 
-The exit code is 0 when it takes requests, else 1.`,
+Exit code: 0 if the bridge accepts requests, else 1.`,
 		Example: `  apbridge health
   apbridge health http://127.0.0.1:9000 --wait=30s`,
 		Args: cobra.MaximumNArgs(2), // the second for "--wait 30s"
@@ -52,8 +51,8 @@ The exit code is 0 when it takes requests, else 1.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&url, "url", "", "the bridge, as other commands name it")
-	cmd.Flags().DurationVar(&wait, "wait", 0, "ask again until it does, for so long; --wait alone is a minute")
+	cmd.Flags().StringVar(&url, "url", "", "`URL` of the bridge, like the argument (default $APBRIDGE_URL, else http://127.0.0.1:8080)")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "retry until the bridge is ready, for at most this `DURATION`; --wait alone means 1m")
 	cmd.Flags().Lookup("wait").NoOptDefVal = "1m"
 	return cmd
 }

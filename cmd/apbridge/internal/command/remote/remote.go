@@ -27,9 +27,9 @@ type remote struct {
 // add gives a command and all below it the flags.
 func (r *remote) add(cmd *cobra.Command) {
 	set := cmd.PersistentFlags()
-	set.StringVar(&r.url, "url", "", "the bridge (default $APBRIDGE_URL, else "+defaultURL+")")
-	set.StringVar(&r.key, "key", "", "the key for it (default $APBRIDGE_KEY, which no list of processes shows)")
-	set.StringVarP(&r.output, "output", "o", "text", "text or json")
+	set.StringVar(&r.url, "url", "", "`URL` of the bridge (default $APBRIDGE_URL, else "+defaultURL+")")
+	set.StringVar(&r.key, "key", "", "`KEY` to send; prefer $APBRIDGE_KEY (the default), since others can see arguments")
+	set.StringVarP(&r.output, "output", "o", "text", "`FORMAT` of the output: text or json")
 	console.CompleteWords(cmd, "output", "text", "json")
 }
 

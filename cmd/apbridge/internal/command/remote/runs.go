@@ -14,17 +14,16 @@ func Runs(p *console.Process) *cobra.Command {
 	r := &remote{p: p}
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List, explain, follow, answer and cancel the runs of a bridge",
-		Long: `runs asks a bridge that serves for its runs, of threads and of tasks. A run's state is
+		Short: "List, explain, follow, answer and cancel runs",
+		Long: `runs shows and controls the runs of a running bridge, for threads and for tasks. Name a
+run by its id, the beginning of its id, or --last. A run is
 
-  queued        it has not begun: runs show says what it waits for
-  running       an agent works on it
-  parked        it has done a step, and waits for its client to ask for the next
-  waiting       it asks something: runs answer goes on
-  interrupted   it was cancelled, or what it asked is answered
-  success, error, timeout
-
-A run is named by its id, by the beginning of its id, or by --last. The bridge is named by --url or APBRIDGE_URL, its key by APBRIDGE_KEY.`,
+  queued        not started: runs explain says why it waits
+  running       its agent works
+  parked        finished with a step, until its client requests the next
+  waiting       asking a question: answer it with runs answer
+  interrupted   cancelled, or its question was answered
+  success, error, timeout`,
 		Example: `  apbridge runs ls --state waiting
   apbridge runs show --last
   apbridge runs answer RUN "the blue one"`,
@@ -39,9 +38,9 @@ A run is named by its id, by the beginning of its id, or by --last. The bridge i
 func (r *remote) runsExplain() *cobra.Command {
 	return r.ofOne(aRun(), &cobra.Command{
 		Use:   "explain RUN",
-		Short: "Say why a run is where it is",
-		Long: `explain says in a sentence what a run waits for or how it ended, and prints the
-questions that it asks. -o json has all that the bridge knows of it.`,
+		Short: "Explain why a run is waiting, running or failed",
+		Long: `explain prints why a run waits or how it ended, and its open questions. -o json prints
+everything that the bridge knows of it.`,
 		Example: `  apbridge runs explain RUN`,
 	}, func(ctx context.Context, c *api.Client, id string) error {
 		e, err := c.Explain(ctx, id)
@@ -63,11 +62,11 @@ func (r *remote) runsCancel() *cobra.Command {
 	s.offered = runWords("pending")
 	cmd := r.ofOne(s, &cobra.Command{
 		Use:   "cancel RUN",
-		Short: "Stop a run and wait until it has ended",
-		Long: `cancel stops a run, tells its agent where that can be told, and returns when the
-run has ended. A run that has ended already is left as it is.`,
+		Short: "Cancel a run and wait until it has ended",
+		Long: `cancel stops a run, informs its agent if the protocol allows it, and returns when the run
+has ended. A run that has already ended is not changed.`,
 		Example: `  apbridge runs cancel RUN
-  apbridge runs cancel RUN --rollback     # and remove all it did`,
+  apbridge runs cancel RUN --rollback     # and remove its effects`,
 	}, func(ctx context.Context, c *api.Client, id string) error {
 		before, err := c.Run(ctx, id)
 		if err != nil {
@@ -78,7 +77,7 @@ run has ended. A run that has ended already is left as it is.`,
 		}
 		return r.cancelled(ctx, c, before, rollback)
 	})
-	cmd.Flags().BoolVar(&rollback, "rollback", false, "remove the run and what it did to its thread")
+	cmd.Flags().BoolVar(&rollback, "rollback", false, "remove the run and its effects on the thread")
 	return cmd
 }
 

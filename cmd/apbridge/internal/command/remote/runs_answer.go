@@ -17,11 +17,11 @@ func (r *remote) runsAnswer() *cobra.Command {
 	s.offered = runWords("interrupted")
 	cmd := r.about(s, &cobra.Command{
 		Use:   "answer RUN [TEXT]",
-		Short: "Answer what a run asks, and follow what comes of it",
-		Long: `answer goes on with a run that asks something: it starts a run on the same thread that
-is resumed with the answer, and prints what the agent says then. The answer is a text,
-or with --json any value: for a run with several questions an object with an answer
-for each question's id, as apbridge runs explain RUN -o json has them.`,
+		Short: "Answer a run's question and print the result",
+		Long: `answer resumes a run that asks a question: it starts a run on the same thread with the
+answer and prints the agent's output. The answer is TEXT, or any JSON value. If the run
+has several questions, send an object with an answer for each question's id, as listed
+by runs explain RUN -o json.`,
 		Example: `  apbridge runs answer RUN "the blue one"
   apbridge runs answer RUN --json '{"decisions":[{"type":"approve"}]}' --detach`,
 	}, 1, func(ctx context.Context, c *api.Client, id string, text []string) error {
@@ -31,8 +31,8 @@ for each question's id, as apbridge runs explain RUN -o json has them.`,
 		}
 		return r.answer(ctx, c, id, answer, detach)
 	})
-	cmd.Flags().StringVar(&asJSON, "json", "", "the answer as JSON, instead of TEXT")
-	cmd.Flags().BoolVar(&detach, "detach", false, "print the new run's id, and do not follow it")
+	cmd.Flags().StringVar(&asJSON, "json", "", "the answer as `JSON`, instead of TEXT")
+	cmd.Flags().BoolVar(&detach, "detach", false, "print the new run's id and exit")
 	return cmd
 }
 

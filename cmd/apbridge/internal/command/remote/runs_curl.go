@@ -16,11 +16,10 @@ import (
 func (r *remote) runsCurl() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "curl RUN",
-		Short: "Print the request that makes a run again",
-		Long: `curl prints a command for the shell that makes a run again: on the same thread, which
-is made if it is not there any more, and prints the new run's events; or, of a run that
-a task's client made, that makes the same task. The key is written as $APBRIDGE_KEY.
--o json prints the request as method, URL and body.`,
+		Short: "Print a curl command that repeats a run",
+		Long: `curl prints a shell command that repeats a run on its thread, which is created if it no
+longer exists, and prints the new run's events. For a run of a task, the command creates
+the same task. The key is $APBRIDGE_KEY. -o json prints method, URL and body.`,
 		Example: `  apbridge runs curl RUN
   apbridge runs curl RUN | sh`,
 	}

@@ -15,11 +15,11 @@ func (r *remote) runsFollow() *cobra.Command {
 	s.offered = runWords("pending", "")
 	return r.ofOne(s, &cobra.Command{
 		Use:   "follow RUN",
-		Short: "Print what a run's agent says until the run ends",
-		Long: `follow prints a run's steps from its start, waits for further ones, and ends with the
-run. It only reads: Ctrl-C leaves the run alone. -o json prints each event on a line.
+		Short: "Print a run's output until it ends",
+		Long: `follow prints a run's steps from its start until the run ends. Ctrl-C stops only the
+output. -o json prints each event as a line.
 
-The exit code is 0 when the run succeeded, 1 when it did not, and 130 after Ctrl-C.`,
+Exit code: 0 if the run succeeded, 1 if not, 130 after Ctrl-C.`,
 		Example: `  apbridge runs follow RUN`,
 	}, r.follow)
 }

@@ -20,10 +20,9 @@ func (r *remote) runsLs() *cobra.Command {
 	s := runSearch{}
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List runs, the newest first",
-		Long: `ls lists the runs of all threads, or of one, the newest first. Its state tells a run
-that works (running) from one that waits: for its turn (queued), for its client
-(parked) or for an answer (waiting). apbridge runs --help has all states.`,
+		Short: "List runs, newest first",
+		Long: `ls lists the runs of all threads, or of one, newest first, with their states and the
+reasons of waiting and failed ones. "apbridge runs --help" explains the states.`,
 		Example: `  apbridge runs ls
   apbridge runs ls --state waiting --agent legacy
   apbridge runs ls --thread THREAD -o json`,
@@ -51,10 +50,10 @@ that works (running) from one that waits: for its turn (queued), for its client
 			return r.printRuns(list)
 		},
 	}
-	cmd.Flags().StringVar(&s.thread, "thread", "", "only runs of this thread")
-	cmd.Flags().StringVar(&s.agent, "agent", "", "only runs of this agent")
-	cmd.Flags().StringVar(&s.state, "state", "", "only runs in this state")
-	cmd.Flags().IntVarP(&s.limit, "limit", "n", 20, "how many at the most")
+	cmd.Flags().StringVar(&s.thread, "thread", "", "list only runs of this `THREAD`")
+	cmd.Flags().StringVar(&s.agent, "agent", "", "list only runs of this `AGENT`")
+	cmd.Flags().StringVar(&s.state, "state", "", "list only runs in this `STATE`")
+	cmd.Flags().IntVarP(&s.limit, "limit", "n", 20, "maximum `NUMBER` of runs")
 	r.completeFlag(cmd, "thread", threadWords)
 	r.completeFlag(cmd, "agent", agentWords)
 	console.CompleteWords(cmd, "state", stateNames()...)
@@ -141,7 +140,7 @@ func knownAgent(ctx context.Context, c *api.Client, name string) error {
 func (r *remote) runsShow() *cobra.Command {
 	return r.ofOne(aRun(), &cobra.Command{
 		Use:   "show RUN",
-		Short: "Show a run: its thread, agent, input, state and why",
+		Short: "Show a run's thread, agent, input and state",
 		Example: `  apbridge runs show RUN
   apbridge runs show --last -o json`,
 	}, func(ctx context.Context, c *api.Client, id string) error {

@@ -23,7 +23,7 @@ type subject struct {
 }
 
 var aThread = subject{
-	noun: "thread", none: "there is no thread", list: "apbridge threads ls", last: "the thread that changed last, in place of THREAD", offered: threadWords,
+	noun: "thread", none: "there is no thread", list: "apbridge threads ls", last: "use the thread that changed last instead of THREAD", offered: threadWords,
 	find: func(ctx context.Context, c *api.Client, p api.Prefix) ([]string, error) { return c.ThreadIDs(ctx, p) },
 	newest: func(ctx context.Context, c *api.Client) (string, error) {
 		list, err := c.Threads(ctx, api.ThreadFilter{Limit: 1})
@@ -37,13 +37,13 @@ var aThread = subject{
 // aRun is a run; --last means the newest one, or the newest in one of the states.
 func aRun(states ...string) subject {
 	s := subject{
-		noun: "run", none: "there is no run", list: "apbridge runs ls", last: "the newest run, in place of RUN", offered: runWords(),
+		noun: "run", none: "there is no run", list: "apbridge runs ls", last: "use the newest run instead of RUN", offered: runWords(),
 		find:   func(ctx context.Context, c *api.Client, p api.Prefix) ([]string, error) { return c.RunIDs(ctx, p) },
 		newest: func(ctx context.Context, c *api.Client) (string, error) { return newestRun(ctx, c, states) },
 	}
 	if len(states) > 0 {
 		s.none = "no run is " + strings.Join(states, " or ")
-		s.last = "the newest run that is " + strings.Join(states, " or ") + ", in place of RUN"
+		s.last = "use the newest run that is " + strings.Join(states, " or ") + " instead of RUN"
 	}
 	return s
 }

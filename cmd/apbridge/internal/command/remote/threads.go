@@ -18,10 +18,9 @@ func Threads(p *console.Process) *cobra.Command {
 	r := &remote{p: p}
 	cmd := &cobra.Command{
 		Use:   "threads",
-		Short: "List, show, export and delete the threads of a bridge",
-		Long: `threads asks a bridge that serves for its threads. A thread is named by its id, by the
-beginning of its id, or by --last. The bridge is named by --url or APBRIDGE_URL, its key by
-APBRIDGE_KEY.`,
+		Short: "List, show, export and delete threads",
+		Long: `threads shows, exports and deletes the threads of a running bridge. Name a thread by its
+id, the beginning of its id, or --last.`,
 		Example: `  apbridge threads ls
   apbridge threads show THREAD
   apbridge threads export THREAD > thread.json`,
@@ -37,10 +36,10 @@ func (r *remote) threadsLs() *cobra.Command {
 	f := api.ThreadFilter{}
 	cmd := &cobra.Command{
 		Use:   "ls",
-		Short: "List threads, the one that changed last first",
-		Long: `ls lists threads, the one that changed last first. A state is idle, busy (a run of it
-has not ended), interrupted (a run of it asks, or was cancelled) or error. The agent is
-the one that worked on it first, and the request the first message.`,
+		Short: "List threads, last changed first",
+		Long: `ls lists threads, last changed first, with the first agent and the first message of each.
+A thread is idle, busy (a run has not ended), interrupted (a run asks a question or was
+cancelled) or error.`,
 		Example: `  apbridge threads ls
   apbridge threads ls --state interrupted -n 100`,
 		Args: cobra.NoArgs,
@@ -62,8 +61,8 @@ the one that worked on it first, and the request the first message.`,
 			return r.printThreads(list)
 		},
 	}
-	cmd.Flags().StringVar(&f.Status, "state", "", "only threads in this state")
-	cmd.Flags().IntVarP(&f.Limit, "limit", "n", 20, "how many at the most")
+	cmd.Flags().StringVar(&f.Status, "state", "", "list only threads in this `STATE`")
+	cmd.Flags().IntVarP(&f.Limit, "limit", "n", 20, "maximum `NUMBER` of threads")
 	console.CompleteWords(cmd, "state", "idle", "busy", "interrupted", "error")
 	return cmd
 }
@@ -93,7 +92,7 @@ const runsShown = 10
 func (r *remote) threadsShow() *cobra.Command {
 	return r.ofOne(aThread, &cobra.Command{
 		Use:   "show THREAD",
-		Short: "Show a thread: what was said on it, its files and its newest runs",
+		Short: "Show a thread's conversation, files and newest runs",
 		Example: `  apbridge threads show THREAD
   apbridge threads show THREAD -o json`,
 	}, func(ctx context.Context, c *api.Client, id string) error {
@@ -149,10 +148,10 @@ func (r *remote) printThread(t api.Thread, stored string, list []found) error {
 func (r *remote) threadsRm() *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm THREAD...",
-		Short: "Delete threads with their runs, states and files",
-		Long: `rm deletes threads with their runs, states and files, for good. A thread with a run that
-has not ended is refused: cancel the run first. The agent's copy goes where its
-configuration says upstream_threads: delete.`,
+		Short: "Permanently delete threads with their runs, states and files",
+		Long: `rm permanently deletes threads with their runs, states and files. A thread with an active
+run is refused: cancel the run first. The agent's copy is deleted if its configuration has
+upstream_threads: delete.`,
 		Example:           `  apbridge threads rm THREAD`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: r.completed(0, threadWords),

@@ -16,10 +16,10 @@ func (r *remote) threadsExport() *cobra.Command {
 	file := ""
 	cmd := r.ofOne(aThread, &cobra.Command{
 		Use:   "export THREAD",
-		Short: "Write all that a bridge knows of a thread as JSON",
-		Long: `export writes one JSON object of a thread: thread (with its state), runs and history
-(all states), the newest first. Files above artifacts.max_inline are not in it; their
-entries name where they are. It is for reading and keeping: a bridge does not read it.`,
+		Short: "Export a thread as JSON",
+		Long: `export writes a thread as one JSON object: the thread with its state, its runs, and its
+history of states, newest first. Files above artifacts.max_inline are only named. The
+export is for reading; a bridge cannot import it.`,
 		Example: `  apbridge threads export THREAD > thread.json
   apbridge threads export THREAD --out thread.json`,
 	}, func(ctx context.Context, c *api.Client, id string) error {
@@ -32,7 +32,7 @@ entries name where they are. It is for reading and keeping: a bridge does not re
 		}
 		return writeExport(file, all)
 	})
-	cmd.Flags().StringVar(&file, "out", "", "the file to write, which must not be there (default: standard output)")
+	cmd.Flags().StringVar(&file, "out", "", "new `FILE` to write (default: standard output)")
 	return cmd
 }
 

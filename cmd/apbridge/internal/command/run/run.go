@@ -33,20 +33,13 @@ func Command(process *console.Process) *cobra.Command {
 	var e errand
 	cmd := &cobra.Command{
 		Use:   "run AGENT TEXT",
-		Short: "Do one run and show what the agent says",
-		Long: `run gives an agent one request and prints its steps as they come. AGENT is a name
-of the configuration, or the URL of an agent. The bridge it goes through lives
-only as long as the run, over a database of its own that is removed afterwards. What the
-agent asks back is asked on the terminal; where there is none, the run ends there.
+		Short: "Run an agent once and print its output",
+		Long: `run sends one request to an agent and prints its steps as they arrive, each line with its
+speaker ("agent:", "tool NAME:"). AGENT is a name from the configuration, a URL, or
+replay:FILE. No running bridge is needed; the run's data is removed afterwards.
+Questions of the agent are asked on the terminal.
 
-Each line begins with who says it: "agent: text", "tool NAME: arguments" for a call,
-and "tool NAME → result". On a terminal these words are coloured, unless NO_COLOR is
-set, and control characters in what the agent says are shown as \u001b and the like;
-a file or a pipe gets every character as it is.
-
-The exit code is 0 when the run succeeded. It is 1 when it failed, and when the
-agent asks something that nobody is there to answer. Ctrl-C cancels the run, and
-the exit code is 130.`,
+Exit code: 0 success, 1 failure or an unanswered question, 130 cancelled with Ctrl-C.`,
 		Example: `  apbridge run http://127.0.0.1:8000 "Write the word Washington"
   apbridge run legacy "Write the word Washington" --config apbridge.yaml --out files
   apbridge run legacy "Write the word Washington" --config apbridge.yaml --record washington.ndjson
@@ -84,12 +77,12 @@ the exit code is 130.`,
 	from.Add(cmd.Flags())
 	logs.Add(cmd.Flags())
 	logs.Complete(cmd)
-	cmd.Flags().Lookup("log-level").Usage = "debug, info, warn or error"
+	cmd.Flags().Lookup("log-level").Usage = "minimum `LEVEL`: debug, info, warn or error"
 	cmd.Flags().Lookup("log-level").DefValue = "error"
 	logs.Level = "error"
-	cmd.Flags().StringVar(&e.record, "record", "", "file for all calls to the agent and its answers: agents.NAME.url: replay:FILE, or replay:FILE in the place of AGENT, answers as the agent did")
-	cmd.Flags().BoolVar(&e.force, "force", false, "write over the file of --record")
-	cmd.Flags().StringVar(&e.out, "out", "", "folder for the files that the agent makes; it is made, and files in it are written over")
+	cmd.Flags().StringVar(&e.record, "record", "", "record all calls to the agent in this `FILE`; replay:FILE as AGENT replays them")
+	cmd.Flags().BoolVar(&e.force, "force", false, "overwrite the file of --record")
+	cmd.Flags().StringVar(&e.out, "out", "", "`FOLDER` for the agent's files; created if missing, files in it are overwritten")
 	console.Must(cmd.MarkFlagDirname("out"))
 	cmd.ValidArgsFunction = from.CompleteAgents(p.Environ)
 	return cmd

@@ -25,19 +25,17 @@ func Command(process *console.Process) *cobra.Command {
 	var logs console.LogFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the bridge",
-		Long: `serve runs the bridge in the foreground until SIGTERM or Ctrl-C, then lets
-running work end (shutdown_grace) and hands the rest over to the next process.
-A second signal stops it at once. SIGHUP has the configuration read again, and so
-does a change of its files: agents, keys, limits, origins and the log's level are
-then taken over while it serves, and the log names what needs a restart.
+		Short: "Run the bridge in the foreground",
+		Long: `serve runs the bridge until SIGTERM or Ctrl-C. It then waits for running work
+(shutdown_grace) and leaves the rest to the next process; a second signal stops it at
+once. It is ready when GET /readyz returns 200. Agents may start later.
 
-It is ready when GET /readyz answers 200. Agents are asked at their first run,
-so they may be started later.`,
-		Example: `  # in front of one agent, with everything else at its default
+The configuration is reloaded on SIGHUP and when its files change. The log names the
+changed keys and those that need a restart.`,
+		Example: `  # in front of one agent, with defaults
   apbridge serve --agent legacy=http://127.0.0.1:8000
 
-  # from a file; flags and environment win over it
+  # from a file; the environment and flags override it
   APBRIDGE_LIMITS__BODY=4MiB apbridge serve --config apbridge.yaml --listen 127.0.0.1:9000`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
