@@ -37,8 +37,9 @@
 //
 // An input of messages is told to a task/step agent as one conversation. The state, with the input merged into it by
 // id, is parted into the request (the input's last human message) and all others, which are the transcript
-// (PartConversation). Commands stand in it as [Called …] after what the agent said, and their results as lines of Tool.
-// Files in messages become artifacts with the input's event; the engine finds them again by name and bytes.
+// (PartConversation). A run without an input has the state's last message for a request if a person said it. Commands
+// stand in the transcript as [Called …] after what the agent said, and their results as lines of Tool. Files in messages
+// become artifacts with the input's event; the engine finds them again by name and bytes.
 //
 // # Questions and answers
 //

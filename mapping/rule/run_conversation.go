@@ -11,20 +11,34 @@ import (
 
 // PartConversation parts the messages of a state into which the input was merged by id: into the request, which is the
 // last human message of the input (nil where it has none), and all others that an opaque agent is told. What the input
-// has after the request is told with those before it.
+// has after the request is told with those before it. Without an input the request is what a person said last, if
+// nothing has answered it: an answer is made again, or a run that failed.
 func (in *Input) PartConversation(merged []json.RawMessage) (earlier []json.RawMessage, request json.RawMessage) {
-	id := state.IDOfMessage(in.request())
-	at := len(merged) - 1
-	for ; at >= 0 && (id == "" || state.IDOfMessage(merged[at]) != id); at-- {
-	}
+	merged = Conversational(merged)
+	at := in.requestAmong(merged)
 	if at < 0 {
-		return Conversational(merged), nil
+		return merged, nil
 	}
 	earlier = merged[:at:at]
 	if at+1 < len(merged) {
 		earlier = slices.Concat(earlier, merged[at+1:])
 	}
-	return Conversational(earlier), merged[at]
+	return earlier, merged[at]
+}
+
+// requestAmong returns the place of the request among messages; -1 for none.
+func (in *Input) requestAmong(merged []json.RawMessage) int {
+	last := len(merged) - 1
+	if len(in.Messages) == 0 {
+		if last >= 0 && messageKind(merged[last]) == typeHuman {
+			return last
+		}
+		return -1
+	}
+	id := state.IDOfMessage(in.request())
+	for ; last >= 0 && (id == "" || state.IDOfMessage(merged[last]) != id); last-- {
+	}
+	return last
 }
 
 // New returns the input's messages that a state does not have.

@@ -24,7 +24,10 @@ func TestTellingAnInput(t *testing.T) {
 		"tools": {``, `{"type":"human","id":"1","content":"sum"},{"type":"ai","id":"2","content":"","tool_calls":[{"name":"add","args":{"a": 1},"id":"c"}]},` +
 			`{"type":"tool","id":"3","tool_call_id":"c","content":"42"},{"type":"human","id":"4","content":"thanks"}`,
 			"Conversation so far:\n\nUser: sum\nAssistant: [Called add with {\"a\":1}]\nTool: 42\n\nCurrent request:\nthanks"},
-		"a page's own": {``, `{"type":"tool","id":"do-not-render-7","tool_call_id":"c","content":"Successfully handled tool call."},{"type":"human","id":"4","content":"go"}`, "go"},
+		"a page's own":                     {``, `{"type":"tool","id":"do-not-render-7","tool_call_id":"c","content":"Successfully handled tool call."},{"type":"human","id":"4","content":"go"}`, "go"},
+		"no input, after a person's words": {ada + `,{"type":"human","id":"3","content":"who?"}`, ``, "Conversation so far:\n\nUser: my name is Ada\nAssistant: Hello Ada\n\nCurrent request:\nwho?"},
+		"no input, after a failure":        {`{"type":"human","id":"3","content":"who?"},{"type":"ai","id":"` + faultID("r") + `","content":"It failed.","additional_kwargs":{"apbridge":{"error":{"run_id":"r"}}}}`, ``, "who?"},
+		"no input, after an answer":        {ada, ``, "Conversation so far:\n\nUser: my name is Ada\nAssistant: Hello Ada"},
 		"an agent's own role": {`{"type":"critic","id":"1","content":"bad"}`, `{"type":"human","id":"4","content":"go"}`,
 			"Conversation so far:\n\ncritic: bad\n\nCurrent request:\ngo"},
 	} {
