@@ -126,10 +126,33 @@ func (c *command) asked() (request, error) {
 		return request{}, err
 	}
 	r := request{agent: agent, input: c.get("input")}
-	if r.input != nil && c.forkedFrom() == "" {
+	switch from := c.forkedFrom(); {
+	case r.input != nil && from == "":
 		r.resume, r.answers, err = c.asAnswer(agent, r.input)
+	case r.input == nil && from != "":
+		r.checkpoint, err = c.turnAgain(agent, from)
 	}
 	return r, err
+}
+
+// turnAgain returns the checkpoint to fork at in a run without an input, which has the turn made again that began at a
+// checkpoint. The state of a thread/run agent there waits for that input. A task/step agent's waits for it after the
+// checkpoint that the input made.
+func (c *command) turnAgain(agent, from string) (string, error) {
+	a, err := c.s.Service.Agents.Resolve(c.ctx, agent)
+	if err != nil || !a.Opaque {
+		return from, err
+	}
+	inputs := adapter.HistoryQuery{Metadata: json.RawMessage(`{"source":"input"}`)}
+	for st, err := range c.s.Service.States.History(c.ctx, c.thread, inputs) {
+		if err != nil {
+			return "", err
+		}
+		if st.Parent == from {
+			return st.Checkpoint, nil
+		}
+	}
+	return from, nil
 }
 
 // asAnswer is an input as the answer to the question that the thread waits with; nil where it waits with none, or with

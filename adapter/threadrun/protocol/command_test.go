@@ -67,6 +67,27 @@ func TestRunsThatCommandsStart(t *testing.T) {
 	}
 }
 
+// SDKs have an answer made again by a run without an input from where its turn began. A task/step agent's input made a
+// checkpoint after that one: the run begins there. The newest input there is that of the branch which a page shows.
+func TestARunWithoutAnInputTakesATurnAgain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ agent, from, want string }{
+		{"legacy", uuid(301), uuid(304)},
+		{"legacy", uuid(302), uuid(302)},
+		{"a", uuid(301), uuid(301)},
+	} {
+		w := newWorld().play(runOf(1, "graph"), started())
+		point := func(id, parent int, source string) adapter.ThreadState {
+			return adapter.ThreadState{Checkpoint: uuid(id), Parent: uuid(parent), Metadata: raw(`{"source":"` + source + `","step":1}`)}
+		}
+		w.history = []adapter.ThreadState{point(305, 304, "loop"), point(304, 301, "input"), point(303, 302, "loop"), point(302, 301, "input"), point(301, 300, "loop")}
+		ask(t, w, `{"id":1,"method":"run.start","params":{"assistant_id":"`+tt.agent+`","input":null,"config":{"configurable":{"checkpoint_id":"`+tt.from+`"}}}}`)
+		if got := rawjson.GetText(raw(w.payloads[0]), "checkpoint_id"); got != tt.want {
+			t.Errorf("%s from %s begins at %s, want %s", tt.agent, tt.from, got, tt.want)
+		}
+	}
+}
+
 // What commands are answered.
 func TestReplies(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/state"
 	"go.uber.org/zap"
 )
@@ -285,7 +286,14 @@ func (w worldStates) History(_ context.Context, _ string, q adapter.HistoryQuery
 			yield(adapter.ThreadState{}, mapping.Errorf(mapping.NotFound, mapping.CodeCheckpointNotFound, "There is no such checkpoint."))
 			return
 		}
-		for _, st := range w.history[:min(q.Limit, len(w.history))] {
+		source := rawjson.GetText(q.Metadata, "source")
+		for i, st := range w.history {
+			if q.Limit > 0 && i >= q.Limit {
+				return
+			}
+			if source != "" && rawjson.GetText(st.Metadata, "source") != source {
+				continue
+			}
 			if !yield(st, nil) {
 				return
 			}

@@ -1,52 +1,79 @@
 package protocol
 
-import "github.com/apbridge/apbridge/mapping"
+import (
+	"cmp"
+	"math"
 
-// points tells checkpoints, with a step for each.
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+)
+
+// points emits checkpoints. Clients pair each with the values after it.
 type points struct {
 	*teller
-	steps map[string]int // of checkpoints, as they are told
+	step    int               // of the newest checkpoint, as it is emitted
+	turn    string            // the checkpoint at which the newest one's turn began
+	turnsOf map[string]string // by checkpoints: that of what comes after them
 }
 
-// note notes the step of a checkpoint, before it is told.
-func (p *points) note(cp *mapping.Checkpoint) { p.steps[cp.ID] = p.stepOf(cp) }
+func newPoints(out *teller) *points {
+	return &points{teller: out, step: math.MinInt, turnsOf: map[string]string{}}
+}
 
-// noteAll notes the steps of checkpoints that are not told.
+// note notes a checkpoint, before it is emitted. Its step comes after all steps before it: a thread/run agent counts from
+// the start where the bridge made it a new thread, and a fork counts from where it forks. Clients take the values of a
+// lower step for old ones and keep messages that these lack.
+func (p *points) note(cp *mapping.Checkpoint) {
+	p.step, p.turn = max(cp.Step, p.step+1), cp.Parent
+	if cp.Source == sourceLoop {
+		p.turn = cmp.Or(p.turnsOf[cp.Parent], cp.Parent)
+	}
+	p.turnsOf[cp.ID] = p.turn
+	if cp.Source != sourceInput && cp.Source != sourceLoop || awaitsInput(cp) {
+		p.turnsOf[cp.ID] = cp.ID
+	}
+}
+
+// awaitsInput reports whether a graph has not taken its input yet at a checkpoint. It takes the same one again in a run
+// without an input, and another one in its place.
+func awaitsInput(cp *mapping.Checkpoint) bool {
+	return len(cp.Next) == 1 && cp.Next[0] == rule.StartNode
+}
+
+// noteAll notes checkpoints that are not emitted.
 func (p *points) noteAll(list []mapping.Checkpoint) {
 	for i := range list {
 		p.note(&list[i])
 	}
 }
 
-// stepOf is the step that a checkpoint is told as: one that comes after that of its parent. A thread/run agent counts
-// anew where the bridge made it a new thread to go on from an earlier state, and clients take the values of a lower
-// step for old ones.
-func (p *points) stepOf(cp *mapping.Checkpoint) int {
-	if before, ok := p.steps[cp.Parent]; ok {
-		return max(cp.Step, before+1)
-	}
-	return cp.Step
-}
-
-// emitPoint tells a checkpoint, which clients pair with the values after it. brings: it is the one that brings what a
-// person said. To the SDKs only that one names its parent: they take the newest parent they are told for that of all
-// messages in the values, and fork there when a message is edited.
-func (p *points) emitPoint(cp *mapping.Checkpoint, brings bool) {
+// emitPoint emits the newest checkpoint. SDKs fork at its parent, to have a person's message replaced and to have an
+// answer made again. They take it for the parent of every message in the values (up to 1.11), or of the new ones (from
+// 1.15 on). So they are told where the turn began, which serves both.
+func (p *points) emitPoint(cp *mapping.Checkpoint) {
+	step, turn := p.step, p.turn
 	p.send(channelCheckpoints, nil, func(w *writer) {
-		w.open().text("id", cp.ID)
-		if brings || w.spelling == Camel {
-			w.some("parent_id", cp.Parent)
+		parent := cp.Parent
+		if w.spelling == Snake {
+			parent = turn
 		}
-		w.int("step", int64(p.steps[cp.ID])).text("source", sourceOf(cp.Source)).close()
+		w.open().text("id", cp.ID).some("parent_id", parent)
+		w.int("step", int64(step)).text("source", sourceOf(cp.Source)).close()
 	})
 }
+
+// Sources of checkpoints, as package mapping has them.
+const (
+	sourceInput = "input"
+	sourceLoop  = "loop"
+)
 
 // sourceOf is where a checkpoint comes from, in the protocol's words.
 func sourceOf(source string) string {
 	switch source {
-	case "input", "update", "fork":
+	case sourceInput, "update", "fork":
 		return source
 	default:
-		return "loop"
+		return sourceLoop
 	}
 }

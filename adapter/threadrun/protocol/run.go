@@ -18,7 +18,6 @@ type runView struct {
 	agent    string
 	answers  []string // ids of the questions that the run answers
 	began    bool
-	brought  bool // the checkpoint with the run's input was told
 	states   telling
 	asked    map[string]bool // questions, by id
 	messages transcript
@@ -67,8 +66,7 @@ func answered(o *mapping.RunOptions) []string {
 // point is an entry that makes a checkpoint, with the state there.
 func (v *runView) point(e *state.Entry) {
 	if cp := e.Head.Checkpoint; cp != nil {
-		v.points.emitPoint(cp, !v.brought)
-		v.brought = true
+		v.points.emitPoint(cp)
 	}
 	v.out.values(e)
 	if v.states == untold {
@@ -165,7 +163,7 @@ func (v *runView) state(e *state.Entry) {
 		if v.states == unpaired {
 			v.states = paired
 		}
-		if e.Head.Checkpoint.Source != "input" {
+		if e.Head.Checkpoint.Source != sourceInput {
 			v.point(e)
 		}
 		return

@@ -92,9 +92,11 @@ func graphRun() []mapping.Event {
 	update := func(node, data string, ns ...string) mapping.Event {
 		return mapping.Event{Kind: mapping.KindUpdate, Data: raw(data), Head: mapping.Head{Node: node, NS: ns}}
 	}
+	input := checkpoint(1, -1, "input")
+	input.Next = []string{"__start__"}
 	return []mapping.Event{
 		started(),
-		stateEvent("", checkpoint(1, -1, "input"), `{"messages":[]}`),
+		stateEvent("", input, `{"messages":[]}`),
 		stateEvent(`{"messages":[]}`, checkpoint(2, 0, "loop"), human),
 		chunk("tasks", `{"id":"t1","name":"plan","input":{},"triggers":["x"],"interrupts":[]}`),
 		piece("m1", "plan:t1", `"content":"he"`),

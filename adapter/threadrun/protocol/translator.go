@@ -16,7 +16,7 @@ type translator struct {
 
 func newTranslator(emit func(ev *event, at place)) *translator {
 	out := &teller{emit: emit}
-	return &translator{out: out, points: &points{out, map[string]int{}}, runs: map[string]*runView{}}
+	return &translator{out: out, points: newPoints(out), runs: map[string]*runView{}}
 }
 
 // knows reports whether the run was seen before.
@@ -69,7 +69,7 @@ func (t *translator) entry(e *state.Entry) {
 // changed is an entry between runs: a client changed the state.
 func (t *translator) changed(e *state.Entry) {
 	if e.Head.Checkpoint != nil {
-		t.points.emitPoint(e.Head.Checkpoint, true)
+		t.points.emitPoint(e.Head.Checkpoint)
 		t.out.values(e)
 	}
 }
