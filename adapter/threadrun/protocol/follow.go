@@ -12,9 +12,6 @@ import (
 // follow emits the events of a thread: what has happened since, then what happens, until ctx ends or emit fails. The
 // thread is waited for, since clients listen before they make it. idle, which may be nil, is called before each wait.
 // It returns NotFound when the thread is deleted.
-//
-// The events of an entry depend on those before it in its run. So what is read begins with the runs that were at work
-// at since: some events before it are emitted, too.
 func (s *Server) follow(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
 	if idle != nil {
 		idle()
@@ -22,6 +19,14 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 	if err := s.Service.ThreadLog.Await(ctx, thread); err != nil {
 		return err
 	}
+	return s.emitSince(ctx, thread, since, idle, emit)
+}
+
+// emitSince is follow for a thread that is there.
+//
+// The events of an entry depend on those before it in its run. So what is read begins with the runs that were at work
+// at since: some events before it are emitted, too.
+func (s *Server) emitSince(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
 	from, err := s.Service.ThreadLog.Opening(ctx, thread, cursorOf(since))
 	if err != nil {
 		return err
@@ -45,6 +50,22 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 		}
 	}
 	return ctx.Err()
+}
+
+// count counts the events after f.since that a filter wants by now.
+func (s *Server) count(ctx context.Context, thread string, f *filter) (n int64, err error) {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	err = s.emitSince(reading, thread, f.since, stop, func(ev *event, at place) error {
+		if f.wants(ev, at) {
+			n++
+		}
+		return nil
+	})
+	if reading.Err() != nil { // all that is logged was read
+		err = ctx.Err()
+	}
+	return n, err
 }
 
 // emitEntry has the events of an entry emitted. What is left of a run that was deleted is skipped.

@@ -37,6 +37,7 @@ var camelNames = map[string]string{
 	"output_token_details": "outputTokenDetails",
 	"output_tokens":        "outputTokens",
 	"parent_id":            "parentId",
+	"replayed_events":      "replayedEvents",
 	"response_schema":      "responseSchema",
 	"run_id":               "runId",
 	"since_event_id":       "sinceEventId",

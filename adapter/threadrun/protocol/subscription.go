@@ -53,9 +53,28 @@ func (k *socket) subscribe(c *command, after *func()) (func(w *writer), error) {
 	if len(k.open) >= mostSubscriptions {
 		return nil, invalid("A connection may have %d subscriptions. End one first.", mostSubscriptions)
 	}
+	write, err := k.replayed(&f, c.before)
+	if err != nil {
+		return nil, err
+	}
 	id := subscriptionID(f)
 	*after = func() { k.beginSubscriptions(map[string]filter{id: f}) }
-	return func(w *writer) { w.text("subscription_id", id) }, nil
+	return func(w *writer) { write(w.text("subscription_id", id)) }, nil
+}
+
+// mostCounted is how many entries of the log are read to count the events of a replay. The document requires no count.
+const mostCounted = 10_000
+
+// replayed returns what writes how many events a subscription has replayed, where the thread has come to last.
+func (k *socket) replayed(f *filter, last int64) (write func(w *writer), err error) {
+	var n int64
+	switch behind := (last - f.since) / framesPerEntry; {
+	case behind > mostCounted:
+		return func(*writer) {}, nil
+	case f.since < last:
+		n, err = k.s.count(k.ctx, k.thread, f)
+	}
+	return func(w *writer) { w.int("replayed_events", n) }, err
 }
 
 // beginSubscriptions begins those that the client knows by now.

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,6 +175,33 @@ func TestASocketTellsNothingOfARunThatEndedWhileItFollowedNone(t *testing.T) {
 			}
 			if d := cmp.Diff([]string{"lifecycle 6.0", "lifecycle 10.0"}, c.events()); d != "" {
 				t.Error(d)
+			}
+		})
+	}
+}
+
+// The acknowledgement of a subscription says how many events it has sent from the log.
+func TestASubscriptionSaysHowMuchIsReplayed(t *testing.T) {
+	t.Parallel()
+	run := twoSteps()
+	for name, tt := range map[string]struct {
+		world   *world
+		members string
+		want    string
+	}{
+		"nothing is there":     {newWorld(), `"channels":["updates"]`, "0"},
+		"a run that is over":   {newWorld().play(runOf(1, "legacy"), run...), `"channels":["updates"]`, "0"},
+		"a run at work":        {newWorld().play(runOf(1, "legacy"), run[:4]...), `"channels":["updates","lifecycle"]`, "3"},
+		"from the start":       {newWorld().play(runOf(1, "legacy"), run...), `"channels":["updates","lifecycle"],"since":0`, "4"},
+		"after an event":       {newWorld().play(runOf(1, "legacy"), run...), `"channels":["updates","lifecycle"],"since_event_id":"3.9"`, "2"},
+		"a log of many events": {newWorld().play(runOf(1, "legacy"), slices.Repeat([]mapping.Event{started()}, mostCounted+1)...), `"channels":["lifecycle"],"since":0`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := dial(t, serve(t, tt.world.server(), Snake))
+			c.say(subscribe(tt.members))
+			if got := string(member(member(raw(c.wants(`"type":"success"`)), "result"), "replayed_events")); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
 	}
