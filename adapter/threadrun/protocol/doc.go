@@ -9,7 +9,8 @@
 //
 // # Numbers of events
 //
-// Event k of entry n has the id n.k and the number n × 2^20 + k. All events of an entry are counted before a reader's
+// Event k of entry n has the id n.k and the number n × 2^20 + k. The id of a root's lifecycle also names the run
+// (synth:RUN:n.k): SDKs tell runs apart by it, and cancel a run that they resumed. All events of an entry are counted before a reader's
 // filter, so that ids are the same for every reader and on every replay.
 //
 // An event may depend on entries before it in its run: tokens open messages, tasks open namespaces. So a reader with

@@ -11,6 +11,7 @@ type event struct {
 	namespace []string
 	node      string // of an update
 	name      string // of a custom event
+	run       string // of a lifecycle of the root
 	ends      bool   // the run, which has no further events
 	plain     bool   // a lifecycle of a node in which no graph was heard
 	data      func(w *writer)
@@ -68,12 +69,23 @@ func through(seq int64) int64 {
 	return seq*framesPerEntry + framesPerEntry - 1
 }
 
+// id is the event's id. SDKs read the run of a lifecycle of the root out of its id (@langchain/langgraph-sdk from 1.15).
+func (ev *event) id(at place) string {
+	if ev.run != "" {
+		return ofRun + ev.run + ":" + at.id()
+	}
+	return at.id()
+}
+
+// ofRun is what an id begins with that names the event's run.
+const ofRun = "synth:"
+
 func (p place) id() string { return strconv.FormatInt(p.seq, 10) + "." + strconv.Itoa(p.k) }
 
 // encode writes an event (CDDL, Event).
 func (ev *event) encode(at place, spelling Spelling) []byte {
 	w := &writer{spelling: spelling}
-	w.open().text("type", "event").text("event_id", at.id()).int("seq", at.number()).text("method", ev.method)
+	w.open().text("type", "event").text("event_id", ev.id(at)).int("seq", at.number()).text("method", ev.method)
 	w.object("params", func() {
 		w.texts("namespace", ev.namespace).int("timestamp", at.at.UnixMilli())
 		ev.body(w)

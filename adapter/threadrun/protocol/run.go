@@ -15,6 +15,7 @@ import (
 type runView struct {
 	out      *teller
 	points   *points
+	id       string
 	agent    string
 	answers  []string // ids of the questions that the run answers
 	began    bool
@@ -41,7 +42,7 @@ func (v *runView) started(e *state.Entry) {
 		return
 	}
 	v.began = true
-	v.out.lifecycle(statusRunning, v.agent, "")
+	v.out.lifecycle(v.id, statusRunning, v.agent, "")
 	if len(v.answers) > 0 {
 		v.out.send(methodAnswered, nil, func(w *writer) { w.open().texts("interrupt_ids", v.answers).close() })
 	}
@@ -190,7 +191,7 @@ func (v *runView) endRun(e *state.Entry) {
 	v.messages.closeAll(v.out)
 	v.tree.endAll(v.out, status)
 	v.emitQuestions(nil, out.Interrupts)
-	v.out.lifecycle(status, v.agent, fault)
+	v.out.lifecycle(v.id, status, v.agent, fault)
 }
 
 // endOf is how a run has ended, in the protocol's words.

@@ -24,6 +24,9 @@ func cursorOf(since int64) adapter.Cursor {
 
 // eventNumber is the number of the event with an id; ok is false if no event can have it.
 func eventNumber(id string) (number int64, ok bool) {
+	if strings.HasPrefix(id, ofRun) {
+		id = id[strings.LastIndex(id, ":")+1:]
+	}
 	seq, k, _ := strings.Cut(id, ".")
 	n, err := strconv.ParseUint(seq, 10, 33)
 	nth, err2 := strconv.ParseUint(k, 10, 31)

@@ -13,6 +13,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -280,6 +281,23 @@ func TestNumbersArePositions(t *testing.T) {
 	} {
 		if got := cursorOf(since); got != want {
 			t.Errorf("%d: %+v, want %+v", since, got, want)
+		}
+	}
+}
+
+// SDKs (from 1.15) learn from the id of a root's lifecycle which run it is of: of the run that answers a question, too, to
+// stop it. Every id is a position.
+func TestALifecycleOfTheRootNamesItsRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), graphRun()...)
+	for line := range bytes.Lines(told(t, w, all(), Snake)) {
+		id := rawjson.GetText(line, "event_id")
+		root := rawjson.GetText(line, "method") == channelLifecycle && string(member(member(line, "params"), "namespace")) == "[]"
+		if named := strings.HasPrefix(id, "synth:"+uuid(101)+":"); named != root {
+			t.Errorf("%s is the id of %s", id, line)
+		}
+		if n, ok := eventNumber(id); !ok || n != seqOf(t, line) {
+			t.Errorf("%s is the position %d", id, n)
 		}
 	}
 }

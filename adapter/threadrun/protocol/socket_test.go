@@ -309,9 +309,9 @@ func TestASubscriptionIsTakenUpOnce(t *testing.T) {
 	c := dial(t, serve(t, w.server(), Snake))
 	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle"]}}`)
 	id := rawjson.GetText(member(raw(c.hear()), "result"), "subscription_id")
-	c.wants(`"event_id":"1.0"`)
+	c.wants(`:1.0"`)
 	c.say(`{"id":2,"method":"subscription.reconnect","params":{"run_id":"` + uuid(101) + `","subscriptions":["` + id + `"]}}`)
 	c.wants(`"result":{"restored":true}`)
 	w.play(runOf(1, "graph"), succeeded())
-	c.wants(`"event_id":"2.0"`)
+	c.wants(`:2.0"`)
 }

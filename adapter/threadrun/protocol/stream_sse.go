@@ -26,7 +26,7 @@ func (s *Server) ServeEvents(w http.ResponseWriter, r *http.Request, thread stri
 		if !f.wants(ev, at) {
 			return nil
 		}
-		return out.Write(sse.AppendFrame(nil, ev.method, ev.encode(at, spelling), at.id()))
+		return out.Write(sse.AppendFrame(nil, ev.method, ev.encode(at, spelling), ev.id(at)))
 	})
 	if err == nil || ctx.Err() != nil || out.Failed() || isNotFound(err) {
 		return nil

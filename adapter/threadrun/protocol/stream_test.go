@@ -79,7 +79,10 @@ func post(t *testing.T, url, filter string, header http.Header) *http.Response {
 	return res
 }
 
-// heard reads n events and names each: its method, and what a lifecycle tells.
+// positionOf is an event's id without its run.
+func positionOf(id string) string { return id[strings.LastIndex(id, ":")+1:] }
+
+// heard reads n events and names each: its method, its position, and what a lifecycle tells.
 func heard(t *testing.T, r *sse.Reader, n int) (list []string) {
 	t.Helper()
 	for range n {
@@ -87,7 +90,7 @@ func heard(t *testing.T, r *sse.Reader, n int) (list []string) {
 		if err != nil {
 			t.Fatal(list, err)
 		}
-		list = append(list, ev.Name+" "+ev.ID+" "+rawjson.GetText(member(member(ev.Data, "params"), "data"), "event"))
+		list = append(list, ev.Name+" "+positionOf(ev.ID)+" "+rawjson.GetText(member(member(ev.Data, "params"), "data"), "event"))
 	}
 	return list
 }
@@ -201,18 +204,18 @@ func TestASocket(t *testing.T) {
 	c.say(`{"id":2,"method":"run.start","params":{"assistant_id":"a","input":1}}`)
 	c.wants(`{"type":"success","id":2,"result":{"run_id":"`)
 	w.play(runOf(1, "graph"), started())
-	c.wants(`"event_id":"1.0","seq":1048576,"method":"lifecycle"`)
+	c.wants(`:1.0","seq":1048576,"method":"lifecycle"`)
 
 	c.say(`{"id":3,"method":"subscription.subscribe","params":{"channels":["values","lifecycle"]}}`)
 	id := rawjson.GetText(member(raw(c.wants(`"id":3`)), "result"), "subscription_id")
-	c.wants(`"event_id":"1.0"`) // from the beginning again
+	c.wants(`:1.0"`) // from the beginning again
 	c.say(`{"id":4,"method":"subscription.unsubscribe","params":{"subscription_id":"` + id + `"}}`)
 	c.wants(`{"type":"success","id":4,"result":{},`)
 	c.say(`{"id":5,"method":"subscription.unsubscribe","params":{"subscription_id":"` + id + `"}}`)
 	c.wants(`"error":"no_such_subscription"`)
 
 	w.play(runOf(1, "graph"), succeeded())
-	c.wants(`"event_id":"2.0"`)
+	c.wants(`:2.0"`)
 	for bad, want := range map[string]string{
 		`{nope`: `{"type":"error","id":null,"error":"invalid_argument"`,
 		`{}`:    `{"type":"error","id":null,"error":"invalid_argument"`,
@@ -298,7 +301,7 @@ func TestASubscriptionIsKnownBeforeItsEvents(t *testing.T) {
 		if first := c.hear(); !strings.Contains(first, `"subscription_id"`) {
 			t.Fatalf("the first that comes is %s", first)
 		}
-		c.wants(`"event_id":"1.0"`)
+		c.wants(`:1.0"`)
 		_ = c.conn.CloseNow()
 	}
 }
@@ -311,7 +314,7 @@ func TestASocketIsTakenUpAgain(t *testing.T) {
 	first := dial(t, url)
 	first.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["lifecycle","checkpoints"],"since":0}}`)
 	id := rawjson.GetText(member(raw(first.hear()), "result"), "subscriptionId")
-	first.wants(`"eventId":"1.0"`)
+	first.wants(`:1.0"`)
 	_ = first.conn.CloseNow()
 
 	next := dial(t, url)

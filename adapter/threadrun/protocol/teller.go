@@ -18,9 +18,9 @@ func (out *teller) sendEvent(ev *event) {
 	out.at.k++
 }
 
-// lifecycle emits the status of the root.
-func (out *teller) lifecycle(status, graph, fault string) {
-	out.sendEvent(&event{method: channelLifecycle, ends: status != statusRunning, data: func(w *writer) {
+// lifecycle emits the status of a run, which is that of the root.
+func (out *teller) lifecycle(run, status, graph, fault string) {
+	out.sendEvent(&event{method: channelLifecycle, run: run, ends: status != statusRunning, data: func(w *writer) {
 		w.open().text("event", status).some("graph_name", graph).some("error", fault).close()
 	}})
 }

@@ -25,7 +25,7 @@ func (t *translator) knows(runID string) bool { return runID == "" || t.runs[run
 // beginRun makes a run known, before its first entry.
 func (t *translator) beginRun(run *mapping.Run) {
 	t.runs[run.ID] = &runView{
-		out: t.out, points: t.points, agent: run.Agent, answers: answered(&run.Options),
+		out: t.out, points: t.points, id: run.ID, agent: run.Agent, answers: answered(&run.Options),
 		asked: map[string]bool{}, messages: newTranscript(), tree: newTree(run.Agent),
 	}
 }
