@@ -234,7 +234,7 @@ func TestReloadWithoutAnAgent(t *testing.T) {
 	holds(t, r.reload("agents: {"+b+"}\n", "configuration reloaded"), `"agents.a"`)
 	r.want(200, "", "GET", waits+"/join", "", "Agent a is not in the configuration any more")
 	r.want(200, "", "GET", waits, "", `"status":"error"`)
-	r.want(404, "", "POST", "/runs/wait", `{"assistant_id":"a","input":"hi"}`, `There is no agent \"a\". Known agents: b.`)
+	r.want(404, "", "POST", "/runs/wait", `{"assistant_id":"a","input":"hi"}`, `No assistant found for \"a\". Known agents: b.`)
 	r.reload("agents: {a: {url: '"+other+"', dialect: taskstep, concurrency: 1}, "+b+"}\nlimits: {depth: 7}\n", "limits.depth")
 	_, later := r.startRun("", "a")
 	r.want(200, "", "GET", later+"/explain", "", `agents.a.concurrency: 1`) // the run that works counts

@@ -88,7 +88,7 @@ func (s *Assistants) changeable(ctx context.Context, id, doing string) (*mapping
 	if a != nil || err != nil {
 		return a, err
 	}
-	agent, err := s.directory.Agent(ctx, id)
+	agent, err := s.directory.agent(ctx, id, noAssistant)
 	if err != nil {
 		return nil, err
 	}

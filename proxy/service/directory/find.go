@@ -13,6 +13,14 @@ import (
 // Agent finds a configured agent by name or assistant id; "" is the default one. An agent the principal may not use
 // does not exist for it.
 func (dir *Directory) Agent(ctx context.Context, idOrName string) (*engine.Agent, error) {
+	return dir.agent(ctx, idOrName, "There is no agent %q.")
+}
+
+// noAssistant begins the refusal of an assistant as LangGraph's server does, by which clients know it.
+const noAssistant = "No assistant found for %q."
+
+// agent is Agent with the sentence that refuses a name.
+func (dir *Directory) agent(ctx context.Context, idOrName, refusal string) (*engine.Agent, error) {
 	name := idOrName
 	if name == "" {
 		name = dir.engine.Config().DefaultAgent
@@ -27,7 +35,7 @@ func (dir *Directory) Agent(ctx context.Context, idOrName string) (*engine.Agent
 	a, ok := dir.engine.Agent(name)
 	if !ok || !mapping.PrincipalOf(ctx).May(name) {
 		return nil, mapping.Errorf(mapping.NotFound, mapping.CodeAgentNotFound,
-			"There is no agent %q. Known agents: %s.", idOrName, dir.names(ctx))
+			refusal+" Known agents: %s.", idOrName, dir.names(ctx))
 	}
 	return a, nil
 }
@@ -57,7 +65,7 @@ func (dir *Directory) Assistant(ctx context.Context, idOrName string) (*engine.A
 		a, err := dir.Agent(ctx, made.Graph)
 		return a, made, err
 	}
-	a, err := dir.Agent(ctx, idOrName)
+	a, err := dir.agent(ctx, idOrName, noAssistant)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +134,7 @@ func (dir *Directory) resolve(ctx context.Context, idOrName string) (mapping.Ass
 	if made != nil {
 		return *made, nil
 	}
-	a, err := dir.Agent(ctx, idOrName)
+	a, err := dir.agent(ctx, idOrName, noAssistant)
 	if err != nil {
 		return mapping.Assistant{}, err
 	}

@@ -258,8 +258,8 @@ func TestInspectorRunsAgain(t *testing.T) {
 	}
 	filled(t, b, again, url.Values{"input": {"{"}}).Want(t, 422)
 	filled(t, b, again, url.Values{"where": {"elsewhere"}}).Want(t, 422)
-	filled(t, b, again, url.Values{"agent": {"nobody"}}).Want(t, 404, "There is no agent") // before a person is asked to confirm it
-	filled(t, b, "/inspect"+at+"/fork", url.Values{"agent": {"nobody"}, "says": {"x"}}).Want(t, 404, "There is no agent")
+	filled(t, b, again, url.Values{"agent": {"nobody"}}).Want(t, 404, "No assistant found") // before a person is asked to confirm it
+	filled(t, b, "/inspect"+at+"/fork", url.Values{"agent": {"nobody"}, "says": {"x"}}).Want(t, 404, "No assistant found")
 	filled(t, b, "/inspect/runs/"+run+"/cancel", asksFirst(t, b, "/inspect/runs/"+run+"/cancel", nil)).Want(t, 409)
 	for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}} {
 		b.Do("POST", again, "sure=yes", append(headers, "Content-Type", "application/x-www-form-urlencoded")...).Want(t, 403)
