@@ -22,6 +22,7 @@ import (
 type socket struct {
 	s        *Server
 	conn     *websocket.Conn
+	request  context.Context // of the handshake; ends when the bridge stops
 	ctx      context.Context // ends with the connection
 	thread   string
 	spelling Spelling // of the path
@@ -57,11 +58,11 @@ func (s *Server) ServeSocket(w http.ResponseWriter, r *http.Request, thread stri
 	conn.SetReadLimit(s.Message)
 	// A read whose context ends cuts the connection off; when the bridge stops it is to be closed.
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))
-	k := &socket{s: s, conn: conn, ctx: ctx, thread: thread, spelling: spelling, open: map[string]*subscription{}, over: last}
+	k := &socket{s: s, conn: conn, request: r.Context(), ctx: ctx, thread: thread, spelling: spelling, open: map[string]*subscription{}, over: last}
 	defer k.working.Wait()
 	defer stop()
 	defer k.hold() // for good
-	defer k.attend(r.Context())()
+	defer k.attend()()
 	k.read()
 	return nil
 }
@@ -155,7 +156,7 @@ func aside(do func() error) (err error) {
 
 // attend asks for signs of life, which finds a client that has gone without a word, and closes the connection when the
 // bridge stops, until end is called. It takes a goroutine only while it has something to do.
-func (k *socket) attend(request context.Context) (end func()) {
+func (k *socket) attend() (end func()) {
 	beat := newBeat(k.s.Beat, func() bool {
 		alive := k.timed(k.conn.Ping) == nil
 		if !alive {
@@ -163,7 +164,7 @@ func (k *socket) attend(request context.Context) (end func()) {
 		}
 		return alive
 	})
-	unhook := context.AfterFunc(request, func() { _ = k.conn.Close(farewell(request)) })
+	unhook := context.AfterFunc(k.request, func() { _ = k.conn.Close(farewell(k.request)) })
 	return func() {
 		unhook()
 		beat.stop()
@@ -252,6 +253,8 @@ func (k *socket) send(ctx context.Context, since int64) {
 	})
 	switch {
 	case err == nil || ctx.Err() != nil || lost != nil:
+	case k.request.Err() != nil: // the log ends with the bridge
+		_ = k.conn.Close(farewell(k.request))
 	case isNotFound(err):
 		_ = k.conn.Close(closedFor+http.StatusNotFound, "The thread was deleted.")
 	default:
