@@ -10,7 +10,8 @@ import (
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
-// chunk passes on what a thread/run agent told in a mode whose meaning the bridge does not need.
+// chunk passes on what a thread/run agent told in a mode whose meaning the bridge does not need. A frame whose name is no
+// mode is a custom event of that name.
 func (v *runView) chunk(e *state.Entry) {
 	name, ns := e.Head.Name, e.Head.NS
 	switch {
@@ -24,8 +25,9 @@ func (v *runView) chunk(e *state.Entry) {
 			v.tree.reach(v.out, ns)
 			v.out.send(name, ns, func(w *writer) { w.Raw(withoutQuestions(e.Data), "{}") })
 		}
-	case strings.HasPrefix(name, namedCustom):
-		v.custom(ns, name[len(namedCustom):], e.Data)
+	case name == "debug" || name == "events" || strings.HasPrefix(name, channelMessages): // modes without a channel
+	default:
+		v.custom(ns, strings.TrimPrefix(name, namedCustom), e.Data)
 	}
 }
 

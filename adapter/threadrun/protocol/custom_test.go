@@ -7,6 +7,23 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
+// A frame whose name is no channel is a custom event of that name, as at LangGraph's server. Modes of runs that no client
+// here asks for are left out.
+func TestAFrameOfAnotherNameIsACustomEvent(t *testing.T) {
+	t.Parallel()
+	w := newWorld().play(runOf(1, "graph"), started(), chunk("a2a", `{"kind":"task"}`), chunk("a2a", `1`, "sub:1"),
+		chunk("debug", `{}`), chunk("events", `{}`), chunk("messages/partial", `[]`), chunk("messages", `{}`), succeeded())
+	got := string(told(t, w, filter{channels: []string{"custom:a2a"}, depth: -1}, Snake))
+	for _, want := range []string{`"namespace":[],`, `"data":{"name":"a2a","payload":{"kind":"task"}}`, `"namespace":["sub:1"],`, `"data":{"name":"a2a","payload":1}`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not in %s", want, got)
+		}
+	}
+	if all := string(told(t, w, filter{channels: []string{channelCustom}, depth: -1}, Snake)); all != got {
+		t.Errorf("a reader of all is told %s", all)
+	}
+}
+
 // A graph names an event with the name in what it writes; its payload stands in the event as it was written.
 func TestAWriterNamesACustomEvent(t *testing.T) {
 	t.Parallel()

@@ -321,12 +321,18 @@ func (v *View) interrupt(updates, values int) {
 }
 
 // chunk passes an upstream frame on. messages/* are made from the tokens here, for every reader alike; the agent's own
-// would double the text.
+// would double the text. A frame whose name is no mode comes to every reader, as from the agent's server.
 func (v *View) chunk() {
 	name := v.e.Head.Name
 	base, _, _ := strings.Cut(name, "/")
-	if mode, ok := modeOf[base]; ok && mode != modeMessages {
+	switch mode, known := modeOf[base]; {
+	case mode == modeMessages:
+	case known:
 		v.frame(chunkFrame, mode, name, v.data)
+	case strings.HasPrefix(name, "custom:"):
+		v.frame(chunkFrame, modeCustom, name, v.data)
+	case v.inside():
+		v.frame(chunkFrame, Always, name, v.data)
 	}
 }
 
