@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,6 +53,27 @@ func TestTokensBehindTheirNodesOutputAreTold(t *testing.T) {
 	}
 }
 
+// Messages that an agent never ends are held up to a number, so that a long run does not hold all of its words.
+func TestMessagesThatDoNotEndAreHeldUpToANumber(t *testing.T) {
+	t.Parallel()
+	events := []mapping.Event{started()}
+	for i := range 3 * mostOpen {
+		events = append(events, piece("m"+strconv.Itoa(i), "plan:t1", `"content":"a"`), mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{}`), Head: mapping.Head{Node: "plan"}})
+	}
+	w := newWorld().play(runOf(1, "graph"), append(events, succeeded())...)
+	v := newTranslator(func(*event, place) {})
+	run := runOf(1, "graph")
+	v.beginRun(&run)
+	most := 0
+	for _, e := range w.entries[:len(w.entries)-1] {
+		v.entry(e)
+		most = max(most, len(v.runs[run.ID].messages.open))
+	}
+	if most > mostOpen+1 {
+		t.Errorf("%d messages are held", most)
+	}
+}
+
 // What is missing of a message may be of any kind. Nothing is added to a text that the output has otherwise.
 func TestAMessageIsCompletedFromItsNodesOutput(t *testing.T) {
 	t.Parallel()
@@ -85,6 +107,50 @@ func TestAMessageIsCompletedFromItsNodesOutput(t *testing.T) {
 				t.Errorf("the text is %q, want %q", text, tt.text)
 			}
 			if d := cmp.Diff(tt.blocks, blocks); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// A model whose words no node puts out may send tokens behind the output of the node that called it. All are told. The
+// message ends with the node if the agent has said that it is whole, so that who reads it to its end need not wait for
+// the run's; else with its last piece, or with the run.
+func TestTokensOfAMessageThatNoNodePutsOut(t *testing.T) {
+	t.Parallel()
+	output := mapping.Event{Kind: mapping.KindUpdate, Data: raw(`{"summary":"x"}`), Head: mapping.Head{Node: "plan"}}
+	task := chunk("tasks", `{"id":"t1","name":"plan","result":{"summary":"x"}}`)
+	next := chunk("tasks", `{"id":"t2","name":"answer","input":{},"triggers":["x"],"interrupts":[]}`)
+	say := func(text, more string) mapping.Event { return piece("m1", "plan:t1", `"content":"`+text+`"`+more) }
+	const stop = `,"response_metadata":{"finish_reason":"stop"}`
+	for name, tt := range map[string]struct {
+		events []mapping.Event
+		text   string
+		end    string // the number of the event that ends the message
+	}{
+		"whole before the output": {[]mapping.Event{say("a", ""), say("b", stop), output, next}, "ab", "4"},
+		"whole, by another name":  {[]mapping.Event{say("a", ""), say("", `,"additional_kwargs":{"stop_reason":"end_turn"}`), task, next}, "a", "4"},
+		"the last of its pieces":  {[]mapping.Event{say("a", ""), say("", `,"chunk_position":"last"`), output, next}, "a", "4"},
+		"whole behind the output": {[]mapping.Event{say("a", ""), output, task, next, say("b", ""), say("c", stop), say("late", "")}, "abc", "7"},
+		"whole with the run":      {[]mapping.Event{say("a", ""), output, task, next, say("b", "")}, "ab", "7"},
+		"usage behind its end":    {[]mapping.Event{say("a", stop), say("", `,"usage_metadata":{"input_tokens":1}`), output}, "a", "4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			events := append(append([]mapping.Event{started()}, tt.events...), succeeded())
+			text, blocks := shown(t, events...)
+			if text != tt.text || len(blocks) != 1 {
+				t.Errorf("%q in %d blocks is told, want %q", text, len(blocks), tt.text)
+			}
+			w := newWorld().play(runOf(1, "graph"), events...)
+			var ends []string
+			for line := range bytes.Lines(told(t, w, filter{channels: []string{channelMessages}, depth: -1}, Snake)) {
+				if rawjson.GetText(member(member(line, "params"), "data"), "event") == "message-finish" {
+					at, _, _ := strings.Cut(rawjson.GetText(line, "event_id"), ".")
+					ends = append(ends, at)
+				}
+			}
+			if d := cmp.Diff([]string{tt.end}, ends); d != "" {
 				t.Error(d)
 			}
 		})

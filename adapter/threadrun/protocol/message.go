@@ -3,6 +3,7 @@ package protocol
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -18,6 +19,8 @@ type message struct {
 	texts     map[string]*strings.Builder // by kind of block: all that has come
 	usage     json.RawMessage
 	reason    string
+	ended     bool // the agent has said that no further piece comes
+	nodeDone  bool // the node has put something out, without the message
 }
 
 // addChunk tells what a chunk, or a whole message, adds.
@@ -45,6 +48,23 @@ func (m *message) note(chunk json.RawMessage) {
 	if reason := rawjson.GetText(member(chunk, "response_metadata"), "finish_reason"); reason != "" {
 		m.reason = reason
 	}
+	m.ended = m.ended || isLast(chunk)
+}
+
+// endNames are what providers call the reason for the end of a message, in its response_metadata or additional_kwargs.
+var endNames = []string{"finish_reason", "stop_reason", "done_reason", "finishReason", "stopReason"}
+
+// isLast reports whether a chunk says that it is the last one of its message.
+func isLast(chunk json.RawMessage) bool {
+	if rawjson.GetText(chunk, "chunk_position") == "last" {
+		return true
+	}
+	for _, of := range []json.RawMessage{member(chunk, "response_metadata"), member(chunk, "additional_kwargs")} {
+		if slices.ContainsFunc(endNames, func(name string) bool { return rawjson.GetText(of, name) != "" }) {
+			return true
+		}
+	}
+	return false
 }
 
 // complete adds the pieces that have not come yet, from the whole message. An agent may send them after its node's

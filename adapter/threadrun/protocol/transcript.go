@@ -31,6 +31,9 @@ func (v *runView) delta(e *state.Entry) {
 	if m := v.messages.find(pair[0], ns); m != nil {
 		v.tree.reachNode(v.out, ns)
 		m.addChunk(v.out, pair[0])
+		if m.nodeDone && m.ended {
+			v.messages.finish(v.out, m)
+		}
 	}
 }
 
@@ -79,8 +82,7 @@ func (tr *transcript) say(out *teller, ns []string, update json.RawMessage, call
 			continue
 		}
 		m.addChunk(out, raw)
-		m.finish(out)
-		tr.forget(m)
+		tr.finish(out, m)
 		if calls {
 			tools{out}.tell(ns, raw)
 		}
@@ -94,8 +96,7 @@ func (tr *transcript) end(out *teller, update json.RawMessage) {
 		if i := slices.IndexFunc(tr.open, func(m *message) bool { return m.id == id }); i >= 0 {
 			m := tr.open[i]
 			m.complete(out, raw)
-			m.finish(out)
-			tr.forget(m)
+			tr.finish(out, m)
 		}
 	}
 }
@@ -113,27 +114,45 @@ func (tr *transcript) forget(m *message) {
 	tr.open = slices.DeleteFunc(tr.open, func(o *message) bool { return o == m })
 }
 
-// close ends the messages of nodes that have put something out in ns.
+// close closes the messages of nodes that have put something out in ns.
 func (tr *transcript) close(out *teller, ns []string, nodes []output) {
 	for _, n := range nodes {
 		tr.closeWithin(out, append(slices.Clone(ns), n.name))
 	}
 }
 
-// closeWithin ends the messages of a namespace and of those below it.
+// closeWithin closes the messages of a namespace and of those below it. Pieces of one that the agent has not ended may
+// come behind the output of its node, which lacks it: it stays open until it ends, at the latest with the run.
 func (tr *transcript) closeWithin(out *teller, prefix []string) {
-	tr.closeWhere(out, func(m *message) bool { return isPrefix(prefix, m.namespace) })
-}
-
-func (tr *transcript) closeAll(out *teller) {
-	tr.closeWhere(out, func(*message) bool { return true })
-}
-
-func (tr *transcript) closeWhere(out *teller, ends func(*message) bool) {
 	for _, m := range slices.Clone(tr.open) {
-		if ends(m) {
-			m.finish(out)
-			tr.forget(m)
+		if !isPrefix(prefix, m.namespace) {
+			continue
+		}
+		if m.nodeDone = true; m.ended {
+			tr.finish(out, m)
 		}
 	}
+	for i := 0; len(tr.open) > mostOpen && i < len(tr.open); {
+		if m := tr.open[i]; m.nodeDone {
+			tr.finish(out, m)
+		} else {
+			i++
+		}
+	}
+}
+
+// mostOpen is how many messages stay open, with all their words, of which the agent does not say that they have ended.
+const mostOpen = 100
+
+// closeAll ends all messages.
+func (tr *transcript) closeAll(out *teller) {
+	for _, m := range slices.Clone(tr.open) {
+		tr.finish(out, m)
+	}
+}
+
+// finish ends a message.
+func (tr *transcript) finish(out *teller, m *message) {
+	m.finish(out)
+	tr.forget(m)
 }
