@@ -221,7 +221,8 @@ type Versioned interface {
 // clear: none has the name that the configuration gives, or the agent's own.
 var ErrNoSuchGraph = errors.New("the agent has no graph of that name")
 
-// Describer is a backend whose agent can tell about itself. Optional; an opaque agent is described by the bridge.
+// Describer is a backend whose agent can tell about itself. It fails with not_supported where the agent cannot. Optional;
+// an opaque agent is described by the bridge.
 type Describer interface {
 	Schemas(ctx context.Context) (mapping.Schemas, error)
 	// Graph and Subgraphs are as Agents has them.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apbridge/apbridge/adapter/upstream"
 	"github.com/apbridge/apbridge/mapping"
 	"golang.org/x/sync/singleflight"
 )
@@ -17,9 +18,9 @@ import (
 const descriptionAge = time.Minute
 
 // descriptions keeps what a server said of its graphs, and that it could not tell: clients ask whenever they show a
-// graph, and a server may work for a quarter of a minute before it answers 500 (version 1.4.6 of the JavaScript one,
-// for schemas). Each question is under way once at a time. A question outlasts its callers, by callTimeout at most, so
-// that a later one gets the answer. Safe for concurrent use.
+// graph, and a server may work for a quarter of a minute before it answers 500 (version 1.5.1 of the JavaScript one,
+// for schemas). Each question is under way once at a time. A question outlasts its callers, by describeTimeout at most,
+// so that a later one gets the answer. Safe for concurrent use.
 type descriptions struct {
 	age    time.Duration
 	asking singleflight.Group
@@ -33,11 +34,15 @@ type description struct {
 	until time.Time
 }
 
+// describeTimeout is how long a server may work at a description: one that compiles the types of its graphs first takes
+// half a minute on a busy machine.
+const describeTimeout = 2 * time.Minute
+
 // maxDescriptions bounds what is kept: a client's words may be part of a path.
 const maxDescriptions = 64
 
 // read is getJSON unless the answer is known, and fails when there is none before ctx ends. An error is kept only where
-// the server answered: one that is away may be back at once.
+// the server answered: one that is away may be back at once. not_supported says that the server cannot tell.
 func (d *descriptions) read(ctx context.Context, c *client, path string, v any) error {
 	got, ok := d.find(path)
 	if !ok {
@@ -66,9 +71,15 @@ func (d *descriptions) wait(ctx context.Context, c *client, path string) descrip
 
 // fetch outlasts the context that it is asked under.
 func (d *descriptions) fetch(ctx context.Context, c *client, path string) (got description) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), describeTimeout)
 	defer cancel()
-	if got.err = c.getJSON(ctx, path, &got.raw); got.err == nil || answered(got.err) {
+	got.err = c.exchange(ctx, &upstream.Call{Method: http.MethodGet, Path: path, Time: describeTimeout}, nil, &got.raw)
+	switch upstream.Status(got.err) {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusInternalServerError, http.StatusNotImplemented:
+		got.err = &mapping.Error{Class: mapping.Upstream, Code: mapping.CodeNotSupported, Err: got.err,
+			Message: fmt.Sprintf("Agent %q cannot tell this of its graph: it answers %d.", c.agent, upstream.Status(got.err))}
+	}
+	if got.err == nil || answered(got.err) {
 		d.keep(path, got)
 	}
 	return got

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
-
 	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
 )
 
 // What a server says of its graph is asked for once, also that it cannot tell; a server that is away is asked again.
@@ -19,12 +19,14 @@ func TestDescriptionsAreKept(t *testing.T) {
 		status int // of the schemas; 0: the connection breaks
 		age    bool
 		asked  int32
-		fails  bool
+		code   string // of the error
 	}{
-		"told":                 {200, true, 1, false},
-		"told, and then stale": {200, false, 3, false},
-		"cannot tell":          {500, true, 1, true},
-		"away":                 {0, true, 3 * upstream.Tries, true}, // or more: the transport repeats a GET on a fresh connection
+		"told":                 {200, true, 1, ""},
+		"told, and then stale": {200, false, 3, ""},
+		"cannot tell":          {500, true, 1, mapping.CodeNotSupported},
+		"has no such route":    {404, true, 1, mapping.CodeNotSupported},
+		"refuses":              {403, true, 1, mapping.CodeUpstreamError},
+		"away":                 {0, true, 3 * upstream.Tries, mapping.CodeUpstreamUnreachable}, // or more: the transport repeats a GET on a fresh connection
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +54,10 @@ func TestDescriptionsAreKept(t *testing.T) {
 			}
 			for range 3 {
 				got, err := b.Schemas(context.Background())
-				if (err != nil) != c.fails || err == nil && string(got.Input) != `{"type":"object"}` {
+				switch {
+				case c.code != "" && (err == nil || mapping.Classify(err).Code != c.code):
+					t.Errorf("%s, %v, want %s", got.Input, err, c.code)
+				case c.code == "" && (err != nil || string(got.Input) != `{"type":"object"}`):
 					t.Errorf("%s, %v", got.Input, err)
 				}
 			}

@@ -182,8 +182,8 @@ func (g *graphs) findAgent(ctx context.Context) (target, error) {
 	return target{}, g.noGraph(names)
 }
 
-// Schemas asks for the graph's JSON schemas. Some servers cannot tell (version 1.4.6 of the JavaScript one answers 500
-// for compiled graphs): an error.
+// Schemas asks for the graph's JSON schemas. Some servers cannot tell (version 1.5.1 of the JavaScript one answers 500
+// for graphs without types): not_supported.
 func (g *graphs) Schemas(ctx context.Context) (mapping.Schemas, error) {
 	var s struct {
 		Input   json.RawMessage `json:"input_schema"`

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -66,7 +67,7 @@ func (c *client) exchange(ctx context.Context, call *upstream.Call, body, v any)
 	if err := put(call, body); err != nil {
 		return err
 	}
-	call.Time = callTimeout
+	call.Time = cmp.Or(call.Time, callTimeout)
 	ans, err := c.to.Do(ctx, call)
 	if err != nil {
 		return c.failed(call, err)

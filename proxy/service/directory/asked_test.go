@@ -7,23 +7,23 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// TestAnAgentThatIsDialledAnewIsAskedAgain: another server may answer by its name.
-func TestAnAgentThatIsDialledAnewIsAskedAgain(t *testing.T) {
+// TestAnAgentThatIsDialledAgainIsAskedAgain: another server may answer by its name.
+func TestAnAgentThatIsDialledAgainIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	var a asked
 	before, after := engine.NewAgent("a", config.DefaultAgent(), nil), engine.NewAgent("a", config.DefaultAgent(), nil)
 	has := func(agent *engine.Agent, what string, want bool) {
 		t.Helper()
-		if a.has(agent, what) != want {
-			t.Errorf("%s: %v", what, !want)
+		if got := a.get(agent, what) == told; got != want {
+			t.Errorf("%s: %v", what, got)
 		}
 	}
 	has(before, "schemas", false)
-	a.set(before, "schemas")
+	a.set(before, "schemas", told)
 	has(before, "schemas", true)
 	has(before, "graph", false)
 	has(after, "schemas", false)
-	a.set(after, "graph")
+	a.set(after, "graph", told)
 	has(after, "schemas", false)
 	has(after, "graph", true)
 }

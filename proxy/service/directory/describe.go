@@ -18,14 +18,15 @@ import (
 )
 
 // What a stateful agent says of itself is asked for once by each process and kept in the database, from where it is
-// told while the agent is away. An agent that cannot say is described as what the bridge is in front of an opaque
-// agent: a graph of one node. So is one that takes long to say, until it has.
+// told while the agent is away. An opaque agent, and one that cannot tell, is described as what the bridge is in front
+// of an opaque agent: a graph of one node. Of an agent that has said neither yet nothing is told.
 
-// factPatience is how long a client waits for what an agent says of itself: chat pages show nothing before.
+// factPatience is how long an agent is waited for where there is something to tell in the place of its answer: chat
+// pages show nothing before. Any other is waited for as long as its client and its backend wait.
 const factPatience = 5 * time.Second
 
-// asked remembers which questions this process has put to agents. One that is dialled anew, maybe elsewhere, is asked
-// again. Safe for concurrent use.
+// asked remembers what became of the questions that this process has put to agents. One that is dialled again, maybe
+// elsewhere, is asked again. Safe for concurrent use.
 type asked struct {
 	mu     sync.Mutex
 	byName map[string]questions
@@ -33,30 +34,41 @@ type asked struct {
 
 // questions are those that an agent has answered.
 type questions struct {
-	of   *engine.Agent
-	done map[string]bool
+	of      *engine.Agent
+	answers map[string]answer
 }
 
-func (a *asked) has(agent *engine.Agent, what string) bool {
+// answer is what became of a question.
+type answer int
+
+const (
+	noAnswer answer = iota
+	told
+	cannotTell
+)
+
+func (a *asked) get(agent *engine.Agent, what string) answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	q := a.byName[agent.Name]
-	return q.of == agent && q.done[what]
+	if q := a.byName[agent.Name]; q.of == agent {
+		return q.answers[what]
+	}
+	return noAnswer
 }
 
-func (a *asked) set(agent *engine.Agent, what string) {
+func (a *asked) set(agent *engine.Agent, what string, became answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byName == nil {
 		a.byName = map[string]questions{}
 	}
 	if a.byName[agent.Name].of != agent {
-		a.byName[agent.Name] = questions{agent, map[string]bool{}}
+		a.byName[agent.Name] = questions{agent, map[string]answer{}}
 	}
-	a.byName[agent.Name].done[what] = true
+	a.byName[agent.Name].answers[what] = became
 }
 
-// Schemas returns the schemas of an agent's graph, or those of a graph of one node where the agent has not said any.
+// Schemas returns the schemas of an agent's graph, or those of a graph of one node where the agent cannot tell any.
 func (s *facts) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
 	body, err := s.fact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		schemas, err := d.Schemas(ctx)
@@ -71,7 +83,7 @@ func (s *facts) Schemas(ctx context.Context, idOrName string) (out mapping.Schem
 	return out, nil
 }
 
-// Graph returns an agent's graph, or a graph of one node where the agent has not said any.
+// Graph returns an agent's graph, or a graph of one node where the agent cannot tell any.
 func (s *facts) Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
 	body, err := s.fact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Graph(ctx, xray)
@@ -82,7 +94,7 @@ func (s *facts) Graph(ctx context.Context, idOrName, xray string) (json.RawMessa
 	return body, err
 }
 
-// Subgraphs returns the subgraphs of an agent's graph, or {} where the agent has not said any.
+// Subgraphs returns the subgraphs of an agent's graph, or {} where the agent cannot tell any.
 func (s *facts) Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
 	what := "subgraphs/" + url.PathEscape(namespace)
 	if recurse {
@@ -113,30 +125,47 @@ func (s *facts) fact(ctx context.Context, idOrName, what string, ask question) (
 	if err != nil {
 		return nil, err
 	}
-	if !s.asked.has(a, what) {
-		if body := askAgent(ctx, a, ask); body != nil {
-			return body, s.keepFact(ctx, a, what, body)
-		}
+	kept, err := s.said.Fact(ctx, a.Name, what)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
 	}
-	body, err := s.said.Fact(ctx, a.Name, what)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+	before := s.asked.get(a, what)
+	if before == told && kept != nil {
+		return kept, nil
 	}
-	return body, err
+	hurry := kept != nil || before == cannotTell
+	body, err := askAgent(ctx, a, ask, hurry)
+	switch {
+	case err == nil:
+		return body, s.keepFact(ctx, a, what, body)
+	case mapping.Classify(err).Code == mapping.CodeNotSupported:
+		s.asked.set(a, what, cannotTell)
+	case !hurry:
+		return nil, err
+	}
+	return kept, nil
 }
 
-// askAgent returns the agent's own answer; nil where there is none in time.
-func askAgent(ctx context.Context, a *engine.Agent, ask question) json.RawMessage {
-	ctx, cancel := context.WithTimeout(ctx, factPatience)
-	defer cancel()
-	d, ok := describerOf(ctx, a)
+// askAgent returns the agent's own answer, or why there is none. not_supported says that the agent cannot tell.
+func askAgent(ctx context.Context, a *engine.Agent, ask question, hurry bool) (json.RawMessage, error) {
+	if hurry {
+		short, cancel := context.WithTimeout(ctx, factPatience)
+		defer cancel()
+		ctx = short
+	}
+	b, _, err := a.Backend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := b.(adapter.Describer)
 	if !ok {
-		return nil
+		return nil, mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported, "Agent %q does not describe itself.", a.Name)
 	}
-	if body, err := ask(ctx, d); err == nil && bytes.HasPrefix(body, []byte("{")) {
-		return body
+	body, err := ask(ctx, d)
+	if err == nil && !bytes.HasPrefix(body, []byte("{")) {
+		err = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "Agent %q describes itself by something else than an object.", a.Name)
 	}
-	return nil
+	return body, err
 }
 
 // keepFact keeps an answer. Those that say nothing are not kept: a client may ask for any namespace.
@@ -144,15 +173,6 @@ func (s *facts) keepFact(ctx context.Context, agent *engine.Agent, what string, 
 	if string(body) == "{}" {
 		return nil
 	}
-	s.asked.set(agent, what)
+	s.asked.set(agent, what, told)
 	return s.said.KeepFact(ctx, agent.Name, what, body)
-}
-
-func describerOf(ctx context.Context, a *engine.Agent) (adapter.Describer, bool) {
-	b, _, err := a.Backend(ctx)
-	if err != nil {
-		return nil, false
-	}
-	d, ok := b.(adapter.Describer)
-	return d, ok
 }

@@ -1,0 +1,102 @@
+package service_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/service/servicetest"
+	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
+)
+
+// describing is a graph that says its schemas as a test wants it to.
+type describing struct {
+	*servicetest.Agent
+	schemas func(context.Context) (mapping.Schemas, error)
+}
+
+func (d *describing) Schemas(ctx context.Context) (mapping.Schemas, error) { return d.schemas(ctx) }
+
+func (d *describing) Graph(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(`{}`), nil
+}
+
+func (d *describing) Subgraphs(context.Context, string, bool) (json.RawMessage, error) {
+	return json.RawMessage(`{}`), nil
+}
+
+// after returns schemas that an agent takes some time to say. It gives up when its caller does.
+func after(d time.Duration, title string) func(context.Context) (mapping.Schemas, error) {
+	return func(ctx context.Context) (mapping.Schemas, error) {
+		select {
+		case <-time.After(d):
+			return mapping.Schemas{Input: json.RawMessage(`{"title":"` + title + `"}`)}, nil
+		case <-ctx.Done():
+			return mapping.Schemas{}, mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamUnreachable, "not yet")
+		}
+	}
+}
+
+func fails(code string) func(context.Context) (mapping.Schemas, error) {
+	return func(context.Context) (mapping.Schemas, error) {
+		return mapping.Schemas{}, mapping.Errorf(mapping.Upstream, code, "no schemas")
+	}
+}
+
+// TestSchemasAreTheAgentsOwn: those of the graph that the bridge is in front of a task/step agent are told only of an
+// agent that cannot tell its own.
+func TestSchemasAreTheAgentsOwn(t *testing.T) {
+	t.Parallel()
+	type saying = func(context.Context) (mapping.Schemas, error)
+	const invented = "invented"
+	for name, c := range map[string]struct {
+		says []saying // at each request for the schemas
+		want []string // titles; or invented; or the code of an error
+		took time.Duration
+	}{
+		"a slow agent is waited for":                 {[]saying{after(time.Minute, "own")}, []string{"own"}, time.Minute},
+		"one that cannot tell":                       {[]saying{fails(mapping.CodeNotSupported)}, []string{invented}, 0},
+		"one that is away":                           {[]saying{fails(mapping.CodeUpstreamUnreachable)}, []string{mapping.CodeUpstreamUnreachable}, 0},
+		"one that refuses to say":                    {[]saying{fails(mapping.CodeUpstreamError)}, []string{mapping.CodeUpstreamError}, 0},
+		"one that is known and away":                 {[]saying{after(0, "own"), fails(mapping.CodeUpstreamUnreachable)}, []string{"own", "own"}, 0},
+		"one that is known and slow":                 {[]saying{after(0, "old"), after(time.Minute, "new")}, []string{"old", "old"}, 5 * time.Second},
+		"one that could not tell before and is slow": {[]saying{fails(mapping.CodeNotSupported), after(time.Minute, "own")}, []string{invented, invented}, 5 * time.Second},
+	} {
+		path := blank.DSN(t)
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := servicetest.At(t, path)
+				taker := &describing{Agent: b.Graph}
+				b.Taker = taker
+				from := time.Now()
+				for i, want := range c.want {
+					taker.schemas = c.says[i]
+					if i == 0 || c.want[i-1] != invented {
+						b.Close()
+						b.Open(t) // a process asks once for what it is told
+					}
+					got, err := b.Agents.Schemas(t.Context(), "graph")
+					said := struct{ Title string }{}
+					switch {
+					case err != nil:
+						said.Title = mapping.Classify(err).Code
+					case string(got.Input) == string(rule.OpaqueSchemas().Input):
+						said.Title = invented
+					default:
+						_ = json.Unmarshal(got.Input, &said)
+					}
+					if said.Title != want {
+						t.Errorf("request %d: %s, %v; want %s", i+1, said.Title, err, want)
+					}
+				}
+				if took := time.Since(from); took < c.took || took > c.took+time.Second {
+					t.Errorf("it took %s, want %s", took, c.took)
+				}
+			})
+		})
+	}
+}
