@@ -285,7 +285,10 @@ type Interrupt struct {
 	Value json.RawMessage `json:"value"`
 	Task  string          `json:"task,omitempty"` // id of the state task that asks
 	NS    []string        `json:"ns,omitempty"`
-	When  string          `json:"when,omitempty"`
+	// Within is the namespace of the graph within the agent's graph that asks, as LangGraph's checkpoint_ns; "" is the
+	// agent's graph itself, or it is not known. It may be that of a graph around the one that asks.
+	Within string `json:"within,omitempty"`
+	When   string `json:"when,omitempty"`
 	// Schema is the JSON schema of the answer, where the graph gave one (LangGraph, response_schema).
 	Schema json.RawMessage `json:"response_schema,omitempty"`
 	// Run is the run that asked: of an open question of a thread. It is noted with the end of that run; events do not

@@ -196,3 +196,39 @@ const steps = () => new StateGraph(Annotation.Root({ ...MessagesAnnotation.spec,
   .addNode("work", () => ({ n: 1 })).addEdge(START, "work").addConditionalEdges("work", (s) => (s.n < 150 ? "work" : END)).compile();
 export const steps150 = steps();
 export const bound150 = steps().withConfig({ recursionLimit: 10000 });
+
+// inner: a graph two levels deep that asks at the bottom, in front of a node that does not.
+const bottom = new StateGraph(MessagesAnnotation)
+  .addNode("think", () => ({ messages: [new AIMessage({ content: "thinking", id: "thought" })] }))
+  .addNode("question", (state) => ({ messages: [new AIMessage({ content: `${state.messages.length} messages, told: ${interrupt("How deep?")}`, id: "told" })] }))
+  .addEdge(START, "think")
+  .addEdge("think", "question")
+  .addEdge("question", END)
+  .compile();
+const middle = new StateGraph(MessagesAnnotation)
+  .addNode("prepare", () => ({ messages: [new AIMessage({ content: "prepared", id: "prepared" })] }))
+  .addNode("bottom", bottom)
+  .addEdge(START, "prepare")
+  .addEdge("prepare", "bottom")
+  .addEdge("bottom", END)
+  .compile();
+export const inner = new StateGraph(MessagesAnnotation)
+  .addNode("middle", middle)
+  .addNode("last", () => ({ messages: [new AIMessage({ content: "at the top again", id: "last" })] }))
+  .addEdge(START, "middle")
+  .addEdge("middle", "last")
+  .addEdge("last", END)
+  .compile();
+
+// keeper: keeps what it is told in its store, and says what it finds there.
+export const keeper = new StateGraph(MessagesAnnotation)
+  .addNode("keep", async (state, config) => {
+    const text = request(state);
+    const before = await config.store.search(["notes"], { limit: 100 });
+    if (text !== "") await config.store.put(["notes"], text, { text });
+    const found = before.map((item) => item.key).sort().join(", ");
+    return { messages: [new AIMessage(`found: ${found || "nothing"}`)] };
+  })
+  .addEdge(START, "keep")
+  .addEdge("keep", END)
+  .compile();

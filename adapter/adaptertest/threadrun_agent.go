@@ -14,7 +14,12 @@ import (
 type ThreadPlay struct {
 	Frames []string
 	State  string // of the thread after the run
-	Status string // of the run when its frames are over; "" is success
+	// Deep is State with the states of the graphs within its tasks, and Inner are the states of those by namespace, the
+	// newest first. History are those of the root, State among them; none: State alone.
+	Deep    string
+	Inner   map[string][]string
+	History []string
+	Status  string // of the run when its frames are over; "" is success
 	// CutAfter breaks the connection after so many frames: the first number on the first opening of the stream, and so
 	// on; -1 leaves it whole, and so does the end of the list.
 	CutAfter []int
@@ -208,6 +213,9 @@ func threadRoute(r *http.Request) (route, thread, run string) {
 	if len(parts) > 1 && parts[0] == "assistants" && parts[1] != "search" {
 		parts[1] = "{a}"
 	}
+	if len(parts) > 3 && parts[2] == "state" && parts[3] != "checkpoint" {
+		parts[3] = "{c}"
+	}
 	if len(parts) > 3 && parts[2] == "runs" && parts[3] != "stream" {
 		run, parts[3] = parts[3], "{r}"
 	}
@@ -235,7 +243,7 @@ func (a *ThreadAgent) open(id string) *scriptedThread {
 		a.threads = map[string]*scriptedThread{}
 	}
 	if a.threads[id] == nil {
-		a.threads[id] = &scriptedThread{state: `{"values":{},"next":[],"tasks":[],"created_at":null,"checkpoint":null,"parent_checkpoint":null}`}
+		a.threads[id] = &scriptedThread{state: noState}
 	}
 	return a.threads[id]
 }
@@ -269,10 +277,14 @@ func (a *ThreadAgent) inThread(w http.ResponseWriter, r *http.Request, route, th
 		a.mu.Unlock()
 		w.WriteHeader(http.StatusNoContent)
 	case "GET /threads/{t}/state":
-		a.mu.Lock()
-		state := t.state
-		a.mu.Unlock()
-		jsonBody(w, state)
+		a.headState(w, r, t)
+	case "GET /threads/{t}/state/{c}", "POST /threads/{t}/state/checkpoint":
+		answer, status := a.pastState(t, r, body)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		io.WriteString(w, answer)
+	case "POST /threads/{t}/history":
+		jsonBody(w, a.history(t, body))
 	case "POST /threads/{t}/state":
 		a.updateState(w, t, thread, body)
 	case "GET /threads/{t}/runs":
@@ -298,10 +310,15 @@ const NoNode = "nowhere"
 
 func (a *ThreadAgent) updateState(w http.ResponseWriter, t *scriptedThread, thread string, body []byte) {
 	var req struct {
+		pointAsked
 		Values json.RawMessage `json:"values"`
 		AsNode string          `json:"as_node"`
 	}
 	_ = json.Unmarshal(body, &req)
+	if ns := req.Checkpoint.NS; ns != "" {
+		jsonBody(w, a.updateInner(t, ns, req.Values))
+		return
+	}
 	if req.AsNode == NoNode {
 		http.Error(w, "Node "+NoNode+" does not exist", http.StatusUnprocessableEntity)
 		return

@@ -3,6 +3,7 @@ package rule
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -10,8 +11,9 @@ import (
 
 // StateTasks returns the state tasks at a checkpoint, as LangGraph's thread state has them: [] where nothing comes
 // next, one for each state task of a graph that asks, else the one task of an opaque agent's one node, with the fault
-// that ended its run and the questions it asks. fault and open may be nil.
-func StateTasks(checkpointID string, next []string, fault *mapping.Fault, open []mapping.Interrupt) json.RawMessage {
+// that ended its run and the questions it asks. A task names the checkpoints of the graph that it is, where a question
+// was asked within. fault and open may be nil.
+func StateTasks(threadID, checkpointID string, next []string, fault *mapping.Fault, open []mapping.Interrupt) json.RawMessage {
 	if len(next) == 0 {
 		return json.RawMessage("[]")
 	}
@@ -21,7 +23,7 @@ func StateTasks(checkpointID string, next []string, fault *mapping.Fault, open [
 		if len(asks) > 0 && asks[0].Task != "" {
 			id = asks[0].Task
 		}
-		writeTask(w, id, node, fault, asks)
+		writeTask(w, threadID, id, node, fault, asks)
 	}
 	return w.Close(']').Bytes
 }
@@ -43,7 +45,7 @@ func byTask(open []mapping.Interrupt) [][]mapping.Interrupt {
 	return lists
 }
 
-func writeTask(w *rawjson.Writer, id, node string, fault *mapping.Fault, asks []mapping.Interrupt) {
+func writeTask(w *rawjson.Writer, threadID, id, node string, fault *mapping.Fault, asks []mapping.Interrupt) {
 	w.Open('{').Key("id").Text(id).Key("name").Text(node).Key("error")
 	if fault == nil {
 		w.Literal("null")
@@ -53,10 +55,23 @@ func writeTask(w *rawjson.Writer, id, node string, fault *mapping.Fault, asks []
 	w.Key("interrupts")
 	WriteInterrupts(w, asks)
 	w.Key("path").Texts([]string{"__pregel_pull", node})
-	for _, key := range [...]string{"checkpoint", "state", "result"} {
-		w.Key(key).Literal("null")
+	w.Key("checkpoint")
+	if graph := graphOf(asks); graph == "" {
+		w.Literal("null")
+	} else {
+		w.Open('{').Key("thread_id").Text(threadID).Key("checkpoint_ns").Text(graph).Close('}')
 	}
-	w.Close('}')
+	w.Key("state").Literal("null").Key("result").Literal("null").Close('}')
+}
+
+// graphOf is the namespace of the graph that a state task is, as far as its questions say: the outermost one.
+func graphOf(asks []mapping.Interrupt) string {
+	for _, q := range asks {
+		if outermost, _, _ := strings.Cut(q.Within, "|"); outermost != "" {
+			return outermost
+		}
+	}
+	return ""
 }
 
 // EndNode is what a goto names to lead to the end of a graph.

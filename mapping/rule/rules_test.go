@@ -91,12 +91,13 @@ func TestStateTasks(t *testing.T) {
 	open := []mapping.Interrupt{{ID: "i", Value: asRaw(`{"q": 1}`)}, {ID: "j"}}
 	id := mapping.StateTaskID(someRun)
 	for _, c := range []struct{ got, want string }{
-		{string(StateTasks(someRun, nil, nil, nil)), `[]`},
-		{string(StateTasks(someRun, []string{"step"}, nil, nil)), `[{"id":"` + id + `","name":"step","error":null,"interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
-		{string(StateTasks(someRun, []string{"step"}, &mapping.Fault{Code: "c", Message: "It failed."}, open[1:])), `[{"id":"` + id + `","name":"step","error":"It failed.","interrupts":[{"id":"j","value":null}],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
+		{string(StateTasks("t", someRun, nil, nil, nil)), `[]`},
+		{string(StateTasks("t", someRun, []string{"step"}, nil, nil)), `[{"id":"` + id + `","name":"step","error":null,"interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
+		{string(StateTasks("t", someRun, []string{"step"}, &mapping.Fault{Code: "c", Message: "It failed."}, open[1:])), `[{"id":"` + id + `","name":"step","error":"It failed.","interrupts":[{"id":"j","value":null}],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
 		// A graph's questions stand with the state tasks that ask them, as on its server.
-		{string(StateTasks(someRun, []string{"step"}, &mapping.Fault{Code: "c", Name: "RangeError", Message: "It failed."}, nil)), `[{"id":"` + id + `","name":"step","error":"RangeError: It failed.","interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
-		{string(StateTasks(someRun, []string{"a", "b"}, nil, []mapping.Interrupt{{ID: "i", Task: "x"}, {ID: "j", Task: "y", Schema: asRaw(`{"type":"integer"}`)}})),
+		{string(StateTasks("t", someRun, []string{"step"}, &mapping.Fault{Code: "c", Name: "RangeError", Message: "It failed."}, nil)), `[{"id":"` + id + `","name":"step","error":"RangeError: It failed.","interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`},
+		{string(StateTasks("t", someRun, []string{"a"}, nil, []mapping.Interrupt{{ID: "i", Task: "x", Within: "a:x|b:y"}})), `[{"id":"x","name":"a","error":null,"interrupts":[{"id":"i","value":null}],"path":["__pregel_pull","a"],"checkpoint":{"thread_id":"t","checkpoint_ns":"a:x"},"state":null,"result":null}]`},
+		{string(StateTasks("t", someRun, []string{"a", "b"}, nil, []mapping.Interrupt{{ID: "i", Task: "x"}, {ID: "j", Task: "y", Schema: asRaw(`{"type":"integer"}`)}})),
 			`[{"id":"x","name":"a","error":null,"interrupts":[{"id":"i","value":null}],"path":["__pregel_pull","a"],"checkpoint":null,"state":null,"result":null},` +
 				`{"id":"y","name":"b","error":null,"interrupts":[{"id":"j","value":null,"response_schema":{"type":"integer"}}],"path":["__pregel_pull","b"],"checkpoint":null,"state":null,"result":null}]`},
 	} {

@@ -333,32 +333,11 @@ func (x *execution) forkOf(ctx context.Context, linked string) (*adapter.Fork, e
 	case c.Remote != "" || c.RunID == "":
 		return nil, nil
 	}
-	l, err := x.linkBefore(ctx, c)
+	l, err := x.store.Links.Before(ctx, x.Run.ThreadID, c)
 	if err != nil || l.Remote != linked || l.RemoteRun == "" {
 		return nil, err
 	}
 	return &adapter.Fork{Run: l.RemoteRun, Step: c.Step}, nil
-}
-
-// linkBefore returns the newest link that the checkpoint's run had logged before it.
-func (x *execution) linkBefore(ctx context.Context, c mapping.Checkpoint) (l mapping.Link, err error) {
-	for after := int64(0); ; {
-		evs, err := x.store.Events.List(ctx, x.Run.ThreadID, c.RunID, after, 512)
-		if mapping.Classify(err).Class == mapping.NotFound { // the run is of the thread that this one was copied from
-			return l, nil
-		}
-		if err != nil || len(evs) == 0 {
-			return l, err
-		}
-		for _, ev := range evs {
-			if after = ev.Seq; after > c.Seq {
-				return l, nil
-			}
-			if ev.Head.Link != nil {
-				l = *ev.Head.Link
-			}
-		}
-	}
 }
 
 // conversation has the thread's messages for the agent of a new upstream task.

@@ -81,7 +81,7 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 	if c.Tasks != nil && fault == nil && len(out.Interrupts) == 0 {
 		out.Tasks = c.Tasks
 	} else {
-		out.Tasks = rule.StateTasks(c.ID, out.Next, fault, out.Interrupts)
+		out.Tasks = rule.StateTasks(t.ID, c.ID, out.Next, fault, out.Interrupts)
 	}
 	return out, nil
 }

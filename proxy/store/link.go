@@ -7,6 +7,7 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -56,6 +57,36 @@ func (s *Links) Get(ctx context.Context, threadID, agent, taskID string) (l mapp
 	if len(list) == 1 {
 		l = list[0]
 	}
+	return l, err
+}
+
+// Before returns what the agent of the run that made a checkpoint was last logged to call the thread and the run by
+// then; zero where no run of this thread made it, as on a copy of a thread.
+func (s *Links) Before(ctx context.Context, threadID string, c mapping.Checkpoint) (l mapping.Link, err error) {
+	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
+		l = mapping.Link{}
+		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		if err != nil {
+			return err
+		}
+		return t.Each(`SELECT e.seq, e.head, r.agent FROM runs r JOIN events e ON e.thread = r.thread AND e.run = r.id
+ WHERE r.thread = $1 AND r.run_id = $2 AND e.seq >= r.from_seq AND e.seq <= $3 AND e.kind = $4 ORDER BY e.seq DESC LIMIT 1`,
+			column.In{thread, c.RunID, c.Seq, string(mapping.KindLinked)}, func(scan func(...any) error) error {
+				var seq int64
+				var body []byte
+				var agent string
+				if err := scan(&seq, sqldb.Unsealed(&body, column.EventHead, thread, &seq), &agent); err != nil {
+					return err
+				}
+				var h mapping.Head
+				err := column.Decode(body, &h)
+				if h.Link != nil {
+					l = *h.Link
+					l.Agent = agent
+				}
+				return err
+			})
+	})
 	return l, err
 }
 

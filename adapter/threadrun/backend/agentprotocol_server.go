@@ -250,7 +250,7 @@ func (p *plain) outcome(res plainResult) (mapping.Outcome, error) {
 	case "interrupted":
 		out, names := mapping.Outcome{Status: mapping.RunInterrupted}, p.frames.namer()
 		for _, w := range res.Interrupts {
-			out.Interrupts = append(out.Interrupts, w.question(names.id(w), p.frames.askers[w.id()]))
+			out.Interrupts = append(out.Interrupts, w.question(names.id(w), p.frames.askers[w.id()], ""))
 		}
 		return out, nil
 	case "error":

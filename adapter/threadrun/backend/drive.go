@@ -34,7 +34,7 @@ func newDrive(ctx context.Context, b *backend, t *adapter.Assignment, yield func
 	s := &drive{job: j, requests: requests{j}, names: names{job: j}}
 	s.thread = thread{job: j, names: &s.names}
 	s.inquiry = inquiry{job: j, thread: &s.thread}
-	s.frames = translator{job: j, names: &s.names, askers: map[string]string{}}
+	s.frames = translator{job: j, names: &s.names, askers: map[string]string{}, within: map[string]string{}}
 	s.stream = stream{job: j, frames: &s.frames}
 	s.creation = creation{job: j, inquiry: &s.inquiry, stream: &s.stream}
 	s.outcome = outcome{job: j, names: &s.names, frames: &s.frames, stream: &s.stream}

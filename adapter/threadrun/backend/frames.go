@@ -22,6 +22,7 @@ type translator struct {
 	told   progress
 	made   supersteps
 	askers map[string]string // interrupt id to state task id
+	within map[string]string // interrupt id to the namespace of the graph that asks, where a frame of it was heard
 }
 
 // replay reads out of the log how far the run had come.
@@ -43,6 +44,7 @@ func (tr *translator) replayLink(l mapping.Link) {
 	if l.RemoteRun != tr.link.RemoteRun {
 		tr.told.forget()
 		clear(tr.askers)
+		clear(tr.within)
 	}
 	tr.link = l
 }
@@ -118,6 +120,7 @@ func (tr *translator) nested(mode string, head mapping.Head, data json.RawMessag
 		}
 	}
 	if (mode == "updates" || mode == "values") && bytes.Contains(data, []byte(interruptKey)) {
+		tr.noteWithin(head.NS, data)
 		tr.keepBack(tr.kept(mode, head, data))
 		return nil
 	}

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -27,7 +28,7 @@ func questions(st stateWire, id func(interruptWire) string, asked func(id string
 		come, all := comeNext(st, tasks, t.Name)
 		for _, w := range t.Interrupts {
 			if name := id(w); come >= all || asked(name) {
-				list = append(list, w.question(name, t.ID))
+				list = append(list, w.question(name, t.ID, t.within()))
 			}
 		}
 	}
@@ -53,9 +54,14 @@ func comeNext(st stateWire, tasks []taskWire, node string) (come, all int) {
 	return come, all
 }
 
-// open are the open questions of the state that the run has ended with.
+// open are the open questions of the state that the run has ended with. A frame of the graph that asks has told its
+// namespace; the state knows that of a graph around it.
 func (o *outcome) open(st stateWire) []mapping.Interrupt {
-	return questions(st, o.frames.namer().id, o.isOpen)
+	list := questions(st, o.frames.namer().id, o.isOpen)
+	for i := range list {
+		list[i].Within = cmp.Or(o.frames.within[list[i].ID], list[i].Within)
+	}
+	return list
 }
 
 // isOpen reports whether a question is open by what is known beside the state: the run has asked it, or it was open

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
@@ -32,7 +33,7 @@ func (tr *translator) question(head mapping.Head, raw json.RawMessage) error {
 
 func (tr *translator) asks(w interruptWire) mapping.Interrupt {
 	id := cmp.Or(w.id(), mapping.InterruptID(tr.t.Run.ID, len(tr.told.asked)))
-	return w.question(id, tr.askers[w.id()])
+	return w.question(id, tr.askers[w.id()], tr.within[w.id()])
 }
 
 // stoppedAtNode is a frame that says that the graph was stopped at a node, without a question. Where the client asked
@@ -61,6 +62,22 @@ func (tr *translator) noteAskers(data json.RawMessage) {
 	}
 }
 
+// noteWithin remembers which graph asks which question. The frame of the graph that asks comes before those of the
+// graphs around it.
+func (tr *translator) noteWithin(ns []string, data json.RawMessage) {
+	var frame struct {
+		Asked []interruptWire `json:"__interrupt__"`
+	}
+	if json.Unmarshal(data, &frame) != nil {
+		return
+	}
+	for _, w := range frame.Asked {
+		if id := w.id(); id != "" && tr.within[id] == "" {
+			tr.within[id] = strings.Join(ns, "|")
+		}
+	}
+}
+
 // keepBack keeps an event back until the run has ended. Clients leave at a frame with __interrupt__ (RemoteGraph also
 // at one of a subgraph) and go on at once.
 func (tr *translator) keepBack(ev mapping.Event) {
@@ -71,15 +88,21 @@ func (tr *translator) keepBack(ev mapping.Event) {
 // releaseHeld yields what was held back, and then the questions that the run ends with and no frame of the root has
 // asked, as those of a subgraph.
 func (tr *translator) releaseHeld(open []mapping.Interrupt) error {
-	asked := map[string]bool{}
+	asked, within := map[string]bool{}, map[string]string{}
 	for _, in := range tr.told.asked {
 		asked[in.ID] = true
+	}
+	for _, in := range open {
+		within[in.ID] = in.Within
 	}
 	rest := slices.DeleteFunc(slices.Clone(open), func(in mapping.Interrupt) bool { return asked[in.ID] })
 	if len(rest) > 0 {
 		tr.keepBack(mapping.Event{Kind: mapping.KindInterrupt, Head: mapping.Head{Interrupts: rest}})
 	}
 	for _, ev := range tr.told.held {
+		for i, in := range ev.Head.Interrupts {
+			ev.Head.Interrupts[i].Within = cmp.Or(in.Within, within[in.ID])
+		}
 		if err := tr.emit(ev); err != nil {
 			return err
 		}

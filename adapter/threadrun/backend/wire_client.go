@@ -111,6 +111,18 @@ type taskWire struct {
 	Name       string          `json:"name"`
 	Interrupts []interruptWire `json:"interrupts"`
 	Error      json.RawMessage `json:"error"`
+	// Checkpoint says, in a state, which namespace the task's graph has, if the task is one.
+	Checkpoint *struct {
+		NS string `json:"checkpoint_ns"`
+	} `json:"checkpoint"`
+}
+
+// within is the namespace of the task's graph; "" where it is none.
+func (t taskWire) within() string {
+	if t.Checkpoint == nil {
+		return ""
+	}
+	return t.Checkpoint.NS
 }
 
 // interruptWire is one question. Older servers call its id interrupt_id.
@@ -127,9 +139,9 @@ type interruptWire struct {
 // id is "" where the server gives questions none.
 func (w interruptWire) id() string { return cmp.Or(w.ID, w.OldID) }
 
-// question is the wire's question under an id, of a state task, which may not be known.
-func (w interruptWire) question(id, task string) mapping.Interrupt {
-	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: task, NS: w.NS, When: w.When, Schema: w.Schema, Nameless: w.id() == ""}
+// question is the wire's question under an id, of a state task and a graph within, which may not be known.
+func (w interruptWire) question(id, task, within string) mapping.Interrupt {
+	return mapping.Interrupt{ID: id, Value: orNull(w.Value), Task: task, NS: w.NS, Within: within, When: w.When, Schema: w.Schema, Nameless: w.id() == ""}
 }
 
 // errorWire is the data of an error frame.

@@ -23,7 +23,9 @@ func (v *runView) chunk(e *state.Entry) {
 	case name == channelValues || name == channelUpdates || name == channelCheckpoints:
 		if len(ns) > 0 { // those of the root are events of other kinds
 			v.tree.reach(v.out, ns)
-			v.out.send(name, ns, func(w *writer) { w.Raw(withoutQuestions(e.Data), "{}") })
+			if data := withoutQuestions(e.Data); len(data) == len(e.Data) || rawjson.CountMembers(data) > 0 {
+				v.out.send(name, ns, func(w *writer) { w.Raw(data, "{}") })
+			}
 		}
 	case name == "debug" || name == "events" || strings.HasPrefix(name, channelMessages): // modes without a channel
 	default:

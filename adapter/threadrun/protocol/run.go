@@ -127,15 +127,19 @@ func nodesOf(e *state.Entry) []output {
 	return list
 }
 
-// emitQuestions tells questions, each once. They stand in the log together with the end of their run, so that an answer
-// that comes at once finds the thread waiting.
+// emitQuestions tells questions, each once, in the namespace of the graph that asks. They stand in the log together with
+// the end of their run, so that an answer that comes at once finds the thread waiting.
 func (v *runView) emitQuestions(ns []string, list []mapping.Interrupt) {
 	for _, q := range list {
 		if v.asked[q.ID] {
 			continue
 		}
 		v.asked[q.ID] = true
-		v.out.send(methodRequested, ns, func(w *writer) {
+		at := ns
+		if q.Within != "" {
+			at = strings.Split(q.Within, "|")
+		}
+		v.out.send(methodRequested, at, func(w *writer) {
 			w.open().text("interrupt_id", q.ID).raw("payload", q.Value)
 			if len(q.Schema) > 0 {
 				w.raw("response_schema", q.Schema)

@@ -1,0 +1,40 @@
+package backend
+
+import (
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// TestQuestionsOfInnerGraphsKeepTheirNamespace: the frames of the innermost graph say where a question is asked. Without
+// them the state says in which graph of the top it is.
+func TestQuestionsOfInnerGraphsKeepTheirNamespace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		subgraphs bool
+		want      string
+	}{{true, adaptertest.BottomNS}, {false, adaptertest.MiddleNS}} {
+		a := playing(adaptertest.InnerPlay(c.subgraphs))
+		task := adaptertest.NewTask(nil)
+		task.Run.Options.Subgraphs = c.subgraphs
+		tr := run(t, a, task)
+		if tr.Err != nil {
+			t.Fatal(tr.Err)
+		}
+		for _, ev := range tr.Events {
+			asked := ev.Head.Interrupts
+			if ev.Kind == mapping.KindEnd {
+				asked = ev.Head.Outcome.Interrupts
+			}
+			for _, q := range asked {
+				if q.Within != c.want {
+					t.Errorf("subgraphs %v: the %s event's question is within %q", c.subgraphs, ev.Kind, q.Within)
+				}
+			}
+		}
+		if out := tr.End(); len(out.Interrupts) != 1 {
+			t.Errorf("outcome %+v", out)
+		}
+	}
+}
