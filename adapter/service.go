@@ -95,6 +95,17 @@ type ThreadSearch struct {
 type States interface {
 	// Get returns the state at a checkpoint; "" is the head.
 	Get(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
+	// GetDeep is Get with the states of the graphs within the agent's graph in the tasks. Those are the agent's to tell:
+	// it fails where there may be some and the agent cannot be asked.
+	GetDeep(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
+	// Inner asks the thread's agent for the state of a graph within its graph, as LangGraph's thread state; nil where
+	// there is none. deep is as of CopyReader.
+	Inner(ctx context.Context, threadID string, at InnerPoint, deep bool) (json.RawMessage, error)
+	// InnerHistory asks the agent for such states, the newest first.
+	InnerHistory(ctx context.Context, threadID string, at InnerPoint, q HistoryQuery) ([]json.RawMessage, error)
+	// UpdateInner has the agent change such a state, and returns the checkpoint it made, as LangGraph's. Nothing of it is
+	// logged. 409 while a run is active, and where the agent's copy of the thread is not the newest state.
+	UpdateInner(ctx context.Context, threadID string, at InnerPoint, u StateUpdate) (json.RawMessage, error)
 	// History ranges over states, newest first, of which it holds few at a time. An error ends it, also after the first
 	// state.
 	History(ctx context.Context, threadID string, q HistoryQuery) iter.Seq2[ThreadState, error]
@@ -124,6 +135,9 @@ type HistoryQuery struct {
 	Before   string // checkpoint id
 	Metadata json.RawMessage
 	At       string // only this checkpoint and its ancestors
+	// Tasks: the agent is asked for the tasks of its checkpoints, whose results are not logged. Where it cannot be asked,
+	// or takes long, the states have the tasks that the bridge knows of.
+	Tasks bool
 }
 
 // ThreadState is a thread's state at a checkpoint, as LangGraph Server answers GET /threads/{thread_id}/state.

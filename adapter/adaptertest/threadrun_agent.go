@@ -331,6 +331,15 @@ func (a *ThreadAgent) updateState(w http.ResponseWriter, t *scriptedThread, thre
 	jsonBody(w, `{"checkpoint":{"thread_id":"`+thread+`","checkpoint_ns":"","checkpoint_id":"`+id+`"}}`)
 }
 
+// fill is fill with the ids of the run, {{ours}} being the one that the bridge has written into its metadata.
+func (r *scriptedRun) fill(text string) string {
+	var mark struct {
+		Ours string `json:"apbridge_run_id"`
+	}
+	_ = json.Unmarshal(r.metadata, &mark)
+	return strings.ReplaceAll(fill(text, r.thread, r.id), "{{ours}}", mark.Ours)
+}
+
 func fill(text, thread, run string) string {
 	checkpoint := "1f1e5690-23fd-62e0-8000-eec7097ae7f1"
 	if run != "" {

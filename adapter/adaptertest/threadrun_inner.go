@@ -59,7 +59,8 @@ func InnerPlay(subgraphs bool) ThreadPlay {
 			`[`+innerTask(BottomNS, deepAsking, checkpoint, state)+`]`, "1")
 	}
 	root := func(checkpoint, state string) string {
-		return stateAnswer(messages(human), `["middle"]`, `[`+innerTask(MiddleNS, deepAsking, checkpoint, state)+`]`, "0")
+		st := stateAnswer(messages(human), `["middle"]`, `[`+innerTask(MiddleNS, deepAsking, checkpoint, state)+`]`, "0")
+		return strings.ReplaceAll(st, `"metadata":{"graph_id"`, `"metadata":{"apbridge_run_id":"{{ours}}","graph_id"`) // servers tell the run's metadata, too
 	}
 	play := ThreadPlay{
 		Frames: []string{
@@ -126,7 +127,7 @@ func (t *scriptedThread) past(ns string) (list []string) {
 			}
 		}
 		for _, s := range states {
-			list = append(list, fill(s, r.thread, r.id))
+			list = append(list, r.fill(s))
 		}
 	}
 	return list
@@ -139,8 +140,8 @@ func (a *ThreadAgent) headState(w http.ResponseWriter, r *http.Request, t *scrip
 	a.mu.Lock()
 	state := t.state
 	for _, run := range t.runs {
-		if r.URL.Query().Get("subgraphs") == "true" && run.play.Deep != "" && fill(run.play.State, run.thread, run.id) == state {
-			state = fill(run.play.Deep, run.thread, run.id)
+		if r.URL.Query().Get("subgraphs") == "true" && run.play.Deep != "" && run.fill(run.play.State) == state {
+			state = run.fill(run.play.Deep)
 		}
 	}
 	a.mu.Unlock()
@@ -167,8 +168,8 @@ func (a *ThreadAgent) pastState(t *scriptedThread, r *http.Request, body []byte)
 			continue
 		}
 		for _, run := range t.runs {
-			if deep && run.play.Deep != "" && fill(run.play.State, run.thread, run.id) == s {
-				return fill(run.play.Deep, run.thread, run.id), http.StatusOK
+			if deep && run.play.Deep != "" && run.fill(run.play.State) == s {
+				return run.fill(run.play.Deep), http.StatusOK
 			}
 		}
 		return s, http.StatusOK
@@ -208,5 +209,5 @@ func (a *ThreadAgent) updateInner(t *scriptedThread, ns string, values json.RawM
 	run := t.runs[len(t.runs)-1]
 	const id = "1f1eb574-4784-61d0-8002-85f0e380df6d"
 	run.play.Inner[ns] = append([]string{InnerAnswer(ns, id, string(values), `[]`, `[]`, "2")}, run.play.Inner[ns]...)
-	return fill(`{"checkpoint":{"thread_id":"{{thread}}","checkpoint_ns":"`+ns+`","checkpoint_id":"`+id+`","checkpoint_map":{"":"{{checkpoint}}","`+ns+`":"`+id+`"}}}`, run.thread, run.id)
+	return run.fill(`{"checkpoint":{"thread_id":"{{thread}}","checkpoint_ns":"` + ns + `","checkpoint_id":"` + id + `","checkpoint_map":{"":"{{checkpoint}}","` + ns + `":"` + id + `"}}}`)
 }

@@ -50,7 +50,7 @@ func (a *ThreadAgent) startRun(w http.ResponseWriter, r *http.Request, t *script
 	run := &scriptedRun{id: fmt.Sprintf("01a1fc7d-bb54-710b-addd-%012d", a.made), thread: thread, play: play,
 		metadata: req.Metadata, status: "running", stopped: make(chan struct{})}
 	t.runs = append(t.runs, run)
-	t.state = fill(play.State, thread, run.id)
+	t.state = run.fill(play.State)
 	if !play.Hang {
 		run.status = play.Status
 		if run.status == "" {
@@ -132,7 +132,7 @@ func (a *ThreadAgent) play(w http.ResponseWriter, r *http.Request, run *scripted
 			panic(http.ErrAbortHandler)
 		}
 		name, data, _ := strings.Cut(run.play.Frames[i], " ")
-		fmt.Fprintf(w, "event: %s\ndata: %s\n", name, fill(data, run.thread, run.id))
+		fmt.Fprintf(w, "event: %s\ndata: %s\n", name, run.fill(data))
 		if !run.play.NoIDs {
 			fmt.Fprintf(w, "id: %d\n", i)
 		}

@@ -74,6 +74,47 @@ func graphOf(asks []mapping.Interrupt) string {
 	return ""
 }
 
+// AgentTasks returns state tasks as their agent tells them, with what the bridge alone knows of how they stand: why the
+// run failed, and at the head of a thread which questions are open.
+func AgentTasks(ours, theirs json.RawMessage, head bool) json.RawMessage {
+	list := rawjson.ElementsOf(theirs)
+	if len(list) == 0 {
+		return ours
+	}
+	id := func(task json.RawMessage) string { return rawjson.GetText(task, "id") }
+	failed := slices.ContainsFunc(list, func(task json.RawMessage) bool { return !rawjson.IsNull(rawjson.Get(task, "error")) })
+	open := map[string]bool{}
+	for _, task := range rawjson.ElementsOf(ours) {
+		name, fault, asks := rawjson.GetText(task, "name"), rawjson.Get(task, "error"), rawjson.Get(task, "interrupts")
+		same := slices.IndexFunc(list, func(t json.RawMessage) bool { return id(t) == id(task) })
+		if i := slices.IndexFunc(list, func(t json.RawMessage) bool { return rawjson.GetText(t, "name") == name }); i >= 0 && !rawjson.IsNull(fault) && !failed {
+			list[i] = withMember(list[i], "error", fault)
+		}
+		switch {
+		case same >= 0 && head:
+			list[same] = withMember(list[same], "interrupts", asks)
+		case same < 0 && len(rawjson.ElementsOf(asks)) > 0: // another agent asks
+			list = append(list, task)
+		}
+		open[id(task)] = true
+	}
+	for i := range list {
+		if head && !open[id(list[i])] {
+			list[i] = withMember(list[i], "interrupts", json.RawMessage("[]"))
+		}
+	}
+	return rawjson.Array(list...)
+}
+
+// withMember is an object with a value for a member; what is no object stays.
+func withMember(object json.RawMessage, name string, value json.RawMessage) json.RawMessage {
+	changed, err := rawjson.WithMember(object, name, value)
+	if err != nil {
+		return object
+	}
+	return changed
+}
+
 // EndNode is what a goto names to lead to the end of a graph.
 const EndNode = "__end__"
 

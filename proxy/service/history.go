@@ -2,10 +2,12 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/store"
 )
@@ -28,6 +30,9 @@ func (s *states) History(ctx context.Context, threadID string, q adapter.History
 			return
 		}
 		h := &history{states: s, thread: t, query: q, some: firstStates}
+		if q.Tasks {
+			h.tasks = &agentTasks{copies: s.copies, thread: t, before: q.Before}
+		}
 		for st, err := range h.all(ctx) {
 			if !yield(st, err) || err != nil {
 				return
@@ -46,6 +51,7 @@ type history struct {
 	last   int64 // the number of the last one read; 0: none was
 	some   int   // how many to read at a time
 	tries  int
+	tasks  *agentTasks // nil: they are not asked for
 }
 
 func (h *history) all(ctx context.Context) iter.Seq2[adapter.ThreadState, error] {
@@ -56,9 +62,17 @@ func (h *history) all(ctx context.Context) iter.Seq2[adapter.ThreadState, error]
 			if err == nil {
 				page, folds, err = h.next(ctx)
 			}
+			var theirs map[string]json.RawMessage
+			if h.tasks != nil {
+				theirs = h.tasks.of(ctx, page)
+			}
 			for i := 0; i < len(page) && err == nil; i++ {
 				var st adapter.ThreadState
-				if st, err = h.state(ctx, h.thread, page[i], folds[i]); err == nil && !yield(st, nil) {
+				if st, err = h.state(ctx, h.thread, page[i], folds[i]); err != nil {
+					break
+				}
+				st.Tasks = rule.AgentTasks(st.Tasks, theirs[page[i].ID], page[i].ID == h.thread.Head)
+				if !yield(st, nil) {
 					return
 				}
 			}

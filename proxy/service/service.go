@@ -50,9 +50,11 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 	}}
 	e.AddBackground(chore.NewCrons(st.Crons, func() config.Auth { return e.Config().Auth }, clock.fire, logger))
 	return adapter.Service{
-		Threads:   ofThreads,
-		Index:     &index{st.Threads, atHead, log},
-		States:    &states{st.Threads, st.States, st.Requests, st.Runs, st.Retention, log, updater},
+		Threads: ofThreads,
+		Index:   &index{st.Threads, atHead, log},
+		States: &states{
+			st.Threads, st.States, st.Requests, st.Runs, st.Retention, log, updater, &agentCopies{dir, st.Links, st.States, st.Runs, st.Owners},
+		},
 		Past:      &past{st.States, st.Artifacts, st.Events},
 		Storage:   &storage{st.Threads},
 		ThreadLog: &threadLog{st.Events, log},

@@ -24,6 +24,7 @@ type states struct {
 	past     *store.Retention
 	log      stateLog
 	updater  *stateupdate.Updater
+	copies   *agentCopies
 }
 
 // stateLog reads the state at a checkpoint; eventlog.Log implements it.
@@ -32,17 +33,24 @@ type stateLog interface {
 }
 
 func (s *states) Get(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
+	t, c, fold, err := s.read(ctx, threadID, checkpointID)
+	if err != nil {
+		return adapter.ThreadState{}, err
+	}
+	return s.state(ctx, t, c, fold)
+}
+
+// read reads a thread and its state at a checkpoint; "" is the head.
+func (s *states) read(ctx context.Context, threadID, checkpointID string) (t mapping.Thread, c mapping.Checkpoint, fold *state.Fold, err error) {
 	for try := 1; ; try++ {
-		t, err := s.threads.Get(ctx, threadID)
-		if err != nil {
-			return adapter.ThreadState{}, err
+		if t, err = s.threads.Get(ctx, threadID); err != nil {
+			return t, c, nil, err
 		}
-		fold, c, err := s.log.State(ctx, threadID, checkpointID)
-		if err != nil {
-			return adapter.ThreadState{}, err
+		if fold, c, err = s.log.State(ctx, threadID, checkpointID); err != nil {
+			return t, c, nil, err
 		}
 		if checkpointID != "" || c.ID == t.Head || try == headRetries { // else the head moved in between
-			return s.state(ctx, t, c, fold)
+			return t, c, fold, nil
 		}
 	}
 }

@@ -103,6 +103,7 @@ type checkpointMeta struct {
 	Source string `json:"source"`
 	Step   int    `json:"step"`
 	RunID  string `json:"run_id"`
+	Ours   string `json:"apbridge_run_id"` // the bridge's run, which it wrote into the metadata of the agent's
 }
 
 // taskWire is an entry of a state's tasks, and the data of a tasks frame.

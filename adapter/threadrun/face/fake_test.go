@@ -267,6 +267,34 @@ func (f fakeStates) Get(_ context.Context, id, checkpoint string) (adapter.Threa
 	}
 }
 
+func (f fakeStates) GetDeep(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
+	f.lastQuery = "deep " + checkpoint
+	return f.state(id), nil
+}
+
+// Inner has one graph within the agent's, "node:1".
+func (f fakeStates) Inner(_ context.Context, id string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
+	f.lastQuery = fmt.Sprint(at, deep)
+	if at.NS != "node:1" {
+		return nil, nil
+	}
+	return raw(`{"values":{"a":1,"b":2},"next":["x"],"tasks":[],"checkpoint":{"thread_id":"` + id + `","checkpoint_ns":"node:1","checkpoint_id":"` + uuid(61) + `"}}`), nil
+}
+
+func (f fakeStates) InnerHistory(ctx context.Context, id string, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
+	st, err := f.Inner(ctx, id, at, false)
+	f.lastQuery = fmt.Sprint(at, q.Limit, q.Before, string(q.Metadata))
+	if st == nil {
+		return nil, err
+	}
+	return []json.RawMessage{st}, err
+}
+
+func (f fakeStates) UpdateInner(_ context.Context, id string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
+	f.lastQuery = fmt.Sprint(at, string(u.Values), len(u.Then), u.AsNode)
+	return raw(`{"thread_id":"` + id + `","checkpoint_ns":"` + at.NS + `","checkpoint_id":"` + uuid(62) + `"}`), nil
+}
+
 func (f fakeStates) History(_ context.Context, id string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
 	return func(yield func(adapter.ThreadState, error) bool) {
 		f.lastQuery = q

@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -36,12 +37,12 @@ func (s states) answer(w http.ResponseWriter, r *http.Request, checkpoint string
 		return err
 	}
 	q := request.QueryOf(r)
-	q.Flag("subgraphs")
+	deep := q.Flag("subgraphs")
 	set, err := selection.OfState(q.Texts("select"), stateKeys...)
 	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
-	return s.reply(w, r, thread, checkpoint, set)
+	return s.reply(w, r, thread, checkpoint, deep && set.Has("tasks"), set)
 }
 
 func firstOf(errs ...error) error {
@@ -53,8 +54,12 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint string, set selection.State) error {
-	st, err := s.svc.States.Get(r.Context(), thread, checkpoint)
+func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint string, deep bool, set selection.State) error {
+	read := s.svc.States.Get
+	if deep {
+		read = s.svc.States.GetDeep
+	}
+	st, err := read(r.Context(), thread, checkpoint)
 	if err != nil {
 		return err
 	}
@@ -74,31 +79,60 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id := checkpointOf(o)
-	o.Flag("subgraphs", false)
+	at := pointOf(o)
+	deep := o.Flag("subgraphs", false)
 	set, err := selection.OfState(o.Texts("select"), stateKeys...)
 	if err := firstOf(o.Err(), err); err != nil {
 		return err
 	}
-	return s.reply(w, r, thread, id, set)
+	if at.NS != "" {
+		return s.replyInner(w, r, thread, at, deep && set.Has("tasks"), set)
+	}
+	return s.reply(w, r, thread, at.Checkpoint, deep && set.Has("tasks"), set)
 }
 
-// checkpointOf reads which checkpoint is meant: checkpoint_id, or checkpoint {thread_id, checkpoint_ns, checkpoint_id,
-// checkpoint_map}; "" is the head.
-func checkpointOf(o *request.Fields) string {
-	id := o.UUID("checkpoint_id")
+// replyInner answers with the state of a graph within the agent's graph.
+func (s states) replyInner(w http.ResponseWriter, r *http.Request, thread string, at adapter.InnerPoint, deep bool, set selection.State) error {
+	st, err := s.svc.States.Inner(r.Context(), thread, at, deep)
+	if err != nil {
+		return err
+	}
+	var e rawjson.Writer
+	if st == nil {
+		set.Write(&e, adapter.ThreadState{ThreadID: thread, Next: []string{}})
+	} else {
+		set.Pick(&e, st)
+	}
+	reply(w, http.StatusOK, e.Bytes)
+	return nil
+}
+
+// pointOf reads which checkpoint is meant: checkpoint_id, or checkpoint {thread_id, checkpoint_ns, checkpoint_id,
+// checkpoint_map}; without an id the newest. With a namespace it is one of a graph within the agent's graph.
+func pointOf(o *request.Fields) adapter.InnerPoint {
+	at := adapter.InnerPoint{Checkpoint: o.UUID("checkpoint_id")}
 	c := o.Sub("checkpoint")
 	if c == nil {
-		return id
+		return at
 	}
-	if c.Text("checkpoint_ns") != "" {
-		c.Complain("checkpoint_ns", "must be empty; checkpoints of subgraphs are not supported")
-	}
+	at.NS = c.Text("checkpoint_ns")
 	inner := c.UUID("checkpoint_id")
-	if id == "" {
-		return inner
+	if at.NS != "" && inner == "" {
+		if ids := c.Sub("checkpoint_map"); ids != nil {
+			inner = ids.UUID(at.NS)
+		}
 	}
-	return id
+	at.Checkpoint = cmp.Or(at.Checkpoint, inner)
+	return at
+}
+
+// checkpointOf is pointOf where only a checkpoint of the agent's graph itself can be meant; "" is the head.
+func checkpointOf(o *request.Fields) string {
+	at := pointOf(o)
+	if at.NS != "" {
+		o.Complain("checkpoint.checkpoint_ns", "must be empty here: only a checkpoint of the agent's own graph can be named")
+	}
+	return at.Checkpoint
 }
 
 func (s states) update(w http.ResponseWriter, r *http.Request) error {
@@ -110,10 +144,14 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	u := adapter.StateUpdate{AsNode: o.Text("as_node"), CheckpointID: checkpointOf(o), IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader)}
+	at := pointOf(o)
+	u := adapter.StateUpdate{AsNode: o.Text("as_node"), CheckpointID: at.Checkpoint, IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader)}
 	u.Values, u.Then = stateBody{o}.updates("values")
 	if err := o.Err(); err != nil {
 		return err
+	}
+	if at.NS != "" {
+		return s.updateInner(w, r, thread, at, u)
 	}
 	cp, err := s.svc.States.Update(r.Context(), thread, u)
 	if err != nil {
@@ -122,6 +160,18 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 	var e rawjson.Writer
 	e.Open('{').Key("checkpoint").Open('{').Key("thread_id").Text(thread).Key("checkpoint_ns").Text("")
 	e.Key("checkpoint_id").Text(cp.ID).Close('}').Close('}')
+	reply(w, http.StatusOK, e.Bytes)
+	return nil
+}
+
+// updateInner changes the state of a graph within the agent's graph.
+func (s states) updateInner(w http.ResponseWriter, r *http.Request, thread string, at adapter.InnerPoint, u adapter.StateUpdate) error {
+	made, err := s.svc.States.UpdateInner(r.Context(), thread, at, u)
+	if err != nil {
+		return err
+	}
+	var e rawjson.Writer
+	e.Open('{').Key("checkpoint").Raw(made, "null").Close('}')
 	reply(w, http.StatusOK, e.Bytes)
 	return nil
 }
@@ -155,6 +205,7 @@ func (s states) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
+	h.Tasks = set.Has("tasks")
 	return s.history(w, r, h, set)
 }
 
@@ -163,17 +214,42 @@ func (s states) postHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	at := pointOf(o)
 	h := adapter.HistoryQuery{
 		Limit:    o.Whole("limit", 10, 1, 1000),
 		Metadata: o.Object("metadata"),
 		Before:   stateBody{o}.before(),
-		At:       checkpointOf(o),
+		At:       at.Checkpoint,
 	}
 	set, err := selection.OfState(o.Texts("select"), stateKeys...)
 	if err := firstOf(o.Err(), err); err != nil {
 		return err
 	}
+	if at.NS != "" {
+		return s.innerHistory(w, r, at, h, set)
+	}
+	h.Tasks = set.Has("tasks")
 	return s.history(w, r, h, set)
+}
+
+// innerHistory answers with the states of a graph within the agent's graph.
+func (s states) innerHistory(w http.ResponseWriter, r *http.Request, at adapter.InnerPoint, q adapter.HistoryQuery, set selection.State) error {
+	thread, err := threadOf(r)
+	if err != nil {
+		return err
+	}
+	list, err := s.svc.States.InnerHistory(r.Context(), thread, at, q)
+	if err != nil {
+		return err
+	}
+	var e rawjson.Writer
+	e.Open('[')
+	for _, st := range list {
+		set.Pick(&e, st)
+	}
+	e.Close(']')
+	reply(w, http.StatusOK, e.Bytes)
+	return nil
 }
 
 // before is a checkpoint's id, {checkpoint_id} or {configurable: {checkpoint_id}}.

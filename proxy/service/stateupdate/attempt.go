@@ -45,6 +45,37 @@ func (x *Updater) try(ctx context.Context, threadID string, asked adapter.StateU
 	}
 }
 
+// tryInner is try for the state of a graph within the agent's graph, of which nothing is logged.
+func (x *Updater) tryInner(ctx context.Context, threadID string, at adapter.InnerPoint, asked adapter.StateUpdate) (made json.RawMessage, err error) {
+	u := attempt{Updater: x, asked: asked}
+	if err := u.readThread(ctx, threadID); err != nil {
+		return nil, err
+	}
+	if u.thread.Status == mapping.ThreadBusy {
+		return nil, errBusy(threadID)
+	}
+	under, end := u.Engine.UnderLease(context.WithoutCancel(ctx)) // from before the thread is held
+	defer end()
+	if u.held, err = u.States.Hold(ctx, u.thread.ID, u.thread.Head, u.note.Key); err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	defer u.free(ctx, false)
+	link, r, err := agreed[adapter.CopyReader](ctx, &u)
+	if err != nil {
+		return nil, err
+	}
+	if link.Remote == "" {
+		return nil, mapping.Errorf(mapping.Conflict, mapping.CodeUpstreamLost,
+			"No agent has the newest state of thread %s, so that no graph within an agent's graph can be changed. Start a run on the thread, which gives the agent its state.", threadID)
+	}
+	made, err = r.UpdateInner(under, adapter.Copy{Link: link, ThreadID: threadID, Agent: link.Agent, AssistantID: mapping.AssistantID(link.Agent)}, at, asked)
+	if err != nil && under.Err() != nil {
+		err = errUpdateLost(threadID)
+	}
+	return made, err
+}
+
 func (u *attempt) readThread(ctx context.Context, threadID string) (err error) {
 	u.thread, err = u.Threads.Get(ctx, threadID)
 	return err
@@ -61,9 +92,16 @@ func (u *attempt) writer(ctx context.Context) (mapping.Link, adapter.StateWriter
 	if u.forks() || u.thread.Head == "" {
 		return mapping.Link{}, nil, nil
 	}
+	return agreed[adapter.StateWriter](ctx, u)
+}
+
+// agreed finds an agent whose copy of the thread is its newest state, and whose backend is a B; the zero value where
+// there is none.
+func agreed[B any](ctx context.Context, u *attempt) (none mapping.Link, _ B, err error) {
+	var zero B
 	links, err := u.Links.List(ctx, u.thread.ID)
 	if err != nil {
-		return mapping.Link{}, nil, err
+		return none, zero, err
 	}
 	for _, l := range links {
 		if l.TaskID != "" || l.Remote == "" || l.LocalCheckpoint != u.thread.Head {
@@ -77,11 +115,11 @@ func (u *attempt) writer(ctx context.Context) (mapping.Link, adapter.StateWriter
 		if err != nil {
 			continue // it is away
 		}
-		if w, ok := b.(adapter.StateWriter); ok {
-			return l, w, nil
+		if found, ok := b.(B); ok {
+			return l, found, nil
 		}
 	}
-	return mapping.Link{}, nil, nil
+	return none, zero, nil
 }
 
 // throughAgent has the agent reduce the update. The thread is held meanwhile, so that nothing that would refuse the

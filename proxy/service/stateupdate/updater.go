@@ -59,14 +59,25 @@ type Note struct {
 // Update reduces values into a new checkpoint of the thread. It waits for an update that an agent is being told of, and
 // is tried again when another one overtakes it.
 func (x *Updater) Update(ctx context.Context, threadID string, u adapter.StateUpdate, n Note) (mapping.Checkpoint, error) {
+	return tried(ctx, x, threadID, u, func() (mapping.Checkpoint, error) { return x.try(ctx, threadID, u, n) })
+}
+
+// UpdateInner has the thread's agent change the state of a graph within its graph, and returns the checkpoint that it
+// made. It waits and is tried again as Update is.
+func (x *Updater) UpdateInner(ctx context.Context, threadID string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
+	return tried(ctx, x, threadID, u, func() (json.RawMessage, error) { return x.tryInner(ctx, threadID, at, u) })
+}
+
+// tried carries out an update that another may overtake.
+func tried[T any](ctx context.Context, x *Updater, threadID string, u adapter.StateUpdate, once func() (T, error)) (none T, err error) {
 	if err := x.check(u); err != nil {
-		return mapping.Checkpoint{}, err
+		return none, err
 	}
 	watch := x.Log.Watch(threadID)
 	defer watch.Leave()
 	for try := 0; ; {
 		changed := watch.Next()
-		made, err := x.try(ctx, threadID, u, n)
+		made, err := once()
 		switch code := mapping.Classify(err).Code; {
 		case err != nil && code == store.CodeHeadMoved && try < headRetries:
 			try++

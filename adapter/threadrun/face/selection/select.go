@@ -77,10 +77,14 @@ func (s State) Write(e *rawjson.Writer, st adapter.ThreadState) {
 	}
 	var whole rawjson.Writer
 	render.State(&whole, st)
-	s.pick(e, whole.Bytes)
+	s.Pick(e, whole.Bytes)
 }
 
-func (s State) pick(e *rawjson.Writer, state []byte) {
+// Has reports whether a member of a state is wanted.
+func (s State) Has(name string) bool { return s.Set == nil && s.keys == nil || s.Set[name] }
+
+// Pick writes what is wanted of a state that is JSON already.
+func (s State) Pick(e *rawjson.Writer, state []byte) {
 	if s.keys == nil {
 		s.Set.Pick(e, state)
 		return

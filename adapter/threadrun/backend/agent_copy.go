@@ -1,0 +1,380 @@
+package backend
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/adapter/upstream"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// This file asks the agent for what it alone has of a thread (adapter.CopyReader).
+
+var _ adapter.CopyReader = (*backend)(nil)
+
+// statesAsk is the body of POST /threads/{thread_id}/history, as far as it is asked here.
+type statesAsk struct {
+	Limit      int             `json:"limit"`
+	Before     string          `json:"before,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	Checkpoint *pointWire      `json:"checkpoint,omitempty"`
+}
+
+// stateAsk is the body of POST /threads/{thread_id}/state/checkpoint.
+type stateAsk struct {
+	Checkpoint pointWire       `json:"checkpoint"`
+	Subgraphs  json.RawMessage `json:"subgraphs,omitempty"`
+}
+
+// innerUpdate is the body of POST /threads/{thread_id}/state for a graph within the agent's graph.
+type innerUpdate struct {
+	Values     json.RawMessage `json:"values"`
+	AsNode     string          `json:"as_node,omitempty"`
+	Checkpoint pointWire       `json:"checkpoint"`
+}
+
+func innerPoint(at adapter.InnerPoint) pointWire { return pointWire{ID: at.Checkpoint, NS: at.NS} }
+
+// Tasks implements adapter.CopyReader.
+func (b *backend) Tasks(ctx context.Context, c adapter.Copy, at adapter.Fork) (json.RawMessage, error) {
+	if err := b.readable(c); err != nil {
+		return nil, err
+	}
+	path := threadPath(c.Link.Remote) + "/state"
+	raw, err := b.deepState(ctx, path)
+	if err == nil && !isAt(raw, at) { // the agent has moved on, or the checkpoint was never its newest
+		var id string
+		if id, err = b.checkpointAt(ctx, c, at); err == nil {
+			raw, err = b.deepState(ctx, path+"/"+url.PathEscape(id))
+		}
+	}
+	if err == nil && !isAt(raw, at) {
+		err = b.lostCheckpoint()
+	}
+	if err != nil {
+		return nil, b.copyError(err)
+	}
+	read, _ := positionOf(raw)
+	o := b.copyOf(ctx, c)
+	o.root = pair{read.Checkpoint, c.Checkpoint}
+	return o.tasks(rawjson.Get(raw, "tasks")), nil
+}
+
+// deepState reads a state of the root, with those of the graphs within its tasks.
+func (b *backend) deepState(ctx context.Context, path string) (raw json.RawMessage, err error) {
+	err = b.http.getJSON(ctx, path+"?subgraphs=true", &raw)
+	if err == nil && rawjson.Kind(raw) != '{' {
+		err = b.http.bad(http.MethodGet, path, "it is not an object")
+	}
+	return raw, err
+}
+
+// positionOf is the point of the agent's thread that a state was read at.
+func positionOf(state json.RawMessage) (at adapter.Fork, meta checkpointMeta) {
+	var st stateWire
+	_ = json.Unmarshal(state, &st)
+	_ = json.Unmarshal(st.Metadata, &meta)
+	return adapter.Fork{Checkpoint: st.head(), Run: meta.RunID, Step: meta.Step}, meta
+}
+
+// isAt reports whether a state is the one at a point. Version 1.5.1 of the JavaScript server answers with an empty state
+// for a checkpoint that it does not have.
+func isAt(state json.RawMessage, at adapter.Fork) bool {
+	if isEmpty(state) {
+		return false
+	}
+	got, _ := positionOf(state)
+	if at.Checkpoint != "" {
+		return got.Checkpoint == at.Checkpoint
+	}
+	return got.Run == at.Run && got.Step == at.Step
+}
+
+func isEmpty(state json.RawMessage) bool { return rawjson.IsNull(rawjson.Get(state, "created_at")) }
+
+// checkpointAt is the agent's id of a checkpoint.
+func (b *backend) checkpointAt(ctx context.Context, c adapter.Copy, at adapter.Fork) (string, error) {
+	if at.Checkpoint != "" {
+		return at.Checkpoint, nil
+	}
+	facts, err := json.Marshal(map[string]any{"run_id": at.Run, "step": at.Step})
+	if err != nil {
+		return "", err
+	}
+	list, err := b.states(ctx, c, statesAsk{Limit: 3, Metadata: facts})
+	for _, st := range list {
+		if found, _ := positionOf(st); found.Checkpoint != "" && isAt(st, at) {
+			return found.Checkpoint, nil
+		}
+	}
+	if err == nil {
+		err = b.lostCheckpoint()
+	}
+	return "", err
+}
+
+// TaskHistory implements adapter.CopyReader.
+func (b *backend) TaskHistory(ctx context.Context, c adapter.Copy, before *adapter.Fork, limit int) ([]adapter.TasksAt, error) {
+	if err := b.readable(c); err != nil {
+		return nil, err
+	}
+	ask := statesAsk{Limit: limit}
+	if before != nil {
+		id, err := b.checkpointAt(ctx, c, *before)
+		if err != nil {
+			return nil, b.copyError(err)
+		}
+		ask.Before = id
+	}
+	states, err := b.states(ctx, c, ask)
+	list, o := make([]adapter.TasksAt, len(states)), b.copyOf(ctx, c)
+	for i, st := range states {
+		at, meta := positionOf(st)
+		list[i] = adapter.TasksAt{Checkpoint: at.Checkpoint, Run: meta.Ours, Step: at.Step, Source: meta.Source, Tasks: o.tasks(rawjson.Get(st, "tasks"))}
+	}
+	return list, b.copyError(err)
+}
+
+func (b *backend) states(ctx context.Context, c adapter.Copy, ask statesAsk) (list []json.RawMessage, err error) {
+	return list, b.http.askJSON(ctx, threadPath(c.Link.Remote)+"/history", ask, &list)
+}
+
+// Inner implements adapter.CopyReader.
+func (b *backend) Inner(ctx context.Context, c adapter.Copy, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
+	if err := b.readable(c); err != nil {
+		return nil, err
+	}
+	ask, path := stateAsk{Checkpoint: innerPoint(at)}, threadPath(c.Link.Remote)+"/state/checkpoint"
+	if deep {
+		ask.Subgraphs = json.RawMessage(`true`)
+	}
+	var raw json.RawMessage
+	err := b.http.askJSON(ctx, path, ask, &raw)
+	if deep && upstream.Status(err) == http.StatusBadRequest { // version 1.5.1 of the JavaScript server wants a text
+		ask.Subgraphs = json.RawMessage(`"true"`)
+		err = b.http.askJSON(ctx, path, ask, &raw)
+	}
+	if err != nil {
+		return nil, b.copyError(err)
+	}
+	if isEmpty(raw) {
+		return nil, nil
+	}
+	return b.copyOf(ctx, c).state(raw), nil
+}
+
+// InnerHistory implements adapter.CopyReader.
+func (b *backend) InnerHistory(ctx context.Context, c adapter.Copy, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
+	if err := b.readable(c); err != nil {
+		return nil, err
+	}
+	point := innerPoint(at)
+	list, err := b.states(ctx, c, statesAsk{Limit: q.Limit, Before: q.Before, Metadata: factsThere(c, q.Metadata), Checkpoint: &point})
+	if err != nil {
+		return nil, b.copyError(err)
+	}
+	o := b.copyOf(ctx, c)
+	for i, st := range list {
+		list[i] = o.state(st)
+	}
+	return list, nil
+}
+
+// factsThere is a filter of checkpoints by their metadata as the agent is asked it. It has the bridge's name of a run
+// under a member of its own.
+func factsThere(c adapter.Copy, facts json.RawMessage) json.RawMessage {
+	members, ok := membersOf(facts)
+	if !ok {
+		return facts
+	}
+	for i, m := range members {
+		switch m.Name {
+		case "run_id":
+			members[i].Name = runKey
+		case "thread_id":
+			if text, _ := rawjson.Text(m.Value); text == c.ThreadID {
+				members[i].Value = quoted(c.Link.Remote)
+			}
+		}
+	}
+	return objectOf(members)
+}
+
+// UpdateInner implements adapter.CopyReader.
+func (b *backend) UpdateInner(ctx context.Context, c adapter.Copy, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
+	if err := b.readable(c); err != nil {
+		return nil, err
+	}
+	body := innerUpdate{Values: orNull(u.Values), AsNode: u.AsNode, Checkpoint: innerPoint(at)}
+	if len(u.Then) > 0 {
+		body.Values = rawjson.Array(u.All()...)
+	}
+	path := threadPath(c.Link.Remote) + "/state"
+	var made json.RawMessage
+	if err := b.http.writeJSON(ctx, http.MethodPost, path, body, &made); err != nil {
+		return nil, b.updateError(err)
+	}
+	cp := rawjson.Get(made, "checkpoint")
+	if rawjson.Kind(cp) != '{' {
+		return nil, b.http.bad(http.MethodPost, path, "field checkpoint is not an object")
+	}
+	return b.copyOf(ctx, c).point(cp), nil
+}
+
+// readable refuses a copy on a server without states that could be read.
+func (b *backend) readable(c adapter.Copy) error {
+	if c.Link.Profile == profilePlain {
+		return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
+			"Agent %q is a plain Agent Protocol server: it has no way to tell the states of graphs within its graph.", b.up.Name)
+	}
+	return nil
+}
+
+func (b *backend) lostCheckpoint() error {
+	return mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamLost,
+		"Agent %q does not have this checkpoint of the thread any more; it may have been restarted. The states of graphs within its graph were there alone.", b.up.Name)
+}
+
+// copyError gives the answer of a server that does not know a thread a class of its own.
+func (b *backend) copyError(err error) error {
+	switch upstream.Status(err) {
+	case http.StatusNotFound:
+		e := b.lostCheckpoint().(*mapping.Error)
+		e.Err = err
+		return e
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return &mapping.Error{Class: mapping.Invalid, Code: mapping.CodeNotSupported, Err: err, Message: mapping.Classify(err).Message}
+	}
+	return err
+}
+
+// pair is what an agent and the bridge call the same.
+type pair struct{ theirs, ours string }
+
+// copyOf puts the bridge's ids in the place of the agent's in what is read of a copy of a thread, but for values and the
+// results of tasks. Ids of checkpoints of inner graphs stay: clients hand them back to the agent.
+type copyOf struct {
+	http                           *client
+	thread, assistant, graph, root pair // root is the checkpoint of the agent's graph around what is read, where both know it
+}
+
+func (b *backend) copyOf(ctx context.Context, c adapter.Copy) copyOf {
+	t, _ := b.graphs.target(ctx) // if the agent cannot tell, its own names stay
+	return copyOf{http: b.http, thread: pair{c.Link.Remote, c.ThreadID}, assistant: pair{t.id, c.AssistantID}, graph: pair{t.graph, c.Agent}}
+}
+
+func (o copyOf) state(raw json.RawMessage) json.RawMessage {
+	members, ok := membersOf(raw)
+	if !ok {
+		return raw
+	}
+	for i, m := range members {
+		switch m.Name {
+		case "tasks":
+			members[i].Value = o.tasks(m.Value)
+		case "metadata":
+			members[i].Value = o.metadata(m.Value)
+		case "checkpoint", "parent_checkpoint":
+			members[i].Value = o.point(m.Value)
+		}
+	}
+	return objectOf(members)
+}
+
+func (o copyOf) tasks(raw json.RawMessage) json.RawMessage {
+	list := rawjson.ElementsOf(o.http.hideErrors(raw))
+	for i, task := range list {
+		members, ok := membersOf(task)
+		if !ok {
+			continue
+		}
+		for n, m := range members {
+			switch m.Name {
+			case "checkpoint":
+				members[n].Value = o.point(m.Value)
+			case "state":
+				members[n].Value = o.state(m.Value)
+			}
+		}
+		list[i] = objectOf(members)
+	}
+	return rawjson.Array(list...)
+}
+
+// metadata names the run by what the bridge wrote into the run's metadata.
+func (o copyOf) metadata(raw json.RawMessage) json.RawMessage {
+	members, ok := membersOf(raw)
+	if !ok {
+		return raw
+	}
+	run, _ := find(members, runKey)
+	for i, m := range members {
+		switch m.Name {
+		case "run_id":
+			if rawjson.Kind(run) == '"' {
+				members[i].Value = run
+			}
+		case "parents", "checkpoint_map":
+			members[i].Value = o.roots(m.Value)
+		default:
+			members[i].Value = o.id(m)
+		}
+	}
+	return objectOf(members)
+}
+
+func (o copyOf) point(raw json.RawMessage) json.RawMessage {
+	members, ok := membersOf(raw)
+	if !ok {
+		return raw
+	}
+	for i, m := range members {
+		switch m.Name {
+		case "checkpoint_map":
+			members[i].Value = o.roots(m.Value)
+		default:
+			members[i].Value = o.id(m)
+		}
+	}
+	return objectOf(members)
+}
+
+// roots are ids of checkpoints by the namespaces of their graphs; that of the root is "".
+func (o copyOf) roots(raw json.RawMessage) json.RawMessage {
+	members, ok := membersOf(raw)
+	if !ok {
+		return raw
+	}
+	for i, m := range members {
+		if m.Name == "" {
+			members[i].Value = o.root.in(m.Value)
+		}
+	}
+	return objectOf(members)
+}
+
+// id is the value of a member that names the thread, the assistant or the graph.
+func (o copyOf) id(m rawjson.Member) json.RawMessage {
+	switch m.Name {
+	case "thread_id":
+		return o.thread.in(m.Value)
+	case "assistant_id":
+		return o.assistant.in(m.Value)
+	case "graph_id":
+		return o.graph.in(m.Value)
+	}
+	return m.Value
+}
+
+// in is the bridge's id where value is the agent's, else value.
+func (p pair) in(value json.RawMessage) json.RawMessage {
+	if p.theirs == "" || p.ours == "" || !bytes.Equal(value, quoted(p.theirs)) {
+		return value
+	}
+	return quoted(p.ours)
+}

@@ -1,0 +1,224 @@
+package threadrun
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/cmd/apbridge/internal/rig"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	bottom = `"checkpoint":{"checkpoint_ns":"` + adaptertest.BottomNS + `"}`
+	middle = `"checkpoint":{"checkpoint_ns":"` + adaptertest.MiddleNS + `"}`
+)
+
+// TestStatesOfInnerGraphsAreReadFromTheAgent: in the tasks of a thread's state, now and of an earlier checkpoint, and by
+// their namespace. All of it names the bridge's thread.
+func TestStatesOfInnerGraphsAreReadFromTheAgent(t *testing.T) {
+	t.Parallel()
+	b, _, at := inFrontOfInner(t)
+	thread := strings.TrimPrefix(at, "/threads/")
+	check := func(st any, name string) {
+		t.Helper()
+		inner := rig.Dig(st, "tasks.0.state.tasks.0.state")
+		want := map[string]any{"next": []any{"question"}, "checkpoint.checkpoint_ns": adaptertest.BottomNS, "checkpoint.thread_id": thread,
+			"metadata.thread_id": thread, "tasks.0.interrupts.0.value": "How deep?"}
+		for path, value := range want {
+			if diff := cmp.Diff(value, rig.Dig(inner, path)); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, path, diff)
+			}
+		}
+		root, mapped := rig.Dig(st, "checkpoint.checkpoint_id"), rig.Dig(inner, "checkpoint.checkpoint_map")
+		if m, _ := mapped.(map[string]any); m[""] != root {
+			t.Errorf("%s: the root is %v, want %v", name, m[""], root)
+		}
+	}
+	head := b.Get(at + "/state?subgraphs=true").OK()
+	check(head.At(""), "the head")
+	check(b.Get(at+"/state/"+head.Text("checkpoint.checkpoint_id")+"?subgraphs=true").OK().At(""), "its id")
+	check(b.Post(at+"/state/checkpoint", `{"subgraphs":true}`).OK().At(""), "by POST")
+	if got := b.Get(at + "/state").OK().At("tasks.0.state"); got != nil {
+		t.Errorf("without subgraphs: %v", got)
+	}
+
+	state := b.Post(at+"/state/checkpoint", `{`+bottom+`}`).OK()
+	if state.Text("checkpoint.thread_id") != thread || state.Text("next.0") != "question" {
+		t.Errorf("by namespace: %s", state.Body)
+	}
+	list := b.Post(at+"/history", `{`+bottom+`,"limit":10}`).OK()
+	if got := rig.Pluck(list.List(""), "metadata.step"); fmt.Sprint(got) != "[1 0]" {
+		t.Errorf("history of steps %v", got)
+	}
+	before := fmt.Sprint(rig.Dig(list.List("")[0], "checkpoint.checkpoint_id"))
+	if got := b.Post(at+"/history", `{`+bottom+`,"before":"`+before+`"}`).OK().List(""); len(got) != 1 {
+		t.Errorf("before the newest: %v", got)
+	}
+	older := fmt.Sprint(rig.Dig(list.List("")[1], "checkpoint.checkpoint_id"))
+	if got := b.Post(at+"/state/checkpoint", `{"checkpoint":{"checkpoint_ns":"`+adaptertest.BottomNS+`","checkpoint_id":"`+older+`"}}`).OK(); got.Text("next.0") != "think" {
+		t.Errorf("an older one: %s", got.Body)
+	}
+	if got := b.Post(at+"/state/checkpoint", `{"checkpoint":{"checkpoint_ns":"nowhere:1"}}`).OK(); got.At("created_at") != nil || len(got.List("next")) != 0 {
+		t.Errorf("a graph that is not there: %s", got.Body)
+	}
+}
+
+// TestHistoryHasTheTasksOfTheAgent: which results a state's tasks came to is not logged, so that the agent is asked for
+// it. Where it is away the history is told without.
+func TestHistoryHasTheTasksOfTheAgent(t *testing.T) {
+	t.Parallel()
+	b, agent, at := inFrontOfInner(t)
+	b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":"very"}}`).OK()
+	task := func() any {
+		t.Helper()
+		for _, st := range b.Post(at+"/history", `{"limit":100}`).OK().List("") {
+			if fmt.Sprint(rig.Dig(st, "next")) == "[middle]" {
+				return rig.Dig(st, "tasks.0")
+			}
+		}
+		t.Fatal("there is no such state")
+		return nil
+	}
+	got := task()
+	if rig.Dig(got, "id") != "83ead7bf-0621-5d7d-a143-7e1daa873a81" || rig.Dig(got, "checkpoint.checkpoint_ns") != adaptertest.MiddleNS ||
+		rig.Dig(got, "checkpoint.thread_id") != strings.TrimPrefix(at, "/threads/") {
+		t.Errorf("task %v", got)
+	}
+	asked := agent.Calls("POST /threads/{t}/history")
+	if b.Post(at+"/history", `{"select":["values"]}`).OK(); agent.Calls("POST /threads/{t}/history") != asked {
+		t.Error("the agent is asked for what nobody wants")
+	}
+	agent.Drop()
+	if got := task(); rig.Dig(got, "name") != "middle" {
+		t.Errorf("with the agent's copy gone: %v", got)
+	}
+}
+
+// TestUpdateOfAnInnerGraphIsHandedOn: the agent changes it, and the thread goes on from there.
+func TestUpdateOfAnInnerGraphIsHandedOn(t *testing.T) {
+	t.Parallel()
+	b, agent, at := inFrontOfInner(t)
+	before := b.Get(at + "/state").OK().Text("checkpoint.checkpoint_id")
+	made := b.Post(at+"/state", `{`+bottom+`,"values":{"messages":[{"type":"ai","content":"put inside"}]},"as_node":"think"}`).OK()
+	if made.Text("checkpoint.checkpoint_ns") != adaptertest.BottomNS || made.Text("checkpoint.thread_id") != strings.TrimPrefix(at, "/threads/") {
+		t.Errorf("%s", made.Body)
+	}
+	if got := b.Post(at+"/state/checkpoint", `{`+bottom+`}`).OK().Text("values.messages.0.content"); got != "put inside" {
+		t.Errorf("the state is %s", got)
+	}
+	if after := b.Get(at + "/state").OK().Text("checkpoint.checkpoint_id"); after != before {
+		t.Error("the thread's own state has moved")
+	}
+	b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":"very"}}`).OK()
+	b.Expect(at, "status", "idle")
+	if agent.Threads() != 1 || agent.Work() != 2 {
+		t.Errorf("%d threads and %d runs at the agent", agent.Threads(), agent.Work())
+	}
+
+	b.Do("POST", at+"/state", `{`+bottom+`,"values":{}}`, "Idempotency-Key", "k").Want(t, 422, mapping.CodeNotSupported)
+	b.Post(at+"/state", `{"values":{"messages":[{"type":"human","content":"moved on"}]},"checkpoint":{"checkpoint_id":"`+before+`"}}`).OK()
+	b.Post(at+"/state", `{`+bottom+`,"values":{}}`).Want(t, 409, mapping.CodeUpstreamLost)
+}
+
+// TestInnerGraphsOfAnAgentThatHasNone: a task/step agent is a graph of one node, and a thread without a run has none.
+func TestInnerGraphsOfAnAgentThatHasNone(t *testing.T) {
+	t.Parallel()
+	b := rig.InFront(t, rig.Curious(1))
+	asked, _ := atItsQuestion(b, "")
+	for name, at := range map[string]string{"at a question": asked, "without a run": b.Thread()} {
+		for _, path := range []string{"/state?subgraphs=true", "/state"} {
+			st := b.Get(at + path).OK()
+			if n := len(st.List("tasks")); st.At("tasks.0.state") != nil || name == "at a question" && n != 1 {
+				t.Errorf("%s: %s", name, st.Body)
+			}
+		}
+		if got := b.Post(at+"/state/checkpoint", `{`+middle+`}`).OK(); got.At("checkpoint") != nil {
+			t.Errorf("%s: %s", name, got.Body)
+		}
+		if got := b.Post(at+"/history", `{`+middle+`}`).OK(); len(got.List("")) != 0 {
+			t.Errorf("%s: %s", name, got.Body)
+		}
+		b.Post(at+"/state", `{`+middle+`,"values":{}}`).Want(t, 409, mapping.CodeUpstreamLost)
+	}
+}
+
+// TestInnerGraphsThatCannotBeRead: the reason is told by its code, and what the bridge itself keeps is told as ever.
+func TestInnerGraphsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(b *rig.Bridge, agent *adaptertest.ThreadAgent, at string) string // returns the thread
+		status int
+		code   string
+	}{
+		"the agent has lost its copy": {func(_ *rig.Bridge, agent *adaptertest.ThreadAgent, at string) string {
+			agent.Drop()
+			return at
+		}, 502, mapping.CodeUpstreamLost},
+		"the thread is a copy": {func(b *rig.Bridge, _ *adaptertest.ThreadAgent, at string) string {
+			return "/threads/" + b.Post(at+"/copy", ``).OK().Text("thread_id")
+		}, 502, mapping.CodeUpstreamLost},
+		"the agent refuses": {func(_ *rig.Bridge, agent *adaptertest.ThreadAgent, at string) string {
+			no := &adaptertest.Canned{Status: http.StatusForbidden}
+			agent.Canned = map[string]*adaptertest.Canned{"GET /threads/{t}/state": no, "POST /threads/{t}/state/checkpoint": no, "POST /threads/{t}/history": no}
+			return at
+		}, 502, mapping.CodeUpstreamError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, agent, at := inFrontOfInner(t)
+			at = c.change(b, agent, at)
+			b.Get(at+"/state?subgraphs=true").Want(t, c.status, c.code)
+			b.Post(at+"/history", `{`+bottom+`}`).Want(t, c.status, c.code)
+			b.Post(at+"/state/checkpoint", `{`+bottom+`}`).Want(t, c.status, c.code)
+			b.Get(at + "/state").OK()
+			b.Post(at+"/history", `{}`).OK()
+		})
+	}
+}
+
+// TestInnerGraphsOfEarlierCopies: a thread whose agent was given a new copy keeps the inner states of the one before.
+func TestInnerGraphsOfEarlierCopies(t *testing.T) {
+	t.Parallel()
+	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.InnerPlay(false)}}
+	b := rig.InFront(t, agent)
+	at, _ := atItsQuestion(b, "")
+	first := b.Get(at + "/history").OK().List("")
+	agent.Play(adaptertest.ChatPlay())
+	b.Post(at+"/state", `{"values":{"messages":[]},"checkpoint":{"checkpoint_id":"`+fmt.Sprint(rig.Dig(first[len(first)-1], "checkpoint.checkpoint_id"))+`"}}`).OK()
+	b.Post(at+"/runs/wait", `{`+saysAgent+rig.SaysHi+`}`).OK()
+	if n := agent.Threads(); n != 2 {
+		t.Fatalf("%d threads at the agent", n)
+	}
+	if got := b.Post(at+"/history", `{`+bottom+`}`).OK().List(""); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestInnerGraphsAreTheOwnersAlone: a key sees the inner states of its own threads, and of agents that it may use.
+func TestInnerGraphsAreTheOwnersAlone(t *testing.T) {
+	t.Parallel()
+	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.InnerPlay(false)}}
+	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, agent).URL)})
+	cfg.Auth.Keys = []config.Key{
+		{ID: "one", Key: "the key of the first", Tenant: "a"}, {ID: "two", Key: "the key of the other", Tenant: "b"},
+		{ID: "reader", Key: "the key of a reader", Tenant: "a", Rights: []string{mapping.RightRead}},
+	}
+	b := rig.StartBridge(t, cfg)
+	owner, stranger, reader := []string{"x-api-key", "the key of the first"}, []string{"x-api-key", "the key of the other"}, []string{"x-api-key", "the key of a reader"}
+	at := "/threads/" + b.Do("POST", "/threads", `{}`, owner...).OK().Text("thread_id")
+	b.Do("POST", at+"/runs/wait", `{`+saysAgent+rig.SaysHi+`}`, owner...).OK()
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "/state?subgraphs=true", ""}, {"POST", "/state/checkpoint", `{` + bottom + `}`}, {"POST", "/history", `{` + bottom + `}`}, {"POST", "/state", `{` + bottom + `,"values":{}}`},
+	} {
+		b.Do(c.method, at+c.path, c.body, stranger...).Want(t, 404, mapping.CodeThreadNotFound)
+		b.Do(c.method, at+c.path, c.body, owner...).OK()
+		if got := b.Do(c.method, at+c.path, c.body, reader...); (got.Status == 403) != (c.path == "/state") {
+			t.Errorf("a reader's %s %s: %d", c.method, c.path, got.Status)
+		}
+	}
+}

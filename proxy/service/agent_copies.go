@@ -1,0 +1,207 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/service/directory"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// agentCopies finds what agents have of threads, to ask them for what they alone have of it.
+type agentCopies struct {
+	directory *directory.Directory
+	links     *store.Links
+	states    *store.States
+	runs      *store.Runs
+	owners    *store.Owners
+}
+
+// agentCopy is an agent's copy of a thread.
+type agentCopy struct {
+	adapter.CopyReader
+	of adapter.Copy
+	at adapter.Fork // the checkpoint that the copy was looked for by
+}
+
+// mostCopies is how many copies of a thread are asked for the state of an inner graph: an agent that is given a new one
+// keeps the old, with the inner graphs of earlier runs.
+const mostCopies = 8
+
+// at finds the copy that has a checkpoint of a thread; nil if no agent with a state of its own made the checkpoint.
+func (s *agentCopies) at(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (*agentCopy, error) {
+	l, err := s.linkOf(ctx, t, c)
+	if err != nil || l.Remote == "" {
+		return nil, err
+	}
+	found, err := s.reader(ctx, t, l, c.RunID)
+	if found == nil || err != nil {
+		return nil, err
+	}
+	found.of.Checkpoint = c.ID
+	found.at = adapter.Fork{Run: l.RemoteRun, Step: c.Step}
+	if c.Remote != "" {
+		found.at = adapter.Fork{Checkpoint: c.Remote}
+	}
+	return found, nil
+}
+
+// linkOf is what an agent calls the thread that it has a checkpoint of; zero if no agent has made it.
+func (s *agentCopies) linkOf(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Link, error) {
+	if c.RunID == "" { // an update made it, maybe through an agent
+		return s.linkTo(ctx, t, c.RemoteThread)
+	}
+	l, err := s.links.Before(ctx, t.ID, c)
+	switch {
+	case err != nil:
+		return l, err
+	case l.Remote == "" && !isStep(c):
+		return l, mapping.Errorf(mapping.Upstream, mapping.CodeUpstreamLost,
+			"No agent has a copy of this thread: the run that made this state is another thread's, or is gone. The states of graphs within the agent's graph were there alone.")
+	}
+	l.Remote = cmp.Or(c.RemoteThread, l.Remote)
+	return l, nil
+}
+
+// isStep reports whether a checkpoint is, by what comes next, one of the graph that the bridge is in front of an opaque
+// agent.
+func isStep(c mapping.Checkpoint) bool { return slices.Equal(c.Next, []string{rule.StepNode}) }
+
+// linkTo is the thread's link to an agent's thread; zero for none.
+func (s *agentCopies) linkTo(ctx context.Context, t mapping.Thread, remote string) (mapping.Link, error) {
+	if remote == "" {
+		return mapping.Link{}, nil
+	}
+	list, err := s.owners.Copies(ctx, t.ID)
+	for _, l := range list {
+		if l.Remote == remote {
+			return l, err
+		}
+	}
+	return mapping.Link{}, err
+}
+
+// reader is the copy of a link, by the run that was made there; nil for that of an opaque agent.
+func (s *agentCopies) reader(ctx context.Context, t mapping.Thread, l mapping.Link, run string) (*agentCopy, error) {
+	agent, err := s.directory.Agent(ctx, l.Agent)
+	if err != nil {
+		return nil, err
+	}
+	b, traits, err := agent.Backend(ctx)
+	if err != nil || traits.Opaque {
+		return nil, err
+	}
+	r, ok := b.(adapter.CopyReader)
+	if !ok {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "Agent %q has no way to tell the states of graphs within its graph.", agent.Name)
+	}
+	of := adapter.Copy{Link: l, ThreadID: t.ID, Agent: agent.Name, AssistantID: mapping.AssistantID(agent.Name)}
+	if made, err := s.runs.Get(ctx, t.ID, run); err == nil && made.Agent == agent.Name {
+		of.AssistantID = made.AssistantID
+	}
+	return &agentCopy{CopyReader: r, of: of}, nil
+}
+
+// all ranges over the copies of a thread: that of its newest state, and then the others, the newest first.
+func (s *agentCopies) all(ctx context.Context, t mapping.Thread) iter.Seq2[*agentCopy, error] {
+	return func(yield func(*agentCopy, error) bool) {
+		c, err := s.states.Checkpoint(ctx, t.ID, t.Head)
+		var newest *agentCopy
+		if err == nil {
+			newest, err = s.at(ctx, t, c)
+		}
+		if (err != nil || newest != nil) && !yield(newest, err) {
+			return
+		}
+		links, err := s.owners.Copies(ctx, t.ID)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, l := range links[:min(len(links), mostCopies)] {
+			if newest != nil && newest.of.Agent == l.Agent && newest.of.Link.Remote == l.Remote {
+				continue
+			}
+			found, err := s.reader(ctx, t, l, c.RunID)
+			if (found != nil || err != nil) && !yield(found, err) {
+				return
+			}
+		}
+	}
+}
+
+// first returns what the first copy has that has anything; the zero value where all have answered that they have
+// nothing, else why one has not.
+func first[T any](ctx context.Context, s *agentCopies, t mapping.Thread, ask func(*agentCopy) (T, bool, error)) (none T, err error) {
+	var failed error
+	for c, err := range s.all(ctx, t) {
+		var got T
+		found := false
+		if err == nil {
+			c.of.Checkpoint = "" // it is the root's
+			got, found, err = ask(c)
+		}
+		if found {
+			return got, nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	return none, failed
+}
+
+func (s *states) Inner(ctx context.Context, threadID string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
+	t, err := s.threads.Get(ctx, threadID)
+	if err != nil {
+		return nil, err
+	}
+	return first(ctx, s.copies, t, func(c *agentCopy) (json.RawMessage, bool, error) {
+		st, err := c.Inner(ctx, c.of, at, deep)
+		return st, st != nil && err == nil, err
+	})
+}
+
+func (s *states) InnerHistory(ctx context.Context, threadID string, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
+	t, err := s.threads.Get(ctx, threadID)
+	if err != nil {
+		return nil, err
+	}
+	return first(ctx, s.copies, t, func(c *agentCopy) ([]json.RawMessage, bool, error) {
+		list, err := c.InnerHistory(ctx, c.of, at, q)
+		return list, len(list) > 0 && err == nil, err
+	})
+}
+
+func (s *states) UpdateInner(ctx context.Context, threadID string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
+	if u.IdempotencyKey != "" {
+		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
+			"An update of a graph within the agent's graph is not remembered under an Idempotency-Key: the bridge keeps nothing of it. Send it without, and read the state if its answer is lost.")
+	}
+	return s.updater.UpdateInner(ctx, threadID, at, u)
+}
+
+func (s *states) GetDeep(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
+	t, c, fold, err := s.read(ctx, threadID, checkpointID)
+	if err != nil {
+		return adapter.ThreadState{}, err
+	}
+	st, err := s.state(ctx, t, c, fold)
+	if err != nil || len(st.Next) == 0 {
+		return st, err // no task is under way
+	}
+	copied, err := s.copies.at(ctx, t, c)
+	if err != nil || copied == nil {
+		return st, err
+	}
+	theirs, err := copied.Tasks(ctx, copied.of, copied.at)
+	if err != nil {
+		return st, err
+	}
+	st.Tasks = rule.AgentTasks(st.Tasks, theirs, c.ID == t.Head)
+	return st, nil
+}

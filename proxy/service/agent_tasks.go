@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// tasksPatience is how long a page of a history waits for the tasks that agents tell: it has those that are logged.
+const tasksPatience = 5 * time.Second
+
+// agentTasks reads the state tasks of a thread's checkpoints from its agents, for a history, which goes from newer
+// checkpoints to older ones.
+type agentTasks struct {
+	copies *agentCopies
+	thread mapping.Thread
+	before string // the checkpoint that the history begins before; "": it begins at the newest
+	walks  []*taskWalk
+	begun  bool
+}
+
+// taskWalk goes through the checkpoints of one copy.
+type taskWalk struct {
+	copied *agentCopy
+	before *adapter.Fork
+	over   bool // there are no more, or the agent does not tell
+	read   map[taskKey]json.RawMessage
+}
+
+// taskKey is what a checkpoint of a copy is known by: its id there or, since streams do not tell that, its run, step and
+// source.
+type taskKey struct {
+	id, run, source string
+	step            int
+}
+
+func keyOf(c mapping.Checkpoint) taskKey {
+	if c.Remote != "" {
+		return taskKey{id: c.Remote}
+	}
+	return taskKey{run: c.RunID, step: c.Step, source: c.Source}
+}
+
+// of returns what agents tell of the tasks at checkpoints, by their ids. What they do not tell in time is left out.
+func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[string]json.RawMessage {
+	wanted := map[taskKey]string{}
+	for _, c := range page {
+		if len(c.Next) > 0 && !isStep(c) && (c.RunID != "" || c.Remote != "") {
+			wanted[keyOf(c)] = c.ID
+		}
+	}
+	found := map[string]json.RawMessage{}
+	if len(wanted) == 0 {
+		return found
+	}
+	ctx, stop := context.WithTimeout(ctx, tasksPatience)
+	defer stop()
+	a.begin(ctx)
+	for _, w := range a.walks {
+		w.find(ctx, wanted, found)
+	}
+	return found
+}
+
+// begin finds the copies to go through: those that the thread's agents work on now.
+func (a *agentTasks) begin(ctx context.Context) {
+	if a.begun {
+		return
+	}
+	a.begun = true
+	links, _ := a.copies.links.List(ctx, a.thread.ID)
+	for _, l := range links {
+		if l.TaskID != "" || l.Remote == "" {
+			continue
+		}
+		copied, err := a.copies.reader(ctx, a.thread, l, "")
+		if copied == nil || err != nil {
+			continue
+		}
+		a.walks = append(a.walks, &taskWalk{copied: copied, before: a.start(ctx, l), read: map[taskKey]json.RawMessage{}})
+	}
+}
+
+// start is where a history begins on a copy; nil for its newest checkpoint, which is as good where the copy does not
+// have the one that the history begins before.
+func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
+	if a.before == "" {
+		return nil
+	}
+	c, err := a.copies.states.Checkpoint(ctx, a.thread.ID, a.before)
+	if err != nil {
+		return nil
+	}
+	at, err := a.copies.at(ctx, a.thread, c)
+	if err != nil || at == nil || at.of.Link.Remote != l.Remote {
+		return nil
+	}
+	return &at.at
+}
+
+// find puts the tasks at the wanted checkpoints under their ids. It reads on, twice at the most, while one is missing.
+func (w *taskWalk) find(ctx context.Context, wanted map[taskKey]string, found map[string]json.RawMessage) {
+	for reads := 0; ; reads++ {
+		missing := 0
+		for key, id := range wanted {
+			if tasks, ok := w.read[key]; ok {
+				found[id] = tasks
+			}
+			if found[id] == nil {
+				missing++
+			}
+		}
+		if missing == 0 || w.over || reads == 2 {
+			return
+		}
+		w.readOn(ctx, len(wanted)+4)
+	}
+}
+
+// readOn reads the next checkpoints of the copy.
+func (w *taskWalk) readOn(ctx context.Context, limit int) {
+	list, err := w.copied.TaskHistory(ctx, w.copied.of, w.before, limit)
+	w.over = err != nil || len(list) < limit
+	if len(list) == 0 {
+		return
+	}
+	w.before = &adapter.Fork{Checkpoint: list[len(list)-1].Checkpoint}
+	clear(w.read)
+	for _, at := range list {
+		w.read[taskKey{id: at.Checkpoint}] = at.Tasks
+		if key := (taskKey{run: at.Run, step: at.Step, source: at.Source}); at.Run != "" && w.read[key] == nil {
+			w.read[key] = at.Tasks
+		}
+	}
+}
