@@ -113,6 +113,8 @@ type Checkpoint struct {
 	Remote   string          `json:"remote,omitempty"` // the same one upstream, by its id there
 	RunID    string          `json:"run_id,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"` // further metadata of an upstream
+	Facts    json.RawMessage `json:"facts,omitempty"`    // metadata of the run that made it: rule.RunFacts
+	AsNode   string          `json:"as_node,omitempty"`  // of an update: the node that the client named as its author
 	// RemoteThread is the upstream thread that Remote is of: our thread may be given another one, which knows nothing
 	// of it.
 	RemoteThread string    `json:"remote_thread,omitempty"`

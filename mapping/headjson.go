@@ -68,6 +68,8 @@ func (c *Checkpoint) writeTo(w *rawjson.Writer) {
 	writeText(w, "remote", c.Remote)
 	writeText(w, "run_id", c.RunID)
 	writeRaw(w, "metadata", c.Metadata)
+	writeRaw(w, "facts", c.Facts)
+	writeText(w, "as_node", c.AsNode)
 	writeText(w, "remote_thread", c.RemoteThread)
 	w.Close('}')
 }

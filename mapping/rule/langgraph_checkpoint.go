@@ -1,54 +1,100 @@
 package rule
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/credential"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// CheckpointMetadata is {source, step, parents, thread_id, run_id} over what an agent said itself of its checkpoint, as
-// LangGraph's thread state has it.
-func CheckpointMetadata(threadID string, c mapping.Checkpoint) (json.RawMessage, error) {
-	own := openFacts(c).Key("parents").Literal("{}").Key("thread_id").Text(threadID)
+// CheckpointMetadata returns the metadata of a checkpoint as LangGraph's thread state has it. Searches match it, too.
+// It is {source, step, parents, thread_id, run_id, as_node} over the agent's own metadata of the checkpoint, over the
+// facts of its run. A checkpoint that no run made has no run_id. Only an update for which a client named a node has
+// as_node.
+func CheckpointMetadata(threadID string, c mapping.Checkpoint) json.RawMessage {
+	own := new(rawjson.Writer).Open('{').Key("source").Text(c.Source).Key("step").Int(int64(c.Step))
+	own.Key("parents").Literal("{}").Key("thread_id").Text(threadID)
 	if c.RunID != "" {
 		own.Key("run_id").Text(c.RunID)
 	}
-	return MergeMetadata(rawjson.OrEmpty(c.Metadata), own.Close('}').Bytes)
-}
-
-// CheckpointFacts is what a search by metadata is matched against: a run_id "" is of what no run made.
-func CheckpointFacts(c mapping.Checkpoint) json.RawMessage {
-	own := openFacts(c).Key("run_id").Text(c.RunID).Close('}').Bytes
-	all, err := MergeMetadata(c.Metadata, own)
-	if err != nil {
-		return own
+	if c.AsNode != "" {
+		own.Key("as_node").Text(c.AsNode)
+	}
+	all := own.Close('}').Bytes
+	for _, under := range []json.RawMessage{c.Metadata, c.Facts} {
+		if merged, err := rawjson.Merge(under, all, nil); err == nil { // else an agent's metadata is no object
+			all = merged
+		}
 	}
 	return all
 }
 
-func openFacts(c mapping.Checkpoint) *rawjson.Writer {
-	return new(rawjson.Writer).Open('{').Key("source").Text(c.Source).Key("step").Int(int64(c.Step))
-}
-
-// MadeByRun is the part of the facts that names the run which made a checkpoint.
+// MadeByRun is the part of the metadata that names the run which made a checkpoint.
 func MadeByRun(id string) json.RawMessage {
 	return new(rawjson.Writer).Open('{').Key("run_id").Text(id).Close('}').Bytes
 }
 
-// keyAuthor is the member of a checkpoint's metadata with the node that a client named as its author.
-const keyAuthor = "as_node"
+// mostFacts bounds RunFacts in bytes.
+const mostFacts = 16 << 10
 
-// AuthoredBy is the metadata of a checkpoint that a client says a node has made.
-func AuthoredBy(node string) json.RawMessage {
-	return new(rawjson.Writer).Open('{').Key(keyAuthor).Text(node).Close('}').Bytes
+// RunFacts returns the part of a checkpoint's metadata that tells of the run which made it, as LangGraph's servers
+// keep it with each checkpoint: the plain values of its configurable, its metadata, and its attempt. Credentials of the
+// configurable are left out. So are members that would make the facts longer than 16 KiB, as every checkpoint keeps
+// them.
+func RunFacts(r *mapping.Run) json.RawMessage {
+	var facts rawjson.Object
+	put := func(name rawjson.Quoted, value json.RawMessage) {
+		if facts.Size()+len(name)+len(value) < mostFacts {
+			facts.Put(rawjson.Member{Name: name.Text(), Value: value})
+		}
+	}
+	plain := without(rawjson.Get(r.Options.Config, "configurable"), func(name string, value json.RawMessage) bool {
+		kind := rawjson.Kind(value)
+		return kind == '{' || kind == '[' || kind == 'n' || strings.HasPrefix(name, "__") || slices.Contains(placeKeys, name) || isCredential(name, value)
+	})
+	_ = rawjson.EachMember(plain, put)
+	_ = rawjson.EachMember(r.Metadata, put)
+	facts.Put(rawjson.Member{Name: "run_attempt", Value: new(rawjson.Writer).Int(int64(max(1, r.Attempt))).Bytes})
+	return facts.JSON()
 }
 
-// AuthorOf returns the node of AuthoredBy; "" if the client named none, or a run made the checkpoint.
-func AuthorOf(c mapping.Checkpoint) string {
-	if c.RunID != "" {
-		return ""
+// UpdateFacts is the same of a state update: the graph of the thread, if its metadata names one.
+func UpdateFacts(thread json.RawMessage) json.RawMessage {
+	graph := rawjson.Get(thread, "graph_id")
+	if rawjson.Kind(graph) != '"' {
+		return nil
 	}
-	node, _ := rawjson.Text(rawjson.Get(c.Metadata, keyAuthor))
-	return node
+	return new(rawjson.Writer).Open('{').Key("graph_id").Raw(graph, "null").Close('}').Bytes
+}
+
+// placeKeys are members of a configurable that say where a run begins.
+var placeKeys = []string{"checkpoint_id", "checkpoint_ns", "checkpoint_map", "thread_ts"}
+
+// WithoutCredentials returns the metadata that an agent gives a checkpoint, which may hold a run's configurable,
+// without credentials and the named members.
+func WithoutCredentials(metadata json.RawMessage, names ...string) json.RawMessage {
+	return without(metadata, func(name string, value json.RawMessage) bool {
+		return slices.Contains(names, name) || isCredential(name, value)
+	})
+}
+
+// without returns an object without the members that drop selects; an empty one for what is no object.
+func without(object json.RawMessage, drop func(name string, value json.RawMessage) bool) json.RawMessage {
+	w := new(rawjson.Writer).Open('{')
+	_ = rawjson.EachMember(object, func(name rawjson.Quoted, value json.RawMessage) {
+		if text := name.Text(); !drop(text, value) {
+			w.Name(text).Raw(value, "null")
+		}
+	})
+	return w.Close('}').Bytes
+}
+
+// isCredential reports whether a member is hidden in copies of a request, for its name or for the form of its value.
+func isCredential(name string, value json.RawMessage) bool {
+	member := new(rawjson.Writer).Open('{').Name(name).Raw(value, "null").Close('}').Bytes
+	return !bytes.Equal(credential.Set(nil).HideBytes(member), member)
 }

@@ -310,7 +310,7 @@ func (x *execution) assignStateful(ctx context.Context, t *adapter.Assignment) e
 		return nil
 	}
 	base, err := x.store.States.Checkpoint(ctx, x.Run.ThreadID, x.Run.Base)
-	t.AsNode = rule.AuthorOf(base)
+	t.AsNode = base.AsNode
 	return err
 }
 

@@ -87,5 +87,5 @@ func inputDelta(r *mapping.Run, read *rule.Input) (json.RawMessage, error) {
 }
 
 func newCheckpoint(r *mapping.Run, source string, step int, next []string, at time.Time) *mapping.Checkpoint {
-	return &mapping.Checkpoint{ID: mapping.NewID(), Source: source, Step: step, Next: next, RunID: r.ID, CreatedAt: at}
+	return &mapping.Checkpoint{ID: mapping.NewID(), Source: source, Step: step, Next: next, RunID: r.ID, Facts: rule.RunFacts(r), CreatedAt: at}
 }

@@ -119,6 +119,9 @@ func (u *usage) add(ev *mapping.Event) {
 	for _, q := range ev.Head.Interrupts {
 		u.bytes += int64(len(q.Value))
 	}
+	if c := ev.Head.Checkpoint; c != nil {
+		u.bytes += int64(len(c.Facts))
+	}
 }
 
 // exceeds returns the error of a run that has logged more than it may, or nil.

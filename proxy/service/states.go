@@ -82,10 +82,7 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 			}
 		}
 	}
-	var err error
-	if out.Metadata, err = rule.CheckpointMetadata(t.ID, c); err != nil {
-		return out, err
-	}
+	out.Metadata = rule.CheckpointMetadata(t.ID, c)
 	if c.Tasks != nil && fault == nil && len(out.Interrupts) == 0 {
 		out.Tasks = c.Tasks
 	} else {

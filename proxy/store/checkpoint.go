@@ -196,7 +196,7 @@ type CheckpointQuery struct {
 }
 
 // Checkpoints lists checkpoints, newest first. Their states are read by List. Metadata is matched by containment
-// against rule.CheckpointFacts. An unknown Before or At is NotFound.
+// against rule.CheckpointMetadata. An unknown Before or At is NotFound.
 func (s *States) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
@@ -214,7 +214,7 @@ func (s *States) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 			if err != nil {
 				return false, err
 			}
-			if keep == nil || keep(rule.CheckpointFacts(c)) {
+			if keep == nil || keep(rule.CheckpointMetadata(threadID, c)) {
 				list = append(list, c)
 			}
 			return q.Limit <= 0 || len(list) < q.Limit, nil

@@ -205,7 +205,7 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	tr.made.checkpoint(len(cp.Next))
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
 	head.Checkpoint = &mapping.Checkpoint{ID: tr.names.pointID(), Source: cmp.Or(meta.Source, "loop"), Step: meta.Step,
-		Next: head.Next, RunID: tr.t.Run.ID, Metadata: tr.names.own(cp.Metadata)}
+		Next: head.Next, RunID: tr.t.Run.ID, Metadata: tr.names.metadata(cp.Metadata)}
 	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // idKey ends the members that name a run, thread, assistant or graph.
@@ -132,6 +133,11 @@ func (n *names) pointID() string {
 	return n.newest
 }
 
+// metadata is the agent's metadata of a checkpoint, without what the bridge has put there.
+func (n *names) metadata(data json.RawMessage) json.RawMessage {
+	return rule.WithoutCredentials(n.own(data), runKey, threadKey, firstKey)
+}
+
 // stateEvent is a state that was read, not streamed; it makes a checkpoint.
 func (n *names) stateEvent(st stateWire, source string) mapping.Event {
 	var meta checkpointMeta
@@ -140,6 +146,7 @@ func (n *names) stateEvent(st stateWire, source string) mapping.Event {
 	return mapping.Event{Kind: mapping.KindState, Data: st.Values, Head: mapping.Head{
 		Full: true, Next: next,
 		Checkpoint: &mapping.Checkpoint{Source: cmp.Or(source, cmp.Or(meta.Source, "loop")), Step: meta.Step, Next: next,
-			Tasks: n.own(bytes.Clone(st.Tasks)), Remote: st.head(), RemoteThread: n.link.Remote, RunID: n.t.Run.ID, Metadata: n.own(bytes.Clone(st.Metadata))},
+			Tasks: n.own(bytes.Clone(st.Tasks)), Remote: st.head(), RemoteThread: n.link.Remote, RunID: n.t.Run.ID,
+			Metadata: n.metadata(bytes.Clone(st.Metadata))},
 	}}
 }

@@ -207,7 +207,7 @@ func (u *attempt) logAgentState(ctx context.Context, link mapping.Link, read ada
 		return mapping.Checkpoint{}, err
 	}
 	made := ev.Head.Checkpoint
-	made.Next, made.Remote, made.RemoteThread = read.Next, read.Checkpoint, link.Remote
+	made.AsNode, made.Next, made.Remote, made.RemoteThread = u.asked.AsNode, read.Next, read.Checkpoint, link.Remote
 	link.RemoteCheckpoint, link.RemoteMark, link.LocalCheckpoint = read.Checkpoint, "", made.ID
 	files := statedFiles(u.thread.ID, fold, after)
 	return u.logUpdate(ctx, ev, after, far, store.StateOptions{Links: []mapping.Link{link}, Files: files.writes, DropFiles: files.drop})
@@ -258,6 +258,7 @@ func (u *attempt) logUpdate(ctx context.Context, ev mapping.Event, after *state.
 	if far = far.Plus(len(ev.Data)); opt.ForkFrom != "" || far.SnapshotDue(after.Size()) {
 		opt.Snapshot, far = after.JSON(), store.Distance{}
 	}
+	ev.Head.Checkpoint.Facts = rule.UpdateFacts(u.thread.Metadata)
 	opt.Key, opt.Makes, opt.Held = u.note.Key, cmp.Or(u.note.Makes, ev.Head.Checkpoint.ID), u.held
 	logged, err := u.States.Append(ctx, u.thread.ID, u.thread.Head, []mapping.Event{ev}, opt)
 	if err != nil {
@@ -313,10 +314,7 @@ func updateEvent(fold *state.Fold, u adapter.StateUpdate, source string, step in
 		}
 	}
 	diff, after := fold.DiffToReduced(reduced)
-	cp := &mapping.Checkpoint{ID: id, Source: source, Step: step, CreatedAt: now}
-	if u.AsNode != "" {
-		cp.Metadata = rule.AuthoredBy(u.AsNode)
-	}
+	cp := &mapping.Checkpoint{ID: id, Source: source, Step: step, AsNode: u.AsNode, CreatedAt: now}
 	return mapping.Event{Kind: mapping.KindState, At: now, Data: diff, Head: mapping.Head{Checkpoint: cp}}, after, said, nil
 }
 
