@@ -65,7 +65,10 @@ type Head struct {
 	Interrupts []Interrupt `json:"interrupts,omitempty"`
 	Link       *Link       `json:"link,omitempty"`
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"` // the checkpoint this event makes
-	Outcome    *Outcome    `json:"outcome,omitempty"`
+	// Repeated is the checkpoint of an earlier state event or update, which an agent tells again when its run goes on
+	// from there. It makes none.
+	Repeated *Checkpoint `json:"repeated,omitempty"`
+	Outcome  *Outcome    `json:"outcome,omitempty"`
 	// Next: on a state event, the nodes that come next; nil means not said.
 	Next []string `json:"next,omitempty"`
 	// Full: Data is the whole state, not a Diff. Never logged.
@@ -87,6 +90,14 @@ type Head struct {
 	Uploaded Uploaded `json:"uploaded,omitempty"`
 	// Told, on a linked event, are the items of the long-term store that the agent was told of for the run.
 	Told []ItemName `json:"told,omitempty"`
+}
+
+// Point returns the checkpoint that the event makes, or repeats; nil for none.
+func (h *Head) Point() *Checkpoint {
+	if h.Checkpoint != nil {
+		return h.Checkpoint
+	}
+	return h.Repeated
 }
 
 // StepInfo is what a task/step agent said about one of its steps, beyond what the delta holds.

@@ -28,6 +28,9 @@ func (h *Head) AppendJSON(dst []byte) ([]byte, error) {
 	if h.Checkpoint != nil {
 		h.Checkpoint.writeTo(w.Key("checkpoint"))
 	}
+	if h.Repeated != nil {
+		h.Repeated.writeTo(w.Key("repeated"))
+	}
 	if h.Outcome != nil {
 		h.Outcome.writeTo(w.Key("outcome"))
 	}

@@ -254,6 +254,9 @@ func (r *recorder) addState(ev *mapping.Event) (skip bool, err error) {
 		ev.Data, ev.Head.Full = diff, false
 	}
 	c := ev.Head.Checkpoint
+	if again := ev.Head.Repeated; again != nil {
+		r.step, r.next = again.Step+1, again.Next
+	}
 	if c == nil {
 		return ev.Data == nil && ev.Head.Name == "", nil
 	}

@@ -204,9 +204,22 @@ func (tr *translator) checkpointFrame(head mapping.Head, data json.RawMessage) e
 	tr.told.checkpoint(meta.Step, len(cp.Next), meta.Source == "loop")
 	tr.made.checkpoint(len(cp.Next))
 	head.Name, head.Full, head.Next = "checkpoints", true, nonNil(cp.Next)
-	head.Checkpoint = &mapping.Checkpoint{ID: tr.names.pointID(), Source: cmp.Or(meta.Source, "loop"), Step: meta.Step,
-		Next: head.Next, RunID: tr.t.Run.ID, Metadata: tr.names.metadata(cp.Metadata)}
+	point := &mapping.Checkpoint{Source: cmp.Or(meta.Source, "loop"), Step: meta.Step, Next: head.Next, Metadata: tr.names.metadata(cp.Metadata)}
+	if tr.repeats(meta) {
+		tr.names.startsAt(tr.t.Run.Base)
+		point.Metadata, _ = rawjson.Without(point.Metadata, "run_id") // the agent's name of another run
+		head.Repeated = point
+	} else {
+		point.ID, point.RunID = tr.names.pointID(), tr.t.Run.ID
+		head.Checkpoint = point
+	}
 	return tr.emit(mapping.Event{Kind: mapping.KindState, Head: head, Data: cp.Values})
+}
+
+// repeats reports whether a checkpoint is one that the run goes on from. Servers tell it with the metadata that they
+// keep, in which it is of an earlier run or of a state update; one that the run makes is told without a run.
+func (tr *translator) repeats(meta checkpointMeta) bool {
+	return meta.Source == "update" || meta.RunID != "" && tr.link.RemoteRun != "" && meta.RunID != tr.link.RemoteRun
 }
 
 // checkpointOf reads a checkpoint, without going over its values more than once; encoding/json says what is wrong with

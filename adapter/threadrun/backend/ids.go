@@ -133,6 +133,13 @@ func (n *names) pointID() string {
 	return n.newest
 }
 
+// startsAt notes the checkpoint that frames of debug name next: ours, unless another one came before the run's own.
+func (n *names) startsAt(ours string) {
+	if n.newest == "" {
+		n.newest = ours
+	}
+}
+
 // metadata is the agent's metadata of a checkpoint, without what the bridge has put there.
 func (n *names) metadata(data json.RawMessage) json.RawMessage {
 	return rule.WithoutCredentials(n.own(data), runKey, threadKey, firstKey)

@@ -44,8 +44,8 @@ func (c *supersteps) note(ev mapping.Event) {
 	case len(ev.Head.NS) > 0:
 	case ev.Kind == mapping.KindUpdate:
 		c.update()
-	case ev.Kind == mapping.KindState && ev.Head.Checkpoint != nil:
-		c.checkpoint(len(ev.Head.Checkpoint.Next))
+	case ev.Kind == mapping.KindState && ev.Head.Point() != nil:
+		c.checkpoint(len(ev.Head.Point().Next))
 	case ev.Kind == mapping.KindChunk && ev.Head.Name == "tasks" && begins(ev.Data):
 		c.task()
 	}

@@ -107,8 +107,8 @@ func (p *progress) note(ev mapping.Event) {
 	switch {
 	case ev.Kind == mapping.KindUpdate && ev.Head.NS == nil && !emptyDelta(ev.Data):
 		p.outputs++
-	case ev.Kind == mapping.KindState && ev.Head.Checkpoint != nil && ev.Head.Checkpoint.Source != "upstream":
-		p.checkpoint(ev.Head.Checkpoint.Step, len(ev.Head.Checkpoint.Next), false)
+	case ev.Kind == mapping.KindState && ev.Head.Point() != nil && ev.Head.Point().Source != "upstream":
+		p.checkpoint(ev.Head.Point().Step, len(ev.Head.Point().Next), false)
 	case ev.Kind == mapping.KindInterrupt:
 		p.tellEnd()
 		p.asked = append(p.asked, ev.Head.Interrupts...)

@@ -21,7 +21,7 @@ type content struct {
 }
 
 func (c *content) point() mapping.Checkpoint {
-	if cp := c.e.Head.Checkpoint; cp != nil {
+	if cp := c.e.Head.Point(); cp != nil {
 		return *cp
 	}
 	return mapping.Checkpoint{}
