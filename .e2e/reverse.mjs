@@ -1,5 +1,5 @@
-// Clients of tasks and steps in front of a real LangGraph server: a benchmark
-// harness, and the official Postman suite.
+// Clients of tasks and steps, a benchmark harness and the official Postman suite, before a real LangGraph server and before
+// task/step agents.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Harness } from "./benchmark.mjs";
@@ -153,9 +153,55 @@ describe("a benchmark harness before a LangGraph server", () => {
   });
 });
 
+describe("a benchmark harness before task/step agents", () => {
+  test("a harness drives the JavaScript SDK agent in lockstep", async () => {
+    const harness = before("jsagent");
+    const task = await harness.create("write Washington");
+    await harness.upload(task.task_id, "in.txt", "given");
+    const steps = await harness.drive(task.task_id);
+    assert.deepEqual(steps.map((s) => [s.name, s.output, s.is_last]), [
+      ["think", "asked: write Washington given: in.txt=given", false],
+      ["write", "wrote result.txt", false],
+      ["finish", "done", true],
+    ]);
+    const files = await harness.download(task.task_id);
+    assert.equal(files.get("out/result.txt"), "result of write Washington");
+    assert.deepEqual((await harness.get(task.task_id, "/steps")).steps, steps, "the agent cannot list its steps, the bridge can");
+  });
+
+  test("a step's words reach the agent verbatim", async () => {
+    const harness = before("jsagent");
+    const { task_id } = await harness.create("listen");
+    await harness.step(task_id);
+    await harness.step(task_id);
+    const last = await harness.step(task_id, { input: "y, and more" });
+    assert.equal(last.output, "done, you said y, and more");
+  });
+
+  test("an AutoGPT-like agent is approved, asked and ended step by step", async () => {
+    const harness = before("autogpt");
+    const { task_id } = await harness.create("ask about colours");
+    const question = await harness.step(task_id);
+    assert.deepEqual([question.output, question.is_last], ["On it.\n\nWhich colour?", false]);
+    await harness.step(task_id, { input: "blue" });
+    const rest = await harness.drive(task_id);
+    const last = rest.at(-1);
+    assert.deepEqual([last.output, last.is_last, last.status], ["All done", true, "completed"]);
+    const files = await harness.download(task_id);
+    assert.match(files.get("src/output.txt"), /\(blue\)/);
+  });
+
+  test("an agent that breaks ends its task with the error, never with a 5xx", async () => {
+    const harness = before("jsagent");
+    const { task_id } = await harness.create("please fail");
+    const last = (await harness.drive(task_id)).at(-1);
+    assert.match(last.additional_output.error.message, /failed on purpose/);
+  });
+});
+
 describe("the official Postman suite", () => {
-  for (const agent of ["files", "chat", "lockstep"]) {
-    test(`passes before the LangGraph graph ${agent}`, { skip }, async () => {
+  for (const agent of ["files", "chat", "lockstep", "jsagent", "autogpt"]) {
+    test(`passes before ${agent}`, { skip }, async () => {
       const { total, failures } = await suite(`${bridge}/agents/${agent}`);
       assert.deepEqual(failures, []);
       assert.equal(total, 27, "all assertions of the suite ran");

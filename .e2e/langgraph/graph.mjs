@@ -11,6 +11,7 @@ import {
   StateGraph,
   interrupt,
 } from "@langchain/langgraph";
+import { z } from "zod";
 
 /** The text of the newest human message, "" without one. */
 function request(state) {
@@ -181,6 +182,30 @@ export const nested = new StateGraph(MessagesAnnotation)
   .addEdge(START, "inner")
   .addEdge("inner", "outer")
   .addEdge("outer", END)
+  .compile();
+
+// told: says what it is told beside its state.
+export const told = new StateGraph(MessagesAnnotation)
+  .addNode("tell", (_, { configurable, context, metadata, tags, store }) => {
+    const own = Object.fromEntries(Object.entries(configurable).filter(([name]) => !/^(__|checkpoint)/.test(name)).sort());
+    return { messages: [new AIMessage(JSON.stringify({ configurable: own, context, metadata, tags, store: typeof store }))] };
+  })
+  .addEdge(START, "tell")
+  .addEdge("tell", END)
+  .compile();
+
+// typed: states with schemas, so that the server can tell them; it cannot find those of plain JavaScript.
+const question = z.object({ question: z.string() });
+const answered = question.extend({ answer: z.string().optional() });
+const inside = new StateGraph(answered)
+  .addNode("look", ({ question }) => ({ answer: `${question}!` }))
+  .addEdge(START, "look")
+  .addEdge("look", END)
+  .compile();
+export const typed = new StateGraph({ state: answered, input: question, context: z.object({ user: z.string() }) })
+  .addNode("inside", inside)
+  .addEdge(START, "inside")
+  .addEdge("inside", END)
   .compile();
 
 // spoken: one sentence, a token every 20 milliseconds, so that a page can be seen writing it.
