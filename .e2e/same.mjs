@@ -11,10 +11,11 @@ import { runs } from "./same/runs.mjs";
 import { state } from "./same/state.mjs";
 import { store } from "./same/store.mjs";
 import { streams } from "./same/streams.mjs";
+import { studio } from "./same/studio.mjs";
 import { threads } from "./same/threads.mjs";
 
 const servers = [process.env.E2E_LANGGRAPH, process.env.E2E_BRIDGE];
-const tables = { threads, state, runs, streams, assistants, store };
+const tables = { threads, state, runs, streams, assistants, store, studio };
 const show = (value) => inspect(value, { depth: 12, breakLength: 160 }).slice(0, 1500);
 
 for (const [noun, table] of Object.entries(tables)) {

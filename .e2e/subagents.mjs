@@ -1,16 +1,17 @@
-// The async subagents of deepagents: their real middleware starts, checks,
-// updates, lists and cancels runs over the bridge, before agents of all kinds.
-// Its tools are called as an agent calls them, with what they keep in its
-// state.
+// The async subagents of deepagents: their real middleware starts, checks, updates, lists and cancels runs over the bridge,
+// before agents of all kinds, and at the LangGraph server itself. Its tools are called as an agent calls them, with what they
+// keep in its state.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createAsyncSubAgentMiddleware } from "deepagents";
 import { until } from "./http.mjs";
 
 const url = process.env.E2E_BRIDGE;
-const names = ["jsagent", "autogpt", "chat", "slow", "fail", "away"];
+const direct = " without the bridge";
+const names = ["jsagent", "autogpt", "chat", "slow", "fail", "away", `chat${direct}`, `slow${direct}`];
+const at = (name) => (name.endsWith(direct) ? process.env.E2E_LANGGRAPH : url);
 const { tools } = createAsyncSubAgentMiddleware({
-  asyncSubAgents: names.map((name) => ({ name, graphId: name, url, description: `the agent ${name}` })),
+  asyncSubAgents: names.map((name) => ({ name, graphId: name.split(" ")[0], url: at(name), description: `the agent ${name}` })),
 });
 
 /** One parent agent: its tools, and the tasks in its state. */
@@ -42,7 +43,7 @@ class Parent {
 }
 
 describe("async subagents of deepagents", { concurrency: 4 }, () => {
-  for (const [agent, last] of [["jsagent", "done"], ["autogpt", "All done"], ["chat", "you said: a report"]]) {
+  for (const [agent, last] of [["jsagent", "done"], ["autogpt", "All done"], ["chat", "you said: a report"], [`chat${direct}`, "you said: a report"]]) {
     test(`${agent}: started, checked, and its last message read`, async () => {
       const parent = new Parent();
       const taskId = await parent.start(agent, "a report");
@@ -58,13 +59,13 @@ describe("async subagents of deepagents", { concurrency: 4 }, () => {
       assert.match(await parent.call("update_async_task", { taskId, message: "a shorter one" }), /^Updated/);
       assert.notEqual(parent.tasks[taskId].runId, runId);
       assert.equal((await parent.over(taskId)).status, "success");
-      const { values } = await fetch(`${url}/threads/${taskId}`).then((r) => r.json());
+      const { values } = await fetch(`${at(agent)}/threads/${taskId}`).then((r) => r.json());
       const said = values.messages.filter((m) => m.type === "human").map((m) => m.content);
       assert.deepEqual(said, ["a report", "a shorter one"]);
     });
   }
 
-  for (const [agent, description] of [["jsagent", "slow 20000"], ["slow", "20000"]]) {
+  for (const [agent, description] of [["jsagent", "slow 20000"], ["slow", "20000"], [`slow${direct}`, "20000"]]) {
     test(`${agent}: updated in mid-run, the old run is interrupted and the new one ends`, async () => {
       const parent = new Parent();
       const taskId = await parent.start(agent, description);
@@ -72,7 +73,7 @@ describe("async subagents of deepagents", { concurrency: 4 }, () => {
       await until("a running run", () => parent.check(taskId), (r) => r.status === "running");
       assert.match(await parent.call("update_async_task", { taskId, message: "now in 10" }), /^Updated/);
       assert.equal((await parent.over(taskId)).status, "success");
-      const old = await fetch(`${url}/threads/${taskId}/runs/${first}`).then((r) => r.json());
+      const old = await fetch(`${at(agent)}/threads/${taskId}/runs/${first}`).then((r) => r.json());
       assert.equal(old.status, "interrupted");
     });
 
@@ -82,7 +83,7 @@ describe("async subagents of deepagents", { concurrency: 4 }, () => {
       await until("a running run", () => parent.check(taskId), (r) => r.status === "running");
       assert.match(await parent.call("list_async_tasks", {}), /1 tracked.*status: running/s);
       assert.match(await parent.call("cancel_async_task", { taskId }), /^Cancelled/);
-      const run = `${url}/threads/${taskId}/runs/${parent.tasks[taskId].runId}`;
+      const run = `${at(agent)}/threads/${taskId}/runs/${parent.tasks[taskId].runId}`;
       await until("the end of the run", () => fetch(run).then((r) => r.json()), (r) => r.status === "interrupted");
       assert.match(await parent.call("list_async_tasks", {}), /status: cancelled/);
     });

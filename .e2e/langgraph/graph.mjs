@@ -4,13 +4,17 @@ import { AIMessage } from "@langchain/core/messages";
 import { FakeListChatModel } from "@langchain/core/utils/testing";
 import {
   Annotation,
+  Command,
   END,
   MessagesAnnotation,
+  MessagesZodMeta,
   START,
   Send,
   StateGraph,
   interrupt,
 } from "@langchain/langgraph";
+import { registry } from "@langchain/langgraph/zod";
+import { SwarmState, createSwarm } from "@langchain/langgraph-swarm";
 import { z } from "zod";
 
 /** The text of the newest human message, "" without one. */
@@ -195,18 +199,30 @@ export const told = new StateGraph(MessagesAnnotation)
   .compile();
 
 // typed: states with schemas, so that the server can tell them; it cannot find those of plain JavaScript.
-const question = z.object({ question: z.string() });
-const answered = question.extend({ answer: z.string().optional() });
-const inside = new StateGraph(answered)
-  .addNode("look", ({ question }) => ({ answer: `${question}!` }))
+const Said = z.object({ messages: z.array(z.any()).register(registry, MessagesZodMeta) });
+const Typed = Said.extend({ answer: z.string().optional() });
+const inside = new StateGraph(Typed)
+  .addNode("look", (state) => ({ answer: `${request(state)}!` }))
   .addEdge(START, "look")
   .addEdge("look", END)
   .compile();
-export const typed = new StateGraph({ state: answered, input: question, context: z.object({ user: z.string() }) })
+export const typed = new StateGraph({ state: Typed, input: Said, context: z.object({ user: z.string().optional() }) })
   .addNode("inside", inside)
+  .addNode("say", ({ answer }, config) => say(answer, config))
   .addEdge(START, "inside")
-  .addEdge("inside", END)
+  .addEdge("inside", "say")
+  .addEdge("say", END)
   .compile();
+
+// swarm: two agents of which one answers, until it hands over to the other.
+const member = (name, other) => new StateGraph(SwarmState)
+  .addNode("speak", (state, config) => {
+    if (!request(state).includes(other)) return say(`${name} here`, config);
+    return new Command({ goto: other, graph: Command.PARENT, update: { messages: [...state.messages, new AIMessage(`over to ${other}`)], activeAgent: other } });
+  })
+  .addEdge(START, "speak")
+  .compile({ name });
+export const swarm = createSwarm({ agents: [member("ada", "bob"), member("bob", "ada")], defaultActiveAgent: "ada" }).compile();
 
 // spoken: one sentence, a token every 20 milliseconds, so that a page can be seen writing it.
 export const spoken = new StateGraph(MessagesAnnotation)

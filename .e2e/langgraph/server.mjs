@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const port = Number(process.argv[2] ?? 0);
-const names = (process.argv[3] ?? "chat,files,ask,both,many,fail,slow,nested,told,typed").split(",");
+const names = (process.argv[3] ?? "chat,files,ask,both,many,fail,slow,nested,told,typed,swarm").split(",");
 
 process.env.LANGSMITH_TRACING = "false";
 process.env.LOG_LEVEL ??= "error";

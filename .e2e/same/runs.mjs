@@ -255,18 +255,23 @@ export const runs = {
     await sdk.runs.wait(id, "told", { input: says("hi"), metadata: { of: "the run" }, config: { tags: ["t"], configurable: { user: "ada" } } });
     await sdk.runs.wait(id, "told", { input: says("hi"), context: { user: "bob" } });
   },
-  "a run of a graph without messages": async ({ thread, sdk, call }) => {
+  "a run of a graph with types": async ({ thread, sdk, call }) => {
     const id = await thread();
-    await sdk.runs.wait(id, "typed", { input: { question: "who" }, context: { user: "ada" } });
+    await sdk.runs.wait(id, "typed", { input: says("who"), context: { user: "ada" } });
     await sdk.threads.get(id);
     await sdk.threads.getState(id);
-    await sdk.threads.updateState(id, { values: { question: "what" } });
-    await call("POST", `/threads/${id}/runs/stream`, { assistant_id: "typed", input: { question: "why" }, context: { user: "ada" }, stream_mode: ["values", "updates"] });
+    await sdk.threads.updateState(id, { values: { answer: "none" } });
+    await call("POST", `/threads/${id}/runs/stream`, { assistant_id: "typed", input: says("why", 2), stream_mode: ["values", "updates"] });
     await sdk.threads.getState(id);
+    await tried(sdk.runs.wait(await thread(), "typed", { input: says("who"), context: { user: 7 } }));
+    await tried(sdk.runs.wait(await thread(), "typed", { input: { messages: says("who").messages, answer: 7 } }));
   },
-  "a run whose context or input is refused by its graph": async ({ thread, sdk }) => {
-    await tried(sdk.runs.wait(await thread(), "typed", { input: { question: "who" } }));
-    await tried(sdk.runs.wait(await thread(), "typed", { input: { question: 7 }, context: { user: "ada" } }));
+  "a swarm hands over and stays there": async ({ thread, sdk, call }) => {
+    const id = await thread();
+    await sdk.runs.wait(id, "swarm", { input: says("hello") });
+    await call("POST", `/threads/${id}/runs/stream`, { assistant_id: "swarm", input: says("to bob", 2), stream_mode: ["values", "updates"] });
+    await sdk.runs.wait(id, "swarm", { input: says("again", 3) });
+    await sdk.threads.getState(id);
   },
   "a hook is called at the end": async ({ thread, sdk, calls }) => {
     const hooks = [];
