@@ -41,11 +41,12 @@ async function tried(client, behaviour, name, kind, limit) {
   const way = await wire(client.asksSchemas && schemas ? schemas.url : bridge);
   const address = new URL(pathOf(client), site);
   for (const [key, value] of Object.entries({ url: way.url, agent: kind.agent, ...client.query })) address.searchParams.set(key, value);
-  const chat = await Chat.open(tabs, address.href, limit);
+  let chat;
   try {
+    chat = await Chat.open(tabs, address.href, limit);
     await behaviour.run({ chat, kind, name, client, bridge, wire: way });
   } finally {
-    await chat.close();
+    await chat?.close();
     way.close();
   }
 }

@@ -21,6 +21,7 @@ const [binary, ...rest] = process.argv.slice(2);
 const only = rest.filter((word) => word !== "--update");
 const graphs = ["chat", "files", "ask", "fail", "slow", "spoken"];
 const direct = Boolean(process.env.BROWSER_DIRECT);
+const rowsAlone = direct || only.length > 0 || Boolean(process.env.BROWSER_ROWS);
 const folder = mkdtempSync(join(tmpdir(), "apbridge-browser-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
@@ -45,7 +46,7 @@ async function main() {
     peer("autogpt", join(e2e, "autogpt/agent.mjs")),
     peer("langgraph", join(e2e, "langgraph/server.mjs"), "0", graphs.join()),
     pages(join(here, "tmp/pages")),
-    direct ? "" : example(folder),
+    rowsAlone ? "" : example(folder),
   ]);
   const file = join(folder, "apbridge.yaml");
   writeFileSync(file, JSON.stringify(config({ js, autogpt, langgraph }), null, 2)); // JSON is YAML
@@ -53,8 +54,8 @@ async function main() {
   const env = { BROWSER_BRIDGE: direct ? langgraph : url, BROWSER_PAGES: site.url, BROWSER_EXAMPLE: chat, BROWSER_CLIENTS: only.join("|"), BROWSER_UPDATE: rest.includes("--update") ? "1" : "" };
   const files = (...names) => names.map((name) => join(here, `${name}.test.mjs`));
   // Beside the rows: pages that do not change, and bridges of the tests' own. Alone: lists of the runs of this bridge, and what measures.
-  const beside = direct ? files("rows") : files("rows", "front", "inspect-run", "inspect-live", "example");
-  const code = await suite(child, direct ? [] : files("inspect", "inspect-thread", "inspect-long"), env, 600_000, beside);
+  const beside = rowsAlone ? files("rows") : files("rows", "front", "inspect-run", "inspect-live", "example");
+  const code = await suite(child, rowsAlone ? [] : files("inspect", "inspect-thread", "inspect-long"), env, 600_000, beside);
   site.close();
   return code;
 }

@@ -33,38 +33,9 @@ async function status(promise) {
   return 200;
 }
 
-const { threads, runs, store, assistants } = client;
+const { threads, runs } = client;
 
 describe("threads", () => {
-  test("a thread is made, read, changed, found, counted and deleted", async () => {
-    const mark = crypto.randomUUID();
-    const made = await threads.create({ metadata: { mark } });
-    assert.equal(made.status, "idle");
-    assert.deepEqual((await threads.get(made.thread_id)).metadata.mark, mark);
-    await threads.update(made.thread_id, { metadata: { more: 1 } });
-    const found = await threads.search({ metadata: { mark } });
-    assert.deepEqual(found.map((t) => t.thread_id), [made.thread_id]);
-    assert.deepEqual([found[0].metadata.mark, found[0].metadata.more], [mark, 1]);
-    assert.equal(await threads.count({ metadata: { mark } }), 1);
-    await threads.delete(made.thread_id);
-    assert.equal(await status(threads.get(made.thread_id)), 404);
-    assert.deepEqual(await threads.search({ metadata: { mark } }), []);
-  });
-
-  test("an id of the client's is kept, and refused or shrugged off the second time", async () => {
-    const threadId = crypto.randomUUID();
-    assert.equal((await threads.create({ threadId })).thread_id, threadId);
-    assert.equal(await status(threads.create({ threadId })), 409);
-    assert.equal((await threads.create({ threadId, ifExists: "do_nothing" })).thread_id, threadId);
-  });
-
-  test("an empty thread has an empty state and no history", async () => {
-    const { thread_id } = await threads.create();
-    const state = await threads.getState(thread_id);
-    assert.deepEqual([state.values, state.next, state.tasks, state.checkpoint], [{}, [], [], null]);
-    assert.deepEqual(await threads.getHistory(thread_id), []);
-  });
-
   test("state and history tell every step, and a state update appends", async () => {
     const { thread_id } = await threads.create();
     await runs.wait(thread_id, "jsagent", { input: says("history") });
@@ -148,20 +119,6 @@ describe("runs before the JavaScript SDK agent", () => {
     assert.deepEqual(named(frames, "messages/metadata").map((m) => Object.keys(m)[0]), want.map(([id]) => id));
   });
 
-  test("a background run is listed, read and joined", async () => {
-    const { thread_id } = await threads.create();
-    const first = await runs.create(thread_id, "jsagent", { input: says("one"), metadata: { k: "v" } });
-    assert.ok(["pending", "running"].includes(first.status));
-    const values = await runs.join(thread_id, first.run_id);
-    assert.equal(texts(values).at(-1), "done");
-    const second = await runs.create(thread_id, "jsagent", { input: says("two") });
-    await runs.join(thread_id, second.run_id);
-    const listed = await runs.list(thread_id);
-    assert.deepEqual(listed.map((r) => r.run_id), [second.run_id, first.run_id], "newest first");
-    const run = await runs.get(thread_id, first.run_id);
-    assert.deepEqual([run.status, run.metadata.k], ["success", "v"]);
-  });
-
   test("joinStream goes on exactly after the last event seen", async () => {
     const { thread_id } = await threads.create();
     const live = await collect(runs.stream(thread_id, "jsagent", {
@@ -192,14 +149,6 @@ describe("runs before the JavaScript SDK agent", () => {
     assert.equal((await threads.get(thread_id)).status, "idle");
     const values = await runs.wait(thread_id, "jsagent", { input: says("and now") });
     assert.equal(texts(values).at(-1), "done");
-  });
-
-  test("a busy thread refuses a second run, or lets it wait", async () => {
-    const { thread_id } = await threads.create();
-    const run = await runs.create(thread_id, "jsagent", { input: says("slow 500") });
-    assert.equal(await status(runs.create(thread_id, "jsagent", { input: says("no"), multitaskStrategy: "reject" })), 409);
-    assert.equal((await threads.get(thread_id)).status, "busy");
-    await runs.join(thread_id, run.run_id);
   });
 
   test("an agent that fails ends the run in error with its own words, and frees the thread", async () => {
@@ -326,31 +275,5 @@ describe("people in the loop before the AutoGPT-like agent", () => {
     const run = await runs.create(thread_id, "autogpt", { input: says("broken") });
     assert.ok((await runs.join(thread_id, run.run_id)).__error__);
     assert.equal((await runs.get(thread_id, run.run_id)).status, "error");
-  });
-});
-
-describe("assistants and store", () => {
-  test("assistants are found by name and described", async () => {
-    const found = await assistants.search({ graphId: "jsagent" });
-    assert.deepEqual(found.map((a) => [a.graph_id, a.name]), [["jsagent", "jsagent"]]);
-    const got = await assistants.get("jsagent");
-    assert.equal(got.assistant_id, found[0].assistant_id);
-    const schemas = await assistants.getSchemas(got.assistant_id);
-    assert.ok(schemas.input_schema.properties.messages);
-    const graph = await assistants.getGraph("jsagent");
-    assert.ok(graph.nodes.some((n) => n.id === "step"));
-    assert.equal(await status(assistants.get("nobody")), 404);
-  });
-
-  test("items are put, read, found, listed and deleted", async () => {
-    const root = `s${crypto.randomUUID()}`;
-    await store.putItem([root, "users"], "ada", { name: "Ada", age: 36 });
-    await store.putItem([root, "users"], "bob", { name: "Bob", age: 17 });
-    assert.deepEqual((await store.getItem([root, "users"], "ada")).value, { name: "Ada", age: 36 });
-    const adults = await store.searchItems([root], { filter: { age: { $gte: 18 } } });
-    assert.deepEqual(adults.items.map((i) => i.key), ["ada"]);
-    assert.deepEqual((await store.listNamespaces({ prefix: [root] })).namespaces, [[root, "users"]]);
-    await store.deleteItem([root, "users"], "ada");
-    assert.equal(await store.getItem([root, "users"], "ada"), null);
   });
 });

@@ -33,7 +33,10 @@ class Comparison {
     const failed = [server, bridge].map((one) => one.status >= 400);
     this.at(`${name} status`, server.status, bridge.status);
     if (failed[0] !== failed[1]) return;
-    if (failed[0]) return this.at(`${name} error`, kindOf(server.body), kindOf(bridge.body));
+    if (failed[0]) {
+      if (!bridge.body.code || !bridge.body.message) this.differ(`${name} error without words`, server.body, bridge.body);
+      return this.at(`${name} error`, kindOf(server.body), kindOf(bridge.body));
+    }
     this.at(`${name} headers`, server.headers, bridge.headers);
     if (server.frames && bridge.frames) return this.frames(name, server.frames, bridge.frames);
     this.at(`${name} body`, server.frames ?? server.body, bridge.frames ?? bridge.body);
