@@ -32,7 +32,6 @@ for (const [noun, table] of Object.entries(tables)) {
           return client.recorded();
         }));
         const found = differences(server, bridge, `${noun}: ${what}`);
-        if (process.env.DUMP) (await import("node:fs")).appendFileSync(process.env.DUMP, JSON.stringify({ noun, what, found, server, bridge }) + "\n");
         assert.deepEqual(found.map(({ at, server, bridge }) => `${at}: the server ${show(server)}, the bridge ${show(bridge)}`), []);
       });
     }
@@ -45,7 +44,7 @@ describe("what is known of the differences", () => {
     test(`fault: ${one.why}`, (t) => {
       if (!one.seen && one.sometimes) return;
       assert.ok(one.seen, "it is not seen any more: leave it out");
-      t.todo(`seen in ${[...one.seen].join(", ")}`);
+      t.todo([...one.seen].join("; ").slice(0, 150));
       assert.fail("the bridge differs");
     });
   }

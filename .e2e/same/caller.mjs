@@ -1,14 +1,11 @@
-// A client that keeps what it sent and got, in the order in which it was sent.
+// A client that records its calls and their answers, in the order of the calls.
 import { Client } from "@langchain/langgraph-sdk";
 import { frames, until } from "../http.mjs";
 
 const kept = ["content-type", "content-location", "location", "x-pagination-total", "x-pagination-next"];
 const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/**
- * What a scenario gets: the SDK, and quiet, the same for what is asked until it comes and not kept; calls that no SDK
- * makes; a mark of its own; and what many of them do first.
- */
+/** A scenario's means: the SDK, recorded; quiet, the SDK not recorded, for waiting; a mark that is unique; and what many scenarios do. */
 export function caller(base) {
   const calls = [];
   const open = (fetch) => new Client({ apiUrl: base, apiKey: null, callerOptions: { maxRetries: 0, fetch } });
@@ -53,7 +50,7 @@ export function caller(base) {
       return until(`status ${wanted}`, () => quiet.runs.get(thread, run), (r) => wanted.includes(r.status), 60_000);
     },
 
-    /** What was sent and got, when all of it has arrived. */
+    /** The calls and their answers, once all have arrived. */
     recorded() {
       return Promise.all(calls.map(async ({ read, ...one }) => ({ ...one, ...await read })));
     },
