@@ -111,8 +111,13 @@ func frameName(name string) (mode string, ns []string) {
 	return parts[0], parts[1:]
 }
 
-// nested is a frame of a subgraph. It changes nothing at the root, so states and questions stay the frames they are.
+// nested is a frame of a subgraph. It changes nothing at the root, so states and questions stay the frames they are. Of
+// those that were asked for to have tokens, what graphs write is kept, too: a server that is not asked for subgraphs has
+// that at the root.
 func (tr *translator) nested(mode string, head mapping.Head, data json.RawMessage) error {
+	if wantsInnerTokens(&tr.t.Run.Options) && mode != "messages" && mode != "custom" {
+		return nil
+	}
 	if mode == "updates" {
 		if members, ok := membersOf(data); ok && len(members) > 0 && !bytes.Contains(data, []byte(interruptKey)) {
 			head.Node, data = nodeOf(members, data)

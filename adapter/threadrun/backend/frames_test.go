@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/adapter/adaptertest"
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
@@ -14,7 +15,13 @@ import (
 )
 
 // framesIn runs frames through a drive that has no server behind it.
-func framesIn(t testing.TB, list ...sse.Event) (tr adaptertest.Trace) {
+func framesIn(t testing.TB, list ...sse.Event) adaptertest.Trace {
+	t.Helper()
+	return framesOf(t, adaptertest.NewTask(nil), list...)
+}
+
+// framesOf is framesIn for a run.
+func framesOf(t testing.TB, task adapter.Assignment, list ...sse.Event) (tr adaptertest.Trace) {
 	t.Helper()
 	b, err := newBackend(adaptertest.Upstream("http://127.0.0.1:1"))
 	if err != nil {
@@ -22,7 +29,6 @@ func framesIn(t testing.TB, list ...sse.Event) (tr adaptertest.Trace) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // an error frame would ask for the state
-	task := adaptertest.NewTask(nil)
 	s := newDrive(ctx, b, &task, func(ev mapping.Event, _ error) bool {
 		tr.Events = append(tr.Events, ev)
 		return true

@@ -1,10 +1,12 @@
 package backend
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/apbridge/apbridge/adapter/adaptertest"
+	"github.com/apbridge/apbridge/adapter/sse"
 )
 
 // What servers that do not know the stream mode "tools" answer: LangGraph's for JavaScript of version 1.1, and
@@ -44,5 +46,44 @@ func TestServersWithoutTheModeTools(t *testing.T) {
 	task.Run.Options.StreamModes = []string{"tools"}
 	if tr := run(t, a, task); tr.Err == nil || a.Calls(routeStart) != 1 {
 		t.Errorf("another refusal: %v, %d requests", tr.Err, a.Calls(routeStart))
+	}
+}
+
+// The mode messages has the tokens of inner graphs, which a server sends with the frames of subgraphs alone. Of these the
+// tokens are kept, and what graphs write.
+func TestTokensOfInnerGraphsAreAskedForInTheModeMessages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		modes     []string
+		subgraphs bool
+		asked     bool
+		kept      []string
+	}{
+		{[]string{"messages", "values"}, false, true, []string{"delta", "custom"}},
+		{[]string{"messages-tuple", "values"}, false, false, nil},
+		{[]string{"messages", "events"}, false, false, nil},
+		{[]string{"messages"}, true, true, []string{"delta", "custom", "update", "chunk", "chunk"}},
+	} {
+		task := adaptertest.NewTask(nil)
+		task.Run.Options.StreamModes, task.Run.Options.Subgraphs = tt.modes, tt.subgraphs
+		a := playing(adaptertest.ChatPlay())
+		if tr := run(t, a, task); tr.Err != nil {
+			t.Fatal(tr.Err)
+		}
+		if got := strings.Contains(string(a.Bodies(routeStart)[0]), `"stream_subgraphs":true`); got != tt.asked {
+			t.Errorf("%s: subgraphs are asked for: %v", tt.modes, got)
+		}
+		if !tt.asked {
+			continue
+		}
+		tr := framesOf(t, task, sse.Event{ID: "1", Name: "messages|a:1", Data: []byte(`[{"content":"a"},{}]`)}, sse.Event{ID: "2", Name: "custom|a:1", Data: []byte(`1`)},
+			sse.Event{ID: "3", Name: "updates|a:1", Data: []byte(`{"n":{"x":1}}`)}, sse.Event{ID: "4", Name: "values|a:1", Data: []byte(`{"x":1}`)}, sse.Event{ID: "5", Name: "tasks|a:1", Data: []byte(`{"id":"t"}`)})
+		var kept []string
+		for _, ev := range tr.Events {
+			kept = append(kept, string(ev.Kind))
+		}
+		if !slices.Equal(kept, tt.kept) {
+			t.Errorf("%s: %s are kept, want %s", tt.modes, kept, tt.kept)
+		}
 	}
 }

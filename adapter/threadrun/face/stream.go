@@ -132,7 +132,7 @@ func (st *streaming) prime(ctx context.Context, first *state.Entry) error {
 
 // tokensBefore gives a view the tokens of its run before an entry.
 func (s streams) tokensBefore(ctx context.Context, v *render.View, first *state.Entry) error {
-	if !v.AsksForPartials() || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
+	if !v.AsksForTokens() || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
 		return nil
 	}
 	for e, err := range s.svc.Runs.Events(ctx, v.Ref, adapter.Cursor{K: -1, Start: true}, nil) {

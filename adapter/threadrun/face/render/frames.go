@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +45,7 @@ const (
 	updateValues     = 12
 	updateAsk        = 13
 	updateAskValues  = 14
-	updateMoreTuples = 64  // second and further chunks of the messages of one update
+	updateMoreTuples = 64  // second and further chunks of the messages of one update; messages of inner graphs
 	updateBehind     = 128 // added to the slots after the messages that the bridge makes itself
 
 	askUpdates = 0
@@ -109,6 +110,7 @@ type View struct {
 	subgraphs bool
 	within    map[string]bool // the namespaces that are wanted, their parts joined by "|"; nil: all
 	partials  *partials       // set with modeMessages
+	inner     innerMessages   // set with modeTuple in a run with tokens of inner graphs and without their other frames
 
 	outline outline // in the place of emit; nil: none
 	emit    func(frame []byte)
@@ -120,6 +122,9 @@ func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
 	if set&modeMessages != 0 {
 		v.partials = newPartials()
 	}
+	if set&modeTuple != 0 && !v.subgraphs && slices.Contains(run.Options.StreamModes, "messages") {
+		v.inner = innerMessages{}
+	}
 	return v
 }
 
@@ -129,7 +134,7 @@ func (v *View) Within(namespaces []string) {
 	if len(namespaces) == 0 {
 		return
 	}
-	v.within, v.subgraphs = map[string]bool{}, true
+	v.within, v.subgraphs, v.inner = map[string]bool{}, true, nil
 	for _, ns := range namespaces {
 		v.within[ns] = true
 	}
@@ -138,11 +143,16 @@ func (v *View) Within(namespaces []string) {
 // AsksForEvents reports whether the reader wants frames whose look depends on Opaque.
 func (v *View) AsksForEvents() bool { return v.modes&modeEvents != 0 }
 
-// AsksForPartials reports whether the reader has to be told the tokens before its first event.
-func (v *View) AsksForPartials() bool { return v.partials != nil }
+// AsksForTokens reports whether the reader has to be told the tokens before its first event.
+func (v *View) AsksForTokens() bool { return v.partials != nil || v.inner != nil }
 
 // Recall takes in a token that came before the reader's first event. The reader gets no frame of it.
-func (v *View) Recall(e *state.Entry) { v.partials.add(e) }
+func (v *View) Recall(e *state.Entry) {
+	if v.partials != nil {
+		v.partials.add(e)
+	}
+	v.inner.add(e)
+}
 
 // Frames hands emit the frames of an event that this reader wants, in order. The bytes are shared between readers and
 // must not be changed.
@@ -160,7 +170,7 @@ func (v *View) Frames(e *state.Entry, emit func(frame []byte)) {
 	case mapping.KindInterrupt:
 		v.interrupt(askUpdates, askValues)
 	case mapping.KindCustom:
-		v.frame(chunkFrame, modeCustom, "custom", v.data)
+		v.custom()
 	case mapping.KindChunk:
 		v.chunk()
 	case mapping.KindState:
@@ -192,14 +202,18 @@ func (v *View) passing(slot int, mode Modes, name string, data func() []byte) {
 
 func (v *View) wants(slot int, mode Modes) bool {
 	seen := v.e.Seq == v.After.Seq && slot <= v.After.K
-	return v.modes&mode != 0 && !seen && (v.subgraphs || len(v.e.Head.NS) == 0) && (mode == Always || v.inside())
+	shown := v.subgraphs || len(v.e.Head.NS) == 0 || mode == modeMessages || mode == modeCustom
+	return v.modes&mode != 0 && !seen && shown && (mode == Always || v.inside())
 }
 
 // inside reports whether the reader wants what happens in the event's namespace.
 func (v *View) inside() bool { return v.within == nil || v.within[strings.Join(v.e.Head.NS, "|")] }
 
 func (v *View) encode(slot int, name string, data func() []byte) []byte {
-	return sse.AppendFrame(nil, nameWithin(name, v.e.Head.NS), data(), v.id(slot))
+	if v.subgraphs {
+		name = nameWithin(name, v.e.Head.NS)
+	}
+	return sse.AppendFrame(nil, name, data(), v.id(slot))
 }
 
 func (v *View) id(slot int) string {
@@ -273,6 +287,7 @@ func (v *View) update() {
 	if !v.e.Head.Reduce {
 		v.frame(updateUpdates, modeUpdates, "updates", v.updates)
 		v.askWithin()
+		v.innerMessages()
 		return
 	}
 	v.beforeUpdate()
@@ -289,6 +304,15 @@ func (v *View) behind(slot int) int {
 		return slot + updateBehind
 	}
 	return slot
+}
+
+// custom: a graph wrote something. Servers have what an inner graph writes at the root for readers without subgraphs.
+func (v *View) custom() {
+	if v.subgraphs || len(v.e.Head.NS) == 0 {
+		v.frame(chunkFrame, modeCustom, "custom", v.data)
+	} else {
+		v.passing(chunkFrame, modeCustom, "custom", v.data)
+	}
 }
 
 func (v *View) beforeUpdate() {

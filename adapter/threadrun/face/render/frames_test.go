@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,4 +47,63 @@ func TestFramesOfOtherNamesAreHandedOn(t *testing.T) {
 			t.Errorf("%s: %s, want %s", modes, got, want)
 		}
 	}
+}
+
+// A reader of the mode messages without subgraphs has the tokens of inner graphs, too. For one of messages-tuple they are
+// no frames: it gets such a message whole with the output of the outer node, as from a server. What a graph within writes
+// is at the root.
+func TestTokensOfInnerGraphsWithoutSubgraphs(t *testing.T) {
+	t.Parallel()
+	token := func(id, text string, ns ...string) mapping.Event {
+		return mapping.Event{Kind: mapping.KindDelta, Data: json.RawMessage(`[{"id":"` + id + `","content":"` + text + `"},{"langgraph_node":"plan","langgraph_step":3,"thread_id":"t","langgraph_checkpoint_ns":"` + strings.Join(ns, "|") + `|plan:2"}]`), Head: mapping.Head{NS: ns}}
+	}
+	output := func(node, data string) mapping.Event {
+		return mapping.Event{Kind: mapping.KindUpdate, Data: json.RawMessage(data), Head: mapping.Head{Node: node}}
+	}
+	events := []mapping.Event{
+		token("m1", "he", "inner:1"), token("m1", "llo", "inner:1"), token("m2", "x", "inner:1"), token("m3", "outer"),
+		{Kind: mapping.KindCustom, Data: json.RawMessage(`1`), Head: mapping.Head{NS: []string{"inner:1"}}},
+		output("inner", `{"messages":[{"id":"h","type":"human","content":"hi"},{"id":"m1","type":"ai","content":"hello"}]}`),
+		output("inner", `{"messages":[{"id":"m1","type":"ai","content":"hello"},{"id":"m3","type":"ai","content":"outer"}]}`),
+	}
+	run := func(modes ...string) mapping.Run {
+		return mapping.Run{Options: mapping.RunOptions{StreamModes: modes}}
+	}
+	partial := []string{"messages/metadata", "messages/partial", "messages/partial", "messages/metadata", "messages/partial", "messages/metadata", "messages/partial"}
+	for _, tt := range []struct {
+		modes string
+		want  []string
+	}{
+		{"messages", partial},
+		{"messages-tuple", []string{"messages", "messages"}},
+		{"updates", []string{"updates", "updates"}},
+		{"custom", []string{"custom"}},
+	} {
+		if got := namesOf(run("messages", "messages-tuple"), []string{tt.modes}, events...); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %s, want %s", tt.modes, got, tt.want)
+		}
+	}
+	late := NewView(new(run("messages")), ModesOf([]string{"messages-tuple"}), adapter.Cursor{Seq: 3, K: -1})
+	fold, _ := state.NewFold(nil)
+	var frames []string
+	for i, ev := range events {
+		ev.Seq = int64(i + 1)
+		e := &state.Entry{Event: ev, Before: fold, After: fold}
+		if ev.Seq <= 3 {
+			late.Recall(e)
+			continue
+		}
+		late.Frames(e, func(frame []byte) { frames = append(frames, string(frame)) })
+	}
+	_, data, _ := strings.Cut(strings.Join(frames[1:], ""), "data: ")
+	data, id, _ := strings.Cut(data, "\nid: ")
+	want := `[{"id":"m1","type":"ai","content":"hello"},{"langgraph_node":"inner","thread_id":"t","langgraph_checkpoint_ns":"inner:1"}]`
+	if !sameJSON(data, want) || strings.TrimSpace(id) != "6.64" {
+		t.Errorf("%s, want %s", frames, want)
+	}
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }

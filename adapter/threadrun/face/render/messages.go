@@ -14,6 +14,7 @@ import (
 
 // delta is a token of a thread/run agent.
 func (v *View) delta() {
+	v.inner.add(v.e)
 	if v.partials != nil {
 		if id, first := v.partials.add(v.e); id != "" {
 			v.deltaPartials(id, first)
