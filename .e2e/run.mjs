@@ -14,7 +14,7 @@ import { exitWith, suite } from "./suite.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const [binary, ...only] = process.argv.slice(2);
-const tests = only.length > 0 ? only : ["beats.mjs", "forward.mjs", "input.mjs", "look.mjs", "methods.mjs", "plain.mjs", "remote.mjs", "reverse.mjs", "same.mjs", "stock.mjs", "streaming.mjs", "subagents.mjs", "challenge.mjs", "approval.mjs", "docs.mjs"].map((f) => join(here, f));
+const tests = only.length > 0 ? only : ["beats.mjs", "forward.mjs", "inner.mjs", "input.mjs", "look.mjs", "methods.mjs", "plain.mjs", "remote.mjs", "reverse.mjs", "same.mjs", "stock.mjs", "streaming.mjs", "subagents.mjs", "challenge.mjs", "approval.mjs", "docs.mjs"].map((f) => join(here, f));
 const folder = mkdtempSync(join(tmpdir(), "apbridge-e2e-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
@@ -36,6 +36,8 @@ function config({ js, autogpt, langgraph }) {
     told: graph("told"),
     typed: graph("typed"),
     swarm: graph("swarm"),
+    inner: graph("inner"),
+    deep: graph("deep"),
     lockstep: graph("files", { stepping: { mode: "lockstep" } }),
     whole: graph("files", { stepping: { mode: "run" } }),
     away: { url: "http://127.0.0.1:9", dialect: "taskstep" },

@@ -1,4 +1,4 @@
-// A real LangGraph server over the graphs of graph.mjs:
+// A real LangGraph server over the graphs of graph.mjs and deep.mjs:
 //
 //   node server.mjs [PORT] [GRAPH,GRAPH…]
 //
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const port = Number(process.argv[2] ?? 0);
-const names = (process.argv[3] ?? "chat,files,ask,both,many,fail,slow,nested,told,typed,swarm").split(",");
+const names = (process.argv[3] ?? "chat,files,ask,both,many,fail,slow,nested,told,typed,swarm,inner,keeper,deep").split(",");
 
 process.env.LANGSMITH_TRACING = "false";
 process.env.LOG_LEVEL ??= "error";
@@ -20,14 +20,14 @@ process.env.LOG_LEVEL ??= "error";
 // graphs' packages from there.
 mkdirSync(join(here, "..", "tmp"), { recursive: true });
 const cwd = mkdtempSync(join(here, "..", "tmp", "langgraph-"));
-const graphFile = relative(cwd, join(here, "graph.mjs"));
+const fileOf = (name) => relative(cwd, join(here, name === "deep" ? "deep.mjs" : "graph.mjs"));
 
 const options = {
   port,
   nWorkers: 16,
   host: "127.0.0.1",
   cwd,
-  graphs: Object.fromEntries(names.map((name) => [name, `${graphFile}:${name}`])),
+  graphs: Object.fromEntries(names.map((name) => [name, `${fileOf(name)}:${name}`])),
 };
 
 // preload.mjs reads the options from the last argument. It is not exported by

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -266,6 +267,10 @@ func (a *ThreadAgent) inThread(w http.ResponseWriter, r *http.Request, route, th
 	a.mu.Unlock()
 	if t == nil {
 		a.noThread(w, route, thread)
+		return
+	}
+	if bytes.Contains(body, []byte(`"checkpoint_id":""`)) {
+		http.Error(w, `{"issues":[{"validation":"uuid","path":["checkpoint","checkpoint_id"]}],"name":"ZodError"}`, http.StatusBadRequest)
 		return
 	}
 	switch route {

@@ -224,7 +224,7 @@ func TestDatabaseCommandsThatAreWrong(t *testing.T) {
 		t.Error("a database was made")
 	}
 	rig.WriteFile(t, none+"-lock", "")
-	for _, of := range []string{"", "-wal", "-shm", "-lock", "-journal", "-redo", ".new"} { // of the database of a bridge
+	for _, of := range []string{"", "-wal", "-shm", "-lock", "-journal", ".new"} { // of the database of a bridge
 		says(t, 2, "none.db-lock is there", "backup", none+of, "--force", "--database", none)
 		says(t, 2, "none.db-lock is there", "export", none+of, "--force", "--database", none)
 	}

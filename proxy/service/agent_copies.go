@@ -36,6 +36,11 @@ const mostCopies = 8
 
 // at finds the copy that has a checkpoint of a thread; nil if no agent with a state of its own made the checkpoint.
 func (s *agentCopies) at(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (*agentCopy, error) {
+	named := c.ID
+	c, err := s.original(ctx, t, c)
+	if err != nil {
+		return nil, err
+	}
 	l, err := s.linkOf(ctx, t, c)
 	if err != nil || l.Remote == "" {
 		return nil, err
@@ -44,12 +49,33 @@ func (s *agentCopies) at(ctx context.Context, t mapping.Thread, c mapping.Checkp
 	if found == nil || err != nil {
 		return nil, err
 	}
-	found.of.Checkpoint = c.ID
+	found.of.Checkpoint = named
 	found.at = adapter.Fork{Run: l.RemoteRun, Step: c.Step}
 	if c.Remote != "" {
 		found.at = adapter.Fork{Checkpoint: c.Remote}
 	}
 	return found, nil
+}
+
+// original is the checkpoint that the agent has: a run that answers a question tells once more at which one it goes on,
+// and that is a checkpoint of its own here.
+func (s *agentCopies) original(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Checkpoint, error) {
+	for c.RunID != "" && c.Remote == "" && c.Parent != "" {
+		before, err := s.states.Checkpoint(ctx, t.ID, c.Parent)
+		if mapping.Classify(err).Code == mapping.CodeCheckpointNotFound { // it is not kept any more
+			return c, nil
+		}
+		if err != nil || !repeats(c, before) {
+			return c, err
+		}
+		c = before
+	}
+	return c, nil
+}
+
+// repeats reports whether a checkpoint is the one before it, told by another run: a graph counts its steps on.
+func repeats(c, before mapping.Checkpoint) bool {
+	return before.ID == c.Parent && before.RunID != c.RunID && before.Step == c.Step && before.Source == c.Source && slices.Equal(before.Next, c.Next)
 }
 
 // linkOf is what an agent calls the thread that it has a checkpoint of; zero if no agent has made it.

@@ -46,10 +46,17 @@ func keyOf(c mapping.Checkpoint) taskKey {
 
 // of returns what agents tell of the tasks at checkpoints, by their ids. What they do not tell in time is left out.
 func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[string]json.RawMessage {
-	wanted := map[taskKey]string{}
-	for _, c := range page {
+	wanted := map[taskKey][]string{}
+	for i, c := range page {
+		ids := []string{c.ID}
+		for _, before := range page[i+1:] {
+			if c.Remote != "" || !repeats(c, before) {
+				break
+			}
+			c, ids = before, append(ids, before.ID)
+		}
 		if len(c.Next) > 0 && !isStep(c) && (c.RunID != "" || c.Remote != "") {
-			wanted[keyOf(c)] = c.ID
+			wanted[keyOf(c)] = append(wanted[keyOf(c)], ids...)
 		}
 	}
 	found := map[string]json.RawMessage{}
@@ -101,19 +108,21 @@ func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 	return &at.at
 }
 
-// find puts the tasks at the wanted checkpoints under their ids. It reads on, twice at the most, while one is missing.
-func (w *taskWalk) find(ctx context.Context, wanted map[taskKey]string, found map[string]json.RawMessage) {
+// find puts the tasks at the wanted checkpoints under their ids, and takes those out of what is wanted. It reads on,
+// twice at the most, while one is missing.
+func (w *taskWalk) find(ctx context.Context, wanted map[taskKey][]string, found map[string]json.RawMessage) {
 	for reads := 0; ; reads++ {
-		missing := 0
-		for key, id := range wanted {
-			if tasks, ok := w.read[key]; ok {
+		for key, ids := range wanted {
+			tasks, ok := w.read[key]
+			if !ok {
+				continue
+			}
+			delete(wanted, key)
+			for _, id := range ids {
 				found[id] = tasks
 			}
-			if found[id] == nil {
-				missing++
-			}
 		}
-		if missing == 0 || w.over || reads == 2 {
+		if len(wanted) == 0 || w.over || reads == 2 {
 			return
 		}
 		w.readOn(ctx, len(wanted)+4)

@@ -306,7 +306,7 @@ func (o copyOf) tasks(raw json.RawMessage) json.RawMessage {
 	return rawjson.Array(list...)
 }
 
-// metadata names the run by what the bridge wrote into the run's metadata.
+// metadata names the run by what the bridge wrote into the run's metadata, and leaves that out.
 func (o copyOf) metadata(raw json.RawMessage) json.RawMessage {
 	members, ok := membersOf(raw)
 	if !ok {
@@ -325,7 +325,7 @@ func (o copyOf) metadata(raw json.RawMessage) json.RawMessage {
 			members[i].Value = o.id(m)
 		}
 	}
-	return objectOf(members)
+	return objectOf(without(members, runKey, threadKey, firstKey))
 }
 
 func (o copyOf) point(raw json.RawMessage) json.RawMessage {

@@ -206,9 +206,9 @@ type runCreate struct {
 	Durability      json.RawMessage `json:"durability,omitempty"`
 }
 
-// pointWire names a checkpoint of the root graph.
+// pointWire names a checkpoint, by its id or as the newest of its namespace; that of the root graph is "".
 type pointWire struct {
-	ID string `json:"checkpoint_id"`
+	ID string `json:"checkpoint_id,omitempty"`
 	NS string `json:"checkpoint_ns"`
 }
 

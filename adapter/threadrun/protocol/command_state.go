@@ -10,29 +10,46 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// stateGet is the thread's newest state, or some keys of it.
+// stateGet is the newest state of a namespace, or some keys of it.
 func (c *command) stateGet() (func(w *writer), error) {
-	if err := c.root(); err != nil {
+	ns, err := c.namespace()
+	if err != nil {
 		return nil, err
 	}
 	keys, ok := textsOf(c.get("keys"))
 	if !ok && c.get("keys") != nil {
 		return nil, invalid("keys must be a list of strings.")
 	}
-	st, err := c.s.Service.States.Get(c.ctx, c.thread, "")
+	values, checkpoint, err := c.newestState(ns)
 	if err != nil {
 		return nil, err
 	}
-	values := st.Values
 	if ok {
 		values = only(values, keys)
 	}
 	return func(w *writer) {
 		w.Key("values").Raw(values, "{}")
-		if st.Checkpoint != "" {
-			w.object("checkpoint", func() { w.text("id", st.Checkpoint).text("ns", "") })
+		if checkpoint != "" {
+			w.object("checkpoint", func() { w.text("id", checkpoint).text("ns", ns) })
 		}
 	}, nil
+}
+
+// newestState is the state of the agent's graph, or of a graph within it, and the id of its checkpoint.
+func (c *command) newestState(ns string) (values json.RawMessage, checkpoint string, err error) {
+	if ns == "" {
+		st, err := c.s.Service.States.Get(c.ctx, c.thread, "")
+		return st.Values, st.Checkpoint, err
+	}
+	inner, err := c.s.Service.States.Inner(c.ctx, c.thread, adapter.InnerPoint{NS: ns}, false)
+	if err == nil && inner == nil {
+		err = noNamespace(ns)
+	}
+	return member(inner, "values"), rawjson.GetText(member(inner, "checkpoint"), "checkpoint_id"), err
+}
+
+func noNamespace(ns string) error {
+	return mapping.Errorf(mapping.NotFound, codeNamespace, "The thread has no state of a graph in the namespace %s.", ns)
 }
 
 // only is an object with the members that are asked for.
@@ -59,6 +76,13 @@ func (c *command) stateListCheckpoints() (func(w *writer), error) {
 	if err != nil {
 		return nil, err
 	}
+	ns, err := c.namespace()
+	if err != nil {
+		return nil, err
+	}
+	if ns != "" {
+		return c.listInner(ns, q)
+	}
 	list := []adapter.ThreadState{}
 	for st, err := range c.s.Service.States.History(c.ctx, c.thread, q) {
 		if err != nil {
@@ -76,10 +100,24 @@ func (c *command) stateListCheckpoints() (func(w *writer), error) {
 	}, nil
 }
 
-func (c *command) history() (q adapter.HistoryQuery, err error) {
-	if err = c.root(); err != nil {
-		return q, err
+// listInner lists the checkpoints of a graph within the agent's.
+func (c *command) listInner(ns string, q adapter.HistoryQuery) (func(w *writer), error) {
+	list, err := c.s.Service.States.InnerHistory(c.ctx, c.thread, adapter.InnerPoint{NS: ns}, q)
+	if err == nil && len(list) == 0 && q.Before == "" {
+		err = noNamespace(ns)
 	}
+	return func(w *writer) {
+		w.Key("checkpoints").Open('[')
+		for _, st := range list {
+			w.open().text("id", rawjson.GetText(member(st, "checkpoint"), "checkpoint_id")).text("timestamp", rawjson.GetText(st, "created_at"))
+			w.Key("step").Raw(member(member(st, "metadata"), "step"), "0")
+			w.raw("metadata", member(st, "metadata")).close()
+		}
+		w.Close(']')
+	}, err
+}
+
+func (c *command) history() (q adapter.HistoryQuery, err error) {
 	q.Limit = usualCheckpoints
 	if v := c.get("limit"); v != nil {
 		n, ok := whole(v)

@@ -280,6 +280,19 @@ func (w worldStates) Get(context.Context, string, string) (adapter.ThreadState, 
 	return w.state, nil
 }
 
+// Inner has one graph two graphs deep.
+func (w worldStates) Inner(_ context.Context, _ string, at adapter.InnerPoint, _ bool) (json.RawMessage, error) {
+	if at.NS != "inner:1|deep:2" {
+		return nil, nil
+	}
+	return json.RawMessage(`{"values":{"a":1,"b":2},"created_at":"2026-11-28T17:45:26.129Z","metadata":{"step":1},"checkpoint":{"checkpoint_id":"` + uuid(61) + `"}}`), nil
+}
+
+func (w worldStates) InnerHistory(ctx context.Context, thread string, at adapter.InnerPoint, _ adapter.HistoryQuery) ([]json.RawMessage, error) {
+	st, err := w.Inner(ctx, thread, at, false)
+	return []json.RawMessage{st}, err
+}
+
 func (w worldStates) History(_ context.Context, _ string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
 	return func(yield func(adapter.ThreadState, error) bool) {
 		if q.Before == uuid(404) {

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/apbridge/apbridge/adapter/body"
 	"github.com/apbridge/apbridge/mapping"
@@ -89,18 +90,21 @@ func (p *params) namespaces(name string) (list [][]string, err error) {
 	return list, nil
 }
 
+// namespace is the member of that name as LangGraph's checkpoint_ns; "" is the root.
+func (p *params) namespace() (string, error) {
+	v := p.get("namespace")
+	ns, ok := textsOf(v)
+	if joined := strings.Join(ns, "|"); v == nil || ok && mapping.IsText(joined) {
+		return joined, nil
+	}
+	return "", invalid("namespace must be a list of strings.")
+}
+
 // root refuses a namespace other than the root's.
 func (p *params) root() error {
-	v := p.get("namespace")
-	if v == nil {
-		return nil
+	ns, err := p.namespace()
+	if err == nil && ns != "" {
+		err = mapping.Errorf(mapping.NotFound, codeNamespace, "Only the agent's own graph can be spoken to, whose namespace is [].")
 	}
-	ns, ok := textsOf(v)
-	switch {
-	case !ok:
-		return invalid("namespace must be a list of strings.")
-	case len(ns) > 0:
-		return mapping.Errorf(mapping.NotFound, codeNamespace, "The bridge keeps the state of the root alone, whose namespace is [].")
-	}
-	return nil
+	return err
 }

@@ -68,6 +68,50 @@ func TestStatesOfInnerGraphsAreReadFromTheAgent(t *testing.T) {
 	}
 }
 
+// TestStatesOfInnerGraphsAfterAnAnswer: a run that answers tells once more at which checkpoint it goes on, and may ask
+// again before it comes to another. The agent's checkpoint is still that of the run before.
+func TestStatesOfInnerGraphsAfterAnAnswer(t *testing.T) {
+	t.Parallel()
+	b, agent, at := inFrontOfInner(t)
+	again := adaptertest.InnerPlay(false)
+	again.Frames = append(again.Frames[:1:1], again.Frames[3:]...) // without the input
+	made := strings.NewReplacer("{{run}}", agent.Done()[0], "{{checkpoint}}", "1f1e5690-23fd-62e0-8000-000000000001")
+	again.State, again.Deep = made.Replace(again.State), made.Replace(again.Deep)
+	agent.Play(again)
+	b.Post(at+"/runs/wait", `{`+saysAgent+`"command":{"resume":"very"}}`).OK()
+	b.Expect(at, "status", "interrupted")
+	if got := b.Get(at + "/state?subgraphs=true").OK(); rig.Dig(got.At(""), "tasks.0.state.tasks.0.state.next.0") != "question" {
+		t.Errorf("%s", got.Body)
+	}
+	for i, st := range b.Get(at + "/history?limit=2").OK().List("") {
+		if got := rig.Dig(st, "tasks.0.checkpoint.checkpoint_ns"); got != adaptertest.MiddleNS {
+			t.Errorf("state %d: the task's namespace is %v", i, got)
+		}
+	}
+}
+
+// TestProtocolReadsTheStatesOfInnerGraphs: by their namespace, as a list of segments.
+func TestProtocolReadsTheStatesOfInnerGraphs(t *testing.T) {
+	t.Parallel()
+	b, _, at := inFrontOfInner(t)
+	ask := func(method, ns string) rig.Answer {
+		t.Helper()
+		return command(b, at, `{"id":1,"method":"`+method+`","params":{"namespace":["`+strings.ReplaceAll(ns, "|", `","`)+`"]}}`)
+	}
+	if got := ask("state.get", adaptertest.BottomNS); got.At("result.checkpoint.ns") != adaptertest.BottomNS || len(got.List("result.values.messages")) != 2 {
+		t.Errorf("%s", got.Body)
+	}
+	list := ask("state.listCheckpoints", adaptertest.BottomNS)
+	if got := rig.Pluck(list.List("result.checkpoints"), "step"); fmt.Sprint(got) != "[1 0]" {
+		t.Errorf("%s", list.Body)
+	}
+	for _, method := range []string{"state.get", "state.listCheckpoints"} {
+		if got := ask(method, "nowhere:1"); got.At("error") != "no_such_namespace" {
+			t.Errorf("%s of what is not there: %s", method, got.Body)
+		}
+	}
+}
+
 // TestHistoryHasTheTasksOfTheAgent: which results a state's tasks came to is not logged, so that the agent is asked for
 // it. Where it is away the history is told without.
 func TestHistoryHasTheTasksOfTheAgent(t *testing.T) {

@@ -1,0 +1,41 @@
+// deep: a deep agent that has a subagent look something up. Its model needs no network: it says what the script has next.
+import { AIMessage } from "@langchain/core/messages";
+import { BaseChatModel } from "@langchain/core/language_models/chat_models";
+import { createDeepAgent } from "deepagents";
+import { tool } from "langchain";
+import { z } from "zod";
+
+/** A model that answers by what was said last. */
+class Scripted extends BaseChatModel {
+  constructor(answer) {
+    super({});
+    this.answer = answer;
+  }
+
+  _llmType() {
+    return "scripted";
+  }
+
+  bindTools() {
+    return this;
+  }
+
+  async _generate(messages) {
+    const message = this.answer(messages.at(-1));
+    return { generations: [{ text: String(message.content), message }] };
+  }
+}
+
+const calls = (id, name, args) => new AIMessage({ content: "", tool_calls: [{ id, name, args, type: "tool_call" }] });
+
+const lookUp = tool(async ({ what }) => `found: ${what}`, { name: "look_up", description: "Looks something up.", schema: z.object({ what: z.string() }) });
+
+const researcher = new Scripted((last) => (last.getType() === "tool" ? new AIMessage(`the researcher has ${last.content}`) : calls("call_look", "look_up", { what: last.content })));
+
+const leader = new Scripted((last) =>
+  last.getType() === "tool" ? new AIMessage(`done: ${last.content}`) : calls("call_task", "task", { description: "the colour of the sky", subagent_type: "researcher" }));
+
+export const deep = createDeepAgent({
+  model: leader,
+  subagents: [{ name: "researcher", description: "Looks things up.", systemPrompt: "Look it up.", tools: [lookUp], model: researcher }],
+});
