@@ -14,7 +14,7 @@ import { exitWith, suite } from "./suite.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const [binary, ...only] = process.argv.slice(2);
-const tests = only.length > 0 ? only : ["beats.mjs", "forward.mjs", "inner.mjs", "input.mjs", "look.mjs", "methods.mjs", "plain.mjs", "remote.mjs", "reverse.mjs", "same.mjs", "stock.mjs", "streaming.mjs", "subagents.mjs", "challenge.mjs", "approval.mjs", "docs.mjs"].map((f) => join(here, f));
+const tests = only.length > 0 ? only : ["agentstore.mjs", "beats.mjs", "forward.mjs", "inner.mjs", "input.mjs", "look.mjs", "methods.mjs", "plain.mjs", "remote.mjs", "reverse.mjs", "same.mjs", "stock.mjs", "streaming.mjs", "subagents.mjs", "challenge.mjs", "approval.mjs", "docs.mjs"].map((f) => join(here, f));
 const folder = mkdtempSync(join(tmpdir(), "apbridge-e2e-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
@@ -38,6 +38,7 @@ function config({ js, autogpt, langgraph }) {
     swarm: graph("swarm"),
     inner: graph("inner"),
     deep: graph("deep"),
+    keeper: graph("keeper"),
     lockstep: graph("files", { stepping: { mode: "lockstep" } }),
     whole: graph("files", { stepping: { mode: "run" } }),
     away: { url: "http://127.0.0.1:9", dialect: "taskstep" },
@@ -53,6 +54,14 @@ async function keyed({ autogpt }, key) {
   return (await bridge(binary, ["--config", file], await freePort())).url;
 }
 
+/** A bridge whose store is that of its agent; its URL. */
+async function storing({ langgraph }) {
+  const file = join(folder, "storing.yaml");
+  const settings = { database: join(folder, "storing.db"), store: { agent: "keeper" }, agents: { keeper: { url: langgraph, dialect: "threadrun" } } };
+  writeFileSync(file, JSON.stringify(settings));
+  return (await bridge(binary, ["--config", file], await freePort())).url;
+}
+
 async function main() {
   const [js, autogpt, langgraph] = await Promise.all([
     peer("jsagent", join(here, "jsagent/agent.mjs")),
@@ -63,7 +72,7 @@ async function main() {
   writeFileSync(file, JSON.stringify(config({ js, autogpt, langgraph }), null, 2)); // JSON is YAML
   const { url, child } = await bridge(binary, ["--config", file], await freePort());
   const key = "the key of a page, 24 letters + more";
-  const env = { E2E_BRIDGE: url, E2E_KEYED: await keyed({ autogpt }, key), E2E_KEY: key, E2E_JSAGENT: js, E2E_AUTOGPT: autogpt, E2E_LANGGRAPH: langgraph, E2E_PROGRAM: binary };
+  const env = { E2E_BRIDGE: url, E2E_KEYED: await keyed({ autogpt }, key), E2E_KEY: key, E2E_STORE: await storing({ langgraph }), E2E_JSAGENT: js, E2E_AUTOGPT: autogpt, E2E_LANGGRAPH: langgraph, E2E_PROGRAM: binary };
   if (only.length === 0) {
     const packages = ["./adapter/threadrun/backend", "./cmd/apbridge/internal/rig/threadrun", "./cmd/apbridge/internal/conformance"];
     const tested = await run("go", ["test", "-count=1", "-run", "^TestReal", ...packages], { APBRIDGE_E2E_LANGGRAPH: langgraph, APBRIDGE_E2E_JSAGENT: js }, join(here, ".."));

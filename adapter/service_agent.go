@@ -19,6 +19,13 @@ type Items interface {
 	Namespaces(ctx context.Context, q NamespaceQuery) ([][]string, error)
 }
 
+// ItemKeeper is a backend whose agent has a long-term store of its own. Optional.
+type ItemKeeper interface {
+	// Items returns it. Whoever may call the agent reaches all of it: it knows no tenants, and no namespaces of callers.
+	// It fails with not_supported where the agent's server has no store, and for what that cannot do.
+	Items() Items
+}
+
 // PutItem is an item to be written.
 type PutItem struct {
 	Namespace []string

@@ -71,6 +71,22 @@ bridge.yaml:2: synchronous: cannot be "sometimes"; choose one of full, normal
 bridge.yaml:3: database: is empty; write the path of a SQLite file, like apbridge.db
 bridge.yaml:4: limits.body: cannot be 0; leave the key out for the default
 bridge.yaml:4: limits.depth: cannot be 0; the least is 1`},
+		{"a store of nobody", "store: {agent: b}" + agentLine,
+			nil, `bridge.yaml:1: store.agent: cannot be "b", which is not below agents; name the agent whose store it is to be`},
+		{"a store of an agent that has none", "store: {agent: a}\nagents: {a: {url: 'http://127.0.0.1:1', dialect: taskstep}}\n",
+			nil, `bridge.yaml:1: store.agent: names "a", whose dialect taskstep has no store; name a thread/run agent, or leave it out for the bridge's own`},
+		{"what the agent's store has no use for", `store: {agent: a, index: {embed: "ollama:m", dims: 3}, ttl: {default_ttl: 3}}
+agents: {a: {url: 'http://127.0.0.1:1'}, b: {url: 'http://127.0.0.1:2', memory: {namespaces: [x]}}}
+limits: {tenant: {items: 3}}
+`,
+			nil, `bridge.yaml:1: store.index.embed: says nothing, since the store is that of agent "a" (store.agent); configure it in the agent's server, and leave this out
+bridge.yaml:1: store.ttl.default_ttl: says nothing, since the store is that of agent "a" (store.agent); configure it in the agent's server, and leave this out
+bridge.yaml:2: agents.b.memory.namespaces: are of the bridge's own store, where no client can put anything while store.agent is set; leave one of them out
+bridge.yaml:3: limits.tenant.items: counts nothing, since the store is that of agent "a" (store.agent); leave it out`},
+		{"one store for several tenants", "store: {agent: a}\nauth: {keys: [{id: x, key: sixteen letters x, tenant: one}, {id: y, key: sixteen letters y}]}" + agentLine,
+			nil, `bridge.yaml:1: store.agent: gives all tenants one store, since agents know none, and there are "", one; leave it out, or have one tenant`},
+		{"a store for tenants of tokens", "store: {agent: a}\nauth: {jwt: [{id: c, issuer: 'https://x.example', audience: [y], claims: {tenant: org}}]}" + agentLine,
+			nil, `bridge.yaml:1: store.agent: gives all tenants one store, since agents know none, and tokens name theirs (auth.jwt[0].claims.tenant); leave it out, or have one tenant`},
 		{"a server without a database", "database: postgres://" + agentLine,
 			nil, `bridge.yaml:1: database: names no database of the PostgreSQL server; write it like postgres://user:password@host:5432/name`},
 		{"what a server cannot", "database: postgres://me@db.example.com/x\nsecure_delete: true" + agentLine,

@@ -170,9 +170,10 @@ type Retention struct {
 
 // Store is what the long-term store does besides keeping items.
 type Store struct {
-	Index       Index `yaml:"index"`
-	VectorCache Bytes `yaml:"vector_cache"` // of all tenants together
-	TTL         TTL   `yaml:"ttl"`
+	Agent       string `yaml:"agent"` // whose store it is; "": the bridge's own
+	Index       Index  `yaml:"index"`
+	VectorCache Bytes  `yaml:"vector_cache"` // of all tenants together
+	TTL         TTL    `yaml:"ttl"`
 }
 
 // TTL says how long items are kept. Its keys are LangGraph's, as they stand below store.ttl in a langgraph.json.

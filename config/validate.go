@@ -15,6 +15,7 @@ func (r *report) validate(cfg *Config, o Options) {
 	indexCheck{r, cfg.Store.Index, o.Path}.check()
 	r.atLeast("store.vector_cache", int64(cfg.Store.VectorCache), 0)
 	r.checkTTL(cfg.Store.TTL)
+	storeCheck{r, cfg}.check()
 	r.checkWebhooks(cfg.Webhooks)
 	r.checkAgents(cfg, o.Dialects)
 	r.checkAudit(cfg.Audit)

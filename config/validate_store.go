@@ -106,3 +106,80 @@ func (r *report) checkTTL(ttl TTL) {
 		}
 	}
 }
+
+// storeCheck is about a store that is an agent's.
+type storeCheck struct {
+	*report
+	cfg *Config
+}
+
+func (s storeCheck) check() {
+	name := s.cfg.Store.Agent
+	if name == "" {
+		return
+	}
+	agent, there := s.cfg.Agents[name]
+	switch {
+	case !there:
+		s.complain("store.agent", "cannot be %q, which is not below agents; name the agent whose store it is to be", name)
+	case agent.Dialect == "taskstep":
+		s.complain("store.agent", "names %q, whose dialect taskstep has no store; name a thread/run agent, or leave it out for the bridge's own", name)
+	}
+	s.checkTenants()
+	if !there {
+		return
+	}
+	for key, set := range map[string]bool{"store.index.embed": s.cfg.Store.Index.On(), "store.ttl.default_ttl": s.cfg.Store.TTL.Default != 0} {
+		if set {
+			s.complain(key, "says nothing, since the store is that of agent %q (store.agent); configure it in the agent's server, and leave this out", name)
+		}
+	}
+	for _, other := range sortedNames(s.cfg.Agents) {
+		if len(s.cfg.Agents[other].Memory.Namespaces) > 0 {
+			s.complain("agents."+other+".memory.namespaces", "are of the bridge's own store, where no client can put anything while store.agent is set; leave one of them out")
+		}
+	}
+	s.checkQuotas(name)
+}
+
+// checkQuotas refuses quotas of items, which are counted in the bridge's own store.
+func (s storeCheck) checkQuotas(name string) {
+	list := map[string]int{"limits.tenant.items": s.cfg.Limits.Tenant.Items}
+	for tenant, m := range s.cfg.Limits.Tenants {
+		list["limits.tenants."+tenant+".items"] = m.Items
+	}
+	for i, key := range s.cfg.Auth.Keys {
+		list[fmt.Sprintf("auth.keys[%d].limits.items", i)] = key.Limits.Items
+	}
+	for _, key := range sortedNames(list) {
+		if list[key] != 0 {
+			s.complain(key, "counts nothing, since the store is that of agent %q (store.agent); leave it out", name)
+		}
+	}
+}
+
+// checkTenants refuses to give several tenants one store.
+func (s storeCheck) checkTenants() {
+	const shared = "gives all tenants one store, since agents know none, and "
+	tenants := map[string]bool{}
+	for _, key := range s.cfg.Auth.Keys {
+		tenants[key.Tenant] = true
+	}
+	for i, j := range s.cfg.Auth.JWT {
+		tenants[j.Tenant] = true
+		if j.Claims.Tenant != "" {
+			s.complain("store.agent", shared+"tokens name theirs (auth.jwt[%d].claims.tenant); leave it out, or have one tenant", i)
+		}
+	}
+	for _, c := range s.cfg.Auth.Certificates {
+		tenants[c.Tenant] = true
+	}
+	if len(tenants) < 2 {
+		return
+	}
+	names := sortedNames(tenants)
+	if names[0] == "" {
+		names[0] = `""`
+	}
+	s.complain("store.agent", shared+"there are %s; leave it out, or have one tenant", strings.Join(names, ", "))
+}

@@ -73,6 +73,7 @@ type ThreadAgent struct {
 	threads map[string]*scriptedThread
 	made    int
 	updates int
+	items   map[string]storedItem // of the store, by namespace and key
 	calls   map[string]int
 	bodies  map[string][]json.RawMessage
 }
@@ -173,7 +174,9 @@ func (a *ThreadAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "POST /threads":
 		a.createThread(w, body)
 	default:
-		a.inThread(w, r, route, thread, run, body)
+		if !a.store(w, r, route, body) {
+			a.inThread(w, r, route, thread, run, body)
+		}
 	}
 }
 

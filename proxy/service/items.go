@@ -14,8 +14,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// items is the long-term store.
-type items struct{ table *item.Table }
+// items is the long-term store: the bridge's own, or that of an agent.
+type items struct {
+	table *item.Table
+	agent agentItems
+}
 
 func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 	noteItem(ctx, p.Namespace, p.Key)
@@ -24,6 +27,9 @@ func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 	}
 	if err := rule.CheckKey(p.Key); err != nil {
 		return err
+	}
+	if s.agent.on() {
+		return s.agent.put(ctx, p)
 	}
 	if err := itemquery.CheckItemIndex(p.Index); err != nil {
 		return err
@@ -37,11 +43,17 @@ func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 
 func (s *items) Get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
 	noteItem(ctx, namespace, key)
+	if s.agent.on() {
+		return s.agent.get(ctx, namespace, key, refreshTTL)
+	}
 	return s.table.Get(ctx, namespace, key, s.table.Refreshes(refreshTTL))
 }
 
 func (s *items) Delete(ctx context.Context, namespace []string, key string) error {
 	noteItem(ctx, namespace, key)
+	if s.agent.on() {
+		return s.agent.delete(ctx, namespace, key)
+	}
 	return s.table.Delete(ctx, namespace, key)
 }
 
@@ -51,6 +63,9 @@ func noteItem(ctx context.Context, namespace []string, key string) {
 }
 
 func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
+	if s.agent.on() {
+		return s.agent.search(ctx, q)
+	}
 	if q.SortBy == "" && q.Query == "" {
 		q.SortBy = mapping.SortByUpdated // as LangGraph's stores do
 	}
@@ -66,6 +81,9 @@ func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mappi
 }
 
 func (s *items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]string, error) {
+	if s.agent.on() {
+		return s.agent.namespaces(ctx, q)
+	}
 	all, err := s.table.Namespaces(ctx, literalPrefix(q.Prefix))
 	if err != nil {
 		return nil, err
@@ -85,6 +103,14 @@ func (s *items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]s
 		}
 	}
 	return adapter.PageOf(out, q.Offset, q.Limit), nil
+}
+
+// of returns the items in and below a namespace, as many as a topic shows.
+func (s *items) of(ctx context.Context, namespace []string) ([]mapping.Item, error) {
+	if s.agent.on() {
+		return adapter.All(s.agent.search(ctx, adapter.ItemQuery{Prefix: namespace, Limit: topicItems}))
+	}
+	return s.table.List(ctx, item.Query{Prefix: namespace, Limit: topicItems})
 }
 
 // literalPrefix is the part of a pattern before its first wildcard.

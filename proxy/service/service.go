@@ -42,6 +42,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 	maker, rem := threadMaker{st.Threads, log}, &remover{st.Runs, st.Tasks, e, log, stepper}
 	findTask, findTopic := taskFinder{dir, st.Tasks, stepper, st.Shared()}, topicFinder{dir, st.Threads}
 	onTopics := topicTasks{findTopic, st.Tasks, st.Artifacts, st.Now}
+	kept := &items{st.Items, agentItems{dir, e}}
 	ofThreads := &threads{st.Threads, st.Links, maker, atHead, updater, rem, dir, e, st.Now}
 
 	e.OnRemoved(stepper.Forget)
@@ -70,13 +71,13 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 		Tasks:     &tasks{dir, findTask, findTopic, onTopics, maker, st.Tasks, st.Artifacts, stepper, st.Now},
 		Steps:     &steps{findTask, stepper},
 		Artifacts: &artifacts{findTask, st.Artifacts, e},
-		Topics:    &topics{dir, findTopic, maker, st.Threads, st.Items, st.Artifacts, atHead, log, st.Now},
+		Topics:    &topics{dir, findTopic, maker, st.Threads, kept, st.Artifacts, atHead, log, st.Now},
 		Interactions: &interactions{
 			sayings{findTopic, findTask, onTopics, st.Requests, st.Tasks, st.Runs, stepper, updater},
 			conversations{findTopic, st.Tasks, st.Runs, log, atHead, stepper},
 		},
 
-		Items:      &items{st.Items},
+		Items:      kept,
 		Agents:     directory.NewAgents(dir),
 		Assistants: directory.NewAssistants(dir, st.Threads, ofThreads.Delete),
 		Owners: owner.New(owner.Parts{

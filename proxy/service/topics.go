@@ -13,7 +13,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
-	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
 // topicItems bounds the items of the long-term store that a topic's memory shows.
@@ -25,7 +24,7 @@ type topics struct {
 	finder    topicFinder
 	maker     threadMaker
 	threads   *store.Threads
-	items     *item.Table
+	items     *items
 	artifacts *artifact.Table
 	heads     heads
 	log       lister
@@ -88,7 +87,7 @@ func (s *topics) topic(ctx context.Context, t mapping.Thread, states stateReader
 		return rule.Topic{}, err
 	}
 	topic := rule.TopicOf(*now)
-	items, err := s.items.List(ctx, item.Query{Prefix: rule.TopicNamespace(t.ID), Limit: topicItems})
+	items, err := s.items.of(ctx, rule.TopicNamespace(t.ID))
 	if err != nil {
 		return topic, err
 	}

@@ -15,8 +15,6 @@ import (
 
 // This file asks the agent for what it alone has of a thread (adapter.CopyReader).
 
-var _ adapter.CopyReader = (*backend)(nil)
-
 // statesAsk is the body of POST /threads/{thread_id}/history, as far as it is asked here.
 type statesAsk struct {
 	Limit      int             `json:"limit"`

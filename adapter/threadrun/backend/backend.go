@@ -45,6 +45,8 @@ var (
 	_ adapter.Forgetter   = (*backend)(nil)
 	_ adapter.Traited     = (*backend)(nil)
 	_ adapter.Versioned   = (*backend)(nil)
+	_ adapter.CopyReader  = (*backend)(nil)
+	_ adapter.ItemKeeper  = (*backend)(nil)
 )
 
 // Dial makes a backend for the server at up.Config.URL. It does no I/O; the error, an *mapping.Error, says that the URL

@@ -36,6 +36,14 @@ func (r reach) checkWrite(namespace []string) error {
 	return r.check(namespace)
 }
 
+// CheckReach refuses, as the operations of a Table do, a namespace that the caller may not read, or may not write to.
+func CheckReach(ctx context.Context, namespace []string, write bool) error {
+	if write {
+		return reachOf(ctx).checkWrite(namespace)
+	}
+	return reachOf(ctx).check(namespace)
+}
+
 func (r reach) words() string {
 	list := make([]string, len(r.Namespaces))
 	for i, ns := range r.Namespaces {

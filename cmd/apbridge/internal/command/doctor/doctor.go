@@ -25,8 +25,9 @@ func Command(p *console.Process) *cobra.Command {
 		Short: "Check agents: reachability, dialect, unsupported features",
 		Long: `doctor calls the agents at the URLs, or all agents of the configuration. It prints
 whether each is reachable, its dialect, version and response time, and how many request
-fields it receives exactly, approximately or not at all. For a URL it also prints the
-configuration to use. It starts no run and opens no database.
+fields it receives exactly, approximately or not at all. For a LangGraph server it says
+whether its store is the bridge's. For a URL it also prints the configuration to use.
+It starts no run and opens no database.
 
 Exit code: 0 if every agent is usable, else 1.`,
 		Example: `  apbridge doctor http://127.0.0.1:8000
@@ -94,6 +95,7 @@ func examineAll(ctx context.Context, cfg *config.Config) []Finding {
 		asked.Go(func() {
 			list[i] = Examine(ctx, name, cfg)
 			list[i].askVersion(ctx)
+			list[i].askStore(ctx)
 		})
 	}
 	asked.Wait()

@@ -29,8 +29,11 @@ type Finding struct {
 	asked     bool   // that had to be found out
 	recorded  bool   // it is the recording of one
 	profile   string
-	server    adapter.Versioned // nil: it cannot be asked its version
-	version   string            // "" where that was not asked, or the server does not say
+	server    adapter.Versioned  // nil: it cannot be asked its version
+	version   string             // "" where that was not asked, or the server does not say
+	keeper    adapter.ItemKeeper // nil: the dialect has no store
+	stores    bool               // it has a store of its own
+	isStore   bool               // which is the bridge's (store.agent)
 	traits    adapter.Traits
 	took      time.Duration  // of a call that only reads
 	byURL     *console.ByURL // nil: a configuration names it
@@ -56,7 +59,7 @@ func Examine(ctx context.Context, name string, cfg *config.Config) Finding {
 }
 
 func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Config) Finding {
-	f := Finding{name: name, url: c.URL, dialect: c.Dialect}
+	f := Finding{name: name, url: c.URL, dialect: c.Dialect, isStore: cfg.Store.Agent == name}
 	if _, recorded := c.Recording(); recorded {
 		f.recorded = true
 		f.ofRecording(ctx, Upstream(name, c, cfg.Limits))
@@ -86,6 +89,7 @@ func examineAt(ctx context.Context, name string, c config.Agent, cfg *config.Con
 		}
 	}
 	f.server, _ = b.(adapter.Versioned)
+	f.keeper, _ = b.(adapter.ItemKeeper)
 	return f
 }
 
@@ -150,6 +154,22 @@ func (f *Finding) askVersion(ctx context.Context) {
 	defer stop()
 	if version, err := f.server.Version(ctx); err == nil && plainVersion.MatchString(version) {
 		f.version = version
+	}
+}
+
+// askStore asks a healthy agent whether it has a store of its own. One whose store is to be the bridge's has to have one.
+func (f *Finding) askStore(ctx context.Context) {
+	if f.Err != nil || f.recorded {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, briefly)
+	defer stop()
+	err := error(mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "store.agent names this agent, and its dialect %s has no store. Leave store.agent out for the bridge's own.", f.dialect))
+	if f.keeper != nil {
+		_, err = f.keeper.Items().Namespaces(ctx, adapter.NamespaceQuery{Limit: 1})
+	}
+	if f.stores = err == nil; f.isStore {
+		f.Err = err
 	}
 }
 

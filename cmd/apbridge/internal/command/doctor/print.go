@@ -36,6 +36,12 @@ func (f Finding) print(w io.Writer, losses bool) {
 	if f.version != "" {
 		fmt.Fprintf(w, "  version     %s\n", f.version)
 	}
+	switch {
+	case f.isStore:
+		fmt.Fprintln(w, "  store       its own, which this bridge's /store is, too (store.agent)")
+	case f.stores:
+		fmt.Fprintf(w, "  store       its own: its graph does not see the items at this bridge's /store, nor do clients there see the graph's (store.agent: %s makes them one)\n", f.name)
+	}
 	for _, d := range bridge.Dialects() {
 		f.printFates(w, d.Name, losses)
 	}

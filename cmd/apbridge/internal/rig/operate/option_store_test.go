@@ -91,6 +91,7 @@ func (k keeper) times(column string) map[string]int64 {
 
 // storeProofs are about what the long-term store does with items.
 var storeProofs = map[string]func(*testing.T){
+	"store.agent": rig.ProvenBy("cmd/apbridge/internal/rig/operate", "TestStoreOfTheAgent"),
 	"store.index.embed": func(t *testing.T) {
 		const item, search = `{"namespace":["n"],"key":"k","value":{"t":"kitten"},"index":["t"]}`, `{"namespace_prefix":["n"],"query":"kitten"}`
 		without := rig.Configured(t, rig.OneAgent, rig.Legacy())
