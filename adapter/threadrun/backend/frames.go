@@ -10,6 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 )
 
 // interruptKey is the member under which LangGraph puts questions into updates and values frames.
@@ -115,7 +116,7 @@ func frameName(name string) (mode string, ns []string) {
 // those that were asked for to have tokens, what graphs write is kept, too: a server that is not asked for subgraphs has
 // that at the root.
 func (tr *translator) nested(mode string, head mapping.Head, data json.RawMessage) error {
-	if wantsInnerTokens(&tr.t.Run.Options) && mode != "messages" && mode != "custom" {
+	if rule.InnerTokens(&tr.t.Run.Options) && mode != "messages" && mode != "custom" {
 		return nil
 	}
 	if mode == "updates" {

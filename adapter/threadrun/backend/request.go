@@ -54,7 +54,7 @@ func (r requests) common(next bool) runCreate {
 	durability, _ := rawjson.Lookup(r.t.Run.Kwargs, "durability")
 	body := runCreate{
 		Assistant: r.target.id, Config: r.config(next), Metadata: r.metadata(),
-		Context: r.context(), StreamMode: modes(o.StreamModes, r.target.lacks), Subgraphs: o.Subgraphs || wantsInnerTokens(o),
+		Context: r.context(), StreamMode: modes(o.StreamModes, r.target.lacks), Subgraphs: o.Subgraphs || rule.InnerTokens(o),
 		Resumable: true, OnDisconnect: "continue", Multitask: "reject",
 		InterruptBefore: nodes(o.InterruptBefore), InterruptAfter: nodes(o.InterruptAfter),
 		Durability: durability,
@@ -262,14 +262,6 @@ func flat(origin json.RawMessage) []rawjson.Member {
 		}
 	})
 	return set
-}
-
-// wantsInnerTokens reports whether a run's frames of inner graphs are asked for to have their tokens alone. The mode
-// messages shows those of all graphs; messages-tuple, of which the face makes it, only those of the outermost one
-// (@langchain/langgraph from 1.5). Servers of LangGraph for JavaScript leave events of inner graphs out where frames of
-// inner graphs are asked for, so a client that wants both modes has no such tokens.
-func wantsInnerTokens(o *mapping.RunOptions) bool {
-	return !o.Subgraphs && slices.Contains(o.StreamModes, "messages") && !slices.Contains(o.StreamModes, "events")
 }
 
 // newestMode is a stream mode that older servers do not know.

@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter/sse"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
 )
 
@@ -110,7 +110,8 @@ type View struct {
 	subgraphs bool
 	within    map[string]bool // the namespaces that are wanted, their parts joined by "|"; nil: all
 	partials  *partials       // set with modeMessages
-	inner     innerMessages   // set with modeTuple in a run with tokens of inner graphs and without their other frames
+	deep      bool            // the run has frames of inner graphs for their tokens alone (rule.InnerTokens)
+	inner     innerMessages   // set with modeTuple in such a run; nil: there is nothing to complete
 
 	outline outline // in the place of emit; nil: none
 	emit    func(frame []byte)
@@ -122,7 +123,7 @@ func NewView(run *mapping.Run, set Modes, after adapter.Cursor) *View {
 	if set&modeMessages != 0 {
 		v.partials = newPartials()
 	}
-	if set&modeTuple != 0 && !v.subgraphs && slices.Contains(run.Options.StreamModes, "messages") {
+	if v.deep = rule.InnerTokens(&run.Options); v.deep && set&modeTuple != 0 {
 		v.inner = innerMessages{}
 	}
 	return v
@@ -202,7 +203,7 @@ func (v *View) passing(slot int, mode Modes, name string, data func() []byte) {
 
 func (v *View) wants(slot int, mode Modes) bool {
 	seen := v.e.Seq == v.After.Seq && slot <= v.After.K
-	shown := v.subgraphs || len(v.e.Head.NS) == 0 || mode == modeMessages || mode == modeCustom
+	shown := v.subgraphs || len(v.e.Head.NS) == 0 || v.deep && mode&(modeMessages|modeCustom) != 0
 	return v.modes&mode != 0 && !seen && shown && (mode == Always || v.inside())
 }
 
