@@ -25,7 +25,7 @@ export const agreed = [
   { why: "the server refuses subgraphs as a boolean, which its SDK sends", in: /state at a checkpoint/, at: /state\/checkpoint status$/, of: statuses([400, 200]) },
   { why: "the bridge refuses an answer if no question is open", in: /an answer to no question/, at: / status$/, of: statuses([200, 409]) },
   { why: "a method that a path does not have is 405", at: /PUT \/threads (status|error)$/ },
-  { why: "the server has no crons", in: /crons/, at: / (status|error)$/ },
+  { why: "the JavaScript server has no crons, no prune and no cancelling of many runs", in: /does not have/, at: / (status|error)$/ },
   { why: "kwargs has what the client sent of a run's input and options, and nothing that was added", at: /kwargs\.(context|feedback_keys|resumable|stream_mode|subgraphs|temporary|webhook|config\.metadata)$/, of: lacking },
   { why: "the bridge does not copy headers of requests into configurable", at: /\.(user-agent|x-auth-scheme)$/, of: lacking },
   { why: "the same, where nothing else is configurable", at: /config\.configurable$/, of: (s, b) => lacking(s, b) && JSON.stringify(s) === '{"user-agent":"node"}' },
@@ -73,5 +73,5 @@ export const faults = [
   { why: "an inner checkpoint has one id in checkpoints and another in debug", in: /with its subgraphs/, at: /(parents|checkpoint_map)\., another id$/, sometimes: true },
   { why: "a task has one id in frames and another in states", in: /all modes at once|edited and forked/, at: /(state[^ ]*|history) body(\[\])?\.tasks\[\]\.id, another id$/ },
   { why: "a state lists only the tasks that ask", in: /left by goto/, at: /state body\.tasks\.length$/ },
-  { why: "the first debug frame of a run from an earlier checkpoint names the agent's checkpoint", in: /edited and forked/, at: /frame debug\.payload\.(parent_checkpoint\.checkpoint_id, another id|(config|parent_config|metadata)[^ ]*\.checkpoint_map)$/ },
+  { why: "debug frames name the agent's ids of what was before the run: its checkpoint and the run that made it", in: /edited and forked|answered, and memory/, at: /frame debug\.payload\.((parent_checkpoint\.checkpoint_id|metadata\.run_id), another id|(config|parent_config|metadata)[^ ]*\.checkpoint_map)$/ },
 ];

@@ -1,4 +1,4 @@
-// The long-term store, and crons.
+// The long-term store, and what only LangGraph's Python server has.
 import { nobody, says, tried } from "./caller.mjs";
 
 export const store = {
@@ -47,11 +47,13 @@ export const store = {
     await call("POST", "/store/items/search", { namespace_prefix: ["a."] });
     await call("POST", "/store/namespaces", { prefix: "a" });
   },
-  "crons": async ({ sdk, thread }) => {
+  "what the JavaScript server does not have": async ({ sdk, thread }) => {
     const schedule = "0 0 1 1 *";
     await tried(sdk.crons.create("chat", { schedule, input: says("hi") }));
     await tried(sdk.crons.createForThread(await thread(), "chat", { schedule, input: says("hi") }));
     await tried(sdk.crons.search());
     await tried(sdk.crons.delete(nobody));
+    await tried(sdk.threads.prune([nobody]));
+    await tried(sdk.runs.cancelMany({ threadId: await thread(), runIds: [nobody] }));
   },
 };

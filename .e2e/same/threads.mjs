@@ -71,6 +71,7 @@ export const threads = {
     await search({ limit: 3 });
     await search({ offset: 7 });
     for (const sortBy of ["created_at", "updated_at", "thread_id"]) for (const sortOrder of ["asc", "desc"]) await search({ sortBy, sortOrder });
+    await search({ sortBy: "status", sortOrder: "asc" });
     await search({ sortBy: "created_at" });
     await search({ sortOrder: "asc" });
   },
