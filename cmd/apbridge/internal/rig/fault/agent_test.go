@@ -102,7 +102,7 @@ func threadFaults() []agentFault {
 	page := "<html><body>Bad gateway " + adaptertest.Canary + "</body></html>"
 	return []agentFault{
 		{name: "A12_GraphHangs", peer: play(adaptertest.HangPlay()), agent: quickThread, status: "timeout", code: "step_timeout",
-			words: []string{`"agent"`, "step_timeout", "3s"}, works: 1, asked: 1}, // on its fresh thread the next one hangs too
+			words: []string{`"agent"`, "step_timeout", "3s"}, works: 1, asked: 1, heals: true},
 		{name: "A14_GraphHTML500", peer: canned(rig.StartRoute, adaptertest.Canned{Status: 500, Type: "text/html", Body: page, Times: 1}), agent: credential,
 			status: "error", code: "upstream_error", words: []string{`"agent"`, "500", "HTML page"}, works: 0, asked: 1, heals: true},
 		{name: "A15_GraphFrameIsNoJSON", peer: play(adaptertest.ThreadPlay{Frames: []string{`metadata {"run_id":"{{run}}"}`, `values {"messages":`}}),
