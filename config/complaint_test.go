@@ -79,8 +79,8 @@ bridge.yaml:4: limits.depth: cannot be 0; the least is 1`},
 agents: {a: {url: 'http://127.0.0.1:1'}, b: {url: 'http://127.0.0.1:2', memory: {namespaces: [x]}}}
 limits: {tenant: {items: 3}}
 `,
-			nil, `bridge.yaml:1: store.index.embed: says nothing, since the store is that of agent "a" (store.agent); configure it in the agent's server, and leave this out
-bridge.yaml:1: store.ttl.default_ttl: says nothing, since the store is that of agent "a" (store.agent); configure it in the agent's server, and leave this out
+			nil, `bridge.yaml:1: store.index.embed: has no effect, since the store is that of agent "a" (store.agent). Configure it in the agent's server and leave this out
+bridge.yaml:1: store.ttl.default_ttl: has no effect, since the store is that of agent "a" (store.agent). Configure it in the agent's server and leave this out
 bridge.yaml:2: agents.b.memory.namespaces: are of the bridge's own store, where no client can put anything while store.agent is set; leave one of them out
 bridge.yaml:3: limits.tenant.items: counts nothing, since the store is that of agent "a" (store.agent); leave it out`},
 		{"one store for several tenants", "store: {agent: a}\nauth: {keys: [{id: x, key: sixteen letters x, tenant: one}, {id: y, key: sixteen letters y}]}" + agentLine,

@@ -129,10 +129,12 @@ func (s storeCheck) check() {
 	if !there {
 		return
 	}
-	for key, set := range map[string]bool{"store.index.embed": s.cfg.Store.Index.On(), "store.ttl.default_ttl": s.cfg.Store.TTL.Default != 0} {
-		if set {
-			s.complain(key, "says nothing, since the store is that of agent %q (store.agent); configure it in the agent's server, and leave this out", name)
-		}
+	const unused = "has no effect, since the store is that of agent %q (store.agent). Configure it in the agent's server and leave this out"
+	if s.cfg.Store.Index.On() {
+		s.complain("store.index.embed", unused, name)
+	}
+	if s.cfg.Store.TTL.Default != 0 {
+		s.complain("store.ttl.default_ttl", unused, name)
 	}
 	for _, other := range sortedNames(s.cfg.Agents) {
 		if len(s.cfg.Agents[other].Memory.Namespaces) > 0 {
