@@ -29,7 +29,7 @@ func (b runInput) read(context.Context) (err error) {
 	if err = b.checkMessages(input, messages); err != nil {
 		return err
 	}
-	if err = rule.CheckFileCount(rule.CountFiles(input), b.limits.Files); err != nil {
+	if err = rule.CheckFileCount(rule.CountFiles(input), b.limits.MaxFilesPerRequest); err != nil {
 		return err
 	}
 	if err = b.parse(); err != nil {
@@ -66,7 +66,7 @@ func (b runInput) parse() (err error) {
 
 // checkGiven refuses files that no agent could be given.
 func (b runInput) checkGiven() error {
-	if err := rule.CheckFileCount(len(b.in.Files)+rule.HeldAttachments(b.in.Messages), b.limits.Files); err != nil {
+	if err := rule.CheckFileCount(len(b.in.Files)+rule.HeldAttachments(b.in.Messages), b.limits.MaxFilesPerRequest); err != nil {
 		return err
 	}
 	if err := b.in.CheckFiles(); err != nil {

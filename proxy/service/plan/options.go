@@ -70,7 +70,7 @@ func (b runOptions) command(context.Context) error {
 		}
 		o.Update = c.Update
 	}
-	if err := rule.CheckFileCount(rule.CountFiles(c.Update), b.cfg.Limits.Files); err != nil {
+	if err := rule.CheckFileCount(rule.CountFiles(c.Update), b.cfg.Limits.MaxFilesPerRequest); err != nil {
 		return err
 	}
 	o.Resuming = c.HasResume

@@ -75,10 +75,10 @@ func (b runTelling) lost(meant ...mapping.Meaning) []mapping.Loss {
 }
 
 // cuts reports whether the messages beside the request do not fit into what the agent is told, or are kept from it: by
-// its memory.transcript, or since the request is a mere consent.
+// its memory.history, or since the request is a mere consent.
 func (b runTelling) cuts(ctx context.Context) (bool, error) {
 	cfg := &b.agent.Config.Memory
-	t := rule.Telling{Mode: rule.Transcript(cfg.Transcript), Current: b.in.Text, Say: sayLong}
+	t := rule.Telling{Mode: rule.Transcript(cfg.History), Current: b.in.Text, Say: sayLong}
 	beside, err := b.besideRequest(ctx)
 	if err != nil {
 		return false, err
@@ -97,29 +97,29 @@ func (b runTelling) cuts(ctx context.Context) (bool, error) {
 	return withheld || over, err
 }
 
-// overBudget reports whether what the agent is told is longer than its memory.budget.
+// overBudget reports whether what the agent is told is longer than its memory.max_bytes.
 func (b runTelling) overBudget(ctx context.Context, t rule.Telling) (bool, error) {
 	cfg := &b.agent.Config.Memory
 	if b.out.Run.Options.ByMessage { // an answer is told in words, without memory
-		_, cut := t.Prompt(int(cfg.Budget))
+		_, cut := t.Prompt(int(cfg.MaxBytes))
 		return cut.Messages, nil
 	}
-	if cfg.Deliver != "additional_input" {
+	if cfg.Mode != "additional_input" {
 		memory, err := b.recalled(ctx)
 		if err != nil {
 			return false, err
 		}
 		t.Notes = memory.Lines()
-		_, cut := t.Prompt(int(cfg.Budget))
-		if cut.Notes && cfg.Deliver == "prompt" && !b.forgets {
+		_, cut := t.Prompt(int(cfg.MaxBytes))
+		if cut.Notes && cfg.Mode == "prompt" && !b.forgets {
 			b.forgets = true
 			b.lose(mapping.MeansItems)
 		}
-		if cut.Messages || cfg.Deliver == "prompt" {
+		if cut.Messages || cfg.Mode == "prompt" {
 			return cut.Messages, nil
 		}
 	}
-	_, dropped := rule.Newest(rule.RoleMessages(t.Mode.Of(t.Earlier)), int(cfg.Budget))
+	_, dropped := rule.Newest(rule.RoleMessages(t.Mode.Of(t.Earlier)), int(cfg.MaxBytes))
 	return dropped, nil
 }
 
@@ -172,10 +172,10 @@ func (b runTelling) memory(ctx context.Context) error {
 // crowded reports whether the request leaves a prompt no room for all items.
 func (b runTelling) crowded(recalled memory.Recalled) bool {
 	cfg := &b.agent.Config.Memory
-	if !b.traits.Opaque || cfg.Deliver != "prompt" {
+	if !b.traits.Opaque || cfg.Mode != "prompt" {
 		return false
 	}
-	_, cut := rule.Telling{Mode: rule.TranscriptNone, Current: b.in.Text, Notes: recalled.Lines()}.Prompt(int(cfg.Budget))
+	_, cut := rule.Telling{Mode: rule.TranscriptNone, Current: b.in.Text, Notes: recalled.Lines()}.Prompt(int(cfg.MaxBytes))
 	return cut.Notes
 }
 
