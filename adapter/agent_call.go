@@ -90,9 +90,9 @@ func CallKeeperOf(ctx context.Context) CallKeeper {
 // Calls reads what was kept of the calls that a run made of its agent.
 type Calls interface {
 	// Of lists a run's calls, oldest first, without their bodies.
-	Of(ctx context.Context, ref RunRef) (KeptCalls, error)
+	ListCalls(ctx context.Context, ref RunRef) (KeptCalls, error)
 	// Get returns one with its bodies, without credentials (credential.Set.Hide). One that is not kept is NotFound.
-	Get(ctx context.Context, ref RunRef, n int64) (AgentCall, error)
+	GetCall(ctx context.Context, ref RunRef, n int64) (AgentCall, error)
 }
 
 // KeptCalls are the calls of a run that are there to look at.

@@ -11,7 +11,7 @@ import (
 // Explainer says why a run stands where it does.
 type Explainer interface {
 	// Explain is for one run; ThreadID may be empty. What it says may be over by the time it is read.
-	Explain(ctx context.Context, ref RunRef) (Explanation, error)
+	ExplainRun(ctx context.Context, ref RunRef) (Explanation, error)
 }
 
 // Reason is what a run waits for.

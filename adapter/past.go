@@ -11,14 +11,14 @@ import (
 type Past interface {
 	// Checkpoints lists the checkpoints of all lines of the thread without their states, newest first. Limit 0: all of
 	// them. An unknown Before or At is NotFound.
-	Checkpoints(ctx context.Context, threadID string, q HistoryQuery) ([]mapping.Checkpoint, error)
+	ListCheckpoints(ctx context.Context, threadID string, q HistoryQuery) ([]mapping.Checkpoint, error)
 	// Files lists every version of every file that is still kept, by path, and of one path the newest first.
-	Files(ctx context.Context, threadID string) ([]FileVersion, error)
+	ListFileVersions(ctx context.Context, threadID string) ([]FileVersion, error)
 	// OpenFile reads one version; the caller closes.
-	OpenFile(ctx context.Context, threadID string, version int64) (FileVersion, io.ReadSeekCloser, error)
+	OpenFileVersion(ctx context.Context, threadID string, version int64) (FileVersion, io.ReadSeekCloser, error)
 	// Told are the items of the long-term store that agents were told of on the thread, run by run, the newest first,
 	// at most limit runs.
-	Told(ctx context.Context, threadID string, limit int) ([]ToldItems, error)
+	ListRecalledItems(ctx context.Context, threadID string, limit int) ([]ToldItems, error)
 }
 
 // FileVersion is a file as it is, or as it was before a run or a fork replaced or removed it.

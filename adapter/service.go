@@ -41,13 +41,13 @@ type Service struct {
 
 // Threads makes and changes threads.
 type Threads interface {
-	Create(ctx context.Context, n NewThread) (mapping.Thread, error)
+	CreateThread(ctx context.Context, n NewThread) (mapping.Thread, error)
 	// Get returns the thread with its Values.
-	Get(ctx context.Context, id string) (mapping.Thread, error)
-	Patch(ctx context.Context, id string, p ThreadPatch) (mapping.Thread, error)
+	GetThread(ctx context.Context, id string) (mapping.Thread, error)
+	PatchThread(ctx context.Context, id string, p ThreadPatch) (mapping.Thread, error)
 	// Delete cancels an active run, then removes thread, runs, tasks, events, checkpoints and artifacts.
-	Delete(ctx context.Context, id string) error
-	Copy(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error)
+	DeleteThread(ctx context.Context, id string) error
+	CopyThread(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error)
 }
 
 // NewThread is a request for a thread; every field may be zero.
@@ -80,8 +80,8 @@ type ThreadPatch struct {
 type ThreadIndex interface {
 	// Search finds the threads of a page, and how many match in all. Few megabytes of them are held at a time: they are
 	// read, with their values, as they are ranged over, and a thread that has gone by then is left out.
-	Search(ctx context.Context, q ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
-	Count(ctx context.Context, q ThreadSearch) (int, error)
+	SearchThreads(ctx context.Context, q ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
+	CountThreads(ctx context.Context, q ThreadSearch) (int, error)
 }
 
 // ThreadSearch selects threads by their states, too.
@@ -94,26 +94,26 @@ type ThreadSearch struct {
 // States reads and writes the state of a thread.
 type States interface {
 	// Get returns the state at a checkpoint; "" is the head.
-	Get(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
+	GetState(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
 	// GetDeep is Get with the states of the graphs within the agent's graph in the tasks. Those are the agent's to tell:
 	// it fails where there may be some and the agent cannot be asked.
-	GetDeep(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
+	GetDeepState(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
 	// Inner asks the thread's agent for the state of a graph within its graph, as LangGraph's thread state; nil where
 	// there is none. deep is as of CopyReader.
-	Inner(ctx context.Context, threadID string, at InnerPoint, deep bool) (json.RawMessage, error)
+	GetInnerState(ctx context.Context, threadID string, at InnerPoint, deep bool) (json.RawMessage, error)
 	// InnerHistory asks the agent for such states, the newest first.
-	InnerHistory(ctx context.Context, threadID string, at InnerPoint, q HistoryQuery) ([]json.RawMessage, error)
+	InnerStateHistory(ctx context.Context, threadID string, at InnerPoint, q HistoryQuery) ([]json.RawMessage, error)
 	// UpdateInner has the agent change such a state, and returns the checkpoint it made, as LangGraph's. Nothing of it is
 	// logged. 409 while a run is active, and where the agent's copy of the thread is not the newest state.
-	UpdateInner(ctx context.Context, threadID string, at InnerPoint, u StateUpdate) (json.RawMessage, error)
+	UpdateInnerState(ctx context.Context, threadID string, at InnerPoint, u StateUpdate) (json.RawMessage, error)
 	// History ranges over states, newest first, of which it holds few at a time. An error ends it, also after the first
 	// state.
-	History(ctx context.Context, threadID string, q HistoryQuery) iter.Seq2[ThreadState, error]
+	StateHistory(ctx context.Context, threadID string, q HistoryQuery) iter.Seq2[ThreadState, error]
 	// Update reduces values into a new checkpoint; 409 while a run is active.
-	Update(ctx context.Context, threadID string, u StateUpdate) (mapping.Checkpoint, error)
+	UpdateState(ctx context.Context, threadID string, u StateUpdate) (mapping.Checkpoint, error)
 	// Forget drops the checkpoints before the head, and says how many there were: 0 while a run is active. Runs and
 	// what they have logged stay.
-	Forget(ctx context.Context, threadID string) (int, error)
+	DeleteHistory(ctx context.Context, threadID string) (int, error)
 }
 
 // StateUpdate is a change of a thread's state from outside of a run.
@@ -157,40 +157,40 @@ type ThreadState struct {
 type Runs interface {
 	// Start makes a run durable and, when its thread is free, begins it. It takes what is in n, which may be long: n
 	// must not be used afterwards.
-	Start(ctx context.Context, n *NewRun) (*Started, error)
+	StartRun(ctx context.Context, n *NewRun) (*Started, error)
 	// Again finds the run that a request with the same IdempotencyKey has made on the thread; nil where none has.
 	// Another request under the key is Invalid.
-	Again(ctx context.Context, n *NewRun) (*Started, error)
+	FindRepeatedRun(ctx context.Context, n *NewRun) (*Started, error)
 	// StartAll is Start for several runs. What is refused of one refuses all: none is made.
-	StartAll(ctx context.Context, list []NewRun) ([]*Started, error)
+	StartRuns(ctx context.Context, list []NewRun) ([]*Started, error)
 	// Get finds a run; ThreadID may be empty.
-	Get(ctx context.Context, ref RunRef) (*mapping.Run, error)
+	GetRun(ctx context.Context, ref RunRef) (*mapping.Run, error)
 	// Cancel ends the run as interrupted. With opt.Wait it returns when the run has ended. Cancelling an ended run is
 	// Conflict.
-	Cancel(ctx context.Context, ref RunRef, opt CancelOptions) error
+	CancelRun(ctx context.Context, ref RunRef, opt CancelOptions) error
 	// Delete removes an ended run with its events and checkpoints; an active one is cancelled first.
-	Delete(ctx context.Context, ref RunRef) error
+	DeleteRun(ctx context.Context, ref RunRef) error
 	// Events yields the run's entries after the cursor, then follows it live until its end event, which is the last. A
 	// run that was deleted meanwhile ends the iterator with NotFound. idle, which may be nil, is called by the iterator
 	// before each wait for more.
-	Events(ctx context.Context, ref RunRef, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
+	RunEvents(ctx context.Context, ref RunRef, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
 // ThreadLog reads what happens on a thread, whichever run it belongs to.
 type ThreadLog interface {
 	// Position checks a cursor, and makes one that is Live stand for what is logged by now, so that nothing is missed
 	// that happens before Events is read.
-	Position(ctx context.Context, threadID string, after Cursor) (Cursor, error)
+	ThreadPosition(ctx context.Context, threadID string, after Cursor) (Cursor, error)
 	// Opening is where a reader begins that tells what comes after a Position and needs each run from its start for
 	// that. A position from which the log is not kept whole is refused (cursor_expired); the start is that of what is
 	// kept.
-	Opening(ctx context.Context, threadID string, after Cursor) (Opening, error)
+	ThreadOpening(ctx context.Context, threadID string, after Cursor) (Opening, error)
 	// Await returns when the thread is there, with ctx's error when ctx ends. One that may not be seen is not there.
-	Await(ctx context.Context, threadID string) error
+	AwaitThread(ctx context.Context, threadID string) error
 	// Events yields the thread's entries after a Position, those of all its runs and of updates between them (without a
 	// RunID), in order, and follows the thread until ctx ends. A thread that is deleted ends the iterator with
 	// NotFound; of a run that is deleted nothing more comes. idle is as of a run's.
-	Events(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
+	ThreadEvents(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
 // Opening is where a reader of a thread's runs begins.
@@ -286,5 +286,5 @@ type CancelOptions struct {
 type RunIndex interface {
 	// List ranges over runs, newest first, of which it holds few megabytes at a time: as they are by then, without
 	// those that have gone. An error ends it, also after the first run.
-	List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error]
+	ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error]
 }

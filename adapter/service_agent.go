@@ -11,12 +11,12 @@ import (
 
 // Items is the long-term store.
 type Items interface {
-	Put(ctx context.Context, p PutItem) error
-	Get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error)
-	Delete(ctx context.Context, namespace []string, key string) error
+	PutItem(ctx context.Context, p PutItem) error
+	GetItem(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error)
+	DeleteItem(ctx context.Context, namespace []string, key string) error
 	// Search reads what it yields a few items at a time, as long items are many bytes.
-	Search(ctx context.Context, q ItemQuery) iter.Seq2[mapping.Item, error]
-	Namespaces(ctx context.Context, q NamespaceQuery) ([][]string, error)
+	SearchItems(ctx context.Context, q ItemQuery) iter.Seq2[mapping.Item, error]
+	ListNamespaces(ctx context.Context, q NamespaceQuery) ([][]string, error)
 }
 
 // ItemKeeper is a backend whose agent has a long-term store of its own. Optional.
@@ -71,30 +71,30 @@ type NamespaceQuery struct {
 // Agents describes the configured agents, and the assistants made over them.
 type Agents interface {
 	// Resolve finds an agent by config name or UUID, or an assistant by its UUID; "" is the default agent.
-	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
-	Search(ctx context.Context, q AgentQuery) (agents []mapping.Assistant, total int, err error)
-	Schemas(ctx context.Context, idOrName string) (mapping.Schemas, error)
+	GetAssistant(ctx context.Context, idOrName string) (mapping.Assistant, error)
+	SearchAssistants(ctx context.Context, q AgentQuery) (agents []mapping.Assistant, total int, err error)
+	AgentSchemas(ctx context.Context, idOrName string) (mapping.Schemas, error)
 	// Graph is {nodes, edges} as LangGraph draws it; xray, "" or "true" or a number, says how deep it shows what nodes
 	// are made of.
-	Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error)
+	AgentGraph(ctx context.Context, idOrName, xray string) (json.RawMessage, error)
 	// Subgraphs is an object of schemas by namespace; namespace "" names all, recurse those within them too.
-	Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error)
+	AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error)
 }
 
 // Assistants are made over configured agents: the same agent under an id, a name and with settings of their own.
 // Configured agents are assistants too, which cannot be changed: that is Invalid.
 type Assistants interface {
 	// Create makes version 1 of an assistant.
-	Create(ctx context.Context, n NewAssistant) (mapping.Assistant, error)
+	CreateAssistant(ctx context.Context, n NewAssistant) (mapping.Assistant, error)
 	// Update makes a further version and makes it the current one.
-	Update(ctx context.Context, id string, p AssistantPatch) (mapping.Assistant, error)
+	UpdateAssistant(ctx context.Context, id string, p AssistantPatch) (mapping.Assistant, error)
 	// Delete removes an assistant with its versions and crons, and with threads the threads whose metadata.assistant_id
 	// it is. Its runs stay.
-	Delete(ctx context.Context, id string, threads bool) error
+	DeleteAssistant(ctx context.Context, id string, threads bool) error
 	// Versions lists versions, newest first.
-	Versions(ctx context.Context, idOrName string, q VersionQuery) ([]mapping.Assistant, error)
+	ListAssistantVersions(ctx context.Context, idOrName string, q VersionQuery) ([]mapping.Assistant, error)
 	// SetLatest makes a version the current one.
-	SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error)
+	SetAssistantVersion(ctx context.Context, idOrName string, version int) (mapping.Assistant, error)
 }
 
 // NewAssistant is a request for an assistant.
@@ -137,15 +137,15 @@ type AgentQuery struct {
 
 // Crons keeps requests for runs that are repeated by the clock.
 type Crons interface {
-	// Create keeps a cron. What could not be run now is refused as Runs.Start would refuse it, but for a thread that is
+	// Create keeps a cron. What could not be run now is refused as StartRun would refuse it, but for a thread that is
 	// busy. An unreadable schedule or time zone is Invalid.
-	Create(ctx context.Context, n NewCron) (mapping.Cron, error)
-	Get(ctx context.Context, id string) (mapping.Cron, error)
-	Search(ctx context.Context, q CronQuery) (crons []mapping.Cron, total int, err error)
+	CreateCron(ctx context.Context, n NewCron) (mapping.Cron, error)
+	GetCron(ctx context.Context, id string) (mapping.Cron, error)
+	SearchCrons(ctx context.Context, q CronQuery) (crons []mapping.Cron, total int, err error)
 	// Update replaces all of a cron but its id, its thread and its agent.
-	Update(ctx context.Context, id string, n NewCron) (mapping.Cron, error)
+	UpdateCron(ctx context.Context, id string, n NewCron) (mapping.Cron, error)
 	// Delete removes a cron; runs it has made stay.
-	Delete(ctx context.Context, id string) error
+	DeleteCron(ctx context.Context, id string) error
 }
 
 // NewCron is a request for a cron.

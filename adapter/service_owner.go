@@ -13,13 +13,13 @@ import (
 // principal that sees a part of it alone is refused.
 type Owners interface {
 	// Held says how much there is, and which agents have copies of it.
-	Held(ctx context.Context, who OwnerRef) (Held, error)
+	HeldBy(ctx context.Context, who OwnerRef) (Held, error)
 	// Export writes all of it as a tar archive. What is made or removed meanwhile may be in it, or not. An error after
 	// the first byte leaves half an archive.
-	Export(ctx context.Context, who OwnerRef, to io.Writer) error
+	ExportOwner(ctx context.Context, who OwnerRef, to io.Writer) error
 	// Remove ends runs, has agents delete their copies, and deletes. It tells what became of each thing, in order, and
 	// stops where told says so; what is left then the next call removes. A second call at a time is Conflict.
-	Remove(ctx context.Context, who OwnerRef, how Removing, told func(Removed) error) error
+	RemoveOwner(ctx context.Context, who OwnerRef, how Removing, told func(Removed) error) error
 }
 
 // OwnerRef names a principal: the id of a key, or ISSUER:SUBJECT. Tenant is nil for the caller's own.

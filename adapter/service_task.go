@@ -22,16 +22,16 @@ type Page struct{ Number, Size int }
 
 // Tasks makes tasks and hands out their steps.
 type Tasks interface {
-	Create(ctx context.Context, n NewTask) (mapping.Task, error)
+	CreateTask(ctx context.Context, n NewTask) (mapping.Task, error)
 	// Get returns the task with its Artifacts.
-	Get(ctx context.Context, ref TaskRef) (mapping.Task, error)
+	GetTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
 	// List finds an agent's tasks of a page, oldest first, and how many there are in all. Few megabytes of them are
 	// held at a time: they are read, with their Artifacts, as they are ranged over, and a task that has gone by then is
 	// left out.
-	List(ctx context.Context, ref TaskRef, p Page) (tasks iter.Seq2[mapping.Task, error], total int, err error)
+	ListTasks(ctx context.Context, ref TaskRef, p Page) (tasks iter.Seq2[mapping.Task, error], total int, err error)
 	// Step executes, or waits for, the next step of a task.
-	Step(ctx context.Context, ref TaskRef, r StepRequest) (Handout, error)
-	Cancel(ctx context.Context, ref TaskRef) (mapping.Task, error)
+	ExecuteStep(ctx context.Context, ref TaskRef, r StepRequest) (Handout, error)
+	CancelTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
 }
 
 // NewTask is a request for a task.
@@ -69,21 +69,21 @@ type Handout struct {
 // Steps reads steps.
 type Steps interface {
 	// List returns released steps as completed and the held one as running.
-	List(ctx context.Context, ref TaskRef, p Page) (steps []mapping.Step, total int, err error)
-	Get(ctx context.Context, ref TaskRef, stepID string) (mapping.Step, error)
+	ListSteps(ctx context.Context, ref TaskRef, p Page) (steps []mapping.Step, total int, err error)
+	GetStep(ctx context.Context, ref TaskRef, stepID string) (mapping.Step, error)
 	// Follow yields steps with N > after as they are released, until the last.
-	Follow(ctx context.Context, ref TaskRef, after int) iter.Seq2[mapping.Step, error]
+	FollowSteps(ctx context.Context, ref TaskRef, after int) iter.Seq2[mapping.Step, error]
 }
 
 // Artifacts are the files of a task's thread.
 type Artifacts interface {
 	// List: agent-created first, root before nested, then by path.
-	List(ctx context.Context, ref TaskRef, p Page) (artifacts []mapping.Artifact, total int, err error)
-	Get(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, error)
+	ListArtifacts(ctx context.Context, ref TaskRef, p Page) (artifacts []mapping.Artifact, total int, err error)
+	GetArtifact(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, error)
 	// Open returns the bytes; the caller closes.
-	Open(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, io.ReadSeekCloser, error)
+	OpenArtifact(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, io.ReadSeekCloser, error)
 	// Save streams an upload; over limits.artifact it is TooLarge and nothing stays.
-	Save(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
+	SaveArtifact(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
 }
 
 // TopicRef names a topic as a face sees it: a thread. One that another agent uses is NotFound. Flavour is as of
@@ -97,11 +97,11 @@ type TopicRef struct {
 // common. Tasks, steps and artifacts of a topic are found by TaskRef.Topic.
 type Topics interface {
 	// Create makes a topic. An AdditionalInput with a key that the bridge keeps for itself is Invalid.
-	Create(ctx context.Context, n NewTopic) (rule.Topic, error)
+	CreateTopic(ctx context.Context, n NewTopic) (rule.Topic, error)
 	// Get returns the topic with its Memory and Artifacts.
-	Get(ctx context.Context, ref TopicRef) (rule.Topic, error)
-	// List finds an agent's topics of a page, oldest first, as Tasks.List finds tasks. Each is as Get returns it.
-	List(ctx context.Context, agent string, p Page) (topics iter.Seq2[rule.Topic, error], total int, err error)
+	GetTopic(ctx context.Context, ref TopicRef) (rule.Topic, error)
+	// List finds an agent's topics of a page, oldest first, as ListTasks finds tasks. Each is as GetTopic returns it.
+	ListTopics(ctx context.Context, agent string, p Page) (topics iter.Seq2[rule.Topic, error], total int, err error)
 }
 
 // NewTopic is a request for a topic.
@@ -118,10 +118,10 @@ type Interactions interface {
 	// task, whose steps are asked for as those of any task. Derive true makes a task in any case, false never: the
 	// words are then appended to the topic's state, as those of other roles always are, and that is Conflict while a
 	// run is active.
-	Create(ctx context.Context, n NewInteraction) (rule.Interaction, error)
-	Get(ctx context.Context, ref TopicRef, id string) (rule.Interaction, error)
+	Say(ctx context.Context, n NewInteraction) (rule.Interaction, error)
+	GetInteraction(ctx context.Context, ref TopicRef, id string) (rule.Interaction, error)
 	// List returns a topic's interactions, oldest first.
-	List(ctx context.Context, ref TopicRef, p Page) (interactions []rule.Interaction, total int, err error)
+	ListInteractions(ctx context.Context, ref TopicRef, p Page) (interactions []rule.Interaction, total int, err error)
 }
 
 // NewInteraction is something to be said in a topic.

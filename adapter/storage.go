@@ -4,7 +4,7 @@ import "context"
 
 // Storage says what threads take of the database.
 type Storage interface {
-	OfThread(ctx context.Context, id string) (ThreadStorage, error)
+	ThreadStorage(ctx context.Context, id string) (ThreadStorage, error)
 }
 
 // ThreadStorage is what a thread takes of the database, in bytes of its own, without what the database adds to them.

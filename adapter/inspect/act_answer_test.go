@@ -27,7 +27,7 @@ type lateRuns struct {
 	of *late
 }
 
-func (l *late) Get(context.Context, string) (t mapping.Thread, err error) {
+func (l *late) GetThread(context.Context, string) (t mapping.Thread, err error) {
 	t.ID = "t"
 	if l.open {
 		t.Interrupts = []mapping.Interrupt{lateQuestion}
@@ -35,17 +35,17 @@ func (l *late) Get(context.Context, string) (t mapping.Thread, err error) {
 	return t, nil
 }
 
-func (l *late) List(context.Context, mapping.RunQuery) iter.Seq2[mapping.Run, error] {
+func (l *late) ListRuns(context.Context, mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	return func(yield func(mapping.Run, error) bool) {
 		yield(mapping.Run{ID: "first", Owner: "bob", CreatedAt: time.Now(), Options: mapping.RunOptions{Resuming: true, Asked: []mapping.Interrupt{lateQuestion}}}, nil)
 	}
 }
 
-func (l lateRuns) Get(context.Context, adapter.RunRef) (*mapping.Run, error) {
+func (l lateRuns) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) {
 	return &mapping.Run{ID: "asks", Agent: "a"}, nil
 }
 
-func (l lateRuns) Start(context.Context, *adapter.NewRun) (*adapter.Started, error) {
+func (l lateRuns) StartRun(context.Context, *adapter.NewRun) (*adapter.Started, error) {
 	l.of.open = false
 	return nil, mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "busy")
 }

@@ -102,7 +102,7 @@ func (p *runsPage) found(ctx context.Context, f runFilter) ([]mapping.Run, error
 	if err != nil {
 		return nil, err
 	}
-	return adapter.All(p.index.List(ctx, q))
+	return adapter.All(p.index.ListRuns(ctx, q))
 }
 
 // waitsAnew is how old the reasons of runs at work may be on a page.

@@ -181,7 +181,7 @@ func first[T any](ctx context.Context, s *agentCopies, t mapping.Thread, ask fun
 	return none, failed
 }
 
-func (s *states) Inner(ctx context.Context, threadID string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
+func (s *states) GetInnerState(ctx context.Context, threadID string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
 	t, err := s.threads.Get(ctx, threadID)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (s *states) Inner(ctx context.Context, threadID string, at adapter.InnerPoi
 	})
 }
 
-func (s *states) InnerHistory(ctx context.Context, threadID string, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
+func (s *states) InnerStateHistory(ctx context.Context, threadID string, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
 	t, err := s.threads.Get(ctx, threadID)
 	if err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (s *states) InnerHistory(ctx context.Context, threadID string, at adapter.I
 	})
 }
 
-func (s *states) UpdateInner(ctx context.Context, threadID string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
+func (s *states) UpdateInnerState(ctx context.Context, threadID string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
 	if u.IdempotencyKey != "" {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
 			"An update of a graph within the agent's graph is not remembered under an Idempotency-Key: the bridge keeps nothing of it. Send it without, and read the state if its answer is lost.")
@@ -211,7 +211,7 @@ func (s *states) UpdateInner(ctx context.Context, threadID string, at adapter.In
 	return s.updater.UpdateInner(ctx, threadID, at, u)
 }
 
-func (s *states) GetDeep(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
+func (s *states) GetDeepState(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
 	t, c, fold, err := s.read(ctx, threadID, checkpointID)
 	if err != nil {
 		return adapter.ThreadState{}, err

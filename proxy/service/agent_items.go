@@ -56,7 +56,7 @@ func (s agentItems) put(ctx context.Context, p adapter.PutItem) error {
 	if err != nil {
 		return err
 	}
-	return k.Put(ctx, p)
+	return k.PutItem(ctx, p)
 }
 
 func (s agentItems) get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
@@ -64,7 +64,7 @@ func (s agentItems) get(ctx context.Context, namespace []string, key string, ref
 	if err != nil {
 		return mapping.Item{}, err
 	}
-	return k.Get(ctx, namespace, key, refreshTTL)
+	return k.GetItem(ctx, namespace, key, refreshTTL)
 }
 
 func (s agentItems) delete(ctx context.Context, namespace []string, key string) error {
@@ -72,7 +72,7 @@ func (s agentItems) delete(ctx context.Context, namespace []string, key string) 
 	if err != nil {
 		return err
 	}
-	return k.Delete(ctx, namespace, key)
+	return k.DeleteItem(ctx, namespace, key)
 }
 
 // seen is the one namespace in and below which the caller sees something under a prefix; none where it sees nothing.
@@ -104,7 +104,7 @@ func (s agentItems) search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[m
 		case err != nil:
 			yield(mapping.Item{}, err)
 		case some:
-			k.Search(ctx, q)(yield)
+			k.SearchItems(ctx, q)(yield)
 		}
 	}
 }
@@ -129,5 +129,5 @@ func (s agentItems) namespaces(ctx context.Context, q adapter.NamespaceQuery) ([
 			return nil, nil
 		}
 	}
-	return k.Namespaces(ctx, q)
+	return k.ListNamespaces(ctx, q)
 }

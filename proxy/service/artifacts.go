@@ -17,7 +17,7 @@ type artifacts struct {
 	settings settings
 }
 
-func (s *artifacts) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Artifact, int, error) {
+func (s *artifacts) ListArtifacts(ctx context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Artifact, int, error) {
 	t, _, err := s.tasks.find(ctx, ref)
 	if err != nil {
 		return nil, 0, err
@@ -25,7 +25,7 @@ func (s *artifacts) List(ctx context.Context, ref adapter.TaskRef, p adapter.Pag
 	return s.table.List(ctx, t.ThreadID, p.Size, (p.Number-1)*p.Size)
 }
 
-func (s *artifacts) Get(ctx context.Context, ref adapter.TaskRef, artifactID string) (mapping.Artifact, error) {
+func (s *artifacts) GetArtifact(ctx context.Context, ref adapter.TaskRef, artifactID string) (mapping.Artifact, error) {
 	t, _, err := s.tasks.find(ctx, ref)
 	if err != nil {
 		return mapping.Artifact{}, err
@@ -33,7 +33,7 @@ func (s *artifacts) Get(ctx context.Context, ref adapter.TaskRef, artifactID str
 	return s.table.Get(ctx, t.ThreadID, artifactID)
 }
 
-func (s *artifacts) Open(ctx context.Context, ref adapter.TaskRef, artifactID string) (mapping.Artifact, io.ReadSeekCloser, error) {
+func (s *artifacts) OpenArtifact(ctx context.Context, ref adapter.TaskRef, artifactID string) (mapping.Artifact, io.ReadSeekCloser, error) {
 	t, _, err := s.tasks.find(ctx, ref)
 	if err != nil {
 		return mapping.Artifact{}, nil, err
@@ -41,7 +41,7 @@ func (s *artifacts) Open(ctx context.Context, ref adapter.TaskRef, artifactID st
 	return s.table.Open(ctx, t.ThreadID, artifactID)
 }
 
-func (s *artifacts) Save(ctx context.Context, ref adapter.TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error) {
+func (s *artifacts) SaveArtifact(ctx context.Context, ref adapter.TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error) {
 	t, _, err := s.tasks.find(ctx, ref)
 	if err != nil {
 		return mapping.Artifact{}, err

@@ -30,7 +30,7 @@ type keptCalls interface {
 	Calls(runID string) ([]adapter.AgentCall, bool)
 }
 
-func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
+func (s *calls) ListCalls(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
 	kept, err := s.of(ctx, ref)
 	if err == nil {
 		err = s.withhold(ctx, ref, kept.Calls)
@@ -99,7 +99,7 @@ func (s *calls) of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, 
 	return kept, nil
 }
 
-func (s *calls) Get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
+func (s *calls) GetCall(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
 	c, err := s.get(ctx, ref, n)
 	if err != nil {
 		return c, err

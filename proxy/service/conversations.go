@@ -28,7 +28,7 @@ type runReader interface {
 	Read(ctx context.Context, run *mapping.Run, after int64) ([]*state.Entry, error)
 }
 
-func (s conversations) List(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
+func (s conversations) ListInteractions(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
 	all, err := s.all(ctx, ref)
 	if err != nil {
 		return nil, 0, err
@@ -37,7 +37,7 @@ func (s conversations) List(ctx context.Context, ref adapter.TopicRef, p adapter
 	return list, len(all), s.withFiles(ctx, ref.ID, list)
 }
 
-func (s conversations) Get(ctx context.Context, ref adapter.TopicRef, id string) (rule.Interaction, error) {
+func (s conversations) GetInteraction(ctx context.Context, ref adapter.TopicRef, id string) (rule.Interaction, error) {
 	all, err := s.all(ctx, ref)
 	if err != nil {
 		return rule.Interaction{}, err

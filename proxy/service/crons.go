@@ -24,7 +24,7 @@ type crons struct {
 	now       func() time.Time // store.Store.Now
 }
 
-func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
+func (s *crons) CreateCron(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
 	if err := idempotency.Check(n.Run.IdempotencyKey); err != nil {
 		return mapping.Cron{}, err
 	}
@@ -60,11 +60,11 @@ func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (e
 	return err
 }
 
-func (s *crons) Get(ctx context.Context, id string) (mapping.Cron, error) {
+func (s *crons) GetCron(ctx context.Context, id string) (mapping.Cron, error) {
 	return s.table.Get(ctx, id)
 }
 
-func (s *crons) Update(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
+func (s *crons) UpdateCron(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
 	old, err := s.table.Get(ctx, id)
 	if err != nil {
 		return old, err
@@ -83,9 +83,9 @@ func (s *crons) Update(ctx context.Context, id string, n adapter.NewCron) (mappi
 	return s.table.Update(ctx, c)
 }
 
-func (s *crons) Delete(ctx context.Context, id string) error { return s.table.Delete(ctx, id) }
+func (s *crons) DeleteCron(ctx context.Context, id string) error { return s.table.Delete(ctx, id) }
 
-func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
+func (s *crons) SearchCrons(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
 	out := cron.Query{
 		ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
 	}

@@ -20,7 +20,7 @@ type explainer struct {
 	agents     agents
 }
 
-func (s *explainer) Explain(ctx context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
+func (s *explainer) ExplainRun(ctx context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
 	st, err := s.runs.Standing(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return adapter.Explanation{}, err

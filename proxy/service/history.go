@@ -22,7 +22,7 @@ const (
 )
 
 // History reads some states at a time, as many as are about heldStates long.
-func (s *states) History(ctx context.Context, threadID string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
+func (s *states) StateHistory(ctx context.Context, threadID string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
 	return func(yield func(adapter.ThreadState, error) bool) {
 		t, err := s.threads.Get(ctx, threadID)
 		if err != nil {

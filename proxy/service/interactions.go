@@ -32,7 +32,7 @@ type sayings struct {
 	updater  *stateupdate.Updater
 }
 
-func (s sayings) Create(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+func (s sayings) Say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
 	said, err := s.say(ctx, n)
 	if err == nil {
 		mapping.NoteObject(ctx, "interaction", said.ID)

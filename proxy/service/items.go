@@ -20,7 +20,7 @@ type items struct {
 	agent agentItems
 }
 
-func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
+func (s *items) PutItem(ctx context.Context, p adapter.PutItem) error {
 	noteItem(ctx, p.Namespace, p.Key)
 	if err := rule.CheckNamespace(p.Namespace); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 	return s.table.Put(ctx, item.Put{Item: it, TTL: p.TTL, Index: p.Index})
 }
 
-func (s *items) Get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
+func (s *items) GetItem(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
 	noteItem(ctx, namespace, key)
 	if s.agent.on() {
 		return s.agent.get(ctx, namespace, key, refreshTTL)
@@ -49,7 +49,7 @@ func (s *items) Get(ctx context.Context, namespace []string, key string, refresh
 	return s.table.Get(ctx, namespace, key, s.table.Refreshes(refreshTTL))
 }
 
-func (s *items) Delete(ctx context.Context, namespace []string, key string) error {
+func (s *items) DeleteItem(ctx context.Context, namespace []string, key string) error {
 	noteItem(ctx, namespace, key)
 	if s.agent.on() {
 		return s.agent.delete(ctx, namespace, key)
@@ -62,7 +62,7 @@ func noteItem(ctx context.Context, namespace []string, key string) {
 	mapping.NoteObject(ctx, "item", strings.Join(append(slices.Clone(namespace), key), "/"))
 }
 
-func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
+func (s *items) SearchItems(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
 	if s.agent.on() {
 		return s.agent.search(ctx, q)
 	}
@@ -80,7 +80,7 @@ func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mappi
 	return s.table.Search(ctx, out)
 }
 
-func (s *items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]string, error) {
+func (s *items) ListNamespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]string, error) {
 	if s.agent.on() {
 		return s.agent.namespaces(ctx, q)
 	}

@@ -17,11 +17,11 @@ type past struct {
 	events    *store.Events
 }
 
-func (s *past) Checkpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error) {
+func (s *past) ListCheckpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error) {
 	return s.states.Checkpoints(ctx, threadID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
 }
 
-func (s *past) Files(ctx context.Context, threadID string) ([]adapter.FileVersion, error) {
+func (s *past) ListFileVersions(ctx context.Context, threadID string) ([]adapter.FileVersion, error) {
 	rows, err := s.artifacts.Versions(ctx, threadID)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (s *past) Files(ctx context.Context, threadID string) ([]adapter.FileVersio
 	return list, nil
 }
 
-func (s *past) OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadSeekCloser, error) {
+func (s *past) OpenFileVersion(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadSeekCloser, error) {
 	row, body, err := s.artifacts.OpenVersion(ctx, threadID, version)
 	if err != nil {
 		return adapter.FileVersion{}, nil, err
@@ -52,7 +52,7 @@ func fileVersion(row artifact.FileVersion) adapter.FileVersion {
 	return v
 }
 
-func (s *past) Told(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error) {
+func (s *past) ListRecalledItems(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error) {
 	rows, err := s.events.Told(ctx, threadID, limit)
 	list := make([]adapter.ToldItems, len(rows))
 	for i, row := range rows {

@@ -25,7 +25,7 @@ type runFollower interface {
 	Follow(ctx context.Context, run *mapping.Run, after int64, idle func()) iter.Seq2[*state.Entry, error]
 }
 
-func (s runReads) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+func (s runReads) RunEvents(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		entries, err := s.entries(ctx, ref, after, idle)
 		if err != nil {

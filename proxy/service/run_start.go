@@ -31,7 +31,7 @@ type batchBeginner interface {
 	BeginAll(ctx context.Context, list []*engine.StartRequest) ([]*store.Created, error)
 }
 
-func (s runStarts) Start(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error) {
+func (s runStarts) StartRun(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error) {
 	p, err := s.plan(ctx, n)
 	if err != nil {
 		return nil, err
@@ -39,11 +39,11 @@ func (s runStarts) Start(ctx context.Context, n *adapter.NewRun) (*adapter.Start
 	return s.startPlanned(ctx, p)
 }
 
-func (s runStarts) Again(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error) {
+func (s runStarts) FindRepeatedRun(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error) {
 	return s.again(ctx, n.IdempotencyKey, keyOfRun(ctx, n))
 }
 
-func (s runStarts) StartAll(ctx context.Context, list []adapter.NewRun) ([]*adapter.Started, error) {
+func (s runStarts) StartRuns(ctx context.Context, list []adapter.NewRun) ([]*adapter.Started, error) {
 	planned := make([]*plannedRun, len(list))
 	list = slices.Clone(list)
 	for i := range list {

@@ -26,11 +26,11 @@ type stopper interface {
 	CancelSoon(ctx context.Context, r *mapping.Run, how engine.Cancellation) error
 }
 
-func (s *runs) Get(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {
+func (s *runs) GetRun(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {
 	return s.table.Get(ctx, ref.ThreadID, ref.RunID)
 }
 
-func (s *runs) Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error {
+func (s *runs) CancelRun(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error {
 	r, err := s.table.Get(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (s *runs) Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.Cance
 	return s.engine.CancelSoon(ctx, r, how)
 }
 
-func (s *runs) Delete(ctx context.Context, ref adapter.RunRef) error {
+func (s *runs) DeleteRun(ctx context.Context, ref adapter.RunRef) error {
 	r, err := s.table.Get(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ type runIndex struct {
 	runs      *store.Runs
 }
 
-func (s *runIndex) List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
+func (s *runIndex) ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	if q.ThreadID != "" {
 		if _, err := s.threads.Get(ctx, q.ThreadID); err != nil {
 			return adapter.NoList[mapping.Run](err)

@@ -79,7 +79,7 @@ func New(st *store.Store, log *eventlog.Log, e *engine.Engine, dialects plan.Dia
 
 		Items:      kept,
 		Agents:     directory.NewAgents(dir),
-		Assistants: directory.NewAssistants(dir, st.Threads, ofThreads.Delete),
+		Assistants: directory.NewAssistants(dir, st.Threads, ofThreads.DeleteThread),
 		Owners: owner.New(owner.Parts{
 			Owned: st.Owners, Threads: st.Threads, Runs: st.Runs, Crons: st.Crons, Assistants: st.Assistants, Items: st.Items, Now: st.Now,
 			Engine: e, Heads: atHead, Remover: rem,

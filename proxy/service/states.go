@@ -32,7 +32,7 @@ type stateLog interface {
 	State(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, error)
 }
 
-func (s *states) Get(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
+func (s *states) GetState(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
 	t, c, fold, err := s.read(ctx, threadID, checkpointID)
 	if err != nil {
 		return adapter.ThreadState{}, err
@@ -141,7 +141,7 @@ func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 	return entries[len(entries)-1].After, nil
 }
 
-func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
+func (s *states) UpdateState(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
 	if err := idempotency.Check(u.IdempotencyKey); err != nil {
 		return mapping.Checkpoint{}, err
 	}
@@ -165,7 +165,7 @@ func (s *states) again(ctx context.Context, threadID string, key idempotency.Key
 	return made, ok, err
 }
 
-func (s *states) Forget(ctx context.Context, threadID string) (int, error) {
+func (s *states) DeleteHistory(ctx context.Context, threadID string) (int, error) {
 	n, err := s.past.ForgetPast(ctx, threadID)
 	return int(n), err
 }

@@ -25,7 +25,7 @@ func (s *steps) all(ctx context.Context, ref adapter.TaskRef) (mapping.Task, []m
 	return t, list, err
 }
 
-func (s *steps) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Step, int, error) {
+func (s *steps) ListSteps(ctx context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Step, int, error) {
 	t, list, err := s.all(ctx, ref)
 	if err != nil {
 		return nil, 0, err
@@ -35,7 +35,7 @@ func (s *steps) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 	return list, total, s.stepper.WithArtifacts(ctx, t.ThreadID, list)
 }
 
-func (s *steps) Get(ctx context.Context, ref adapter.TaskRef, stepID string) (mapping.Step, error) {
+func (s *steps) GetStep(ctx context.Context, ref adapter.TaskRef, stepID string) (mapping.Step, error) {
 	t, all, err := s.all(ctx, ref)
 	if err != nil {
 		return mapping.Step{}, err
@@ -51,7 +51,7 @@ func (s *steps) Get(ctx context.Context, ref adapter.TaskRef, stepID string) (ma
 }
 
 // Follow yields steps as they are released; see stepping.Stepper.
-func (s *steps) Follow(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
+func (s *steps) FollowSteps(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
 	return func(yield func(mapping.Step, error) bool) {
 		t, agent, err := s.tasks.find(ctx, ref)
 		if err != nil {

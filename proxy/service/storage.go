@@ -10,7 +10,7 @@ import (
 // storage reads how many bytes threads take.
 type storage struct{ threads *store.Threads }
 
-func (s *storage) OfThread(ctx context.Context, id string) (adapter.ThreadStorage, error) {
+func (s *storage) ThreadStorage(ctx context.Context, id string) (adapter.ThreadStorage, error) {
 	use, err := s.threads.Storage(ctx, id)
 	if err != nil {
 		return adapter.ThreadStorage{}, err

@@ -31,14 +31,14 @@ type tasks struct {
 	now       func() time.Time // store.Store.Now
 }
 
-func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
+func (s *tasks) CreateTask(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
 	if err := idempotency.Check(n.IdempotencyKey); err != nil {
 		return mapping.Task{}, err
 	}
 	if n.Topic != "" {
 		t, earlier, err := s.onTopics.create(ctx, adapter.TopicRef{Agent: n.Agent, ID: n.Topic}, n.Input, n.AdditionalInput, keyOfTask(ctx, n))
 		if err == nil && earlier != "" {
-			return s.Get(ctx, adapter.TaskRef{Agent: n.Agent, Topic: n.Topic, ID: earlier})
+			return s.GetTask(ctx, adapter.TaskRef{Agent: n.Agent, Topic: n.Topic, ID: earlier})
 		}
 		return t, err
 	}
@@ -59,7 +59,7 @@ func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, er
 	th, existed, err := s.maker.create(ctx, store.ThreadCreation{Thread: taskThread(t), Task: &t, Key: keyOfTask(ctx, n)})
 	mapping.NoteObject(ctx, "task", cmp.Or(th.ID, t.ID)) // with an Idempotency-Key it may be an earlier one
 	if err == nil && existed {
-		return s.Get(ctx, adapter.TaskRef{Agent: agent.Name, ID: th.ID})
+		return s.GetTask(ctx, adapter.TaskRef{Agent: agent.Name, ID: th.ID})
 	}
 	if err == nil {
 		s.stepper.Expect(t, agent)
@@ -76,7 +76,7 @@ func taskThread(t mapping.Task) mapping.Thread {
 	}
 }
 
-func (s *tasks) Get(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {
+func (s *tasks) GetTask(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {
 	t, _, err := s.finder.find(ctx, ref)
 	if err != nil {
 		return mapping.Task{}, err
@@ -85,7 +85,7 @@ func (s *tasks) Get(ctx context.Context, ref adapter.TaskRef) (mapping.Task, err
 	return t, err
 }
 
-func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
+func (s *tasks) ListTasks(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
 	agent, err := s.directory.Agent(ctx, ref.Agent)
 	if err != nil {
 		return nil, 0, err
@@ -106,7 +106,7 @@ func (s *tasks) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 	}), total, nil
 }
 
-func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {
+func (s *tasks) CancelTask(ctx context.Context, ref adapter.TaskRef) (mapping.Task, error) {
 	t, agent, err := s.finder.find(ctx, ref)
 	if err != nil {
 		return t, err
@@ -114,11 +114,11 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 	if err := s.stepper.Cancel(ctx, t, agent, ref.Flavour); err != nil {
 		return t, err
 	}
-	return s.Get(ctx, ref)
+	return s.GetTask(ctx, ref)
 }
 
 // Step hands out the next step of a task; see stepping.Stepper.
-func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) (adapter.Handout, error) {
+func (s *tasks) ExecuteStep(ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) (adapter.Handout, error) {
 	if err := idempotency.Check(req.IdempotencyKey); err != nil {
 		return adapter.Handout{}, err
 	}

@@ -18,7 +18,7 @@ type index struct {
 	log     lister
 }
 
-func (s *index) Search(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
+func (s *index) SearchThreads(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
 	list, total, err := s.threads.Search(ctx, q.ThreadQuery, s.having(ctx, q.Values))
 	if err != nil {
 		return nil, 0, err
@@ -40,7 +40,7 @@ func (s *index) listed(ctx context.Context, t mapping.Thread, states stateReader
 	return *now, nil
 }
 
-func (s *index) Count(ctx context.Context, q adapter.ThreadSearch) (int, error) {
+func (s *index) CountThreads(ctx context.Context, q adapter.ThreadSearch) (int, error) {
 	q.Limit, q.Offset = 1, 0
 	_, total, err := s.threads.Search(ctx, q.ThreadQuery, s.having(ctx, q.Values))
 	return total, err

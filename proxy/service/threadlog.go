@@ -22,7 +22,7 @@ type threadFollower interface {
 	FollowThread(ctx context.Context, threadID string, after int64, idle func()) iter.Seq2[*state.Entry, error]
 }
 
-func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Cursor, error) {
+func (s *threadLog) ThreadPosition(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Cursor, error) {
 	last, err := s.events.LastSeq(ctx, threadID)
 	switch {
 	case err != nil:
@@ -70,7 +70,7 @@ func notKept(threadID string, seq int64) error {
 		"Position %d of thread %s is not kept any more. Send -1 to read the thread from its start.", seq, threadID)
 }
 
-func (s *threadLog) Opening(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Opening, error) {
+func (s *threadLog) ThreadOpening(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Opening, error) {
 	r, err := s.events.Replay(ctx, threadID, c.Seq)
 	if err == nil && !c.Start && (r.Trimmed || misses(r, c)) {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
@@ -79,11 +79,11 @@ func (s *threadLog) Opening(ctx context.Context, threadID string, c adapter.Curs
 	return adapter.Opening{At: adapter.Cursor{Seq: r.From, K: -1}, Checkpoints: r.Checkpoints}, err
 }
 
-func (s *threadLog) Await(ctx context.Context, threadID string) error {
+func (s *threadLog) AwaitThread(ctx context.Context, threadID string) error {
 	return s.log.AwaitThread(ctx, threadID)
 }
 
-func (s *threadLog) Events(ctx context.Context, threadID string, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+func (s *threadLog) ThreadEvents(ctx context.Context, threadID string, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	seq := after.Seq
 	if after.K >= 0 {
 		seq-- // the event may hold further frames

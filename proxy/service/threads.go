@@ -35,7 +35,7 @@ type threadEngine interface {
 	DeleteUpstreamThreads(ctx context.Context, links []mapping.Link)
 }
 
-func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thread, error) {
+func (s *threads) CreateThread(ctx context.Context, n adapter.NewThread) (mapping.Thread, error) {
 	if err := idempotency.Check(n.IdempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}
@@ -80,7 +80,7 @@ func (s *threads) namedBy(ctx context.Context, metadata json.RawMessage) (string
 	return a.Name, nil
 }
 
-func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
+func (s *threads) GetThread(ctx context.Context, id string) (mapping.Thread, error) {
 	t, err := s.table.Get(ctx, id)
 	if err != nil {
 		return t, err
@@ -88,7 +88,7 @@ func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
 	return s.heads.WithValues(ctx, t)
 }
 
-func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
+func (s *threads) PatchThread(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
 	var expires *store.Expire
 	if p.TTL != nil {
 		expires = &store.Expire{At: s.now().Add(*p.TTL), After: *p.TTL, KeepLatest: p.KeepLatest}
@@ -128,7 +128,7 @@ func patchDelta(p adapter.ThreadPatch) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-func (s *threads) Delete(ctx context.Context, id string) error {
+func (s *threads) DeleteThread(ctx context.Context, id string) error {
 	mapping.NoteObject(ctx, "thread", id)
 	if _, err := s.table.Get(ctx, id); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-func (s *threads) Copy(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error) {
+func (s *threads) CopyThread(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error) {
 	if err := idempotency.Check(idempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}

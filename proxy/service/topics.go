@@ -31,7 +31,7 @@ type topics struct {
 	now       func() time.Time // store.Store.Now
 }
 
-func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
+func (s *topics) CreateTopic(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
 	agent, err := s.directory.Agent(ctx, n.Agent)
 	if err == nil {
 		err = idempotency.Check(n.IdempotencyKey)
@@ -58,7 +58,7 @@ func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, er
 	return s.topic(ctx, t, s.heads.states)
 }
 
-func (s *topics) Get(ctx context.Context, ref adapter.TopicRef) (rule.Topic, error) {
+func (s *topics) GetTopic(ctx context.Context, ref adapter.TopicRef) (rule.Topic, error) {
 	_, t, err := s.finder.find(ctx, ref)
 	if err != nil {
 		return rule.Topic{}, err
@@ -66,7 +66,7 @@ func (s *topics) Get(ctx context.Context, ref adapter.TopicRef) (rule.Topic, err
 	return s.topic(ctx, t, s.heads.states)
 }
 
-func (s *topics) List(ctx context.Context, name string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
+func (s *topics) ListTopics(ctx context.Context, name string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
 	agent, err := s.directory.Agent(ctx, name)
 	if err != nil {
 		return nil, 0, err

@@ -91,7 +91,7 @@ func pageSlice[T any](list []T, p adapter.Page) []T {
 
 type fakeTasks struct{ *fake }
 
-func (f fakeTasks) Create(_ context.Context, n adapter.NewTask) (mapping.Task, error) {
+func (f fakeTasks) CreateTask(_ context.Context, n adapter.NewTask) (mapping.Task, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := &fakeTask{files: map[string][]byte{}}
@@ -107,7 +107,7 @@ func (f fakeTasks) Create(_ context.Context, n adapter.NewTask) (mapping.Task, e
 	return t.task, nil
 }
 
-func (f fakeTasks) Get(_ context.Context, ref adapter.TaskRef) (mapping.Task, error) {
+func (f fakeTasks) GetTask(_ context.Context, ref adapter.TaskRef) (mapping.Task, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, err := f.find(ref)
@@ -117,7 +117,7 @@ func (f fakeTasks) Get(_ context.Context, ref adapter.TaskRef) (mapping.Task, er
 	return t.task, nil
 }
 
-func (f fakeTasks) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
+func (f fakeTasks) ListTasks(_ context.Context, ref adapter.TaskRef, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []mapping.Task
@@ -129,7 +129,7 @@ func (f fakeTasks) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) 
 	return adapter.List(pageSlice(all, p)), len(all), nil
 }
 
-func (f fakeTasks) Step(ctx context.Context, ref adapter.TaskRef, r adapter.StepRequest) (adapter.Handout, error) {
+func (f fakeTasks) ExecuteStep(ctx context.Context, ref adapter.TaskRef, r adapter.StepRequest) (adapter.Handout, error) {
 	if f.onStep != nil {
 		return f.onStep(ctx, r)
 	}
@@ -182,7 +182,7 @@ func (f *fake) keep(t *fakeTask, path string, body []byte, agent bool) mapping.A
 	return *a
 }
 
-func (f fakeTasks) Cancel(_ context.Context, ref adapter.TaskRef) (mapping.Task, error) {
+func (f fakeTasks) CancelTask(_ context.Context, ref adapter.TaskRef) (mapping.Task, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, err := f.find(ref)
@@ -195,7 +195,7 @@ func (f fakeTasks) Cancel(_ context.Context, ref adapter.TaskRef) (mapping.Task,
 
 type fakeSteps struct{ *fake }
 
-func (f fakeSteps) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Step, int, error) {
+func (f fakeSteps) ListSteps(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Step, int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, err := f.find(ref)
@@ -205,7 +205,7 @@ func (f fakeSteps) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) 
 	return slices.Clone(pageSlice(t.steps, p)), len(t.steps), nil
 }
 
-func (f fakeSteps) Get(_ context.Context, ref adapter.TaskRef, id string) (mapping.Step, error) {
+func (f fakeSteps) GetStep(_ context.Context, ref adapter.TaskRef, id string) (mapping.Step, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, err := f.find(ref)
@@ -223,7 +223,7 @@ func (f fakeSteps) Get(_ context.Context, ref adapter.TaskRef, id string) (mappi
 var errFakeBroken = errors.New("the disk of the fake is broken")
 
 // Follow fails, with an error of no class, once a task has no last step left to come and lastStep is negative.
-func (f fakeSteps) Follow(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
+func (f fakeSteps) FollowSteps(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
 	return func(yield func(mapping.Step, error) bool) {
 		for n := after; ; {
 			f.mu.Lock()
@@ -261,7 +261,7 @@ func (f fakeSteps) Follow(ctx context.Context, ref adapter.TaskRef, after int) i
 
 type fakeArtifacts struct{ *fake }
 
-func (f fakeArtifacts) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Artifact, int, error) {
+func (f fakeArtifacts) ListArtifacts(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Artifact, int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, err := f.find(ref)
@@ -272,7 +272,7 @@ func (f fakeArtifacts) List(_ context.Context, ref adapter.TaskRef, p adapter.Pa
 	return pageSlice(list, p), len(list), nil
 }
 
-func (f fakeArtifacts) Get(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error) {
+func (f fakeArtifacts) GetArtifact(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, _, err := f.look(ref, id)
@@ -292,7 +292,7 @@ func (f fakeArtifacts) look(ref adapter.TaskRef, id string) (mapping.Artifact, [
 	return mapping.Artifact{}, nil, mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "The task has no artifact %q.", id)
 }
 
-func (f fakeArtifacts) Open(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadSeekCloser, error) {
+func (f fakeArtifacts) OpenArtifact(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadSeekCloser, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, body, err := f.look(ref, id)
@@ -310,7 +310,7 @@ type opened struct{ io.ReadSeeker }
 
 func (opened) Close() error { return nil }
 
-func (f fakeArtifacts) Save(_ context.Context, ref adapter.TaskRef, path, _ string, body io.Reader) (mapping.Artifact, error) {
+func (f fakeArtifacts) SaveArtifact(_ context.Context, ref adapter.TaskRef, path, _ string, body io.Reader) (mapping.Artifact, error) {
 	b, err := io.ReadAll(io.LimitReader(body, f.maxFile+1))
 	if err != nil {
 		return mapping.Artifact{}, fmt.Errorf("save: %w", err)
@@ -330,5 +330,5 @@ func (f fakeArtifacts) Save(_ context.Context, ref adapter.TaskRef, path, _ stri
 
 // newTaskFor makes a task without asking the face. Takes the lock.
 func (f *fake) newTaskFor(agent string) {
-	_, _ = fakeTasks{f}.Create(context.Background(), adapter.NewTask{Agent: agent})
+	_, _ = fakeTasks{f}.CreateTask(context.Background(), adapter.NewTask{Agent: agent})
 }

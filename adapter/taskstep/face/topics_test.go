@@ -43,35 +43,35 @@ func fixedInteraction() rule.Interaction {
 	return rule.Interaction{ID: "i", TopicID: "t", TaskID: "k", Role: rule.RoleAgent, Output: &output, AdditionalOutput: json.RawMessage(`{"cost": 1.50}`)}
 }
 
-func (h heardTopics) Create(_ context.Context, n adapter.NewTopic) (rule.Topic, error) {
+func (h heardTopics) CreateTopic(_ context.Context, n adapter.NewTopic) (rule.Topic, error) {
 	h.topicsHeard.topic = append(h.topic, n)
 	return fixedTopic(), nil
 }
 
-func (h heardTopics) Get(_ context.Context, ref adapter.TopicRef) (rule.Topic, error) {
+func (h heardTopics) GetTopic(_ context.Context, ref adapter.TopicRef) (rule.Topic, error) {
 	h.topicsHeard.refs = append(h.refs, ref)
 	return fixedTopic(), nil
 }
 
-func (h heardTopics) List(_ context.Context, agent string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
+func (h heardTopics) ListTopics(_ context.Context, agent string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
 	h.topicsHeard.refs = append(h.refs, adapter.TopicRef{Agent: agent})
 	return adapter.List([]rule.Topic{fixedTopic()}), 11, nil
 }
 
 type heardInteractions struct{ *topicsHeard }
 
-func (h heardInteractions) Create(_ context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+func (h heardInteractions) Say(_ context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
 	h.topicsHeard.said = append(h.said, n)
 	said := fixedInteraction()
 	said.Role, said.Input, said.AdditionalInput, said.Output, said.AdditionalOutput = n.Role, n.Input, n.AdditionalInput, nil, nil
 	return said, nil
 }
 
-func (h heardInteractions) Get(_ context.Context, ref adapter.TopicRef, id string) (rule.Interaction, error) {
+func (h heardInteractions) GetInteraction(_ context.Context, ref adapter.TopicRef, id string) (rule.Interaction, error) {
 	return fixedInteraction(), nil
 }
 
-func (h heardInteractions) List(_ context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
+func (h heardInteractions) ListInteractions(_ context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
 	h.topicsHeard.refs = append(h.refs, ref)
 	return []rule.Interaction{fixedInteraction()}, 1, nil
 }

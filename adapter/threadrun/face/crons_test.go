@@ -24,7 +24,7 @@ func (f fakeCrons) fill(c *mapping.Cron, n adapter.NewCron) {
 	f.lastCron = n
 }
 
-func (f fakeCrons) Create(_ context.Context, n adapter.NewCron) (mapping.Cron, error) {
+func (f fakeCrons) CreateCron(_ context.Context, n adapter.NewCron) (mapping.Cron, error) {
 	f.note("crons.create")
 	c := mapping.Cron{ID: f.newID(), CreatedAt: at, UpdatedAt: at}
 	f.fill(&c, n)
@@ -32,7 +32,7 @@ func (f fakeCrons) Create(_ context.Context, n adapter.NewCron) (mapping.Cron, e
 	return c, nil
 }
 
-func (f fakeCrons) Get(_ context.Context, id string) (mapping.Cron, error) {
+func (f fakeCrons) GetCron(_ context.Context, id string) (mapping.Cron, error) {
 	for _, c := range f.crons {
 		if c.ID == id {
 			return c, nil
@@ -41,13 +41,13 @@ func (f fakeCrons) Get(_ context.Context, id string) (mapping.Cron, error) {
 	return mapping.Cron{}, notFound(mapping.CodeCronNotFound, "cron")
 }
 
-func (f fakeCrons) Search(_ context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
+func (f fakeCrons) SearchCrons(_ context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
 	f.lastQuery = q
 	return f.crons, len(f.crons), nil
 }
 
-func (f fakeCrons) Update(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
-	c, err := f.Get(ctx, id)
+func (f fakeCrons) UpdateCron(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
+	c, err := f.GetCron(ctx, id)
 	if err != nil {
 		return c, err
 	}
@@ -58,8 +58,8 @@ func (f fakeCrons) Update(ctx context.Context, id string, n adapter.NewCron) (ma
 	return c, nil
 }
 
-func (f fakeCrons) Delete(ctx context.Context, id string) error {
-	_, err := f.Get(ctx, id)
+func (f fakeCrons) DeleteCron(ctx context.Context, id string) error {
+	_, err := f.GetCron(ctx, id)
 	if err == nil {
 		f.note("crons.delete")
 		f.crons = nil

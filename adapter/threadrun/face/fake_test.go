@@ -151,7 +151,7 @@ func (f *fake) more(id string, ev mapping.Event) {
 
 type fakeThreads struct{ *fake }
 
-func (f fakeThreads) Create(_ context.Context, n adapter.NewThread) (mapping.Thread, error) {
+func (f fakeThreads) CreateThread(_ context.Context, n adapter.NewThread) (mapping.Thread, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastQuery = n
@@ -172,7 +172,7 @@ func (f fakeThreads) Create(_ context.Context, n adapter.NewThread) (mapping.Thr
 	return t, nil
 }
 
-func (f fakeThreads) Get(_ context.Context, id string) (mapping.Thread, error) {
+func (f fakeThreads) GetThread(_ context.Context, id string) (mapping.Thread, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t, ok := f.threads[id]; ok {
@@ -181,19 +181,19 @@ func (f fakeThreads) Get(_ context.Context, id string) (mapping.Thread, error) {
 	return mapping.Thread{}, notFound(mapping.CodeThreadNotFound, "thread")
 }
 
-func (f fakeThreads) OfThread(ctx context.Context, id string) (adapter.ThreadStorage, error) {
-	_, err := f.Get(ctx, id)
+func (f fakeThreads) ThreadStorage(ctx context.Context, id string) (adapter.ThreadStorage, error) {
+	_, err := f.GetThread(ctx, id)
 	return adapter.ThreadStorage{ThreadID: id}, err
 }
 
-func (f fakeThreads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
+func (f fakeThreads) PatchThread(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
 	f.lastQuery = p
 	f.note("threads.patch")
-	return f.Get(ctx, id)
+	return f.GetThread(ctx, id)
 }
 
-func (f fakeThreads) Delete(ctx context.Context, id string) error {
-	if _, err := f.Get(ctx, id); err != nil {
+func (f fakeThreads) DeleteThread(ctx context.Context, id string) error {
+	if _, err := f.GetThread(ctx, id); err != nil {
 		return err
 	}
 	f.note("threads.delete")
@@ -201,8 +201,8 @@ func (f fakeThreads) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-func (f fakeThreads) Copy(ctx context.Context, id, _ string) (mapping.Thread, error) {
-	t, err := f.Get(ctx, id)
+func (f fakeThreads) CopyThread(ctx context.Context, id, _ string) (mapping.Thread, error) {
+	t, err := f.GetThread(ctx, id)
 	if err != nil {
 		return t, err
 	}
@@ -213,7 +213,7 @@ func (f fakeThreads) Copy(ctx context.Context, id, _ string) (mapping.Thread, er
 
 type fakeIndex struct{ *fake }
 
-func (f fakeIndex) Search(_ context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
+func (f fakeIndex) SearchThreads(_ context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
 	f.lastQuery = q
 	var out []mapping.Thread
 	for _, t := range f.threads {
@@ -237,7 +237,7 @@ func compare(a, b string) int {
 	return 1
 }
 
-func (f fakeIndex) Count(_ context.Context, q adapter.ThreadSearch) (int, error) {
+func (f fakeIndex) CountThreads(_ context.Context, q adapter.ThreadSearch) (int, error) {
 	f.lastQuery = q
 	return len(f.threads), nil
 }
@@ -254,7 +254,7 @@ func (f fakeStates) state(id string) adapter.ThreadState {
 	}
 }
 
-func (f fakeStates) Get(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
+func (f fakeStates) GetState(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
 	f.lastQuery = checkpoint
 	t, ok := f.threads[id]
 	switch {
@@ -267,13 +267,13 @@ func (f fakeStates) Get(_ context.Context, id, checkpoint string) (adapter.Threa
 	}
 }
 
-func (f fakeStates) GetDeep(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
+func (f fakeStates) GetDeepState(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
 	f.lastQuery = "deep " + checkpoint
 	return f.state(id), nil
 }
 
 // Inner has one graph within the agent's, "node:1".
-func (f fakeStates) Inner(_ context.Context, id string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
+func (f fakeStates) GetInnerState(_ context.Context, id string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
 	f.lastQuery = fmt.Sprint(at, deep)
 	if at.NS != "node:1" {
 		return nil, nil
@@ -281,8 +281,8 @@ func (f fakeStates) Inner(_ context.Context, id string, at adapter.InnerPoint, d
 	return raw(`{"values":{"a":1,"b":2},"next":["x"],"tasks":[],"checkpoint":{"thread_id":"` + id + `","checkpoint_ns":"node:1","checkpoint_id":"` + uuid(61) + `"}}`), nil
 }
 
-func (f fakeStates) InnerHistory(ctx context.Context, id string, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
-	st, err := f.Inner(ctx, id, at, false)
+func (f fakeStates) InnerStateHistory(ctx context.Context, id string, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
+	st, err := f.GetInnerState(ctx, id, at, false)
 	f.lastQuery = fmt.Sprint(at, q.Limit, q.Before, string(q.Metadata))
 	if st == nil {
 		return nil, err
@@ -290,12 +290,12 @@ func (f fakeStates) InnerHistory(ctx context.Context, id string, at adapter.Inne
 	return []json.RawMessage{st}, err
 }
 
-func (f fakeStates) UpdateInner(_ context.Context, id string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
+func (f fakeStates) UpdateInnerState(_ context.Context, id string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
 	f.lastQuery = fmt.Sprint(at, string(u.Values), len(u.Then), u.AsNode)
 	return raw(`{"thread_id":"` + id + `","checkpoint_ns":"` + at.NS + `","checkpoint_id":"` + uuid(62) + `"}`), nil
 }
 
-func (f fakeStates) History(_ context.Context, id string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
+func (f fakeStates) StateHistory(_ context.Context, id string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
 	return func(yield func(adapter.ThreadState, error) bool) {
 		f.lastQuery = q
 		if _, ok := f.threads[id]; !ok {
@@ -306,7 +306,7 @@ func (f fakeStates) History(_ context.Context, id string, q adapter.HistoryQuery
 	}
 }
 
-func (f fakeStates) Update(_ context.Context, id string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
+func (f fakeStates) UpdateState(_ context.Context, id string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
 	f.lastQuery = u
 	if _, ok := f.threads[id]; !ok {
 		return mapping.Checkpoint{}, notFound(mapping.CodeThreadNotFound, "thread")
@@ -315,7 +315,7 @@ func (f fakeStates) Update(_ context.Context, id string, u adapter.StateUpdate) 
 	return mapping.Checkpoint{ID: uuid(52)}, nil
 }
 
-func (f fakeStates) Forget(_ context.Context, id string) (int, error) {
+func (f fakeStates) DeleteHistory(_ context.Context, id string) (int, error) {
 	if _, ok := f.threads[id]; !ok {
 		return 0, notFound(mapping.CodeThreadNotFound, "thread")
 	}
@@ -325,11 +325,11 @@ func (f fakeStates) Forget(_ context.Context, id string) (int, error) {
 
 type fakeRuns struct{ *fake }
 
-func (f fakeRuns) Again(context.Context, *adapter.NewRun) (*adapter.Started, error) {
+func (f fakeRuns) FindRepeatedRun(context.Context, *adapter.NewRun) (*adapter.Started, error) {
 	return nil, nil
 }
 
-func (f fakeRuns) Start(_ context.Context, n *adapter.NewRun) (*adapter.Started, error) {
+func (f fakeRuns) StartRun(_ context.Context, n *adapter.NewRun) (*adapter.Started, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastRun = *n
@@ -354,9 +354,9 @@ func (f fakeRuns) Start(_ context.Context, n *adapter.NewRun) (*adapter.Started,
 	return &adapter.Started{Run: run, Losses: f.losses}, nil
 }
 
-func (f fakeRuns) StartAll(ctx context.Context, list []adapter.NewRun) (out []*adapter.Started, err error) {
+func (f fakeRuns) StartRuns(ctx context.Context, list []adapter.NewRun) (out []*adapter.Started, err error) {
 	for _, n := range list {
-		st, err := f.Start(ctx, &n)
+		st, err := f.StartRun(ctx, &n)
 		if err != nil {
 			return nil, err
 		}
@@ -373,7 +373,7 @@ func (f fakeRuns) find(ref adapter.RunRef) (*fakeRun, error) {
 	return fr, nil
 }
 
-func (f fakeRuns) Explain(_ context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
+func (f fakeRuns) ExplainRun(_ context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
 	r, err := f.find(ref)
 	if err != nil {
 		return adapter.Explanation{}, err
@@ -381,7 +381,7 @@ func (f fakeRuns) Explain(_ context.Context, ref adapter.RunRef) (adapter.Explan
 	return adapter.Explanation{RunID: r.run.ID, ThreadID: r.run.ThreadID, Status: r.run.Status, Reason: adapter.ReasonFinished}, nil
 }
 
-func (f fakeRuns) Get(_ context.Context, ref adapter.RunRef) (*mapping.Run, error) {
+func (f fakeRuns) GetRun(_ context.Context, ref adapter.RunRef) (*mapping.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fr, err := f.find(ref)
@@ -392,7 +392,7 @@ func (f fakeRuns) Get(_ context.Context, ref adapter.RunRef) (*mapping.Run, erro
 	return &run, nil
 }
 
-func (f fakeRuns) Cancel(_ context.Context, ref adapter.RunRef, _ adapter.CancelOptions) error {
+func (f fakeRuns) CancelRun(_ context.Context, ref adapter.RunRef, _ adapter.CancelOptions) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fr, err := f.find(ref)
@@ -408,7 +408,7 @@ func (f fakeRuns) Cancel(_ context.Context, ref adapter.RunRef, _ adapter.Cancel
 	return nil
 }
 
-func (f fakeRuns) Delete(_ context.Context, ref adapter.RunRef) error {
+func (f fakeRuns) DeleteRun(_ context.Context, ref adapter.RunRef) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fr, err := f.find(ref)
@@ -422,7 +422,7 @@ func (f fakeRuns) Delete(_ context.Context, ref adapter.RunRef) error {
 	return nil
 }
 
-func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+func (f fakeRuns) RunEvents(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		f.mu.Lock()
 		f.readers++
@@ -488,7 +488,7 @@ func (f fakeRuns) from(fr *fakeRun, after adapter.Cursor, err error) (int, error
 
 type fakeRunIndex struct{ *fake }
 
-func (f fakeRunIndex) List(_ context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
+func (f fakeRunIndex) ListRuns(_ context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	list, err := f.list(q)
 	if err != nil {
 		return adapter.NoList[mapping.Run](err)
@@ -527,7 +527,7 @@ type itemRead struct {
 	Refresh   *bool
 }
 
-func (f fakeItems) Put(_ context.Context, p adapter.PutItem) error {
+func (f fakeItems) PutItem(_ context.Context, p adapter.PutItem) error {
 	f.note("items.put")
 	if len(p.Index) > 0 {
 		p.Lost.Approximated("index")
@@ -538,7 +538,7 @@ func (f fakeItems) Put(_ context.Context, p adapter.PutItem) error {
 	return nil
 }
 
-func (f fakeItems) Get(_ context.Context, namespace []string, key string, refresh *bool) (mapping.Item, error) {
+func (f fakeItems) GetItem(_ context.Context, namespace []string, key string, refresh *bool) (mapping.Item, error) {
 	f.lastQuery = itemRead{namespace, key, refresh}
 	for _, it := range f.items {
 		if it.Key == key && slices.Equal(it.Namespace, namespace) {
@@ -548,8 +548,8 @@ func (f fakeItems) Get(_ context.Context, namespace []string, key string, refres
 	return mapping.Item{}, notFound(mapping.CodeItemNotFound, "item")
 }
 
-func (f fakeItems) Delete(ctx context.Context, namespace []string, key string) error {
-	if _, err := f.Get(ctx, namespace, key, nil); err != nil {
+func (f fakeItems) DeleteItem(ctx context.Context, namespace []string, key string) error {
+	if _, err := f.GetItem(ctx, namespace, key, nil); err != nil {
 		return err
 	}
 	f.note("items.delete")
@@ -557,7 +557,7 @@ func (f fakeItems) Delete(ctx context.Context, namespace []string, key string) e
 	return nil
 }
 
-func (f fakeItems) Search(_ context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
+func (f fakeItems) SearchItems(_ context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
 	lost := q.Lost
 	q.Lost = nil // functions cannot be compared
 	f.lastQuery = q
@@ -573,7 +573,7 @@ func (f fakeItems) Search(_ context.Context, q adapter.ItemQuery) iter.Seq2[mapp
 	}
 }
 
-func (f fakeItems) Namespaces(_ context.Context, q adapter.NamespaceQuery) ([][]string, error) {
+func (f fakeItems) ListNamespaces(_ context.Context, q adapter.NamespaceQuery) ([][]string, error) {
 	f.lastQuery = q
 	var out [][]string
 	for _, it := range f.items {
@@ -584,7 +584,7 @@ func (f fakeItems) Namespaces(_ context.Context, q adapter.NamespaceQuery) ([][]
 
 type fakeAgents struct{ *fake }
 
-func (f fakeAgents) Resolve(_ context.Context, id string) (mapping.Assistant, error) {
+func (f fakeAgents) GetAssistant(_ context.Context, id string) (mapping.Assistant, error) {
 	for _, a := range f.agents {
 		if id == "" || a.ID == id || a.Graph == id {
 			return a, nil
@@ -593,22 +593,22 @@ func (f fakeAgents) Resolve(_ context.Context, id string) (mapping.Assistant, er
 	return mapping.Assistant{}, notFound(mapping.CodeAgentNotFound, "agent")
 }
 
-func (f fakeAgents) Search(_ context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
+func (f fakeAgents) SearchAssistants(_ context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	f.lastQuery = q
 	return f.agents[min(q.Offset, 2):min(q.Offset+q.Limit, 2)], 2, nil
 }
 
-func (f fakeAgents) Schemas(context.Context, string) (mapping.Schemas, error) {
+func (f fakeAgents) AgentSchemas(context.Context, string) (mapping.Schemas, error) {
 	s := raw(`{"type":"object"}`)
 	return mapping.Schemas{Input: s, Output: s, State: s, Config: s, Context: s}, nil
 }
 
-func (f fakeAgents) Graph(_ context.Context, _, xray string) (json.RawMessage, error) {
+func (f fakeAgents) AgentGraph(_ context.Context, _, xray string) (json.RawMessage, error) {
 	f.lastQuery = xray
 	return raw(`{"nodes":[],"edges":[]}`), nil
 }
 
-func (f fakeAgents) Subgraphs(_ context.Context, _, namespace string, recurse bool) (json.RawMessage, error) {
+func (f fakeAgents) AgentSubgraphs(_ context.Context, _, namespace string, recurse bool) (json.RawMessage, error) {
 	f.lastQuery = [2]any{namespace, recurse}
 	return raw(`{}`), nil
 }

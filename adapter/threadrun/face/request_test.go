@@ -306,12 +306,12 @@ func TestCancelOfMoreRunsThanAPage(t *testing.T) {
 // withGone lists a run, in front of all others, that is gone when it is to be cancelled.
 type withGone struct{ adapter.RunIndex }
 
-func (x withGone) List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
+func (x withGone) ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	return func(yield func(mapping.Run, error) bool) {
 		if !yield(mapping.Run{ID: uuid(404), ThreadID: uuid(50)}, nil) {
 			return
 		}
-		x.RunIndex.List(ctx, q)(yield)
+		x.RunIndex.ListRuns(ctx, q)(yield)
 	}
 }
 

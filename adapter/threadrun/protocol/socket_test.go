@@ -155,7 +155,7 @@ type lingering struct {
 	leave         chan struct{}
 }
 
-func (l lingering) Await(ctx context.Context, _ string) error {
+func (l lingering) AwaitThread(ctx context.Context, _ string) error {
 	l.entered <- struct{}{}
 	<-ctx.Done()
 	l.left <- struct{}{}

@@ -27,13 +27,13 @@ func NewAgents(d *Directory) *Agents {
 
 // Resolve returns the assistant of that id, or the one that a configured agent is, with the time when this database
 // first saw it. NotFound: there is none, or its agent is one that the principal may not use.
-func (s *Agents) Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error) {
+func (s *Agents) GetAssistant(ctx context.Context, idOrName string) (mapping.Assistant, error) {
 	return s.directory.resolve(ctx, idOrName)
 }
 
 // Search returns a page of the assistants and configured agents that q wants and the principal may use, and how many
 // there are on all pages.
-func (s *Agents) Search(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
+func (s *Agents) SearchAssistants(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	all, err := s.all(ctx)
 	if err != nil {
 		return nil, 0, err

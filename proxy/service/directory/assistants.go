@@ -33,7 +33,7 @@ const unnamed = "Untitled"
 
 // Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.OrGet: then it returns
 // the one that is there.
-func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
+func (s *Assistants) CreateAssistant(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
 	if err := idempotency.Check(n.IdempotencyKey); err != nil {
 		return mapping.Assistant{}, err
 	}
@@ -98,7 +98,7 @@ func (s *Assistants) changeable(ctx context.Context, id, doing string) (*mapping
 }
 
 // Update changes an assistant, and returns it. One that is a configured agent cannot be changed: Invalid.
-func (s *Assistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
+func (s *Assistants) UpdateAssistant(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
 	before, err := s.changeable(ctx, id, "changing")
 	if err != nil {
 		return mapping.Assistant{}, err
@@ -139,7 +139,7 @@ func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string
 
 // Delete removes an assistant and, where threads is true, the threads that it was used on. One that is a configured
 // agent cannot be deleted: Invalid.
-func (s *Assistants) Delete(ctx context.Context, id string, threads bool) error {
+func (s *Assistants) DeleteAssistant(ctx context.Context, id string, threads bool) error {
 	a, err := s.changeable(ctx, id, "deleting")
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s *Assistants) deleteThreads(ctx context.Context, id string) error {
 }
 
 // Versions returns a page of an assistant's versions. A configured agent has the one version that it is configured in.
-func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
+func (s *Assistants) ListAssistantVersions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
 	made, err := s.directory.made(ctx, idOrName)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (s *Assistants) Versions(ctx context.Context, idOrName string, q adapter.Ve
 }
 
 // SetLatest puts a version of an assistant in force. A configured agent has version 1 only.
-func (s *Assistants) SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error) {
+func (s *Assistants) SetAssistantVersion(ctx context.Context, idOrName string, version int) (mapping.Assistant, error) {
 	made, err := s.directory.made(ctx, idOrName)
 	if err != nil {
 		return mapping.Assistant{}, err

@@ -69,7 +69,7 @@ func (a *asked) set(agent *engine.Agent, what string, became answer) {
 }
 
 // Schemas returns the schemas of an agent's graph, or those of a graph of one node where the agent cannot tell any.
-func (s *facts) Schemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
+func (s *facts) AgentSchemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
 	body, err := s.fact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		schemas, err := d.Schemas(ctx)
 		if err != nil {
@@ -84,7 +84,7 @@ func (s *facts) Schemas(ctx context.Context, idOrName string) (out mapping.Schem
 }
 
 // Graph returns an agent's graph, or a graph of one node where the agent cannot tell any.
-func (s *facts) Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
+func (s *facts) AgentGraph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
 	body, err := s.fact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Graph(ctx, xray)
 	})
@@ -95,7 +95,7 @@ func (s *facts) Graph(ctx context.Context, idOrName, xray string) (json.RawMessa
 }
 
 // Subgraphs returns the subgraphs of an agent's graph, or {} where the agent cannot tell any.
-func (s *facts) Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
+func (s *facts) AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
 	what := "subgraphs/" + url.PathEscape(namespace)
 	if recurse {
 		what += "?recurse"

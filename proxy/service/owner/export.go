@@ -49,7 +49,7 @@ type outline struct {
 }
 
 // Export writes all that there is of an owner as a tar archive. An error after the first byte leaves half of one.
-func (s exports) Export(ctx context.Context, who adapter.OwnerRef, to io.Writer) error {
+func (s exports) ExportOwner(ctx context.Context, who adapter.OwnerRef, to io.Writer) error {
 	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ type holdings struct {
 }
 
 // Held says how much there is of an owner, and which agents have copies of it.
-func (s holdings) Held(ctx context.Context, who adapter.OwnerRef) (adapter.Held, error) {
+func (s holdings) HeldBy(ctx context.Context, who adapter.OwnerRef) (adapter.Held, error) {
 	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
 		return adapter.Held{}, err

@@ -33,7 +33,7 @@ type removal struct {
 
 // Remove deletes in an order in which whatever is left when it is stopped can be found again: what would make more
 // comes first, and a thread comes after its copies, since nothing else knows of these.
-func (s removals) Remove(ctx context.Context, who adapter.OwnerRef, how adapter.Removing, tell func(adapter.Removed) error) error {
+func (s removals) RemoveOwner(ctx context.Context, who adapter.OwnerRef, how adapter.Removing, tell func(adapter.Removed) error) error {
 	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
 		return err
