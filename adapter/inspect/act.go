@@ -85,7 +85,7 @@ type starting struct {
 	dialects adapter.Dialects
 }
 
-// agentResolver is part of adapter.Agents.
+// agentResolver is part of adapter.Assistants.
 type agentResolver interface {
 	GetAssistant(ctx context.Context, idOrName string) (mapping.Assistant, error)
 }

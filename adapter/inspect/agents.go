@@ -85,7 +85,7 @@ type agentsPage struct {
 // agentNames are the configured agents that the caller may use.
 type agentNames struct{ agents agentFinder }
 
-// agentFinder is part of adapter.Agents.
+// agentFinder is part of adapter.Assistants.
 type agentFinder interface {
 	SearchAssistants(ctx context.Context, q adapter.AgentQuery) (agents []mapping.Assistant, total int, err error)
 }

@@ -28,7 +28,7 @@ type treeNode struct {
 // history reads the checkpoints of threads.
 type history struct{ past checkpointLister }
 
-// checkpointLister is part of adapter.Past.
+// checkpointLister is part of adapter.States.
 type checkpointLister interface {
 	ListCheckpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error)
 }

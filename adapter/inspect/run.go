@@ -75,7 +75,7 @@ type runPage struct {
 	axes      *axes
 	runs      runReader
 	log       positions
-	explainer adapter.Explainer
+	explainer adapter.Runs
 	call      *callPage
 	files     *runFiles
 	used      *usages
@@ -87,7 +87,7 @@ type runReader interface {
 	eventReader
 }
 
-// positions is part of adapter.ThreadLog.
+// positions is part of adapter.Threads.
 type positions interface {
 	ThreadPosition(ctx context.Context, threadID string, after adapter.Cursor) (adapter.Cursor, error)
 }

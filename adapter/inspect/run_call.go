@@ -48,7 +48,7 @@ type header struct {
 // callPage shows one call of an agent, and its bodies.
 type callPage struct {
 	*desk
-	calls adapter.Calls
+	calls adapter.Runs
 }
 
 func (p *callPage) serve(w http.ResponseWriter, r *http.Request) error {

@@ -14,7 +14,7 @@ import (
 // runExports are runs as files.
 type runExports struct {
 	axes    *axes
-	calls   adapter.Calls
+	calls   adapter.Runs
 	version string // of the bridge
 }
 

@@ -44,7 +44,7 @@ type runFiles struct {
 	artifacts artifactReader
 }
 
-// artifactReader is part of adapter.Artifacts.
+// artifactReader is part of adapter.Tasks.
 type artifactReader interface {
 	GetArtifact(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error)
 	OpenArtifact(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadSeekCloser, error)

@@ -31,7 +31,7 @@ type runRow struct {
 
 // rows makes the lines of lists.
 type rows struct {
-	explainer adapter.Explainer
+	explainer adapter.Runs
 	used      *usages
 }
 

@@ -47,7 +47,7 @@ var statuses = []mapping.RunStatus{
 type runsPage struct {
 	*desk
 	live   *live
-	index  adapter.RunIndex
+	index  adapter.Runs
 	agents *agentNames
 	rows   *rows
 }

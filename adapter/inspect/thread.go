@@ -88,7 +88,7 @@ type threadPage struct {
 	told    *toldItems
 }
 
-// threadSearcher is part of adapter.ThreadIndex.
+// threadSearcher is part of adapter.Threads.
 type threadSearcher interface {
 	SearchThreads(ctx context.Context, q adapter.ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
 }
@@ -131,7 +131,7 @@ func (p *threadPage) view(ctx context.Context, id, earlier, older string) (v thr
 
 // threadRuns are the runs of threads.
 type threadRuns struct {
-	index adapter.RunIndex
+	index adapter.Runs
 	runs  runFinder
 }
 

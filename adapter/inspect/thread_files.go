@@ -47,7 +47,7 @@ type versionRow struct {
 // threadFiles are the files of threads, with all their versions.
 type threadFiles struct{ past fileReader }
 
-// fileReader is part of adapter.Past.
+// fileReader is part of adapter.Threads.
 type fileReader interface {
 	ListFileVersions(ctx context.Context, threadID string) ([]adapter.FileVersion, error)
 	OpenFileVersion(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadSeekCloser, error)

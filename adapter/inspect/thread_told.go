@@ -32,7 +32,7 @@ type toldItems struct {
 	items itemReader
 }
 
-// toldLister is part of adapter.Past.
+// toldLister is part of adapter.Threads.
 type toldLister interface {
 	ListRecalledItems(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error)
 }

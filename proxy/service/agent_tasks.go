@@ -15,7 +15,7 @@ const tasksPatience = 5 * time.Second
 // agentTasks reads the state tasks of a thread's checkpoints from its agents, for a history, which goes from newer
 // checkpoints to older ones.
 type agentTasks struct {
-	copies *agentCopies
+	s      *Service
 	thread mapping.Thread
 	before string // the checkpoint that the history begins before; "": it begins at the newest
 	walks  []*taskWalk
@@ -30,14 +30,14 @@ type taskWalk struct {
 	read   map[taskKey]json.RawMessage
 }
 
-// taskKey is what a checkpoint of a copy is known by: its id there or, since streams do not tell that, its run, step and
-// source.
+// taskKey is what a checkpoint of a copy is known by: its id there or, since streams do not tell that, its run, step
+// and source.
 type taskKey struct {
 	id, run, source string
 	step            int
 }
 
-func keyOf(c mapping.Checkpoint) taskKey {
+func taskKeyOf(c mapping.Checkpoint) taskKey {
 	if c.Remote != "" {
 		return taskKey{id: c.Remote}
 	}
@@ -56,7 +56,7 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 			c, ids = before, append(ids, before.ID)
 		}
 		if len(c.Next) > 0 && !isStep(c) && (c.RunID != "" || c.Remote != "") {
-			wanted[keyOf(c)] = append(wanted[keyOf(c)], ids...)
+			wanted[taskKeyOf(c)] = append(wanted[taskKeyOf(c)], ids...)
 		}
 	}
 	found := map[string]json.RawMessage{}
@@ -78,12 +78,12 @@ func (a *agentTasks) begin(ctx context.Context) {
 		return
 	}
 	a.begun = true
-	links, _ := a.copies.links.List(ctx, a.thread.ID)
+	links, _ := a.s.store.Links.List(ctx, a.thread.ID)
 	for _, l := range links {
 		if l.TaskID != "" || l.Remote == "" {
 			continue
 		}
-		copied, err := a.copies.reader(ctx, a.thread, l, "")
+		copied, err := a.s.openCopy(ctx, a.thread, l, "")
 		if copied == nil || err != nil {
 			continue
 		}
@@ -97,11 +97,11 @@ func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 	if a.before == "" {
 		return nil
 	}
-	c, err := a.copies.states.Checkpoint(ctx, a.thread.ID, a.before)
+	c, err := a.s.store.States.Checkpoint(ctx, a.thread.ID, a.before)
 	if err != nil {
 		return nil
 	}
-	at, err := a.copies.at(ctx, a.thread, c)
+	at, err := a.s.copyAt(ctx, a.thread, c)
 	if err != nil || at == nil || at.of.Link.Remote != l.Remote {
 		return nil
 	}

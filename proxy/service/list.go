@@ -4,11 +4,7 @@ import (
 	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/eventlog"
 )
-
-// lister makes readers of the states of many threads in turn; eventlog.Log implements it.
-type lister interface{ Listing() *eventlog.Listing }
 
 // those completes the entries of a list, each in a look of its own, and leaves out what has gone since the list was
 // read.

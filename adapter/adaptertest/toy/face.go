@@ -51,7 +51,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 		refuse(w, mapping.Classify(err))
 		return
 	}
-	started, err := s.svc.Runs.StartRun(r.Context(), new(newRun(r.Header, string(words))))
+	started, err := s.svc.StartRun(r.Context(), new(newRun(r.Header, string(words))))
 	if err != nil {
 		refuse(w, mapping.Classify(err))
 		return
@@ -61,7 +61,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Apbridge-Lossy", losses)
 	}
 	ref := adapter.TaskRef{Agent: started.Run.Agent, ID: started.Run.TaskID, Flavour: flavour}
-	for step, err := range s.svc.Steps.FollowSteps(r.Context(), ref, 0) {
+	for step, err := range s.svc.FollowSteps(r.Context(), ref, 0) {
 		if err != nil {
 			line(w, "! ", mapping.Classify(err).Message)
 			return

@@ -30,7 +30,7 @@ type column struct {
 // Source is what an axis reads.
 type Source struct {
 	Runs   Runs
-	Index  adapter.RunIndex
+	Index  adapter.Runs
 	Agents Agents
 }
 
@@ -40,7 +40,7 @@ type Runs interface {
 	RunEvents(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
-// Agents is part of adapter.Agents.
+// Agents is part of adapter.Assistants.
 type Agents interface {
 	GetAssistant(ctx context.Context, idOrName string) (mapping.Assistant, error)
 }

@@ -18,7 +18,7 @@ const longRun = 10_000 // events
 // longLog is a service of one run. It counts the events that are read.
 type longLog struct {
 	adapter.Runs
-	adapter.Agents
+	adapter.Assistants
 	read   int
 	pruned int64 // the events up to this one are there no more
 	works  bool  // the run has not ended

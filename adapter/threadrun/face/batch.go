@@ -24,7 +24,7 @@ func (s runs) batch(w http.ResponseWriter, r *http.Request) error {
 	for i, q := range batch {
 		list[i] = *q.take()
 	}
-	started, err := s.svc.Runs.StartRuns(r.Context(), list)
+	started, err := s.svc.StartRuns(r.Context(), list)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (s crons) add(w http.ResponseWriter, r *http.Request, thread string) error 
 	if err := o.Err(); err != nil {
 		return err
 	}
-	c, err := s.svc.Crons.CreateCron(r.Context(), n)
+	c, err := s.svc.CreateCron(r.Context(), n)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s crons) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.svc.Crons.GetCron(r.Context(), id)
+	c, err := s.svc.GetCron(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 	if err := o.ErrSoFar(); err != nil { // the rest is read when what the cron has is known
 		return err
 	}
-	c, err := s.svc.Crons.GetCron(r.Context(), id)
+	c, err := s.svc.GetCron(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	if c, err = s.svc.Crons.UpdateCron(r.Context(), id, n); err != nil {
+	if c, err = s.svc.UpdateCron(r.Context(), id, n); err != nil {
 		return err
 	}
 	replyCron(w, c)
@@ -207,7 +207,7 @@ func (s crons) delete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.svc.Crons.DeleteCron(r.Context(), id); err != nil {
+	if err := s.svc.DeleteCron(r.Context(), id); err != nil {
 		return err
 	}
 	noContent(w)
@@ -239,7 +239,7 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, total, err := s.svc.Crons.SearchCrons(r.Context(), q)
+	list, total, err := s.svc.SearchCrons(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 func (s crons) count(w http.ResponseWriter, r *http.Request) error {
 	return count(s.server, w, r, func(o *request.Fields) adapter.CronQuery { return cronBody{o}.query() }, func(ctx context.Context, q adapter.CronQuery) (int, error) {
 		q.Limit = 1
-		_, total, err := s.svc.Crons.SearchCrons(ctx, q)
+		_, total, err := s.svc.SearchCrons(ctx, q)
 		return total, err
 	})
 }

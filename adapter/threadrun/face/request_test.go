@@ -304,14 +304,14 @@ func TestCancelOfMoreRunsThanAPage(t *testing.T) {
 }
 
 // withGone lists a run, in front of all others, that is gone when it is to be cancelled.
-type withGone struct{ adapter.RunIndex }
+type withGone struct{ adapter.Service }
 
 func (x withGone) ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	return func(yield func(mapping.Run, error) bool) {
 		if !yield(mapping.Run{ID: uuid(404), ThreadID: uuid(50)}, nil) {
 			return
 		}
-		x.RunIndex.ListRuns(ctx, q)(yield)
+		x.Service.ListRuns(ctx, q)(yield)
 	}
 }
 
@@ -322,7 +322,7 @@ func TestCancelOfAllWhileOneGoes(t *testing.T) {
 	f.script = func(mapping.Run) []mapping.Event { return nil }
 	f.cancelled = make(chan string, 2)
 	f.addRun(mapping.Run{ID: uuid(1), ThreadID: uuid(50), Status: mapping.RunPending}, -1)
-	srv := f.serve(t, func(s *server) { s.svc.RunIndex = withGone{s.svc.RunIndex} })
+	srv := f.serve(t, func(s *server) { s.svc = withGone{s.svc} })
 	if st := send(t, "POST", srv.URL+"/runs/cancel", `{"status":"all"}`); st != 204 || len(f.cancelled) != 1 {
 		t.Errorf("%d, and %d runs cancelled", st, len(f.cancelled))
 	}

@@ -10,19 +10,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 )
 
-// past is what a thread keeps beside its present state.
-type past struct {
-	states    *store.States
-	artifacts *artifact.Table
-	events    *store.Events
+func (s *Service) ListCheckpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error) {
+	return s.store.States.Checkpoints(ctx, threadID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
 }
 
-func (s *past) ListCheckpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error) {
-	return s.states.Checkpoints(ctx, threadID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
-}
-
-func (s *past) ListFileVersions(ctx context.Context, threadID string) ([]adapter.FileVersion, error) {
-	rows, err := s.artifacts.Versions(ctx, threadID)
+func (s *Service) ListFileVersions(ctx context.Context, threadID string) ([]adapter.FileVersion, error) {
+	rows, err := s.store.Artifacts.Versions(ctx, threadID)
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +26,8 @@ func (s *past) ListFileVersions(ctx context.Context, threadID string) ([]adapter
 	return list, nil
 }
 
-func (s *past) OpenFileVersion(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadSeekCloser, error) {
-	row, body, err := s.artifacts.OpenVersion(ctx, threadID, version)
+func (s *Service) OpenFileVersion(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadSeekCloser, error) {
+	row, body, err := s.store.Artifacts.OpenVersion(ctx, threadID, version)
 	if err != nil {
 		return adapter.FileVersion{}, nil, err
 	}
@@ -52,8 +45,8 @@ func fileVersion(row artifact.FileVersion) adapter.FileVersion {
 	return v
 }
 
-func (s *past) ListRecalledItems(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error) {
-	rows, err := s.events.Told(ctx, threadID, limit)
+func (s *Service) ListRecalledItems(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error) {
+	rows, err := s.store.Events.Told(ctx, threadID, limit)
 	list := make([]adapter.ToldItems, len(rows))
 	for i, row := range rows {
 		list[i] = adapter.ToldItems(row)

@@ -1,4 +1,4 @@
-package directory
+package service
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
 )
 
 // What a stateful agent says of itself is asked for once by each process and kept in the database, from where it is
@@ -68,9 +67,10 @@ func (a *asked) set(agent *engine.Agent, what string, became answer) {
 	a.byName[agent.Name].answers[what] = became
 }
 
-// Schemas returns the schemas of an agent's graph, or those of a graph of one node where the agent cannot tell any.
-func (s *facts) AgentSchemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
-	body, err := s.fact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
+// AgentSchemas returns the schemas of an agent's graph, or those of a graph of one node where the agent cannot tell
+// any.
+func (s *Service) AgentSchemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
+	body, err := s.agentFact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		schemas, err := d.Schemas(ctx)
 		if err != nil {
 			return nil, err
@@ -83,9 +83,9 @@ func (s *facts) AgentSchemas(ctx context.Context, idOrName string) (out mapping.
 	return out, nil
 }
 
-// Graph returns an agent's graph, or a graph of one node where the agent cannot tell any.
-func (s *facts) AgentGraph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
-	body, err := s.fact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
+// AgentGraph returns an agent's graph, or a graph of one node where the agent cannot tell any.
+func (s *Service) AgentGraph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
+	body, err := s.agentFact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Graph(ctx, xray)
 	})
 	if err == nil && body == nil {
@@ -94,13 +94,13 @@ func (s *facts) AgentGraph(ctx context.Context, idOrName, xray string) (json.Raw
 	return body, err
 }
 
-// Subgraphs returns the subgraphs of an agent's graph, or {} where the agent cannot tell any.
-func (s *facts) AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
+// AgentSubgraphs returns the subgraphs of an agent's graph, or {} where the agent cannot tell any.
+func (s *Service) AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
 	what := "subgraphs/" + url.PathEscape(namespace)
 	if recurse {
 		what += "?recurse"
 	}
-	body, err := s.fact(ctx, idOrName, what, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
+	body, err := s.agentFact(ctx, idOrName, what, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Subgraphs(ctx, namespace, recurse)
 	})
 	if err == nil && body == nil {
@@ -109,23 +109,16 @@ func (s *facts) AgentSubgraphs(ctx context.Context, idOrName, namespace string, 
 	return body, err
 }
 
-// facts are what agents say of themselves.
-type facts struct {
-	directory *Directory
-	said      *assistant.Agents
-	asked     asked
-}
-
 // question has an agent say something of itself.
 type question func(context.Context, adapter.Describer) (json.RawMessage, error)
 
-// fact is what an agent says of itself; nil where it cannot say.
-func (s *facts) fact(ctx context.Context, idOrName, what string, ask question) (json.RawMessage, error) {
-	a, _, err := s.directory.Assistant(ctx, idOrName)
+// agentFact returns what an agent says of itself; nil where it cannot say.
+func (s *Service) agentFact(ctx context.Context, idOrName, what string, ask question) (json.RawMessage, error) {
+	a, _, err := s.findAssistant(ctx, idOrName)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := s.said.Fact(ctx, a.Name, what)
+	kept, err := s.store.Agents.Fact(ctx, a.Name, what)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
@@ -169,10 +162,10 @@ func askAgent(ctx context.Context, a *engine.Agent, ask question, hurry bool) (j
 }
 
 // keepFact keeps an answer. Those that say nothing are not kept: a client may ask for any namespace.
-func (s *facts) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
+func (s *Service) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
 	if string(body) == "{}" {
 		return nil
 	}
 	s.asked.set(agent, what, told)
-	return s.said.KeepFact(ctx, agent.Name, what, body)
+	return s.store.Agents.KeepFact(ctx, agent.Name, what, body)
 }

@@ -1,0 +1,203 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/memory"
+	"github.com/apbridge/apbridge/proxy/stepping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// runPlan plans one run: it has the request, what was found out about it, and the result. Start reading at fill, which
+// calls its steps in the order in which they depend on each other; they are in the files plan_*.go. Not for concurrent
+// use.
+type runPlan struct {
+	s     *Service
+	cfg   *config.Config // in force when planning began
+	agent *engine.Agent
+	// assistant is the agent itself, or what was made over it and is named.
+	assistant *mapping.Assistant
+	traits    adapter.Traits
+	known     bool // the agent's dialect is known; else the agent is away and the run will report it
+	n         *adapter.NewRun
+	asked     int // steps that the request itself allows (recursion_limit); 0 if it does not say
+	now       time.Time
+	thread    mapping.Thread    // the existing one; zero if it is to be made
+	task      *stepping.TaskRun // set if a step of a task asks for the run
+	in        *rule.Input       // zero if the run resumes another
+	memories  *memory.Recalled  // the result of recalled, which is read once
+	forgets   bool              // the agent is not told all items, which was reported already
+	out       *store.RunCreation
+}
+
+// planRun turns a request into a run that the engine can begin, or returns why it is refused. It writes nothing. It
+// takes the contents of n, which may be large: while the run is made and executed, only the run refers to them.
+func (s *Service) planRun(ctx context.Context, n *adapter.NewRun) (*engine.StartRequest, error) {
+	agent, assistant, err := s.findAssistant(ctx, n.Agent)
+	if err != nil {
+		return nil, err
+	}
+	return s.planRunOf(ctx, agent, assistant, n, nil)
+}
+
+// PlanTaskRun is planRun for a run of a task. Package stepping calls it.
+func (s *Service) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, error) {
+	return s.planRunOf(ctx, agent, s.configuredAssistant(agent), &n, task)
+}
+
+func (s *Service) planRunOf(ctx context.Context, agent *engine.Agent, assistant *mapping.Assistant, n *adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, error) {
+	p := &runPlan{
+		s: s, cfg: s.engine.Config(), agent: agent, assistant: assistant, n: n, asked: rule.StepLimit(n.Config), now: s.store.Now(), task: task,
+	}
+	err := mergeAssistant(n, assistant)
+	if err != nil {
+		return nil, err
+	}
+	p.traits, p.known = agent.Known()
+	if !p.known {
+		if _, p.traits, err = agent.Backend(ctx); err == nil {
+			p.known = true
+		}
+	}
+	if err := p.fill(ctx); err != nil {
+		return nil, err
+	}
+	*n = adapter.NewRun{}
+	o := &engine.StartRequest{New: p.out}
+	if !p.out.Run.Options.Resuming {
+		o.Input, o.Recalled = p.in, p.memories
+	}
+	return o, nil
+}
+
+func (p *runPlan) fill(ctx context.Context) error {
+	p.layOut(mapping.PrincipalOf(ctx))
+	for _, step := range []func(context.Context) error{
+		p.resolveThread, p.readOptions, p.setOrigin, p.setTask, p.describe, p.readInput, p.checkMemory, p.messageAsAnswer, p.resolveTask, p.unsupportedFields,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// layOut lays out what every run has.
+func (p *runPlan) layOut(who mapping.Principal) {
+	p.out = &store.RunCreation{Run: mapping.Run{
+		Tenant: who.Tenant, Owner: who.ID, ID: mapping.NewID(), ThreadID: p.n.ThreadID, Agent: p.agent.Name,
+		AssistantID: p.assistant.ID, Status: mapping.RunPending, Multitask: p.strategy(),
+		Flavour: p.n.Flavour, Attempt: 1, CreatedAt: p.now, UpdatedAt: p.now,
+	}}
+	if p.n.RunAfter > 0 {
+		p.out.Run.RunAfter = p.now.Add(p.n.RunAfter)
+	}
+}
+
+// strategy is what the request says, else what its agent is configured to, else what the documents of the request's
+// flavour have as their default.
+func (p *runPlan) strategy() mapping.Strategy {
+	switch set := p.agent.Config.Multitask; {
+	case p.n.Multitask != "":
+		return p.n.Multitask
+	case set != "" && set != "auto":
+		return mapping.Strategy(set)
+	}
+	return p.s.dialects.Strategy(p.n.Flavour)
+}
+
+// setOrigin notes which request made the run, and over which bridges it came.
+func (p *runPlan) setOrigin(ctx context.Context) error {
+	o := &p.out.Run.Options
+	o.Hops, o.RequestID = mapping.HopsOf(ctx), mapping.RequestIDOf(ctx)
+	if trace := mapping.TraceOf(ctx); trace.Parent != "" {
+		o.Trace = &trace
+	}
+	return nil
+}
+
+// setTask fills in what the task says about the run; one without a task begins its own, unless it resumes another
+// (resolveTask).
+func (p *runPlan) setTask(context.Context) error {
+	r := &p.out.Run
+	if p.task == nil {
+		r.TaskID = r.ID
+		return nil
+	}
+	r.TaskID = p.task.Task.ID
+	r.Options.Stepping, r.Options.FollowUp = p.task.Stepping, p.task.FollowUp
+	r.Options.Guessed, r.Options.Exhausted, r.Options.Asked = p.task.Guessed, p.task.Exhausted, p.task.Asked
+	r.Options.Uploaded = p.task.Uploaded
+	if !r.Options.Resuming {
+		r.Options.Input = p.n.Input
+	}
+	return nil
+}
+
+// describe fills in what is told about the run: metadata and kwargs.
+func (p *runPlan) describe(context.Context) error {
+	r := &p.out.Run
+	ids := rule.MadeFor(r.Agent, r.AssistantID)
+	p.out.ThreadMeta = ids
+	var err error
+	r.Metadata = rawjson.OrEmpty(p.assistant.Metadata)
+	for _, m := range []json.RawMessage{p.thread.Metadata, p.n.Metadata, ids} {
+		if len(m) == 0 {
+			continue
+		}
+		if r.Metadata, err = rule.MergeMetadata(r.Metadata, m); err != nil {
+			return err
+		}
+	}
+	r.Kwargs, err = rule.WithRun(p.n.Kwargs, r)
+	p.letGo()
+	return err
+}
+
+// letGo drops the references to the request's values, which hold their memory: the run has its own copy by now. What is
+// most of the request holds little beside itself, and is not copied.
+func (p *runPlan) letGo() {
+	p.n.Kwargs, p.n.Input, p.n.Messages, p.n.Command, p.n.Metadata, p.n.Config, p.n.Context = nil, nil, nil, nil, nil, nil, nil
+	o, size := &p.out.Run.Options, 0
+	parts := []*json.RawMessage{&o.Resume, &o.Update, &o.Goto, &o.Config, &o.Context}
+	for _, part := range parts {
+		size += len(*part)
+	}
+	if 2*size > len(p.out.Run.Kwargs) {
+		return
+	}
+	for _, part := range parts {
+		*part = bytes.Clone(*part)
+	}
+}
+
+// mergeAssistant adds the settings of the assistant that a request names to those of the request, which take
+// precedence.
+func mergeAssistant(n *adapter.NewRun, a *mapping.Assistant) (err error) {
+	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
+		return err
+	}
+	n.Context, err = rule.MergeContext(unlessEmpty(a.Context), n.Context)
+	return err
+}
+
+// unlessEmpty is nil for an object without members, so that what was not said stays unsaid.
+func unlessEmpty(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "{}" {
+		return nil
+	}
+	return raw
+}
+
+func refuse(format string, args ...any) error {
+	return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, format, args...)
+}
