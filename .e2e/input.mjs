@@ -66,7 +66,7 @@ test("what an agent is not told as it was sent is in the loss header", async () 
     method: "POST", headers: { "content-type": "application/json" },
     body: JSON.stringify({ assistant_id: "jsagent", input: user(text, link, { type: "reasoning", reasoning: "hm" }) }),
   });
-  assert.equal(answer.headers.get("x-apbridge-lossy"), "messages.links;approximated, messages.parts;dropped");
+  assert.equal(answer.headers.get("x-apbridge-unsupported"), "messages.links;approximated, messages.parts;dropped");
   assert.equal(told(await answer.json()), "asked: look\n[Attached link: https://x.example/a.png]");
 });
 

@@ -26,7 +26,7 @@ func TestTakeNamesWhatChanges(t *testing.T) {
 		keys, restart []string
 	}{
 		{"nothing", func(*Config) {}, nil, nil},
-		{"a limit", func(c *Config) { c.Limits.Depth = 7 }, []string{"limits.depth"}, nil},
+		{"a limit", func(c *Config) { c.Limits.MaxJSONDepth = 7 }, []string{"limits.max_json_depth"}, nil},
 		{"an agent comes", func(c *Config) { c.Agents["second"] = c.Agents["legacy"] }, []string{"agents.second"}, nil},
 		{"an agent's header", func(c *Config) {
 			a := c.Agents["legacy"]
@@ -60,7 +60,7 @@ func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
 	now, read := inForce(), inForce()
 	read.Listen, read.Admin, read.TLS, read.SecureDelete = "127.0.0.1:9000", "127.0.0.1:9001", TLS{Cert: "c.pem"}, true
 	read.Database, read.Synchronous, read.ShutdownGrace = "other.db", "normal", 1
-	read.Limits.Database, read.Limits.Crons, read.Limits.Depth = 1<<20, 1, 7
+	read.Limits.Database, read.Limits.Crons, read.Limits.MaxJSONDepth = 1<<20, 1, 7
 	read.Encryption.Keys = []Secret{"NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDQ0NDU="}
 	read.Store.VectorCache, read.Audit.File = 1, "audit.log"
 	got, err := now.Take(read, Options{})
@@ -68,11 +68,11 @@ func TestTakeKeepsWhatNeedsARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := inForce()
-	want.Limits.Depth = 7
+	want.Limits.MaxJSONDepth = 7
 	if !reflect.DeepEqual(want, got.Config) {
 		t.Errorf("in force: %+v", got.Config)
 	}
-	if got.Keys[0] != "limits.depth" || len(got.Keys) != 1 {
+	if got.Keys[0] != "limits.max_json_depth" || len(got.Keys) != 1 {
 		t.Errorf("changed: %v", got.Keys)
 	}
 	for _, key := range atStart {

@@ -28,9 +28,14 @@ func TestE26Complaints(t *testing.T) {
 			nil, `bridge.yaml:1: cors.anything: there is no such key; known here: origins`},
 		{"unknown key in an agent", "agents:\n  a:\n    url: http://127.0.0.1:1\n    max_step: 3\n",
 			nil, `bridge.yaml:4: agents.a.max_step: there is no such key; did you mean "max_steps"?`},
+		{"renamed keys", "limits: {depth: 7}\nagents:\n  a:\n    url: http://127.0.0.1:1\n    upstream_threads: keep\n    memory: {budget: 3}\n",
+			[]string{"APBRIDGE_AGENTS__A__STEPPING__FOLLOW_UP=true"}, `bridge.yaml:1: limits.depth: there is no such key; it is called "max_json_depth" now
+bridge.yaml:5: agents.a.upstream_threads: there is no such key; it is called "delete_upstream_threads" now
+bridge.yaml:6: agents.a.memory.budget: there is no such key; it is called "max_bytes" now
+environment APBRIDGE_AGENTS__A__STEPPING__FOLLOW_UP: agents.a.stepping.follow_up: there is no such key; it is called "follow_up_runs" now`},
 		{"wrong types, all at once", "listen: [a]\nlimits: 3\nhosts: x\nretention: {events: soon, threads: -1h}\nlimits2: 1" + agentLine,
 			nil, `bridge.yaml:1: listen: wants text, not a list
-bridge.yaml:2: limits: wants keys with values (known here: artifact, bodies, body, crons, database, depth, event, files, keys, messages, prune, queue, run_bytes, run_events, states, tenant, tenants, thread_queue, upload_rate), not a single value
+bridge.yaml:2: limits: wants keys with values (known here: artifact, body, crons, database, event, max_files_per_request, max_json_depth, max_prune_threads, max_state_keys, max_supersteps, messages, queue, request_memory, run_bytes, run_events, tenant, tenants, thread_queue, upload_rate), not a single value
 bridge.yaml:3: hosts: wants a list such as [a, b], not a single value
 bridge.yaml:4: retention.events: wants a duration such as 30s, 10m, 168h or 7d, not "soon"
 bridge.yaml:4: retention.threads: wants a duration such as 30s, 10m, 168h or 7d, not "-1h"
@@ -65,12 +70,12 @@ bridge.yaml:6: agents.a.artifacts.max_inline: wants a size such as 64KiB, 16MiB 
 			nil, "bridge.yaml:3: agents.a: has no space behind a colon; write url: http://127.0.0.1:1\nbridge.yaml:3: agents.a.url: is missing; where does the agent listen?"},
 		{"nothing", "# nothing\n",
 			nil, `agents: there is no agent to stand in front of; add one below agents:, or --agent NAME=URL`},
-		{"bad values", "listen: '8080'\nsynchronous: sometimes\ndatabase: ''\nlimits: {depth: 0, body: 0}" + agentLine,
+		{"bad values", "listen: '8080'\nsynchronous: sometimes\ndatabase: ''\nlimits: {max_json_depth: 0, body: 0}" + agentLine,
 			nil, `bridge.yaml:1: listen: cannot be "8080"; write host:port, like 127.0.0.1:8080
 bridge.yaml:2: synchronous: cannot be "sometimes"; choose one of full, normal
 bridge.yaml:3: database: is empty; write the path of a SQLite file, like apbridge.db
 bridge.yaml:4: limits.body: cannot be 0; leave the key out for the default
-bridge.yaml:4: limits.depth: cannot be 0; the least is 1`},
+bridge.yaml:4: limits.max_json_depth: cannot be 0; the least is 1`},
 		{"a store of nobody", "store: {agent: b}" + agentLine,
 			nil, `bridge.yaml:1: store.agent: cannot be "b", which is not below agents; name the agent whose store it is to be`},
 		{"a store of an agent that has none", "store: {agent: a}\nagents: {a: {url: 'http://127.0.0.1:1', dialect: taskstep}}\n",
@@ -215,14 +220,14 @@ bridge.yaml:2: agents.a.memory.namespaces[3]: cannot be "x/{id"; write labels pa
 bridge.yaml:2: agents.a.memory.namespaces[1]: there is no field {metadata.}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id
 bridge.yaml:2: agents.a.memory.namespaces[2]: there is no field {context.user}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id
 bridge.yaml:2: agents.a.memory.namespaces[4]: there is no field {principal.name}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id`},
-		{"memory of no namespaces", "agents:\n  a:\n    url: http://127.0.0.1:1\n    memory:\n      recall: 3\n      writes: true\n      store_url: http://x\n      budget: 0",
-			nil, `bridge.yaml:5: agents.a.memory.recall: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
-bridge.yaml:6: agents.a.memory.writes: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
+		{"memory of no namespaces", "agents:\n  a:\n    url: http://127.0.0.1:1\n    memory:\n      max_items: 3\n      allow_writes: true\n      store_url: http://x\n      max_bytes: 0",
+			nil, `bridge.yaml:5: agents.a.memory.max_items: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
+bridge.yaml:6: agents.a.memory.allow_writes: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
 bridge.yaml:7: agents.a.memory.store_url: does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some
-bridge.yaml:8: agents.a.memory.budget: cannot be 0; the least is 1`},
-		{"where an agent finds the store", "agents: {a: {url: 'http://127.0.0.1:1', memory: {namespaces: ['a/{metadata.a.b}'], store_url: nowhere, recall: -1}}}",
+bridge.yaml:8: agents.a.memory.max_bytes: cannot be 0; the least is 1`},
+		{"where an agent finds the store", "agents: {a: {url: 'http://127.0.0.1:1', memory: {namespaces: ['a/{metadata.a.b}'], store_url: nowhere, max_items: -1}}}",
 			nil, `bridge.yaml:1: agents.a.memory.namespaces[0]: there is no field {metadata.a.b}; write {metadata.NAME} for the thread's metadata, {configurable.NAME} for config.configurable, {NAME} for either, or {principal.id} for the caller's id
-bridge.yaml:1: agents.a.memory.recall: cannot be -1; the least is 0
+bridge.yaml:1: agents.a.memory.max_items: cannot be -1; the least is 0
 bridge.yaml:1: agents.a.memory.store_url: cannot be "nowhere"; write it like http://127.0.0.1:8000`},
 		{"namespaces of keys", "auth: {keys: [{id: a, key: '" + key16 + "', namespaces: [users/a, '', a.b, 'users/{user}', 'a//b', \"a\\0\"]}]}" + agentLine,
 			nil, `bridge.yaml:1: auth.keys[0].namespaces[1]: cannot be ""; write labels parted by slashes, like users/alice or users/{id}

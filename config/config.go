@@ -73,34 +73,34 @@ type Audit struct {
 
 // Agent is one agent the bridge stands in front of.
 type Agent struct {
-	URL             string            `yaml:"url"`
-	Dialect         string            `yaml:"dialect"` // the name of one, or auto
-	Assistant       string            `yaml:"assistant"`
-	Headers         map[string]Secret `yaml:"headers"`
-	TLS             AgentTLS          `yaml:"tls"`
-	Concurrency     int               `yaml:"concurrency"`
-	Queue           int               `yaml:"queue"`
-	MaxSteps        int               `yaml:"max_steps"` // 0: 100 for a task/step agent, any number for a thread/run agent
-	StepTimeout     time.Duration     `yaml:"step_timeout"`
-	RunTimeout      time.Duration     `yaml:"run_timeout"`
-	Retries         int               `yaml:"retries"`
-	Approval        string            `yaml:"approval" choice:"auto ask step"`
-	AnswerByMessage string            `yaml:"answer_by_message" choice:"questions never"`
-	Multitask       string            `yaml:"multitask_default" choice:"auto reject enqueue interrupt rollback"`
-	AllowConcurrent bool              `yaml:"allow_concurrent"`
-	Passthrough     bool              `yaml:"passthrough"`
-	UpstreamThreads string            `yaml:"upstream_threads" choice:"keep delete"`
-	Stepping        Stepping          `yaml:"stepping"`
-	Artifacts       Artifacts         `yaml:"artifacts"`
-	Memory          Memory            `yaml:"memory"`
+	URL                   string            `yaml:"url"`
+	Dialect               string            `yaml:"dialect"` // the name of one, or auto
+	Assistant             string            `yaml:"assistant"`
+	Headers               map[string]Secret `yaml:"headers"`
+	TLS                   AgentTLS          `yaml:"tls"`
+	Concurrency           int               `yaml:"concurrency"`
+	Queue                 int               `yaml:"queue"`
+	MaxSteps              int               `yaml:"max_steps"` // 0: 100 for a task/step agent, any number for a thread/run agent
+	StepTimeout           time.Duration     `yaml:"step_timeout"`
+	RunTimeout            time.Duration     `yaml:"run_timeout"`
+	Retries               int               `yaml:"retries"`
+	Approval              string            `yaml:"approval" choice:"auto ask step"`
+	AnswerByMessage       string            `yaml:"answer_by_message" choice:"questions never"`
+	Multitask             string            `yaml:"multitask_default" choice:"auto reject enqueue interrupt rollback"`
+	AllowConcurrent       bool              `yaml:"allow_concurrent"`
+	Passthrough           bool              `yaml:"passthrough"`
+	DeleteUpstreamThreads bool              `yaml:"delete_upstream_threads"`
+	Stepping              Stepping          `yaml:"stepping"`
+	Artifacts             Artifacts         `yaml:"artifacts"`
+	Memory                Memory            `yaml:"memory"`
 }
 
 // Stepping is how v1 clients pull the steps of this agent's runs.
 type Stepping struct {
-	Mode          string        `yaml:"mode" choice:"auto free lockstep run"`
-	Idle          time.Duration `yaml:"idle"`
-	DefaultAnswer string        `yaml:"default_answer"`
-	FollowUp      bool          `yaml:"follow_up"`
+	Mode         string        `yaml:"mode" choice:"auto free lockstep run"`
+	Idle         time.Duration `yaml:"idle"`
+	AutoAnswer   string        `yaml:"auto_answer"`
+	FollowUpRuns bool          `yaml:"follow_up_runs"`
 }
 
 // Artifacts is how files cross between an agent's state and artifacts.
@@ -113,12 +113,12 @@ type Artifacts struct {
 
 // Memory is what an agent is told of the store, and a task/step agent of its thread.
 type Memory struct {
-	Transcript string   `yaml:"transcript" choice:"full last none"`
-	Deliver    string   `yaml:"deliver" choice:"prompt additional_input both"`
-	Budget     Bytes    `yaml:"budget"`
-	Namespaces []string `yaml:"namespaces"`
-	Recall     int      `yaml:"recall"` // 0: all items of the namespaces
-	Writes     bool     `yaml:"writes"`
+	History     string   `yaml:"history" choice:"full last none"`
+	Mode        string   `yaml:"mode" choice:"prompt additional_input both"`
+	MaxBytes    Bytes    `yaml:"max_bytes"`
+	Namespaces  []string `yaml:"namespaces"`
+	MaxItems    int      `yaml:"max_items"` // 0: all items of the namespaces
+	AllowWrites bool     `yaml:"allow_writes"`
 	// StoreURL is where the agent finds the bridge. Its runs then get a token for the store. "": they get none.
 	StoreURL string `yaml:"store_url"`
 }
@@ -126,10 +126,10 @@ type Memory struct {
 // Limits bound what requests, runs, queues and the database may take. Zero, which a configuration refuses for most of
 // them, is no limit.
 type Limits struct {
-	Body     Bytes `yaml:"body"`
-	Bodies   Bytes `yaml:"bodies"` // of all requests under way together
-	Depth    int   `yaml:"depth"`
-	Artifact Bytes `yaml:"artifact"`
+	Body          Bytes `yaml:"body"`
+	RequestMemory Bytes `yaml:"request_memory"` // of all requests under way together
+	MaxJSONDepth  int   `yaml:"max_json_depth"`
+	Artifact      Bytes `yaml:"artifact"`
 	// UploadRate is how many bytes a second an upload must bring; 0: any number.
 	UploadRate Bytes `yaml:"upload_rate"`
 	Event      Bytes `yaml:"event"`
@@ -144,13 +144,13 @@ type Limits struct {
 	ThreadQueue int `yaml:"thread_queue"`
 
 	// Of one input or state update.
-	Files    int `yaml:"files"`
-	Messages int `yaml:"messages"`
-	Keys     int `yaml:"keys"`   // of a state
-	States   int `yaml:"states"` // that a new thread may begin with
+	MaxFilesPerRequest int `yaml:"max_files_per_request"`
+	Messages           int `yaml:"messages"`
+	MaxStateKeys       int `yaml:"max_state_keys"` // of a state
+	MaxSupersteps      int `yaml:"max_supersteps"` // that a new thread may begin with
 
-	Prune int `yaml:"prune"` // threads that one request may name
-	Crons int `yaml:"crons"` // of a tenant
+	MaxPruneThreads int `yaml:"max_prune_threads"` // threads that one request may name
+	Crons           int `yaml:"crons"`             // of a tenant
 
 	// Tenant is what each tenant may use, and Tenants what some may in its place, by name.
 	Tenant  Allowance            `yaml:"tenant"`

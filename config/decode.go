@@ -77,7 +77,7 @@ func (d decoder) decodeStruct(key string, n *yaml.Node, v reflect.Value) {
 	d.eachPair(key, n, func(k, value *yaml.Node) {
 		field := fieldByName(v, k.Value)
 		if !field.IsValid() {
-			d.complain(k, join(key, k.Value), "there is no such key; %s", suggest(k.Value, fieldNames(v.Type())))
+			d.complain(k, join(key, k.Value), "there is no such key; %s", suggestKey(key, k.Value, fieldNames(v.Type())))
 			return
 		}
 		d.decode(join(key, k.Value), value, field)

@@ -75,7 +75,7 @@ func (p putter) put(key string, path []string, v reflect.Value) {
 func (p putter) putField(key string, path []string, v reflect.Value) {
 	field := fieldByName(v, path[0])
 	if !field.IsValid() {
-		p.add(p.from.complain(join(key, path[0]), "there is no such key; %s", suggest(path[0], fieldNames(v.Type()))))
+		p.add(p.from.complain(join(key, path[0]), "there is no such key; %s", suggestKey(key, path[0], fieldNames(v.Type()))))
 		return
 	}
 	p.put(join(key, path[0]), path[1:], field)

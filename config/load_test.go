@@ -41,7 +41,7 @@ agents:
 `, Options{
 		Environ: []string{
 			"APBRIDGE_LISTEN=127.0.0.1:9001",
-			"APBRIDGE_LIMITS__DEPTH=12",
+			"APBRIDGE_LIMITS__MAX_JSON_DEPTH=12",
 			"APBRIDGE_AGENTS__MY_AGENT__CONCURRENCY=3",
 			"APBRIDGE_AGENTS__MY_AGENT__ARTIFACTS__EXCLUDE=*.tmp, logs/*",
 			"APBRIDGE_AGENTS__MY_AGENT__HEADERS__AUTHORIZATION=Bearer b",
@@ -62,7 +62,7 @@ agents:
 	}
 	want := Default()
 	want.Listen = "127.0.0.1:9002"
-	want.Limits.Body, want.Limits.Depth = 4<<20, 12
+	want.Limits.Body, want.Limits.MaxJSONDepth = 4<<20, 12
 	want.Retention.Threads = 7 * 24 * time.Hour
 	want.Auth.Keys = []Key{{ID: "alice", Key: key16, Tenant: "acme"}}
 	first, second, third := DefaultAgent(), DefaultAgent(), DefaultAgent()

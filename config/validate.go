@@ -95,22 +95,22 @@ func (d databaseCheck) checkServer(rest string) {
 func (d databaseCheck) checkLimits() {
 	m := d.cfg.Limits
 	d.positive("limits.body", m.Body > 0)
-	if m.Bodies < m.Body {
-		d.complain("limits.bodies", "cannot be less than limits.body: a body of that length could never be taken")
+	if m.RequestMemory < m.Body {
+		d.complain("limits.request_memory", "cannot be less than limits.body: a body of that length could never be taken")
 	}
 	d.positive("limits.artifact", m.Artifact > 0)
 	d.atLeast("limits.upload_rate", int64(m.UploadRate), 0)
 	d.positive("limits.event", m.Event > 0)
 	d.atLeast("limits.run_events", int64(m.RunEvents), 0)
 	d.atLeast("limits.run_bytes", int64(m.RunBytes), 0)
-	d.atLeast("limits.depth", int64(m.Depth), 1)
+	d.atLeast("limits.max_json_depth", int64(m.MaxJSONDepth), 1)
 	d.atLeast("limits.queue", int64(m.Queue), 0)
 	d.atLeast("limits.thread_queue", int64(m.ThreadQueue), 0)
-	d.atLeast("limits.files", int64(m.Files), 1)
+	d.atLeast("limits.max_files_per_request", int64(m.MaxFilesPerRequest), 1)
 	d.atLeast("limits.messages", int64(m.Messages), 1)
-	d.atLeast("limits.keys", int64(m.Keys), 1)
-	d.atLeast("limits.states", int64(m.States), 1)
-	d.atLeast("limits.prune", int64(m.Prune), 1)
+	d.atLeast("limits.max_state_keys", int64(m.MaxStateKeys), 1)
+	d.atLeast("limits.max_supersteps", int64(m.MaxSupersteps), 1)
+	d.atLeast("limits.max_prune_threads", int64(m.MaxPruneThreads), 1)
 	d.atLeast("limits.crons", int64(m.Crons), 1)
 	d.checkAllowance("limits.tenant", m.Tenant)
 	for _, name := range sortedNames(m.Tenants) {

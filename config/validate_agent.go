@@ -117,15 +117,15 @@ func (a agentCheck) checkMemory() {
 			}
 		}
 	}
-	a.atLeast(key+".budget", int64(m.Budget), 1)
-	a.atLeast(key+".recall", int64(m.Recall), 0)
+	a.atLeast(key+".max_bytes", int64(m.MaxBytes), 1)
+	a.atLeast(key+".max_items", int64(m.MaxItems), 0)
 	if m.StoreURL != "" {
 		a.checkURL(key+".store_url", m.StoreURL)
 	}
 	if len(m.Namespaces) > 0 {
 		return
 	}
-	for name, set := range map[string]bool{"recall": m.Recall > 0, "writes": m.Writes, "store_url": m.StoreURL != ""} {
+	for name, set := range map[string]bool{"max_items": m.MaxItems > 0, "allow_writes": m.AllowWrites, "store_url": m.StoreURL != ""} {
 		if set {
 			a.complain(key+"."+name, "does nothing without namespaces: an agent reads and writes in its memory.namespaces alone; name some")
 		}

@@ -54,7 +54,7 @@ func Lost(documented []RequestField, request string, meant []Meaning, agent Capa
 	return out
 }
 
-// LossHeader returns losses as the value of X-Apbridge-Lossy: "field;approximated, field;dropped".
+// LossHeader returns losses as the value of X-Apbridge-Unsupported: "field;approximated, field;dropped".
 func LossHeader(losses []Loss) string {
 	parts := make([]string, len(losses))
 	for i, l := range losses {

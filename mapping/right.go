@@ -21,7 +21,7 @@ func Rights() []string {
 	return []string{RightRun, RightRead, RightWrite, RightAdmin, RightInspect, RightMetrics}
 }
 
-const codeRight = "no_right"
+const codeRight = "forbidden"
 
 // Has reports whether the principal has a right. A principal with nil Rights has all but RightMetrics, for which there
 // is MayReadMetrics.

@@ -225,14 +225,14 @@ func (m *bodyMemory) hold(ctx context.Context, body io.ReadCloser, patience time
 	}
 	h.rooms = append(h.rooms, heldRoom{m.bodies, func() error {
 		return mapping.Errorf(mapping.Unavailable, codeOverloaded,
-			"The bodies of the requests under way take all of limits.bodies of this bridge. Try again in a moment.")
+			"The bodies of the requests under way take all of limits.request_memory of this bridge. Try again in a moment.")
 	}})
 	return h
 }
 
 func fullShare(of string, most int64) error {
 	return mapping.Errorf(mapping.Limited, "limit_bodies",
-		"The bodies of the requests under way of %s take its share of limits.bodies, %d bytes. Wait for some of them to be answered, or raise limits.bodies.", of, most)
+		"The bodies of the requests under way of %s take its share of limits.request_memory, %d bytes. Wait for some of them to be answered, or raise limits.request_memory.", of, most)
 }
 
 // Read waits a while for room for what has come. Without room it fails with an error of class Unavailable, or Limited

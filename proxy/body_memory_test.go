@@ -36,7 +36,7 @@ func (h *holding) mount(r *mux.Router) {
 func TestD5BodiesTogether(t *testing.T) {
 	t.Parallel()
 	held := newHolding()
-	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.Bodies = 64<<10, 128<<10 }, held.mount)
+	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, held.mount)
 	g.times.room = 500 * time.Millisecond
 	g.run(t)
 	large := strings.Repeat("x", 60<<10)
@@ -45,7 +45,7 @@ func TestD5BodiesTogether(t *testing.T) {
 		go func() { done <- g.do(t, "POST", "/held", large) }()
 		<-held.read
 	}
-	if got := g.do(t, "POST", "/threads", large); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "limits.bodies") {
+	if got := g.do(t, "POST", "/threads", large); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "limits.request_memory") {
 		t.Errorf("while there is no room: %d %s", got.status, got.body)
 	}
 	for what, got := range map[string]reply{
@@ -74,7 +74,7 @@ func TestD5BodiesTogether(t *testing.T) {
 func TestD5MessagesTogetherWithBodies(t *testing.T) {
 	t.Parallel()
 	held, large := newHolding(), strings.Repeat("x", 60<<10)
-	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.Bodies = 64<<10, 128<<10 }, func(r *mux.Router) {
+	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, func(r *mux.Router) {
 		r.HandleFunc("/socket", func(w http.ResponseWriter, r *http.Request) {
 			message := adapter.RoomOf(r.Context()).Count(r.Context(), strings.NewReader(large))
 			defer message.Close()
@@ -95,7 +95,7 @@ func TestD5MessagesTogetherWithBodies(t *testing.T) {
 		<-held.read
 	}
 	for what, got := range map[string]reply{"a body": g.do(t, "POST", "/threads", large), "a message": socket()} {
-		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "limits.bodies") {
+		if got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "limits.request_memory") {
 			t.Errorf("%s while there is no room: %d %s", what, got.status, got.body)
 		}
 	}
@@ -115,7 +115,7 @@ func TestD5MessagesTogetherWithBodies(t *testing.T) {
 func TestD5AnnouncedBodiesTakeNoRoom(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{}, 16)
-	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.Bodies = 64<<10, 128<<10 }, func(r *mux.Router) {
+	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, func(r *mux.Router) {
 		r.HandleFunc("/announced", func(_ http.ResponseWriter, r *http.Request) {
 			begun <- struct{}{}
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -150,7 +150,7 @@ func TestD5BodiesOfUnknownLength(t *testing.T) {
 	t.Parallel()
 	held := newHolding()
 	defer close(held.may)
-	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.Bodies = 64<<10, 128<<10 }, held.mount)
+	g := prepare(t, func(c *config.Config, _ *Options) { c.Limits.Body, c.Limits.RequestMemory = 64<<10, 128<<10 }, held.mount)
 	g.times.room = time.Minute // no request waits that long
 	g.run(t)
 	chunked := func(body io.Reader) *http.Request {
@@ -234,7 +234,7 @@ func TestD5NearTheMemoryLimit(t *testing.T) {
 	}
 }
 
-// A key holds half of limits.bodies at the most and a tenant three quarters, by bodies and by messages of sockets, so
+// A key holds half of limits.request_memory at the most and a tenant three quarters, by bodies and by messages of sockets, so
 // that others are served whatever it holds. A single caller may hold all.
 func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
 	t.Parallel()
@@ -260,7 +260,7 @@ func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
 		"another tenant":                       {auth(4), []string{"a1", "a1", "a2"}, "b1", "", "/threads"},
 		"a message of a key with half":         {auth(4), []string{"a1", "a1"}, "a1", `key "a1"`, "/socket"},
 		"a message of another tenant":          {auth(4), []string{"a1", "a1", "a2"}, "b1", "", "/socket"},
-		"keys of one tenant take all":          {auth(3), []string{"a1", "a1", "a2", "a2"}, "a3", "all of limits.bodies", "/threads"},
+		"keys of one tenant take all":          {auth(3), []string{"a1", "a1", "a2", "a2"}, "a3", "all of limits.request_memory", "/threads"},
 		"a single key takes three quarters":    {auth(1), []string{"a1", "a1", "a1"}, "a1", "", "/threads"},
 		"callers without keys share the whole": {config.Auth{}, []string{"", "", ""}, "", "", "/threads"},
 	} {
@@ -268,7 +268,7 @@ func TestABodyOfAnotherKeyFindsRoom(t *testing.T) {
 			t.Parallel()
 			held := newHolding()
 			g := prepare(t, func(c *config.Config, _ *Options) {
-				c.Limits.Body, c.Limits.Bodies, c.Auth = 64<<10, 256<<10, tt.auth
+				c.Limits.Body, c.Limits.RequestMemory, c.Auth = 64<<10, 256<<10, tt.auth
 			}, func(r *mux.Router) {
 				held.mount(r)
 				r.HandleFunc("/socket", func(w http.ResponseWriter, r *http.Request) {

@@ -118,7 +118,7 @@ func TestPreflightNeedsNoKey(t *testing.T) {
 		"Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
 		"Access-Control-Allow-Headers": "x-api-key,content-type",
 		"Access-Control-Expose-Headers": "Accept-Ranges, Allow, Content-Disposition, Content-Location, Content-Range, ETag, Location, Preference-Applied, " +
-			"Retry-After, WWW-Authenticate, X-Apbridge-Ignored, X-Apbridge-Lossy, X-Pagination-Next, X-Pagination-Total, X-Request-Id",
+			"Retry-After, WWW-Authenticate, X-Apbridge-Ignored, X-Apbridge-Unsupported, X-Pagination-Next, X-Pagination-Total, X-Request-Id",
 		"Access-Control-Max-Age":               "600",
 		"Access-Control-Allow-Private-Network": "true",
 	}

@@ -197,7 +197,7 @@ func TestRefusalReachesAClientThatStillSends(t *testing.T) {
 	t.Parallel()
 	const size = 12 << 20
 	g := prepare(t, func(c *config.Config, _ *Options) {
-		c.Limits.Body, c.Limits.Bodies = 16<<20, 1<<20
+		c.Limits.Body, c.Limits.RequestMemory = 16<<20, 1<<20
 		c.Auth.Keys = []config.Key{{ID: "alice", Key: aliceKey}}
 	}, func(r *mux.Router) {
 		r.HandleFunc("/busy", func(w http.ResponseWriter, r *http.Request) {

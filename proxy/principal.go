@@ -107,4 +107,4 @@ func (g *principalGuard) permit(who mapping.Principal, path string) error {
 	return nil
 }
 
-const codeRight = "no_right"
+const codeRight = "forbidden"

@@ -37,9 +37,9 @@ func (s *Server) serve(cfg *config.Config, mount func(*mux.Router)) (h *served, 
 // memoryFor is the memory that bodies share already, where as much of it may be used as before, by all and by each.
 // Else the bodies under way are counted in the memory of their own.
 func (s *Server) memoryFor(cfg *config.Config) *bodyMemory {
-	total := int64(cfg.Limits.Bodies)
+	total := int64(cfg.Limits.RequestMemory)
 	each := cfg.Auth.Share(total, int64(cfg.Limits.Body))
-	if now := s.now.Load(); now != nil && now.cfg.Limits.Bodies == cfg.Limits.Bodies && now.memory.shares.Share == each {
+	if now := s.now.Load(); now != nil && now.cfg.Limits.RequestMemory == cfg.Limits.RequestMemory && now.memory.shares.Share == each {
 		return now.memory
 	}
 	return newBodyMemory(total, each)

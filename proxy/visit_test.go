@@ -74,7 +74,7 @@ func TestPagesAreSeenByAll(t *testing.T) {
 			_, _ = io.WriteString(w, who.ID+" "+strconv.FormatBool(who.May("a"))+" "+code+r.Header.Get("X-Api-Key"))
 		})}
 	}, nil)
-	for key, want := range map[string]string{"": " false unauthorized", "wrong": " false unauthorized", aliceKey: "alice true ", "scraper-0123456789abcdef": " false no_right"} {
+	for key, want := range map[string]string{"": " false unauthorized", "wrong": " false unauthorized", aliceKey: "alice true ", "scraper-0123456789abcdef": " false forbidden"} {
 		var headers []string
 		if key != "" {
 			headers = []string{"X-Api-Key", key}

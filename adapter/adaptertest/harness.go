@@ -68,7 +68,7 @@ func Upstream(url string) adapter.Upstream {
 			Concurrency: 8, MaxSteps: 20, StepTimeout: Patience,
 			Artifacts: config.Artifacts{Style: "object", MaxInline: 1 << 20},
 		},
-		Limits:    config.Limits{Body: 16 << 20, Depth: 1000, Artifact: 1 << 20, Event: 1 << 20},
+		Limits:    config.Limits{Body: 16 << 20, MaxJSONDepth: 1000, Artifact: 1 << 20, Event: 1 << 20},
 		Log:       zap.NewNop(),
 		UserAgent: "apbridge/test",
 	}

@@ -22,7 +22,7 @@ func TestObject(t *testing.T) {
 		{` {"a":1,"b":{"c":[" "]}}` + "\n", "a=1 b={\"c\":[\" \"]} "},
 		{`{"\u0061":null}`, "a=null "},
 		{deep(3), "a=[[[]]] "},
-		{deep(4), "deeper than 4 levels, the limit of limits.depth"},
+		{deep(4), "deeper than 4 levels, the limit of limits.max_json_depth"},
 		{`[]`, "must be a JSON object"},
 		{`"{"`, "must be a JSON object"},
 		{``, "must be a JSON object"},

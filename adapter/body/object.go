@@ -21,7 +21,7 @@ func Object(raw []byte, depth int, take func(name string, value json.RawMessage)
 		return err
 	}
 	if tooDeep(raw, depth) {
-		return invalid("The request body is nested deeper than %d levels, the limit of limits.depth.", depth)
+		return invalid("The request body is nested deeper than %d levels, the limit of limits.max_json_depth.", depth)
 	}
 	if err := eachMember(raw, take); err != nil {
 		return err

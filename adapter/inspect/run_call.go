@@ -103,7 +103,7 @@ func (p *callPage) serveBytes(w http.ResponseWriter, r *http.Request) error {
 		return mapping.Errorf(mapping.NotFound, codeNotFound, "A call has the parts sent and received.")
 	}
 	if c.Withheld {
-		return mapping.Errorf(mapping.Forbidden, "no_right", withheld)
+		return mapping.Errorf(mapping.Forbidden, "forbidden", withheld)
 	}
 	return sendBytes(w, "call-"+strconv.FormatInt(c.N, 10)+"-"+name, part.Body)
 }

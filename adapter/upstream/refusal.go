@@ -25,7 +25,7 @@ type refusal struct {
 
 var (
 	refusedCredentials = refusal{"it does not accept the bridge's credentials", "Check the headers of the agent in the configuration", true}
-	refusedSize        = refusal{"it finds the request too large", "Shorten the input or set memory.transcript to last or none", true}
+	refusedSize        = refusal{"it finds the request too large", "Shorten the input or set memory.history to last or none", true}
 	refusedNow         = refusal{"it is overloaded", "Try again later or lower its concurrency", false}
 	refusedAddress     = refusal{"redirects are not followed", "Configure the final url", true}
 )

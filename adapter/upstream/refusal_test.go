@@ -29,7 +29,7 @@ func TestRefusal(t *testing.T) {
 		{401, "", `{"detail":"key abc"}`, ": it does not accept the bridge's credentials. Check the headers of the agent in the configuration."},
 		{407, "", "x", ": it does not accept the bridge's credentials. Check the headers of the agent in the configuration."},
 		{302, "", "x", ": redirects are not followed. Configure the final url."},
-		{413, "", "x", ": it finds the request too large. Shorten the input or set memory.transcript to last or none."},
+		{413, "", "x", ": it finds the request too large. Shorten the input or set memory.history to last or none."},
 		{429, "7", `{"error":"slow down"}`, ": it is overloaded: slow down (it asks to wait: 7). Try again later or lower its concurrency."},
 		{503, "", "", ": it is overloaded. Try again later or lower its concurrency."},
 		{409, "", `{"message":null,"detail":"Thread is busy."}`, ": Thread is busy."},

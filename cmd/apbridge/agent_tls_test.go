@@ -120,7 +120,7 @@ func TestTLSTowardsAnAgent(t *testing.T) {
 	works(false, "its certificate is signed by an authority that this machine does not trust")
 	r.reload(secure(ca, name), `"agents.a.tls.cert"`)
 	works(false, "the TLS handshake with its server failed")
-	r.reload(secure(ca, name, cert, key)+"limits: {depth: 7}\n", `"limits.depth"`)
+	r.reload(secure(ca, name, cert, key)+"limits: {max_json_depth: 7}\n", `"limits.max_json_depth"`)
 	works(true, "")
 	two := newAuthority(t)
 	two.write(folder)

@@ -28,7 +28,7 @@ func TestReloadOfAFileWithoutAnEnd(t *testing.T) {
 	if err := os.Rename(key+".away", key); err != nil {
 		t.Fatal(err)
 	}
-	r.reload(text+"limits: {depth: 7}\n", `"changed":\["limits.depth"\]`)
+	r.reload(text+"limits: {max_json_depth: 7}\n", `"changed":\["limits.max_json_depth"\]`)
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -212,11 +212,11 @@ func TestReloadOfWhatIsBroken(t *testing.T) {
 		metric("apbridge_config_reload_success 0\n")
 		works()
 	}
-	line := r.reload(sound+"synchronous: normal\nlimits: {database: 1GiB, depth: 7}\n", "needs a restart")
-	holds(t, line, `"level":"warn"`, `"changed":["limits.depth"]`, `"needs_restart":["synchronous","limits.database"]`)
+	line := r.reload(sound+"synchronous: normal\nlimits: {database: 1GiB, max_json_depth: 7}\n", "needs a restart")
+	holds(t, line, `"level":"warn"`, `"changed":["limits.max_json_depth"]`, `"needs_restart":["synchronous","limits.database"]`)
 	metric("apbridge_config_reload_success 1\n")
 	works()
-	holds(t, r.reload(sound, `"configuration reloaded"`), `"changed":["limits.depth"]`)
+	holds(t, r.reload(sound, `"configuration reloaded"`), `"changed":["limits.max_json_depth"]`)
 	r.reload(sound, "configuration read again: nothing has changed")
 }
 
@@ -235,7 +235,7 @@ func TestReloadWithoutAnAgent(t *testing.T) {
 	r.want(200, "", "GET", waits+"/join", "", "Agent a is not in the configuration any more")
 	r.want(200, "", "GET", waits, "", `"status":"error"`)
 	r.want(404, "", "POST", "/runs/wait", `{"assistant_id":"a","input":"hi"}`, `No assistant found for \"a\". Known agents: b.`)
-	r.reload("agents: {a: {url: '"+other+"', dialect: taskstep, concurrency: 1}, "+b+"}\nlimits: {depth: 7}\n", "limits.depth")
+	r.reload("agents: {a: {url: '"+other+"', dialect: taskstep, concurrency: 1}, "+b+"}\nlimits: {max_json_depth: 7}\n", "limits.max_json_depth")
 	_, later := r.startRun("", "a")
 	r.want(200, "", "GET", later+"/explain", "", `agents.a.concurrency: 1`) // the run that works counts
 	gate.Open()
@@ -259,7 +259,7 @@ func TestReloadOfConcurrency(t *testing.T) {
 	r.reload(agent("1"), "configuration reloaded")
 	_, waits := r.startRun("", "a")
 	r.want(200, "", "GET", waits+"/explain", "", `agents.a.concurrency: 1`)
-	r.reload(agent("2")+"limits: {depth: 7}\n", "limits.depth")
+	r.reload(agent("2")+"limits: {max_json_depth: 7}\n", "limits.max_json_depth")
 	r.want(200, "", "GET", waits+"/join", "")
 	gate.Open()
 	r.want(200, "", "GET", works+"/join", "")

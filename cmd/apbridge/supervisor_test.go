@@ -60,7 +60,7 @@ func TestTheSupervisorIsTold(t *testing.T) {
 	if m := next(t, messages, false); m != "READY=1" {
 		t.Errorf("first %q", m)
 	}
-	for _, text := range []string{agent + "limits: {depth: 7}\n", "broken: [\n"} {
+	for _, text := range []string{agent + "limits: {max_json_depth: 7}\n", "broken: [\n"} {
 		r.write(text)
 		if err := r.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)

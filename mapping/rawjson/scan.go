@@ -8,7 +8,7 @@ import (
 // This file is the grammar of JSON (RFC 8259) as a scanner: it finds where a value ends, allocates nothing, and works
 // in the midst of a text.
 
-// maxDepth bounds recursion; faces refuse much less (limits.depth).
+// maxDepth bounds recursion; faces refuse much less (limits.max_json_depth).
 const maxDepth = 10_000
 
 // Scan returns the index after the value that starts at i, false where there is none.

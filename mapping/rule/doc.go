@@ -53,7 +53,7 @@
 // and stays the message that it is, with its id and files, which the agent is given before the step and told by name. A
 // file or a link without a word is an answer, too: its name is the words. Messages beside the answer that the thread
 // lacks are told before it, except results of the open call, which are the question (BesideAnswer). Consent alone
-// leaves no room for them, which X-Apbridge-Lossy says. An approval is never given in passing: such a message begins a
+// leaves no room for them, which X-Apbridge-Unsupported says. An approval is never given in passing: such a message begins a
 // new task, as in LangGraph, unless it comes as run.start of the streaming protocol, which answers whatever is open.
 //
 // Questions of a graph pass as they are. Answers to them are checked for their ids and against response_schema:

@@ -268,7 +268,7 @@ func CheckStatedFiles(files json.RawMessage) error {
 func CheckFileCount(n, most int) error {
 	if most > 0 && n > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_files",
-			"The request brings %d files along, and limits.files of this bridge allows %d. Send fewer at a time.", n, most)
+			"The request brings %d files along, and limits.max_files_per_request of this bridge allows %d. Send fewer at a time.", n, most)
 	}
 	return nil
 }

@@ -172,22 +172,22 @@ func (x *execution) recall(ctx context.Context, words string) (items memory.Reca
 	return items, nil
 }
 
-// writePrompt sets the prompt and the additional_input of a new upstream task, by the agent's memory.transcript and
-// memory.deliver.
+// writePrompt sets the prompt and the additional_input of a new upstream task, by the agent's memory.history and
+// memory.mode.
 func (x *execution) writePrompt(t *adapter.Assignment, said conversation, recalled memory.Recalled, access *memory.Access) (err error) {
 	cfg := &x.agent.Config.Memory
-	mode, extra := rule.Transcript(cfg.Transcript), map[string]any{}
-	if cfg.Deliver != "prompt" && cfg.Deliver != "" {
+	mode, extra := rule.Transcript(cfg.History), map[string]any{}
+	if cfg.Mode != "prompt" && cfg.Mode != "" {
 		if len(recalled.Items) > 0 {
 			extra[rule.ItemsMember] = recalled.Items
 		}
 		sent := said
 		sent.earlier = mode.Of(said.earlier)
-		if messages, _ := rule.Newest(sent.asRoleMessages(), int(cfg.Budget)); len(messages) > 0 {
+		if messages, _ := rule.Newest(sent.asRoleMessages(), int(cfg.MaxBytes)); len(messages) > 0 {
 			extra["messages"] = messages
 		}
 	}
-	if cfg.Deliver == "additional_input" {
+	if cfg.Mode == "additional_input" {
 		mode, recalled = rule.TranscriptNone, memory.Recalled{}
 	}
 	t.Prompt = said.prompt(x.promptParts(mode, said.earlier, recalled))
@@ -222,7 +222,7 @@ func (x *execution) answer(ctx context.Context, t *adapter.Assignment) (rule.Ans
 	if err != nil || said.request == nil {
 		return a, err
 	}
-	a.Text = said.prompt(x.promptParts(rule.Transcript(x.agent.Config.Memory.Transcript), rule.BesideAnswer(said.fresh, t.OpenCall), memory.Recalled{}))
+	a.Text = said.prompt(x.promptParts(rule.Transcript(x.agent.Config.Memory.History), rule.BesideAnswer(said.fresh, t.OpenCall), memory.Recalled{}))
 	return a, said.files.err
 }
 
@@ -253,7 +253,7 @@ func (x *execution) additionalInput(in *rule.Input, members map[string]any, acce
 
 // promptParts returns the parts of a prompt and its budget.
 func (x *execution) promptParts(mode rule.Transcript, earlier []json.RawMessage, recalled memory.Recalled) (rule.Telling, int) {
-	return rule.Telling{Mode: mode, Earlier: earlier, Notes: recalled.Lines()}, int(x.agent.Config.Memory.Budget)
+	return rule.Telling{Mode: mode, Earlier: earlier, Notes: recalled.Lines()}, int(x.agent.Config.Memory.MaxBytes)
 }
 
 // addMemory sets the items of the long-term store and the access to it for a stateful agent.

@@ -165,7 +165,7 @@ func (x *execution) take(ctx context.Context, ev *mapping.Event) error {
 		ev.Head.Told, x.recalledItems = x.recalledItems, nil
 	}
 	failpoint.Hit(failpoint.EventTaken)
-	if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.Writes {
+	if ev.Kind == mapping.KindUpdate && ev.Head.Step != nil && x.agent.Config.Memory.AllowWrites {
 		x.remember(ctx, ev)
 	}
 	if err := x.rec.record(ev); err != nil {

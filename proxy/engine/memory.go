@@ -10,7 +10,7 @@ import (
 )
 
 // Recall reads the items that the agent's memory.namespaces name for a run, which need not exist yet. metadata is that
-// of its thread. words are those of its request; without them memory.recall takes the newest items.
+// of its thread. words are those of its request; without them memory.max_items takes the newest items.
 func (e *Engine) Recall(ctx context.Context, a *Agent, r *mapping.Run, metadata json.RawMessage, words string) (memory.Recalled, error) {
 	return e.memory.Recall(ctx, memory.Scope{Config: a.Config.Memory, Run: r, Metadata: metadata}, words)
 }

@@ -44,10 +44,10 @@ func (e *Engine) ThreadsDeleted(gone []store.Gone) {
 	}
 }
 
-// deletesUpstream reports whether the agent of a link is configured to delete its threads (upstream_threads: delete).
+// deletesUpstream reports whether the agent of a link is configured to delete its threads (delete_upstream_threads: true).
 func (e *Engine) deletesUpstream(l mapping.Link) bool {
 	a := e.agent(l.Agent)
-	return a != nil && a.Config.UpstreamThreads == "delete" && l.Remote != ""
+	return a != nil && a.Config.DeleteUpstreamThreads && l.Remote != ""
 }
 
 // deleteUpstream deletes what agents have of a batch of deleted threads.
@@ -65,7 +65,7 @@ func (e *Engine) deleteUpstream(gone []store.Gone) {
 	}
 }
 
-// DeleteUpstreamThreads deletes what agents have of a deleted thread if they are configured so (upstream_threads:
+// DeleteUpstreamThreads deletes what agents have of a deleted thread if they are configured so (delete_upstream_threads:
 // delete). Failures are logged only, since the thread is gone here either way. It needs no permit: the upstream thread
 // belongs to one thread, so deleting it late or twice does no harm.
 func (e *Engine) DeleteUpstreamThreads(ctx context.Context, links []mapping.Link) {

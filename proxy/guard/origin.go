@@ -14,7 +14,7 @@ const codeOrigin = "origin_not_allowed"
 
 // exposed are the headers that pages may read.
 const exposed = "Accept-Ranges, Allow, Content-Disposition, Content-Location, Content-Range, ETag, Location, Preference-Applied, " +
-	"Retry-After, WWW-Authenticate, X-Apbridge-Ignored, X-Apbridge-Lossy, X-Pagination-Next, X-Pagination-Total, X-Request-Id"
+	"Retry-After, WWW-Authenticate, X-Apbridge-Ignored, X-Apbridge-Unsupported, X-Pagination-Next, X-Pagination-Total, X-Request-Id"
 
 const maxRequestedHeaders = 2048
 

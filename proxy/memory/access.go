@@ -26,10 +26,10 @@ const (
 // Access returns what the agent of a run may do with the store by itself; nil: nothing.
 func (m *Memory) Access(ctx context.Context, s Scope, whose Whose) (*Access, error) {
 	who := m.principal(s)
-	if len(who.Namespaces) == 0 || s.Config.StoreURL == "" && !s.Config.Writes {
+	if len(who.Namespaces) == 0 || s.Config.StoreURL == "" && !s.Config.AllowWrites {
 		return nil, nil
 	}
-	access := &Access{URL: s.Config.StoreURL, Namespaces: who.Namespaces, Writes: s.Config.Writes}
+	access := &Access{URL: s.Config.StoreURL, Namespaces: who.Namespaces, Writes: s.Config.AllowWrites}
 	if access.URL == "" {
 		return access, nil
 	}

@@ -36,7 +36,7 @@ type Scope struct {
 // principal is the agent at the store: it reaches the namespaces of its memory, as far as the key that made the run
 // does.
 func (m *Memory) principal(s Scope) mapping.Principal {
-	who := mapping.Principal{ID: s.Run.Owner, Tenant: s.Run.Tenant, Namespaces: [][]string{}, ReadOnly: !s.Config.Writes}
+	who := mapping.Principal{ID: s.Run.Owner, Tenant: s.Run.Tenant, Namespaces: [][]string{}, ReadOnly: !s.Config.AllowWrites}
 	if len(s.Config.Namespaces) == 0 {
 		return who
 	}

@@ -138,7 +138,7 @@ func TestWhatIsToldFitsIntoTheBudget(t *testing.T) {
 		"up to the first that does not fit":        {90, 0, []string{"n/newest", "n/older"}, true},
 		"no more than asked for":                   {1000, 2, []string{"n/newest", "n/huge"}, false},
 	} {
-		cfg := config.Memory{Namespaces: []string{"n"}, Budget: config.Bytes(c.budget), Recall: c.most}
+		cfg := config.Memory{Namespaces: []string{"n"}, MaxBytes: config.Bytes(c.budget), MaxItems: c.most}
 		got, cut := b.recalled(memory.Scope{Config: cfg, Run: &mapping.Run{}})
 		if !slices.Equal(got, c.want) || cut != c.cut {
 			t.Errorf("%s: %q, cut %v", name, got, cut)
@@ -177,7 +177,7 @@ func TestAnItemIsOneLineOfAPrompt(t *testing.T) {
 func TestAStepRemembersAllOfItsItemsOrNone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	cfg := config.Memory{Namespaces: []string{"n"}, Writes: true}
+	cfg := config.Memory{Namespaces: []string{"n"}, AllowWrites: true}
 	s := memory.Scope{Config: cfg, Run: &mapping.Run{}}
 	step := func(additional string) *mapping.Event {
 		return &mapping.Event{Kind: mapping.KindUpdate, Head: mapping.Head{Step: &mapping.StepInfo{Additional: json.RawMessage(additional)}}}
@@ -198,9 +198,9 @@ func TestAStepRemembersAllOfItsItemsOrNone(t *testing.T) {
 		t.Errorf("%q of what was refused is there", got)
 	}
 	only := s
-	only.Config.Writes = false
+	only.Config.AllowWrites = false
 	if err := b.Remember(t.Context(), only, step(`{"memory":[`+good+`]}`)); err == nil {
-		t.Error("an agent without memory.writes writes")
+		t.Error("an agent without memory.allow_writes writes")
 	}
 	if err := b.Remember(t.Context(), s, step(`{"memory":[`+good+`]}`)); err != nil {
 		t.Error(err)
@@ -213,7 +213,7 @@ func TestAStepRemembersAllOfItsItemsOrNone(t *testing.T) {
 func TestATokenIsGoodWhileItsRunIsAtWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	cfg := config.Memory{Namespaces: []string{"users/{user}"}, StoreURL: "http://bridge", Writes: true}
+	cfg := config.Memory{Namespaces: []string{"users/{user}"}, StoreURL: "http://bridge", AllowWrites: true}
 	configured := func(*mapping.Run) (config.Memory, bool) { return cfg, true }
 	for name, whose := range map[string]memory.Whose{"of a run": memory.OfRun, "of a task": memory.OfTask} {
 		s, created := b.run(mapping.Run{Tenant: "t"}, `{"user":"ada"}`)
@@ -270,14 +270,14 @@ func TestAnAgentIsNotToldOfAStoreThatItHasNoUseFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, cfg := range map[string]config.Memory{
-		"nothing is its":              {StoreURL: "http://bridge", Writes: true},
+		"nothing is its":              {StoreURL: "http://bridge", AllowWrites: true},
 		"it neither writes nor calls": {Namespaces: []string{"n"}},
 	} {
 		if access, err := b.Access(context.Background(), memory.Scope{Config: cfg, Run: &mapping.Run{}}, memory.OfRun); access != nil || err != nil {
 			t.Errorf("%s: %+v, %v", name, access, err)
 		}
 	}
-	cfg := config.Memory{Namespaces: []string{"n"}, Writes: true}
+	cfg := config.Memory{Namespaces: []string{"n"}, AllowWrites: true}
 	access, err := b.Access(t.Context(), memory.Scope{Config: cfg, Run: &mapping.Run{}}, memory.OfRun)
 	if err != nil || access == nil || access.Token != "" || !access.Writes {
 		t.Errorf("%+v, %v", access, err)

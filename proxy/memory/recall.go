@@ -17,11 +17,11 @@ import (
 // remembered bounds the items that are told for each entry of memory.namespaces.
 const remembered = 100
 
-// Recalled is what an agent is told of the long-term store for a run, the newest first, or with memory.recall what
+// Recalled is what an agent is told of the long-term store for a run, the newest first, or with memory.max_items what
 // matches its words best.
 type Recalled struct {
 	Items []Item
-	Cut   bool // there were more, or some that did not fit into memory.budget
+	Cut   bool // there were more, or some that did not fit into memory.max_bytes
 }
 
 // Item is an item of the long-term store as an agent is told it.
@@ -70,7 +70,7 @@ func (r Recalled) Names() (list []mapping.ItemName) {
 	return list
 }
 
-// Recall reads what the scope has of the store. words are those of the run's request, without which memory.recall takes
+// Recall reads what the scope has of the store. words are those of the run's request, without which memory.max_items takes
 // the newest.
 func (m *Memory) Recall(ctx context.Context, s Scope, words string) (Recalled, error) {
 	cfg, who := s.Config, m.principal(s)
@@ -78,10 +78,10 @@ func (m *Memory) Recall(ctx context.Context, s Scope, words string) (Recalled, e
 		return Recalled{}, nil
 	}
 	q := item.Query{SortBy: mapping.SortByUpdated, Limit: remembered*len(who.Namespaces) + 1}
-	if cfg.Recall > 0 {
-		q.Limit = cfg.Recall
+	if cfg.MaxItems > 0 {
+		q.Limit = cfg.MaxItems
 	}
-	if cfg.Recall > 0 && strings.ContainsFunc(words, inWords) {
+	if cfg.MaxItems > 0 && strings.ContainsFunc(words, inWords) {
 		q.Query, q.SortBy = words, ""
 	}
 	return m.recall(mapping.WithPrincipal(ctx, who), q, cfg)
@@ -92,7 +92,7 @@ func inWords(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
 // recall takes what fits into the budget of what a query finds, up to the first that does not. One that no budget would
 // have room for does not keep those after it from being told.
 func (m *Memory) recall(ctx context.Context, q item.Query, cfg config.Memory) (got Recalled, err error) {
-	budget := cmp.Or(int(cfg.Budget), rule.PromptBudget)
+	budget := cmp.Or(int(cfg.MaxBytes), rule.PromptBudget)
 	room := budget
 	for it, err := range m.items.Search(ctx, q) {
 		if err != nil {
@@ -104,7 +104,7 @@ func (m *Memory) recall(ctx context.Context, q item.Query, cfg config.Memory) (g
 		case size > budget:
 			got.Cut = true
 			continue
-		case size > room || cfg.Recall == 0 && len(got.Items) == q.Limit-1:
+		case size > room || cfg.MaxItems == 0 && len(got.Items) == q.Limit-1:
 			got.Cut = true
 			return got, nil
 		}

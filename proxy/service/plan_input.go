@@ -22,7 +22,7 @@ func (p *runPlan) readInput(context.Context) (err error) {
 	if err = p.checkMessages(input, messages); err != nil {
 		return err
 	}
-	if err = rule.CheckFileCount(rule.CountFiles(input), p.cfg.Limits.Files); err != nil {
+	if err = rule.CheckFileCount(rule.CountFiles(input), p.cfg.Limits.MaxFilesPerRequest); err != nil {
 		return err
 	}
 	if err = p.parseInput(); err != nil {
@@ -59,7 +59,7 @@ func (p *runPlan) parseInput() (err error) {
 
 // checkFiles refuses files that no agent could be given.
 func (p *runPlan) checkFiles() error {
-	if err := rule.CheckFileCount(len(p.in.Files)+rule.HeldAttachments(p.in.Messages), p.cfg.Limits.Files); err != nil {
+	if err := rule.CheckFileCount(len(p.in.Files)+rule.HeldAttachments(p.in.Messages), p.cfg.Limits.MaxFilesPerRequest); err != nil {
 		return err
 	}
 	if err := p.in.CheckFiles(); err != nil {

@@ -60,7 +60,7 @@ func (p *runPlan) readCommand(context.Context) error {
 		}
 		o.Update = c.Update
 	}
-	if err := rule.CheckFileCount(rule.CountFiles(c.Update), p.cfg.Limits.Files); err != nil {
+	if err := rule.CheckFileCount(rule.CountFiles(c.Update), p.cfg.Limits.MaxFilesPerRequest); err != nil {
 		return err
 	}
 	o.Resuming = c.HasResume

@@ -67,10 +67,10 @@ func (p *runPlan) lost(meant ...mapping.Meaning) []mapping.Loss {
 }
 
 // cuts reports whether the messages beside the request do not fit into what the agent is told, or are kept from it: by
-// its memory.transcript, or since the request is a mere consent.
+// its memory.history, or since the request is a mere consent.
 func (p *runPlan) cuts(ctx context.Context) (bool, error) {
 	cfg := &p.agent.Config.Memory
-	t := rule.Telling{Mode: rule.Transcript(cfg.Transcript), Current: p.in.Text, Say: sayLong}
+	t := rule.Telling{Mode: rule.Transcript(cfg.History), Current: p.in.Text, Say: sayLong}
 	beside, err := p.besideRequest(ctx)
 	if err != nil {
 		return false, err
@@ -89,29 +89,29 @@ func (p *runPlan) cuts(ctx context.Context) (bool, error) {
 	return withheld || over, err
 }
 
-// overBudget reports whether what the agent is told is longer than its memory.budget.
+// overBudget reports whether what the agent is told is longer than its memory.max_bytes.
 func (p *runPlan) overBudget(ctx context.Context, t rule.Telling) (bool, error) {
 	cfg := &p.agent.Config.Memory
 	if p.out.Run.Options.ByMessage { // an answer is told in words, without memory
-		_, cut := t.Prompt(int(cfg.Budget))
+		_, cut := t.Prompt(int(cfg.MaxBytes))
 		return cut.Messages, nil
 	}
-	if cfg.Deliver != "additional_input" {
+	if cfg.Mode != "additional_input" {
 		memory, err := p.recalled(ctx)
 		if err != nil {
 			return false, err
 		}
 		t.Notes = memory.Lines()
-		_, cut := t.Prompt(int(cfg.Budget))
-		if cut.Notes && cfg.Deliver == "prompt" && !p.forgets {
+		_, cut := t.Prompt(int(cfg.MaxBytes))
+		if cut.Notes && cfg.Mode == "prompt" && !p.forgets {
 			p.forgets = true
 			p.lose(mapping.MeansItems)
 		}
-		if cut.Messages || cfg.Deliver == "prompt" {
+		if cut.Messages || cfg.Mode == "prompt" {
 			return cut.Messages, nil
 		}
 	}
-	_, dropped := rule.Newest(rule.RoleMessages(t.Mode.Of(t.Earlier)), int(cfg.Budget))
+	_, dropped := rule.Newest(rule.RoleMessages(t.Mode.Of(t.Earlier)), int(cfg.MaxBytes))
 	return dropped, nil
 }
 
@@ -164,10 +164,10 @@ func (p *runPlan) checkMemory(ctx context.Context) error {
 // crowded reports whether the request leaves a prompt no room for all items.
 func (p *runPlan) crowded(recalled memory.Recalled) bool {
 	cfg := &p.agent.Config.Memory
-	if !p.traits.Opaque || cfg.Deliver != "prompt" {
+	if !p.traits.Opaque || cfg.Mode != "prompt" {
 		return false
 	}
-	_, cut := rule.Telling{Mode: rule.TranscriptNone, Current: p.in.Text, Notes: recalled.Lines()}.Prompt(int(cfg.Budget))
+	_, cut := rule.Telling{Mode: rule.TranscriptNone, Current: p.in.Text, Notes: recalled.Lines()}.Prompt(int(cfg.MaxBytes))
 	return cut.Notes
 }
 

@@ -30,7 +30,7 @@ func recalling(t *testing.T, atATime int) (b *bench, searches *asked) {
 	t.Helper()
 	b, searches = setup(t, func(c *config.Config) {
 		for name, a := range c.Agents {
-			a.Concurrency, a.Memory.Namespaces, a.Memory.Recall = atATime, []string{"n"}, 1
+			a.Concurrency, a.Memory.Namespaces, a.Memory.MaxItems = atATime, []string{"n"}, 1
 			c.Agents[name] = a
 		}
 	}), new(asked)

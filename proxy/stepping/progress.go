@@ -113,7 +113,7 @@ func (s *progress) overtaken(ctx context.Context, p *stepRequest) error {
 // steps. In lockstep they belong to the next upstream step instead.
 func (s *progress) interject(ctx context.Context, p *stepRequest, active bool) error {
 	text, ok := p.text()
-	if !ok || p.ses.Mode() == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUp {
+	if !ok || p.ses.Mode() == mapping.SteppingLockstep || !p.ses.agent.Config.Stepping.FollowUpRuns {
 		return nil
 	}
 	state := p.ses.State()
@@ -184,7 +184,7 @@ func (s *progress) startNext(ctx context.Context, p *stepRequest) (last mapping.
 	if state == taskAsked {
 		return last, false, s.runs.answer(ctx, p, question)
 	}
-	if text, ok := p.text(); ok && p.ses.agent.Config.Stepping.FollowUp && state == taskDone {
+	if text, ok := p.text(); ok && p.ses.agent.Config.Stepping.FollowUpRuns && state == taskDone {
 		p.used = true
 		return last, false, s.runs.followUp(ctx, p, text)
 	}

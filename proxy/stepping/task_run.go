@@ -86,7 +86,7 @@ func (s *taskRuns) answer(ctx context.Context, p *stepRequest, question []mappin
 	silent := false // the client said nothing
 	tr := &TaskRun{Task: p.ses.Task(), Stepping: p.ses.Mode(), Asked: question, AskedBy: p.ses.newestRun()}
 	if !given && p.spelled() == nil {
-		text = p.ses.agent.Config.Stepping.DefaultAnswer
+		text = p.ses.agent.Config.Stepping.AutoAnswer
 		if p.req.Input != nil && strings.TrimSpace(*p.req.Input) != "" {
 			text = *p.req.Input
 		} else {

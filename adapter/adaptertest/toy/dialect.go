@@ -69,8 +69,8 @@ func capabilities() mapping.Capabilities {
 		mapping.MeansTask:  mapping.PassedOn(),
 		mapping.MeansInput: mapping.Roughly("A toy takes the text of the last human message."),
 
-		mapping.MeansTranscript: mapping.Roughly("A conversation longer than memory.budget loses its oldest messages."),
-		mapping.MeansItems:      mapping.Roughly("Items of the store beyond memory.budget are left out."),
+		mapping.MeansTranscript: mapping.Roughly("A conversation longer than memory.max_bytes loses its oldest messages."),
+		mapping.MeansItems:      mapping.Roughly("Items of the store beyond memory.max_bytes are left out."),
 		mapping.MeansLinks:      mapping.Roughly("A file that a message only links to is told by its address."),
 	}
 }

@@ -58,7 +58,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set(talkHeader, started.Run.ThreadID)
 	if losses := mapping.LossHeader(started.Losses); losses != "" {
-		w.Header().Set("X-Apbridge-Lossy", losses)
+		w.Header().Set("X-Apbridge-Unsupported", losses)
 	}
 	ref := adapter.TaskRef{Agent: started.Run.Agent, ID: started.Run.TaskID, Flavour: flavour}
 	for step, err := range s.svc.FollowSteps(r.Context(), ref, 0) {

@@ -16,9 +16,9 @@ func Capabilities() mapping.Capabilities {
 		mapping.MeansSpeaker: mapping.Drops("A transcript says User of every person; the name stays in the state."),
 		mapping.MeansRemarks: mapping.Drops("It stays in the state: a task is made of words and files."),
 		mapping.MeansWords:   mapping.PassedOn(),
-		mapping.MeansTranscript: mapping.Roughly("A conversation longer than memory.budget loses its oldest messages, memory.transcript may keep them from the agent, " +
+		mapping.MeansTranscript: mapping.Roughly("A conversation longer than memory.max_bytes loses its oldest messages, memory.history may keep them from the agent, " +
 			"and what stands beside a message that only says yes to an approval is not told."),
-		mapping.MeansItems:          mapping.Roughly("Items of the store beyond memory.budget are left out, the oldest first."),
+		mapping.MeansItems:          mapping.Roughly("Items of the store beyond memory.max_bytes are left out, the oldest first."),
 		mapping.MeansCommand:        mapping.Roughly("Resume values become a step's words or the consent to go on."),
 		mapping.MeansAnswer:         mapping.Roughly("A step takes words: structured answers become text."),
 		mapping.MeansUpdate:         mapping.Drops("Refused with 422: POST /threads/{thread_id}/state changes the state that the bridge keeps for the agent."),

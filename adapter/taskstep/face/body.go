@@ -23,7 +23,7 @@ func (s *server) readRequest(w http.ResponseWriter, r *http.Request) (request, e
 	if err != nil || len(raw) == 0 {
 		return req, err
 	}
-	err = body.Object(raw, s.face.Limits.Depth, req.memberReader(w.Header()))
+	err = body.Object(raw, s.face.Limits.MaxJSONDepth, req.memberReader(w.Header()))
 	return req, err
 }
 

@@ -39,7 +39,7 @@ func faceOver(t *testing.T, f *fake) http.Handler {
 	r := mux.NewRouter().SkipClean(true)
 	Mount(r, f, adapter.Face{
 		Log:          zaptest.NewLogger(t),
-		Limits:       config.Limits{Body: 64 << 10, Depth: 50, Artifact: config.Bytes(f.maxFile)},
+		Limits:       config.Limits{Body: 64 << 10, MaxJSONDepth: 50, Artifact: config.Bytes(f.maxFile)},
 		DefaultAgent: "main",
 		Agents: map[string]config.Agent{
 			"main":  {},

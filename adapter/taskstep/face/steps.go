@@ -10,7 +10,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-const lossHeader = "X-Apbridge-Lossy"
+const lossHeader = "X-Apbridge-Unsupported"
 
 // steps answers for steps: one that is asked for, and those that were.
 type steps struct{ *server }

@@ -177,7 +177,7 @@ func TestLossesAreSaid(t *testing.T) {
 		return adapter.Handout{Step: lastStep(), Losses: []mapping.Loss{{Field: "additional_input", Fate: mapping.Dropped}}}, nil
 	}
 	a := serve(t, f).do("POST", v1Path+"/tasks/t/steps", plain, "")
-	if a.header.Get("X-Apbridge-Lossy") != "additional_input;dropped" {
+	if a.header.Get("X-Apbridge-Unsupported") != "additional_input;dropped" {
 		t.Errorf("got %v", a.header)
 	}
 }
@@ -289,7 +289,7 @@ func TestFollowLive(t *testing.T) {
 		if bad == " " { // trimmed on the way: no cursor
 			continue
 		}
-		if status != 422 || !strings.Contains(got, `"code":"bad_cursor"`) {
+		if status != 422 || !strings.Contains(got, `"code":"invalid_cursor"`) {
 			t.Errorf("after %q: got %d %s", bad, status, got)
 		}
 	}

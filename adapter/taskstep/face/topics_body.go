@@ -22,7 +22,7 @@ func (s topics) read(w http.ResponseWriter, r *http.Request) (topicRequest, erro
 	if err != nil || len(raw) == 0 {
 		return req, err
 	}
-	err = body.Object(raw, s.face.Limits.Depth, func(name string, v json.RawMessage) error {
+	err = body.Object(raw, s.face.Limits.MaxJSONDepth, func(name string, v json.RawMessage) error {
 		switch name {
 		case "name":
 			return takeString(name, v, &req.Name)
@@ -45,7 +45,7 @@ func (s interactions) read(w http.ResponseWriter, r *http.Request) (adapter.NewI
 		return n, malformed("An interaction needs a body: {\"input\": \"…\"}.")
 	}
 	var role *string
-	err = body.Object(raw, s.face.Limits.Depth, func(name string, v json.RawMessage) error {
+	err = body.Object(raw, s.face.Limits.MaxJSONDepth, func(name string, v json.RawMessage) error {
 		switch name {
 		case "role":
 			return takeString(name, v, &role)

@@ -79,7 +79,7 @@ func serveTopics(t *testing.T) (*served, *topicsHeard) {
 	heard := &topicsHeard{fake: f}
 	r := mux.NewRouter().SkipClean(true)
 	Mount(r, heard, adapter.Face{
-		Log: zaptest.NewLogger(t), Limits: config.Limits{Body: 64 << 10, Depth: 50, Artifact: 1 << 20}, DefaultAgent: "main",
+		Log: zaptest.NewLogger(t), Limits: config.Limits{Body: 64 << 10, MaxJSONDepth: 50, Artifact: 1 << 20}, DefaultAgent: "main",
 		Agents: map[string]config.Agent{"main": {}, "other": {Artifacts: config.Artifacts{Path: "folder"}}},
 	})
 	srv := httptest.NewServer(r)

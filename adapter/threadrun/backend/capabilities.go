@@ -8,7 +8,7 @@ func Capabilities() mapping.Capabilities {
 		mapping.MeansMessages:       mapping.Exactly("They become messages of the input."),
 		mapping.MeansWords:          mapping.Exactly("It is a human message."),
 		mapping.MeansTranscript:     mapping.Exactly("The agent keeps the conversation itself."),
-		mapping.MeansItems:          mapping.Roughly("Items of the store beyond memory.budget are left out, the oldest first."),
+		mapping.MeansItems:          mapping.Roughly("Items of the store beyond memory.max_bytes are left out, the oldest first."),
 		mapping.MeansRecursionLimit: mapping.Roughly("It is passed on. Where the assistant or the agent's max_steps sets a smaller limit, that one is."),
 		mapping.MeansFork:           mapping.Exactly("The thread is forked in the bridge and, where it can be, in the agent."),
 		mapping.MeansState:          mapping.Exactly("They are sent through the agent's own reducers, or seed a fresh thread of it."),

@@ -43,7 +43,7 @@ func (s runs) readBatch(raw []byte, h http.Header) ([]*runRequest, error) {
 	if raw != nil {
 		wrapped.Key("batch").Raw(raw, "null")
 	}
-	depth := s.face.Limits.Depth
+	depth := s.face.Limits.MaxJSONDepth
 	if depth > 0 {
 		depth++
 	}

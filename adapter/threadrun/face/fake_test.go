@@ -76,7 +76,7 @@ func raw(s string) json.RawMessage { return json.RawMessage(s) }
 func (f *fake) serve(t *testing.T, change ...func(*server)) *httptest.Server {
 	t.Helper()
 	s := &server{svc: f, log: zap.NewNop(), waitBeat: time.Minute, face: adapter.Face{
-		Limits: config.Limits{Body: 1 << 20, Depth: 50}, Version: "test", Heartbeat: time.Minute,
+		Limits: config.Limits{Body: 1 << 20, MaxJSONDepth: 50}, Version: "test", Heartbeat: time.Minute,
 	}}
 	for _, c := range change {
 		c(s)
@@ -464,7 +464,7 @@ func (f *fake) from(fr *fakeRun, after adapter.Cursor, err error) (int, error) {
 	case after.Live:
 		return len(fr.entries), nil
 	case after.Seq > int64(len(fr.entries)):
-		return 0, mapping.Errorf(mapping.Malformed, "bad_cursor", "That event has not happened yet.")
+		return 0, mapping.Errorf(mapping.Malformed, "invalid_cursor", "That event has not happened yet.")
 	case after.K >= 0:
 		return int(after.Seq) - 1, nil
 	default:

@@ -23,7 +23,7 @@ var scripts = map[string]func(mapping.Run) []mapping.Event{
 }
 
 // shownHeaders are those that clients rely on.
-var shownHeaders = []string{"Allow", "Cache-Control", "Content-Location", "Content-Type", "Location", "X-Apbridge-Lossy", "X-Pagination-Next", "X-Pagination-Total"}
+var shownHeaders = []string{"Allow", "Cache-Control", "Content-Location", "Content-Type", "Location", "X-Apbridge-Unsupported", "X-Pagination-Next", "X-Pagination-Total"}
 
 // TestGolden plays whole exchanges: each archive holds requests and, right after each, the reply. Its comment names the
 // script that runs play.

@@ -20,7 +20,7 @@ type protocolRoutes struct{ *server }
 func (s protocolRoutes) protocol() *protocol.Server {
 	return &protocol.Server{
 		Service: s.svc, Start: s.startRun, Log: s.log, Beat: s.beat(),
-		Depth: s.face.Limits.Depth, Message: int64(s.face.Limits.Body),
+		Depth: s.face.Limits.MaxJSONDepth, Message: int64(s.face.Limits.Body),
 		Names: namesOfFields,
 	}
 }
@@ -30,7 +30,7 @@ var commandFields = []string{"stream_mode", "stream_subgraphs", "if_not_exists"}
 
 // startRun starts a run that a command asks for, as this face's own routes would.
 func (s protocolRoutes) startRun(ctx context.Context, start protocol.Start) (*adapter.Started, error) {
-	o, err := request.Parse(start.Payload, s.face.Limits.Depth)
+	o, err := request.Parse(start.Payload, s.face.Limits.MaxJSONDepth)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s protocolRoutes) command(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(answer.Losses) > 0 {
-		w.Header().Set("X-Apbridge-Lossy", mapping.LossHeader(answer.Losses))
+		w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader(answer.Losses))
 	}
 	if answer.Ignored != "" {
 		w.Header().Set(body.IgnoredHeader, answer.Ignored)

@@ -22,8 +22,8 @@ func (s threads) prune(w http.ResponseWriter, r *http.Request) error {
 	if o.Get("thread_ids") == nil {
 		o.Complain("thread_ids", "is needed")
 	}
-	if most := s.face.Limits.Prune; most > 0 && len(ids) > most {
-		o.Complain("thread_ids", "names %d threads, and limits.prune of this bridge allows %d at a time", len(ids), most)
+	if most := s.face.Limits.MaxPruneThreads; most > 0 && len(ids) > most {
+		o.Complain("thread_ids", "names %d threads, and limits.max_prune_threads of this bridge allows %d at a time", len(ids), most)
 	}
 	for i, id := range ids {
 		if ids[i] = strings.ToLower(id); !mapping.IsUUID(ids[i]) {

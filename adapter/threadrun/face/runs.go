@@ -55,7 +55,7 @@ func startedHeaders(h http.Header, q *runRequest, st *adapter.Started, tail stri
 		h.Set("Location", at+"/"+tail)
 	}
 	if len(st.Losses) > 0 {
-		h.Set("X-Apbridge-Lossy", mapping.LossHeader(st.Losses))
+		h.Set("X-Apbridge-Unsupported", mapping.LossHeader(st.Losses))
 	}
 }
 

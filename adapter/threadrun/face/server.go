@@ -212,7 +212,7 @@ func (s *server) request(w http.ResponseWriter, r *http.Request, mandatory bool)
 	if raw == nil && mandatory {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "The request body is empty; a JSON object is needed.")
 	}
-	o, err := request.Parse(raw, s.face.Limits.Depth)
+	o, err := request.Parse(raw, s.face.Limits.MaxJSONDepth)
 	if err == nil {
 		o.TellIn(w.Header())
 	}

@@ -38,7 +38,7 @@ func (s items) put(w http.ResponseWriter, r *http.Request) error {
 
 // lostIn says in the answer's header what of a request is followed in part.
 func lostIn(w http.ResponseWriter) adapter.Lost {
-	return func(l mapping.Loss) { w.Header().Set("X-Apbridge-Lossy", mapping.LossHeader([]mapping.Loss{l})) }
+	return func(l mapping.Loss) { w.Header().Set("X-Apbridge-Unsupported", mapping.LossHeader([]mapping.Loss{l})) }
 }
 
 // itemBody is the body of a request about items of the store.

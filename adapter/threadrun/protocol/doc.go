@@ -17,7 +17,7 @@
 // since reads from where the oldest run began that was at work there (ThreadOpening). Of what lies before, it knows
 // only the steps of checkpoints; it leaves out what comes up to since. A since is refused with cursor_expired (over a
 // WebSocket invalid_argument) if its event, or the run of it, was deleted, if tokens of its run were, or if a run after
-// it began on a state that is not kept. One that the thread has not come to is bad_cursor, also on a thread that does
+// it began on a state that is not kept. One that the thread has not come to is invalid_cursor, also on a thread that does
 // not exist yet. since_event_id and Last-Event-ID name the same position by an id, and the latest of them counts
 // (agent-protocol pull request 94 adds since_event_id to EventStreamRequest). Without any, a stream begins with the first
 // run that is kept. A WebSocket's subscription then begins with the oldest run that is at work or waits for an answer:

@@ -56,10 +56,10 @@ func (x *Updater) checkSupersteps(list []adapter.Superstep) error {
 			states, files = states+1, files+filesOf(u)
 		}
 	}
-	if most := x.Engine.Config().Limits.States; most > 0 && states > most {
-		return mapping.Errorf(mapping.Invalid, "too_many_states", "The supersteps hold %d updates, and limits.states of this bridge allows %d. Leave out the oldest.", states, most)
+	if most := x.Engine.Config().Limits.MaxSupersteps; most > 0 && states > most {
+		return mapping.Errorf(mapping.Invalid, "too_many_states", "The supersteps hold %d updates, and limits.max_supersteps of this bridge allows %d. Leave out the oldest.", states, most)
 	}
-	return rule.CheckFileCount(files, x.Engine.Config().Limits.Files)
+	return rule.CheckFileCount(files, x.Engine.Config().Limits.MaxFilesPerRequest)
 }
 
 // filesOf counts the files of an update.

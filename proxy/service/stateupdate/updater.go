@@ -101,11 +101,11 @@ func (x *Updater) check(u adapter.StateUpdate) error {
 	if err := rule.CheckMessages(messages, x.Engine.Config().Limits.Messages); err != nil {
 		return err
 	}
-	if most := x.Engine.Config().Limits.Keys; most > 0 && keys > most {
+	if most := x.Engine.Config().Limits.MaxStateKeys; most > 0 && keys > most {
 		return mapping.Errorf(mapping.Invalid, "too_many_keys",
-			"The update sets %d keys of the state, and limits.keys of this bridge allows %d. Put what belongs together under one key.", keys, most)
+			"The update sets %d keys of the state, and limits.max_state_keys of this bridge allows %d. Put what belongs together under one key.", keys, most)
 	}
-	return rule.CheckFileCount(files, x.Engine.Config().Limits.Files)
+	return rule.CheckFileCount(files, x.Engine.Config().Limits.MaxFilesPerRequest)
 }
 
 // checkStatedFor is checkStated where the agent is no graph.
@@ -132,7 +132,7 @@ func (x *Updater) attached(threadID string, said []json.RawMessage, after *state
 	if err != nil || held == 0 {
 		return nil, err
 	}
-	if err := rule.CheckFileCount(held, x.Engine.Config().Limits.Files); err != nil {
+	if err := rule.CheckFileCount(held, x.Engine.Config().Limits.MaxFilesPerRequest); err != nil {
 		return nil, err
 	}
 	return engine.Attached(threadID, said, after, list)

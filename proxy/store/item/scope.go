@@ -31,7 +31,7 @@ func (r reach) check(namespace []string) error {
 // checkWrite is check of a change.
 func (r reach) checkWrite(namespace []string) error {
 	if r.ReadOnly {
-		return mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace, "%q may read the store, and not write to it (memory.writes of its agent).", r.ID)
+		return mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace, "%q may read the store, and not write to it (memory.allow_writes of its agent).", r.ID)
 	}
 	return r.check(namespace)
 }

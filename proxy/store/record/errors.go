@@ -34,7 +34,7 @@ const CodeThreadThere = "thread_exists"
 const CodeHeadMoved = "head_moved"
 
 // CodeTaskMoved refuses a run whose maker does not know the newest run of its task.
-const CodeTaskMoved = "task_moved"
+const CodeTaskMoved = "task_conflict"
 
 // Missing returns the NotFound that names what is missing where err is sql.ErrNoRows, else err.
 func Missing(err error, code, noun, id string) error {

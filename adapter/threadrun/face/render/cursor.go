@@ -53,5 +53,5 @@ func counter(s string) (int64, bool) {
 }
 
 func badCursor() error {
-	return mapping.Errorf(mapping.Malformed, "bad_cursor", "Last-Event-ID is not an id of this stream. Send the id of the last frame you saw, or -1 for everything.")
+	return mapping.Errorf(mapping.Malformed, "invalid_cursor", "Last-Event-ID is not an id of this stream. Send the id of the last frame you saw, or -1 for everything.")
 }

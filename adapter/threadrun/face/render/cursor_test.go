@@ -19,7 +19,7 @@ func TestParseCursor(t *testing.T) {
 	} {
 		got, err := ParseCursor(in)
 		if want == nil {
-			if e := mapping.Classify(err); err == nil || e.Code != "bad_cursor" || adapter.Status(e.Class) != 400 {
+			if e := mapping.Classify(err); err == nil || e.Code != "invalid_cursor" || adapter.Status(e.Class) != 400 {
 				t.Errorf("%q: %+v, %v", in, got, err)
 			}
 		} else if err != nil || got != *want {

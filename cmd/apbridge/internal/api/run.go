@@ -118,7 +118,7 @@ func (c *Client) Cancel(ctx context.Context, id string, rollback bool) error {
 // Start makes a run on a thread; body is the request's. lost names what the agent is not told exactly, "" for nothing.
 func (c *Client) Start(ctx context.Context, thread string, body any) (r Run, lost string, err error) {
 	header, err := c.call(ctx, http.MethodPost, "/threads/"+url.PathEscape(thread)+"/runs", body, &r)
-	return r, strings.TrimSpace(header.Get("X-Apbridge-Lossy")), err
+	return r, strings.TrimSpace(header.Get("X-Apbridge-Unsupported")), err
 }
 
 // Answer resumes a run that asks, by a new run on its thread.

@@ -58,6 +58,6 @@ func settingsOf(c config.Agent) []inspect.Setting {
 		{Key: "concurrency", Value: strconv.Itoa(c.Concurrency)}, {Key: "queue", Value: strconv.Itoa(c.Queue)},
 		{Key: "max_steps", Value: stepsOf(c)}, {Key: "retries", Value: strconv.Itoa(c.Retries)},
 		{Key: "step_timeout", Value: c.StepTimeout.String()}, {Key: "run_timeout", Value: c.RunTimeout.String()},
-		{Key: "passthrough", Value: strconv.FormatBool(c.Passthrough)}, {Key: "memory.transcript", Value: c.Memory.Transcript},
+		{Key: "passthrough", Value: strconv.FormatBool(c.Passthrough)}, {Key: "memory.history", Value: c.Memory.History},
 	}
 }

@@ -87,7 +87,7 @@ func (t through) allowedOnly(name string, way http.Handler) http.Handler {
 		who := mapping.PrincipalOf(r.Context())
 		if who.May(name) && !who.MayPassThrough() {
 			t.metrics.AuthFailed("right")
-			t.say(w, r, http.StatusForbidden, mapping.Errorf(mapping.Forbidden, "no_right",
+			t.say(w, r, http.StatusForbidden, mapping.Errorf(mapping.Forbidden, "forbidden",
 				"%q may not go straight to an agent, which shows what it did for all. Give it admin among its rights, by name.", who.ID))
 			return
 		}

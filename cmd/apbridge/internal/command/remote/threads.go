@@ -151,7 +151,7 @@ func (r *remote) threadsRm() *cobra.Command {
 		Short: "Permanently delete threads with their runs, states and files",
 		Long: `rm permanently deletes threads with their runs, states and files. A thread with an active
 run is refused: cancel the run first. The agent's copy is deleted if its configuration has
-upstream_threads: delete.`,
+delete_upstream_threads: true.`,
 		Example:           `  apbridge threads rm THREAD`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: r.completed(0, threadWords),

@@ -16,7 +16,7 @@ import (
 
 // memoryScenes are about the vectors of the long-term store, and the tokens that open it.
 func memoryScenes() []scene {
-	remembers := []string{"APBRIDGE_AGENTS__AGENT__MEMORY__NAMESPACES=[users/ada]", "APBRIDGE_AGENTS__AGENT__MEMORY__WRITES=true",
+	remembers := []string{"APBRIDGE_AGENTS__AGENT__MEMORY__NAMESPACES=[users/ada]", "APBRIDGE_AGENTS__AGENT__MEMORY__ALLOW_WRITES=true",
 		"APBRIDGE_AGENTS__AGENT__MEMORY__STORE_URL=http://bridge.example"}
 	return []scene{
 		{name: "items that become vectors", peer: rig.Chats, play: playVectors},

@@ -17,7 +17,7 @@ import (
 func TestD5BodiesTogetherInWords(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
-	cfg.Limits.Body, cfg.Limits.Bodies = 64<<10, 64<<10
+	cfg.Limits.Body, cfg.Limits.RequestMemory = 64<<10, 64<<10
 	b := rig.StartBridge(t, cfg)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(b.URL, "http://"))
 	if err != nil {
@@ -35,7 +35,7 @@ func TestD5BodiesTogetherInWords(t *testing.T) {
 			got = b.Do("POST", path, large)
 			return got.Status == http.StatusServiceUnavailable
 		})
-		if got.Header.Get("Retry-After") == "" || !rig.Says(string(got.Body), word, "limits.bodies") {
+		if got.Header.Get("Retry-After") == "" || !rig.Says(string(got.Body), word, "limits.request_memory") {
 			t.Errorf("%s: %v %s", path, got.Header, got.Body)
 		}
 	}

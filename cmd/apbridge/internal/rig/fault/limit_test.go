@@ -116,8 +116,8 @@ func TestMostStepsOfAGraph(t *testing.T) {
 			if c.says != "" && (got.At("__error__.code") != "step_limit" || !rig.Says(got.Text("__error__.message"), c.says)) {
 				t.Errorf("answered %s, want %q", got.Body, c.says)
 			}
-			if lossy := got.Header.Get("X-Apbridge-Lossy"); lossy != c.lossy {
-				t.Errorf("X-Apbridge-Lossy %q, want %q", lossy, c.lossy)
+			if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != c.lossy {
+				t.Errorf("X-Apbridge-Unsupported %q, want %q", lossy, c.lossy)
 			}
 			var body any
 			if err := json.Unmarshal(agent.Bodies(rig.StartRoute)[0], &body); err != nil {
@@ -201,8 +201,8 @@ func TestMostStepsOfATaskStepAgent(t *testing.T) {
 			if agent.Work() != c.want || !rig.Says(got.Text("__error__.message"), fmt.Sprint(c.want, " steps"), c.says) {
 				t.Errorf("%d steps, want %d; answered %.300s", agent.Work(), c.want, got.Body)
 			}
-			if lossy := got.Header.Get("X-Apbridge-Lossy"); !strings.Contains(lossy, c.lossy) || c.lossy == "" && strings.Contains(lossy, "recursion_limit") {
-				t.Errorf("X-Apbridge-Lossy %q, want %q", lossy, c.lossy)
+			if lossy := got.Header.Get("X-Apbridge-Unsupported"); !strings.Contains(lossy, c.lossy) || c.lossy == "" && strings.Contains(lossy, "recursion_limit") {
+				t.Errorf("X-Apbridge-Unsupported %q, want %q", lossy, c.lossy)
 			}
 		})
 	}

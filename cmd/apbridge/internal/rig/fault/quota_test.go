@@ -18,8 +18,8 @@ import (
 func TestE24Quotas(t *testing.T) {
 	t.Parallel()
 	cfg := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, adaptertest.NewStepAgent(adaptertest.Plain)).URL)})
-	cfg.Limits.Files, cfg.Limits.Crons, cfg.Limits.Messages, cfg.Limits.Keys = 3, 2, 3, 3
-	cfg.Limits.States, cfg.Limits.Prune = 3, 3
+	cfg.Limits.MaxFilesPerRequest, cfg.Limits.Crons, cfg.Limits.Messages, cfg.Limits.MaxStateKeys = 3, 2, 3, 3
+	cfg.Limits.MaxSupersteps, cfg.Limits.MaxPruneThreads = 3, 3
 	b := rig.StartBridge(t, cfg)
 	files := func(n int) string {
 		var list []string
@@ -49,16 +49,16 @@ func TestE24Quotas(t *testing.T) {
 		status             int
 		says               string
 	}{
-		"files of an input":  {"POST", "/runs/wait", `{"assistant_id":"agent","input":` + files(4) + `}}`, 422, "limits.files"},
-		"files of a state":   {"POST", b.Thread() + "/state", `{"values":` + files(4) + `}}`, 422, "limits.files"},
-		"files of a history": {"POST", "/threads", `{"supersteps":[{"updates":[{"values":` + files(2) + `}}]},{"updates":[{"values":` + files(2) + `}}]}]}`, 422, "limits.files"},
-		"states of a thread": {"POST", "/threads", `{"supersteps":[{"updates":[` + strings.Repeat(`{"values":{}},`, 3) + `{"values":{}}]}]}`, 422, "limits.states"},
-		"threads of a prune": {"POST", "/threads/prune", `{"thread_ids":` + quoted(slices.Repeat([]string{"0190c9a2-0000-7000-8000-00000000dead"}, 4)...) + `}`, 422, "limits.prune"},
+		"files of an input":  {"POST", "/runs/wait", `{"assistant_id":"agent","input":` + files(4) + `}}`, 422, "limits.max_files_per_request"},
+		"files of a state":   {"POST", b.Thread() + "/state", `{"values":` + files(4) + `}}`, 422, "limits.max_files_per_request"},
+		"files of a history": {"POST", "/threads", `{"supersteps":[{"updates":[{"values":` + files(2) + `}}]},{"updates":[{"values":` + files(2) + `}}]}]}`, 422, "limits.max_files_per_request"},
+		"states of a thread": {"POST", "/threads", `{"supersteps":[{"updates":[` + strings.Repeat(`{"values":{}},`, 3) + `{"values":{}}]}]}`, 422, "limits.max_supersteps"},
+		"threads of a prune": {"POST", "/threads/prune", `{"thread_ids":` + quoted(slices.Repeat([]string{"0190c9a2-0000-7000-8000-00000000dead"}, 4)...) + `}`, 422, "limits.max_prune_threads"},
 		"messages, inputs":   {"POST", "/runs/wait", `{"assistant_id":"agent","input":{"messages":["","","",""]}}`, 422, "limits.messages"},
 		"messages":           {"POST", "/runs/wait", `{"agent_id":"agent","messages":` + manyMessages(4)[len(`{"messages":`):], 422, "limits.messages"},
 		"messages, states":   {"POST", b.Thread() + "/state", `{"values":{"messages":["","","",""]}}`, 422, "limits.messages"},
 		"messages, patches":  {"PATCH", b.Thread(), manyMessages(4), 422, "limits.messages"},
-		"keys of a state":    {"POST", b.Thread() + "/state", `{"values":` + manyKeys(4) + `}`, 422, "limits.keys"},
+		"keys of a state":    {"POST", b.Thread() + "/state", `{"values":` + manyKeys(4) + `}`, 422, "limits.max_state_keys"},
 		"crons":              {"POST", "/runs/crons", `{"assistant_id":"agent","schedule":"0 0 1 1 *","input":"hi"}`, 429, "limits.crons"},
 		"labels":             {"PUT", "/store/items", item(quoted(strings.Split(strings.Repeat("a,", 32)+"a", ",")...), "k"), 422, "33 labels"},
 		"a label's length":   {"PUT", "/store/items", item(quoted(strings.Repeat("a", 257)), "k"), 422, "257 bytes"},

@@ -142,7 +142,7 @@ func TestA22_AnsweredTwice(t *testing.T) {
 				t.Helper()
 				for _, strategy := range []string{"reject", "enqueue"} {
 					a := resume(b, at, q.answer, `"multitask_strategy":"`+strategy+`",`).Is(http.StatusConflict)
-					if code := a.Text("code"); code != "nothing_to_resume" && (strategy == "enqueue" || code != "thread_busy") {
+					if code := a.Text("code"); code != "no_pending_interrupt" && (strategy == "enqueue" || code != "thread_busy") {
 						t.Errorf("%s, %s: %s", when, strategy, a.Body)
 					}
 				}
@@ -182,7 +182,7 @@ func TestA22_AnsweredAtOnce(t *testing.T) {
 						a := resume(b, at, q.answer, `"multitask_strategy":"enqueue",`)
 						if a.Status == http.StatusOK {
 							given.Add(1)
-						} else if a.Status != http.StatusConflict || a.Text("code") != "nothing_to_resume" {
+						} else if a.Status != http.StatusConflict || a.Text("code") != "no_pending_interrupt" {
 							t.Errorf("answered %d: %s", a.Status, a.Body)
 						}
 					})
@@ -210,7 +210,7 @@ func TestA22_AnsweredAfterACancel(t *testing.T) {
 			g.Await(t)
 			b.Post(answer+"/cancel?wait=true", "").Is(http.StatusNoContent)
 			late := resume(b, at, q.answer).Is(http.StatusConflict)
-			if late.Text("code") != "nothing_to_resume" || late.At("detail.pending") == nil {
+			if late.Text("code") != "no_pending_interrupt" || late.At("detail.pending") == nil {
 				t.Errorf("refused with %s", late.Body)
 			}
 			if n := len(b.Get(at + "/runs").OK().List("")); n != 2 {

@@ -89,13 +89,13 @@ func TestB2_Cursors(t *testing.T) {
 	}
 	second := thread + "/runs/" + rig.Dig(b.Get(thread+"/runs").OK().List(""), "0.run_id").(string)
 	for _, tt := range []struct{ name, run, cursor, code string }{
-		{"garbage", run, "what?", "bad_cursor"},
-		{"negative", run, "-2", "bad_cursor"},
-		{"padded", run, "007.1", "bad_cursor"},
-		{"zero", run, "0", "bad_cursor"},
-		{"too long", run, "99999999999999999999999999.0", "bad_cursor"},
-		{"future", run, "987654.0", "bad_cursor"},
-		{"of a later run", run, "999", "bad_cursor"},
+		{"garbage", run, "what?", "invalid_cursor"},
+		{"negative", run, "-2", "invalid_cursor"},
+		{"padded", run, "007.1", "invalid_cursor"},
+		{"zero", run, "0", "invalid_cursor"},
+		{"too long", run, "99999999999999999999999999.0", "invalid_cursor"},
+		{"future", run, "987654.0", "invalid_cursor"},
+		{"of a later run", run, "999", "invalid_cursor"},
 		{"of an earlier run", second, frames[1].ID, "cursor_expired"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestB2_Cursors(t *testing.T) {
 		t.Errorf("a later run's: %s", res.Body)
 	}
 	body := b.Post(run+"/stream", `{"last_event_id":"what?"}`).Is(http.StatusBadRequest)
-	if body.Text("code") != "bad_cursor" {
+	if body.Text("code") != "invalid_cursor" {
 		t.Errorf("in the body: %s", body.Body)
 	}
 }

@@ -79,8 +79,8 @@ func (w *fieldWorld) lost(value, reason string) row {
 	return row{func(t *testing.T, op string, f field) {
 		w.hint(value, reason).check(t, op, f)
 		for more, want := range map[string]bool{`{}`: false, `{"` + f.name + `":` + value + `}`: true} {
-			if got := w.launch(t, op, "", over(`{"input":"hi"}`, more)).Header.Get("X-Apbridge-Lossy"); strings.Contains(got, f.name+";dropped") != want {
-				t.Errorf("%s: X-Apbridge-Lossy is %q", more, got)
+			if got := w.launch(t, op, "", over(`{"input":"hi"}`, more)).Header.Get("X-Apbridge-Unsupported"); strings.Contains(got, f.name+";dropped") != want {
+				t.Errorf("%s: X-Apbridge-Unsupported is %q", more, got)
 			}
 		}
 	}}

@@ -187,7 +187,7 @@ func (e *belongings) lacking(t *testing.T, m rig.Route, needs []string) {
 	t.Helper()
 	path, a := e.fill(t, m)
 	for _, right := range needs {
-		if got := e.put(without(right), m.Method, path, a); got.Status != 403 || !a.endless && !strings.Contains(got.String(), "no_right") {
+		if got := e.put(without(right), m.Method, path, a); got.Status != 403 || !a.endless && !strings.Contains(got.String(), "forbidden") {
 			t.Errorf("%s %s without the right to %s: %d %s", m.Method, path, right, got.Status, got.String())
 		}
 	}
@@ -223,7 +223,7 @@ func TestPartsOfRequestsNeedRights(t *testing.T) {
 		{"admin", "POST", "/agents/a/upstream/ap/v1/agent/tasks", `{"input":"x"}`},
 		{"metrics", "GET", "/metrics", ""},
 	} {
-		e.as(without(x.right), x.method, x.path, x.body).Want(t, 403, "no_right")
+		e.as(without(x.right), x.method, x.path, x.body).Want(t, 403, "forbidden")
 		if x.method == "GET" {
 			rights := []string{x.right}
 			if x.right == "run" {

@@ -71,7 +71,7 @@ func badThreads() []bad {
 		run("config of a wrong type", `"config":"x",`+rig.SaysHi, 422, "invalid_request"),
 		run("message of a wrong type", `"input":{"messages":[7]}`, 422, "invalid_request"),
 		run("file outside", `"input":{"messages":[{"role":"user","content":"hi"}],"files":{"../../etc/passwd":"x"}}`, 422, "invalid_request"),
-		run("resume of nothing", `"command":{"resume":"yes"}`, 409, "nothing_to_resume"),
+		run("resume of nothing", `"command":{"resume":"yes"}`, 409, "no_pending_interrupt"),
 		run("deleted at its end on a thread", `"on_completion":"delete",`+rig.SaysHi, 422, "invalid_request"),
 		{"run, too deep", "POST", "/threads/{thread}/runs", deepRun, 422, "", nil},
 		{"run, too large", "POST", "/threads/{thread}/runs/wait", bigInput, 413, "", nil},
@@ -167,7 +167,7 @@ func TestMatrixBadInput(t *testing.T) {
 	agent := adaptertest.NewStepAgent(adaptertest.Plain)
 	g := rig.NewGate(agent, rig.StepPosts, 1)
 	cfg := rig.ConfigFor(t, nil)
-	cfg.Limits.Body, cfg.Limits.Depth, cfg.Limits.Artifact = rig.OurBody, 50, 10<<10
+	cfg.Limits.Body, cfg.Limits.MaxJSONDepth, cfg.Limits.Artifact = rig.OurBody, 50, 10<<10
 	cfg.Agents = map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, g).URL)}
 	b := rig.StartBridge(t, cfg)
 	busy := b.Thread()

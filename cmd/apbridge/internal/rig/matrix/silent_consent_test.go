@@ -10,10 +10,10 @@ import (
 )
 
 // TestTasksClientsThatSayNothingToACommand: what they ask for the next step with is a consent, or what
-// stepping.default_answer has in its place (docs/approval.md).
+// stepping.auto_answer has in its place (docs/approval.md).
 func TestTasksClientsThatSayNothingToACommand(t *testing.T) {
 	t.Parallel()
-	for stepping, want := range map[string]string{"": "", ", stepping: {default_answer: 'No, ask a person first.'}": `{"input":"No, ask a person first."}`} {
+	for stepping, want := range map[string]string{"": "", ", stepping: {auto_answer: 'No, ask a person first.'}": `{"input":"No, ask a person first."}`} {
 		for _, silence := range []string{"", `{"input":""}`, `{"input":null}`} {
 			agent := &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{
 				{Output: `"I will list."`, Additional: `{"use_tool":{"name":"ls","arguments":{}}}`}, {Output: `"done"`, Last: true},

@@ -42,8 +42,8 @@ func TestFurtherDialectIsKnownEverywhere(t *testing.T) {
 	b.Do("GET", "/docs", "", "Accept", "text/html").Want(t, 200, `<figure id="curl-toy">`, b.URL+"/toy/say --data-raw hi")
 
 	run := `{"assistant_id":"agent","context":{"a":1},"config":{"tags":["x"]},"durability":"sync",` + rig.SaysHi + `}`
-	if lossy := b.Post("/runs/wait", run).OK().Header.Get("X-Apbridge-Lossy"); lossy != "input;approximated, config;dropped, context;dropped, durability;dropped" {
-		t.Errorf("X-Apbridge-Lossy is %q", lossy)
+	if lossy := b.Post("/runs/wait", run).OK().Header.Get("X-Apbridge-Unsupported"); lossy != "input;approximated, config;dropped, context;dropped, durability;dropped" {
+		t.Errorf("X-Apbridge-Unsupported is %q", lossy)
 	}
 	goes := `{"assistant_id":"agent","command":{"goto":"x"}}`
 	b.Post("/threads/"+b.Post("/threads", `{}`).OK().Text("thread_id")+"/runs/wait", goes).Want(t, 422, "not supported before a toy")
@@ -61,25 +61,25 @@ func TestFurtherDialectHearsOfLosses(t *testing.T) {
 	} {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
-			short := func(a *config.Agent) { a.Memory.Budget, a.Memory.Namespaces = 300, []string{"shared"} }
+			short := func(a *config.Agent) { a.Memory.MaxBytes, a.Memory.Namespaces = 300, []string{"shared"} }
 			agents := map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, peer).URL, short)}
 			b := rig.StartSpeaking(t, rig.ConfigFor(t, agents), withToy())
 			long := strings.Repeat("x", 250)
 			first := b.Do("POST", "/toy/say", long)
-			if lossy := first.Want(t, 200, ".\n").Header.Get("X-Apbridge-Lossy"); lossy != "" {
-				t.Errorf("nothing is lost, and X-Apbridge-Lossy is %q", lossy)
+			if lossy := first.Want(t, 200, ".\n").Header.Get("X-Apbridge-Unsupported"); lossy != "" {
+				t.Errorf("nothing is lost, and X-Apbridge-Unsupported is %q", lossy)
 			}
 			talk := first.Header.Get("Toy-Talk")
-			if lossy := b.Do("POST", "/toy/say", "more", "Toy-Talk", talk).Want(t, 200, ".\n").Header.Get("X-Apbridge-Lossy"); lossy != "transcript;approximated" {
-				t.Errorf("of a conversation that is too long X-Apbridge-Lossy is %q", lossy)
+			if lossy := b.Do("POST", "/toy/say", "more", "Toy-Talk", talk).Want(t, 200, ".\n").Header.Get("X-Apbridge-Unsupported"); lossy != "transcript;approximated" {
+				t.Errorf("of a conversation that is too long X-Apbridge-Unsupported is %q", lossy)
 			}
 			b.Do("PUT", "/store/items", `{"namespace":["shared"],"key":"k","value":{"text":"`+long+`"}}`).Want(t, 204)
-			if lossy := b.Do("POST", "/toy/say", long).Want(t, 200, ".\n").Header.Get("X-Apbridge-Lossy"); lossy != "items;approximated" {
-				t.Errorf("of items that do not fit X-Apbridge-Lossy is %q", lossy)
+			if lossy := b.Do("POST", "/toy/say", long).Want(t, 200, ".\n").Header.Get("X-Apbridge-Unsupported"); lossy != "items;approximated" {
+				t.Errorf("of items that do not fit X-Apbridge-Unsupported is %q", lossy)
 			}
 			run := `{"assistant_id":"agent",` + rig.SaysHi + `}`
-			if lossy := b.Post("/threads/"+talk+"/runs/wait", run).OK().Header.Get("X-Apbridge-Lossy"); !strings.HasSuffix(lossy, "memory.items;approximated, transcript;approximated") {
-				t.Errorf("of a run on the same thread X-Apbridge-Lossy is %q", lossy)
+			if lossy := b.Post("/threads/"+talk+"/runs/wait", run).OK().Header.Get("X-Apbridge-Unsupported"); !strings.HasSuffix(lossy, "memory.items;approximated, transcript;approximated") {
+				t.Errorf("of a run on the same thread X-Apbridge-Unsupported is %q", lossy)
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestFurtherDialectAddsRows(t *testing.T) {
 			t.Errorf("what the toy does not name is %s: %s", row.Fate, row.Reason)
 		}
 	}
-	if told.Request != "say" || told.Fate != mapping.Approximated || !strings.Contains(told.Reason, "memory.budget") {
+	if told.Request != "say" || told.Fate != mapping.Approximated || !strings.Contains(told.Reason, "memory.max_bytes") {
 		t.Errorf("what becomes of a toy's conversation is %+v", told)
 	}
 	if diff := cmp.Diff(bridge.Dialects().LossTable(), others); diff != "" {

@@ -129,7 +129,7 @@ func TestE20TheWayThroughIsNoWayAround(t *testing.T) {
 		}
 	})
 	for id, want := range map[string]int{"a-tenant": 403, "an-owner": 403, "an-agent": 200, "no-agent": 404, "anybody": 200, "an-admin": 200, "a-reader": 403} {
-		if got := b.Do("GET", way+"/plain", "", "X-Api-Key", id+"-0123456789abcdef"); got.Status != want || want == 403 && !rig.Says(string(got.Body), "no_right") {
+		if got := b.Do("GET", way+"/plain", "", "X-Api-Key", id+"-0123456789abcdef"); got.Status != want || want == 403 && !rig.Says(string(got.Body), "forbidden") {
 			t.Errorf("%s: %d %s, want %d", id, got.Status, got.Body, want)
 		}
 	}

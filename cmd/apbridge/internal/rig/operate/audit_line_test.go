@@ -110,7 +110,7 @@ func TestAuditOfRefusedRequests(t *testing.T) {
 	line := func(rest string) string { return "refused request refused " + rest }
 	want := []string{
 		line("401 unauthorized  127.0.0.1 3"), line("401 unauthorized  127.0.0.1 3"), line("401 expired  127.0.0.1 32"),
-		line("403 no_right bound 127.0.0.1 3"), line("429 limit_requests free 127.0.0.1 4"), line("401 unauthorized  127.0.0.1 3"),
+		line("403 forbidden bound 127.0.0.1 3"), line("429 limit_requests free 127.0.0.1 4"), line("401 unauthorized  127.0.0.1 3"),
 	}
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)

@@ -49,8 +49,8 @@ func TestAgentsShareMemory(t *testing.T) {
 	first, second, graph := writer(`["users","ada"]`, `{"likes":"green tea"}`), adaptertest.NewStepAgent(adaptertest.Plain), rig.NewMemoryGraph()
 	r := rig.Configured(t, `default_agent: first
 agents:
-  first: {url: $FIRST, memory: {namespaces: ["users/{user}", "topics/{thread_id}"], writes: true}}
-  second: {url: $SECOND, memory: {namespaces: ["users/{metadata.owner}"], deliver: both}}
+  first: {url: $FIRST, memory: {namespaces: ["users/{user}", "topics/{thread_id}"], allow_writes: true}}
+  second: {url: $SECOND, memory: {namespaces: ["users/{metadata.owner}"], mode: both}}
   graph: {url: $GRAPH, dialect: threadrun, assistant: agent, memory: {namespaces: ["users/{user}"]}}
 `, map[string]http.Handler{"first": first, "second": second, "graph": graph})
 	of := func(agent, user string) string {
@@ -98,7 +98,7 @@ func TestClientsDoNotSpeakForTheBridge(t *testing.T) {
 	step, graph := adaptertest.NewStepAgent(adaptertest.Plain), rig.NewMemoryGraph()
 	r := keeper{rig.Configured(t, `default_agent: step
 agents:
-  step: {url: $STEP, memory: {namespaces: ["users/{user}"], deliver: additional_input}}
+  step: {url: $STEP, memory: {namespaces: ["users/{user}"], mode: additional_input}}
   graph: {url: $GRAPH, dialect: threadrun, assistant: agent, memory: {namespaces: ["users/{user}"]}}
 `, map[string]http.Handler{"step": step, "graph": graph})}
 	r.item("users/ada", "k", `{"likes":"tea"}`)
@@ -169,7 +169,7 @@ func TestTasksNameTheirUser(t *testing.T) {
 				{Output: `"noted"`, Additional: `{"memory":[{"namespace":["users","` + user + `"],"key":"kept","value":{"v":1}}]}`, Last: true},
 			}}
 			graph := rig.NewMemoryGraph()
-			memory := ", memory: {namespaces: ['" + c.template + "'], writes: true}"
+			memory := ", memory: {namespaces: ['" + c.template + "'], allow_writes: true}"
 			text := strings.Replace(rig.TwoKeys, "{url: $A", "{url: $A"+memory, 1)
 			text = strings.Replace(text, "$ONLY", "", 1) + "\n  graph: {url: $GRAPH, dialect: threadrun, assistant: agent" + memory + "}"
 			r := keeper{rig.Configured(t, text, map[string]http.Handler{"a": agent, "graph": graph}, rig.KeyEnviron...)}
@@ -216,7 +216,7 @@ func TestAgentsWriteInTheirNamespaces(t *testing.T) {
 		"a second bad one":  {`[{"namespace":["users","ada"],"key":"k","value":{"v":1}},{"namespace":["users","ada"],"key":"","value":{}}]`, 1},
 	} {
 		agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{{Output: `"noted"`, Additional: `{"memory":` + c.writes + `}`, Last: true}}}
-		r := keeper{rig.Configured(t, "agents: {a: {url: $A, memory: {namespaces: ['users/{user}'], writes: true}}}", map[string]http.Handler{"a": agent})}
+		r := keeper{rig.Configured(t, "agents: {a: {url: $A, memory: {namespaces: ['users/{user}'], allow_writes: true}}}", map[string]http.Handler{"a": agent})}
 		r.item("users/ada", "seed", `{}`)
 		r.item("users/bob", "seed", `{}`)
 		r.Do("POST", "/runs/wait", `{"input":"hi","config":{"configurable":{"user":"ada"}}}`).Want(t, 200)
@@ -235,7 +235,7 @@ func TestAgentsWriteInTheirNamespaces(t *testing.T) {
 func TestAgentsRememberWithinTheKey(t *testing.T) {
 	t.Parallel()
 	agent := writer(`["users","a"]`, `{"likes":"coffee"}`)
-	text := strings.Replace(confined, "{url: $A", "{memory: {namespaces: ['users/{user}'], writes: true}, url: $A", 1)
+	text := strings.Replace(confined, "{url: $A", "{memory: {namespaces: ['users/{user}'], allow_writes: true}, url: $A", 1)
 	r := rig.Configured(t, text, map[string]http.Handler{"a": agent}, rig.KeyEnviron...)
 	for _, ns := range []string{"a", "b"} {
 		r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"likes":"tea of `+ns+`"}}`, "X-Api-Key", rig.KeyA).Want(t, 204)
@@ -332,7 +332,7 @@ func TestAgentsUseTheStoreWhileTheyRun(t *testing.T) {
 				c := &caller{Handler: agent, t: t}
 				listen := rig.FreeAddress(t)
 				r := rig.Configured(t, `listen: `+listen+`
-agents: {a: {url: $A, dialect: `+kind+`, memory: {namespaces: ["users/ada"], writes: true, store_url: "http://`+listen+`"}}}`, map[string]http.Handler{"a": c})
+agents: {a: {url: $A, dialect: `+kind+`, memory: {namespaces: ["users/ada"], allow_writes: true, store_url: "http://`+listen+`"}}}`, map[string]http.Handler{"a": c})
 				use(r)
 				c.check(t)
 				r.Do("GET", "/store/items?namespace=users.ada&key=k", "").Want(t, 200, "tea")
@@ -360,7 +360,7 @@ func (c *caller) check(t *testing.T) {
 }
 
 // TestTokensOutliveTheProcess: a token is good while the run is at work, whichever process has it, reads alone where
-// memory.writes is off, and ends with the run that is cancelled.
+// memory.allow_writes is off, and ends with the run that is cancelled.
 func TestTokensOutliveTheProcess(t *testing.T) {
 	t.Parallel()
 	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}
@@ -376,7 +376,7 @@ agents: {a: {url: $A, dialect: threadrun, assistant: agent, memory: {namespaces:
 		return r.Do(method, path, body, "Authorization", "Bearer "+c.token())
 	}
 	ask(r, "POST", "/store/items/search", `{}`).Want(t, 200)
-	ask(r, "PUT", "/store/items", `{"namespace":["users"],"key":"k","value":{}}`).Want(t, 403, "memory.writes")
+	ask(r, "PUT", "/store/items", `{"namespace":["users"],"key":"k","value":{}}`).Want(t, 403, "memory.allow_writes")
 	r.Do("POST", "/store/items/search", `{}`, "Authorization", "Bearer "+c.token()[:len(c.token())-4]+"AAAA").Want(t, 200) // without keys every caller may
 	r.Kill()
 	r = r.Again()
@@ -469,7 +469,7 @@ func TestTokensAreNotShownInSteps(t *testing.T) {
 	for name, agent := range map[string]http.Handler{"steps": &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: script}, "a failure": failing,
 		"nonsense": nonsense, "memories that are refused": &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: wrong}} {
 		c := &shower{reader{Handler: agent}}
-		r := rig.Configured(t, `agents: {a: {url: $A, dialect: taskstep, memory: {namespaces: [users], writes: true, store_url: "http://bridge.example"}}}`, map[string]http.Handler{"a": c})
+		r := rig.Configured(t, `agents: {a: {url: $A, dialect: taskstep, memory: {namespaces: [users], allow_writes: true, store_url: "http://bridge.example"}}}`, map[string]http.Handler{"a": c})
 		task := r.Post("/ap/v1/agent/tasks", `{"input":"hi"}`).Want(t, 200).Text("task_id")
 		path := "/ap/v1/agent/tasks/" + task
 		shown := fmt.Sprint(r.Do("POST", path+"/steps", `{}`), r.Do("POST", path+"/steps", `{}`), r.Get(path), r.Get(path+"/steps"))
@@ -489,7 +489,7 @@ func TestTokensAreOfTheirTenant(t *testing.T) {
 	t.Parallel()
 	frames := []string{`metadata {"run_id":"{{run}}","attempt":1}`}
 	c := &reader{Handler: &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{{Frames: frames, Hang: true, State: `{"values":{},"next":[]}`}}}}
-	text := strings.Replace(confined, "{url: $A", `{dialect: threadrun, assistant: agent, memory: {namespaces: [users], writes: true, store_url: "http://bridge.example"}, url: $A`, 1)
+	text := strings.Replace(confined, "{url: $A", `{dialect: threadrun, assistant: agent, memory: {namespaces: [users], allow_writes: true, store_url: "http://bridge.example"}, url: $A`, 1)
 	r := rig.Configured(t, text, map[string]http.Handler{"a": c}, rig.KeyEnviron...)
 	for _, ns := range []string{"a", "b"} {
 		r.Do("PUT", "/store/items", `{"namespace":["users","`+ns+`"],"key":"k","value":{"of":"`+ns+`"}}`, "X-Api-Key", rig.KeyA).Want(t, 204)
@@ -502,7 +502,7 @@ func TestTokensAreOfTheirTenant(t *testing.T) {
 	}
 	r.Do("PUT", "/store/items", `{"namespace":["users","a"],"key":"k","value":{}}`, "X-Api-Key", c.token()).Want(t, 403, "users/b")
 	r.Do("PUT", "/store/items", `{"namespace":["users","b"],"key":"k","value":{}}`, "X-Api-Key", c.token()).Want(t, 204)
-	r.Do("GET", "/threads/00000000-0000-4000-8000-000000000000", "", "X-Api-Key", c.token()).Want(t, 403, "no_right")
+	r.Do("GET", "/threads/00000000-0000-4000-8000-000000000000", "", "X-Api-Key", c.token()).Want(t, 403, "forbidden")
 	forged := c.token()[:len(c.token())-4] + "AAAA"
 	r.Do("POST", "/store/items/search", `{}`, "X-Api-Key", forged).Want(t, 401)
 }

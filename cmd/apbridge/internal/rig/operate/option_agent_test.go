@@ -84,10 +84,10 @@ var agentProofs = map[string]func(*testing.T){
 		r.Do("GET", "/agents/a/upstream/ap/v1/agent/tasks", "").Want(t, 200, `"tasks"`)
 		r.Do("GET", "/agents/b/upstream/ap/v1/agent/tasks", "").Want(t, 404, mapping.CodeRouteNotFound)
 	},
-	"agents.*.upstream_threads": func(t *testing.T) {
-		for keep, calls := range map[string]int{"keep": 0, "delete": 1} {
+	"agents.*.delete_upstream_threads": func(t *testing.T) {
+		for keep, calls := range map[string]int{"false": 0, "true": 1} {
 			agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.ChatPlay()}}
-			r := rig.Configured(t, "agents: {a: {url: $A, upstream_threads: "+keep+"}}", map[string]http.Handler{"a": agent})
+			r := rig.Configured(t, "agents: {a: {url: $A, delete_upstream_threads: "+keep+"}}", map[string]http.Handler{"a": agent})
 			th := r.Thread()
 			r.On(th, `{"assistant_id":"a","input":{"messages":[{"type":"human","content":"hi"}]}}`).Want(t, 200)
 			r.Do("DELETE", th, "").Want(t, 204)

@@ -13,20 +13,20 @@ import (
 
 // memoryProofs are about what agents are told of the store.
 var memoryProofs = map[string]func(*testing.T){
-	"agents.*.memory.budget": func(t *testing.T) {
+	"agents.*.memory.max_bytes": func(t *testing.T) {
 		for budget, told := range map[string]bool{"90kB": true, "300": false} {
-			r, agent := remembering(t, "namespaces: [shared], budget: "+budget)
+			r, agent := remembering(t, "namespaces: [shared], max_bytes: "+budget)
 			r.item("shared", "old", `{"text":"`+strings.Repeat("o", 280)+`"}`)
 			r.item("shared", "new", `{"text":"tea"}`)
 			got := r.Wait("hi").Want(t, 200)
 			if c := agent.Creates()[0]; strings.Contains(c, "ooo") != told || !strings.Contains(c, "tea") {
 				t.Errorf("%s: told %s", budget, c)
 			}
-			if h := got.Header.Get("X-Apbridge-Lossy"); strings.Contains(h, "memory.items;approximated") == told {
+			if h := got.Header.Get("X-Apbridge-Unsupported"); strings.Contains(h, "memory.items;approximated") == told {
 				t.Errorf("%s: the loss header is %q", budget, h)
 			}
 		}
-		r, agent := remembering(t, "namespaces: [shared], budget: 300")
+		r, agent := remembering(t, "namespaces: [shared], max_bytes: 300")
 		for _, item := range [][2]string{{"oldest", "o"}, {"old", strings.Repeat("p", 150)}, {"new", strings.Repeat("n", 150)}, {"huge", strings.Repeat("h", 400)}} {
 			r.item("shared", item[0], `{"text":"`+item[1]+`"}`)
 		}
@@ -35,26 +35,26 @@ var memoryProofs = map[string]func(*testing.T){
 			t.Errorf("the oldest are not those that are left out: told %s", c)
 		}
 		for deliver, lost := range map[string]string{"prompt": "memory.items;approximated", "additional_input": ""} {
-			r, agent := remembering(t, "namespaces: [shared], budget: 300, deliver: "+deliver)
+			r, agent := remembering(t, "namespaces: [shared], max_bytes: 300, mode: "+deliver)
 			r.item("shared", "k", `{"text":"`+strings.Repeat("k", 150)+`"}`)
 			got := r.Wait(strings.Repeat("x", 200)).Want(t, 200)
-			if h := got.Header.Get("X-Apbridge-Lossy"); h != lost || strings.Contains(agent.Creates()[0], "kkk") != (lost == "") {
+			if h := got.Header.Get("X-Apbridge-Unsupported"); h != lost || strings.Contains(agent.Creates()[0], "kkk") != (lost == "") {
 				t.Errorf("%s, beside a long request: the loss header is %q, told %s", deliver, h, agent.Creates()[0])
 			}
 		}
 		for budget, lost := range map[string]string{"300": "memory.items;approximated", "500": ""} {
-			r, agent := remembering(t, "namespaces: [shared], budget: "+budget)
+			r, agent := remembering(t, "namespaces: [shared], max_bytes: "+budget)
 			r.item("shared", "k", `{"text":"`+strings.Repeat("k", 150)+`"}`)
 			asked := `{"input":{"messages":[{"type":"ai","content":"Shall I order ` + strings.Repeat("a", 150) + `?"},{"type":"human","content":"yes"}]}}`
 			got := r.Do("POST", "/runs/wait", asked).Want(t, 200)
 			told := agent.Creates()[0]
-			if h := got.Header.Get("X-Apbridge-Lossy"); h != lost || !strings.Contains(told, "Shall I order") || strings.Contains(told, "kkk") != (lost == "") {
+			if h := got.Header.Get("X-Apbridge-Unsupported"); h != lost || !strings.Contains(told, "Shall I order") || strings.Contains(told, "kkk") != (lost == "") {
 				t.Errorf("budget %s: an item displaces what the request answers: the loss header is %q, told %s", budget, h, told)
 			}
 		}
 	},
-	"agents.*.memory.recall": func(t *testing.T) {
-		r, agent := remembering(t, "namespaces: ['users/{user}', shared], recall: 2")
+	"agents.*.memory.max_items": func(t *testing.T) {
+		r, agent := remembering(t, "namespaces: ['users/{user}', shared], max_items: 2")
 		for i := range 5 {
 			r.item("users/u1", fmt.Sprint("noise", i), `{"text":"trains and planes"}`)
 		}
@@ -102,17 +102,17 @@ var memoryProofs = map[string]func(*testing.T){
 		}
 		r.Do("GET", "/store/items?namespace=users.a&key=k", "", "X-Api-Key", rig.KeyA).Want(t, 200, `"of":"a"`)
 	},
-	"agents.*.memory.transcript": func(t *testing.T) {
+	"agents.*.memory.history": func(t *testing.T) {
 		for mode, want := range map[string][2]bool{"full": {true, true}, "last": {false, true}, "none": {false, false}} {
-			body := lastPrompt(t, "transcript: "+mode, "first words", "second words", "third")
+			body := lastPrompt(t, "history: "+mode, "first words", "second words", "third")
 			if got := [2]bool{strings.Contains(body, "first words"), strings.Contains(body, "second words")}; got != want {
 				t.Errorf("%s: the third task is told of the first and second turn: %v in %s", mode, got, body)
 			}
 		}
 	},
-	"agents.*.memory.deliver": func(t *testing.T) {
+	"agents.*.memory.mode": func(t *testing.T) {
 		for mode, want := range map[string][2]bool{"prompt": {true, false}, "additional_input": {false, true}, "both": {true, true}} {
-			body := lastPrompt(t, "deliver: "+mode, "first words", "second")
+			body := lastPrompt(t, "mode: "+mode, "first words", "second")
 			var task struct {
 				Input      string
 				Additional json.RawMessage `json:"additional_input"`
@@ -136,12 +136,12 @@ var memoryProofs = map[string]func(*testing.T){
 			t.Errorf("told: %s", c)
 		}
 	},
-	"agents.*.memory.writes": func(t *testing.T) {
+	"agents.*.memory.allow_writes": func(t *testing.T) {
 		for writes, status := range map[string]int{"true": 200, "false": 404} {
 			agent := &adaptertest.StepAgent{Kind: adaptertest.Plain, Script: []adaptertest.ScriptStep{
 				{Output: `"one"`, Additional: `{"memory":[{"namespace":["notes"],"key":"k","value":{"a":1}}]}`, Last: true},
 			}}
-			r := rig.Configured(t, "agents: {a: {url: $A, memory: {namespaces: [notes], writes: "+writes+"}}}", map[string]http.Handler{"a": agent})
+			r := rig.Configured(t, "agents: {a: {url: $A, memory: {namespaces: [notes], allow_writes: "+writes+"}}}", map[string]http.Handler{"a": agent})
 			r.Wait("hi").Want(t, 200)
 			r.Do("GET", "/store/items?namespace=notes&key=k&flavour=agentprotocol", "").Want(t, status)
 		}

@@ -99,8 +99,8 @@ var serverProofs = map[string]func(*testing.T){
 		r.Wait(strings.Repeat("x", 900)).Want(t, 200)
 		r.Wait(strings.Repeat("x", 1100)).Want(t, 413, "limits.body")
 	},
-	"limits.depth": func(t *testing.T) {
-		r := rig.Configured(t, "limits: {depth: 5}"+rig.OneAgent, rig.Legacy())
+	"limits.max_json_depth": func(t *testing.T) {
+		r := rig.Configured(t, "limits: {max_json_depth: 5}"+rig.OneAgent, rig.Legacy())
 		deep := func(n int) string {
 			return `{"metadata":` + strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n+1)
 		}
@@ -137,23 +137,23 @@ var serverProofs = map[string]func(*testing.T){
 		r.Do("PUT", "/store/items", item).Want(t, 507, "storage_full")
 		r.Wait("hi").Want(t, 200, `"status":"success"`)
 	},
-	"limits.upload_rate":    rig.ProvenBy("proxy", "TestE17SlowUploadIsAnswered"),
-	"limits.run_events":     rig.ProvenBy("cmd/apbridge", "TestA18_RunThatLogsForEver"),
-	"limits.run_bytes":      rig.ProvenBy("cmd/apbridge", "TestA18_RunThatLogsForEver"),
-	"limits.queue":          rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
-	"limits.files":          rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.messages":       rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.keys":           rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.states":         rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.prune":          rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.crons":          rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
-	"limits.bodies":         rig.ProvenBy("proxy", "TestD5BodiesTogether"),
-	"limits.thread_queue":   rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
-	"retention.events":      rig.ProvenBy("proxy/chore", "TestRetention"),
-	"retention.checkpoints": rig.ProvenBy("proxy/chore", "TestRetention"),
-	"retention.stateless":   rig.ProvenBy("proxy/chore", "TestAStatelessRunStaysForAnHour"),
-	"retention.failed":      rig.ProvenBy("proxy/chore", "TestAStatelessRunStaysForAnHour"),
-	"retention.threads":     rig.ProvenBy("proxy/chore", "TestRetention"),
+	"limits.upload_rate":           rig.ProvenBy("proxy", "TestE17SlowUploadIsAnswered"),
+	"limits.run_events":            rig.ProvenBy("cmd/apbridge", "TestA18_RunThatLogsForEver"),
+	"limits.run_bytes":             rig.ProvenBy("cmd/apbridge", "TestA18_RunThatLogsForEver"),
+	"limits.queue":                 rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
+	"limits.max_files_per_request": rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
+	"limits.messages":              rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
+	"limits.max_state_keys":        rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
+	"limits.max_supersteps":        rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
+	"limits.max_prune_threads":     rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
+	"limits.crons":                 rig.ProvenBy("cmd/apbridge/internal/rig/fault", "TestE24Quotas"),
+	"limits.request_memory":        rig.ProvenBy("proxy", "TestD5BodiesTogether"),
+	"limits.thread_queue":          rig.ProvenBy("cmd/apbridge", "TestD6_FurtherQueues"),
+	"retention.events":             rig.ProvenBy("proxy/chore", "TestRetention"),
+	"retention.checkpoints":        rig.ProvenBy("proxy/chore", "TestRetention"),
+	"retention.stateless":          rig.ProvenBy("proxy/chore", "TestAStatelessRunStaysForAnHour"),
+	"retention.failed":             rig.ProvenBy("proxy/chore", "TestAStatelessRunStaysForAnHour"),
+	"retention.threads":            rig.ProvenBy("proxy/chore", "TestRetention"),
 	"webhooks.allow_private_networks": func(t *testing.T) {
 		const body = `{"input":"hi","webhook":"http://127.0.0.1:1/hook"}`
 		rig.Configured(t, rig.OneAgent, rig.Legacy()).Do("POST", "/runs/wait", body).Want(t, 422, "webhook")

@@ -53,15 +53,15 @@ func (e embedding) asks(t *testing.T, what string, is func(embeddingtest.Request
 
 func wantLossy(t *testing.T, got rig.Answer, want string) {
 	t.Helper()
-	if lost := got.Header.Get("X-Apbridge-Lossy"); lost != want {
-		t.Errorf("X-Apbridge-Lossy is %q, want %q", lost, want)
+	if lost := got.Header.Get("X-Apbridge-Unsupported"); lost != want {
+		t.Errorf("X-Apbridge-Unsupported is %q, want %q", lost, want)
 	}
 }
 
 // expiring is a bridge with settings of store.ttl, whose agent "a" may write in the namespace n.
 func expiring(t *testing.T, ttl string, agent http.Handler) keeper {
 	t.Helper()
-	return keeper{rig.Configured(t, "store: {ttl: {"+ttl+"}}\nagents: {a: {url: $A, memory: {namespaces: [n], writes: true}}}", map[string]http.Handler{"a": agent})}
+	return keeper{rig.Configured(t, "store: {ttl: {"+ttl+"}}\nagents: {a: {url: $A, memory: {namespaces: [n], allow_writes: true}}}", map[string]http.Handler{"a": agent})}
 }
 
 // times are a column of the items in the database, by their keys.

@@ -36,19 +36,19 @@ var pullProofs = map[string]func(*testing.T){
 			return strings.Contains(r.Do("GET", "/threads/"+thread+"/runs", "").String(), `"status":"interrupted"`)
 		})
 	},
-	"agents.*.stepping.default_answer": func(t *testing.T) {
+	"agents.*.stepping.auto_answer": func(t *testing.T) {
 		agent := &adaptertest.StepAgent{Kind: adaptertest.AutoGPT, Script: []adaptertest.ScriptStep{
 			{Output: `"Which?"`, Additional: `{"use_tool":{"name":"ask_user","arguments":{"question":"Which?"}}}`}, {Output: `"thanks"`, Last: true},
 		}}
-		r := rig.Configured(t, "agents: {a: {url: $A, stepping: {default_answer: surprise me}}}", map[string]http.Handler{"a": agent})
+		r := rig.Configured(t, "agents: {a: {url: $A, stepping: {auto_answer: surprise me}}}", map[string]http.Handler{"a": agent})
 		r.Steps(r.Task(`{"input":"hi"}`), 3)
 		if in := agent.Inputs(); len(in) != 2 || !strings.Contains(in[1], "surprise me") {
 			t.Errorf("the agent was told %q", in)
 		}
 	},
-	"agents.*.stepping.follow_up": func(t *testing.T) {
+	"agents.*.stepping.follow_up_runs": func(t *testing.T) {
 		for allowed, runs := range map[string]int{"true": 2, "false": 1} {
-			r := rig.Configured(t, "agents: {a: {url: $A, stepping: {mode: free, follow_up: "+allowed+"}}}", map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)})
+			r := rig.Configured(t, "agents: {a: {url: $A, stepping: {mode: free, follow_up_runs: "+allowed+"}}}", map[string]http.Handler{"a": adaptertest.NewStepAgent(adaptertest.Plain)})
 			task := r.Task(`{"input":"hi"}`)
 			r.Steps(task, 5)
 			r.Do("POST", task+"/steps", `{"input":"and something else"}`).Want(t, 200)

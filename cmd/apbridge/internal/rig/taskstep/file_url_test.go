@@ -70,7 +70,7 @@ func TestURLOfALargeFileInACopy(t *testing.T) {
 		}
 		return []adaptertest.ScriptStep{{Output: `"nothing new"`, Last: true}}
 	}
-	b := rig.InFront(t, agent, func(a *config.Agent) { a.Artifacts.MaxInline, a.Memory.Transcript = 100, "none" })
+	b := rig.InFront(t, agent, func(a *config.Agent) { a.Artifacts.MaxInline, a.Memory.History = 100, "none" })
 	at := b.Thread()
 	b.Post(at+"/runs/wait", `{"assistant_id":"agent","input":"hi"}`).OK()
 	twin := "/threads/" + b.Post(at+"/copy", "").OK().Text("thread_id")

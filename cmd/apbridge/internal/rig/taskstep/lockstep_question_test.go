@@ -83,7 +83,7 @@ func TestDefaultAnswer(t *testing.T) {
 			at := b.Task(`{"input":"hi"}`)
 			steps := rig.PullAll(t, b, at, "")
 			last := steps[len(steps)-1]
-			if last.At("additional_output.error.type") != "unanswered_question" || !rig.Says(last.Text("output"), "Which colour?") {
+			if last.At("additional_output.error.type") != "repeated_question" || !rig.Says(last.Text("output"), "Which colour?") {
 				t.Errorf("the last step: %s", last.Body)
 			}
 			b.Expect(rig.ThreadOfTask(at), "status", "error")
@@ -192,7 +192,7 @@ func TestQuestionOfAGraph(t *testing.T) {
 		agent := rig.Asking(again)
 		b := rig.InFront(t, agent)
 		steps := rig.PullAll(t, b, b.Task(`{"input":"hi"}`), "")
-		if last := steps[len(steps)-1]; last.At("additional_output.error.type") != "unanswered_question" {
+		if last := steps[len(steps)-1]; last.At("additional_output.error.type") != "repeated_question" {
 			t.Errorf("the last step: %s", last.Body)
 		}
 		if n := agent.Work(); n != 2 {
@@ -283,7 +283,7 @@ func inTurns(plays int) *adaptertest.ThreadAgent {
 
 func checkUnanswered(t *testing.T, steps []rig.Answer, question string) {
 	t.Helper()
-	if last := steps[len(steps)-1]; last.At("additional_output.error.type") != "unanswered_question" || !rig.Says(last.Text("output"), question) {
+	if last := steps[len(steps)-1]; last.At("additional_output.error.type") != "repeated_question" || !rig.Says(last.Text("output"), question) {
 		t.Errorf("the last step: %s", last.Body)
 	}
 }

@@ -133,7 +133,7 @@ func TestFollowUps(t *testing.T) {
 	t.Run("turned off", func(t *testing.T) {
 		t.Parallel()
 		agent := adaptertest.NewStepAgent(adaptertest.Plain)
-		b := rig.InFront(t, agent, func(a *config.Agent) { a.Stepping.FollowUp = false })
+		b := rig.InFront(t, agent, func(a *config.Agent) { a.Stepping.FollowUpRuns = false })
 		at := b.Task(`{"input":"hi"}`)
 		steps := rig.PullAll(t, b, at, "")
 		again := say(b, at, "and now?")

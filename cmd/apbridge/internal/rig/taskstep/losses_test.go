@@ -23,8 +23,8 @@ func TestAdditionalInputIsPassedOn(t *testing.T) {
 	agent := seer()
 	b := rig.InFront(t, agent)
 	step := b.Post(b.Task(`{"input":"hello","additional_input":{"a":[1,{"b":null}],"c":"d"}}`)+"/steps", "").OK()
-	if lossy := step.Header.Get("X-Apbridge-Lossy"); lossy != "" {
-		t.Errorf("X-Apbridge-Lossy is %q", lossy)
+	if lossy := step.Header.Get("X-Apbridge-Unsupported"); lossy != "" {
+		t.Errorf("X-Apbridge-Unsupported is %q", lossy)
 	}
 	var told struct {
 		Input      string
@@ -56,11 +56,11 @@ func TestMessagesOfATaskThatAreNotTold(t *testing.T) {
 			agent := seer()
 			b := rig.InFront(t, agent)
 			at := b.Task(`{"additional_input":{"input":` + c.input + `}}`)
-			if lossy := b.Post(at+"/steps", "").OK().Header.Get("X-Apbridge-Lossy"); lossy != c.lossy {
-				t.Errorf("X-Apbridge-Lossy is %q, want %q", lossy, c.lossy)
+			if lossy := b.Post(at+"/steps", "").OK().Header.Get("X-Apbridge-Unsupported"); lossy != c.lossy {
+				t.Errorf("X-Apbridge-Unsupported is %q, want %q", lossy, c.lossy)
 			}
 			if told := agent.Creates()[0]; strings.Contains(c.input, "ann") && strings.Contains(told, `"reasoning":"hm"`) != (c.lossy == "") {
-				t.Errorf("it is told %s, and X-Apbridge-Lossy is to be %q", told, c.lossy)
+				t.Errorf("it is told %s, and X-Apbridge-Unsupported is to be %q", told, c.lossy)
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 // What cannot be is refused in the words of the topic face: 400 where v1 says 422, and nothing is written.
 func TestTopicsRefused(t *testing.T) {
 	t.Parallel()
-	b := startTopics(t, "APBRIDGE_LIMITS__BODY=4096", "APBRIDGE_LIMITS__DEPTH=20", "APBRIDGE_LIMITS__ARTIFACT=1024")
+	b := startTopics(t, "APBRIDGE_LIMITS__BODY=4096", "APBRIDGE_LIMITS__MAX_JSON_DEPTH=20", "APBRIDGE_LIMITS__ARTIFACT=1024")
 	const root = "/ap/v2/topics"
 	topic := root + "/" + b.want(201, "POST", root, `{"name":"x"}`).TopicID
 	other := "/agents/graph/ap/v2/topics/" + b.want(201, "POST", "/agents/graph/ap/v2/topics", "{}").TopicID

@@ -21,7 +21,7 @@ func asked(parts ...string) string {
 func TestBadFilesOfMessages(t *testing.T) {
 	t.Parallel()
 	small := rig.ConfigFor(t, map[string]config.Agent{"agent": rig.AgentAt(adaptertest.Serve(t, echo()).URL)})
-	small.Limits.Artifact, small.Limits.Files = 4, 2
+	small.Limits.Artifact, small.Limits.MaxFilesPerRequest = 4, 2
 	b := rig.StartBridge(t, small)
 	file := func(data string) string { return `{"type":"file","data":"` + data + `","filename":"f"}` }
 	for name, c := range map[string]struct {
@@ -31,7 +31,7 @@ func TestBadFilesOfMessages(t *testing.T) {
 	}{
 		"no base64":  {asked(file("aGk="), file("!!!")), 422, []string{`input.messages[0]`, `is not base64`}},
 		"too large":  {asked(file("aGVsbG8=")), 413, []string{`input.messages[0]`, "5 bytes", "limits.artifact"}},
-		"too many":   {asked(file("aGk="), file("aGkh"), file("aGkhIQ==")), 422, []string{"3 files", "limits.files"}},
+		"too many":   {asked(file("aGk="), file("aGkh"), file("aGkhIQ==")), 422, []string{"3 files", "limits.max_files_per_request"}},
 		"as many":    {asked(file("aGk="), file("aGkh")), 200, nil},
 		"beside it":  {strings.Replace(asked(file("aGk="), file("aGkh")), `"input":{`, `"input":{"files":{"/g":"x"},`, 1), 422, []string{"3 files"}},
 		"in a later": {`{"agent_id":"agent","messages":[{"role":"user","content":"hi"},{"role":"user","content":[` + file("?") + `]}]}`, 422, []string{`messages[1]`}},
@@ -49,7 +49,7 @@ func TestGraphsGetMessagesAsTheyCame(t *testing.T) {
 	agent := &adaptertest.ThreadAgent{Plays: []adaptertest.ThreadPlay{adaptertest.AskPlay()}}
 	b := rig.InFront(t, agent, rig.AsThreads)
 	got := b.Post("/runs/wait", asked(image, linked, reasoning, `{"type":"image","data":"no base64!"}`)).OK()
-	if lossy := got.Header.Get("X-Apbridge-Lossy"); lossy != "" {
+	if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != "" {
 		t.Errorf("losses %q", lossy)
 	}
 	var run struct {
@@ -74,33 +74,33 @@ func TestTranscriptThatLeavesTheInputOut(t *testing.T) {
 		told   string
 		lossy  string
 	}{
-		"none":             {config.Memory{Transcript: "none"}, "hi", "transcript;approximated"},
-		"last":             {config.Memory{Transcript: "last"}, "hi", "transcript;approximated"},
-		"additional_input": {config.Memory{Deliver: "additional_input"}, "hi", ""},
+		"none":             {config.Memory{History: "none"}, "hi", "transcript;approximated"},
+		"last":             {config.Memory{History: "last"}, "hi", "transcript;approximated"},
+		"additional_input": {config.Memory{Mode: "additional_input"}, "hi", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			agent := echo()
 			b := rig.InFront(t, agent, func(a *config.Agent) {
-				a.Memory.Transcript, a.Memory.Deliver = c.memory.Transcript, c.memory.Deliver
+				a.Memory.History, a.Memory.Mode = c.memory.History, c.memory.Mode
 			})
 			got := b.Post("/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"system","content":"Be brief."},`+
 				`{"role":"user","content":[`+image+`]},{"role":"user","content":"hi"}]}}`)
 			wantTold := c.told
-			if c.memory.Transcript == "last" {
+			if c.memory.History == "last" {
 				wantTold = "Conversation so far:\n\nUser: [Attached file: a.png]\n\nCurrent request:\nhi"
 			}
 			if s := said(t, got); !strings.HasPrefix(s, wantTold+" | a.png=hi") {
 				t.Errorf("told %q", s)
 			}
-			if lossy := got.Header.Get("X-Apbridge-Lossy"); lossy != c.lossy {
+			if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != c.lossy {
 				t.Errorf("losses %q, want %q", lossy, c.lossy)
 			}
 			create := agent.Creates()[0]
 			if strings.Contains(create, "aGk=") {
 				t.Errorf("the bytes are told as well: %s", create)
 			}
-			if c.memory.Deliver == "additional_input" {
+			if c.memory.Mode == "additional_input" {
 				list, _ := rig.Dig(anyOf(create), "additional_input.messages").([]any)
 				if diff := cmp.Diff([]any{"Be brief.", "[Attached file: a.png]"}, rig.Pluck(list, "content")); diff != "" {
 					t.Errorf("additional_input.messages (-want +got):\n%s", diff)
@@ -115,7 +115,7 @@ func TestTranscriptThatLeavesTheInputOut(t *testing.T) {
 func TestCallsOfATranscriptBeside(t *testing.T) {
 	t.Parallel()
 	agent := echo()
-	b := rig.InFront(t, agent, func(a *config.Agent) { a.Memory.Deliver = "additional_input" })
+	b := rig.InFront(t, agent, func(a *config.Agent) { a.Memory.Mode = "additional_input" })
 	got := b.Post("/runs/wait", `{"assistant_id":"agent","input":{"messages":[{"role":"user","content":"weather?"},`+
 		`{"role":"assistant","content":"","tool_calls":[{"id":"c1","name":"weather","args":{"city":"Rome"}}]},`+
 		`{"role":"tool","tool_call_id":"c1","content":"sunny"},{"role":"assistant","content":"I look.","tool_calls":[{"id":"c2","name":"time","args":{}}]},{"role":"user","content":"hi"}]}}`).OK()
@@ -124,7 +124,7 @@ func TestCallsOfATranscriptBeside(t *testing.T) {
 	if diff := cmp.Diff(want, rig.Pluck(list, "content")); diff != "" {
 		t.Errorf("additional_input.messages (-want +got):\n%s", diff)
 	}
-	if lossy := got.Header.Get("X-Apbridge-Lossy"); lossy != "" {
+	if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != "" {
 		t.Errorf("losses %q", lossy)
 	}
 }
@@ -185,7 +185,7 @@ func TestFilesOfMessagesInARunStart(t *testing.T) {
 		t.Errorf("%d %s", bad.Status, bad.Body)
 	}
 	got := command(image, linked).OK()
-	if lossy := got.Header.Get("X-Apbridge-Lossy"); lossy != "messages.links;approximated" {
+	if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != "messages.links;approximated" {
 		t.Errorf("losses %q: %s", lossy, got.Body)
 	}
 	b.Get(at + "/runs/" + got.Text("result.run_id") + "/join").OK()

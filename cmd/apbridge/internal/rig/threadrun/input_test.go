@@ -87,7 +87,7 @@ func TestAllOfAnInputIsTold(t *testing.T) {
 				if s := said(t, got); s != c.want {
 					t.Errorf("the agent was told %q, want %q", s, c.want)
 				}
-				if lossy := got.Header.Get("X-Apbridge-Lossy"); lossy != c.lossy {
+				if lossy := got.Header.Get("X-Apbridge-Unsupported"); lossy != c.lossy {
 					t.Errorf("losses %q, want %q", lossy, c.lossy)
 				}
 			})

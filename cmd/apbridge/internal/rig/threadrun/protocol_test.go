@@ -67,7 +67,7 @@ func TestProtocolTellsARun(t *testing.T) {
 			if got.Text("type") != "success" || got.Text("result.run_id") == "" || got.At("meta.applied_through_seq") != float64(0) {
 				t.Fatal(got)
 			}
-			if lost := got.Header.Get("X-Apbridge-Lossy"); lost != "" {
+			if lost := got.Header.Get("X-Apbridge-Unsupported"); lost != "" {
 				t.Errorf("of a run with an input is lost: %s", lost)
 			}
 			b.Get(thread + "/runs/" + got.Text("result.run_id") + "/join").OK()

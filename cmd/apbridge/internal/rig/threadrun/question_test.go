@@ -126,8 +126,8 @@ func TestMessagesBesideAnAnswer(t *testing.T) {
 	const link = `{"type":"human","id":"m1","content":[{"type":"image_url","image_url":{"url":"https://example.com/a.png"}}]}`
 	const cancelled = `{"type":"tool","id":"t1","tool_call_id":"CALL","content":"{\"cancelled\":true}"}`
 	const other = `{"type":"tool","id":"t2","tool_call_id":"c2","content":"sunny"}`
-	withholds := func(a *config.Agent) { a.Memory.Transcript = "none" }
-	beside := func(a *config.Agent) { a.Memory.Deliver = "additional_input" }
+	withholds := func(a *config.Agent) { a.Memory.History = "none" }
+	beside := func(a *config.Agent) { a.Memory.Mode = "additional_input" }
 	asWas := func(*config.Agent) {}
 	for name, x := range map[string]struct {
 		set        func(*config.Agent)
@@ -161,7 +161,7 @@ func TestMessagesBesideAnAnswer(t *testing.T) {
 			sent := strings.ReplaceAll(x.sent, "CALL", call)
 			said := b.Post(at+"/runs/wait", `{`+saysAgent+`"input":{"messages":[`+strings.Join(append(known, sent), ",")+`]}}`).OK()
 			rig.CheckAnswered(t, agent, []string{"", "", `{"input":"` + x.told + `"}`})
-			if got := said.Header.Get("X-Apbridge-Lossy"); got != x.lossy {
+			if got := said.Header.Get("X-Apbridge-Unsupported"); got != x.lossy {
 				t.Errorf("lossy %q, want %q", got, x.lossy)
 			}
 		})
@@ -178,7 +178,7 @@ func TestMessagesBesideAConsent(t *testing.T) {
 		b := rig.InFront(t, rig.Curious(1), func(a *config.Agent) { a.Approval = "step" })
 		at, _ := atItsQuestion(b, "")
 		said := b.Post(at+"/commands", `{"id":1,"method":"run.start","params":{"assistant_id":"agent","input":{"messages":[`+sent+`]}}}`).OK()
-		if got := said.Header.Get("X-Apbridge-Lossy"); got != lossy || said.At("type") != "success" {
+		if got := said.Header.Get("X-Apbridge-Unsupported"); got != lossy || said.At("type") != "success" {
 			t.Errorf("%s: lossy %q, want %q: %s", sent, got, lossy, said.Body)
 		}
 	}

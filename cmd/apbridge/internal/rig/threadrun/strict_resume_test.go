@@ -23,5 +23,5 @@ func TestStrictResume(t *testing.T) {
 		t.Errorf("the thread is %s after refusals", got.Text("status"))
 	}
 	resume(`"yes"`).OK()
-	resume(`"yes"`).Want(t, 409, "nothing_to_resume")
+	resume(`"yes"`).Want(t, 409, "no_pending_interrupt")
 }

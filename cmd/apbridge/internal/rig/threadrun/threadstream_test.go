@@ -160,7 +160,7 @@ func TestThreadStreamIsRefused(t *testing.T) {
 	b.Get("/threads/x/stream").Is(422)
 	b.Do("GET", thread+"/stream", "", "Upgrade", "websocket", "Connection", "Upgrade").Is(400)
 	b.Do("GET", thread+"/stream", "", "Last-Event-ID", "soon").Is(400)
-	if got := b.Do("GET", thread+"/stream", "", "Last-Event-ID", "99.0").Is(400); got.Text("code") != "bad_cursor" {
+	if got := b.Do("GET", thread+"/stream", "", "Last-Event-ID", "99.0").Is(400); got.Text("code") != "invalid_cursor" {
 		t.Errorf("%s", got.Body)
 	}
 }
