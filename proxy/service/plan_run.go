@@ -17,12 +17,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// runPlan plans one run: it has the request, what was found out about it, and the result. Start reading at fill, which
-// calls its steps in the order in which they depend on each other; they are in the files plan_*.go. Not for concurrent
-// use.
+// runPlan plans one run: it has the request, what was found out about it, and the result. Start reading at planRunOf,
+// which calls its steps in the order in which they depend on each other; they are in the files plan_*.go. Not for
+// concurrent use.
 type runPlan struct {
 	s     *Service
-	cfg   *config.Config // in force when planning began
+	cfg   *config.Config
 	agent *engine.Agent
 	// assistant is the agent itself, or what was made over it and is named.
 	assistant *mapping.Assistant
@@ -39,8 +39,8 @@ type runPlan struct {
 	out       *store.RunCreation
 }
 
-// planRun turns a request into a run that the engine can begin, or returns why it is refused. It writes nothing. It
-// takes the contents of n, which may be large: while the run is made and executed, only the run refers to them.
+// planRun turns a request into a run that the engine can begin, or returns why it is refused. It writes nothing. It takes
+// the contents of n, which may be large: while the run is made and executed, only the run refers to them.
 func (s *Service) planRun(ctx context.Context, n *adapter.NewRun) (*engine.StartRequest, error) {
 	agent, assistant, err := s.findAssistant(ctx, n.Agent)
 	if err != nil {
@@ -55,21 +55,19 @@ func (s *Service) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapte
 }
 
 func (s *Service) planRunOf(ctx context.Context, agent *engine.Agent, assistant *mapping.Assistant, n *adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, error) {
-	p := &runPlan{
-		s: s, cfg: s.engine.Config(), agent: agent, assistant: assistant, n: n, asked: rule.StepLimit(n.Config), now: s.store.Now(), task: task,
-	}
-	err := mergeAssistant(n, assistant)
-	if err != nil {
+	p := &runPlan{s: s, agent: agent, assistant: assistant, n: n, asked: rule.StepLimit(n.Config), now: s.store.Now(), task: task}
+	if err := mergeAssistant(n, assistant); err != nil {
 		return nil, err
 	}
-	p.traits, p.known = agent.Known()
-	if !p.known {
-		if _, p.traits, err = agent.Backend(ctx); err == nil {
-			p.known = true
+	p.findTraits(ctx)
+	p.cfg = s.engine.Config()
+	p.layOut(mapping.PrincipalOf(ctx))
+	for _, step := range []func(context.Context) error{
+		p.resolveThread, p.readOptions, p.setOrigin, p.setTask, p.describe, p.readInput, p.checkMemory, p.messageAsAnswer, p.resolveTask, p.unsupportedFields,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
 		}
-	}
-	if err := p.fill(ctx); err != nil {
-		return nil, err
 	}
 	*n = adapter.NewRun{}
 	o := &engine.StartRequest{New: p.out}
@@ -79,16 +77,14 @@ func (s *Service) planRunOf(ctx context.Context, agent *engine.Agent, assistant 
 	return o, nil
 }
 
-func (p *runPlan) fill(ctx context.Context) error {
-	p.layOut(mapping.PrincipalOf(ctx))
-	for _, step := range []func(context.Context) error{
-		p.resolveThread, p.readOptions, p.setOrigin, p.setTask, p.describe, p.readInput, p.checkMemory, p.messageAsAnswer, p.resolveTask, p.unsupportedFields,
-	} {
-		if err := step(ctx); err != nil {
-			return err
-		}
+// findTraits finds out how the agent behaves. The traits stay zero if the agent is away; the run will report that.
+func (p *runPlan) findTraits(ctx context.Context) {
+	if p.traits, p.known = p.agent.Known(); p.known {
+		return
 	}
-	return nil
+	var err error
+	_, p.traits, err = p.agent.Backend(ctx)
+	p.known = err == nil
 }
 
 // layOut lays out what every run has.
