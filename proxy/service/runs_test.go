@@ -30,7 +30,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 		"unknown thread":        {func(n *adapter.NewRun) { n.ThreadID, n.IfNotExists = mapping.NewID(), "" }, mapping.NotFound, ""},
 		"goto":                  {func(n *adapter.NewRun) { n.Command = &adapter.Command{Goto: json.RawMessage(`"x"`)} }, mapping.Invalid, "goto"},
 		"update of no state":    {func(n *adapter.NewRun) { n.Command = &adapter.Command{Update: json.RawMessage(`{}`)} }, mapping.Invalid, "update"},
-		"nothing to resume":     {func(n *adapter.NewRun) { n.Command = &adapter.Command{HasResume: true} }, mapping.Conflict, "resume"},
+		"nothing to resume":     {func(n *adapter.NewRun) { n.Command = &adapter.Command{HasResume: true} }, mapping.Conflict, "no_pending_interrupt"},
 		"node of no graph":      {func(n *adapter.NewRun) { n.InterruptBefore = []string{"plan"} }, mapping.Invalid, "plan"},
 		"after a node":          {func(n *adapter.NewRun) { n.InterruptAfter = []string{"plan"} }, mapping.Invalid, "plan"},
 		"webhook":               {func(n *adapter.NewRun) { n.Webhook = "http://127.0.0.1:1/" }, mapping.Invalid, "webhook"},
