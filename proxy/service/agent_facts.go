@@ -16,53 +16,53 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// What a stateful agent says of itself is asked for once by each process and kept in the database, from where it is
-// told while the agent is away. An opaque agent, and one that cannot tell, is described as what the bridge is in front
-// of an opaque agent: a graph of one node. Of an agent that has said neither yet nothing is told.
+// Each process asks a stateful agent once about itself. The answer is kept in the database and used while the agent is
+// away. An opaque agent, and one that cannot describe itself, is described as the bridge presents an opaque agent: a
+// graph of one node. If an agent has never answered, the request fails.
 
-// factPatience is how long an agent is waited for where there is something to tell in the place of its answer: chat
-// pages show nothing before. Any other is waited for as long as its client and its backend wait.
-const factPatience = 5 * time.Second
+// maxFactDelay is how long to wait for an agent if there is something to return in place of its answer, since chat pages
+// show nothing before. Otherwise the wait lasts as long as the client and the backend allow.
+const maxFactDelay = 5 * time.Second
 
-// asked remembers what became of the questions that this process has put to agents. One that is dialled again, maybe
-// elsewhere, is asked again. Safe for concurrent use.
-type asked struct {
+// factAnswers records the result of each question that this process has put to an agent. An agent that is dialled again,
+// perhaps at another URL, is asked again. Safe for concurrent use.
+type factAnswers struct {
 	mu     sync.Mutex
-	byName map[string]questions
+	byName map[string]agentAnswers
 }
 
-// questions are those that an agent has answered.
-type questions struct {
+// agentAnswers has the results of one agent.
+type agentAnswers struct {
 	of      *engine.Agent
-	answers map[string]answer
+	answers map[string]factAnswer
 }
 
-// answer is what became of a question.
-type answer int
+// factAnswer is the result of a question.
+type factAnswer int
 
 const (
-	noAnswer answer = iota
-	told
-	cannotTell
+	factUnasked factAnswer = iota
+	factTold
+	factUntold // the agent cannot describe itself
 )
 
-func (a *asked) get(agent *engine.Agent, what string) answer {
+func (a *factAnswers) get(agent *engine.Agent, what string) factAnswer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if q := a.byName[agent.Name]; q.of == agent {
 		return q.answers[what]
 	}
-	return noAnswer
+	return factUnasked
 }
 
-func (a *asked) set(agent *engine.Agent, what string, became answer) {
+func (a *factAnswers) set(agent *engine.Agent, what string, became factAnswer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byName == nil {
-		a.byName = map[string]questions{}
+		a.byName = map[string]agentAnswers{}
 	}
 	if a.byName[agent.Name].of != agent {
-		a.byName[agent.Name] = questions{agent, map[string]answer{}}
+		a.byName[agent.Name] = agentAnswers{agent, map[string]factAnswer{}}
 	}
 	a.byName[agent.Name].answers[what] = became
 }
@@ -83,7 +83,7 @@ func (s *Service) AgentSchemas(ctx context.Context, idOrName string) (out mappin
 	return out, nil
 }
 
-// AgentGraph returns an agent's graph, or a graph of one node where the agent cannot tell any.
+// AgentGraph returns an agent's graph, or a graph of one node if the agent cannot tell any.
 func (s *Service) AgentGraph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
 	body, err := s.agentFact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
 		return d.Graph(ctx, xray)
@@ -94,7 +94,7 @@ func (s *Service) AgentGraph(ctx context.Context, idOrName, xray string) (json.R
 	return body, err
 }
 
-// AgentSubgraphs returns the subgraphs of an agent's graph, or {} where the agent cannot tell any.
+// AgentSubgraphs returns the subgraphs of an agent's graph, or {} if the agent cannot tell any.
 func (s *Service) AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
 	what := "subgraphs/" + url.PathEscape(namespace)
 	if recurse {
@@ -109,11 +109,11 @@ func (s *Service) AgentSubgraphs(ctx context.Context, idOrName, namespace string
 	return body, err
 }
 
-// question has an agent say something of itself.
-type question func(context.Context, adapter.Describer) (json.RawMessage, error)
+// factQuestion asks an agent about itself.
+type factQuestion func(context.Context, adapter.Describer) (json.RawMessage, error)
 
-// agentFact returns what an agent says of itself; nil where it cannot say.
-func (s *Service) agentFact(ctx context.Context, idOrName, what string, ask question) (json.RawMessage, error) {
+// agentFact returns an agent's description of itself, or nil if it has none.
+func (s *Service) agentFact(ctx context.Context, idOrName, what string, ask factQuestion) (json.RawMessage, error) {
 	a, _, err := s.findAssistant(ctx, idOrName)
 	if err != nil {
 		return nil, err
@@ -122,27 +122,27 @@ func (s *Service) agentFact(ctx context.Context, idOrName, what string, ask ques
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
-	before := s.asked.get(a, what)
-	if before == told && kept != nil {
+	before := s.facts.get(a, what)
+	if before == factTold && kept != nil {
 		return kept, nil
 	}
-	hurry := kept != nil || before == cannotTell
+	hurry := kept != nil || before == factUntold
 	body, err := askAgent(ctx, a, ask, hurry)
 	switch {
 	case err == nil:
 		return body, s.keepFact(ctx, a, what, body)
 	case mapping.Classify(err).Code == mapping.CodeNotSupported:
-		s.asked.set(a, what, cannotTell)
+		s.facts.set(a, what, factUntold)
 	case !hurry:
 		return nil, err
 	}
 	return kept, nil
 }
 
-// askAgent returns the agent's own answer, or why there is none. not_supported says that the agent cannot tell.
-func askAgent(ctx context.Context, a *engine.Agent, ask question, hurry bool) (json.RawMessage, error) {
+// askAgent returns the agent's own answer. The error is not_supported if the agent cannot describe itself.
+func askAgent(ctx context.Context, a *engine.Agent, ask factQuestion, hurry bool) (json.RawMessage, error) {
 	if hurry {
-		short, cancel := context.WithTimeout(ctx, factPatience)
+		short, cancel := context.WithTimeout(ctx, maxFactDelay)
 		defer cancel()
 		ctx = short
 	}
@@ -161,11 +161,11 @@ func askAgent(ctx context.Context, a *engine.Agent, ask question, hurry bool) (j
 	return body, err
 }
 
-// keepFact keeps an answer. Those that say nothing are not kept: a client may ask for any namespace.
+// keepFact keeps an answer. Empty answers are not kept, since a client may ask for any namespace.
 func (s *Service) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
 	if string(body) == "{}" {
 		return nil
 	}
-	s.asked.set(agent, what, told)
+	s.facts.set(agent, what, factTold)
 	return s.store.Agents.KeepFact(ctx, agent.Name, what, body)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// tasksPatience is how long a page of a history waits for the tasks that agents tell: it has those that are logged.
-const tasksPatience = 5 * time.Second
+// maxTasksDelay bounds how long a page of a history waits for tasks from agents. After that it has the logged ones.
+const maxTasksDelay = 5 * time.Second
 
 // agentTasks reads the state tasks of a thread's checkpoints from its agents, for a history, which goes from newer
 // checkpoints to older ones.
@@ -26,7 +26,7 @@ type agentTasks struct {
 type taskWalk struct {
 	copied *agentCopy
 	before *adapter.Fork
-	over   bool // there are no more, or the agent does not tell
+	over   bool // there are no more, or the agent cannot list them
 	read   map[taskKey]json.RawMessage
 }
 
@@ -44,7 +44,7 @@ func taskKeyOf(c mapping.Checkpoint) taskKey {
 	return taskKey{run: c.RunID, step: c.Step, source: c.Source}
 }
 
-// of returns what agents tell of the tasks at checkpoints, by their ids. What they do not tell in time is left out.
+// of returns the tasks of checkpoints that agents returned in time, by the ids of the checkpoints.
 func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[string]json.RawMessage {
 	wanted := map[taskKey][]string{}
 	for i, c := range page {
@@ -63,7 +63,7 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 	if len(wanted) == 0 {
 		return found
 	}
-	ctx, stop := context.WithTimeout(ctx, tasksPatience)
+	ctx, stop := context.WithTimeout(ctx, maxTasksDelay)
 	defer stop()
 	a.begin(ctx)
 	for _, w := range a.walks {
@@ -91,8 +91,8 @@ func (a *agentTasks) begin(ctx context.Context) {
 	}
 }
 
-// start is where a history begins on a copy; nil for its newest checkpoint, which is as good where the copy does not
-// have the one that the history begins before.
+// start returns where a history begins on a copy. It is nil for the newest checkpoint, also if the copy does not have
+// the one that the history begins before.
 func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 	if a.before == "" {
 		return nil
@@ -108,8 +108,7 @@ func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 	return &at.at
 }
 
-// find puts the tasks at the wanted checkpoints under their ids, and takes those out of what is wanted. It reads on,
-// twice at the most, while one is missing.
+// find moves checkpoints from wanted to found, with their tasks. While some are missing it reads on, at most twice.
 func (w *taskWalk) find(ctx context.Context, wanted map[taskKey][]string, found map[string]json.RawMessage) {
 	for reads := 0; ; reads++ {
 		for key, ids := range wanted {

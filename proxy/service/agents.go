@@ -148,8 +148,8 @@ func (s *Service) describeAgent(ctx context.Context, a *engine.Agent) (mapping.A
 	return d, err
 }
 
-// naming has the assistant ids of the agents of a configuration.
-type naming struct {
+// agentIDs has the assistant ids of the agents of a configuration.
+type agentIDs struct {
 	of   *config.Config
 	byID map[string]string // assistant id → config name
 }
@@ -157,13 +157,13 @@ type naming struct {
 // agentsByID maps assistant ids to the names of the agents that are configured now. Read only.
 func (s *Service) agentsByID() map[string]string {
 	cfg := s.engine.Config()
-	if n := s.naming.Load(); n != nil && n.of == cfg {
+	if n := s.agentIDs.Load(); n != nil && n.of == cfg {
 		return n.byID
 	}
-	n := &naming{of: cfg, byID: make(map[string]string, len(cfg.Agents))}
+	n := &agentIDs{of: cfg, byID: make(map[string]string, len(cfg.Agents))}
 	for name := range cfg.Agents {
 		n.byID[mapping.AssistantID(name)] = name
 	}
-	s.naming.Store(n)
+	s.agentIDs.Store(n)
 	return n.byID
 }

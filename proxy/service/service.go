@@ -26,8 +26,8 @@ type Service struct {
 	stepper  *stepping.Stepper
 	updater  *stateupdate.Updater
 
-	naming atomic.Pointer[naming] // agentsByID
-	asked  asked                  // which questions agents have answered about themselves
+	agentIDs atomic.Pointer[agentIDs] // agentsByID
+	facts    factAnswers              // what agents have answered about themselves
 }
 
 var _ adapter.Service = (*Service)(nil)
