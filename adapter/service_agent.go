@@ -89,7 +89,7 @@ type Crons interface {
 // NewCron is a request for a cron.
 type NewCron struct {
 	// Run is made at every tick. Without a ThreadID it has a thread of its own, deleted after it unless Keep is set.
-	Run      NewRun
+	Run      RunRequest
 	Payload  json.RawMessage // what the client sent of the run, verbatim
 	Schedule string          // crontab(5): minute, hour, day of month, month, day of week
 	Timezone string          // IANA name; "" is UTC

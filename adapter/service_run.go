@@ -14,12 +14,12 @@ import (
 type Runs interface {
 	// StartRun makes a run durable and, if its thread is free, begins it. It takes ownership of the contents of n,
 	// which may be long: n must not be used afterwards.
-	StartRun(ctx context.Context, n *NewRun) (*Started, error)
+	StartRun(ctx context.Context, n *RunRequest) (*Started, error)
 	// StartRuns is StartRun for several runs. If one is refused, none is made.
-	StartRuns(ctx context.Context, list []NewRun) ([]*Started, error)
+	StartRuns(ctx context.Context, list []RunRequest) ([]*Started, error)
 	// FindRepeatedRun returns the run that a request with the same IdempotencyKey has made on the thread, or nil.
 	// Another request under the key is Invalid.
-	FindRepeatedRun(ctx context.Context, n *NewRun) (*Started, error)
+	FindRepeatedRun(ctx context.Context, n *RunRequest) (*Started, error)
 	// GetRun returns a run. ThreadID may be empty.
 	GetRun(ctx context.Context, ref RunRef) (*mapping.Run, error)
 	// ListRuns ranges over runs, newest first, of which it holds few megabytes at a time. Each is as it is when it is
@@ -61,8 +61,8 @@ type Cursor struct {
 	Checkpoint string
 }
 
-// NewRun is a request for a run, in whatever dialect it came.
-type NewRun struct {
+// RunRequest is a request for a run, in whatever dialect it came.
+type RunRequest struct {
 	ThreadID string // "": a stateless run on a thread of its own
 	Agent    string // config name or UUID of an agent or assistant; "": the default agent
 	Flavour  mapping.Flavour

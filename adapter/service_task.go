@@ -62,7 +62,7 @@ type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
 	IdempotencyKey  string
-	// Retries and RetriesSaid as in NewRun, for a run that this request starts.
+	// Retries and RetriesSaid as in RunRequest, for a run that this request starts.
 	Retries     int
 	RetriesSaid bool
 }

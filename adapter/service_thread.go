@@ -13,7 +13,7 @@ import (
 
 // Threads makes, changes and reads threads.
 type Threads interface {
-	CreateThread(ctx context.Context, n NewThread) (mapping.Thread, error)
+	CreateThread(ctx context.Context, n ThreadRequest) (mapping.Thread, error)
 	// GetThread returns the thread with its Values.
 	GetThread(ctx context.Context, id string) (mapping.Thread, error)
 	PatchThread(ctx context.Context, id string, p ThreadPatch) (mapping.Thread, error)
@@ -33,7 +33,7 @@ type Threads interface {
 	OpenFileVersion(ctx context.Context, threadID string, version int64) (FileVersion, io.ReadSeekCloser, error)
 	// ListRecalledItems returns the items of the long-term store that agents were given on the thread, for at most
 	// limit runs, newest first.
-	ListRecalledItems(ctx context.Context, threadID string, limit int) ([]ToldItems, error)
+	ListRecalledItems(ctx context.Context, threadID string, limit int) ([]RecalledItems, error)
 
 	// AwaitThread returns when the thread exists, or with ctx's error when ctx ends. A thread that the caller may not
 	// see does not exist.
@@ -41,18 +41,18 @@ type Threads interface {
 	// ThreadPosition checks a cursor. A Live cursor is replaced by the newest position, so that nothing is missed that
 	// happens before ThreadEvents is called.
 	ThreadPosition(ctx context.Context, threadID string, after Cursor) (Cursor, error)
-	// ThreadOpening returns where a reader has to begin that wants the events after a position and needs each of their
+	// ThreadReplayStart returns where a reader has to begin that wants the events after a position and needs each of their
 	// runs from its start. It refuses a position from which the log is not kept whole (cursor_expired); the start is
 	// the first position that is kept.
-	ThreadOpening(ctx context.Context, threadID string, after Cursor) (Opening, error)
+	ThreadReplayStart(ctx context.Context, threadID string, after Cursor) (ReplayStart, error)
 	// ThreadEvents yields the thread's entries after a position in order, those of all runs and of updates between them
 	// (without a RunID), and follows the thread until ctx ends. If the thread is deleted, the iterator ends with
 	// NotFound. If a run is deleted, no further entries of it are yielded. idle is as of RunEvents.
 	ThreadEvents(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
-// NewThread is a request for a thread; every field may be zero.
-type NewThread struct {
+// ThreadRequest is a request for a thread; every field may be zero.
+type ThreadRequest struct {
 	ID       string // "": a fresh one
 	Metadata json.RawMessage
 	OrGet    bool // a thread that is there already is answered, instead of refused with 409
@@ -74,7 +74,7 @@ type ThreadPatch struct {
 	Messages   []json.RawMessage // the same, in neutral form (type, content, id)
 	Checkpoint string            // with Values or Messages: start from there
 	TTL        *time.Duration
-	KeepLatest bool // with TTL: as of NewThread
+	KeepLatest bool // with TTL: as of ThreadRequest
 }
 
 // ThreadSearch selects threads by their states, too.
@@ -118,15 +118,15 @@ const (
 	FileOtherLine FileFate = "of another line"     // which the thread has left by a fork
 )
 
-// ToldItems are the items that an agent was told of for one run. Their values are not kept: they may have changed
+// RecalledItems are the items that an agent was told of for one run. Their values are not kept: they may have changed
 // since.
-type ToldItems struct {
+type RecalledItems struct {
 	RunID string
 	Items []mapping.ItemName
 }
 
-// Opening is where a reader of a thread's runs begins.
-type Opening struct {
+// ReplayStart is where a reader of a thread's runs begins.
+type ReplayStart struct {
 	At          Cursor               // for Events: a run that begins after it, or none, is at work there
 	Checkpoints []mapping.Checkpoint // made up to there, in order
 }

@@ -92,12 +92,12 @@ type agentResolver interface {
 
 // starter is part of adapter.Runs.
 type starter interface {
-	StartRun(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error)
-	FindRepeatedRun(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error)
+	StartRun(ctx context.Context, n *adapter.RunRequest) (*adapter.Started, error)
+	FindRepeatedRun(ctx context.Context, n *adapter.RunRequest) (*adapter.Started, error)
 }
 
 // start makes a run and leads to its thread.
-func (s *starting) start(w http.ResponseWriter, r *http.Request, n adapter.NewRun) error {
+func (s *starting) start(w http.ResponseWriter, r *http.Request, n adapter.RunRequest) error {
 	made, err := s.runs.StartRun(r.Context(), &n)
 	if err != nil {
 		return err

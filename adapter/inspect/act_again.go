@@ -165,13 +165,13 @@ func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // once is a request for what a run was asked to do, but for where.
-func once(run *mapping.Run, input json.RawMessage, agent string) adapter.NewRun {
+func once(run *mapping.Run, input json.RawMessage, agent string) adapter.RunRequest {
 	if agent == run.Agent {
 		agent = run.AssistantID
 	}
 	request, config, context := rule.RequestAgain(run.Kwargs, input)
 	o := &run.Options
-	return adapter.NewRun{
+	return adapter.RunRequest{
 		Agent: agent, Kwargs: request, Input: input, HasInput: input != nil, Metadata: run.Metadata, Config: config, Context: context,
 		StreamModes: o.StreamModes, Subgraphs: o.Subgraphs, InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
 		Multitask: mapping.StrategyReject, Fields: []string{"input"},

@@ -75,8 +75,8 @@ func (a *answering) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // resuming is the run that gives an agent an answer. of is the run that asked, or one of its agent and flavour.
-func (a *answering) resuming(thread string, of mapping.Run, question string, said json.RawMessage, once string) adapter.NewRun {
-	return adapter.NewRun{
+func (a *answering) resuming(thread string, of mapping.Run, question string, said json.RawMessage, once string) adapter.RunRequest {
+	return adapter.RunRequest{
 		ThreadID: thread, Agent: of.Agent, Flavour: a.flavour(of.Flavour), Multitask: mapping.StrategyReject, IdempotencyKey: once,
 		Kwargs:  rule.RequestOfAnswer(said),
 		Command: &adapter.Command{Resume: named(question, said), HasResume: true}, Fields: []string{"command"},

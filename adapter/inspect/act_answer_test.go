@@ -41,7 +41,7 @@ func (l *late) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) {
 	return &mapping.Run{ID: "asks", Agent: "a"}, nil
 }
 
-func (l *late) StartRun(context.Context, *adapter.NewRun) (*adapter.Started, error) {
+func (l *late) StartRun(context.Context, *adapter.RunRequest) (*adapter.Started, error) {
 	l.open = false
 	return nil, mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "busy")
 }

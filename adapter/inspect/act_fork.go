@@ -58,7 +58,7 @@ func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
 			Back: threadPath(thread) + "/checkpoints/" + url.PathEscape(st.Checkpoint),
 		}, inputAgent, in.Get(inputAgent), inputCheckpoint, st.Checkpoint, inputJSON, asField(input))
 	}
-	return f.start(w, r, adapter.NewRun{
+	return f.start(w, r, adapter.RunRequest{
 		ThreadID: thread, CheckpointID: st.Checkpoint, Agent: in.Get(inputAgent), Flavour: f.flavour(""), Input: input, HasInput: input != nil,
 		Kwargs: rule.RequestOf(input), Multitask: mapping.StrategyReject, IdempotencyKey: in.Get(inputOnce), Fields: []string{"input"},
 	})

@@ -57,12 +57,12 @@ func (t *trying) show(w http.ResponseWriter, r *http.Request, agent, text string
 }
 
 // saying is a run that says something to an agent, as a client of the first dialect would make it.
-func (t *trying) saying(agent, text string) (n adapter.NewRun, err error) {
+func (t *trying) saying(agent, text string) (n adapter.RunRequest, err error) {
 	input, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
 	if err != nil {
 		return n, err
 	}
-	n = adapter.NewRun{
+	n = adapter.RunRequest{
 		Agent: agent, Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IfNotExists: "create", Flavour: t.flavour(""),
 		Metadata: json.RawMessage(`{"made_by":"inspector"}`), Fields: []string{"input"},
 	}

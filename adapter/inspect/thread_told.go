@@ -34,7 +34,7 @@ type toldItems struct {
 
 // toldLister is part of adapter.Threads.
 type toldLister interface {
-	ListRecalledItems(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error)
+	ListRecalledItems(ctx context.Context, threadID string, limit int) ([]adapter.RecalledItems, error)
 }
 
 // itemReader is part of adapter.Items.

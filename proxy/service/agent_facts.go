@@ -20,12 +20,12 @@ import (
 // away. An opaque agent, and one that cannot describe itself, is described as the bridge presents an opaque agent: a
 // graph of one node. If an agent has never answered, the request fails.
 
-// maxFactDelay is how long to wait for an agent if there is something to return in place of its answer, since chat pages
-// show nothing before. Otherwise the wait lasts as long as the client and the backend allow.
+// maxFactDelay is how long to wait for an agent if there is something to return in place of its answer, since chat
+// pages show nothing before. Otherwise the wait lasts as long as the client and the backend allow.
 const maxFactDelay = 5 * time.Second
 
-// factAnswers records the result of each question that this process has put to an agent. An agent that is dialled again,
-// perhaps at another URL, is asked again. Safe for concurrent use.
+// factAnswers records the result of each question that this process has put to an agent. An agent that is dialled
+// again, perhaps at another URL, is asked again. Safe for concurrent use.
 type factAnswers struct {
 	mu     sync.Mutex
 	byName map[string]agentAnswers

@@ -53,7 +53,7 @@ func TestAssistantOfAnAgentThatMayNotBeUsed(t *testing.T) {
 	_, changing := b.UpdateAssistant(ctx, a.ID, adapter.AssistantPatch{})
 	_, setting := b.SetAssistantVersion(ctx, a.ID, 1)
 	_, listing := b.ListAssistantVersions(ctx, a.ID, adapter.VersionQuery{})
-	_, running := b.StartRun(ctx, &adapter.NewRun{Agent: a.ID})
+	_, running := b.StartRun(ctx, &adapter.RunRequest{Agent: a.ID})
 	_, taking := b.CreateAssistant(ctx, adapter.NewAssistant{Graph: "graph", ID: a.ID, OrGet: true})
 	for what, err := range map[string]error{
 		"getting": getting, "changing": changing, "setting": setting, "listing": listing, "running": running, "deleting": b.DeleteAssistant(ctx, a.ID, false),

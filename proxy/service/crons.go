@@ -123,7 +123,7 @@ func (s *Service) checkCronThread(ctx context.Context, cr mapping.Cron) error {
 }
 
 // runOf reads back the request that a cron's runs are made by.
-func runOf(cr mapping.Cron) (n adapter.NewRun, err error) {
+func runOf(cr mapping.Cron) (n adapter.RunRequest, err error) {
 	if err := json.Unmarshal(cr.Run, &n); err != nil {
 		return n, err
 	}

@@ -156,7 +156,7 @@ func inBubble(t *testing.T, f func(t *testing.T, path string)) {
 
 func everyHour() adapter.NewCron {
 	return adapter.NewCron{
-		Run: adapter.NewRun{
+		Run: adapter.RunRequest{
 			Agent: "a", Flavour: "langgraph", Input: json.RawMessage(`{"messages":[{"role":"user","content":"hi"}]}`), HasInput: true,
 			Kwargs: json.RawMessage(`{"input":{"messages":[{"role":"user","content":"hi"}]}}`), Metadata: json.RawMessage(`{"m":1}`),
 		},
@@ -263,7 +263,7 @@ func TestCronOnAThread(t *testing.T) {
 		hold := make(chan struct{})
 		w := wind(t, path, cronAgent{hold: hold})
 		defer w.close()
-		th, err := w.CreateThread(t.Context(), adapter.NewThread{})
+		th, err := w.CreateThread(t.Context(), adapter.ThreadRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,7 +409,7 @@ func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 				w := wind(t, path, cronAgent{}, c.keys...)
 				defer w.close()
 				made := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: c.key})
-				th, err := w.CreateThread(made, adapter.NewThread{})
+				th, err := w.CreateThread(made, adapter.ThreadRequest{})
 				if err != nil {
 					t.Fatal(err)
 				}

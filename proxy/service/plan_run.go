@@ -28,7 +28,7 @@ type runPlan struct {
 	assistant *mapping.Assistant
 	traits    adapter.Traits
 	known     bool // the agent's dialect is known; else the agent is away and the run will report it
-	n         *adapter.NewRun
+	n         *adapter.RunRequest
 	asked     int // steps that the request itself allows (recursion_limit); 0 if it does not say
 	now       time.Time
 	thread    mapping.Thread    // the existing one; zero if it is to be made
@@ -39,9 +39,9 @@ type runPlan struct {
 	out       *store.RunCreation
 }
 
-// planRun turns a request into a run that the engine can begin, or returns why it is refused. It writes nothing. It takes
-// the contents of n, which may be large: while the run is made and executed, only the run refers to them.
-func (s *Service) planRun(ctx context.Context, n *adapter.NewRun) (*engine.StartRequest, error) {
+// planRun turns a request into a run that the engine can begin, or returns why it is refused. It writes nothing. It
+// takes the contents of n, which may be large: while the run is made and executed, only the run refers to them.
+func (s *Service) planRun(ctx context.Context, n *adapter.RunRequest) (*engine.StartRequest, error) {
 	agent, assistant, err := s.findAssistant(ctx, n.Agent)
 	if err != nil {
 		return nil, err
@@ -50,11 +50,11 @@ func (s *Service) planRun(ctx context.Context, n *adapter.NewRun) (*engine.Start
 }
 
 // PlanTaskRun is planRun for a run of a task. Package stepping calls it.
-func (s *Service) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, error) {
+func (s *Service) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.RunRequest, task *stepping.TaskRun) (*engine.StartRequest, error) {
 	return s.planRunOf(ctx, agent, s.configuredAssistant(agent), &n, task)
 }
 
-func (s *Service) planRunOf(ctx context.Context, agent *engine.Agent, assistant *mapping.Assistant, n *adapter.NewRun, task *stepping.TaskRun) (*engine.StartRequest, error) {
+func (s *Service) planRunOf(ctx context.Context, agent *engine.Agent, assistant *mapping.Assistant, n *adapter.RunRequest, task *stepping.TaskRun) (*engine.StartRequest, error) {
 	p := &runPlan{s: s, agent: agent, assistant: assistant, n: n, asked: rule.StepLimit(n.Config), now: s.store.Now(), task: task}
 	if err := mergeAssistant(n, assistant); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (s *Service) planRunOf(ctx context.Context, agent *engine.Agent, assistant 
 			return nil, err
 		}
 	}
-	*n = adapter.NewRun{}
+	*n = adapter.RunRequest{}
 	o := &engine.StartRequest{New: p.out}
 	if !p.out.Run.Options.Resuming {
 		o.Input, o.Recalled = p.in, p.memories
@@ -178,7 +178,7 @@ func (p *runPlan) letGo() {
 
 // mergeAssistant adds the settings of the assistant that a request names to those of the request, which take
 // precedence.
-func mergeAssistant(n *adapter.NewRun, a *mapping.Assistant) (err error) {
+func mergeAssistant(n *adapter.RunRequest, a *mapping.Assistant) (err error) {
 	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 	b := setup(t)
 	thread := mapping.NewID()
 	b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "hi"))
-	other, err := b.CreateThread(t.Context(), adapter.NewThread{})
+	other, err := b.CreateThread(t.Context(), adapter.ThreadRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-func (s *Service) StartRun(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error) {
+func (s *Service) StartRun(ctx context.Context, n *adapter.RunRequest) (*adapter.Started, error) {
 	start, earlier, err := s.planUnlessRepeated(ctx, n)
 	if earlier != nil || err != nil {
 		return earlier, err
@@ -24,7 +24,7 @@ func (s *Service) StartRun(ctx context.Context, n *adapter.NewRun) (*adapter.Sta
 	return startedRun(&created.Run), nil
 }
 
-func (s *Service) StartRuns(ctx context.Context, list []adapter.NewRun) ([]*adapter.Started, error) {
+func (s *Service) StartRuns(ctx context.Context, list []adapter.RunRequest) ([]*adapter.Started, error) {
 	started, list := make([]*adapter.Started, len(list)), slices.Clone(list)
 	var starts []*engine.StartRequest
 	for i := range list {
@@ -48,13 +48,13 @@ func (s *Service) StartRuns(ctx context.Context, list []adapter.NewRun) ([]*adap
 	return started, nil
 }
 
-func (s *Service) FindRepeatedRun(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error) {
+func (s *Service) FindRepeatedRun(ctx context.Context, n *adapter.RunRequest) (*adapter.Started, error) {
 	return s.repeatedRun(ctx, n.IdempotencyKey, keyOfRun(ctx, n))
 }
 
 // planUnlessRepeated plans a run, or returns the run that the same request has made earlier. It takes the contents of
 // n: see planRun.
-func (s *Service) planUnlessRepeated(ctx context.Context, n *adapter.NewRun) (_ *engine.StartRequest, earlier *adapter.Started, err error) {
+func (s *Service) planUnlessRepeated(ctx context.Context, n *adapter.RunRequest) (_ *engine.StartRequest, earlier *adapter.Started, err error) {
 	key, sent := keyOfRun(ctx, n), n.IdempotencyKey
 	if earlier, err = s.repeatedRun(ctx, sent, key); earlier != nil || err != nil {
 		return nil, earlier, err

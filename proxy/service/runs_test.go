@@ -22,24 +22,24 @@ func TestRunsThatAreRefused(t *testing.T) {
 	thread := mapping.NewID()
 	b.Start(t, t.Context(), servicetest.NewRun(thread, "legacy", "hi"))
 	for name, tc := range map[string]struct {
-		change func(*adapter.NewRun)
+		change func(*adapter.RunRequest)
 		class  mapping.Class
 		says   string
 	}{
-		"unknown agent":         {func(n *adapter.NewRun) { n.Agent = "nobody" }, mapping.NotFound, "legacy"},
-		"unknown thread":        {func(n *adapter.NewRun) { n.ThreadID, n.IfNotExists = mapping.NewID(), "" }, mapping.NotFound, ""},
-		"goto":                  {func(n *adapter.NewRun) { n.Command = &adapter.Command{Goto: json.RawMessage(`"x"`)} }, mapping.Invalid, "goto"},
-		"update of no state":    {func(n *adapter.NewRun) { n.Command = &adapter.Command{Update: json.RawMessage(`{}`)} }, mapping.Invalid, "update"},
-		"nothing to resume":     {func(n *adapter.NewRun) { n.Command = &adapter.Command{HasResume: true} }, mapping.Conflict, "no_pending_interrupt"},
-		"node of no graph":      {func(n *adapter.NewRun) { n.InterruptBefore = []string{"plan"} }, mapping.Invalid, "plan"},
-		"after a node":          {func(n *adapter.NewRun) { n.InterruptAfter = []string{"plan"} }, mapping.Invalid, "plan"},
-		"webhook":               {func(n *adapter.NewRun) { n.Webhook = "http://127.0.0.1:1/" }, mapping.Invalid, "webhook"},
-		"unknown checkpoint":    {func(n *adapter.NewRun) { n.CheckpointID = mapping.NewID() }, mapping.NotFound, ""},
-		"concurrent":            {func(n *adapter.NewRun) { n.Multitask = mapping.StrategyConcurrent }, mapping.Invalid, "concurrent"},
-		"unknown strategy":      {func(n *adapter.NewRun) { n.Multitask = "whatever" }, mapping.Invalid, "whatever"},
-		"config of no object":   {func(n *adapter.NewRun) { n.Kwargs = json.RawMessage(`{"config":7}`) }, mapping.Invalid, "config"},
-		"a very long key":       {func(n *adapter.NewRun) { n.IdempotencyKey = strings.Repeat("k", 300) }, mapping.Invalid, "Idempotency-Key"},
-		"messages of no object": {func(n *adapter.NewRun) { n.Kwargs = json.RawMessage(`{"input":{"messages":[7]}}`) }, mapping.Invalid, ""},
+		"unknown agent":         {func(n *adapter.RunRequest) { n.Agent = "nobody" }, mapping.NotFound, "legacy"},
+		"unknown thread":        {func(n *adapter.RunRequest) { n.ThreadID, n.IfNotExists = mapping.NewID(), "" }, mapping.NotFound, ""},
+		"goto":                  {func(n *adapter.RunRequest) { n.Command = &adapter.Command{Goto: json.RawMessage(`"x"`)} }, mapping.Invalid, "goto"},
+		"update of no state":    {func(n *adapter.RunRequest) { n.Command = &adapter.Command{Update: json.RawMessage(`{}`)} }, mapping.Invalid, "update"},
+		"nothing to resume":     {func(n *adapter.RunRequest) { n.Command = &adapter.Command{HasResume: true} }, mapping.Conflict, "no_pending_interrupt"},
+		"node of no graph":      {func(n *adapter.RunRequest) { n.InterruptBefore = []string{"plan"} }, mapping.Invalid, "plan"},
+		"after a node":          {func(n *adapter.RunRequest) { n.InterruptAfter = []string{"plan"} }, mapping.Invalid, "plan"},
+		"webhook":               {func(n *adapter.RunRequest) { n.Webhook = "http://127.0.0.1:1/" }, mapping.Invalid, "webhook"},
+		"unknown checkpoint":    {func(n *adapter.RunRequest) { n.CheckpointID = mapping.NewID() }, mapping.NotFound, ""},
+		"concurrent":            {func(n *adapter.RunRequest) { n.Multitask = mapping.StrategyConcurrent }, mapping.Invalid, "concurrent"},
+		"unknown strategy":      {func(n *adapter.RunRequest) { n.Multitask = "whatever" }, mapping.Invalid, "whatever"},
+		"config of no object":   {func(n *adapter.RunRequest) { n.Kwargs = json.RawMessage(`{"config":7}`) }, mapping.Invalid, "config"},
+		"a very long key":       {func(n *adapter.RunRequest) { n.IdempotencyKey = strings.Repeat("k", 300) }, mapping.Invalid, "Idempotency-Key"},
+		"messages of no object": {func(n *adapter.RunRequest) { n.Kwargs = json.RawMessage(`{"input":{"messages":[7]}}`) }, mapping.Invalid, ""},
 	} {
 		n := servicetest.NewRun(thread, "legacy", "again")
 		tc.change(&n)
@@ -51,7 +51,7 @@ func TestRunsThatAreRefused(t *testing.T) {
 	if runs, err := adapter.All(b.ListRuns(t.Context(), mapping.RunQuery{ThreadID: thread})); err != nil || len(runs) != 1 {
 		t.Errorf("%d runs after only refusals, %v", len(runs), err)
 	}
-	if _, out := b.Start(t, t.Context(), func() adapter.NewRun {
+	if _, out := b.Start(t, t.Context(), func() adapter.RunRequest {
 		n := servicetest.NewRun(thread, "legacy", "null config")
 		n.Kwargs = json.RawMessage(`{"config":null,"input":"x"}`)
 		return n
@@ -141,7 +141,7 @@ func TestIdempotentRuns(t *testing.T) {
 	b := setup(t)
 	started, goOn := make(chan struct{}, 8), make(chan struct{})
 	b.Graph.Does(servicetest.Held(started, goOn, servicetest.Nodes("a")))
-	keyed := func(thread, words string) adapter.NewRun {
+	keyed := func(thread, words string) adapter.RunRequest {
 		n := servicetest.NewRun(thread, "graph", words)
 		n.IdempotencyKey = "k1"
 		return n
@@ -313,13 +313,13 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 	}
 	<-begun
 	for name, c := range map[string]struct {
-		last adapter.NewRun
+		last adapter.RunRequest
 		want mapping.Class
 	}{
 		"no room":       {servicetest.NewRun("", "graph", "room"), mapping.Limited},
 		"a busy thread": {busy, mapping.Conflict},
 	} {
-		list := []adapter.NewRun{free, servicetest.NewRun("", "legacy", "first"), servicetest.NewRun("", "graph", "second"), c.last}
+		list := []adapter.RunRequest{free, servicetest.NewRun("", "legacy", "first"), servicetest.NewRun("", "graph", "second"), c.last}
 		for i := range list {
 			list[i].IdempotencyKey, list[i].Batch = name, fmt.Sprintf("%d/%d", i, len(list))
 		}
@@ -334,7 +334,7 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 	}
 	close(goOn)
 	b.Wait(t, ctx, holder.Run)
-	list := []adapter.NewRun{free, servicetest.NewRun("", "legacy", "first")}
+	list := []adapter.RunRequest{free, servicetest.NewRun("", "legacy", "first")}
 	for i := range list {
 		list[i].IdempotencyKey, list[i].Batch = "fits", fmt.Sprintf("%d/%d", i, len(list))
 	}

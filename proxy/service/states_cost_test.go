@@ -116,7 +116,7 @@ func (c *costs) one(t *testing.T) uint64 {
 
 func (b *bench) threadWith(t *testing.T, values string) string {
 	t.Helper()
-	th, err := b.CreateThread(t.Context(), adapter.NewThread{ID: mapping.NewID()})
+	th, err := b.CreateThread(t.Context(), adapter.ThreadRequest{ID: mapping.NewID()})
 	if err != nil {
 		t.Fatal(err)
 	}

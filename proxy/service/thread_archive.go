@@ -45,11 +45,11 @@ func fileVersion(row artifact.FileVersion) adapter.FileVersion {
 	return v
 }
 
-func (s *Service) ListRecalledItems(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error) {
+func (s *Service) ListRecalledItems(ctx context.Context, threadID string, limit int) ([]adapter.RecalledItems, error) {
 	rows, err := s.store.Events.Told(ctx, threadID, limit)
-	list := make([]adapter.ToldItems, len(rows))
+	list := make([]adapter.RecalledItems, len(rows))
 	for i, row := range rows {
-		list[i] = adapter.ToldItems(row)
+		list[i] = adapter.RecalledItems(row)
 	}
 	return list, err
 }

@@ -58,13 +58,13 @@ func notKept(threadID string, seq int64) error {
 		"Position %d of thread %s is not kept any more. Send -1 to read the thread from its start.", seq, threadID)
 }
 
-func (s *Service) ThreadOpening(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Opening, error) {
+func (s *Service) ThreadReplayStart(ctx context.Context, threadID string, c adapter.Cursor) (adapter.ReplayStart, error) {
 	r, err := s.store.Events.Replay(ctx, threadID, c.Seq)
 	if err == nil && !c.Start && (r.Trimmed || misses(r, c)) {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
 			"Not all of the runs behind position %d of thread %s is kept any more. Read the thread from its start.", c.Seq, threadID)
 	}
-	return adapter.Opening{At: adapter.Cursor{Seq: r.From, K: -1}, Checkpoints: r.Checkpoints}, err
+	return adapter.ReplayStart{At: adapter.Cursor{Seq: r.From, K: -1}, Checkpoints: r.Checkpoints}, err
 }
 
 func (s *Service) AwaitThread(ctx context.Context, threadID string) error {

@@ -13,14 +13,14 @@ import (
 func TestAThreadIsHeardOfAtOnce(t *testing.T) {
 	t.Parallel()
 	run := func(w *clockwork, t *testing.T, id string, after time.Duration) error {
-		_, err := w.StartRun(t.Context(), &adapter.NewRun{
+		_, err := w.StartRun(t.Context(), &adapter.RunRequest{
 			ThreadID: id, Agent: "a", IfNotExists: "create", HasInput: true, Input: []byte(`"hi"`), RunAfter: after,
 		})
 		return err
 	}
 	for name, creates := range map[string]func(w *clockwork, t *testing.T, id string) error{
 		"by itself": func(w *clockwork, t *testing.T, id string) error {
-			_, err := w.CreateThread(t.Context(), adapter.NewThread{ID: id})
+			_, err := w.CreateThread(t.Context(), adapter.ThreadRequest{ID: id})
 			return err
 		},
 		"with a run that begins": func(w *clockwork, t *testing.T, id string) error { return run(w, t, id, 0) },

@@ -21,7 +21,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
 		defer w.close()
-		th, err := w.CreateThread(t.Context(), adapter.NewThread{})
+		th, err := w.CreateThread(t.Context(), adapter.ThreadRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 		}()
 		synctest.Wait()
 		began := time.Now()
-		run, err := w.StartRun(t.Context(), &adapter.NewRun{ThreadID: th.ID, Agent: "a", HasInput: true, Input: []byte(`"hi"`)})
+		run, err := w.StartRun(t.Context(), &adapter.RunRequest{ThreadID: th.ID, Agent: "a", HasInput: true, Input: []byte(`"hi"`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestALateReaderOpensAThreadAtARun(t *testing.T) {
 		{adapter.Cursor{Seq: ends[last] + 7, K: 0}, ends[last], last + 1},
 		{adapter.Cursor{Seq: 3, K: 0}, 0, 0},
 	} {
-		o, err := b.ThreadOpening(t.Context(), thread, c.after)
+		o, err := b.ThreadReplayStart(t.Context(), thread, c.after)
 		if err != nil || o.At.Seq != c.behind {
 			t.Errorf("%+v: behind %d, want %d: %v", c.after, o.At.Seq, c.behind, err)
 		}
@@ -162,9 +162,9 @@ func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread, ends := longThread(t, b)
-	opening := func(after adapter.Cursor, code string) (o adapter.Opening) {
+	opening := func(after adapter.Cursor, code string) (o adapter.ReplayStart) {
 		t.Helper()
-		o, err := b.ThreadOpening(t.Context(), thread, after)
+		o, err := b.ThreadReplayStart(t.Context(), thread, after)
 		if (err != nil) != (code != "") || err != nil && mapping.Classify(err).Code != code {
 			t.Errorf("%+v: %v", after, err)
 		}
@@ -204,7 +204,7 @@ func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 func TestThreadPosition(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	th, err := b.CreateThread(t.Context(), adapter.NewThread{})
+	th, err := b.CreateThread(t.Context(), adapter.ThreadRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

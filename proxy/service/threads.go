@@ -16,7 +16,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-func (s *Service) CreateThread(ctx context.Context, n adapter.NewThread) (mapping.Thread, error) {
+func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (mapping.Thread, error) {
 	if err := idempotency.Check(n.IdempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}

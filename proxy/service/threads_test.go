@@ -19,15 +19,15 @@ func raw(s string) json.RawMessage { return json.RawMessage(s) }
 func TestThreadsAreMadeChangedCopiedAndFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	th, err := b.CreateThread(t.Context(), adapter.NewThread{Metadata: raw(`{"user":"u1"}`), TTL: time.Hour,
+	th, err := b.CreateThread(t.Context(), adapter.ThreadRequest{Metadata: raw(`{"user":"u1"}`), TTL: time.Hour,
 		Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`)}}}, {Updates: []adapter.StateUpdate{{Values: raw(`{"b":2}`)}}}}})
 	if err != nil || string(th.Values) != `{"a":1,"b":2}` || th.Expires.IsZero() {
 		t.Fatalf("%+v, %v", th, err)
 	}
-	if _, err := b.CreateThread(t.Context(), adapter.NewThread{ID: th.ID}); class(err) != mapping.Conflict {
+	if _, err := b.CreateThread(t.Context(), adapter.ThreadRequest{ID: th.ID}); class(err) != mapping.Conflict {
 		t.Errorf("a second of the name: %v", err)
 	}
-	if same, err := b.CreateThread(t.Context(), adapter.NewThread{ID: th.ID, OrGet: true}); err != nil || string(same.Values) != string(th.Values) {
+	if same, err := b.CreateThread(t.Context(), adapter.ThreadRequest{ID: th.ID, OrGet: true}); err != nil || string(same.Values) != string(th.Values) {
 		t.Errorf("do_nothing: %s, %v", same.Values, err)
 	}
 	patched, err := b.PatchThread(t.Context(), th.ID, adapter.ThreadPatch{Metadata: raw(`{"mood":"good"}`), Values: raw(`{"a":7}`),
@@ -114,7 +114,7 @@ func TestStatesAndHistory(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := mapping.NewID()
-	if _, err := b.CreateThread(t.Context(), adapter.NewThread{ID: thread}); err != nil {
+	if _, err := b.CreateThread(t.Context(), adapter.ThreadRequest{ID: thread}); err != nil {
 		t.Fatal(err)
 	}
 	empty, err := b.GetState(t.Context(), thread, "")
@@ -410,7 +410,7 @@ func TestMetadataOfAThreadThatARunMakes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread := mapping.NewID()
-	_, err := b.StartRun(t.Context(), &adapter.NewRun{Agent: "legacy", ThreadID: thread, IfNotExists: "create",
+	_, err := b.StartRun(t.Context(), &adapter.RunRequest{Agent: "legacy", ThreadID: thread, IfNotExists: "create",
 		Input: raw(`{"messages":[{"role":"user","content":"hi"}]}`), Metadata: raw(`{"by":"me"}`)})
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func TestAProcessWhoseClockIsWrongGoesByTheDatabase(t *testing.T) {
 		c := w.cron(t, everyHour())
 		near("next tick", c.Next, 0, time.Hour)
 		near("cron", c.CreatedAt, 0, 0)
-		th, err := w.CreateThread(ctx, adapter.NewThread{TTL: 24 * time.Hour})
+		th, err := w.CreateThread(ctx, adapter.ThreadRequest{TTL: 24 * time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

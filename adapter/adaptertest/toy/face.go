@@ -77,9 +77,9 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, ".")
 }
 
-func newRun(h http.Header, words string) adapter.NewRun {
+func newRun(h http.Header, words string) adapter.RunRequest {
 	input, _ := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": words}}})
-	return adapter.NewRun{
+	return adapter.RunRequest{
 		ThreadID: h.Get(talkHeader), IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
 		Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IdempotencyKey: h.Get(onceHeader), Webhook: h.Get(hookHeader),
 	}

@@ -20,7 +20,7 @@ func (s runs) batch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list := make([]adapter.NewRun, len(batch))
+	list := make([]adapter.RunRequest, len(batch))
 	for i, q := range batch {
 		list[i] = *q.take()
 	}

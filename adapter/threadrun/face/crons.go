@@ -64,7 +64,7 @@ type cronBody struct{ *request.Fields }
 func (o cronBody) read(thread string) adapter.NewCron {
 	q := runBody(o).read(thread)
 	n := adapter.NewCron{
-		Run: q.NewRun, Payload: o.payload(), Schedule: o.Name("schedule"), Timezone: o.Name("timezone"),
+		Run: q.RunRequest, Payload: o.payload(), Schedule: o.Name("schedule"), Timezone: o.Name("timezone"),
 		Enabled: o.Flag("enabled", true), End: o.moment("end_time"), Keep: o.keep(q),
 	}
 	n.Run.ThreadID = thread

@@ -43,7 +43,7 @@ type fake struct {
 	script    func(run mapping.Run) []mapping.Event
 	startErr  error
 	losses    []mapping.Loss
-	lastRun   adapter.NewRun
+	lastRun   adapter.RunRequest
 	lastQuery any
 	lastCron  adapter.NewCron
 	cancelled chan string
@@ -143,7 +143,7 @@ func (f *fake) more(id string, ev mapping.Event) {
 	f.push(f.runs[id], ev)
 }
 
-func (f *fake) CreateThread(_ context.Context, n adapter.NewThread) (mapping.Thread, error) {
+func (f *fake) CreateThread(_ context.Context, n adapter.ThreadRequest) (mapping.Thread, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastQuery = n
@@ -311,11 +311,11 @@ func (f *fake) DeleteHistory(_ context.Context, id string) (int, error) {
 	return 2, nil
 }
 
-func (f *fake) FindRepeatedRun(context.Context, *adapter.NewRun) (*adapter.Started, error) {
+func (f *fake) FindRepeatedRun(context.Context, *adapter.RunRequest) (*adapter.Started, error) {
 	return nil, nil
 }
 
-func (f *fake) StartRun(_ context.Context, n *adapter.NewRun) (*adapter.Started, error) {
+func (f *fake) StartRun(_ context.Context, n *adapter.RunRequest) (*adapter.Started, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastRun = *n
@@ -340,7 +340,7 @@ func (f *fake) StartRun(_ context.Context, n *adapter.NewRun) (*adapter.Started,
 	return &adapter.Started{Run: run, Losses: f.losses}, nil
 }
 
-func (f *fake) StartRuns(ctx context.Context, list []adapter.NewRun) (out []*adapter.Started, err error) {
+func (f *fake) StartRuns(ctx context.Context, list []adapter.RunRequest) (out []*adapter.Started, err error) {
 	for _, n := range list {
 		st, err := f.StartRun(ctx, &n)
 		if err != nil {

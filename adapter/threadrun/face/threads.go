@@ -34,7 +34,7 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n := adapter.NewThread{
+	n := adapter.ThreadRequest{
 		ID:         o.UUID("thread_id"),
 		Metadata:   o.Object("metadata"),
 		OrGet:      o.Enum("if_exists", "raise", "do_nothing") == "do_nothing",

@@ -18,8 +18,8 @@ func (f *fake) ThreadPosition(_ context.Context, id string, after adapter.Cursor
 	return after, nil
 }
 
-func (f *fake) ThreadOpening(_ context.Context, _ string, after adapter.Cursor) (adapter.Opening, error) {
-	return adapter.Opening{At: after}, nil
+func (f *fake) ThreadReplayStart(_ context.Context, _ string, after adapter.Cursor) (adapter.ReplayStart, error) {
+	return adapter.ReplayStart{At: after}, nil
 }
 
 func (f *fake) AwaitThread(ctx context.Context, id string) error {

@@ -47,7 +47,7 @@ func (c *command) again() (*mapping.Run, error) {
 	if said == nil {
 		return nil, nil
 	}
-	before, err := c.s.Service.FindRepeatedRun(c.ctx, &adapter.NewRun{ThreadID: c.thread, IdempotencyKey: c.header.Get(adapter.IdempotencyKeyHeader), Request: said})
+	before, err := c.s.Service.FindRepeatedRun(c.ctx, &adapter.RunRequest{ThreadID: c.thread, IdempotencyKey: c.header.Get(adapter.IdempotencyKeyHeader), Request: said})
 	if before == nil || err != nil {
 		return nil, err
 	}

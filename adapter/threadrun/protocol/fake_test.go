@@ -132,8 +132,8 @@ func (w *world) ThreadPosition(_ context.Context, id string, after adapter.Curso
 	return after, nil
 }
 
-// Opening looks through the log for the runs that are at work at a position.
-func (w *world) ThreadOpening(_ context.Context, _ string, after adapter.Cursor) (o adapter.Opening, err error) {
+// ThreadReplayStart looks through the log for the runs that are at work at a position.
+func (w *world) ThreadReplayStart(_ context.Context, _ string, after adapter.Cursor) (o adapter.ReplayStart, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !after.Start && after.Seq < w.kept {
@@ -222,7 +222,7 @@ func (w *world) GetRun(_ context.Context, ref adapter.RunRef) (*mapping.Run, err
 	return nil, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "There is no such run.")
 }
 
-func (w *world) FindRepeatedRun(context.Context, *adapter.NewRun) (*adapter.Started, error) {
+func (w *world) FindRepeatedRun(context.Context, *adapter.RunRequest) (*adapter.Started, error) {
 	return nil, nil
 }
 

@@ -27,7 +27,7 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 // The events of an entry depend on those before it in its run. So what is read begins with the runs that were at work
 // at since: some events before it are emitted, too.
 func (s *Server) emitSince(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
-	from, err := s.Service.ThreadOpening(ctx, thread, cursorOf(since))
+	from, err := s.Service.ThreadReplayStart(ctx, thread, cursorOf(since))
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (s *Server) checkSince(ctx context.Context, thread string, since, last int6
 	}
 	at, err := s.Service.ThreadPosition(ctx, thread, cursorOf(since))
 	if err == nil {
-		_, err = s.Service.ThreadOpening(ctx, thread, at)
+		_, err = s.Service.ThreadReplayStart(ctx, thread, at)
 	}
 	if err != nil && mapping.Classify(err).Code == mapping.CodeCursorExpired {
 		return mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,

@@ -138,7 +138,7 @@ func (meter) EventsLogged(string, int, int64)            {}
 func (meter) RunEnded(string, mapping.RunStatus, string) {}
 
 // Start makes a run and reads it to its end.
-func (b *Bench) Start(t *testing.T, ctx context.Context, n adapter.NewRun) (mapping.Run, mapping.Outcome) {
+func (b *Bench) Start(t *testing.T, ctx context.Context, n adapter.RunRequest) (mapping.Run, mapping.Outcome) {
 	t.Helper()
 	st, err := b.StartRun(ctx, new(n))
 	if err != nil {
