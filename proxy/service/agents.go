@@ -11,13 +11,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 )
 
-// findAgent returns a configured agent by name or assistant id; "" is the default one. An agent the principal may not
-// use does not exist for it.
+// findAgent returns a configured agent by name or assistant id; "" is the default agent. An agent that the principal
+// may not use is NotFound.
 func (s *Service) findAgent(ctx context.Context, idOrName string) (*engine.Agent, error) {
 	return s.findAgentOr(ctx, idOrName, "There is no agent %q.")
 }
 
-// noAssistant begins the refusal of an assistant as LangGraph's server does, by which clients know it.
+// noAssistant begins the refusal as LangGraph's server does, by which clients recognise it.
 const noAssistant = "No assistant found for %q."
 
 // findAgentOr is findAgent with the sentence that refuses a name.
@@ -81,8 +81,8 @@ func (s *Service) configuredAssistant(a *engine.Agent) *mapping.Assistant {
 	})
 }
 
-// madeAssistant returns an assistant that was made, and nil for everything else. One whose agent the principal may not
-// use does not exist for it.
+// madeAssistant returns an assistant that a client made, and nil for everything else. One whose agent the principal may
+// not use does not exist for it.
 func (s *Service) madeAssistant(ctx context.Context, id string) (*mapping.Assistant, error) {
 	id = strings.ToLower(id)
 	if _, configured := s.agentsByID()[id]; configured || !mapping.IsUUID(id) {
@@ -104,8 +104,8 @@ func (s *Service) storedAssistant(ctx context.Context, id string) (*mapping.Assi
 	return s.withTraits(&a), nil
 }
 
-// agentFilter returns the values of the two columns that a filter by agent means: a configured agent under its own id,
-// or an assistant over any agent.
+// agentFilter returns the values of the two columns that a filter by agent matches: a configured agent under its own
+// id, or an assistant over any agent.
 func (s *Service) agentFilter(idOrName string) (agent, assistant string) {
 	id := strings.ToLower(idOrName)
 	if name, ok := s.agentsByID()[id]; ok {
@@ -117,7 +117,7 @@ func (s *Service) agentFilter(idOrName string) (agent, assistant string) {
 	return idOrName, mapping.AssistantID(idOrName)
 }
 
-// withTraits fills in what is known of the agent that an assistant is made over, and returns the assistant.
+// withTraits sets what is known of the assistant's agent and returns the assistant.
 func (s *Service) withTraits(a *mapping.Assistant) *mapping.Assistant {
 	if agent, ok := s.engine.Agent(a.Graph); ok {
 		traits, known := agent.Known()

@@ -16,8 +16,8 @@ import (
 // unnamed is the name that LangGraph Server gives to an assistant made without one.
 const unnamed = "Untitled"
 
-// CreateAssistant makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.OrGet: then it
-// returns the one that is there.
+// CreateAssistant makes an assistant over an agent. If the id is taken, it returns the existing one if n.OrGet, and
+// otherwise Conflict.
 func (s *Service) CreateAssistant(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
 	if err := idempotency.Check(n.IdempotencyKey); err != nil {
 		return mapping.Assistant{}, err
@@ -54,7 +54,7 @@ func keyOfAssistant(ctx context.Context, n adapter.NewAssistant) idempotency.Key
 	return idempotency.NewKey(key, "assistant", n).Of(mapping.PrincipalOf(ctx))
 }
 
-// takenByAgent answers the making of an assistant under the id of a configured agent.
+// takenByAgent answers a request for an assistant under the id of a configured agent.
 func (s *Service) takenByAgent(ctx context.Context, name string, orGet bool) (mapping.Assistant, error) {
 	agent, err := s.findAgent(ctx, name)
 	if err != nil || !orGet {
@@ -82,7 +82,7 @@ func (s *Service) changeableAssistant(ctx context.Context, id, doing string) (*m
 		"Assistant %q is agent %q of the bridge's configuration; %s it is not possible here. Make an assistant over it%s.", id, agent.Name, doing, how)
 }
 
-// UpdateAssistant changes an assistant, and returns it. One that is a configured agent cannot be changed: Invalid.
+// UpdateAssistant changes an assistant and returns it. A configured agent cannot be changed: Invalid.
 func (s *Service) UpdateAssistant(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
 	before, err := s.changeableAssistant(ctx, id, "changing")
 	if err != nil {
@@ -122,8 +122,8 @@ func patchAssistant(a *mapping.Assistant, p adapter.AssistantPatch, graph string
 	return err
 }
 
-// DeleteAssistant removes an assistant and, where threads is true, the threads that it was used on. One that is a
-// configured agent cannot be deleted: Invalid.
+// DeleteAssistant removes an assistant and, if threads is true, the threads that it was used on. A configured agent
+// cannot be deleted: Invalid.
 func (s *Service) DeleteAssistant(ctx context.Context, id string, threads bool) error {
 	a, err := s.changeableAssistant(ctx, id, "deleting")
 	if err != nil {
@@ -146,8 +146,7 @@ func (s *Service) deleteAssistantThreads(ctx context.Context, id string) error {
 	return err
 }
 
-// ListAssistantVersions returns a page of an assistant's versions. A configured agent has the one version that it is
-// configured in.
+// ListAssistantVersions returns a page of an assistant's versions. A configured agent has one version.
 func (s *Service) ListAssistantVersions(ctx context.Context, idOrName string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
 	made, err := s.madeAssistant(ctx, idOrName)
 	if err != nil {
@@ -163,7 +162,7 @@ func (s *Service) ListAssistantVersions(ctx context.Context, idOrName string, q 
 	return adapter.PageOf([]mapping.Assistant{a}, q.Offset, q.Limit), nil
 }
 
-// SetAssistantVersion puts a version of an assistant in force. A configured agent has version 1 only.
+// SetAssistantVersion makes a version the current one. A configured agent has only version 1.
 func (s *Service) SetAssistantVersion(ctx context.Context, idOrName string, version int) (mapping.Assistant, error) {
 	made, err := s.madeAssistant(ctx, idOrName)
 	if err != nil {
@@ -180,8 +179,8 @@ func (s *Service) SetAssistantVersion(ctx context.Context, idOrName string, vers
 	return a, err
 }
 
-// SearchAssistants returns a page of the assistants and configured agents that q wants and the principal may use, and
-// how many there are on all pages.
+// SearchAssistants returns a page of the assistants and configured agents that match q and that the principal may use,
+// and the number of all.
 func (s *Service) SearchAssistants(ctx context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	all, err := s.allAssistants(ctx)
 	if err != nil {
@@ -198,7 +197,7 @@ func (s *Service) SearchAssistants(ctx context.Context, q adapter.AgentQuery) ([
 	return adapter.PageOf(list, q.Offset, q.Limit), total, nil
 }
 
-// allAssistants returns the configured agents and the assistants made over them, as far as the principal may use them.
+// allAssistants returns the configured agents and the assistants made over them that the principal may use.
 func (s *Service) allAssistants(ctx context.Context) (list []mapping.Assistant, err error) {
 	for name := range s.engine.Config().Agents {
 		a, ok := s.engine.Agent(name)
@@ -236,7 +235,7 @@ func matches(a mapping.Assistant, q adapter.AgentQuery) bool {
 	return len(q.Metadata) == 0 || rawjson.Contains(a.Metadata, q.Metadata)
 }
 
-// sortAgents sorts by what is asked for, then by name and id: newest first, where nothing is said.
+// sortAgents sorts by q.SortBy, then by name and id. The default is newest first.
 func sortAgents(list []mapping.Assistant, q adapter.AgentQuery) {
 	slices.SortFunc(list, func(a, b mapping.Assistant) (n int) {
 		switch q.SortBy {

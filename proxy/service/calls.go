@@ -22,9 +22,9 @@ func (s *Service) ListCalls(ctx context.Context, ref adapter.RunRef) (adapter.Ke
 	return kept, err
 }
 
-// withholdCalls removes the bodies of calls that may hold items which the caller may not read: those that an agent was
-// told of in the run, or in another of its thread, which the agent may repeat. It takes from all calls what tells of
-// their namespaces.
+// withholdCalls removes the bodies of calls that may contain items which the caller may not read: those given to an
+// agent in the run, or in another run of its thread, which the agent may repeat. It removes the namespaces from all
+// calls.
 func (s *Service) withholdCalls(ctx context.Context, ref adapter.RunRef, list []adapter.AgentCall) error {
 	who := mapping.PrincipalOf(ctx)
 	beyond := false
@@ -44,7 +44,7 @@ func (s *Service) withholdCalls(ctx context.Context, ref adapter.RunRef, list []
 	return nil
 }
 
-// toldBeyond reports whether an agent was told of items on the run's thread that the caller may not read.
+// toldBeyond reports whether an agent was given items on the run's thread that the caller may not read.
 func (s *Service) toldBeyond(ctx context.Context, who mapping.Principal, ref adapter.RunRef) (bool, error) {
 	run, err := s.store.Runs.Get(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Service) keptCall(ctx context.Context, ref adapter.RunRef, n int64) (ad
 // noneKnown hides the credentials of clients and agents. Those of the bridge were hidden when the call was kept.
 var noneKnown credential.Set
 
-// hideHead takes credentials out of all of a call but its bodies.
+// hideHead removes credentials from everything but the bodies.
 func hideHead(c *adapter.AgentCall) {
 	c.URL, c.Error = noneKnown.Hide(c.URL), noneKnown.Hide(c.Error)
 	for _, header := range []map[string]string{c.Sent.Header, c.Received.Header} {
@@ -138,7 +138,7 @@ func lastOf(list []adapter.AgentCall) int64 {
 	return 0
 }
 
-// numbered are calls whose numbers go on after those before.
+// numbered continues the numbers of calls after those before.
 func numbered(list []adapter.AgentCall, before int64) []adapter.AgentCall {
 	for i := range list {
 		list[i].N += before

@@ -122,7 +122,7 @@ func (s *Service) checkCronThread(ctx context.Context, cr mapping.Cron) error {
 	return err
 }
 
-// runOf reads back the request that a cron's runs are made by.
+// runOf decodes the request for the runs of a cron.
 func runOf(cr mapping.Cron) (n adapter.RunRequest, err error) {
 	if err := json.Unmarshal(cr.Run, &n); err != nil {
 		return n, err
@@ -146,7 +146,7 @@ func runOf(cr mapping.Cron) (n adapter.RunRequest, err error) {
 	return n, err
 }
 
-// absent undoes what encoding did: nothing was written as null.
+// absent restores nil, which was encoded as null.
 func absent(raw *json.RawMessage) {
 	if string(*raw) == "null" {
 		*raw = nil

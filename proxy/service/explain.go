@@ -127,8 +127,8 @@ func explainEnded(e *adapter.Explanation, st store.Standing) (err error) {
 	return err
 }
 
-// unanswered are the questions of a run that are open still. A run that was stopped before or after a node asks
-// nothing, and waits all the same.
+// unanswered returns the questions of a run that are still open. A run that was stopped before or after a node asks
+// nothing but waits.
 func unanswered(st store.Standing) ([]mapping.Interrupt, bool) {
 	o := st.Last.Head.Outcome
 	if o == nil || o.Status != mapping.RunInterrupted || o.Cancelled {

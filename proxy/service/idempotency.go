@@ -17,7 +17,7 @@ func keyOfRun(ctx context.Context, n *adapter.RunRequest) idempotency.Key {
 	return idempotency.NewKey(n.IdempotencyKey, route, askedOf(n)).Of(mapping.PrincipalOf(ctx))
 }
 
-// askedOf is what two requests for the same run have in common.
+// askedOf returns what two requests for the same run have in common.
 func askedOf(n *adapter.RunRequest) any {
 	if n.Request != nil {
 		return n.Request

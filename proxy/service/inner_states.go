@@ -46,8 +46,8 @@ func (s *Service) copyAt(ctx context.Context, t mapping.Thread, c mapping.Checkp
 	return found, nil
 }
 
-// originalCheckpoint returns the checkpoint that the agent has: a run that answers a question tells once more at which
-// one it goes on, and that is a checkpoint of its own here.
+// originalCheckpoint returns the checkpoint that the agent has. A run that answers a question reports the checkpoint
+// again from which it continues, and that is a checkpoint of its own here.
 func (s *Service) originalCheckpoint(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Checkpoint, error) {
 	for c.RunID != "" && c.Remote == "" && c.Parent != "" {
 		before, err := s.store.States.Checkpoint(ctx, t.ID, c.Parent)
@@ -62,12 +62,14 @@ func (s *Service) originalCheckpoint(ctx context.Context, t mapping.Thread, c ma
 	return c, nil
 }
 
-// repeats reports whether a checkpoint is the one before it, told by another run: a graph counts its steps on.
+// repeats reports whether a checkpoint is the one before it, reported again by another run. A graph counts its steps
+// on.
 func repeats(c, before mapping.Checkpoint) bool {
 	return before.ID == c.Parent && before.RunID != c.RunID && before.Step == c.Step && before.Source == c.Source && slices.Equal(before.Next, c.Next)
 }
 
-// linkOfCheckpoint returns what an agent calls the thread that it has a checkpoint of; zero if no agent has made it.
+// linkOfCheckpoint returns the link to the agent's thread that has a checkpoint. It is zero if no agent made the
+// checkpoint.
 func (s *Service) linkOfCheckpoint(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Link, error) {
 	if c.RunID == "" { // an update made it, maybe through an agent
 		return s.linkTo(ctx, t, c.RemoteThread)
@@ -84,11 +86,11 @@ func (s *Service) linkOfCheckpoint(ctx context.Context, t mapping.Thread, c mapp
 	return l, nil
 }
 
-// isStep reports whether a checkpoint is, by what comes next, one of the graph that the bridge is in front of an opaque
+// isStep reports whether a checkpoint, by its next node, belongs to the graph that the bridge presents for an opaque
 // agent.
 func isStep(c mapping.Checkpoint) bool { return slices.Equal(c.Next, []string{rule.StepNode}) }
 
-// linkTo returns the thread's link to an agent's thread; zero for none.
+// linkTo returns the thread's link to an agent's thread, or zero.
 func (s *Service) linkTo(ctx context.Context, t mapping.Thread, remote string) (mapping.Link, error) {
 	if remote == "" {
 		return mapping.Link{}, nil
@@ -102,7 +104,7 @@ func (s *Service) linkTo(ctx context.Context, t mapping.Thread, remote string) (
 	return mapping.Link{}, err
 }
 
-// openCopy returns the copy of a link, by the run that was made there; nil for that of an opaque agent.
+// openCopy returns the copy that a link refers to, for the assistant of a run. It is nil for an opaque agent.
 func (s *Service) openCopy(ctx context.Context, t mapping.Thread, l mapping.Link, run string) (*agentCopy, error) {
 	agent, err := s.findAgent(ctx, l.Agent)
 	if err != nil {

@@ -78,7 +78,7 @@ func (s *Service) interactionMade(ctx context.Context, n adapter.NewInteraction,
 	return spoken(n, id), nil
 }
 
-// answered is the interaction that answered a question with a run.
+// answered returns the interaction that answered a question with a run.
 func answered(n adapter.NewInteraction, run *mapping.Run) rule.Interaction {
 	return rule.Interaction{
 		ID: mapping.MessageID(run.ID, "answer"), TopicID: run.ThreadID, TaskID: run.TaskID, Role: rule.RoleUser,
@@ -86,7 +86,7 @@ func answered(n adapter.NewInteraction, run *mapping.Run) rule.Interaction {
 	}
 }
 
-// spoken is an interaction that no task comes of.
+// spoken returns an interaction that made no task.
 func spoken(n adapter.NewInteraction, id string) rule.Interaction {
 	said := rule.Interaction{ID: id, TopicID: n.Ref.ID, Role: n.Role, Input: n.Input, AdditionalInput: n.AdditionalInput}
 	switch said.Role {
@@ -99,8 +99,7 @@ func spoken(n adapter.NewInteraction, id string) rule.Interaction {
 	return said
 }
 
-// says reports whether there is anything that an agent could be told: words, an input for its graph, or a spelled-out
-// answer.
+// says reports whether there is anything for an agent: words, an input for its graph, or an explicit answer.
 func says(n adapter.NewInteraction) bool {
 	extra := rule.ReadTaskExtra(n.AdditionalInput)
 	return n.Input != nil && *n.Input != "" || len(extra.Input) > 0 || len(extra.Resume) > 0
@@ -128,7 +127,7 @@ func (s *Service) addMessage(ctx context.Context, t mapping.Thread, n adapter.Ne
 	return said, errTopicBusy(err)
 }
 
-// errTopicBusy says in the words of topics that the state cannot be changed now.
+// errTopicBusy explains in the words of topics that the state cannot be changed now.
 func errTopicBusy(err error) error {
 	known := mapping.Classify(err)
 	if err == nil || known.Class != mapping.Conflict {

@@ -34,8 +34,8 @@ func (p *runPlan) readInput(context.Context) (err error) {
 	return p.checkFiles()
 }
 
-// checkMessages refuses more messages than one input may bring, before they are put into normal form: a message of
-// three bytes becomes one of 150.
+// checkMessages limits the number of messages before they are normalised, since a message of three bytes becomes one of
+// 150.
 func (p *runPlan) checkMessages(input, further json.RawMessage) error {
 	var own json.RawMessage
 	if len(input) > 0 && input[0] == '{' {
@@ -44,8 +44,8 @@ func (p *runPlan) checkMessages(input, further json.RawMessage) error {
 	return rule.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), p.cfg.Limits.Messages)
 }
 
-// parseInput makes the input of what was sent. Words alone are not read back from the message that was made of them:
-// they may be long, and the request has them until it is answered.
+// parseInput parses the input. A single text is not read back from the message that was made of it: it may be long, and
+// the request keeps it until it is answered.
 func (p *runPlan) parseInput() (err error) {
 	r := &p.out.Run
 	if p.task == nil || p.task.Words == "" {
@@ -57,7 +57,7 @@ func (p *runPlan) parseInput() (err error) {
 	return nil
 }
 
-// checkFiles refuses files that no agent could be given.
+// checkFiles refuses files that no agent can be given.
 func (p *runPlan) checkFiles() error {
 	if err := rule.CheckFileCount(len(p.in.Files)+rule.HeldAttachments(p.in.Messages), p.cfg.Limits.MaxFilesPerRequest); err != nil {
 		return err

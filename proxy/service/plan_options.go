@@ -29,7 +29,7 @@ func (p *runPlan) readOptions(ctx context.Context) error {
 	return nil
 }
 
-// retries is what the request says, else the agent's configuration.
+// retries returns the number of the request, or else that of the agent's configuration.
 func (p *runPlan) retries() int {
 	if p.n.RetriesSaid {
 		return p.n.Retries
@@ -37,7 +37,7 @@ func (p *runPlan) retries() int {
 	return p.agent.Config.Retries
 }
 
-// checkWebhook refuses a webhook that could never be called.
+// checkWebhook refuses a webhook that can never be called.
 func (p *runPlan) checkWebhook(context.Context) error {
 	if p.n.Webhook == "" {
 		return nil
@@ -76,8 +76,8 @@ func (p *runPlan) readCommand(context.Context) error {
 	return nil
 }
 
-// readGoto reads where the command leads. An opaque agent is the graph of one node: of that the end alone can be gone
-// to, which drops the open question.
+// readGoto reads the node that the command jumps to. An opaque agent is presented as a graph of one node, so it only
+// accepts the end, which drops the open question.
 func (p *runPlan) readGoto() error {
 	c, o := p.n.Command, &p.out.Run.Options
 	if rawjson.IsNull(c.Goto) {
@@ -94,8 +94,7 @@ func (p *runPlan) readGoto() error {
 	return nil
 }
 
-// readApproval turns the nodes that a run is to stop before or after into an approval mode where the agent has no nodes
-// to name.
+// readApproval turns the nodes before or after which a run is to stop into an approval mode if the agent has no nodes.
 func (p *runPlan) readApproval(context.Context) error {
 	o := &p.out.Run.Options
 	o.Approval = mapping.Approval(p.agent.Config.Approval)
@@ -118,7 +117,7 @@ func (p *runPlan) readApproval(context.Context) error {
 	return nil
 }
 
-// readCheckpoint accepts the head as it is and notes an older one as a fork.
+// readCheckpoint accepts the head as it is and records an older checkpoint as a fork.
 func (p *runPlan) readCheckpoint(ctx context.Context) error {
 	id := p.n.CheckpointID
 	if id == "" || id == p.thread.Head {
@@ -145,8 +144,8 @@ func (p *runPlan) checkStrategy(context.Context) error {
 	}
 }
 
-// checkConcurrent refuses a run beside others where its agent's configuration does not allow it, and one that would
-// move the head away under them.
+// checkConcurrent refuses a concurrent run if its agent's configuration does not allow it, or if it would move the head
+// that the other runs merge into.
 func (p *runPlan) checkConcurrent() error {
 	if !p.agent.Config.AllowConcurrent {
 		return refuse("%s concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
@@ -159,8 +158,8 @@ func (p *runPlan) checkConcurrent() error {
 	return nil
 }
 
-// limitSteps takes the smallest of the limits that the request, its assistant and the agent's configuration set. A
-// request that is given less than it asks for is told so.
+// limitSteps sets the smallest of the limits of the request, its assistant and the agent's configuration. If that is
+// less than the request asks for, its recursion limit is reported as unsupported.
 func (p *runPlan) limitSteps(context.Context) error {
 	o := &p.out.Run.Options
 	configured, by := p.agent.Config.MaxSteps, mapping.LimitedByConfig
@@ -181,8 +180,9 @@ func (p *runPlan) limitSteps(context.Context) error {
 	return nil
 }
 
-// answerParent makes an answer of a call that a resumed parent graph repeats: the graph sends its node's input again,
-// which a stateful agent that waits for an answer does not read. Without an open question it is an ordinary run.
+// answerParent handles a call that a resumed parent graph repeats: the graph sends its node's input again, which a
+// stateful agent that waits for an answer ignores. For an opaque agent the call becomes an answer. Without an open
+// question it is an ordinary run.
 func (p *runPlan) answerParent() error {
 	open := p.thread.Interrupts
 	if p.n.ParentAnswers == nil || !p.traits.Opaque || len(open) == 0 {
@@ -207,7 +207,7 @@ func (p *runPlan) answerParent() error {
 	return nil
 }
 
-// sameQuestion compares ids of questions: as UUIDs they have dashes, in LangGraph they are 32 hexadecimal digits.
+// sameQuestion compares ids of questions. As UUIDs they have dashes; in LangGraph they are 32 hexadecimal digits.
 func sameQuestion(a, b string) bool {
 	plain := func(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 	return plain(a) == plain(b)

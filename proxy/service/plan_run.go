@@ -87,7 +87,7 @@ func (p *runPlan) findTraits(ctx context.Context) {
 	p.known = err == nil
 }
 
-// layOut lays out what every run has.
+// layOut sets what every run has.
 func (p *runPlan) layOut(who mapping.Principal) {
 	p.out = &store.RunCreation{Run: mapping.Run{
 		Tenant: who.Tenant, Owner: who.ID, ID: mapping.NewID(), ThreadID: p.n.ThreadID, Agent: p.agent.Name,
@@ -99,8 +99,8 @@ func (p *runPlan) layOut(who mapping.Principal) {
 	}
 }
 
-// strategy is what the request says, else what its agent is configured to, else what the documents of the request's
-// flavour have as their default.
+// strategy returns that of the request, or else that of the agent's configuration, or else the default of the request's
+// flavour.
 func (p *runPlan) strategy() mapping.Strategy {
 	switch set := p.agent.Config.Multitask; {
 	case p.n.Multitask != "":
@@ -111,7 +111,7 @@ func (p *runPlan) strategy() mapping.Strategy {
 	return p.s.dialects.Strategy(p.n.Flavour)
 }
 
-// setOrigin notes which request made the run, and over which bridges it came.
+// setOrigin records the request that made the run, and the bridges that it passed.
 func (p *runPlan) setOrigin(ctx context.Context) error {
 	o := &p.out.Run.Options
 	o.Hops, o.RequestID = mapping.HopsOf(ctx), mapping.RequestIDOf(ctx)
@@ -121,7 +121,7 @@ func (p *runPlan) setOrigin(ctx context.Context) error {
 	return nil
 }
 
-// setTask fills in what the task says about the run; one without a task begins its own, unless it resumes another
+// setTask sets what the task says about the run. A run without a task begins its own, unless it resumes another
 // (resolveTask).
 func (p *runPlan) setTask(context.Context) error {
 	r := &p.out.Run
@@ -139,7 +139,7 @@ func (p *runPlan) setTask(context.Context) error {
 	return nil
 }
 
-// describe fills in what is told about the run: metadata and kwargs.
+// describe sets metadata and kwargs.
 func (p *runPlan) describe(context.Context) error {
 	r := &p.out.Run
 	ids := rule.MadeFor(r.Agent, r.AssistantID)
@@ -159,8 +159,8 @@ func (p *runPlan) describe(context.Context) error {
 	return err
 }
 
-// letGo drops the references to the request's values, which hold their memory: the run has its own copy by now. What is
-// most of the request holds little beside itself, and is not copied.
+// letGo drops the references to the request's values, so that its memory can be freed: the run has its own copy. Values
+// that are most of the request are not copied.
 func (p *runPlan) letGo() {
 	p.n.Kwargs, p.n.Input, p.n.Messages, p.n.Command, p.n.Metadata, p.n.Config, p.n.Context = nil, nil, nil, nil, nil, nil, nil
 	o, size := &p.out.Run.Options, 0
@@ -186,7 +186,7 @@ func mergeAssistant(n *adapter.RunRequest, a *mapping.Assistant) (err error) {
 	return err
 }
 
-// unlessEmpty is nil for an object without members, so that what was not said stays unsaid.
+// unlessEmpty returns nil for an object without members.
 func unlessEmpty(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "{}" {
 		return nil

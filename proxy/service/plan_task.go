@@ -11,8 +11,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// resumeTarget is the run that an answer belongs to: the newest of the agent's that asked what the answer names, or, if
-// it names nothing, what is open. Else it is the agent's newest.
+// resumeTarget returns the run that an answer belongs to: the agent's newest run that asked the questions which the
+// answer names, or any open question if it names none. Without such a run it is the agent's newest.
 func (p *runPlan) resumeTarget(ctx context.Context) (*mapping.Run, error) {
 	askers, err := p.askers(ctx, answeredBy(p.out.Run.Options.Resume, p.thread.Interrupts))
 	if err != nil || len(askers) > 0 {
@@ -22,7 +22,7 @@ func (p *runPlan) resumeTarget(ctx context.Context) (*mapping.Run, error) {
 	return firstRun(last), err
 }
 
-// firstRun is the zero run where there is none.
+// firstRun returns the first run, or the zero run if the list is empty.
 func firstRun(list []mapping.Run) *mapping.Run {
 	if len(list) > 0 {
 		return &list[0]
@@ -30,7 +30,7 @@ func firstRun(list []mapping.Run) *mapping.Run {
 	return &mapping.Run{}
 }
 
-// askers are the runs of the agent that asked some of the questions, the last to ask first.
+// askers returns the agent's runs that asked some of the questions, the last to ask first.
 func (p *runPlan) askers(ctx context.Context, questions []mapping.Interrupt) (list []mapping.Run, err error) {
 	for _, q := range slices.Backward(questions) {
 		known := func(r mapping.Run) bool { return r.ID == q.Run }
@@ -48,13 +48,14 @@ func (p *runPlan) askers(ctx context.Context, questions []mapping.Interrupt) (li
 	return list, nil
 }
 
-// questionsOf are the open questions that a run asked, and those of older versions, of which that is not known.
+// questionsOf returns the open questions that a run asked, and those whose run is not known because older versions made
+// them.
 func (p *runPlan) questionsOf(r *mapping.Run) []mapping.Interrupt {
 	return slices.DeleteFunc(slices.Clone(p.thread.Interrupts), func(q mapping.Interrupt) bool { return q.Run != "" && q.Run != r.ID })
 }
 
-// checkOneAsker refuses an answer to questions of several runs, which none of them could be given, and one that names
-// no question while several runs of the agent wait.
+// checkOneAsker refuses an answer to questions of several runs, since no run could take it, and one that names no
+// question while several runs of the agent wait.
 func (p *runPlan) checkOneAsker(ctx context.Context, own []mapping.Interrupt) error {
 	open, answer := p.thread.Interrupts, p.out.Run.Options.Resume
 	named := rule.Named(answer, open)
@@ -72,8 +73,8 @@ func (p *runPlan) checkOneAsker(ctx context.Context, own []mapping.Interrupt) er
 	return rule.OtherAskers(others, open)
 }
 
-// checkAwaited refuses an answer that the thread does not wait for. A run that was stopped before or after a node
-// waits, though it has asked nothing; one that was cancelled does not.
+// checkAwaited refuses an answer if the thread waits for none. A run that was stopped before or after a node waits,
+// although it has asked nothing; a cancelled run does not.
 func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []mapping.Interrupt) error {
 	open := p.thread.Interrupts
 	switch {
@@ -99,7 +100,7 @@ func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []map
 	return rule.NothingToResume(p.out.Run.ThreadID, open)
 }
 
-// endQuestions are those that a run ended with, as far as its end names them.
+// endQuestions returns the questions in the end event of a run.
 func (p *runPlan) endQuestions(ctx context.Context, r *mapping.Run) ([]mapping.Interrupt, error) {
 	st, err := p.s.store.Runs.Standing(ctx, r.ThreadID, r.ID)
 	if notFound(err) { // it was rolled back meanwhile
@@ -116,7 +117,7 @@ func anyOf(list, some []mapping.Interrupt) bool {
 	return slices.ContainsFunc(some, func(q mapping.Interrupt) bool { return has(list, q.ID) })
 }
 
-// displaces: what holds the thread is stopped first.
+// displaces reports whether the run stops the thread's active run first.
 func (p *runPlan) displaces() bool {
 	s := p.out.Run.Multitask
 	return s == mapping.StrategyInterrupt || s == mapping.StrategyRollback
@@ -133,7 +134,7 @@ func (p *runPlan) checkAnswer() error {
 	return rule.CheckStepAnswer(o)
 }
 
-// answeredBy are the open questions that an answer names by their ids; all of them where it names none.
+// answeredBy returns the open questions that an answer names by their ids, or all of them if it names none.
 func answeredBy(answer json.RawMessage, open []mapping.Interrupt) []mapping.Interrupt {
 	if named := rule.Named(answer, open); len(named) > 0 {
 		return named
@@ -199,15 +200,15 @@ func (p *runPlan) answerQuestion(ctx context.Context) error {
 	return p.checkAnswer()
 }
 
-// setResumed notes the trace of the run that is answered: the answer's own is that of its request.
+// setResumed records the trace of the run that is answered. The trace of the answer itself is that of its request.
 func (p *runPlan) setResumed(asked *mapping.Run) {
 	if at := asked.Place(); at.Parent != "" {
 		p.out.Run.Options.Resumes = &at
 	}
 }
 
-// dropQuestion makes a run that drops the open question: it is the last of the task that asked. Without a question it
-// is a run of nothing. The agent is told nothing in either, so no input may come along.
+// dropQuestion makes a run that drops the open question: it is the last run of the task that asked. Without a question
+// the run does nothing. The agent is not called in either case, so no input is allowed.
 func (p *runPlan) dropQuestion(ctx context.Context) error {
 	if len(p.in.Messages)+len(p.in.Files) > 0 {
 		return refuse("input is not supported beside %s %q, which ends the task without a step. Send the input in a run of its own.",
@@ -233,10 +234,10 @@ func (p *runPlan) ownTask() {
 	}
 }
 
-// messageAsAnswer makes an answer of an input that is sent while an opaque agent waits for one: with most pages the
-// chat box is a person's only field. Words answer what the agent asks its user (agents.NAME.answer_by_message), and
-// whatever is open where the caller says that they do; a file without words is told by its name. No input at all goes
-// on after a stop that the client asked for itself, as in LangGraph.
+// messageAsAnswer makes an answer of an input that is sent while an opaque agent waits for one, since the chat box is
+// the only field on most pages. Words answer a question that the agent asks its user (agents.NAME.answer_by_message),
+// or any open question if the request has InputAnswers. A file without words is named. Without input, the run continues
+// after a stop that the client asked for, as in LangGraph.
 func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 	if !p.mayAnswer() {
 		return nil
@@ -261,16 +262,16 @@ func (p *runPlan) messageAsAnswer(ctx context.Context) error {
 	return nil
 }
 
-// mayAnswer reports whether an input is said to what is open on the thread, and not to another state of it, later, or
-// by the clock.
+// mayAnswer reports whether an input may answer what is open on the thread: it is not for another state, for later, or
+// from a cron.
 func (p *runPlan) mayAnswer() bool {
 	o := &p.out.Run.Options
 	return p.traits.Opaque && len(p.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && p.task == nil &&
 		o.Checkpoint == "" && p.n.RunAfter == 0 && !p.n.ByClock
 }
 
-// passing is what a run without input says to the open question: the consent to go on, where the client has asked to be
-// stopped there, else nothing, which is refused.
+// passing returns the answer of a run without input: consent to continue if the client asked for the stop, and
+// otherwise null, which is refused.
 func passing(last *mapping.Run, open []mapping.Interrupt) json.RawMessage {
 	own := len(last.Options.InterruptBefore)+len(last.Options.InterruptAfter) > 0
 	if own && len(open) == 1 && !rule.IsAskUser(open[0]) {

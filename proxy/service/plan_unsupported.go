@@ -10,8 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/memory"
 )
 
-// unsupportedFields notes what of the input an agent will not be told as it was sent, beside the fields that its
-// protocol has no word for.
+// unsupportedFields reports the parts of the input that the agent will not receive as they were sent. The fields that
+// its protocol does not have are reported by readOptions.
 func (p *runPlan) unsupportedFields(ctx context.Context) error {
 	o := &p.out.Run.Options
 	if o.Resuming && !o.ByMessage {
@@ -28,8 +28,8 @@ func (p *runPlan) unsupportedFields(ctx context.Context) error {
 	return err
 }
 
-// unsupportedInMessages notes what the messages of the input hold beside words and files. They are not looked through
-// for an agent that is told all of it.
+// unsupportedInMessages reports what the messages of the input contain besides words and files. It skips the messages
+// if the agent receives all of it.
 func (p *runPlan) unsupportedInMessages() {
 	if len(p.lost(mapping.FoundInMessages()...)) == 0 || p.handedOn() {
 		return
@@ -50,13 +50,13 @@ func (p *runPlan) unsupportedInMessages() {
 	}
 }
 
-// handedOn reports whether the agent has the messages as they were sent, too: in the additional_input of a task. Where
-// other members stand beside them, the agent is given those in their place.
+// handedOn reports whether the agent also receives the messages as they were sent, in the additional_input of a task.
+// If the input has other members, the agent receives those instead.
 func (p *runPlan) handedOn() bool {
 	return p.task != nil && p.in.Other == nil && len(p.lost(mapping.MeansTaskExtra)) == 0
 }
 
-// lose notes what the agent is not told, or not as it was meant, in the words of the client's dialect.
+// lose reports parts that the agent does not receive, or not as intended, in the words of the client's dialect.
 func (p *runPlan) lose(meant ...mapping.Meaning) {
 	o := &p.out.Run.Options
 	o.Losses = append(o.Losses, p.lost(meant...)...)
@@ -66,8 +66,8 @@ func (p *runPlan) lost(meant ...mapping.Meaning) []mapping.Loss {
 	return p.s.dialects.Lost(p.n.Flavour, meant, p.traits.Capabilities)
 }
 
-// cuts reports whether the messages beside the request do not fit into what the agent is told, or are kept from it: by
-// its memory.history, or since the request is a mere consent.
+// cuts reports whether messages before the request do not fit into the prompt or are kept from the agent, because of
+// its memory.history or because the request only gives consent.
 func (p *runPlan) cuts(ctx context.Context) (bool, error) {
 	cfg := &p.agent.Config.Memory
 	t := rule.Telling{Mode: rule.Transcript(cfg.History), Current: p.in.Text, Say: sayLong}
@@ -89,7 +89,7 @@ func (p *runPlan) cuts(ctx context.Context) (bool, error) {
 	return withheld || over, err
 }
 
-// overBudget reports whether what the agent is told is longer than its memory.max_bytes.
+// overBudget reports whether the prompt is longer than the agent's memory.max_bytes.
 func (p *runPlan) overBudget(ctx context.Context, t rule.Telling) (bool, error) {
 	cfg := &p.agent.Config.Memory
 	if p.out.Run.Options.ByMessage { // an answer is told in words, without memory
@@ -115,7 +115,7 @@ func (p *runPlan) overBudget(ctx context.Context, t rule.Telling) (bool, error) 
 	return dropped, nil
 }
 
-// consents reports whether a message only says that the agent may go on: it is told nothing then.
+// consents reports whether a message only lets the agent continue. Then the agent receives no words.
 func (p *runPlan) consents() bool {
 	o := &p.out.Run.Options
 	if !o.ByMessage {
@@ -125,8 +125,8 @@ func (p *runPlan) consents() bool {
 	return err == nil && a.Continue
 }
 
-// otherMessages are the messages beside the request: those that the client sent, and those that the agent is to be
-// told. A new task is told the thread's, too; an agent that has asked knows them.
+// otherMessages are the messages besides the request: those that the client sent, and those for the agent. A new task
+// also gets the messages of the thread; an agent that has asked knows them.
 type otherMessages struct{ sent, told []json.RawMessage }
 
 func (p *runPlan) besideRequest(ctx context.Context) (list otherMessages, err error) {
@@ -149,7 +149,7 @@ func (p *runPlan) besideRequest(ctx context.Context) (list otherMessages, err er
 	return list, err
 }
 
-// checkMemory notes whether the agent is not told all that its memory.namespaces hold.
+// checkMemory reports if the agent does not receive all items of its memory.namespaces.
 func (p *runPlan) checkMemory(ctx context.Context) error {
 	if p.out.Run.Options.Resuming && p.traits.Opaque {
 		return nil // an answer goes to an agent that knows what it was told
@@ -161,7 +161,7 @@ func (p *runPlan) checkMemory(ctx context.Context) error {
 	return err
 }
 
-// crowded reports whether the request leaves a prompt no room for all items.
+// crowded reports whether the request leaves no room for all items in the prompt.
 func (p *runPlan) crowded(recalled memory.Recalled) bool {
 	cfg := &p.agent.Config.Memory
 	if !p.traits.Opaque || cfg.Mode != "prompt" {
@@ -171,8 +171,8 @@ func (p *runPlan) crowded(recalled memory.Recalled) bool {
 	return cut.Notes
 }
 
-// recalled is what the agent would be told of the long-term store now. It is read once for a request, and carried along
-// to a run that starts at once.
+// recalled returns the items of the long-term store that the agent would receive now. They are read once for a request
+// and passed on to a run that starts at once.
 func (p *runPlan) recalled(ctx context.Context) (memory.Recalled, error) {
 	if p.memories == nil {
 		recalled, err := p.recall(ctx)
@@ -198,7 +198,7 @@ func (p *runPlan) recall(ctx context.Context) (memory.Recalled, error) {
 	return p.s.engine.Recall(ctx, p.agent, &p.out.Run, metadata, p.in.Text)
 }
 
-// merged are the messages before the request, of the thread and the input.
+// merged returns the messages before the request, of the thread and the input.
 func (p *runPlan) merged(fold *state.Fold) ([]json.RawMessage, error) {
 	after, err := fold.Reduce(p.in.Delta())
 	if err != nil {
@@ -208,7 +208,7 @@ func (p *runPlan) merged(fold *state.Fold) ([]json.RawMessage, error) {
 	return earlier, nil
 }
 
-// sayLong says a message with its files under their own names: a number after one does not matter here.
+// sayLong renders a message with its files under their own names. Numbers that make names unique do not matter here.
 func sayLong(message json.RawMessage) string {
 	return rule.Say(message, func(a rule.Attachment) string { return a.Name })
 }

@@ -74,16 +74,16 @@ func (s *Service) threadState(ctx context.Context, t mapping.Thread, c mapping.C
 	return out, nil
 }
 
-// askedElsewhere reports whether a state does not say what node asks each question: another agent's run made it, and
-// has come to its end or asked a question of its own.
+// askedElsewhere reports whether a state does not show which node asks each question, because it was made by another
+// agent's run that has ended or asked a question of its own.
 func askedElsewhere(open []mapping.Interrupt, c mapping.Checkpoint) bool {
 	return len(open) > 0 && len(c.Next) == 0 || slices.ContainsFunc(open, func(q mapping.Interrupt) bool {
 		return q.Run != "" && c.RunID != "" && q.Run != c.RunID
 	})
 }
 
-// askingNodes are the nodes that the open questions are of, one for each of rule.StateTasks: agents that show no nodes
-// have one together.
+// askingNodes returns the nodes that ask the open questions, one for each of rule.StateTasks. Agents that show no nodes
+// share one.
 func (s *Service) askingNodes(ctx context.Context, t mapping.Thread) (nodes []string, err error) {
 	asked := map[string]bool{}
 	for _, q := range t.Interrupts {
@@ -112,7 +112,7 @@ func (s *Service) lastFault(ctx context.Context, threadID string) (*mapping.Faul
 	return last[0].Fault, nil
 }
 
-// foldOn folds a state that says what came since the one before (Continues), or one that stands alone.
+// foldOn folds a state that has only the changes since the one before (Continues), or one that stands alone.
 func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 	if !st.Continues {
 		return eventlog.FoldState(st)

@@ -51,7 +51,7 @@ func (s *Service) CreateTask(ctx context.Context, n adapter.NewTask) (mapping.Ta
 	return t, err
 }
 
-// taskThread is the thread a task has of its own: the same id, and a mark of where it came from.
+// taskThread returns the thread of a task that has its own: it has the same id, and metadata that name the task.
 func taskThread(t mapping.Task) mapping.Thread {
 	meta := rule.MadeForTask(t.Agent, mapping.AssistantID(t.Agent), t.ID)
 	return mapping.Thread{

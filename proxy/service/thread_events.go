@@ -36,7 +36,7 @@ func (s *Service) ThreadPosition(ctx context.Context, threadID string, c adapter
 	return c, s.checkKept(ctx, threadID, c.Seq)
 }
 
-// misses reports whether a reader after a position would come upon runs that cannot be read.
+// misses reports whether a reader after a position would miss events of runs that are no longer kept.
 func misses(r store.Replay, c adapter.Cursor) bool {
 	if c.Start {
 		return r.Floor > 0

@@ -48,7 +48,7 @@ func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (ma
 	return s.WithValues(ctx, t)
 }
 
-// agentNamedBy is the configured agent that the metadata of a new thread names; "" for none.
+// agentNamedBy returns the configured agent that the metadata of a new thread names, or "".
 func (s *Service) agentNamedBy(ctx context.Context, metadata json.RawMessage) (string, error) {
 	name := rule.AgentNamed(metadata)
 	if _, ok := s.engine.Agent(name); !ok {

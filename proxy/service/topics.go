@@ -121,7 +121,7 @@ func (s *Service) createTopicTask(ctx context.Context, ref adapter.TopicRef, inp
 	return k, "", err
 }
 
-// checkStrategy refuses, before anything is made, what a task's first step would refuse.
+// checkStrategy refuses, before anything is made, what the task's first step would refuse.
 func checkStrategy(agent *engine.Agent, additional json.RawMessage) error {
 	sent := rule.ReadTaskExtra(additional).Strategy
 	if len(sent) == 0 {
