@@ -20,7 +20,7 @@ func (p *runPlan) readOptions(ctx context.Context) error {
 		Webhook: n.Webhook, Retries: p.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
 		Losses: p.s.dialects.Losses(n.Flavour, n.Fields, p.traits.Capabilities), MayOverlap: p.agent.Config.AllowConcurrent,
 	}
-	p.lose(n.Means...)
+	p.addUnsupported(n.Means...)
 	for _, check := range []func(context.Context) error{p.limitSteps, p.checkWebhook, p.readCommand, p.readApproval, p.readCheckpoint, p.checkStrategy} {
 		if err := check(ctx); err != nil {
 			return err
@@ -175,7 +175,7 @@ func (p *runPlan) limitSteps(context.Context) error {
 		}
 	}
 	if o.MaxSteps < p.asked {
-		p.lose(mapping.MeansRecursionLimit)
+		p.addUnsupported(mapping.MeansRecursionLimit)
 	}
 	return nil
 }

@@ -155,13 +155,13 @@ func (p *runPlan) describe(context.Context) error {
 		}
 	}
 	r.Kwargs, err = rule.WithRun(p.n.Kwargs, r)
-	p.letGo()
+	p.releaseRequest()
 	return err
 }
 
-// letGo drops the references to the request's values, so that its memory can be freed: the run has its own copy. Values
-// that are most of the request are not copied.
-func (p *runPlan) letGo() {
+// releaseRequest drops the references to the request's values, so that its memory can be freed: the run has its own
+// copy. Values that are most of the request are not copied.
+func (p *runPlan) releaseRequest() {
 	p.n.Kwargs, p.n.Input, p.n.Messages, p.n.Command, p.n.Metadata, p.n.Config, p.n.Context = nil, nil, nil, nil, nil, nil, nil
 	o, size := &p.out.Run.Options, 0
 	parts := []*json.RawMessage{&o.Resume, &o.Update, &o.Goto, &o.Config, &o.Context}

@@ -23,7 +23,7 @@ func (p *runPlan) unsupportedFields(ctx context.Context) error {
 	}
 	cut, err := p.cuts(ctx)
 	if cut {
-		p.lose(mapping.MeansTranscript)
+		p.addUnsupported(mapping.MeansTranscript)
 	}
 	return err
 }
@@ -31,38 +31,39 @@ func (p *runPlan) unsupportedFields(ctx context.Context) error {
 // unsupportedInMessages reports what the messages of the input contain besides words and files. It skips the messages
 // if the agent receives all of it.
 func (p *runPlan) unsupportedInMessages() {
-	if len(p.lost(mapping.FoundInMessages()...)) == 0 || p.handedOn() {
+	if len(p.unsupported(mapping.FoundInMessages()...)) == 0 || p.handedOn() {
 		return
 	}
 	links, parts := p.in.Untold(p.agent.Config.Artifacts.Exclude)
 	if links {
-		p.lose(mapping.MeansLinks)
+		p.addUnsupported(mapping.MeansLinks)
 	}
 	if parts {
-		p.lose(mapping.MeansParts)
+		p.addUnsupported(mapping.MeansParts)
 	}
 	names, remarks := p.in.Unsaid()
 	if names {
-		p.lose(mapping.MeansSpeaker)
+		p.addUnsupported(mapping.MeansSpeaker)
 	}
 	if remarks {
-		p.lose(mapping.MeansRemarks)
+		p.addUnsupported(mapping.MeansRemarks)
 	}
 }
 
 // handedOn reports whether the agent also receives the messages as they were sent, in the additional_input of a task.
 // If the input has other members, the agent receives those instead.
 func (p *runPlan) handedOn() bool {
-	return p.task != nil && p.in.Other == nil && len(p.lost(mapping.MeansTaskExtra)) == 0
+	return p.task != nil && p.in.Other == nil && len(p.unsupported(mapping.MeansTaskExtra)) == 0
 }
 
-// lose reports parts that the agent does not receive, or not as intended, in the words of the client's dialect.
-func (p *runPlan) lose(meant ...mapping.Meaning) {
+// addUnsupported reports parts that the agent does not receive, or not as intended, in the words of the client's
+// dialect.
+func (p *runPlan) addUnsupported(meant ...mapping.Meaning) {
 	o := &p.out.Run.Options
-	o.Losses = append(o.Losses, p.lost(meant...)...)
+	o.Losses = append(o.Losses, p.unsupported(meant...)...)
 }
 
-func (p *runPlan) lost(meant ...mapping.Meaning) []mapping.Loss {
+func (p *runPlan) unsupported(meant ...mapping.Meaning) []mapping.Loss {
 	return p.s.dialects.Lost(p.n.Flavour, meant, p.traits.Capabilities)
 }
 
@@ -105,7 +106,7 @@ func (p *runPlan) overBudget(ctx context.Context, t rule.Telling) (bool, error) 
 		_, cut := t.Prompt(int(cfg.MaxBytes))
 		if cut.Notes && cfg.Mode == "prompt" && !p.forgets {
 			p.forgets = true
-			p.lose(mapping.MeansItems)
+			p.addUnsupported(mapping.MeansItems)
 		}
 		if cut.Messages || cfg.Mode == "prompt" {
 			return cut.Messages, nil
@@ -156,7 +157,7 @@ func (p *runPlan) checkMemory(ctx context.Context) error {
 	}
 	recalled, err := p.recalled(ctx)
 	if p.forgets = err == nil && (recalled.Cut || p.crowded(recalled)); p.forgets {
-		p.lose(mapping.MeansItems)
+		p.addUnsupported(mapping.MeansItems)
 	}
 	return err
 }
