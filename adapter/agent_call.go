@@ -8,7 +8,7 @@ import (
 )
 
 // AgentCall is one exchange with an agent, as it is kept for people to look at. It is kept without the bridge's own
-// credentials (package upstream) and shown without any others (Calls).
+// credentials (package upstream) and shown without any others (Runs.GetCall).
 type AgentCall struct {
 	N        int64         `json:"n"` // from 1, in the order in which the run's calls ended; the first may be missing
 	At       time.Time     `json:"at"`
@@ -85,14 +85,6 @@ func WithCallKeeper(ctx context.Context, k CallKeeper) context.Context {
 func CallKeeperOf(ctx context.Context) CallKeeper {
 	k, _ := ctx.Value(callKeeperKey{}).(CallKeeper)
 	return k
-}
-
-// Calls reads what was kept of the calls that a run made of its agent.
-type Calls interface {
-	// Of lists a run's calls, oldest first, without their bodies.
-	Of(ctx context.Context, ref RunRef) (KeptCalls, error)
-	// Get returns one with its bodies, without credentials (credential.Set.Hide). One that is not kept is NotFound.
-	Get(ctx context.Context, ref RunRef, n int64) (AgentCall, error)
 }
 
 // KeptCalls are the calls of a run that are there to look at.

@@ -120,6 +120,8 @@ type Face struct {
 	// Ready says why requests should not be sent here now, as a database that is away; nil where there is nothing to
 	// ask. An error of class Internal is for the log.
 	Ready func(context.Context) error
+	// CallerLimits returns the limits of the caller's key, and then those of its tenant; nil if there are no limits.
+	CallerLimits func(context.Context) ([]Limit, error)
 }
 
 // CountFailed counts a request that is answered with an error.

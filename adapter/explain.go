@@ -1,18 +1,11 @@
 package adapter
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 )
-
-// Explainer says why a run stands where it does.
-type Explainer interface {
-	// Explain is for one run; ThreadID may be empty. What it says may be over by the time it is read.
-	Explain(ctx context.Context, ref RunRef) (Explanation, error)
-}
 
 // Reason is what a run waits for.
 type Reason string

@@ -1,13 +1,5 @@
 package adapter
 
-import "context"
-
-// LimitReport tells callers what bounds them.
-type LimitReport interface {
-	// Limits are those of the caller's key, and then those of its tenant.
-	Limits(ctx context.Context) ([]Limit, error)
-}
-
 // Limit is one limit of the caller's: how much of it there is, and how much is used.
 type Limit struct {
 	Limit string `json:"limit"` // as the configuration calls it

@@ -3,98 +3,36 @@ package adapter
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Items is the long-term store.
-type Items interface {
-	Put(ctx context.Context, p PutItem) error
-	Get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error)
-	Delete(ctx context.Context, namespace []string, key string) error
-	// Search reads what it yields a few items at a time, as long items are many bytes.
-	Search(ctx context.Context, q ItemQuery) iter.Seq2[mapping.Item, error]
-	Namespaces(ctx context.Context, q NamespaceQuery) ([][]string, error)
-}
-
-// ItemKeeper is a backend whose agent has a long-term store of its own. Optional.
-type ItemKeeper interface {
-	// Items returns it. Whoever may call the agent reaches all of it: it knows no tenants, and no namespaces of callers.
-	// It fails with not_supported where the agent's server has no store, and for what that cannot do.
-	Items() Items
-}
-
-// PutItem is an item to be written.
-type PutItem struct {
-	Namespace []string
-	Key       string
-	Value     json.RawMessage // an object
-	Index     json.RawMessage // nil: default; false: none; or a list of paths
-	TTL       time.Duration   // 0: as the bridge is configured
-	Lost      Lost
-}
-
-// ItemQuery searches items. Filter is an object of equalities and operators ($eq $ne $gt $gte $lt $lte $in $nin $exists),
-// and of lists of such objects under $or and $and.
-type ItemQuery struct {
-	Prefix        []string
-	Filter        json.RawMessage
-	Query         string
-	SearchBy      mapping.SearchBy // with a query
-	SortBy        mapping.SortKey  // SortByKey, SortByCreated, SortByUpdated, or, with a query, SortByScore; "": the score, or without a query SortByUpdated
-	Asc           bool
-	Limit, Offset int
-	RefreshTTL    *bool // nil: as the bridge is configured
-	Lost          Lost
-}
-
-// Lost is told, before anything is answered, that a field of a request means less than its document says: an index
-// without embeddings, a query that is answered by words alone. nil: not reported.
-type Lost func(mapping.Loss)
-
-// Approximated reports a field that is followed in part. It does nothing on a nil Lost.
-func (l Lost) Approximated(field string) {
-	if l != nil {
-		l(mapping.Loss{Field: field, Fate: mapping.Approximated})
-	}
-}
-
-// NamespaceQuery lists namespaces; "*" matches one label.
-type NamespaceQuery struct {
-	Prefix, Suffix []string
-	MaxDepth       int // 0: no limit
-	Limit, Offset  int
-}
-
-// Agents describes the configured agents, and the assistants made over them.
-type Agents interface {
-	// Resolve finds an agent by config name or UUID, or an assistant by its UUID; "" is the default agent.
-	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
-	Search(ctx context.Context, q AgentQuery) (agents []mapping.Assistant, total int, err error)
-	Schemas(ctx context.Context, idOrName string) (mapping.Schemas, error)
-	// Graph is {nodes, edges} as LangGraph draws it; xray, "" or "true" or a number, says how deep it shows what nodes
-	// are made of.
-	Graph(ctx context.Context, idOrName, xray string) (json.RawMessage, error)
-	// Subgraphs is an object of schemas by namespace; namespace "" names all, recurse those within them too.
-	Subgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error)
-}
-
-// Assistants are made over configured agents: the same agent under an id, a name and with settings of their own.
-// Configured agents are assistants too, which cannot be changed: that is Invalid.
+// Assistants are the configured agents, which cannot be changed, and what is made over them: the same agent under an
+// id, a name and with settings of its own. Changing a configured agent is Invalid.
 type Assistants interface {
-	// Create makes version 1 of an assistant.
-	Create(ctx context.Context, n NewAssistant) (mapping.Assistant, error)
-	// Update makes a further version and makes it the current one.
-	Update(ctx context.Context, id string, p AssistantPatch) (mapping.Assistant, error)
-	// Delete removes an assistant with its versions and crons, and with threads the threads whose metadata.assistant_id
-	// it is. Its runs stay.
-	Delete(ctx context.Context, id string, threads bool) error
-	// Versions lists versions, newest first.
-	Versions(ctx context.Context, idOrName string, q VersionQuery) ([]mapping.Assistant, error)
-	// SetLatest makes a version the current one.
-	SetLatest(ctx context.Context, idOrName string, version int) (mapping.Assistant, error)
+	// GetAssistant returns an agent by config name or UUID, or an assistant by its UUID; "" is the default agent.
+	GetAssistant(ctx context.Context, idOrName string) (mapping.Assistant, error)
+	SearchAssistants(ctx context.Context, q AgentQuery) (agents []mapping.Assistant, total int, err error)
+	AgentSchemas(ctx context.Context, idOrName string) (mapping.Schemas, error)
+	// AgentGraph returns {nodes, edges} as LangGraph draws it. xray, which is "", "true" or a number, says how deep it
+	// shows what nodes are made of.
+	AgentGraph(ctx context.Context, idOrName, xray string) (json.RawMessage, error)
+	// AgentSubgraphs returns an object of schemas by namespace. Namespace "" means all; recurse includes those within
+	// them.
+	AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error)
+
+	// CreateAssistant makes version 1 of an assistant. An id that is taken is Conflict, unless n.OrGet.
+	CreateAssistant(ctx context.Context, n NewAssistant) (mapping.Assistant, error)
+	// UpdateAssistant makes a further version and makes it the current one.
+	UpdateAssistant(ctx context.Context, id string, p AssistantPatch) (mapping.Assistant, error)
+	// DeleteAssistant removes an assistant with its versions and crons. If threads is true, it also removes the threads
+	// with that metadata.assistant_id. Its runs stay.
+	DeleteAssistant(ctx context.Context, id string, threads bool) error
+	// ListAssistantVersions returns versions, newest first.
+	ListAssistantVersions(ctx context.Context, idOrName string, q VersionQuery) ([]mapping.Assistant, error)
+	// SetAssistantVersion makes a version the current one.
+	SetAssistantVersion(ctx context.Context, idOrName string, version int) (mapping.Assistant, error)
 }
 
 // NewAssistant is a request for an assistant.
@@ -137,21 +75,21 @@ type AgentQuery struct {
 
 // Crons keeps requests for runs that are repeated by the clock.
 type Crons interface {
-	// Create keeps a cron. What could not be run now is refused as Runs.Start would refuse it, but for a thread that is
-	// busy. An unreadable schedule or time zone is Invalid.
-	Create(ctx context.Context, n NewCron) (mapping.Cron, error)
-	Get(ctx context.Context, id string) (mapping.Cron, error)
-	Search(ctx context.Context, q CronQuery) (crons []mapping.Cron, total int, err error)
-	// Update replaces all of a cron but its id, its thread and its agent.
-	Update(ctx context.Context, id string, n NewCron) (mapping.Cron, error)
-	// Delete removes a cron; runs it has made stay.
-	Delete(ctx context.Context, id string) error
+	// CreateCron keeps a cron. It refuses what StartRun would refuse now, but for a thread that is busy. An unreadable
+	// schedule or time zone is Invalid.
+	CreateCron(ctx context.Context, n NewCron) (mapping.Cron, error)
+	GetCron(ctx context.Context, id string) (mapping.Cron, error)
+	SearchCrons(ctx context.Context, q CronQuery) (crons []mapping.Cron, total int, err error)
+	// UpdateCron replaces all of a cron but its id, its thread and its agent.
+	UpdateCron(ctx context.Context, id string, n NewCron) (mapping.Cron, error)
+	// DeleteCron removes a cron. Runs it has made stay.
+	DeleteCron(ctx context.Context, id string) error
 }
 
 // NewCron is a request for a cron.
 type NewCron struct {
 	// Run is made at every tick. Without a ThreadID it has a thread of its own, deleted after it unless Keep is set.
-	Run      NewRun
+	Run      RunRequest
 	Payload  json.RawMessage // what the client sent of the run, verbatim
 	Schedule string          // crontab(5): minute, hour, day of month, month, day of week
 	Timezone string          // IANA name; "" is UTC

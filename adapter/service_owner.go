@@ -9,17 +9,17 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// Owners take out and remove what the bridge keeps of one principal. They are for the administrator of a tenant: a
-// principal that sees a part of it alone is refused.
+// Owners exports and removes the data that the bridge keeps of one principal. It is for the administrator of a tenant:
+// a principal that sees only a part of the tenant is refused.
 type Owners interface {
-	// Held says how much there is, and which agents have copies of it.
-	Held(ctx context.Context, who OwnerRef) (Held, error)
-	// Export writes all of it as a tar archive. What is made or removed meanwhile may be in it, or not. An error after
-	// the first byte leaves half an archive.
-	Export(ctx context.Context, who OwnerRef, to io.Writer) error
-	// Remove ends runs, has agents delete their copies, and deletes. It tells what became of each thing, in order, and
-	// stops where told says so; what is left then the next call removes. A second call at a time is Conflict.
-	Remove(ctx context.Context, who OwnerRef, how Removing, told func(Removed) error) error
+	// HeldBy returns how much there is, and which agents have copies of it.
+	HeldBy(ctx context.Context, who OwnerRef) (Held, error)
+	// ExportOwner writes all of it as a tar archive. Data that is made or removed during the export may be in it, or
+	// not. An error after the first byte leaves half an archive.
+	ExportOwner(ctx context.Context, who OwnerRef, to io.Writer) error
+	// RemoveOwner ends runs, lets agents delete their copies, and deletes. It reports each outcome in order and stops
+	// if told returns an error; the next call removes the rest. A second call at the same time is Conflict.
+	RemoveOwner(ctx context.Context, who OwnerRef, how Removing, told func(Removed) error) error
 }
 
 // OwnerRef names a principal: the id of a key, or ISSUER:SUBJECT. Tenant is nil for the caller's own.

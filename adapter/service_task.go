@@ -20,18 +20,32 @@ type TaskRef struct {
 // Page is a page of a list, from 1.
 type Page struct{ Number, Size int }
 
-// Tasks makes tasks and hands out their steps.
+// Tasks makes tasks, hands out their steps, and keeps the files of their threads.
 type Tasks interface {
-	Create(ctx context.Context, n NewTask) (mapping.Task, error)
-	// Get returns the task with its Artifacts.
-	Get(ctx context.Context, ref TaskRef) (mapping.Task, error)
-	// List finds an agent's tasks of a page, oldest first, and how many there are in all. Few megabytes of them are
-	// held at a time: they are read, with their Artifacts, as they are ranged over, and a task that has gone by then is
-	// left out.
-	List(ctx context.Context, ref TaskRef, p Page) (tasks iter.Seq2[mapping.Task, error], total int, err error)
-	// Step executes, or waits for, the next step of a task.
-	Step(ctx context.Context, ref TaskRef, r StepRequest) (Handout, error)
-	Cancel(ctx context.Context, ref TaskRef) (mapping.Task, error)
+	CreateTask(ctx context.Context, n NewTask) (mapping.Task, error)
+	// GetTask returns the task with its Artifacts.
+	GetTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
+	// ListTasks returns an agent's tasks of a page, oldest first, and the number of all. The tasks are read with their
+	// Artifacts while the caller ranges over them, so that few megabytes are held at a time. A task that was deleted by
+	// then is left out.
+	ListTasks(ctx context.Context, ref TaskRef, p Page) (tasks iter.Seq2[mapping.Task, error], total int, err error)
+	CancelTask(ctx context.Context, ref TaskRef) (mapping.Task, error)
+
+	// ExecuteStep executes, or waits for, the next step of a task.
+	ExecuteStep(ctx context.Context, ref TaskRef, r StepRequest) (Handout, error)
+	// ListSteps returns released steps as completed and the held one as running.
+	ListSteps(ctx context.Context, ref TaskRef, p Page) (steps []mapping.Step, total int, err error)
+	GetStep(ctx context.Context, ref TaskRef, stepID string) (mapping.Step, error)
+	// FollowSteps yields steps with N > after as they are released, until the last.
+	FollowSteps(ctx context.Context, ref TaskRef, after int) iter.Seq2[mapping.Step, error]
+
+	// ListArtifacts returns the artifacts that agents made first, root before nested, then by path.
+	ListArtifacts(ctx context.Context, ref TaskRef, p Page) (artifacts []mapping.Artifact, total int, err error)
+	GetArtifact(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, error)
+	// OpenArtifact returns the bytes. The caller closes them.
+	OpenArtifact(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, io.ReadSeekCloser, error)
+	// SaveArtifact stores an upload. If it exceeds limits.artifact, it is TooLarge and nothing is stored.
+	SaveArtifact(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
 }
 
 // NewTask is a request for a task.
@@ -48,7 +62,7 @@ type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
 	IdempotencyKey  string
-	// Retries and RetriesSaid as in NewRun, for a run that this request starts.
+	// Retries and RetriesSaid as in RunRequest, for a run that this request starts.
 	Retries     int
 	RetriesSaid bool
 }
@@ -66,26 +80,6 @@ type Handout struct {
 	Release func() // may be nil
 }
 
-// Steps reads steps.
-type Steps interface {
-	// List returns released steps as completed and the held one as running.
-	List(ctx context.Context, ref TaskRef, p Page) (steps []mapping.Step, total int, err error)
-	Get(ctx context.Context, ref TaskRef, stepID string) (mapping.Step, error)
-	// Follow yields steps with N > after as they are released, until the last.
-	Follow(ctx context.Context, ref TaskRef, after int) iter.Seq2[mapping.Step, error]
-}
-
-// Artifacts are the files of a task's thread.
-type Artifacts interface {
-	// List: agent-created first, root before nested, then by path.
-	List(ctx context.Context, ref TaskRef, p Page) (artifacts []mapping.Artifact, total int, err error)
-	Get(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, error)
-	// Open returns the bytes; the caller closes.
-	Open(ctx context.Context, ref TaskRef, artifactID string) (mapping.Artifact, io.ReadSeekCloser, error)
-	// Save streams an upload; over limits.artifact it is TooLarge and nothing stays.
-	Save(ctx context.Context, ref TaskRef, path, mimeType string, body io.Reader) (mapping.Artifact, error)
-}
-
 // TopicRef names a topic as a face sees it: a thread. One that another agent uses is NotFound. Flavour is as of
 // TaskRef.
 type TopicRef struct {
@@ -94,14 +88,23 @@ type TopicRef struct {
 }
 
 // Topics are threads as the Topic RFC of the Agent Protocol has them: a topic groups tasks, and what they have in
-// common. Tasks, steps and artifacts of a topic are found by TaskRef.Topic.
+// common. Tasks, steps and artifacts of a topic are found by TaskRef.Topic. Interactions are the messages of a topic.
 type Topics interface {
-	// Create makes a topic. An AdditionalInput with a key that the bridge keeps for itself is Invalid.
-	Create(ctx context.Context, n NewTopic) (rule.Topic, error)
-	// Get returns the topic with its Memory and Artifacts.
-	Get(ctx context.Context, ref TopicRef) (rule.Topic, error)
-	// List finds an agent's topics of a page, oldest first, as Tasks.List finds tasks. Each is as Get returns it.
-	List(ctx context.Context, agent string, p Page) (topics iter.Seq2[rule.Topic, error], total int, err error)
+	// CreateTopic makes a topic. An AdditionalInput with a key that the bridge keeps for itself is Invalid.
+	CreateTopic(ctx context.Context, n NewTopic) (rule.Topic, error)
+	// GetTopic returns the topic with its Memory and Artifacts.
+	GetTopic(ctx context.Context, ref TopicRef) (rule.Topic, error)
+	// ListTopics returns an agent's topics of a page, oldest first, as ListTasks does. Each is as of GetTopic.
+	ListTopics(ctx context.Context, agent string, p Page) (topics iter.Seq2[rule.Topic, error], total int, err error)
+
+	// Say makes an interaction. Words of a user answer the open question of the topic, if there is one. Otherwise they
+	// derive a task, whose steps are executed as those of any task. Derive true always makes a task, false never: the
+	// words are then appended to the topic's state, as those of other roles always are, and that is Conflict while a
+	// run is active.
+	Say(ctx context.Context, n NewInteraction) (rule.Interaction, error)
+	GetInteraction(ctx context.Context, ref TopicRef, id string) (rule.Interaction, error)
+	// ListInteractions returns a topic's interactions, oldest first.
+	ListInteractions(ctx context.Context, ref TopicRef, p Page) (interactions []rule.Interaction, total int, err error)
 }
 
 // NewTopic is a request for a topic.
@@ -110,18 +113,6 @@ type NewTopic struct {
 	Name            *string
 	AdditionalInput json.RawMessage // an object; nil: none
 	IdempotencyKey  string
-}
-
-// Interactions are the messages of a topic.
-type Interactions interface {
-	// Create says something. Words of a user answer the open question of the topic, if there is one; else they derive a
-	// task, whose steps are asked for as those of any task. Derive true makes a task in any case, false never: the
-	// words are then appended to the topic's state, as those of other roles always are, and that is Conflict while a
-	// run is active.
-	Create(ctx context.Context, n NewInteraction) (rule.Interaction, error)
-	Get(ctx context.Context, ref TopicRef, id string) (rule.Interaction, error)
-	// List returns a topic's interactions, oldest first.
-	List(ctx context.Context, ref TopicRef, p Page) (interactions []rule.Interaction, total int, err error)
 }
 
 // NewInteraction is something to be said in a topic.

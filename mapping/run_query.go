@@ -8,7 +8,7 @@ import (
 // RunQuery selects runs; all conditions must hold, and an empty field is none.
 type RunQuery struct {
 	ThreadID, TaskID string
-	// Agent is a configured agent. A caller of adapter.RunIndex may name one as requests do, or an assistant, which the
+	// Agent is a configured agent. A caller of adapter.Runs may name one as requests do, or an assistant, which the
 	// store is asked for by Assistant.
 	Agent, Assistant string
 	Status           []RunStatus // one of these

@@ -85,20 +85,20 @@ type starting struct {
 	dialects adapter.Dialects
 }
 
-// agentResolver is part of adapter.Agents.
+// agentResolver is part of adapter.Assistants.
 type agentResolver interface {
-	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
+	GetAssistant(ctx context.Context, idOrName string) (mapping.Assistant, error)
 }
 
 // starter is part of adapter.Runs.
 type starter interface {
-	Start(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error)
-	Again(ctx context.Context, n *adapter.NewRun) (*adapter.Started, error)
+	StartRun(ctx context.Context, n *adapter.RunRequest) (*adapter.Started, error)
+	FindRepeatedRun(ctx context.Context, n *adapter.RunRequest) (*adapter.Started, error)
 }
 
 // start makes a run and leads to its thread.
-func (s *starting) start(w http.ResponseWriter, r *http.Request, n adapter.NewRun) error {
-	made, err := s.runs.Start(r.Context(), &n)
+func (s *starting) start(w http.ResponseWriter, r *http.Request, n adapter.RunRequest) error {
+	made, err := s.runs.StartRun(r.Context(), &n)
 	if err != nil {
 		return err
 	}

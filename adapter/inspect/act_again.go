@@ -52,12 +52,12 @@ type repeating struct {
 
 // runFinder is part of adapter.Runs.
 type runFinder interface {
-	Get(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error)
+	GetRun(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error)
 }
 
 // show answers with the page that asks how.
 func (a *repeating) show(w http.ResponseWriter, r *http.Request) error {
-	run, err := a.runs.Get(r.Context(), refOf(r))
+	run, err := a.runs.GetRun(r.Context(), refOf(r))
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	run, err := a.runs.Get(r.Context(), refOf(r))
+	run, err := a.runs.GetRun(r.Context(), refOf(r))
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
 		return mapping.InvalidAt(inputWhere, "%q is none of new, thread and base.", in.Get(inputWhere))
 	}
 	if in.Get(inputSure) != "yes" {
-		if _, err := a.agents.Resolve(r.Context(), agent); err != nil {
+		if _, err := a.agents.GetAssistant(r.Context(), agent); err != nil {
 			return err
 		}
 		fields := []string{inputAgent, agent, inputWhere, in.Get(inputWhere)}
@@ -165,13 +165,13 @@ func (a *repeating) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // once is a request for what a run was asked to do, but for where.
-func once(run *mapping.Run, input json.RawMessage, agent string) adapter.NewRun {
+func once(run *mapping.Run, input json.RawMessage, agent string) adapter.RunRequest {
 	if agent == run.Agent {
 		agent = run.AssistantID
 	}
 	request, config, context := rule.RequestAgain(run.Kwargs, input)
 	o := &run.Options
-	return adapter.NewRun{
+	return adapter.RunRequest{
 		Agent: agent, Kwargs: request, Input: input, HasInput: input != nil, Metadata: run.Metadata, Config: config, Context: context,
 		StreamModes: o.StreamModes, Subgraphs: o.Subgraphs, InterruptBefore: o.InterruptBefore, InterruptAfter: o.InterruptAfter,
 		Multitask: mapping.StrategyReject, Fields: []string{"input"},

@@ -29,7 +29,7 @@ type answering struct {
 
 // threadFinder is part of adapter.Threads.
 type threadFinder interface {
-	Get(ctx context.Context, id string) (mapping.Thread, error)
+	GetThread(ctx context.Context, id string) (mapping.Thread, error)
 }
 
 // serve answers an open question of a thread. Of two answers at once the second is told who was first.
@@ -39,7 +39,7 @@ func (a *answering) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, id := r.Context(), in.Get(inputQuestion)
-	t, err := a.threads.Get(ctx, mux.Vars(r)["thread_id"])
+	t, err := a.threads.GetThread(ctx, mux.Vars(r)["thread_id"])
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (a *answering) serve(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if class := mapping.Classify(err).Class; class == mapping.Conflict || class == mapping.Invalid {
-		if t, failed := a.threads.Get(ctx, t.ID); failed == nil && !slices.ContainsFunc(t.Interrupts, func(q mapping.Interrupt) bool { return q.ID == id }) {
+		if t, failed := a.threads.GetThread(ctx, t.ID); failed == nil && !slices.ContainsFunc(t.Interrupts, func(q mapping.Interrupt) bool { return q.ID == id }) {
 			return a.late(w, r, in, t.ID, id)
 		}
 	}
@@ -75,8 +75,8 @@ func (a *answering) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // resuming is the run that gives an agent an answer. of is the run that asked, or one of its agent and flavour.
-func (a *answering) resuming(thread string, of mapping.Run, question string, said json.RawMessage, once string) adapter.NewRun {
-	return adapter.NewRun{
+func (a *answering) resuming(thread string, of mapping.Run, question string, said json.RawMessage, once string) adapter.RunRequest {
+	return adapter.RunRequest{
 		ThreadID: thread, Agent: of.Agent, Flavour: a.flavour(of.Flavour), Multitask: mapping.StrategyReject, IdempotencyKey: once,
 		Kwargs:  rule.RequestOfAnswer(said),
 		Command: &adapter.Command{Resume: named(question, said), HasResume: true}, Fields: []string{"command"},

@@ -16,18 +16,14 @@ import (
 
 // late is a service in which another person answers between the look at a question and the answer.
 type late struct {
-	adapter.Threads
+	adapter.Service // nil: what is missing here is not called
+
 	open bool
 }
 
 var lateQuestion = mapping.Interrupt{ID: "q", Value: []byte(`"?"`), Run: "asks"}
 
-type lateRuns struct {
-	adapter.Runs
-	of *late
-}
-
-func (l *late) Get(context.Context, string) (t mapping.Thread, err error) {
+func (l *late) GetThread(context.Context, string) (t mapping.Thread, err error) {
 	t.ID = "t"
 	if l.open {
 		t.Interrupts = []mapping.Interrupt{lateQuestion}
@@ -35,18 +31,18 @@ func (l *late) Get(context.Context, string) (t mapping.Thread, err error) {
 	return t, nil
 }
 
-func (l *late) List(context.Context, mapping.RunQuery) iter.Seq2[mapping.Run, error] {
+func (l *late) ListRuns(context.Context, mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	return func(yield func(mapping.Run, error) bool) {
 		yield(mapping.Run{ID: "first", Owner: "bob", CreatedAt: time.Now(), Options: mapping.RunOptions{Resuming: true, Asked: []mapping.Interrupt{lateQuestion}}}, nil)
 	}
 }
 
-func (l lateRuns) Get(context.Context, adapter.RunRef) (*mapping.Run, error) {
+func (l *late) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) {
 	return &mapping.Run{ID: "asks", Agent: "a"}, nil
 }
 
-func (l lateRuns) Start(context.Context, *adapter.NewRun) (*adapter.Started, error) {
-	l.of.open = false
+func (l *late) StartRun(context.Context, *adapter.RunRequest) (*adapter.Started, error) {
+	l.open = false
 	return nil, mapping.Errorf(mapping.Conflict, mapping.CodeThreadBusy, "busy")
 }
 
@@ -55,7 +51,7 @@ func TestAnAnswerThatComesTooLateSaysWhoWasFirst(t *testing.T) {
 	t.Parallel()
 	l := &late{open: true}
 	r := mux.NewRouter()
-	Mount(r, Options{Service: adapter.Service{Threads: l, Runs: lateRuns{of: l}, RunIndex: l}, Log: zap.NewNop()})
+	Mount(r, Options{Service: l, Log: zap.NewNop()})
 	req := httptest.NewRequestWithContext(t.Context(), "POST", "/inspect/threads/t/answer", strings.NewReader("question=q&words=x&sure=yes"))
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w := httptest.NewRecorder()
@@ -70,7 +66,7 @@ func TestOnlyFormsAreTaken(t *testing.T) {
 	t.Parallel()
 	l := &late{open: true}
 	r := mux.NewRouter()
-	Mount(r, Options{Service: adapter.Service{Threads: l, Runs: lateRuns{of: l}, RunIndex: l}, Log: zap.NewNop()})
+	Mount(r, Options{Service: l, Log: zap.NewNop()})
 	for _, contentType := range []string{"", "text/plain", "application/json", "application/x-www-form-urlencoded; charset=latin1"} {
 		req := httptest.NewRequestWithContext(t.Context(), "POST", "/inspect/runs/asks/cancel", strings.NewReader("sure=yes"))
 		req.Header.Set("Content-Type", contentType)

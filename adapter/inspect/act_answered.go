@@ -48,7 +48,7 @@ func (a *answering) before(ctx context.Context, in url.Values, by mapping.Run, i
 	if err != nil || in.Get(inputSure) != "yes" || in.Get(inputOnce) == "" {
 		return nil
 	}
-	made, err := a.starting.runs.Again(ctx, new(a.resuming(by.ThreadID, by, id, said, in.Get(inputOnce))))
+	made, err := a.starting.runs.FindRepeatedRun(ctx, new(a.resuming(by.ThreadID, by, id, said, in.Get(inputOnce))))
 	if err != nil {
 		return nil // another form has the key
 	}

@@ -18,8 +18,8 @@ type cancelling struct {
 
 // cancellable is part of adapter.Runs.
 type cancellable interface {
-	Get(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error)
-	Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error
+	GetRun(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error)
+	CancelRun(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error
 }
 
 func (c *cancelling) serve(w http.ResponseWriter, r *http.Request) error {
@@ -27,7 +27,7 @@ func (c *cancelling) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	run, err := c.runs.Get(r.Context(), refOf(r))
+	run, err := c.runs.GetRun(r.Context(), refOf(r))
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *cancelling) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	mapping.NoteObject(r.Context(), "thread", run.ThreadID)
 	if !cancelled(run) {
-		if err := c.runs.Cancel(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.CancelOptions{}); err != nil {
+		if err := c.runs.CancelRun(r.Context(), adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.CancelOptions{}); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ type forking struct {
 
 // stateReader is part of adapter.States.
 type stateReader interface {
-	Get(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error)
+	GetState(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error)
 }
 
 func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
@@ -35,7 +35,7 @@ func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	thread := mux.Vars(r)["thread_id"]
-	st, err := f.states.Get(r.Context(), thread, in.Get(inputCheckpoint))
+	st, err := f.states.GetState(r.Context(), thread, in.Get(inputCheckpoint))
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Get(inputSure) != "yes" {
-		asked, err := f.agents.Resolve(r.Context(), in.Get(inputAgent))
+		asked, err := f.agents.GetAssistant(r.Context(), in.Get(inputAgent))
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (f *forking) serve(w http.ResponseWriter, r *http.Request) error {
 			Back: threadPath(thread) + "/checkpoints/" + url.PathEscape(st.Checkpoint),
 		}, inputAgent, in.Get(inputAgent), inputCheckpoint, st.Checkpoint, inputJSON, asField(input))
 	}
-	return f.start(w, r, adapter.NewRun{
+	return f.start(w, r, adapter.RunRequest{
 		ThreadID: thread, CheckpointID: st.Checkpoint, Agent: in.Get(inputAgent), Flavour: f.flavour(""), Input: input, HasInput: input != nil,
 		Kwargs: rule.RequestOf(input), Multitask: mapping.StrategyReject, IdempotencyKey: in.Get(inputOnce), Fields: []string{"input"},
 	})

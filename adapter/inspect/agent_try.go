@@ -38,7 +38,7 @@ func (t *trying) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	n.IdempotencyKey = in.Get(inputOnce)
-	s, err := t.runs.Start(r.Context(), &n)
+	s, err := t.runs.StartRun(r.Context(), &n)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (t *trying) serve(w http.ResponseWriter, r *http.Request) error {
 
 // show says what is sent to which agent, if there is one.
 func (t *trying) show(w http.ResponseWriter, r *http.Request, agent, text string) error {
-	if _, err := t.agents.Resolve(r.Context(), agent); err != nil {
+	if _, err := t.agents.GetAssistant(r.Context(), agent); err != nil {
 		return err
 	}
 	return t.desk.confirm(w, r, confirmation{
@@ -57,12 +57,12 @@ func (t *trying) show(w http.ResponseWriter, r *http.Request, agent, text string
 }
 
 // saying is a run that says something to an agent, as a client of the first dialect would make it.
-func (t *trying) saying(agent, text string) (n adapter.NewRun, err error) {
+func (t *trying) saying(agent, text string) (n adapter.RunRequest, err error) {
 	input, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
 	if err != nil {
 		return n, err
 	}
-	n = adapter.NewRun{
+	n = adapter.RunRequest{
 		Agent: agent, Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IfNotExists: "create", Flavour: t.flavour(""),
 		Metadata: json.RawMessage(`{"made_by":"inspector"}`), Fields: []string{"input"},
 	}

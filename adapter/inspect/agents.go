@@ -85,15 +85,15 @@ type agentsPage struct {
 // agentNames are the configured agents that the caller may use.
 type agentNames struct{ agents agentFinder }
 
-// agentFinder is part of adapter.Agents.
+// agentFinder is part of adapter.Assistants.
 type agentFinder interface {
-	Search(ctx context.Context, q adapter.AgentQuery) (agents []mapping.Assistant, total int, err error)
+	SearchAssistants(ctx context.Context, q adapter.AgentQuery) (agents []mapping.Assistant, total int, err error)
 }
 
 // all returns their names, and that of one which is meant already: it may not be configured any more.
 func (n *agentNames) all(ctx context.Context, meant string) ([]string, error) {
 	names := []string{}
-	list, _, err := n.agents.Search(ctx, adapter.AgentQuery{SortBy: mapping.SortByName, Asc: true, Configured: true})
+	list, _, err := n.agents.SearchAssistants(ctx, adapter.AgentQuery{SortBy: mapping.SortByName, Asc: true, Configured: true})
 	for _, a := range list {
 		names = append(names, a.Graph)
 	}

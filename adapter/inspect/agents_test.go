@@ -13,11 +13,11 @@ import (
 // gone is a service whose only run was made of an agent that is not configured any more.
 type gone struct{}
 
-func (gone) Search(context.Context, adapter.AgentQuery) ([]mapping.Assistant, int, error) {
+func (gone) SearchAssistants(context.Context, adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	return []mapping.Assistant{{Graph: "a", Configured: true}}, 1, nil
 }
 
-func (gone) Get(context.Context, adapter.RunRef) (*mapping.Run, error) {
+func (gone) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) {
 	return &mapping.Run{ID: "r", Agent: "gone", Options: mapping.RunOptions{Input: []byte(`"` + strings.Repeat("x", editMost) + `"`)}}, nil
 }
 

@@ -71,7 +71,7 @@ func (p *checkpointPages) serveCheckpoint(w http.ResponseWriter, r *http.Request
 }
 
 func (p *checkpointPages) state(r *http.Request, checkpoint string) (adapter.ThreadState, error) {
-	return p.states.Get(r.Context(), mux.Vars(r)["thread_id"], checkpoint)
+	return p.states.GetState(r.Context(), mux.Vars(r)["thread_id"], checkpoint)
 }
 
 func (p *checkpointPages) serveValues(w http.ResponseWriter, r *http.Request) error {

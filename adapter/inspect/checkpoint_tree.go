@@ -28,15 +28,15 @@ type treeNode struct {
 // history reads the checkpoints of threads.
 type history struct{ past checkpointLister }
 
-// checkpointLister is part of adapter.Past.
+// checkpointLister is part of adapter.States.
 type checkpointLister interface {
-	Checkpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error)
+	ListCheckpoints(ctx context.Context, threadID string, q adapter.HistoryQuery) ([]mapping.Checkpoint, error)
 }
 
 // tree is the checkpoints of a thread as lines, of the newest ones, or of those before one; older is the one before
 // which there are more.
 func (h *history) tree(ctx context.Context, t mapping.Thread, before string) (lines []treeLine, older string, err error) {
-	list, err := h.past.Checkpoints(ctx, t.ID, adapter.HistoryQuery{Before: before, Limit: checkpointsShown + 1})
+	list, err := h.past.ListCheckpoints(ctx, t.ID, adapter.HistoryQuery{Before: before, Limit: checkpointsShown + 1})
 	if err != nil {
 		return nil, "", err
 	}

@@ -23,8 +23,8 @@
 //     has a read. The one that acts brings the key of that page as its idempotency key, so two clicks are one deed. An
 //     answer is sent under the id of its question, so it cannot answer one that was asked meanwhile. When it comes too
 //     late, the page shows the answer that won, with its run.
-//   - What a thread keeps beside its state is adapter.Past: checkpoints without their states, versions of files, items
-//     that agents were told of. The names of these items stand in the first link of a run (Head.Told); their values are
-//     not kept.
+//   - What a thread keeps beside its state comes from adapter.Threads and adapter.States: checkpoints without their
+//     states, versions of files, items that agents were told of. The names of these items stand in the first link of a
+//     run (Head.Told); their values are not kept.
 //   - Programs to copy are a dialect's own (Dialect.Code).
 package inspect

@@ -103,25 +103,25 @@ func newSite(o Options) *site {
 	svc := o.Service
 	d := &desk{version: o.Version, log: o.Log, failed: o.Failed}
 	live := &live{heartbeat: o.Heartbeat, every: lookEvery}
-	names, used := &agentNames{svc.Agents}, newUsages(svc.Runs)
-	axes := &axes{timeline.Source{Runs: svc.Runs, Index: svc.RunIndex, Agents: svc.Agents}, o.Dialects, timeline.NewMarks()}
-	call, written := &callPage{d, svc.Calls}, &runFiles{svc.Runs, svc.Artifacts}
-	runs, files := &threadRuns{svc.RunIndex, svc.Runs}, &threadFiles{svc.Past}
-	start := &starting{d, svc.Runs, svc.Agents, o.Dialects}
+	names, used := &agentNames{svc}, newUsages(svc)
+	axes := &axes{timeline.Source{Runs: svc, Index: svc, Agents: svc}, o.Dialects, timeline.NewMarks()}
+	call, written := &callPage{d, svc}, &runFiles{svc, svc}
+	runs, files := &threadRuns{svc, svc}, &threadFiles{svc}
+	start := &starting{d, svc, svc, o.Dialects}
 	return &site{
 		desk: d,
-		runs: &runsPage{d, live, svc.RunIndex, names, &rows{svc.Explainer, used}},
+		runs: &runsPage{d, live, svc, names, &rows{svc, used}},
 		run: &runPage{
-			desk: d, live: live, axes: axes, runs: svc.Runs, log: svc.ThreadLog, explainer: svc.Explainer, call: call, files: written, used: used,
+			desk: d, live: live, axes: axes, runs: svc, log: svc, explainer: svc, call: call, files: written, used: used,
 		},
-		event: &eventPage{d, axes}, call: call, written: written, exports: &runExports{axes, svc.Calls, o.Version},
+		event: &eventPage{d, axes}, call: call, written: written, exports: &runExports{axes, svc, o.Version},
 		thread: &threadPage{
-			desk: d, live: live, threads: svc.Threads, index: svc.Index, runs: runs, history: &history{svc.Past}, files: files,
-			told: &toldItems{svc.Past, svc.Items},
+			desk: d, live: live, threads: svc, index: svc, runs: runs, history: &history{svc}, files: files,
+			told: &toldItems{svc, svc},
 		},
-		files: files, checkpoints: &checkpointPages{d, svc.States, runs, names}, agents: &agentsPage{d, names, o.Dialects, o.About, o.DefaultAgent},
-		try: &trying{start}, answer: &answering{start, svc.Threads, runs}, cancel: &cancelling{d, svc.Runs},
-		fork: &forking{start, svc.States}, again: &repeating{start, svc.Runs, names, o},
+		files: files, checkpoints: &checkpointPages{d, svc, runs, names}, agents: &agentsPage{d, names, o.Dialects, o.About, o.DefaultAgent},
+		try: &trying{start}, answer: &answering{start, svc, runs}, cancel: &cancelling{d, svc},
+		fork: &forking{start, svc}, again: &repeating{start, svc, names, o},
 	}
 }
 

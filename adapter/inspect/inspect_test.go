@@ -51,7 +51,7 @@ func TestScriptsAreFewAndInert(t *testing.T) {
 func TestEveryRouteAsksForTheCallerAndSaysItsEffect(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter()
-	Mount(r, Options{Service: adapter.Service{}, Log: zap.NewNop()})
+	Mount(r, Options{Log: zap.NewNop()})
 	seen := 0
 	err := r.Walk(func(at *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		template, err := at.GetPathTemplate()

@@ -75,7 +75,7 @@ type runPage struct {
 	axes      *axes
 	runs      runReader
 	log       positions
-	explainer adapter.Explainer
+	explainer adapter.Runs
 	call      *callPage
 	files     *runFiles
 	used      *usages
@@ -87,9 +87,9 @@ type runReader interface {
 	eventReader
 }
 
-// positions is part of adapter.ThreadLog.
+// positions is part of adapter.Threads.
 type positions interface {
-	Position(ctx context.Context, threadID string, after adapter.Cursor) (adapter.Cursor, error)
+	ThreadPosition(ctx context.Context, threadID string, after adapter.Cursor) (adapter.Cursor, error)
 }
 
 func (p *runPage) serve(w http.ResponseWriter, r *http.Request) error {
@@ -174,7 +174,7 @@ func queryOf(r *http.Request) (timeline.Query, error) {
 
 // fill adds what is not on the axis.
 func (p *runPage) fill(ctx context.Context, v *runView, a *timeline.Axis, calls []adapter.AgentCall) error {
-	why, err := p.explainer.Explain(ctx, adapter.RunRef{ThreadID: v.ThreadID, RunID: v.RunID})
+	why, err := p.explainer.ExplainRun(ctx, adapter.RunRef{ThreadID: v.ThreadID, RunID: v.RunID})
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (p *runPage) end(ctx context.Context, run *mapping.Run) (agent time.Duratio
 	if run.Status.Active() {
 		return 0, "", nil
 	}
-	for e, err := range p.runs.Events(ctx, adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.Cursor{End: true}, nil) {
+	for e, err := range p.runs.RunEvents(ctx, adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}, adapter.Cursor{End: true}, nil) {
 		if err != nil {
 			return 0, "", err
 		}
@@ -233,14 +233,14 @@ func textOf(text string) *conversation.Text {
 func (p *runPage) follow(w http.ResponseWriter, r *http.Request) error {
 	ref := refOf(r)
 	return p.live.follow(w, r, func(ctx context.Context) (string, error) {
-		run, err := p.runs.Get(ctx, ref)
+		run, err := p.runs.GetRun(ctx, ref)
 		if err != nil {
 			return "", err
 		}
 		if !run.Status.Active() {
 			return string(run.Status), nil
 		}
-		at, err := p.log.Position(ctx, run.ThreadID, adapter.Cursor{Live: true})
+		at, err := p.log.ThreadPosition(ctx, run.ThreadID, adapter.Cursor{Live: true})
 		return fmt.Sprintf("%d.%s.%t", at.Seq, run.Status, run.Parked), err
 	})
 }

@@ -48,7 +48,7 @@ type header struct {
 // callPage shows one call of an agent, and its bodies.
 type callPage struct {
 	*desk
-	calls adapter.Calls
+	calls adapter.Runs
 }
 
 func (p *callPage) serve(w http.ResponseWriter, r *http.Request) error {
@@ -61,7 +61,7 @@ func (p *callPage) serve(w http.ResponseWriter, r *http.Request) error {
 
 // list returns the calls of a run, without their bodies.
 func (p *callPage) list(r *http.Request) (adapter.KeptCalls, error) {
-	return p.calls.Of(r.Context(), refOf(r))
+	return p.calls.ListCalls(r.Context(), refOf(r))
 }
 
 func (p *callPage) call(r *http.Request) (c adapter.AgentCall, err error) {
@@ -70,7 +70,7 @@ func (p *callPage) call(r *http.Request) (c adapter.AgentCall, err error) {
 	if err != nil {
 		return c, adapter.NoCall(ref.RunID, 0)
 	}
-	return p.calls.Get(r.Context(), ref, n)
+	return p.calls.GetCall(r.Context(), ref, n)
 }
 
 func viewOfCall(run string, c *adapter.AgentCall) callView {
@@ -114,7 +114,7 @@ func (p *callPage) answered(ctx context.Context, run string, calls []*timeline.C
 		if !c.Failed() {
 			continue
 		}
-		whole, err := p.calls.Get(ctx, adapter.RunRef{RunID: run}, c.N)
+		whole, err := p.calls.GetCall(ctx, adapter.RunRef{RunID: run}, c.N)
 		if err != nil {
 			if mapping.Classify(err).Class == mapping.NotFound {
 				return nil, nil // it was dropped meanwhile

@@ -14,7 +14,7 @@ import (
 // runExports are runs as files.
 type runExports struct {
 	axes    *axes
-	calls   adapter.Calls
+	calls   adapter.Runs
 	version string // of the bridge
 }
 
@@ -30,11 +30,11 @@ func (x *runExports) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	kept, err := x.calls.Of(r.Context(), refOf(r))
+	kept, err := x.calls.ListCalls(r.Context(), refOf(r))
 	if err != nil {
 		return err
 	}
-	get := func(n int64) (adapter.AgentCall, error) { return x.calls.Get(r.Context(), refOf(r), n) }
+	get := func(n int64) (adapter.AgentCall, error) { return x.calls.GetCall(r.Context(), refOf(r), n) }
 	to := &begins{w: w, begin: func(h http.Header) {
 		h.Set("Content-Type", kind)
 		h.Set("Content-Disposition", `attachment; filename="run-`+a.Run.ID+`.`+form+`"`)

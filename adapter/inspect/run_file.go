@@ -44,10 +44,10 @@ type runFiles struct {
 	artifacts artifactReader
 }
 
-// artifactReader is part of adapter.Artifacts.
+// artifactReader is part of adapter.Tasks.
 type artifactReader interface {
-	Get(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error)
-	Open(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadSeekCloser, error)
+	GetArtifact(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error)
+	OpenArtifact(ctx context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadSeekCloser, error)
 }
 
 // list returns the files of a page's rows, as they are now.
@@ -61,7 +61,7 @@ func (f *runFiles) list(ctx context.Context, run *mapping.Run, rows []timeline.R
 		}
 	}
 	for _, id := range ids {
-		a, err := f.artifacts.Get(ctx, artifactsOf(run), id)
+		a, err := f.artifacts.GetArtifact(ctx, artifactsOf(run), id)
 		if err != nil {
 			if mapping.Classify(err).Class == mapping.NotFound {
 				continue // it is gone by now
@@ -92,11 +92,11 @@ func previewOf(a *mapping.Artifact) string {
 // serve sends an image, or the beginning of a text as plain text, for a frame in which nothing runs. The bytes decide
 // what it is, not what their agent said of them.
 func (f *runFiles) serve(w http.ResponseWriter, r *http.Request) error {
-	run, err := f.runs.Get(r.Context(), refOf(r))
+	run, err := f.runs.GetRun(r.Context(), refOf(r))
 	if err != nil {
 		return err
 	}
-	a, body, err := f.artifacts.Open(r.Context(), artifactsOf(run), mux.Vars(r)["artifact_id"])
+	a, body, err := f.artifacts.OpenArtifact(r.Context(), artifactsOf(run), mux.Vars(r)["artifact_id"])
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type runRow struct {
 
 // rows makes the lines of lists.
 type rows struct {
-	explainer adapter.Explainer
+	explainer adapter.Runs
 	used      *usages
 }
 
@@ -47,7 +47,7 @@ func (b *rows) row(ctx context.Context, r mapping.Run, now time.Time) runRow {
 		row.Why = brief(mapping.WithoutAgent(r.Agent, r.Fault.Message))
 	}
 	if r.Status.Active() || r.Status == mapping.RunInterrupted {
-		if e, err := b.explainer.Explain(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // it may be gone by now
+		if e, err := b.explainer.ExplainRun(ctx, adapter.RunRef{RunID: r.ID}); err == nil { // it may be gone by now
 			row.Reason, row.Why = e.Reason, brief(mapping.WithoutAgent(r.Agent, e.Message))
 			if e.Question != nil && len(e.Question.Interrupts) > 0 {
 				row.Why = line(rule.QuestionText(e.Question.Interrupts[0].Value))

@@ -47,7 +47,7 @@ var statuses = []mapping.RunStatus{
 type runsPage struct {
 	*desk
 	live   *live
-	index  adapter.RunIndex
+	index  adapter.Runs
 	agents *agentNames
 	rows   *rows
 }
@@ -102,7 +102,7 @@ func (p *runsPage) found(ctx context.Context, f runFilter) ([]mapping.Run, error
 	if err != nil {
 		return nil, err
 	}
-	return adapter.All(p.index.List(ctx, q))
+	return adapter.All(p.index.ListRuns(ctx, q))
 }
 
 // waitsAnew is how old the reasons of runs at work may be on a page.

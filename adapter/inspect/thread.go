@@ -88,9 +88,9 @@ type threadPage struct {
 	told    *toldItems
 }
 
-// threadSearcher is part of adapter.ThreadIndex.
+// threadSearcher is part of adapter.Threads.
 type threadSearcher interface {
-	Search(ctx context.Context, q adapter.ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
+	SearchThreads(ctx context.Context, q adapter.ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
 }
 
 func (p *threadPage) serve(w http.ResponseWriter, r *http.Request) error {
@@ -106,7 +106,7 @@ func (p *threadPage) view(ctx context.Context, id, earlier, older string) (v thr
 	if err != nil {
 		return v, err
 	}
-	t, err := p.threads.Get(ctx, id)
+	t, err := p.threads.GetThread(ctx, id)
 	if err != nil {
 		return v, err
 	}
@@ -131,13 +131,13 @@ func (p *threadPage) view(ctx context.Context, id, earlier, older string) (v thr
 
 // threadRuns are the runs of threads.
 type threadRuns struct {
-	index adapter.RunIndex
+	index adapter.Runs
 	runs  runFinder
 }
 
 // newest ranges over the newest runs of a thread.
 func (t *threadRuns) newest(ctx context.Context, thread string, limit int) iter.Seq2[mapping.Run, error] {
-	return t.index.List(ctx, mapping.RunQuery{ThreadID: thread, Limit: limit})
+	return t.index.ListRuns(ctx, mapping.RunQuery{ThreadID: thread, Limit: limit})
 }
 
 func (t *threadRuns) list(ctx context.Context, thread string) (list []threadRun, err error) {
@@ -168,7 +168,7 @@ func (t *threadRuns) questions(ctx context.Context, of mapping.Thread) ([]openQu
 // zero run where it has gone.
 func (t *threadRuns) runThatAsked(ctx context.Context, thread string, q mapping.Interrupt) (mapping.Run, error) {
 	if q.Run != "" {
-		r, err := t.runs.Get(ctx, adapter.RunRef{ThreadID: thread, RunID: q.Run})
+		r, err := t.runs.GetRun(ctx, adapter.RunRef{ThreadID: thread, RunID: q.Run})
 		if err != nil && mapping.Classify(err).Class == mapping.NotFound {
 			return mapping.Run{}, nil
 		}
@@ -177,7 +177,7 @@ func (t *threadRuns) runThatAsked(ctx context.Context, thread string, q mapping.
 		}
 		return *r, nil
 	}
-	for r, err := range t.index.List(ctx, mapping.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}) {
+	for r, err := range t.index.ListRuns(ctx, mapping.RunQuery{ThreadID: thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}) {
 		return r, err
 	}
 	return mapping.Run{}, nil
@@ -202,7 +202,7 @@ func (p *threadPage) mark(ctx context.Context, id string) (string, error) {
 
 // withoutValues is a thread without its state, which may be large.
 func (p *threadPage) withoutValues(ctx context.Context, id string) (mapping.Thread, error) {
-	list, _, err := p.index.Search(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{id}, Limit: 1}, NoValues: true})
+	list, _, err := p.index.SearchThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{id}, Limit: 1}, NoValues: true})
 	if err != nil {
 		return mapping.Thread{}, err
 	}

@@ -47,14 +47,14 @@ type versionRow struct {
 // threadFiles are the files of threads, with all their versions.
 type threadFiles struct{ past fileReader }
 
-// fileReader is part of adapter.Past.
+// fileReader is part of adapter.Threads.
 type fileReader interface {
-	Files(ctx context.Context, threadID string) ([]adapter.FileVersion, error)
-	OpenFile(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadSeekCloser, error)
+	ListFileVersions(ctx context.Context, threadID string) ([]adapter.FileVersion, error)
+	OpenFileVersion(ctx context.Context, threadID string, version int64) (adapter.FileVersion, io.ReadSeekCloser, error)
 }
 
 func (f *threadFiles) list(ctx context.Context, thread string) ([]fileRow, error) {
-	versions, err := f.past.Files(ctx, thread)
+	versions, err := f.past.ListFileVersions(ctx, thread)
 	list := []fileRow{}
 	for _, v := range versions {
 		if len(list) == 0 || list[len(list)-1].Path != v.Path {
@@ -73,7 +73,7 @@ func (f *threadFiles) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "A version of a file is named by a number.")
 	}
-	v, body, err := f.past.OpenFile(r.Context(), vars["thread_id"], version)
+	v, body, err := f.past.OpenFileVersion(r.Context(), vars["thread_id"], version)
 	if err != nil {
 		return err
 	}

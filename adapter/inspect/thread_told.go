@@ -32,18 +32,18 @@ type toldItems struct {
 	items itemReader
 }
 
-// toldLister is part of adapter.Past.
+// toldLister is part of adapter.Threads.
 type toldLister interface {
-	Told(ctx context.Context, threadID string, limit int) ([]adapter.ToldItems, error)
+	ListRecalledItems(ctx context.Context, threadID string, limit int) ([]adapter.RecalledItems, error)
 }
 
 // itemReader is part of adapter.Items.
 type itemReader interface {
-	Get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error)
+	GetItem(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error)
 }
 
 func (t *toldItems) list(ctx context.Context, thread string) ([]toldRun, error) {
-	runs, err := t.past.Told(ctx, thread, toldRunsShown)
+	runs, err := t.past.ListRecalledItems(ctx, thread, toldRunsShown)
 	list := []toldRun{}
 	who := mapping.PrincipalOf(ctx)
 	for _, r := range runs {
@@ -66,7 +66,7 @@ func (t *toldItems) list(ctx context.Context, thread string) ([]toldRun, error) 
 
 func (t *toldItems) item(ctx context.Context, name mapping.ItemName) (toldItem, error) {
 	it := toldItem{Namespace: name.Namespace, Key: name.Key}
-	now, err := t.items.Get(ctx, name.Namespace, name.Key, new(bool)) // to look at an item does not keep it
+	now, err := t.items.GetItem(ctx, name.Namespace, name.Key, new(bool)) // to look at an item does not keep it
 	switch {
 	case err == nil:
 		it.Value, it.UpdatedAt = conversation.Cut(string(now.Value)), &now.UpdatedAt

@@ -37,7 +37,7 @@ type usages struct {
 
 // eventReader is part of adapter.Runs.
 type eventReader interface {
-	Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
+	RunEvents(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
 func newUsages(runs eventReader) *usages {
@@ -67,7 +67,7 @@ func (u *usages) fill(ctx context.Context, rows []runRow) {
 // read sums up what the messages of a run say. ok is false where its log could not be read to the end.
 func (u *usages) read(ctx context.Context, runID string) (found *usage, ok bool) {
 	count, sum := 0, tally{}
-	for entry, err := range u.runs.Events(ctx, adapter.RunRef{RunID: runID}, adapter.Cursor{Start: true, K: -1}, nil) {
+	for entry, err := range u.runs.RunEvents(ctx, adapter.RunRef{RunID: runID}, adapter.Cursor{Start: true, K: -1}, nil) {
 		if err != nil {
 			return nil, ctx.Err() == nil // a log that is not kept any more says nothing
 		}

@@ -8,27 +8,22 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// agentItems is the store of an agent that the configuration names (store.agent). The agent knows no callers: what each
-// may reach is decided here, as the bridge's own store does.
-type agentItems struct {
-	directory *directory.Directory
-	settings  settings
-}
+// The long-term store may be that of an agent that the configuration names (store.agent). The agent knows no callers:
+// access is decided here, as in the bridge's own store.
 
-// on reports whether the store is an agent's.
-func (s agentItems) on() bool { return s.settings.Config().Store.Agent != "" }
+// usesAgentItems reports whether the store is an agent's.
+func (s *Service) usesAgentItems() bool { return s.engine.Config().Store.Agent != "" }
 
-// keeper finds the agent's store.
-func (s agentItems) keeper(ctx context.Context) (adapter.Items, error) {
-	name := s.settings.Config().Store.Agent
+// agentItems returns the agent's store.
+func (s *Service) agentItems(ctx context.Context) (adapter.Items, error) {
+	name := s.engine.Config().Store.Agent
 	if !mapping.PrincipalOf(ctx).May(name) {
 		return nil, mapping.Errorf(mapping.Forbidden, mapping.CodeNamespace, "The store is that of an agent that %q may not use (store.agent).", mapping.PrincipalOf(ctx).ID)
 	}
-	agent, err := s.directory.Agent(ctx, name)
+	agent, err := s.findAgent(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -43,40 +38,16 @@ func (s agentItems) keeper(ctx context.Context) (adapter.Items, error) {
 		"The store is that of agent %q (store.agent), which speaks %s and has none. Leave store.agent out for the bridge's own.", name, agent.Dialect())
 }
 
-// reached is keeper for a namespace that the caller has to be allowed.
-func (s agentItems) reached(ctx context.Context, namespace []string, write bool) (adapter.Items, error) {
+// reachAgentItems is agentItems for a namespace, if the caller may use it.
+func (s *Service) reachAgentItems(ctx context.Context, namespace []string, write bool) (adapter.Items, error) {
 	if err := item.CheckReach(ctx, namespace, write); err != nil {
 		return nil, err
 	}
-	return s.keeper(ctx)
+	return s.agentItems(ctx)
 }
 
-func (s agentItems) put(ctx context.Context, p adapter.PutItem) error {
-	k, err := s.reached(ctx, p.Namespace, true)
-	if err != nil {
-		return err
-	}
-	return k.Put(ctx, p)
-}
-
-func (s agentItems) get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
-	k, err := s.reached(ctx, namespace, false)
-	if err != nil {
-		return mapping.Item{}, err
-	}
-	return k.Get(ctx, namespace, key, refreshTTL)
-}
-
-func (s agentItems) delete(ctx context.Context, namespace []string, key string) error {
-	k, err := s.reached(ctx, namespace, true)
-	if err != nil {
-		return err
-	}
-	return k.Delete(ctx, namespace, key)
-}
-
-// seen is the one namespace in and below which the caller sees something under a prefix; none where it sees nothing.
-func seen(ctx context.Context, prefix []string) (namespace []string, some bool, err error) {
+// visibleNamespace returns the one namespace under a prefix that the caller may see. some is false if it may see none.
+func visibleNamespace(ctx context.Context, prefix []string) (namespace []string, some bool, err error) {
 	who := mapping.PrincipalOf(ctx)
 	switch parts := who.Below(prefix); len(parts) {
 	case 0:
@@ -93,28 +64,28 @@ func seen(ctx context.Context, prefix []string) (namespace []string, some bool, 
 	}
 }
 
-func (s agentItems) search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
+func (s *Service) searchAgentItems(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
 	return func(yield func(mapping.Item, error) bool) {
-		k, err := s.keeper(ctx)
+		k, err := s.agentItems(ctx)
 		some := false
 		if err == nil {
-			q.Prefix, some, err = seen(ctx, q.Prefix)
+			q.Prefix, some, err = visibleNamespace(ctx, q.Prefix)
 		}
 		switch {
 		case err != nil:
 			yield(mapping.Item{}, err)
 		case some:
-			k.Search(ctx, q)(yield)
+			k.SearchItems(ctx, q)(yield)
 		}
 	}
 }
 
-func (s agentItems) namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]string, error) {
-	k, err := s.keeper(ctx)
+func (s *Service) agentNamespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]string, error) {
+	k, err := s.agentItems(ctx)
 	if err != nil {
 		return nil, err
 	}
-	part, some, err := seen(ctx, literalPrefix(q.Prefix))
+	part, some, err := visibleNamespace(ctx, literalPrefix(q.Prefix))
 	if err != nil || !some {
 		return nil, err
 	}
@@ -129,5 +100,5 @@ func (s agentItems) namespaces(ctx context.Context, q adapter.NamespaceQuery) ([
 			return nil, nil
 		}
 	}
-	return k.Namespaces(ctx, q)
+	return k.ListNamespaces(ctx, q)
 }

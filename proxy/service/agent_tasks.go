@@ -9,13 +9,13 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 )
 
-// tasksPatience is how long a page of a history waits for the tasks that agents tell: it has those that are logged.
-const tasksPatience = 5 * time.Second
+// maxTasksDelay bounds how long a page of a history waits for tasks from agents. After that it has the logged ones.
+const maxTasksDelay = 5 * time.Second
 
 // agentTasks reads the state tasks of a thread's checkpoints from its agents, for a history, which goes from newer
 // checkpoints to older ones.
 type agentTasks struct {
-	copies *agentCopies
+	s      *Service
 	thread mapping.Thread
 	before string // the checkpoint that the history begins before; "": it begins at the newest
 	walks  []*taskWalk
@@ -26,25 +26,25 @@ type agentTasks struct {
 type taskWalk struct {
 	copied *agentCopy
 	before *adapter.Fork
-	over   bool // there are no more, or the agent does not tell
+	over   bool // there are no more, or the agent cannot list them
 	read   map[taskKey]json.RawMessage
 }
 
-// taskKey is what a checkpoint of a copy is known by: its id there or, since streams do not tell that, its run, step and
-// source.
+// taskKey is what a checkpoint of a copy is known by: its id there or, since streams do not tell that, its run, step
+// and source.
 type taskKey struct {
 	id, run, source string
 	step            int
 }
 
-func keyOf(c mapping.Checkpoint) taskKey {
+func taskKeyOf(c mapping.Checkpoint) taskKey {
 	if c.Remote != "" {
 		return taskKey{id: c.Remote}
 	}
 	return taskKey{run: c.RunID, step: c.Step, source: c.Source}
 }
 
-// of returns what agents tell of the tasks at checkpoints, by their ids. What they do not tell in time is left out.
+// of returns the tasks of checkpoints that agents returned in time, by the ids of the checkpoints.
 func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[string]json.RawMessage {
 	wanted := map[taskKey][]string{}
 	for i, c := range page {
@@ -56,14 +56,14 @@ func (a *agentTasks) of(ctx context.Context, page []mapping.Checkpoint) map[stri
 			c, ids = before, append(ids, before.ID)
 		}
 		if len(c.Next) > 0 && !isStep(c) && (c.RunID != "" || c.Remote != "") {
-			wanted[keyOf(c)] = append(wanted[keyOf(c)], ids...)
+			wanted[taskKeyOf(c)] = append(wanted[taskKeyOf(c)], ids...)
 		}
 	}
 	found := map[string]json.RawMessage{}
 	if len(wanted) == 0 {
 		return found
 	}
-	ctx, stop := context.WithTimeout(ctx, tasksPatience)
+	ctx, stop := context.WithTimeout(ctx, maxTasksDelay)
 	defer stop()
 	a.begin(ctx)
 	for _, w := range a.walks {
@@ -78,12 +78,12 @@ func (a *agentTasks) begin(ctx context.Context) {
 		return
 	}
 	a.begun = true
-	links, _ := a.copies.links.List(ctx, a.thread.ID)
+	links, _ := a.s.store.Links.List(ctx, a.thread.ID)
 	for _, l := range links {
 		if l.TaskID != "" || l.Remote == "" {
 			continue
 		}
-		copied, err := a.copies.reader(ctx, a.thread, l, "")
+		copied, err := a.s.openCopy(ctx, a.thread, l, "")
 		if copied == nil || err != nil {
 			continue
 		}
@@ -91,25 +91,24 @@ func (a *agentTasks) begin(ctx context.Context) {
 	}
 }
 
-// start is where a history begins on a copy; nil for its newest checkpoint, which is as good where the copy does not
-// have the one that the history begins before.
+// start returns where a history begins on a copy. It is nil for the newest checkpoint, also if the copy does not have
+// the one that the history begins before.
 func (a *agentTasks) start(ctx context.Context, l mapping.Link) *adapter.Fork {
 	if a.before == "" {
 		return nil
 	}
-	c, err := a.copies.states.Checkpoint(ctx, a.thread.ID, a.before)
+	c, err := a.s.store.States.Checkpoint(ctx, a.thread.ID, a.before)
 	if err != nil {
 		return nil
 	}
-	at, err := a.copies.at(ctx, a.thread, c)
+	at, err := a.s.copyAt(ctx, a.thread, c)
 	if err != nil || at == nil || at.of.Link.Remote != l.Remote {
 		return nil
 	}
 	return &at.at
 }
 
-// find puts the tasks at the wanted checkpoints under their ids, and takes those out of what is wanted. It reads on,
-// twice at the most, while one is missing.
+// find moves checkpoints from wanted to found, with their tasks. While some are missing it reads on, at most twice.
 func (w *taskWalk) find(ctx context.Context, wanted map[taskKey][]string, found map[string]json.RawMessage) {
 	for reads := 0; ; reads++ {
 		for key, ids := range wanted {

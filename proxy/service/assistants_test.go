@@ -16,14 +16,14 @@ func TestCronOfAnAssistant(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
 		defer w.close()
-		a, err := w.Assistants.Create(t.Context(), adapter.NewAssistant{Graph: "a", Config: json.RawMessage(`{"configurable":{"user":"old"}}`), Metadata: json.RawMessage(`{"team":"x"}`)})
+		a, err := w.CreateAssistant(t.Context(), adapter.NewAssistant{Graph: "a", Config: json.RawMessage(`{"configurable":{"user":"old"}}`), Metadata: json.RawMessage(`{"team":"x"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := everyHour()
 		n.Run.Agent, n.Run.Config = a.ID, json.RawMessage(`{"tags":["mine"]}`)
 		w.cron(t, n)
-		if _, err := w.Assistants.Update(t.Context(), a.ID, adapter.AssistantPatch{Config: json.RawMessage(`{"configurable":{"user":"new"}}`)}); err != nil {
+		if _, err := w.UpdateAssistant(t.Context(), a.ID, adapter.AssistantPatch{Config: json.RawMessage(`{"configurable":{"user":"new"}}`)}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour + time.Second)
@@ -32,7 +32,7 @@ func TestCronOfAnAssistant(t *testing.T) {
 			!rawjson.Contains(list[0].Metadata, json.RawMessage(`{"team":"x"}`)) {
 			t.Fatalf("%+v", list)
 		}
-		if err := w.Assistants.Delete(t.Context(), a.ID, false); err != nil {
+		if err := w.DeleteAssistant(t.Context(), a.ID, false); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
@@ -44,19 +44,19 @@ func TestCronOfAnAssistant(t *testing.T) {
 func TestAssistantOfAnAgentThatMayNotBeUsed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a, err := b.Assistants.Create(t.Context(), adapter.NewAssistant{Graph: "legacy"})
+	a, err := b.CreateAssistant(t.Context(), adapter.NewAssistant{Graph: "legacy"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "p", Agents: []string{"graph"}})
-	_, getting := b.Agents.Resolve(ctx, a.ID)
-	_, changing := b.Assistants.Update(ctx, a.ID, adapter.AssistantPatch{})
-	_, setting := b.Assistants.SetLatest(ctx, a.ID, 1)
-	_, listing := b.Assistants.Versions(ctx, a.ID, adapter.VersionQuery{})
-	_, running := b.Runs.Start(ctx, &adapter.NewRun{Agent: a.ID})
-	_, taking := b.Assistants.Create(ctx, adapter.NewAssistant{Graph: "graph", ID: a.ID, OrGet: true})
+	_, getting := b.GetAssistant(ctx, a.ID)
+	_, changing := b.UpdateAssistant(ctx, a.ID, adapter.AssistantPatch{})
+	_, setting := b.SetAssistantVersion(ctx, a.ID, 1)
+	_, listing := b.ListAssistantVersions(ctx, a.ID, adapter.VersionQuery{})
+	_, running := b.StartRun(ctx, &adapter.RunRequest{Agent: a.ID})
+	_, taking := b.CreateAssistant(ctx, adapter.NewAssistant{Graph: "graph", ID: a.ID, OrGet: true})
 	for what, err := range map[string]error{
-		"getting": getting, "changing": changing, "setting": setting, "listing": listing, "running": running, "deleting": b.Assistants.Delete(ctx, a.ID, false),
+		"getting": getting, "changing": changing, "setting": setting, "listing": listing, "running": running, "deleting": b.DeleteAssistant(ctx, a.ID, false),
 	} {
 		if mapping.Classify(err).Class != mapping.NotFound {
 			t.Errorf("%s: %v", what, err)
@@ -65,7 +65,7 @@ func TestAssistantOfAnAgentThatMayNotBeUsed(t *testing.T) {
 	if mapping.Classify(taking).Class != mapping.Conflict {
 		t.Errorf("taking its id: %v", taking)
 	}
-	if list, _, err := b.Agents.Search(ctx, adapter.AgentQuery{}); err != nil || len(list) != 1 || list[0].Graph != "graph" {
+	if list, _, err := b.SearchAssistants(ctx, adapter.AgentQuery{}); err != nil || len(list) != 1 || list[0].Graph != "graph" {
 		t.Errorf("%+v %v", list, err)
 	}
 }

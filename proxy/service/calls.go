@@ -14,34 +14,18 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// calls are what is kept of the calls that runs made of their agents: those of the database and, of a run at work in
-// this process, those of its memory after them.
-type calls struct {
-	table  *store.Calls
-	runs   *store.Runs
-	events *store.Events
-	engine keptCalls
-}
-
-// keptCalls has the calls of runs at work in this process, and what is kept of calls at all; engine.Engine implements
-// it.
-type keptCalls interface {
-	Capture() string
-	Calls(runID string) ([]adapter.AgentCall, bool)
-}
-
-func (s *calls) Of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
-	kept, err := s.of(ctx, ref)
+func (s *Service) ListCalls(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
+	kept, err := s.keptCalls(ctx, ref)
 	if err == nil {
-		err = s.withhold(ctx, ref, kept.Calls)
+		err = s.withholdCalls(ctx, ref, kept.Calls)
 	}
 	return kept, err
 }
 
-// withhold leaves out the bodies of calls that may hold items which the caller may not read: those that an agent was
-// told of in the run, or in another of its thread, which the agent may repeat. It takes from all calls what tells of
-// their namespaces.
-func (s *calls) withhold(ctx context.Context, ref adapter.RunRef, list []adapter.AgentCall) error {
+// withholdCalls removes the bodies of calls that may contain items which the caller may not read: those given to an
+// agent in the run, or in another run of its thread, which the agent may repeat. It removes the namespaces from all
+// calls.
+func (s *Service) withholdCalls(ctx context.Context, ref adapter.RunRef, list []adapter.AgentCall) error {
 	who := mapping.PrincipalOf(ctx)
 	beyond := false
 	if who.Namespaces != nil && len(list) > 0 {
@@ -60,13 +44,13 @@ func (s *calls) withhold(ctx context.Context, ref adapter.RunRef, list []adapter
 	return nil
 }
 
-// toldBeyond reports whether an agent was told of items on the run's thread that the caller may not read.
-func (s *calls) toldBeyond(ctx context.Context, who mapping.Principal, ref adapter.RunRef) (bool, error) {
-	run, err := s.runs.Get(ctx, ref.ThreadID, ref.RunID)
+// toldBeyond reports whether an agent was given items on the run's thread that the caller may not read.
+func (s *Service) toldBeyond(ctx context.Context, who mapping.Principal, ref adapter.RunRef) (bool, error) {
+	run, err := s.store.Runs.Get(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return false, err
 	}
-	told, err := s.events.Told(ctx, run.ThreadID, 0)
+	told, err := s.store.Events.Told(ctx, run.ThreadID, 0)
 	for _, one := range told {
 		if slices.ContainsFunc(one.Items, func(it mapping.ItemName) bool { return !who.MayReach(it.Namespace) }) {
 			return true, nil
@@ -75,10 +59,11 @@ func (s *calls) toldBeyond(ctx context.Context, who mapping.Principal, ref adapt
 	return false, err
 }
 
-func (s *calls) of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
+// keptCalls returns the calls in the database and, of a run that works in this process, those of its memory after them.
+func (s *Service) keptCalls(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, error) {
 	kept := adapter.KeptCalls{Capture: s.engine.Capture()}
 	now, live := s.engine.Calls(ref.RunID) // first: a run that leaves meanwhile has them in the database
-	stored, err := s.table.List(ctx, ref.ThreadID, ref.RunID)
+	stored, err := s.store.Calls.List(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return kept, err
 	}
@@ -99,8 +84,8 @@ func (s *calls) of(ctx context.Context, ref adapter.RunRef) (adapter.KeptCalls, 
 	return kept, nil
 }
 
-func (s *calls) Get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
-	c, err := s.get(ctx, ref, n)
+func (s *Service) GetCall(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
+	c, err := s.keptCall(ctx, ref, n)
 	if err != nil {
 		return c, err
 	}
@@ -109,19 +94,19 @@ func (s *calls) Get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.A
 		p.SetBody(noneKnown.HideBytes(p.Body))
 	}
 	one := []adapter.AgentCall{c}
-	err = s.withhold(ctx, ref, one)
+	err = s.withholdCalls(ctx, ref, one)
 	return one[0], err
 }
 
-func (s *calls) get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
-	row, err := s.table.Get(ctx, ref.ThreadID, ref.RunID, n)
+func (s *Service) keptCall(ctx context.Context, ref adapter.RunRef, n int64) (adapter.AgentCall, error) {
+	row, err := s.store.Calls.Get(ctx, ref.ThreadID, ref.RunID, n)
 	if err == nil {
 		return decodeCall(row)
 	}
 	if !errors.Is(err, sql.ErrNoRows) {
 		return adapter.AgentCall{}, err
 	}
-	kept, err := s.of(ctx, ref)
+	kept, err := s.keptCalls(ctx, ref)
 	if err != nil {
 		return adapter.AgentCall{}, err
 	}
@@ -136,7 +121,7 @@ func (s *calls) get(ctx context.Context, ref adapter.RunRef, n int64) (adapter.A
 // noneKnown hides the credentials of clients and agents. Those of the bridge were hidden when the call was kept.
 var noneKnown credential.Set
 
-// hideHead takes credentials out of all of a call but its bodies.
+// hideHead removes credentials from everything but the bodies.
 func hideHead(c *adapter.AgentCall) {
 	c.URL, c.Error = noneKnown.Hide(c.URL), noneKnown.Hide(c.Error)
 	for _, header := range []map[string]string{c.Sent.Header, c.Received.Header} {
@@ -153,7 +138,7 @@ func lastOf(list []adapter.AgentCall) int64 {
 	return 0
 }
 
-// numbered are calls whose numbers go on after those before.
+// numbered continues the numbers of calls after those before.
 func numbered(list []adapter.AgentCall, before int64) []adapter.AgentCall {
 	for i := range list {
 		list[i].N += before

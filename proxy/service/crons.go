@@ -4,54 +4,45 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"time"
+	"strconv"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/chore"
-	"github.com/apbridge/apbridge/proxy/service/directory"
-	"github.com/apbridge/apbridge/proxy/service/plan"
 	"github.com/apbridge/apbridge/proxy/store/cron"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// crons keeps requests for runs that chore.Crons repeats.
-type crons struct {
-	table     *cron.Table
-	directory *directory.Directory
-	planner   *plan.Planner
-	now       func() time.Time // store.Store.Now
-}
-
-func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
+func (s *Service) CreateCron(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
 	if err := idempotency.Check(n.Run.IdempotencyKey); err != nil {
 		return mapping.Cron{}, err
 	}
 	key := keyOfCron(ctx, n)
 	n.Run.IdempotencyKey = "" // each tick has its own
-	agent, assistant, err := s.directory.Assistant(ctx, n.Run.Agent)
+	agent, assistant, err := s.findAssistant(ctx, n.Run.Agent)
 	if err != nil {
 		return mapping.Cron{}, err
 	}
 	c := mapping.Cron{ID: mapping.NewID(), ThreadID: n.Run.ThreadID, Agent: agent.Name, AssistantID: assistant.ID}
-	if err := s.fill(ctx, &c, n); err != nil {
+	if err := s.fillCron(ctx, &c, n); err != nil {
 		return c, err
 	}
-	if c.Next, err = chore.NextTick(c, s.now()); err != nil {
+	if c.Next, err = chore.NextTick(c, s.store.Now()); err != nil {
 		return c, err
 	}
-	made, err := s.table.Create(ctx, c, key)
+	made, err := s.store.Crons.Create(ctx, c, key)
 	mapping.NoteObject(ctx, "cron", cmp.Or(made.ID, c.ID)) // with an Idempotency-Key it may be an earlier one
 	return made, err
 }
 
-// fill sets what a request says of a cron. The run it asks for is laid out once, so that what could never run is
+// fillCron sets the fields of a cron from a request. Its run is planned once, so that a run that could never start is
 // refused now.
-func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (err error) {
+func (s *Service) fillCron(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (err error) {
 	n.Run.Agent, n.Run.ThreadID = c.AssistantID, c.ThreadID
 	run := n.Run
-	if _, _, err := s.planner.Plan(ctx, &run); err != nil {
+	if _, err := s.planRun(ctx, &run); err != nil {
 		return err
 	}
 	c.Schedule, c.Timezone, c.Enabled, c.Keep, c.End = n.Schedule, n.Timezone, n.Enabled, n.Keep, n.End
@@ -60,37 +51,104 @@ func (s *crons) fill(ctx context.Context, c *mapping.Cron, n adapter.NewCron) (e
 	return err
 }
 
-func (s *crons) Get(ctx context.Context, id string) (mapping.Cron, error) {
-	return s.table.Get(ctx, id)
+func (s *Service) GetCron(ctx context.Context, id string) (mapping.Cron, error) {
+	return s.store.Crons.Get(ctx, id)
 }
 
-func (s *crons) Update(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
-	old, err := s.table.Get(ctx, id)
+func (s *Service) UpdateCron(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
+	old, err := s.store.Crons.Get(ctx, id)
 	if err != nil {
 		return old, err
 	}
 	c := old
-	if err := s.fill(ctx, &c, n); err != nil {
+	if err := s.fillCron(ctx, &c, n); err != nil {
 		return c, err
 	}
-	next, err := chore.NextTick(c, s.now())
+	next, err := chore.NextTick(c, s.store.Now())
 	if err != nil {
 		return c, err
 	}
 	if c.Schedule != old.Schedule || c.Timezone != old.Timezone || c.Enabled != old.Enabled || !c.End.Equal(old.End) {
 		c.Next = next
 	}
-	return s.table.Update(ctx, c)
+	return s.store.Crons.Update(ctx, c)
 }
 
-func (s *crons) Delete(ctx context.Context, id string) error { return s.table.Delete(ctx, id) }
+func (s *Service) DeleteCron(ctx context.Context, id string) error {
+	return s.store.Crons.Delete(ctx, id)
+}
 
-func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
+func (s *Service) SearchCrons(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
 	out := cron.Query{
 		ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
 	}
-	out.Agent, out.Assistant = s.directory.Named(q.Agent)
-	return s.table.List(ctx, out)
+	out.Agent, out.Assistant = s.agentFilter(q.Agent)
+	return s.store.Crons.List(ctx, out)
 }
 
-var _ adapter.Crons = (*crons)(nil)
+// runCron makes the run of a cron's tick in the same way as a request for it. The tick is its idempotency key, so that
+// it is made once.
+func (s *Service) runCron(ctx context.Context, cr mapping.Cron) (err error) {
+	ctx, end := s.engine.Tracer().Cron(ctx, cr.ID)
+	defer func() { end(err) }()
+	if err := s.checkCronThread(ctx, cr); err != nil {
+		return err
+	}
+	n, err := runOf(cr)
+	if err != nil {
+		return err
+	}
+	o, err := s.planRun(ctx, &n)
+	if err != nil {
+		return err
+	}
+	o.New.IdempotencyRoute, o.New.IdempotencyKey = "cron", cr.ID+"/"+strconv.FormatInt(cr.Next.UnixMicro(), 10)
+	_, err = s.engine.Begin(ctx, o)
+	return err
+}
+
+// checkCronThread refuses a tick on a thread that the cron's key may no longer see because another agent has worked on
+// it. A cron of a deleted thread is deleted with it.
+func (s *Service) checkCronThread(ctx context.Context, cr mapping.Cron) error {
+	if cr.ThreadID == "" {
+		return nil
+	}
+	_, err := s.store.Threads.Get(ctx, cr.ThreadID)
+	if notFound(err) {
+		return mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound,
+			"The key %q, which made this cron, may not see thread %s any more: an agent has worked on it that the key may not use. "+
+				"Make the cron on another thread, or with a key that may use all of the thread's agents.", cr.Owner, cr.ThreadID)
+	}
+	return err
+}
+
+// runOf decodes the request for the runs of a cron.
+func runOf(cr mapping.Cron) (n adapter.RunRequest, err error) {
+	if err := json.Unmarshal(cr.Run, &n); err != nil {
+		return n, err
+	}
+	for _, raw := range []*json.RawMessage{&n.Kwargs, &n.Input, &n.Messages, &n.Metadata, &n.Config, &n.Context} {
+		absent(raw)
+	}
+	if n.Command != nil {
+		absent(&n.Command.Resume)
+		absent(&n.Command.Update)
+		absent(&n.Command.Goto)
+	}
+	n.ByClock = true
+	n.ThreadID, n.Agent = cr.ThreadID, cr.AssistantID // what the assistant says is read at each tick
+	n.Temporary = cr.ThreadID == "" && !cr.Keep
+	n.DeleteAfter = n.DeleteAfter && n.Temporary
+	if n.Multitask == "" {
+		n.Multitask = mapping.StrategyReject // a tick is left out while its thread is busy: runs do not pile up
+	}
+	n.Metadata, err = rule.MergeMetadata(rawjson.OrEmpty(n.Metadata), rule.MadeByCron(cr.ID))
+	return n, err
+}
+
+// absent restores nil, which was encoded as null.
+func absent(raw *json.RawMessage) {
+	if string(*raw) == "null" {
+		*raw = nil
+	}
+}

@@ -129,7 +129,7 @@ func TestTheRunOfACronIsTold(t *testing.T) {
 		w := wind(t, path, cronAgent{}, config.Key{ID: "alice", Key: "alice-0123456789abcdef"})
 		defer w.close()
 		ctx := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "alice"})
-		c, err := w.Crons.Create(ctx, everyHour())
+		c, err := w.CreateCron(ctx, everyHour())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func inBubble(t *testing.T, f func(t *testing.T, path string)) {
 
 func everyHour() adapter.NewCron {
 	return adapter.NewCron{
-		Run: adapter.NewRun{
+		Run: adapter.RunRequest{
 			Agent: "a", Flavour: "langgraph", Input: json.RawMessage(`{"messages":[{"role":"user","content":"hi"}]}`), HasInput: true,
 			Kwargs: json.RawMessage(`{"input":{"messages":[{"role":"user","content":"hi"}]}}`), Metadata: json.RawMessage(`{"m":1}`),
 		},
@@ -166,7 +166,7 @@ func everyHour() adapter.NewCron {
 
 func (w *clockwork) cron(t *testing.T, n adapter.NewCron) mapping.Cron {
 	t.Helper()
-	c, err := w.Crons.Create(t.Context(), n)
+	c, err := w.CreateCron(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func (w *clockwork) cron(t *testing.T, n adapter.NewCron) mapping.Cron {
 func (w *clockwork) runs(t *testing.T) []mapping.Run {
 	t.Helper()
 	synctest.Wait()
-	list, err := adapter.All(w.RunIndex.List(t.Context(), mapping.RunQuery{}))
+	list, err := adapter.All(w.ListRuns(t.Context(), mapping.RunQuery{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestCronMakesARunAtEveryTick(t *testing.T) {
 		if r.Status != mapping.RunSuccess || m["cron_id"] != c.ID || m["m"] != 1.0 {
 			t.Errorf("run %s, metadata %s", r.Status, r.Metadata)
 		}
-		if err := w.Crons.Delete(t.Context(), c.ID); err != nil {
+		if err := w.DeleteCron(t.Context(), c.ID); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Hour)
@@ -233,7 +233,7 @@ func TestCronOutlivesARestartAndCatchesUpOnce(t *testing.T) {
 		w.want(t, 2, "after ten missed ticks")
 		time.Sleep(time.Hour)
 		w.want(t, 3, "after the next tick")
-		got, err := w.Crons.Get(t.Context(), c.ID)
+		got, err := w.GetCron(t.Context(), c.ID)
 		if err != nil || !got.Next.After(time.Now()) || got.Error != "" {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -263,7 +263,7 @@ func TestCronOnAThread(t *testing.T) {
 		hold := make(chan struct{})
 		w := wind(t, path, cronAgent{hold: hold})
 		defer w.close()
-		th, err := w.Threads.Create(t.Context(), adapter.NewThread{})
+		th, err := w.CreateThread(t.Context(), adapter.ThreadRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestCronOnAThread(t *testing.T) {
 		c := w.cron(t, n)
 		time.Sleep(25 * time.Minute)
 		w.want(t, 1, "while its first run lasts")
-		if got, err := w.Crons.Get(t.Context(), c.ID); err != nil || got.Error == "" {
+		if got, err := w.GetCron(t.Context(), c.ID); err != nil || got.Error == "" {
 			t.Errorf("a tick on a busy thread is not told: %+v, %v", got, err)
 		}
 		close(hold)
@@ -281,13 +281,13 @@ func TestCronOnAThread(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		w.want(t, 2, "after another tick")
-		if got, err := w.Crons.Get(t.Context(), c.ID); err != nil || got.Error != "" {
+		if got, err := w.GetCron(t.Context(), c.ID); err != nil || got.Error != "" {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if err := w.Threads.Delete(t.Context(), th.ID); err != nil {
+		if err := w.DeleteThread(t.Context(), th.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Crons.Get(t.Context(), c.ID); mapping.Classify(err).Class != mapping.NotFound {
+		if _, err := w.GetCron(t.Context(), c.ID); mapping.Classify(err).Class != mapping.NotFound {
 			t.Errorf("the cron of a deleted thread: %v", err)
 		}
 	})
@@ -302,7 +302,7 @@ func TestCronIsChanged(t *testing.T) {
 		c := w.cron(t, n)
 		change := func() mapping.Cron {
 			t.Helper()
-			got, err := w.Crons.Update(t.Context(), c.ID, n)
+			got, err := w.UpdateCron(t.Context(), c.ID, n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,7 +322,7 @@ func TestCronIsChanged(t *testing.T) {
 		change()
 		time.Sleep(time.Hour)
 		w.want(t, 2, "after its end")
-		if got, _ := w.Crons.Get(t.Context(), c.ID); !got.Next.IsZero() || !got.Enabled {
+		if got, _ := w.GetCron(t.Context(), c.ID); !got.Next.IsZero() || !got.Enabled {
 			t.Errorf("over: %+v", got)
 		}
 	})
@@ -346,11 +346,11 @@ func TestCronIsRefusedWhereItsRunsWouldBe(t *testing.T) {
 		} {
 			n := everyHour()
 			c.change(&n)
-			if _, err := w.Crons.Create(t.Context(), n); mapping.Classify(err).Class != c.class {
+			if _, err := w.CreateCron(t.Context(), n); mapping.Classify(err).Class != c.class {
 				t.Errorf("%s: %v, want %s", name, err, c.class)
 			}
 		}
-		if _, total, err := w.Crons.Search(t.Context(), adapter.CronQuery{}); total != 0 || err != nil {
+		if _, total, err := w.SearchCrons(t.Context(), adapter.CronQuery{}); total != 0 || err != nil {
 			t.Errorf("%d crons were kept, %v", total, err)
 		}
 	})
@@ -363,23 +363,23 @@ func TestE20CronsOfAnotherTenant(t *testing.T) {
 		defer w.close()
 		mine := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "me", Tenant: "a"})
 		other := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "you", Tenant: "b"})
-		c, err := w.Crons.Create(mine, everyHour())
+		c, err := w.CreateCron(mine, everyHour())
 		if err != nil || c.Owner != "me" {
 			t.Fatal(c, err)
 		}
-		_, got := w.Crons.Get(other, c.ID)
-		_, updated := w.Crons.Update(other, c.ID, everyHour())
-		for name, err := range map[string]error{"get": got, "update": updated, "delete": w.Crons.Delete(other, c.ID)} {
+		_, got := w.GetCron(other, c.ID)
+		_, updated := w.UpdateCron(other, c.ID, everyHour())
+		for name, err := range map[string]error{"get": got, "update": updated, "delete": w.DeleteCron(other, c.ID)} {
 			if mapping.Classify(err).Class != mapping.NotFound {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if list, total, err := w.Crons.Search(other, adapter.CronQuery{}); len(list)+total != 0 || err != nil {
+		if list, total, err := w.SearchCrons(other, adapter.CronQuery{}); len(list)+total != 0 || err != nil {
 			t.Errorf("%v %d %v", list, total, err)
 		}
 		time.Sleep(time.Hour + time.Second)
 		w.want(t, 0, "seen without a tenant")
-		if list, err := adapter.All(w.RunIndex.List(mine, mapping.RunQuery{})); err != nil || len(list) != 1 || list[0].Tenant != "a" || list[0].Owner != "me" {
+		if list, err := adapter.All(w.ListRuns(mine, mapping.RunQuery{})); err != nil || len(list) != 1 || list[0].Tenant != "a" || list[0].Owner != "me" {
 			t.Errorf("%+v %v", list, err)
 		}
 	})
@@ -409,13 +409,13 @@ func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 				w := wind(t, path, cronAgent{}, c.keys...)
 				defer w.close()
 				made := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: c.key})
-				th, err := w.Threads.Create(made, adapter.NewThread{})
+				th, err := w.CreateThread(made, adapter.ThreadRequest{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				n := everyHour()
 				n.Run.ThreadID = th.ID
-				cr, err := w.Crons.Create(made, n)
+				cr, err := w.CreateCron(made, n)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -423,7 +423,7 @@ func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 				w.want(t, 1, "while the cron's agent is alone")
 				join := everyHour().Run
 				join.Agent, join.ThreadID = "b", th.ID
-				if _, err := w.Runs.Start(t.Context(), new(join)); err != nil {
+				if _, err := w.StartRun(t.Context(), new(join)); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Hour)
@@ -432,7 +432,7 @@ func TestCronStopsWhereItsKeySeesNoMore(t *testing.T) {
 					runs = 2
 				}
 				w.want(t, runs, "after two more ticks")
-				got, err := w.Crons.Get(t.Context(), cr.ID)
+				got, err := w.GetCron(t.Context(), cr.ID)
 				if err != nil || (got.Error != "") != c.stops || c.stops && !strings.Contains(got.Error, `"`+c.key+`"`) || !got.Next.After(time.Now()) {
 					t.Errorf("the cron says %q, its next tick is %s, %v", got.Error, got.Next, err)
 				}
@@ -471,7 +471,7 @@ func TestCronTickThatIsServedTwiceIsOneRun(t *testing.T) {
 		c := w.cron(t, everyHour())
 		time.Sleep(time.Hour + time.Second)
 		w.want(t, 1, "after the tick")
-		now, err := w.Crons.Get(t.Context(), c.ID)
+		now, err := w.GetCron(t.Context(), c.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -480,7 +480,7 @@ func TestCronTickThatIsServedTwiceIsOneRun(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		w.want(t, 1, "after it was served again")
-		if again, _ := w.Crons.Get(t.Context(), c.ID); !again.Next.Equal(now.Next) {
+		if again, _ := w.GetCron(t.Context(), c.ID); !again.Next.Equal(now.Next) {
 			t.Errorf("next %s, want %s", again.Next, now.Next)
 		}
 	})

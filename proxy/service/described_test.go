@@ -79,7 +79,7 @@ func TestSchemasAreTheAgentsOwn(t *testing.T) {
 						b.Close()
 						b.Open(t) // a process asks once for what it is told
 					}
-					got, err := b.Agents.Schemas(t.Context(), "graph")
+					got, err := b.AgentSchemas(t.Context(), "graph")
 					said := struct{ Title string }{}
 					switch {
 					case err != nil:

@@ -3,11 +3,15 @@
 // through the engine or its backend. It turns requests in neutral terms into runs, states, steps, items and artifacts,
 // and refuses what it cannot do with the reason.
 //
-// Start reading at New, which gives each noun what it uses: its tables, an interface for what it asks the engine or the
-// log, and the parts that several nouns share (heads, threadMaker, remover, taskFinder, topicFinder, topicTasks). What
-// has a subject of its own is a package below: a run is planned in package plan, a state changed in stateupdate, and an
-// owner's data taken out and removed in owner. GET /runs/{id}/explain is read in one transaction (store.Runs.Standing)
-// and says in words why a run waits (explainer).
+// Start reading at Service, whose methods are in files by noun, and at StartRun. Package stateupdate changes states,
+// and package owner reports, exports and removes the data of an owner. Runs of tasks are begun by package stepping,
+// which calls Service.PlanTaskRun. GET /runs/{id}/explain is read in one transaction (store.Runs.Standing).
+//
+// # Planning of runs
+//
+// planRun turns a request, a cron's tick or a step of a task into the run that the store creates. It writes nothing and
+// begins no run. The files plan_*.go have its steps: the run's thread, its options, its input, the task it belongs to,
+// and the parts of the request that its agent does not support.
 //
 // # Agents and assistants
 //

@@ -10,38 +10,30 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 )
 
-// explainer says why runs wait.
-type explainer struct {
-	runs       *store.Runs
-	deliveries *outbox.Table
-	agents     agents
-}
-
-func (s *explainer) Explain(ctx context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
-	st, err := s.runs.Standing(ctx, ref.ThreadID, ref.RunID)
+func (s *Service) ExplainRun(ctx context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
+	st, err := s.store.Runs.Standing(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return adapter.Explanation{}, err
 	}
 	e := adapter.Explanation{RunID: st.Run.ID, ThreadID: st.Run.ThreadID, Agent: st.Run.Agent, Status: st.Run.Status}
 	switch st.Run.Status {
 	case mapping.RunPending:
-		s.pending(&e, st)
+		s.explainPending(&e, st)
 	case mapping.RunRunning:
-		s.running(&e, st)
+		s.explainRunning(&e, st)
 	default:
-		if err = s.ended(&e, st); err == nil && st.Run.Options.Webhook != "" {
-			e.Webhook, err = s.webhook(ctx, st.Run.ID)
+		if err = explainEnded(&e, st); err == nil && st.Run.Options.Webhook != "" {
+			e.Webhook, err = s.webhookState(ctx, st.Run.ID)
 		}
 	}
 	return e, err
 }
 
-// webhook is nil once the delivery is forgotten.
-func (s *explainer) webhook(ctx context.Context, runID string) (*adapter.WebhookState, error) {
-	list, err := s.deliveries.List(ctx, runID, 1)
+// webhookState returns nil once the delivery is forgotten.
+func (s *Service) webhookState(ctx context.Context, runID string) (*adapter.WebhookState, error) {
+	list, err := s.store.Deliveries.List(ctx, runID, 1)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -58,9 +50,9 @@ func (s *explainer) webhook(ctx context.Context, runID string) (*adapter.Webhook
 	return w, nil
 }
 
-// pending: the time comes first, then the runs before it, then an update of its thread's state, then the agent.
-func (s *explainer) pending(e *adapter.Explanation, st store.Standing) {
-	used, slots := s.slots(st.Run.Agent)
+// explainPending checks the time first, then the runs before it, then an update of its thread's state, then the agent.
+func (s *Service) explainPending(e *adapter.Explanation, st store.Standing) {
+	used, slots := s.slotsOf(st.Run.Agent)
 	wait := st.Run.RunAfter.Sub(st.Now)
 	makesRoom := st.Run.Multitask == mapping.StrategyRollback && st.Ahead > 0
 	switch {
@@ -82,8 +74,8 @@ func (s *explainer) pending(e *adapter.Explanation, st store.Standing) {
 	}
 }
 
-func (s *explainer) slots(agent string) (used, slots int) {
-	if a, ok := s.agents.Agent(agent); ok {
+func (s *Service) slotsOf(agent string) (used, slots int) {
+	if a, ok := s.engine.Agent(agent); ok {
 		return a.Slots()
 	}
 	return 0, 1
@@ -97,10 +89,10 @@ func queued(list []mapping.Run) []adapter.QueuedRun {
 	return out
 }
 
-func (s *explainer) running(e *adapter.Explanation, st store.Standing) {
+func (s *Service) explainRunning(e *adapter.Explanation, st store.Standing) {
 	if st.Run.Parked {
 		p := &adapter.ParkedReason{Step: st.Steps + 1, Since: st.Run.UpdatedAt}
-		if a, ok := s.agents.Agent(st.Run.Agent); ok {
+		if a, ok := s.engine.Agent(st.Run.Agent); ok {
 			p.Until = p.Since.Add(a.Config.Stepping.Idle)
 		}
 		e.Reason, e.Parked = adapter.ReasonParked, p
@@ -120,7 +112,7 @@ func (s *explainer) running(e *adapter.Explanation, st store.Standing) {
 	e.Message = fmt.Sprintf("It waits for agent %s: nothing has come of step %d for %s.", st.Run.Agent, up.Step, max(0, st.Now.Sub(up.Since)).Round(time.Second))
 }
 
-func (s *explainer) ended(e *adapter.Explanation, st store.Standing) (err error) {
+func explainEnded(e *adapter.Explanation, st store.Standing) (err error) {
 	if open, ok := unanswered(st); ok {
 		e.Reason, e.Question = adapter.ReasonQuestion, &adapter.QuestionReason{Interrupts: open, Since: st.Run.EndedAt}
 		e.Message = "It has stopped to be answered: start a run with the answer on its thread, or fetch its task's next step."
@@ -135,8 +127,8 @@ func (s *explainer) ended(e *adapter.Explanation, st store.Standing) (err error)
 	return err
 }
 
-// unanswered are the questions of a run that are open still. A run that was stopped before or after a node asks
-// nothing, and waits all the same.
+// unanswered returns the questions of a run that are still open. A run that was stopped before or after a node asks
+// nothing but waits.
 func unanswered(st store.Standing) ([]mapping.Interrupt, bool) {
 	o := st.Last.Head.Outcome
 	if o == nil || o.Status != mapping.RunInterrupted || o.Cancelled {

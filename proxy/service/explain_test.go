@@ -29,7 +29,7 @@ func TestExplainWhatABridgeLeftBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		why, err := b.Explainer.Explain(t.Context(), adapter.RunRef{RunID: id})
+		why, err := b.ExplainRun(t.Context(), adapter.RunRef{RunID: id})
 		if err != nil || why.Reason != reason || claim && (why.Lease == nil || why.Lease.Owner != "") {
 			t.Errorf("want %s: %+v, %v", reason, why, err)
 		}

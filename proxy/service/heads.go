@@ -5,37 +5,30 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// headRetries bounds how often a read in several looks is tried that others overtake.
+// headRetries bounds the attempts of a read in several queries that other writers overtake.
 const headRetries = 8
 
-// stateReader reads the state of a checkpoint: of one thread, or of many in turn.
+// stateReader reads the state at a checkpoint: eventlog.Log of one thread, eventlog.Listing of many in turn.
 type stateReader interface {
 	Base(ctx context.Context, threadID, checkpointID string) (*state.Fold, error)
 }
 
-// heads reads threads at their heads.
-type heads struct {
-	threads *store.Threads
-	states  stateReader
+// readHead returns the state at a thread's head, and the thread as it was then: if the head was rolled back since the
+// thread was read, the thread is read again. NotFound means that the thread is gone.
+func (s *Service) readHead(ctx context.Context, t *mapping.Thread) (*mapping.Thread, *state.Fold, error) {
+	return s.readHeadWith(ctx, t, s.log)
 }
 
-// At reads the state at a thread's head. When that head was rolled back since the thread was read, the thread is read
-// again; NotFound says that the thread is gone.
-func (h heads) At(ctx context.Context, t *mapping.Thread) (*mapping.Thread, *state.Fold, error) {
-	return h.readBy(ctx, t, h.states)
-}
-
-// readBy is At as a list does it, with one reader for all of its threads.
-func (h heads) readBy(ctx context.Context, t *mapping.Thread, states stateReader) (*mapping.Thread, *state.Fold, error) {
+// readHeadWith is readHead for a list, which has one reader of states for all of its threads.
+func (s *Service) readHeadWith(ctx context.Context, t *mapping.Thread, states stateReader) (*mapping.Thread, *state.Fold, error) {
 	for try := 1; ; try++ {
 		fold, err := states.Base(ctx, t.ID, t.Head)
 		if err == nil || try == headRetries || mapping.Classify(err).Code != mapping.CodeCheckpointNotFound {
 			return t, fold, err
 		}
-		newer, err := h.threads.Get(ctx, t.ID)
+		newer, err := s.store.Threads.Get(ctx, t.ID)
 		if err != nil {
 			return t, nil, err
 		}
@@ -43,9 +36,9 @@ func (h heads) readBy(ctx context.Context, t *mapping.Thread, states stateReader
 	}
 }
 
-// WithValues fills in the state at the thread's head. The thread may be newer than the one that was given: see At.
-func (h heads) WithValues(ctx context.Context, t mapping.Thread) (mapping.Thread, error) {
-	now, fold, err := h.At(ctx, &t)
+// WithValues fills in the state at the thread's head. The result may be newer than t: see readHead.
+func (s *Service) WithValues(ctx context.Context, t mapping.Thread) (mapping.Thread, error) {
+	now, fold, err := s.readHead(ctx, &t)
 	if err != nil {
 		return *now, err
 	}
@@ -53,12 +46,12 @@ func (h heads) WithValues(ctx context.Context, t mapping.Thread) (mapping.Thread
 	return *now, nil
 }
 
-// newest is the newest state of a thread, which may be newer than one that was read before.
-func (h heads) newest(ctx context.Context, threadID string) (*state.Fold, error) {
-	t, err := h.threads.Get(ctx, threadID)
+// newestState returns the state at the head of a thread.
+func (s *Service) newestState(ctx context.Context, threadID string) (*state.Fold, error) {
+	t, err := s.store.Threads.Get(ctx, threadID)
 	if err != nil {
 		return nil, err
 	}
-	_, fold, err := h.At(ctx, &t)
+	_, fold, err := s.readHead(ctx, &t)
 	return fold, err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-func keyOfRun(ctx context.Context, n *adapter.NewRun) idempotency.Key {
+func keyOfRun(ctx context.Context, n *adapter.RunRequest) idempotency.Key {
 	route := "run " + n.ThreadID
 	if i, _, ok := strings.Cut(n.Batch, "/"); ok {
 		route = "batch " + i
@@ -17,8 +17,8 @@ func keyOfRun(ctx context.Context, n *adapter.NewRun) idempotency.Key {
 	return idempotency.NewKey(n.IdempotencyKey, route, askedOf(n)).Of(mapping.PrincipalOf(ctx))
 }
 
-// askedOf is what two requests for the same run have in common.
-func askedOf(n *adapter.NewRun) any {
+// askedOf returns what two requests for the same run have in common.
+func askedOf(n *adapter.RunRequest) any {
 	if n.Request != nil {
 		return n.Request
 	}
@@ -27,7 +27,7 @@ func askedOf(n *adapter.NewRun) any {
 	return same
 }
 
-func keyOfThread(ctx context.Context, n adapter.NewThread) idempotency.Key {
+func keyOfThread(ctx context.Context, n adapter.ThreadRequest) idempotency.Key {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
 	return idempotency.NewKey(key, "thread", n).Of(mapping.PrincipalOf(ctx))

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -8,31 +9,13 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
-	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// interactions are the messages of a topic.
-type interactions struct {
-	sayings
-	conversations
-}
-
-// sayings take what is said in topics.
-type sayings struct {
-	topics   topicFinder
-	finder   taskFinder
-	onTopics topicTasks
-	requests *idempotency.Table
-	tasks    *store.Tasks
-	runs     *store.Runs
-	stepper  *stepping.Stepper
-	updater  *stateupdate.Updater
-}
-
-func (s sayings) Create(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+func (s *Service) Say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
 	said, err := s.say(ctx, n)
 	if err == nil {
 		mapping.NoteObject(ctx, "interaction", said.ID)
@@ -40,63 +23,62 @@ func (s sayings) Create(ctx context.Context, n adapter.NewInteraction) (rule.Int
 	return said, err
 }
 
-func (s sayings) say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+func (s *Service) say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
 	if err := idempotency.Check(n.IdempotencyKey); err != nil {
 		return rule.Interaction{}, err
 	}
-	_, t, err := s.topics.find(ctx, n.Ref)
+	_, t, err := s.findTopic(ctx, n.Ref)
 	if err != nil {
 		return rule.Interaction{}, err
 	}
-	if said, ok, err := s.again(ctx, n); ok || err != nil {
+	if said, ok, err := s.repeatedInteraction(ctx, n); ok || err != nil {
 		return said, err
 	}
 	if n.Role != rule.RoleUser && n.Role != "" || n.Derive != nil && !*n.Derive {
-		return s.add(ctx, t, n)
+		return s.addMessage(ctx, t, n)
 	}
 	if !says(n) {
 		return rule.Interaction{}, errNothingSaid()
 	}
 	if n.Derive == nil && len(t.Interrupts) > 0 {
-		if said, done, err := s.answer(ctx, t, n); done || err != nil {
+		if said, done, err := s.answerOnTopic(ctx, t, n); done || err != nil {
 			return said, err
 		}
 	}
-	task, earlier, err := s.onTopics.create(ctx, n.Ref, n.Input, n.AdditionalInput, keyOfInteraction(n))
+	task, earlier, err := s.createTopicTask(ctx, n.Ref, n.Input, n.AdditionalInput, keyOfInteraction(n))
 	if err == nil && earlier != "" {
-		return s.made(ctx, n, earlier)
+		return s.interactionMade(ctx, n, earlier)
 	}
 	return rule.InteractionOf(task), err
 }
 
-// again finds what the same request has said before.
-func (s sayings) again(ctx context.Context, n adapter.NewInteraction) (said rule.Interaction, ok bool, err error) {
-	made, ok, err := s.requests.Remembered(ctx, keyOfInteraction(n))
+// repeatedInteraction finds the interaction that the same request has made before.
+func (s *Service) repeatedInteraction(ctx context.Context, n adapter.NewInteraction) (said rule.Interaction, ok bool, err error) {
+	made, ok, err := s.store.Requests.Remembered(ctx, keyOfInteraction(n))
 	if err != nil || !ok {
 		return said, false, err
 	}
-	said, err = s.made(ctx, n, made)
+	said, err = s.interactionMade(ctx, n, made)
 	return said, true, err
 }
 
-// made tells of an interaction by what it has made: a task, the run that an answer began, or nothing but itself.
-func (s sayings) made(ctx context.Context, n adapter.NewInteraction, id string) (rule.Interaction, error) {
-	none := func(err error) bool { return err != nil && mapping.Classify(err).Class == mapping.NotFound }
-	task, err := s.tasks.Get(ctx, id)
-	if !none(err) {
+// interactionMade returns an interaction by the id that it has made: a task, the run of an answer, or its own.
+func (s *Service) interactionMade(ctx context.Context, n adapter.NewInteraction, id string) (rule.Interaction, error) {
+	task, err := s.store.Tasks.Get(ctx, id)
+	if !notFound(err) {
 		return rule.InteractionOf(task), err
 	}
-	run, err := s.runs.Get(ctx, "", id)
+	run, err := s.store.Runs.Get(ctx, "", id)
 	switch {
 	case err == nil:
 		return answered(n, run), nil
-	case !none(err):
+	case !notFound(err):
 		return rule.Interaction{}, err
 	}
 	return spoken(n, id), nil
 }
 
-// answered is the interaction that answered a question with a run.
+// answered returns the interaction that answered a question with a run.
 func answered(n adapter.NewInteraction, run *mapping.Run) rule.Interaction {
 	return rule.Interaction{
 		ID: mapping.MessageID(run.ID, "answer"), TopicID: run.ThreadID, TaskID: run.TaskID, Role: rule.RoleUser,
@@ -104,7 +86,7 @@ func answered(n adapter.NewInteraction, run *mapping.Run) rule.Interaction {
 	}
 }
 
-// spoken is an interaction that no task comes of.
+// spoken returns an interaction that made no task.
 func spoken(n adapter.NewInteraction, id string) rule.Interaction {
 	said := rule.Interaction{ID: id, TopicID: n.Ref.ID, Role: n.Role, Input: n.Input, AdditionalInput: n.AdditionalInput}
 	switch said.Role {
@@ -117,8 +99,7 @@ func spoken(n adapter.NewInteraction, id string) rule.Interaction {
 	return said
 }
 
-// says reports whether there is anything that an agent could be told: words, an input for its graph, or a spelled-out
-// answer.
+// says reports whether there is anything for an agent: words, an input for its graph, or an explicit answer.
 func says(n adapter.NewInteraction) bool {
 	extra := rule.ReadTaskExtra(n.AdditionalInput)
 	return n.Input != nil && *n.Input != "" || len(extra.Input) > 0 || len(extra.Resume) > 0
@@ -128,8 +109,8 @@ func errNothingSaid() error {
 	return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "input must be a text that is not empty.")
 }
 
-// add appends words to the topic's state; no task comes of it.
-func (s sayings) add(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (rule.Interaction, error) {
+// addMessage appends words to the topic's state; no task comes of it.
+func (s *Service) addMessage(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (rule.Interaction, error) {
 	if n.Input == nil || *n.Input == "" {
 		return rule.Interaction{}, errNothingSaid()
 	}
@@ -141,12 +122,12 @@ func (s sayings) add(ctx context.Context, t mapping.Thread, n adapter.NewInterac
 	}
 	_, err = s.updater.Update(ctx, t.ID, adapter.StateUpdate{Values: delta}, stateupdate.Note{Key: keyOfInteraction(n), Makes: said.ID})
 	if err != nil && mapping.Classify(err).Code == idempotency.CodeRepeated {
-		said, _, err = s.again(ctx, n)
+		said, _, err = s.repeatedInteraction(ctx, n)
 	}
 	return said, errTopicBusy(err)
 }
 
-// errTopicBusy says in the words of topics that the state cannot be changed now.
+// errTopicBusy explains in the words of topics that the state cannot be changed now.
 func errTopicBusy(err error) error {
 	known := mapping.Classify(err)
 	if err == nil || known.Class != mapping.Conflict {
@@ -158,14 +139,14 @@ func errTopicBusy(err error) error {
 	return e
 }
 
-// answer gives the words to the task that asked. done is false when no task of this agent waits for them.
-func (s sayings) answer(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said rule.Interaction, done bool, err error) {
+// answerOnTopic passes the words to the task that asked. done is false if no task of this agent waits for them.
+func (s *Service) answerOnTopic(ctx context.Context, t mapping.Thread, n adapter.NewInteraction) (said rule.Interaction, done bool, err error) {
 	asked, err := s.runThatAsked(ctx, t, n.Ref.Agent)
 	if err != nil || asked.Status != mapping.RunInterrupted {
 		return said, false, err
 	}
 	ref := adapter.TaskRef{Agent: n.Ref.Agent, Topic: t.ID, ID: asked.TaskID}
-	task, agent, err := s.finder.find(ctx, ref)
+	task, agent, err := s.findTask(ctx, ref)
 	if err != nil {
 		return said, false, err
 	}
@@ -174,7 +155,7 @@ func (s sayings) answer(ctx context.Context, t mapping.Thread, n adapter.NewInte
 		return said, false, err
 	}
 	defer turn.GiveBack()
-	if said, done, err := s.again(ctx, n); done || err != nil { // while we waited for our turn
+	if said, done, err := s.repeatedInteraction(ctx, n); done || err != nil { // while we waited for our turn
 		return said, done, err
 	}
 	run, ok, err := turn.Answer(ctx, n.Input, n.AdditionalInput, keyOfInteraction(n))
@@ -186,12 +167,12 @@ func (s sayings) answer(ctx context.Context, t mapping.Thread, n adapter.NewInte
 
 // runThatAsked returns the run of an agent that asked the newest of the open questions that it may be answered; else
 // the thread's newest run.
-func (s sayings) runThatAsked(ctx context.Context, t mapping.Thread, agent string) (mapping.Run, error) {
+func (s *Service) runThatAsked(ctx context.Context, t mapping.Thread, agent string) (mapping.Run, error) {
 	for _, q := range slices.Backward(t.Interrupts) {
 		if q.Run == "" {
 			continue
 		}
-		r, err := s.runs.Get(ctx, t.ID, q.Run)
+		r, err := s.store.Runs.Get(ctx, t.ID, q.Run)
 		switch {
 		case err == nil && r.Agent == agent:
 			return *r, nil
@@ -199,9 +180,87 @@ func (s sayings) runThatAsked(ctx context.Context, t mapping.Thread, agent strin
 			return mapping.Run{}, err
 		}
 	}
-	last, err := s.runs.List(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1})
+	last, err := s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1})
 	if err != nil || len(last) == 0 {
 		return mapping.Run{}, err
 	}
 	return last[0], nil
+}
+
+func (s *Service) ListInteractions(ctx context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
+	all, err := s.allInteractions(ctx, ref)
+	if err != nil {
+		return nil, 0, err
+	}
+	list := adapter.PageOf(all, (p.Number-1)*p.Size, p.Size)
+	return list, len(all), s.withInteractionFiles(ctx, ref.ID, list)
+}
+
+func (s *Service) GetInteraction(ctx context.Context, ref adapter.TopicRef, id string) (rule.Interaction, error) {
+	all, err := s.allInteractions(ctx, ref)
+	if err != nil {
+		return rule.Interaction{}, err
+	}
+	i := slices.IndexFunc(all, func(said rule.Interaction) bool { return said.ID == id })
+	if i < 0 {
+		return rule.Interaction{}, mapping.Errorf(mapping.NotFound, "interaction_not_found", "There is no interaction %q in topic %q.", id, ref.ID)
+	}
+	return all[i], s.withInteractionFiles(ctx, ref.ID, all[i:i+1])
+}
+
+// allInteractions reads the whole conversation of a topic.
+func (s *Service) allInteractions(ctx context.Context, ref adapter.TopicRef) ([]rule.Interaction, error) {
+	_, t, err := s.findTopic(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	c := rule.Conversation{TopicID: t.ID}
+	if c.Tasks, _, err = s.store.Tasks.List(ctx, store.TaskQuery{ThreadID: t.ID}); err != nil {
+		return nil, err
+	}
+	if c.Runs, err = s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: t.ID, OldestFirst: true}); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(c.Runs, byStart)
+	c.Told = make([][]*state.Entry, len(c.Runs))
+	for i, r := range c.Runs {
+		c.Told[i], err = s.log.Read(ctx, &r, 0)
+		if err != nil && mapping.Classify(err).Class != mapping.NotFound { // it may be rolled back meanwhile
+			return nil, err
+		}
+	}
+	fold, err := s.newestState(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	c.Messages = fold.Messages()
+	return c.Interactions(), nil
+}
+
+// byStart orders runs by when they began; those that have not come last, as they were made.
+func byStart(a, b mapping.Run) int {
+	if a.StartedAt.IsZero() || b.StartedAt.IsZero() {
+		return cmp.Compare(later(a), later(b))
+	}
+	return a.StartedAt.Compare(b.StartedAt)
+}
+
+func later(r mapping.Run) int {
+	if r.StartedAt.IsZero() {
+		return 1
+	}
+	return 0
+}
+
+// withInteractionFiles fills in the artifacts of interactions, which carry only their ids.
+func (s *Service) withInteractionFiles(ctx context.Context, topicID string, list []rule.Interaction) error {
+	steps := make([]mapping.Step, len(list))
+	for i := range list {
+		steps[i].Artifacts = list[i].Artifacts
+	}
+	err := s.stepper.WithArtifacts(ctx, topicID, steps)
+	for i := range list {
+		list[i].Artifacts = steps[i].Artifacts
+	}
+	return err
 }

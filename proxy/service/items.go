@@ -14,13 +14,7 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// items is the long-term store: the bridge's own, or that of an agent.
-type items struct {
-	table *item.Table
-	agent agentItems
-}
-
-func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
+func (s *Service) PutItem(ctx context.Context, p adapter.PutItem) error {
 	noteItem(ctx, p.Namespace, p.Key)
 	if err := rule.CheckNamespace(p.Namespace); err != nil {
 		return err
@@ -28,33 +22,45 @@ func (s *items) Put(ctx context.Context, p adapter.PutItem) error {
 	if err := rule.CheckKey(p.Key); err != nil {
 		return err
 	}
-	if s.agent.on() {
-		return s.agent.put(ctx, p)
+	if s.usesAgentItems() {
+		k, err := s.reachAgentItems(ctx, p.Namespace, true)
+		if err != nil {
+			return err
+		}
+		return k.PutItem(ctx, p)
 	}
 	if err := itemquery.CheckItemIndex(p.Index); err != nil {
 		return err
 	}
-	if !s.table.Embeds() && rawjson.Kind(p.Index) == '[' {
+	if !s.store.Items.Embeds() && rawjson.Kind(p.Index) == '[' {
 		p.Lost.Approximated("index") // its paths name what is found by words
 	}
 	it := mapping.Item{Namespace: p.Namespace, Key: p.Key, Value: p.Value}
-	return s.table.Put(ctx, item.Put{Item: it, TTL: p.TTL, Index: p.Index})
+	return s.store.Items.Put(ctx, item.Put{Item: it, TTL: p.TTL, Index: p.Index})
 }
 
-func (s *items) Get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
+func (s *Service) GetItem(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
 	noteItem(ctx, namespace, key)
-	if s.agent.on() {
-		return s.agent.get(ctx, namespace, key, refreshTTL)
+	if s.usesAgentItems() {
+		k, err := s.reachAgentItems(ctx, namespace, false)
+		if err != nil {
+			return mapping.Item{}, err
+		}
+		return k.GetItem(ctx, namespace, key, refreshTTL)
 	}
-	return s.table.Get(ctx, namespace, key, s.table.Refreshes(refreshTTL))
+	return s.store.Items.Get(ctx, namespace, key, s.store.Items.Refreshes(refreshTTL))
 }
 
-func (s *items) Delete(ctx context.Context, namespace []string, key string) error {
+func (s *Service) DeleteItem(ctx context.Context, namespace []string, key string) error {
 	noteItem(ctx, namespace, key)
-	if s.agent.on() {
-		return s.agent.delete(ctx, namespace, key)
+	if s.usesAgentItems() {
+		k, err := s.reachAgentItems(ctx, namespace, true)
+		if err != nil {
+			return err
+		}
+		return k.DeleteItem(ctx, namespace, key)
 	}
-	return s.table.Delete(ctx, namespace, key)
+	return s.store.Items.Delete(ctx, namespace, key)
 }
 
 // noteItem names an item as the store's pages do: its labels and its key, parted by slashes.
@@ -62,14 +68,14 @@ func noteItem(ctx context.Context, namespace []string, key string) {
 	mapping.NoteObject(ctx, "item", strings.Join(append(slices.Clone(namespace), key), "/"))
 }
 
-func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
-	if s.agent.on() {
-		return s.agent.search(ctx, q)
+func (s *Service) SearchItems(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
+	if s.usesAgentItems() {
+		return s.searchAgentItems(ctx, q)
 	}
 	if q.SortBy == "" && q.Query == "" {
 		q.SortBy = mapping.SortByUpdated // as LangGraph's stores do
 	}
-	out := item.Query{Prefix: q.Prefix, Query: q.Query, SearchBy: q.SearchBy, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset, RefreshTTL: s.table.Refreshes(q.RefreshTTL), Lost: q.Lost}
+	out := item.Query{Prefix: q.Prefix, Query: q.Query, SearchBy: q.SearchBy, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset, RefreshTTL: s.store.Items.Refreshes(q.RefreshTTL), Lost: q.Lost}
 	if len(q.Filter) > 0 && string(q.Filter) != "null" && string(q.Filter) != "{}" {
 		filter, err := itemquery.ParseFilter(q.Filter)
 		if err != nil {
@@ -77,14 +83,14 @@ func (s *items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mappi
 		}
 		out.Keep, out.Members = filter.Match, filter.Members()
 	}
-	return s.table.Search(ctx, out)
+	return s.store.Items.Search(ctx, out)
 }
 
-func (s *items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]string, error) {
-	if s.agent.on() {
-		return s.agent.namespaces(ctx, q)
+func (s *Service) ListNamespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]string, error) {
+	if s.usesAgentItems() {
+		return s.agentNamespaces(ctx, q)
 	}
-	all, err := s.table.Namespaces(ctx, literalPrefix(q.Prefix))
+	all, err := s.store.Items.Namespaces(ctx, literalPrefix(q.Prefix))
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +111,12 @@ func (s *items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) ([][]s
 	return adapter.PageOf(out, q.Offset, q.Limit), nil
 }
 
-// of returns the items in and below a namespace, as many as a topic shows.
-func (s *items) of(ctx context.Context, namespace []string) ([]mapping.Item, error) {
-	if s.agent.on() {
-		return adapter.All(s.agent.search(ctx, adapter.ItemQuery{Prefix: namespace, Limit: topicItems}))
+// topicItems returns the items in and below a namespace, as many as a topic shows.
+func (s *Service) topicItems(ctx context.Context, namespace []string) ([]mapping.Item, error) {
+	if s.usesAgentItems() {
+		return adapter.All(s.searchAgentItems(ctx, adapter.ItemQuery{Prefix: namespace, Limit: maxTopicItems}))
 	}
-	return s.table.List(ctx, item.Query{Prefix: namespace, Limit: topicItems})
+	return s.store.Items.List(ctx, item.Query{Prefix: namespace, Limit: maxTopicItems})
 }
 
 // literalPrefix is the part of a pattern before its first wildcard.

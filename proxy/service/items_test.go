@@ -26,19 +26,19 @@ func TestItemsGoAtTheirTime(t *testing.T) {
 		defer w.close()
 		space := []string{"n"}
 		for key, ttl := range map[string]time.Duration{"short": time.Hour, "for ever": 0} {
-			if err := w.Items.Put(t.Context(), adapter.PutItem{Namespace: space, Key: key, Value: raw(`{"v":1}`), TTL: ttl}); err != nil {
+			if err := w.PutItem(t.Context(), adapter.PutItem{Namespace: space, Key: key, Value: raw(`{"v":1}`), TTL: ttl}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		found := func(refresh bool) int {
-			list, err := itemsOf(w.Items.Search(t.Context(), adapter.ItemQuery{Prefix: space, Limit: 10, RefreshTTL: &refresh}))
+			list, err := itemsOf(w.SearchItems(t.Context(), adapter.ItemQuery{Prefix: space, Limit: 10, RefreshTTL: &refresh}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			return len(list)
 		}
 		get := func(refresh bool) mapping.Class {
-			_, err := w.Items.Get(t.Context(), space, "short", &refresh)
+			_, err := w.GetItem(t.Context(), space, "short", &refresh)
 			if err == nil {
 				return ""
 			}
@@ -70,7 +70,7 @@ func TestItemsAreListedNewestFirst(t *testing.T) {
 		w := wind(t, path, cronAgent{})
 		defer w.close()
 		for _, key := range []string{"m", "a", "z", "c", "m"} { // m is written again
-			if err := w.Items.Put(t.Context(), adapter.PutItem{Namespace: []string{"n", key}, Key: key, Value: raw(`{"v":1}`)}); err != nil {
+			if err := w.PutItem(t.Context(), adapter.PutItem{Namespace: []string{"n", key}, Key: key, Value: raw(`{"v":1}`)}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second) // of the bubble's clock
@@ -78,7 +78,7 @@ func TestItemsAreListedNewestFirst(t *testing.T) {
 		for want, q := range map[string]adapter.ItemQuery{
 			"mcza": {}, "azcm": {Asc: true}, "mcz": {Limit: 3}, "za": {Limit: 3, Offset: 2}, "mc": {Filter: raw(`{"v":1}`), Limit: 2},
 		} {
-			list, err := itemsOf(w.Items.Search(t.Context(), q))
+			list, err := itemsOf(w.SearchItems(t.Context(), q))
 			got := ""
 			for _, it := range list {
 				got += it.Key
@@ -108,11 +108,11 @@ func TestItemsGoByTheClockOfTheDatabase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := svc.Items.Put(t.Context(), adapter.PutItem{Namespace: []string{"n"}, Key: "k", Value: raw(`{}`), TTL: time.Minute}); err != nil {
+		if err := svc.PutItem(t.Context(), adapter.PutItem{Namespace: []string{"n"}, Key: "k", Value: raw(`{}`), TTL: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		for _, there := range []bool{true, false} {
-			if _, err := svc.Items.Get(t.Context(), []string{"n"}, "k", &there); (err == nil) != there {
+			if _, err := svc.GetItem(t.Context(), []string{"n"}, "k", &there); (err == nil) != there {
 				t.Errorf("the database is %s ahead: %v, want it there: %v", ahead, err, there)
 			}
 			at = at.Add(time.Minute + time.Second)

@@ -4,14 +4,9 @@ import (
 	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/eventlog"
 )
 
-// lister makes readers of the states of many threads in turn; eventlog.Log implements it.
-type lister interface{ Listing() *eventlog.Listing }
-
-// those completes the entries of a list, each in a look of its own, and leaves out what has gone since the list was
-// read.
+// those completes the entries of a list, each with its own query, and leaves out entries that are gone by then.
 func those[T, R any](list iter.Seq2[T, error], complete func(T) (R, error)) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		for one, err := range list {

@@ -19,18 +19,18 @@ func TestListsBesideRollbacksAndDeletes(t *testing.T) {
 	t.Run("rollbacks", func(t *testing.T) {
 		t.Parallel()
 		listsBeside(t, func(b *bench, r mapping.Run) error {
-			return b.Runs.Delete(t.Context(), adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID})
+			return b.DeleteRun(t.Context(), adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID})
 		})
 	})
 	t.Run("deletes", func(t *testing.T) {
 		t.Parallel()
-		listsBeside(t, func(b *bench, r mapping.Run) error { return b.Threads.Delete(t.Context(), r.ThreadID) })
+		listsBeside(t, func(b *bench, r mapping.Run) error { return b.DeleteThread(t.Context(), r.ThreadID) })
 	})
 }
 
 // searched reads the threads and their states, which are read as the list is.
 func (b *bench) searched(ctx context.Context) error {
-	list, _, err := b.Index.Search(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 1000}})
+	list, _, err := b.SearchThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 1000}})
 	return readAll(list, err)
 }
 
@@ -62,7 +62,7 @@ func TestThreadDeletedWhileASearchIsAnswered(t *testing.T) {
 		ids[r.ThreadID] = true
 	}
 	b.Again(t) // no state is in memory
-	list, _, err := b.Index.Search(t.Context(), adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 10}})
+	list, _, err := b.SearchThreads(t.Context(), adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestThreadDeletedWhileASearchIsAnswered(t *testing.T) {
 		found = append(found, th.ID)
 		delete(ids, th.ID)
 		for id := range ids {
-			if err := b.Threads.Delete(t.Context(), id); err != nil {
+			if err := b.DeleteThread(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -100,15 +100,15 @@ func listsBeside(t *testing.T, take func(b *bench, newest mapping.Run) error) {
 	looks := map[string]func() error{
 		"search": func() error { return b.searched(ctx) },
 		"search by values": func() error {
-			_, _, err := b.Index.Search(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 1000}, NoValues: true, Values: json.RawMessage(`{"no":"such"}`)})
+			_, _, err := b.SearchThreads(ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 1000}, NoValues: true, Values: json.RawMessage(`{"no":"such"}`)})
 			return err
 		},
 		"topics": func() error {
-			list, _, err := b.Topics.List(ctx, "graph", adapter.Page{Number: 1, Size: 1000})
+			list, _, err := b.ListTopics(ctx, "graph", adapter.Page{Number: 1, Size: 1000})
 			return readAll(list, err)
 		},
 		"tasks": func() error {
-			list, _, err := b.Tasks.List(ctx, adapter.TaskRef{Agent: "graph"}, adapter.Page{Number: 1, Size: 1000})
+			list, _, err := b.ListTasks(ctx, adapter.TaskRef{Agent: "graph"}, adapter.Page{Number: 1, Size: 1000})
 			return readAll(list, err)
 		},
 	}
@@ -151,11 +151,11 @@ func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
 	looks := map[string]func(thread string) error{
 		"search": func(string) error { return there.searched(ctx) },
 		"topics": func(string) error {
-			list, _, err := there.Topics.List(ctx, "graph", adapter.Page{Number: 1, Size: 10})
+			list, _, err := there.ListTopics(ctx, "graph", adapter.Page{Number: 1, Size: 10})
 			return readAll(list, err)
 		},
-		"thread": func(thread string) error { _, err := there.Threads.Get(ctx, thread); return err },
-		"state":  func(thread string) error { _, err := there.States.Get(ctx, thread, ""); return err },
+		"thread": func(thread string) error { _, err := there.GetThread(ctx, thread); return err },
+		"state":  func(thread string) error { _, err := there.GetState(ctx, thread, ""); return err },
 	}
 	over := make(chan struct{})
 	var wg sync.WaitGroup
@@ -176,7 +176,7 @@ func TestReadsBesideRollbacksOnAnotherReplica(t *testing.T) {
 	}
 	for i := range 60 {
 		r, _ := here.Start(t, ctx, servicetest.NewRun(threads[i%len(threads)], "graph", "again"))
-		if err := here.Runs.Delete(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}); err != nil {
+		if err := here.DeleteRun(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -43,7 +43,7 @@ func recalling(t *testing.T, atATime int) (b *bench, searches *asked) {
 // keep writes the one item that there is.
 func (b *bench) keep(t *testing.T, value string) {
 	t.Helper()
-	if err := b.Items.Put(t.Context(), adapter.PutItem{Namespace: []string{"n"}, Key: "k", Value: raw(value)}); err != nil {
+	if err := b.PutItem(t.Context(), adapter.PutItem{Namespace: []string{"n"}, Key: "k", Value: raw(value)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,14 +83,14 @@ func TestARunThatWaitedIsToldWhatIsThereByThen(t *testing.T) {
 	b, searches := recalling(t, 1)
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
 	b.Legacy.Does(servicetest.Held(begun, goOn, servicetest.Lockstep(1)))
-	if _, err := b.Runs.Start(t.Context(), new(servicetest.NewRun("", "legacy", "tea"))); err != nil {
+	if _, err := b.StartRun(t.Context(), new(servicetest.NewRun("", "legacy", "tea"))); err != nil {
 		t.Fatal(err)
 	}
 	<-begun
 	tells := make(chan string, 1)
 	b.Legacy.Does(told(tells, servicetest.Lockstep(1)))
 	searches.Store(0)
-	waits, err := b.Runs.Start(t.Context(), new(servicetest.NewRun("", "legacy", "tea")))
+	waits, err := b.StartRun(t.Context(), new(servicetest.NewRun("", "legacy", "tea")))
 	if err != nil || waits.Run.Status != mapping.RunPending {
 		t.Fatalf("%v, %v", waits.Run.Status, err)
 	}

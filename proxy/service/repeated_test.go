@@ -18,7 +18,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 	b := setup(t)
 	thread := mapping.NewID()
 	b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "hi"))
-	other, err := b.Threads.Create(t.Context(), adapter.NewThread{})
+	other, err := b.CreateThread(t.Context(), adapter.ThreadRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 			if another {
 				return "", nil // a request is bound to its thread by its route
 			}
-			th, err := b.Threads.Copy(ctx, thread, key)
+			th, err := b.CopyThread(ctx, thread, key)
 			return th.ID, err
 		},
 		"state": func(ctx context.Context, key string, another bool) (string, error) {
@@ -35,7 +35,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 			if another {
 				u.Values = []byte(`{"k":2}`)
 			}
-			cp, err := b.States.Update(ctx, thread, u)
+			cp, err := b.UpdateState(ctx, thread, u)
 			return cp.ID, err
 		},
 		"state without an agent": func(ctx context.Context, key string, another bool) (string, error) {
@@ -43,7 +43,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 			if another {
 				u.AsNode = "n"
 			}
-			cp, err := b.States.Update(ctx, other.ID, u)
+			cp, err := b.UpdateState(ctx, other.ID, u)
 			return cp.ID, err
 		},
 		"assistant": func(ctx context.Context, key string, another bool) (string, error) {
@@ -51,7 +51,7 @@ func TestARepeatedRequestMakesOneThing(t *testing.T) {
 			if another {
 				n.Name = "other"
 			}
-			a, err := b.Assistants.Create(ctx, n)
+			a, err := b.CreateAssistant(ctx, n)
 			return a.ID, err
 		},
 	} {

@@ -4,34 +4,106 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/service/directory"
-	"github.com/apbridge/apbridge/proxy/store"
+	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// runs starts, follows and stops runs.
-type runs struct {
-	runStarts
-	runReads
-	table  *store.Runs
-	engine stopper
+func (s *Service) StartRun(ctx context.Context, n *adapter.RunRequest) (*adapter.Started, error) {
+	start, earlier, err := s.planUnlessRepeated(ctx, n)
+	if earlier != nil || err != nil {
+		return earlier, err
+	}
+	created, err := s.engine.Begin(ctx, start)
+	if err != nil {
+		return nil, err
+	}
+	return startedRun(&created.Run), nil
 }
 
-// stopper ends runs; engine.Engine implements it.
-type stopper interface {
-	canceller
-	CancelSoon(ctx context.Context, r *mapping.Run, how engine.Cancellation) error
+func (s *Service) StartRuns(ctx context.Context, list []adapter.RunRequest) ([]*adapter.Started, error) {
+	started, list := make([]*adapter.Started, len(list)), slices.Clone(list)
+	var starts []*engine.StartRequest
+	for i := range list {
+		start, earlier, err := s.planUnlessRepeated(ctx, &list[i])
+		if err != nil {
+			return nil, err
+		}
+		if started[i] = earlier; earlier == nil {
+			starts = append(starts, start)
+		}
+	}
+	begun, err := s.engine.BeginAll(ctx, starts)
+	if err != nil {
+		return nil, err
+	}
+	for i := range started {
+		if started[i] == nil {
+			started[i], begun = startedRun(&begun[0].Run), begun[1:]
+		}
+	}
+	return started, nil
 }
 
-func (s *runs) Get(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {
-	return s.table.Get(ctx, ref.ThreadID, ref.RunID)
+func (s *Service) FindRepeatedRun(ctx context.Context, n *adapter.RunRequest) (*adapter.Started, error) {
+	return s.repeatedRun(ctx, n.IdempotencyKey, keyOfRun(ctx, n))
 }
 
-func (s *runs) Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error {
-	r, err := s.table.Get(ctx, ref.ThreadID, ref.RunID)
+// planUnlessRepeated plans a run, or returns the run that the same request has made earlier. It takes the contents of
+// n: see planRun.
+func (s *Service) planUnlessRepeated(ctx context.Context, n *adapter.RunRequest) (_ *engine.StartRequest, earlier *adapter.Started, err error) {
+	key, sent := keyOfRun(ctx, n), n.IdempotencyKey
+	if earlier, err = s.repeatedRun(ctx, sent, key); earlier != nil || err != nil {
+		return nil, earlier, err
+	}
+	start, err := s.planRun(ctx, n)
+	if err != nil {
+		// The same request may have been served in between. Then the question that it answers, or its thread, may be
+		// gone.
+		if earlier, failed := s.repeatedRun(ctx, sent, key); earlier != nil && failed == nil {
+			return nil, earlier, nil
+		}
+		return nil, nil, err
+	}
+	start.New.IdempotencyKey, start.New.IdempotencyRoute, start.New.IdempotencySum = key.Text, key.Route, key.Sum
+	return start, nil, nil
+}
+
+// repeatedRun returns the run that the same request has made before, or nil. It is called before anything is refused,
+// since the thread may be busy with that very run.
+func (s *Service) repeatedRun(ctx context.Context, sent string, key idempotency.Key) (*adapter.Started, error) {
+	if err := idempotency.Check(sent); err != nil {
+		return nil, err
+	}
+	made, ok, err := s.store.Requests.Remembered(ctx, key)
+	if err != nil || !ok {
+		return nil, err
+	}
+	r, err := s.store.Runs.Get(ctx, "", made)
+	if notFound(err) && mapping.PrincipalOf(ctx).Limited() {
+		return nil, nil // maybe another agent's: the request is refused for what it asks for
+	}
+	if err != nil {
+		return nil, err
+	}
+	mapping.NoteObject(ctx, "thread", r.ThreadID)
+	mapping.NoteObject(ctx, "run", r.ID)
+	return startedRun(r), nil
+}
+
+func startedRun(r *mapping.Run) *adapter.Started {
+	return &adapter.Started{Run: *r, Losses: r.Options.Losses}
+}
+
+func (s *Service) GetRun(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error) {
+	return s.store.Runs.Get(ctx, ref.ThreadID, ref.RunID)
+}
+
+func (s *Service) CancelRun(ctx context.Context, ref adapter.RunRef, opt adapter.CancelOptions) error {
+	r, err := s.store.Runs.Get(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return err
 	}
@@ -46,27 +118,20 @@ func (s *runs) Cancel(ctx context.Context, ref adapter.RunRef, opt adapter.Cance
 	return s.engine.CancelSoon(ctx, r, how)
 }
 
-func (s *runs) Delete(ctx context.Context, ref adapter.RunRef) error {
-	r, err := s.table.Get(ctx, ref.ThreadID, ref.RunID)
+func (s *Service) DeleteRun(ctx context.Context, ref adapter.RunRef) error {
+	r, err := s.store.Runs.Get(ctx, ref.ThreadID, ref.RunID)
 	if err != nil {
 		return err
 	}
 	return s.engine.Cancel(ctx, r, engine.Cancellation{Reason: mapping.CancelledByRequest, Rollback: true})
 }
 
-// runIndex lists runs.
-type runIndex struct {
-	directory *directory.Directory
-	threads   *store.Threads
-	runs      *store.Runs
-}
-
-func (s *runIndex) List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
+func (s *Service) ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	if q.ThreadID != "" {
-		if _, err := s.threads.Get(ctx, q.ThreadID); err != nil {
+		if _, err := s.store.Threads.Get(ctx, q.ThreadID); err != nil {
 			return adapter.NoList[mapping.Run](err)
 		}
 	}
-	q.Agent, q.Assistant = s.directory.Named(q.Agent)
-	return s.runs.Search(ctx, q)
+	q.Agent, q.Assistant = s.agentFilter(q.Agent)
+	return s.store.Runs.Search(ctx, q)
 }

@@ -22,36 +22,36 @@ func TestRunsThatAreRefused(t *testing.T) {
 	thread := mapping.NewID()
 	b.Start(t, t.Context(), servicetest.NewRun(thread, "legacy", "hi"))
 	for name, tc := range map[string]struct {
-		change func(*adapter.NewRun)
+		change func(*adapter.RunRequest)
 		class  mapping.Class
 		says   string
 	}{
-		"unknown agent":         {func(n *adapter.NewRun) { n.Agent = "nobody" }, mapping.NotFound, "legacy"},
-		"unknown thread":        {func(n *adapter.NewRun) { n.ThreadID, n.IfNotExists = mapping.NewID(), "" }, mapping.NotFound, ""},
-		"goto":                  {func(n *adapter.NewRun) { n.Command = &adapter.Command{Goto: json.RawMessage(`"x"`)} }, mapping.Invalid, "goto"},
-		"update of no state":    {func(n *adapter.NewRun) { n.Command = &adapter.Command{Update: json.RawMessage(`{}`)} }, mapping.Invalid, "update"},
-		"nothing to resume":     {func(n *adapter.NewRun) { n.Command = &adapter.Command{HasResume: true} }, mapping.Conflict, "resume"},
-		"node of no graph":      {func(n *adapter.NewRun) { n.InterruptBefore = []string{"plan"} }, mapping.Invalid, "plan"},
-		"after a node":          {func(n *adapter.NewRun) { n.InterruptAfter = []string{"plan"} }, mapping.Invalid, "plan"},
-		"webhook":               {func(n *adapter.NewRun) { n.Webhook = "http://127.0.0.1:1/" }, mapping.Invalid, "webhook"},
-		"unknown checkpoint":    {func(n *adapter.NewRun) { n.CheckpointID = mapping.NewID() }, mapping.NotFound, ""},
-		"concurrent":            {func(n *adapter.NewRun) { n.Multitask = mapping.StrategyConcurrent }, mapping.Invalid, "concurrent"},
-		"unknown strategy":      {func(n *adapter.NewRun) { n.Multitask = "whatever" }, mapping.Invalid, "whatever"},
-		"config of no object":   {func(n *adapter.NewRun) { n.Kwargs = json.RawMessage(`{"config":7}`) }, mapping.Invalid, "config"},
-		"a very long key":       {func(n *adapter.NewRun) { n.IdempotencyKey = strings.Repeat("k", 300) }, mapping.Invalid, "Idempotency-Key"},
-		"messages of no object": {func(n *adapter.NewRun) { n.Kwargs = json.RawMessage(`{"input":{"messages":[7]}}`) }, mapping.Invalid, ""},
+		"unknown agent":         {func(n *adapter.RunRequest) { n.Agent = "nobody" }, mapping.NotFound, "legacy"},
+		"unknown thread":        {func(n *adapter.RunRequest) { n.ThreadID, n.IfNotExists = mapping.NewID(), "" }, mapping.NotFound, ""},
+		"goto":                  {func(n *adapter.RunRequest) { n.Command = &adapter.Command{Goto: json.RawMessage(`"x"`)} }, mapping.Invalid, "goto"},
+		"update of no state":    {func(n *adapter.RunRequest) { n.Command = &adapter.Command{Update: json.RawMessage(`{}`)} }, mapping.Invalid, "update"},
+		"nothing to resume":     {func(n *adapter.RunRequest) { n.Command = &adapter.Command{HasResume: true} }, mapping.Conflict, "no_pending_interrupt"},
+		"node of no graph":      {func(n *adapter.RunRequest) { n.InterruptBefore = []string{"plan"} }, mapping.Invalid, "plan"},
+		"after a node":          {func(n *adapter.RunRequest) { n.InterruptAfter = []string{"plan"} }, mapping.Invalid, "plan"},
+		"webhook":               {func(n *adapter.RunRequest) { n.Webhook = "http://127.0.0.1:1/" }, mapping.Invalid, "webhook"},
+		"unknown checkpoint":    {func(n *adapter.RunRequest) { n.CheckpointID = mapping.NewID() }, mapping.NotFound, ""},
+		"concurrent":            {func(n *adapter.RunRequest) { n.Multitask = mapping.StrategyConcurrent }, mapping.Invalid, "concurrent"},
+		"unknown strategy":      {func(n *adapter.RunRequest) { n.Multitask = "whatever" }, mapping.Invalid, "whatever"},
+		"config of no object":   {func(n *adapter.RunRequest) { n.Kwargs = json.RawMessage(`{"config":7}`) }, mapping.Invalid, "config"},
+		"a very long key":       {func(n *adapter.RunRequest) { n.IdempotencyKey = strings.Repeat("k", 300) }, mapping.Invalid, "Idempotency-Key"},
+		"messages of no object": {func(n *adapter.RunRequest) { n.Kwargs = json.RawMessage(`{"input":{"messages":[7]}}`) }, mapping.Invalid, ""},
 	} {
 		n := servicetest.NewRun(thread, "legacy", "again")
 		tc.change(&n)
-		_, err := b.Runs.Start(t.Context(), new(n))
+		_, err := b.StartRun(t.Context(), new(n))
 		if class(err) != tc.class || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: got %v, want class %v and %q", name, err, tc.class, tc.says)
 		}
 	}
-	if runs, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: thread})); err != nil || len(runs) != 1 {
+	if runs, err := adapter.All(b.ListRuns(t.Context(), mapping.RunQuery{ThreadID: thread})); err != nil || len(runs) != 1 {
 		t.Errorf("%d runs after only refusals, %v", len(runs), err)
 	}
-	if _, out := b.Start(t, t.Context(), func() adapter.NewRun {
+	if _, out := b.Start(t, t.Context(), func() adapter.RunRequest {
 		n := servicetest.NewRun(thread, "legacy", "null config")
 		n.Kwargs = json.RawMessage(`{"config":null,"input":"x"}`)
 		return n
@@ -67,28 +67,28 @@ func TestABusyThreadSaysWithWhat(t *testing.T) {
 	goOn := make(chan struct{})
 	b.Graph.Does(servicetest.Held(started, goOn, servicetest.Nodes("a")))
 	thread := mapping.NewID()
-	first, err := b.Runs.Start(t.Context(), new(servicetest.NewRun(thread, "graph", "hi")))
+	first, err := b.StartRun(t.Context(), new(servicetest.NewRun(thread, "graph", "hi")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-started
 	second := servicetest.NewRun(thread, "graph", "hi")
 	second.Multitask = mapping.StrategyReject
-	if _, err := b.Runs.Start(t.Context(), new(second)); class(err) != mapping.Conflict || !strings.Contains(err.Error(), first.Run.ID) {
+	if _, err := b.StartRun(t.Context(), new(second)); class(err) != mapping.Conflict || !strings.Contains(err.Error(), first.Run.ID) {
 		t.Errorf("a second run: %v", err)
 	}
-	if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: json.RawMessage(`{"a":1}`)}); class(err) != mapping.Conflict {
+	if _, err := b.UpdateState(t.Context(), thread, adapter.StateUpdate{Values: json.RawMessage(`{"a":1}`)}); class(err) != mapping.Conflict {
 		t.Errorf("a state update: %v", err)
 	}
 	close(goOn)
 	b.Wait(t, t.Context(), first.Run)
-	if err := b.Runs.Cancel(t.Context(), adapter.RunRef{RunID: first.Run.ID}, adapter.CancelOptions{Wait: true}); class(err) != mapping.Conflict {
+	if err := b.CancelRun(t.Context(), adapter.RunRef{RunID: first.Run.ID}, adapter.CancelOptions{Wait: true}); class(err) != mapping.Conflict {
 		t.Errorf("a cancel of an ended run: %v", err)
 	}
-	if err := b.Runs.Delete(t.Context(), adapter.RunRef{ThreadID: thread, RunID: first.Run.ID}); err != nil {
+	if err := b.DeleteRun(t.Context(), adapter.RunRef{ThreadID: thread, RunID: first.Run.ID}); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Runs.Get(t.Context(), adapter.RunRef{RunID: first.Run.ID}); class(err) != mapping.NotFound {
+	if _, err := b.GetRun(t.Context(), adapter.RunRef{RunID: first.Run.ID}); class(err) != mapping.NotFound {
 		t.Errorf("a deleted run: %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func TestCursors(t *testing.T) {
 	first, _ := b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "one"))
 	second, _ := b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "two"))
 	read := func(r mapping.Run, c adapter.Cursor) (seqs []int64, err error) {
-		for e, failed := range b.Runs.Events(t.Context(), adapter.RunRef{ThreadID: thread, RunID: r.ID}, c, nil) {
+		for e, failed := range b.RunEvents(t.Context(), adapter.RunRef{ThreadID: thread, RunID: r.ID}, c, nil) {
 			if failed != nil {
 				return seqs, failed
 			}
@@ -141,33 +141,33 @@ func TestIdempotentRuns(t *testing.T) {
 	b := setup(t)
 	started, goOn := make(chan struct{}, 8), make(chan struct{})
 	b.Graph.Does(servicetest.Held(started, goOn, servicetest.Nodes("a")))
-	keyed := func(thread, words string) adapter.NewRun {
+	keyed := func(thread, words string) adapter.RunRequest {
 		n := servicetest.NewRun(thread, "graph", words)
 		n.IdempotencyKey = "k1"
 		return n
 	}
 	thread := mapping.NewID()
-	first, err := b.Runs.Start(t.Context(), new(keyed(thread, "hi")))
+	first, err := b.StartRun(t.Context(), new(keyed(thread, "hi")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-started
-	if again, err := b.Runs.Start(t.Context(), new(keyed(thread, "hi"))); err != nil || again.Run.ID != first.Run.ID {
+	if again, err := b.StartRun(t.Context(), new(keyed(thread, "hi"))); err != nil || again.Run.ID != first.Run.ID {
 		t.Errorf("while it runs: %v, %v", again.Run.ID, err)
 	}
 	close(goOn)
 	b.Wait(t, t.Context(), first.Run)
 	b.Again(t)
-	if again, err := b.Runs.Start(t.Context(), new(keyed(thread, "hi"))); err != nil || again.Run.ID != first.Run.ID {
+	if again, err := b.StartRun(t.Context(), new(keyed(thread, "hi"))); err != nil || again.Run.ID != first.Run.ID {
 		t.Errorf("after a restart: %v, %v", again.Run.ID, err)
 	}
-	if _, err := b.Runs.Start(t.Context(), new(keyed(thread, "other words"))); class(err) != mapping.Invalid {
+	if _, err := b.StartRun(t.Context(), new(keyed(thread, "other words"))); class(err) != mapping.Invalid {
 		t.Errorf("another request under the key: %v", err)
 	}
-	if other, err := b.Runs.Start(t.Context(), new(keyed(mapping.NewID(), "hi"))); err != nil || other.Run.ID == first.Run.ID {
+	if other, err := b.StartRun(t.Context(), new(keyed(mapping.NewID(), "hi"))); err != nil || other.Run.ID == first.Run.ID {
 		t.Errorf("the key on another thread: %v, %v", other.Run.ID, err)
 	}
-	if foreign, err := b.Runs.Start(as(t.Context(), "b"), new(keyed(thread, "hi"))); err != nil || foreign.Run.ID == first.Run.ID {
+	if foreign, err := b.StartRun(as(t.Context(), "b"), new(keyed(thread, "hi"))); err != nil || foreign.Run.ID == first.Run.ID {
 		t.Errorf("another tenant's key: %v, %v", foreign.Run.ID, err)
 	}
 }
@@ -179,7 +179,7 @@ func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
 	for flavour, want := range map[mapping.Flavour]string{
 		"steps": "additional_input;approximated", "jobs": "extra;approximated", "bare": "additional_task;approximated",
 	} {
-		task, err := b.Tasks.Create(t.Context(), adapter.NewTask{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"a":1}`)})
+		task, err := b.CreateTask(t.Context(), adapter.NewTask{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"a":1}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
 	n.Flavour = "bare"
 	n.Input = json.RawMessage(`{"messages":[{"type":"human","name":"ann","metadata":{"a":1},"content":[{"type":"image_url","image_url":{"url":"https://x.example/b.png"}}]}]}`)
 	n.Kwargs = rule.RequestOf(n.Input)
-	started, err := b.Runs.Start(t.Context(), new(n))
+	started, err := b.StartRun(t.Context(), new(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestLossesHaveTheNamesOfTheClientsDialect(t *testing.T) {
 func TestWhatIsToldOfATasksRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	task, err := b.Tasks.Create(t.Context(), adapter.NewTask{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"config":{"tags":["x"]},"input":{"depth":2}}`)})
+	task, err := b.CreateTask(t.Context(), adapter.NewTask{Agent: "graph", Input: say("hello"), AdditionalInput: json.RawMessage(`{"config":{"tags":["x"]},"input":{"depth":2}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestWhatIsToldOfATasksRun(t *testing.T) {
 	if want := []mapping.Loss{{Field: "additional_input", Fate: mapping.Approximated}}; cmp.Diff(want, h.Losses) != "" {
 		t.Errorf("losses %v", h.Losses)
 	}
-	runs, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: task.ThreadID}))
+	runs, err := adapter.All(b.ListRuns(t.Context(), mapping.RunQuery{ThreadID: task.ThreadID}))
 	if err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
 	}
@@ -239,32 +239,32 @@ func TestWhatIsToldOfATasksRun(t *testing.T) {
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	a, err := b.Agents.Resolve(t.Context(), "")
+	a, err := b.GetAssistant(t.Context(), "")
 	if err != nil || a.Name != "legacy" || !a.Opaque {
 		t.Errorf("the default agent is %+v, %v", a, err)
 	}
-	byID, err := b.Agents.Resolve(t.Context(), mapping.AssistantID("graph"))
+	byID, err := b.GetAssistant(t.Context(), mapping.AssistantID("graph"))
 	if err != nil || byID.Name != "graph" || byID.Opaque {
 		t.Errorf("by id: %+v, %v", byID, err)
 	}
-	list, total, err := b.Agents.Search(t.Context(), adapter.AgentQuery{Name: "GRA", Limit: 10})
+	list, total, err := b.SearchAssistants(t.Context(), adapter.AgentQuery{Name: "GRA", Limit: 10})
 	if err != nil || total != 1 || list[0].Name != "graph" {
 		t.Errorf("search: %v, %v", list, err)
 	}
 	only := mapping.WithPrincipal(t.Context(), mapping.Principal{ID: "k", Agents: []string{"graph"}})
-	if _, err := b.Agents.Resolve(only, "legacy"); class(err) != mapping.NotFound || strings.Contains(err.Error(), "Known agents: graph, legacy") {
+	if _, err := b.GetAssistant(only, "legacy"); class(err) != mapping.NotFound || strings.Contains(err.Error(), "Known agents: graph, legacy") {
 		t.Errorf("an agent that is not allowed: %v", err)
 	}
-	if _, total, err := b.Agents.Search(only, adapter.AgentQuery{Limit: 10}); err != nil || total != 1 {
+	if _, total, err := b.SearchAssistants(only, adapter.AgentQuery{Limit: 10}); err != nil || total != 1 {
 		t.Errorf("%d agents are shown, %v", total, err)
 	}
-	if _, err := b.Runs.Start(only, new(servicetest.NewRun(mapping.NewID(), "legacy", "hi"))); class(err) != mapping.NotFound {
+	if _, err := b.StartRun(only, new(servicetest.NewRun(mapping.NewID(), "legacy", "hi"))); class(err) != mapping.NotFound {
 		t.Errorf("a run of it: %v", err)
 	}
-	if g, err := b.Agents.Graph(t.Context(), "legacy", ""); err != nil || !json.Valid(g) {
+	if g, err := b.AgentGraph(t.Context(), "legacy", ""); err != nil || !json.Valid(g) {
 		t.Errorf("graph %s, %v", g, err)
 	}
-	if s, err := b.Agents.Schemas(t.Context(), "legacy"); err != nil || !json.Valid(s.State) {
+	if s, err := b.AgentSchemas(t.Context(), "legacy"); err != nil || !json.Valid(s.State) {
 		t.Errorf("schemas %+v, %v", s, err)
 	}
 }
@@ -279,7 +279,7 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 	started := make(chan struct{}, 1)
 	b.Graph.Does(servicetest.Held(started, nil, nil))
 	for i := range 3 {
-		_, err := b.Runs.Start(t.Context(), new(servicetest.NewRun(mapping.NewID(), "graph", "hi")))
+		_, err := b.StartRun(t.Context(), new(servicetest.NewRun(mapping.NewID(), "graph", "hi")))
 		if i < 2 && err != nil || i == 2 && class(err) != mapping.Limited {
 			t.Errorf("run %d: %v", i, err)
 		}
@@ -289,7 +289,7 @@ func TestAFullQueueIsTheCallersToKnow(t *testing.T) {
 	}
 	n := servicetest.NewRun(mapping.NewID(), "legacy", "later")
 	n.RunAfter = time.Hour
-	if st, err := b.Runs.Start(t.Context(), new(n)); err != nil || st.Run.Status != mapping.RunPending {
+	if st, err := b.StartRun(t.Context(), new(n)); err != nil || st.Run.Status != mapping.RunPending {
 		t.Errorf("%v, %v", st.Run.Status, err)
 	}
 }
@@ -307,24 +307,24 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 	busy.Multitask = mapping.StrategyReject
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
 	b.Graph.Does(servicetest.Held(begun, goOn, servicetest.Nodes("a")))
-	holder, err := b.Runs.Start(ctx, new(busy))
+	holder, err := b.StartRun(ctx, new(busy))
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-begun
 	for name, c := range map[string]struct {
-		last adapter.NewRun
+		last adapter.RunRequest
 		want mapping.Class
 	}{
 		"no room":       {servicetest.NewRun("", "graph", "room"), mapping.Limited},
 		"a busy thread": {busy, mapping.Conflict},
 	} {
-		list := []adapter.NewRun{free, servicetest.NewRun("", "legacy", "first"), servicetest.NewRun("", "graph", "second"), c.last}
+		list := []adapter.RunRequest{free, servicetest.NewRun("", "legacy", "first"), servicetest.NewRun("", "graph", "second"), c.last}
 		for i := range list {
 			list[i].IdempotencyKey, list[i].Batch = name, fmt.Sprintf("%d/%d", i, len(list))
 		}
 		for range 2 {
-			if _, err := b.Runs.StartAll(ctx, list); class(err) != c.want {
+			if _, err := b.StartRuns(ctx, list); class(err) != c.want {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -334,12 +334,12 @@ func TestARefusedBatchExecutesNothing(t *testing.T) {
 	}
 	close(goOn)
 	b.Wait(t, ctx, holder.Run)
-	list := []adapter.NewRun{free, servicetest.NewRun("", "legacy", "first")}
+	list := []adapter.RunRequest{free, servicetest.NewRun("", "legacy", "first")}
 	for i := range list {
 		list[i].IdempotencyKey, list[i].Batch = "fits", fmt.Sprintf("%d/%d", i, len(list))
 	}
 	for range 2 {
-		started, err := b.Runs.StartAll(ctx, list)
+		started, err := b.StartRuns(ctx, list)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func as(ctx context.Context, tenant string) context.Context {
 }
 
 func firstError(b *bench, ctx context.Context, ref adapter.RunRef) error {
-	for _, err := range b.Runs.Events(ctx, ref, adapter.Cursor{Start: true}, nil) {
+	for _, err := range b.RunEvents(ctx, ref, adapter.Cursor{Start: true}, nil) {
 		return err
 	}
 	return nil

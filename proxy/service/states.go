@@ -15,35 +15,18 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// states reads and writes the state of a thread.
-type states struct {
-	threads  *store.Threads
-	table    *store.States
-	requests *idempotency.Table
-	runs     *store.Runs
-	past     *store.Retention
-	log      stateLog
-	updater  *stateupdate.Updater
-	copies   *agentCopies
-}
-
-// stateLog reads the state at a checkpoint; eventlog.Log implements it.
-type stateLog interface {
-	State(ctx context.Context, threadID, checkpointID string) (*state.Fold, mapping.Checkpoint, error)
-}
-
-func (s *states) Get(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
-	t, c, fold, err := s.read(ctx, threadID, checkpointID)
+func (s *Service) GetState(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
+	t, c, fold, err := s.readState(ctx, threadID, checkpointID)
 	if err != nil {
 		return adapter.ThreadState{}, err
 	}
-	return s.state(ctx, t, c, fold)
+	return s.threadState(ctx, t, c, fold)
 }
 
-// read reads a thread and its state at a checkpoint; "" is the head.
-func (s *states) read(ctx context.Context, threadID, checkpointID string) (t mapping.Thread, c mapping.Checkpoint, fold *state.Fold, err error) {
+// readState reads a thread and its state at a checkpoint; "" is the head.
+func (s *Service) readState(ctx context.Context, threadID, checkpointID string) (t mapping.Thread, c mapping.Checkpoint, fold *state.Fold, err error) {
 	for try := 1; ; try++ {
-		if t, err = s.threads.Get(ctx, threadID); err != nil {
+		if t, err = s.store.Threads.Get(ctx, threadID); err != nil {
 			return t, c, nil, err
 		}
 		if fold, c, err = s.log.State(ctx, threadID, checkpointID); err != nil {
@@ -55,9 +38,9 @@ func (s *states) read(ctx context.Context, threadID, checkpointID string) (t map
 	}
 }
 
-// state is what GET state says of a checkpoint. The head also tells how the thread stands: its open questions, or why
-// its last run failed.
-func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, fold *state.Fold) (adapter.ThreadState, error) {
+// threadState returns the state at a checkpoint. That of the head also has the open questions of the thread, or the
+// fault of its last run.
+func (s *Service) threadState(ctx context.Context, t mapping.Thread, c mapping.Checkpoint, fold *state.Fold) (adapter.ThreadState, error) {
 	out := adapter.ThreadState{ThreadID: t.ID, Values: fold.JSON(), Next: []string{}, Tasks: json.RawMessage(`[]`), Metadata: json.RawMessage(`{}`)}
 	if c.ID == "" {
 		return out, nil
@@ -91,24 +74,24 @@ func (s *states) state(ctx context.Context, t mapping.Thread, c mapping.Checkpoi
 	return out, nil
 }
 
-// askedElsewhere reports whether a state does not say what node asks each question: another agent's run made it, and
-// has come to its end or asked a question of its own.
+// askedElsewhere reports whether a state does not show which node asks each question, because it was made by another
+// agent's run that has ended or asked a question of its own.
 func askedElsewhere(open []mapping.Interrupt, c mapping.Checkpoint) bool {
 	return len(open) > 0 && len(c.Next) == 0 || slices.ContainsFunc(open, func(q mapping.Interrupt) bool {
 		return q.Run != "" && c.RunID != "" && q.Run != c.RunID
 	})
 }
 
-// askingNodes are the nodes that the open questions are of, one for each of rule.StateTasks: agents that show no nodes
-// have one together.
-func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []string, err error) {
+// askingNodes returns the nodes that ask the open questions, one for each of rule.StateTasks. Agents that show no nodes
+// share one.
+func (s *Service) askingNodes(ctx context.Context, t mapping.Thread) (nodes []string, err error) {
 	asked := map[string]bool{}
 	for _, q := range t.Interrupts {
 		if asked[q.Run] {
 			continue
 		}
 		asked[q.Run] = true
-		last, err := s.table.Checkpoints(ctx, t.ID, store.CheckpointQuery{Metadata: rule.MadeByRun(q.Run), Limit: 1})
+		last, err := s.store.States.Checkpoints(ctx, t.ID, store.CheckpointQuery{Metadata: rule.MadeByRun(q.Run), Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -121,15 +104,15 @@ func (s *states) askingNodes(ctx context.Context, t mapping.Thread) (nodes []str
 	return nodes, nil
 }
 
-func (s *states) lastFault(ctx context.Context, threadID string) (*mapping.Fault, error) {
-	last, err := s.runs.List(ctx, mapping.RunQuery{ThreadID: threadID, Limit: 1})
+func (s *Service) lastFault(ctx context.Context, threadID string) (*mapping.Fault, error) {
+	last, err := s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: threadID, Limit: 1})
 	if err != nil || len(last) == 0 || last[0].Fault == nil {
 		return nil, err
 	}
 	return last[0].Fault, nil
 }
 
-// foldOn folds a state that says what came since the one before (Continues), or one that stands alone.
+// foldOn folds a state that has only the changes since the one before (Continues), or one that stands alone.
 func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 	if !st.Continues {
 		return eventlog.FoldState(st)
@@ -141,31 +124,31 @@ func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 	return entries[len(entries)-1].After, nil
 }
 
-func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
+func (s *Service) UpdateState(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
 	if err := idempotency.Check(u.IdempotencyKey); err != nil {
 		return mapping.Checkpoint{}, err
 	}
 	key := keyOfUpdate(ctx, threadID, u)
-	if made, ok, err := s.again(ctx, threadID, key); ok || err != nil {
+	if made, ok, err := s.repeatedUpdate(ctx, threadID, key); ok || err != nil {
 		return made, err
 	}
 	made, err := s.updater.Update(ctx, threadID, u, stateupdate.Note{Key: key})
 	if err != nil && mapping.Classify(err).Code == idempotency.CodeRepeated {
-		made, _, err = s.again(ctx, threadID, key)
+		made, _, err = s.repeatedUpdate(ctx, threadID, key)
 	}
 	return made, err
 }
 
-// again finds the checkpoint that the same request has made before.
-func (s *states) again(ctx context.Context, threadID string, key idempotency.Key) (made mapping.Checkpoint, ok bool, err error) {
-	id, ok, err := s.requests.Remembered(ctx, key)
+// repeatedUpdate finds the checkpoint that the same request has made before.
+func (s *Service) repeatedUpdate(ctx context.Context, threadID string, key idempotency.Key) (made mapping.Checkpoint, ok bool, err error) {
+	id, ok, err := s.store.Requests.Remembered(ctx, key)
 	if err == nil && ok {
-		made, err = s.table.Checkpoint(ctx, threadID, id)
+		made, err = s.store.States.Checkpoint(ctx, threadID, id)
 	}
 	return made, ok, err
 }
 
-func (s *states) Forget(ctx context.Context, threadID string) (int, error) {
-	n, err := s.past.ForgetPast(ctx, threadID)
+func (s *Service) DeleteHistory(ctx context.Context, threadID string) (int, error) {
+	n, err := s.store.Retention.ForgetPast(ctx, threadID)
 	return int(n), err
 }

@@ -106,7 +106,7 @@ func (c *costs) one(t *testing.T) uint64 {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := c.States.Update(t.Context(), c.thread, adapter.StateUpdate{Values: raw(c.update(c.n))}); err != nil {
+	if _, err := c.UpdateState(t.Context(), c.thread, adapter.StateUpdate{Values: raw(c.update(c.n))}); err != nil {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
@@ -116,11 +116,11 @@ func (c *costs) one(t *testing.T) uint64 {
 
 func (b *bench) threadWith(t *testing.T, values string) string {
 	t.Helper()
-	th, err := b.Threads.Create(t.Context(), adapter.NewThread{ID: mapping.NewID()})
+	th, err := b.CreateThread(t.Context(), adapter.ThreadRequest{ID: mapping.NewID()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.States.Update(t.Context(), th.ID, adapter.StateUpdate{Values: raw(values)}); err != nil {
+	if _, err := b.UpdateState(t.Context(), th.ID, adapter.StateUpdate{Values: raw(values)}); err != nil {
 		t.Fatal(err)
 	}
 	return th.ID
@@ -151,7 +151,7 @@ func TestStatesThatAreUpdatedOftenAreKeptWholeNowAndThen(t *testing.T) {
 		if n%60 == 59 {
 			b.Again(t)
 		}
-		if _, err := b.States.Update(t.Context(), thread, adapter.StateUpdate{Values: raw(fmt.Sprintf(`{"k%d":%d}`, n%3, n))}); err != nil {
+		if _, err := b.UpdateState(t.Context(), thread, adapter.StateUpdate{Values: raw(fmt.Sprintf(`{"k%d":%d}`, n%3, n))}); err != nil {
 			t.Fatal(err)
 		}
 		s, err := b.Store.States.At(t.Context(), thread, "")

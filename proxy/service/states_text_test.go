@@ -23,12 +23,12 @@ func TestStateWhoseSourceHasAnyCharacter(t *testing.T) {
 	})
 	thread := mapping.NewID()
 	b.Start(t, t.Context(), servicetest.NewRun(thread, "graph", "hi"))
-	s, err := b.States.Get(t.Context(), thread, "")
+	s, err := b.GetState(t.Context(), thread, "")
 	var meta struct{ Source string }
 	if err != nil || json.Unmarshal(s.Metadata, &meta) != nil || meta.Source != source {
 		t.Errorf("the source reads %q in %q, %v", meta.Source, s.Metadata, err)
 	}
-	list, err := gathered(b.States.History(t.Context(), thread, adapter.HistoryQuery{}))
+	list, err := gathered(b.StateHistory(t.Context(), thread, adapter.HistoryQuery{}))
 	if err != nil || len(list) == 0 || !json.Valid(list[0].Metadata) {
 		t.Errorf("the history has %d states, %v", len(list), err)
 	}

@@ -6,18 +6,11 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/stepping"
 )
 
-// steps reads the steps of a task.
-type steps struct {
-	tasks   taskFinder
-	stepper *stepping.Stepper
-}
-
-// all are the steps of a task, without their artifacts.
-func (s *steps) all(ctx context.Context, ref adapter.TaskRef) (mapping.Task, []mapping.Step, error) {
-	t, agent, err := s.tasks.find(ctx, ref)
+// allSteps returns the steps of a task, without their artifacts.
+func (s *Service) allSteps(ctx context.Context, ref adapter.TaskRef) (mapping.Task, []mapping.Step, error) {
+	t, agent, err := s.findTask(ctx, ref)
 	if err != nil {
 		return t, nil, err
 	}
@@ -25,8 +18,8 @@ func (s *steps) all(ctx context.Context, ref adapter.TaskRef) (mapping.Task, []m
 	return t, list, err
 }
 
-func (s *steps) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Step, int, error) {
-	t, list, err := s.all(ctx, ref)
+func (s *Service) ListSteps(ctx context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Step, int, error) {
+	t, list, err := s.allSteps(ctx, ref)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -35,8 +28,8 @@ func (s *steps) List(ctx context.Context, ref adapter.TaskRef, p adapter.Page) (
 	return list, total, s.stepper.WithArtifacts(ctx, t.ThreadID, list)
 }
 
-func (s *steps) Get(ctx context.Context, ref adapter.TaskRef, stepID string) (mapping.Step, error) {
-	t, all, err := s.all(ctx, ref)
+func (s *Service) GetStep(ctx context.Context, ref adapter.TaskRef, stepID string) (mapping.Step, error) {
+	t, all, err := s.allSteps(ctx, ref)
 	if err != nil {
 		return mapping.Step{}, err
 	}
@@ -50,10 +43,10 @@ func (s *steps) Get(ctx context.Context, ref adapter.TaskRef, stepID string) (ma
 	return mapping.Step{}, mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "Task %s has no step %q.", ref.ID, stepID)
 }
 
-// Follow yields steps as they are released; see stepping.Stepper.
-func (s *steps) Follow(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
+// FollowSteps yields steps as they are released; see stepping.Stepper.
+func (s *Service) FollowSteps(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
 	return func(yield func(mapping.Step, error) bool) {
-		t, agent, err := s.tasks.find(ctx, ref)
+		t, agent, err := s.findTask(ctx, ref)
 		if err != nil {
 			yield(mapping.Step{}, err)
 			return

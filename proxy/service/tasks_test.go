@@ -15,17 +15,17 @@ func TestTasksOfAnotherAgentDoNotExist(t *testing.T) {
 	b := setup(t)
 	task, _ := b.Task(t, t.Context(), "legacy", "hello")
 	other := adapter.TaskRef{Agent: "graph", ID: task.ID}
-	if _, err := b.Tasks.Get(t.Context(), other); class(err) != mapping.NotFound {
+	if _, err := b.GetTask(t.Context(), other); class(err) != mapping.NotFound {
 		t.Errorf("got %v", err)
 	}
-	if _, err := b.Tasks.Step(t.Context(), other, adapter.StepRequest{}); class(err) != mapping.NotFound {
+	if _, err := b.ExecuteStep(t.Context(), other, adapter.StepRequest{}); class(err) != mapping.NotFound {
 		t.Errorf("got %v", err)
 	}
-	list, total, err := b.Tasks.List(t.Context(), adapter.TaskRef{Agent: "graph"}, adapter.Page{Number: 1, Size: 10})
+	list, total, err := b.ListTasks(t.Context(), adapter.TaskRef{Agent: "graph"}, adapter.Page{Number: 1, Size: 10})
 	if err != nil || total != 0 || len(entries(t, list)) != 0 {
 		t.Errorf("%d tasks, %v", total, err)
 	}
-	if _, err := b.Tasks.Get(t.Context(), adapter.TaskRef{ID: "no such/task"}); class(err) != mapping.NotFound {
+	if _, err := b.GetTask(t.Context(), adapter.TaskRef{ID: "no such/task"}); class(err) != mapping.NotFound {
 		t.Errorf("got %v", err)
 	}
 }
@@ -38,17 +38,17 @@ func TestATaskWithoutARunGoesWithItsThread(t *testing.T) {
 	_, before := b.Task(t, ctx, "legacy", "hello")
 	b.Step(t, ctx, before, nil) // the agent is known from here on
 	task, ref := b.Task(t, ctx, "legacy", "hello")
-	if _, _, err := b.Steps.List(ctx, ref, adapter.Page{Number: 1, Size: 10}); err != nil {
+	if _, _, err := b.ListSteps(ctx, ref, adapter.Page{Number: 1, Size: 10}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Store.Threads.Patch(ctx, task.ThreadID, nil, &store.Expire{At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	servicetest.Eventually(t, "its steps are gone", func() bool {
-		_, _, err := b.Steps.List(ctx, ref, adapter.Page{Number: 1, Size: 10})
+		_, _, err := b.ListSteps(ctx, ref, adapter.Page{Number: 1, Size: 10})
 		return mapping.Classify(err).Code == mapping.CodeTaskNotFound
 	})
-	if _, err := b.Tasks.Step(ctx, ref, adapter.StepRequest{}); mapping.Classify(err).Code != mapping.CodeTaskNotFound {
+	if _, err := b.ExecuteStep(ctx, ref, adapter.StepRequest{}); mapping.Classify(err).Code != mapping.CodeTaskNotFound {
 		t.Errorf("a step of it: %v", err)
 	}
 }

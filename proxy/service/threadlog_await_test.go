@@ -13,14 +13,14 @@ import (
 func TestAThreadIsHeardOfAtOnce(t *testing.T) {
 	t.Parallel()
 	run := func(w *clockwork, t *testing.T, id string, after time.Duration) error {
-		_, err := w.Runs.Start(t.Context(), &adapter.NewRun{
+		_, err := w.StartRun(t.Context(), &adapter.RunRequest{
 			ThreadID: id, Agent: "a", IfNotExists: "create", HasInput: true, Input: []byte(`"hi"`), RunAfter: after,
 		})
 		return err
 	}
 	for name, creates := range map[string]func(w *clockwork, t *testing.T, id string) error{
 		"by itself": func(w *clockwork, t *testing.T, id string) error {
-			_, err := w.Threads.Create(t.Context(), adapter.NewThread{ID: id})
+			_, err := w.CreateThread(t.Context(), adapter.ThreadRequest{ID: id})
 			return err
 		},
 		"with a run that begins": func(w *clockwork, t *testing.T, id string) error { return run(w, t, id, 0) },
@@ -32,7 +32,7 @@ func TestAThreadIsHeardOfAtOnce(t *testing.T) {
 				w := wind(t, path, cronAgent{})
 				defer w.close()
 				id, there := mapping.NewID(), make(chan error, 1)
-				go func() { there <- w.ThreadLog.Await(t.Context(), id) }()
+				go func() { there <- w.AwaitThread(t.Context(), id) }()
 				synctest.Wait()
 				began := time.Now()
 				if err := creates(w, t, id); err != nil {

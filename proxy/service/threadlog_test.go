@@ -21,11 +21,11 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, cronAgent{})
 		defer w.close()
-		th, err := w.Threads.Create(t.Context(), adapter.NewThread{})
+		th, err := w.CreateThread(t.Context(), adapter.ThreadRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, err := w.ThreadLog.Position(t.Context(), th.ID, adapter.Cursor{K: -1, Live: true})
+		at, err := w.ThreadPosition(t.Context(), th.ID, adapter.Cursor{K: -1, Live: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 		defer stop()
 		got, failed := make(chan *state.Entry, 100), make(chan error, 1)
 		go func() {
-			for e, err := range w.ThreadLog.Events(ctx, th.ID, at, nil) {
+			for e, err := range w.ThreadEvents(ctx, th.ID, at, nil) {
 				if err != nil {
 					failed <- err
 					return
@@ -43,7 +43,7 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 		}()
 		synctest.Wait()
 		began := time.Now()
-		run, err := w.Runs.Start(t.Context(), &adapter.NewRun{ThreadID: th.ID, Agent: "a", HasInput: true, Input: []byte(`"hi"`)})
+		run, err := w.StartRun(t.Context(), &adapter.RunRequest{ThreadID: th.ID, Agent: "a", HasInput: true, Input: []byte(`"hi"`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,13 +55,13 @@ func TestThreadIsFollowedAtOnce(t *testing.T) {
 				break
 			}
 		}
-		if _, err := w.States.Update(t.Context(), th.ID, adapter.StateUpdate{Values: []byte(`{"k":1}`)}); err != nil {
+		if _, err := w.UpdateState(t.Context(), th.ID, adapter.StateUpdate{Values: []byte(`{"k":1}`)}); err != nil {
 			t.Fatal(err)
 		}
 		if e := <-got; e.RunID != "" || e.Kind != mapping.KindState || !rawjson.Contains(e.After.JSON(), []byte(`{"k":1}`)) {
 			t.Errorf("%+v", e)
 		}
-		if err := w.Threads.Delete(t.Context(), th.ID); err != nil {
+		if err := w.DeleteThread(t.Context(), th.ID); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-failed; mapping.Classify(err).Class != mapping.NotFound {
@@ -110,7 +110,7 @@ func present(t *testing.T, b *bench, thread string, from adapter.Cursor) (seqs [
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range b.ThreadLog.Events(ctx, thread, from, nil) {
+	for e, err := range b.ThreadEvents(ctx, thread, from, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestALateReaderOpensAThreadAtARun(t *testing.T) {
 		{adapter.Cursor{Seq: ends[last] + 7, K: 0}, ends[last], last + 1},
 		{adapter.Cursor{Seq: 3, K: 0}, 0, 0},
 	} {
-		o, err := b.ThreadLog.Opening(t.Context(), thread, c.after)
+		o, err := b.ThreadReplayStart(t.Context(), thread, c.after)
 		if err != nil || o.At.Seq != c.behind {
 			t.Errorf("%+v: behind %d, want %d: %v", c.after, o.At.Seq, c.behind, err)
 		}
@@ -162,9 +162,9 @@ func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	thread, ends := longThread(t, b)
-	opening := func(after adapter.Cursor, code string) (o adapter.Opening) {
+	opening := func(after adapter.Cursor, code string) (o adapter.ReplayStart) {
 		t.Helper()
-		o, err := b.ThreadLog.Opening(t.Context(), thread, after)
+		o, err := b.ThreadReplayStart(t.Context(), thread, after)
 		if (err != nil) != (code != "") || err != nil && mapping.Classify(err).Code != code {
 			t.Errorf("%+v: %v", after, err)
 		}
@@ -191,7 +191,7 @@ func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 	}
 	opening(floor, "")
 	for _, c := range []adapter.Cursor{start, atEnd} {
-		if _, err := b.ThreadLog.Position(t.Context(), thread, c); err == nil || mapping.Classify(err).Code != mapping.CodeCursorExpired {
+		if _, err := b.ThreadPosition(t.Context(), thread, c); err == nil || mapping.Classify(err).Code != mapping.CodeCursorExpired {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -204,12 +204,12 @@ func TestAPositionIsRefusedWhenEventsAfterItAreGone(t *testing.T) {
 func TestThreadPosition(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	th, err := b.Threads.Create(t.Context(), adapter.NewThread{})
+	th, err := b.CreateThread(t.Context(), adapter.ThreadRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := b.States.Update(t.Context(), th.ID, adapter.StateUpdate{Values: []byte(`{"k":1}`)}); err != nil {
+		if _, err := b.UpdateState(t.Context(), th.ID, adapter.StateUpdate{Values: []byte(`{"k":1}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -221,12 +221,12 @@ func TestThreadPosition(t *testing.T) {
 		{adapter.Cursor{K: -1, Start: true}, 0, ""}, {adapter.Cursor{K: -1, Live: true}, 2, ""}, {adapter.Cursor{Seq: 1, K: 3}, 1, ""}, {adapter.Cursor{Seq: 2, K: -1}, 2, ""},
 		{adapter.Cursor{Seq: 3, K: -1}, 3, mapping.CodeBadCursor}, {adapter.Cursor{Seq: 9, K: 0}, 9, mapping.CodeBadCursor},
 	} {
-		got, err := b.ThreadLog.Position(t.Context(), th.ID, c.from)
+		got, err := b.ThreadPosition(t.Context(), th.ID, c.from)
 		if got.Seq != c.want || got.Live || (err != nil) != (c.code != "") || err != nil && mapping.Classify(err).Code != c.code {
 			t.Errorf("%+v: %+v %v", c.from, got, err)
 		}
 	}
-	if _, err := b.ThreadLog.Position(mapping.WithPrincipal(t.Context(), mapping.Principal{Tenant: "other"}), th.ID, adapter.Cursor{Start: true}); mapping.Classify(err).Class != mapping.NotFound {
+	if _, err := b.ThreadPosition(mapping.WithPrincipal(t.Context(), mapping.Principal{Tenant: "other"}), th.ID, adapter.Cursor{Start: true}); mapping.Classify(err).Class != mapping.NotFound {
 		t.Error("another tenant's thread:", err)
 	}
 }
@@ -242,12 +242,12 @@ func TestAPositionWithinADeletedRunIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	deleted := slices.MinFunc(runs, func(a, b mapping.Run) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	if err := b.Runs.Delete(t.Context(), adapter.RunRef{ThreadID: thread, RunID: deleted.ID}); err != nil {
+	if err := b.DeleteRun(t.Context(), adapter.RunRef{ThreadID: thread, RunID: deleted.ID}); err != nil {
 		t.Fatal(err)
 	}
 	kept := 0
 	for seq := int64(1); seq <= ends[1]; seq++ {
-		_, err := b.ThreadLog.Position(t.Context(), thread, adapter.Cursor{Seq: seq})
+		_, err := b.ThreadPosition(t.Context(), thread, adapter.Cursor{Seq: seq})
 		if refused := mapping.Classify(err).Code == mapping.CodeCursorExpired; err != nil && !refused || refused != (seq <= ends[0]) {
 			t.Errorf("position %d of %v: %v", seq, ends, err)
 		}
@@ -258,7 +258,7 @@ func TestAPositionWithinADeletedRunIsRefused(t *testing.T) {
 	if kept == 0 {
 		t.Error("nothing is left of the run")
 	}
-	copied, err := b.Threads.Copy(t.Context(), thread, "")
+	copied, err := b.CopyThread(t.Context(), thread, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestAPositionWithinADeletedRunIsRefused(t *testing.T) {
 	if err != nil || len(first) == 0 {
 		t.Fatal(first, err)
 	}
-	if _, err := b.ThreadLog.Position(t.Context(), copied.ID, adapter.Cursor{Seq: first[0].Seq}); err != nil {
+	if _, err := b.ThreadPosition(t.Context(), copied.ID, adapter.Cursor{Seq: first[0].Seq}); err != nil {
 		t.Errorf("of a copy, which has never had the run: %v", err)
 	}
 }

@@ -4,42 +4,23 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"time"
+	"iter"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/service/directory"
+	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
-// threads makes and changes threads.
-type threads struct {
-	table     *store.Threads
-	links     *store.Links
-	maker     threadMaker
-	heads     heads
-	updater   *stateupdate.Updater
-	remover   *remover
-	directory *directory.Directory
-	engine    threadEngine
-	now       func() time.Time // store.Store.Now
-}
-
-// threadEngine has the agents that threads are for, and has them delete their copies; engine.Engine implements it.
-type threadEngine interface {
-	agents
-	DeleteUpstreamThreads(ctx context.Context, links []mapping.Link)
-}
-
-func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thread, error) {
+func (s *Service) CreateThread(ctx context.Context, n adapter.ThreadRequest) (mapping.Thread, error) {
 	if err := idempotency.Check(n.IdempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}
-	p, now := mapping.PrincipalOf(ctx), s.now()
+	p, now := mapping.PrincipalOf(ctx), s.store.Now()
 	t := mapping.Thread{
 		Tenant: p.Tenant, Owner: p.ID, ID: n.ID, Metadata: rawjson.OrEmpty(n.Metadata), Config: json.RawMessage(`{}`),
 		Status: mapping.ThreadIdle, CreatedAt: now, UpdatedAt: now,
@@ -50,7 +31,7 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 	if n.TTL > 0 {
 		t.Expires, t.TTL, t.KeepLatest = now.Add(n.TTL), n.TTL, n.KeepLatest
 	}
-	agent, err := s.namedBy(ctx, n.Metadata)
+	agent, err := s.agentNamedBy(ctx, n.Metadata)
 	if err != nil {
 		return t, err
 	}
@@ -59,39 +40,39 @@ func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thre
 		return t, err
 	}
 	asked := t.ID
-	t, _, err = s.maker.create(ctx, store.ThreadCreation{Thread: t, OrGet: n.OrGet, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
+	t, _, err = s.makeThread(ctx, store.ThreadCreation{Thread: t, OrGet: n.OrGet, Events: events, Files: files, Agent: agent, Key: keyOfThread(ctx, n)})
 	mapping.NoteObject(ctx, "thread", cmp.Or(t.ID, asked)) // with an Idempotency-Key it may be an earlier one
 	if err != nil {
 		return t, err
 	}
-	return s.heads.WithValues(ctx, t)
+	return s.WithValues(ctx, t)
 }
 
-// namedBy is the configured agent that the metadata of a new thread names; "" for none.
-func (s *threads) namedBy(ctx context.Context, metadata json.RawMessage) (string, error) {
+// agentNamedBy returns the configured agent that the metadata of a new thread names, or "".
+func (s *Service) agentNamedBy(ctx context.Context, metadata json.RawMessage) (string, error) {
 	name := rule.AgentNamed(metadata)
 	if _, ok := s.engine.Agent(name); !ok {
 		return "", nil
 	}
-	a, err := s.directory.Agent(ctx, name)
+	a, err := s.findAgent(ctx, name)
 	if err != nil {
 		return "", err
 	}
 	return a.Name, nil
 }
 
-func (s *threads) Get(ctx context.Context, id string) (mapping.Thread, error) {
-	t, err := s.table.Get(ctx, id)
+func (s *Service) GetThread(ctx context.Context, id string) (mapping.Thread, error) {
+	t, err := s.store.Threads.Get(ctx, id)
 	if err != nil {
 		return t, err
 	}
-	return s.heads.WithValues(ctx, t)
+	return s.WithValues(ctx, t)
 }
 
-func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
+func (s *Service) PatchThread(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
 	var expires *store.Expire
 	if p.TTL != nil {
-		expires = &store.Expire{At: s.now().Add(*p.TTL), After: *p.TTL, KeepLatest: p.KeepLatest}
+		expires = &store.Expire{At: s.store.Now().Add(*p.TTL), After: *p.TTL, KeepLatest: p.KeepLatest}
 	}
 	if p.Values != nil || p.Messages != nil {
 		delta, err := patchDelta(p)
@@ -102,11 +83,11 @@ func (s *threads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (
 			return mapping.Thread{}, err
 		}
 	}
-	t, err := s.table.Patch(ctx, id, p.Metadata, expires)
+	t, err := s.store.Threads.Patch(ctx, id, p.Metadata, expires)
 	if err != nil {
 		return t, err
 	}
-	return s.heads.WithValues(ctx, t)
+	return s.WithValues(ctx, t)
 }
 
 // patchDelta joins values and messages of a PATCH into one update.
@@ -128,35 +109,152 @@ func patchDelta(p adapter.ThreadPatch) (json.RawMessage, error) {
 	return json.Marshal(fields)
 }
 
-func (s *threads) Delete(ctx context.Context, id string) error {
+func (s *Service) DeleteThread(ctx context.Context, id string) error {
 	mapping.NoteObject(ctx, "thread", id)
-	if _, err := s.table.Get(ctx, id); err != nil {
+	if _, err := s.store.Threads.Get(ctx, id); err != nil {
 		return err
 	}
-	links, err := s.links.List(ctx, id)
+	links, err := s.store.Links.List(ctx, id)
 	if err != nil {
 		return err
 	}
-	runs, err := s.remover.Clear(ctx, id)
+	runs, err := s.ClearThread(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := s.remover.Remove(ctx, id, runs, s.table.Delete); err != nil {
+	if err := s.RemoveThread(ctx, id, runs, s.store.Threads.Delete); err != nil {
 		return err
 	}
 	s.engine.DeleteUpstreamThreads(ctx, links)
 	return nil
 }
 
-func (s *threads) Copy(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error) {
+func (s *Service) CopyThread(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error) {
 	if err := idempotency.Check(idempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}
 	copied := mapping.NewID()
-	t, err := s.maker.copy(ctx, id, copied, keyOfCopy(ctx, idempotencyKey, id))
+	t, err := s.store.Threads.Copy(ctx, id, copied, keyOfCopy(ctx, idempotencyKey, id))
+	if err == nil {
+		s.log.WakeThread(t.ID)
+	}
 	mapping.NoteObject(ctx, "copy", cmp.Or(t.ID, copied)) // with an Idempotency-Key it may be an earlier one
 	if err != nil {
 		return t, err
 	}
-	return s.heads.WithValues(ctx, t)
+	return s.WithValues(ctx, t)
+}
+
+// makeThread makes a thread and wakes its waiters. existed reports whether there was one already.
+func (s *Service) makeThread(ctx context.Context, n store.ThreadCreation) (t mapping.Thread, existed bool, err error) {
+	t, existed, err = s.store.Threads.Create(ctx, n)
+	if err == nil && !existed {
+		s.log.WakeThread(t.ID)
+	}
+	return t, existed, err
+}
+
+// RemoveThread deletes a thread without active runs, and what this process holds of it.
+func (s *Service) RemoveThread(ctx context.Context, id string, runs []mapping.Run, remove func(context.Context, string) error) error {
+	tasks, _, err := s.store.Tasks.List(ctx, store.TaskQuery{ThreadID: id})
+	if err != nil {
+		return err
+	}
+	if err := remove(ctx, id); err != nil {
+		return err
+	}
+	s.log.WakeThread(id)
+	for _, r := range runs {
+		s.ForgetRun(r)
+	}
+	for _, t := range tasks { // those without runs
+		s.ForgetTask(t.Tenant, t.ID)
+	}
+	return nil
+}
+
+// ClearThread cancels the active runs of a thread and returns all its runs. They are cancelled newest first, so that no
+// waiting run starts.
+func (s *Service) ClearThread(ctx context.Context, id string) ([]mapping.Run, error) {
+	runs, err := s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: id})
+	for _, r := range runs {
+		if !r.Status.Active() {
+			continue
+		}
+		if err := s.engine.Cancel(ctx, &r, engine.Cancellation{Reason: mapping.CancelledByRequest}); err != nil && mapping.Classify(err).Class != mapping.Conflict && !notFound(err) {
+			return nil, err
+		}
+	}
+	return runs, err
+}
+
+// ForgetRun drops what this process holds of a run that was removed.
+func (s *Service) ForgetRun(r mapping.Run) {
+	s.log.Removed(r.ID)
+	s.log.WakeThread(r.ThreadID)
+	s.ForgetTask(r.Tenant, r.TaskID)
+}
+
+// ForgetTask drops what this process holds of a task that was removed, or of which a run was.
+func (s *Service) ForgetTask(tenant, taskID string) { s.stepper.Forget(tenant, taskID) }
+
+func (s *Service) SearchThreads(ctx context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
+	list, total, err := s.store.Threads.Search(ctx, q.ThreadQuery, s.statesContaining(ctx, q.Values))
+	if err != nil {
+		return nil, 0, err
+	}
+	if q.NoValues {
+		return list, total, nil
+	}
+	states := s.log.Listing()
+	return those(list, func(t mapping.Thread) (mapping.Thread, error) { return s.withListedValues(ctx, t, states) }), total, nil
+}
+
+// withListedValues is WithValues for a thread of a list.
+func (s *Service) withListedValues(ctx context.Context, t mapping.Thread, states stateReader) (mapping.Thread, error) {
+	now, fold, err := s.readHeadWith(ctx, &t, states)
+	if err != nil {
+		return *now, err
+	}
+	now.Values = fold.Once()
+	return *now, nil
+}
+
+func (s *Service) CountThreads(ctx context.Context, q adapter.ThreadSearch) (int, error) {
+	q.Limit, q.Offset = 1, 0
+	_, total, err := s.store.Threads.Search(ctx, q.ThreadQuery, s.statesContaining(ctx, q.Values))
+	return total, err
+}
+
+// statesContaining returns a filter of the threads whose states contain values, or nil if values are empty.
+func (s *Service) statesContaining(ctx context.Context, values json.RawMessage) store.ThreadFilter {
+	if len(values) == 0 || string(values) == "{}" {
+		return nil
+	}
+	states := s.log.Listing()
+	return func(t mapping.Thread) (bool, error) {
+		_, fold, err := s.readHeadWith(ctx, &t, states)
+		if notFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return rawjson.Contains(fold.Once(), values), nil
+	}
+}
+
+func (s *Service) ThreadStorage(ctx context.Context, id string) (adapter.ThreadStorage, error) {
+	use, err := s.store.Threads.Storage(ctx, id)
+	if err != nil {
+		return adapter.ThreadStorage{}, err
+	}
+	return adapter.ThreadStorage{
+		ThreadID: id,
+		Events:   adapter.Storing{Count: use.Events, Bytes: use.EventBytes},
+		States:   adapter.Storing{Count: use.States, Bytes: use.StateBytes},
+		Files:    adapter.Storing{Count: use.Files, Bytes: use.FileBytes},
+		Total:    use.EventBytes + use.StateBytes + use.FileBytes,
+		Exact:    !use.More,
+	}, nil
 }

@@ -46,26 +46,26 @@ func TestQuestionIsThereWhenItsStepIs(t *testing.T) {
 	inBubble(t, func(t *testing.T, path string) {
 		w := wind(t, path, slowAsker{})
 		defer w.close()
-		topic, err := w.Topics.Create(t.Context(), adapter.NewTopic{Agent: "a"})
+		topic, err := w.CreateTopic(t.Context(), adapter.NewTopic{Agent: "a"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ref, words := adapter.TopicRef{Agent: "a", ID: topic.ID}, "hi"
-		said, err := w.Interactions.Create(t.Context(), adapter.NewInteraction{Ref: ref, Input: &words})
+		said, err := w.Say(t.Context(), adapter.NewInteraction{Ref: ref, Input: &words})
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := w.Tasks.Step(t.Context(), adapter.TaskRef{Agent: "a", Topic: topic.ID, ID: said.TaskID}, adapter.StepRequest{})
+		out, err := w.ExecuteStep(t.Context(), adapter.TaskRef{Agent: "a", Topic: topic.ID, ID: said.TaskID}, adapter.StepRequest{})
 		if err != nil || out.Step.Output == nil || *out.Step.Output != "Which?" {
 			t.Fatalf("the step: %+v, %v", out.Step, err)
 		}
 		out.Confirm()
-		list, total, err := w.Interactions.List(t.Context(), ref, adapter.Page{Number: 1, Size: 10})
+		list, total, err := w.ListInteractions(t.Context(), ref, adapter.Page{Number: 1, Size: 10})
 		if err != nil || total != 2 || list[1].Output == nil || *list[1].Output != "Which?" {
 			t.Errorf("the conversation: %+v, %v", list, err)
 		}
 		answer := "blue"
-		replied, err := w.Interactions.Create(t.Context(), adapter.NewInteraction{Ref: ref, Input: &answer})
+		replied, err := w.Say(t.Context(), adapter.NewInteraction{Ref: ref, Input: &answer})
 		if err != nil || replied.TaskID != said.TaskID {
 			t.Errorf("the answer: %+v, %v", replied, err)
 		}

@@ -30,36 +30,36 @@ func TestAProcessWhoseClockIsWrongGoesByTheDatabase(t *testing.T) {
 		c := w.cron(t, everyHour())
 		near("next tick", c.Next, 0, time.Hour)
 		near("cron", c.CreatedAt, 0, 0)
-		th, err := w.Threads.Create(ctx, adapter.NewThread{TTL: 24 * time.Hour})
+		th, err := w.CreateThread(ctx, adapter.ThreadRequest{TTL: 24 * time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
 		near("thread's end", th.Expires, 24*time.Hour, 24*time.Hour)
 		near("thread", th.CreatedAt, 0, 0)
 		ttl := 48 * time.Hour
-		if th, err = w.Threads.Patch(ctx, th.ID, adapter.ThreadPatch{TTL: &ttl}); err != nil {
+		if th, err = w.PatchThread(ctx, th.ID, adapter.ThreadPatch{TTL: &ttl}); err != nil {
 			t.Fatal(err)
 		}
 		near("thread's later end", th.Expires, ttl, ttl)
-		at, err := w.States.Update(ctx, th.ID, adapter.StateUpdate{Values: json.RawMessage(`{"messages":[]}`)})
+		at, err := w.UpdateState(ctx, th.ID, adapter.StateUpdate{Values: json.RawMessage(`{"messages":[]}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		near("state", at.CreatedAt, 0, 0)
 		n := everyHour().Run
 		n.ThreadID, n.RunAfter = th.ID, 24*time.Hour
-		delayed, err := w.Runs.Start(ctx, &n)
+		delayed, err := w.StartRun(ctx, &n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		near("delayed run", delayed.Run.RunAfter, 24*time.Hour, 24*time.Hour)
 		n = everyHour().Run
 		n.ThreadID, n.IfNotExists = mapping.NewID(), "create"
-		run, err := w.Runs.Start(ctx, &n)
+		run, err := w.StartRun(ctx, &n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for e, err := range w.Runs.Events(ctx, adapter.RunRef{ThreadID: run.Run.ThreadID, RunID: run.Run.ID}, adapter.Cursor{Start: true}, nil) {
+		for e, err := range w.RunEvents(ctx, adapter.RunRef{ThreadID: run.Run.ThreadID, RunID: run.Run.ID}, adapter.Cursor{Start: true}, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}

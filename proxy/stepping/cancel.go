@@ -70,7 +70,7 @@ func (s *canceller) toCancel(ctx context.Context, task mapping.Task, agent *engi
 // neverStarting makes a run that does not start, for a task that is cancelled before its first step or while it waits
 // for an answer: its end is what later steps answer.
 func (s *canceller) neverStarting(ctx context.Context, ses *session, newest string, flavour mapping.Flavour) (mapping.Run, error) {
-	n := adapter.NewRun{ThreadID: ses.Task().ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
+	n := adapter.RunRequest{ThreadID: ses.Task().ThreadID, Flavour: flavour, Multitask: mapping.StrategyEnqueue, RunAfter: time.Hour}
 	return s.maker.start(ctx, ses, n, &TaskRun{Task: ses.Task(), Stepping: ses.Mode(), newest: newest}, nil, idempotency.Key{})
 }
 

@@ -13,15 +13,15 @@ func TestIdempotentTasksAndSteps(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	n := adapter.NewTask{Agent: "legacy", Input: say("hello"), IdempotencyKey: "k1"}
-	first, err := b.Tasks.Create(t.Context(), n)
+	first, err := b.CreateTask(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := b.Tasks.Create(t.Context(), n); err != nil || again.ID != first.ID {
+	if again, err := b.CreateTask(t.Context(), n); err != nil || again.ID != first.ID {
 		t.Errorf("again: %v, %v", again.ID, err)
 	}
 	n.Input = say("other words")
-	if _, err := b.Tasks.Create(t.Context(), n); class(err) != mapping.Invalid {
+	if _, err := b.CreateTask(t.Context(), n); class(err) != mapping.Invalid {
 		t.Errorf("another request under the key: %v", err)
 	}
 	ref := adapter.TaskRef{Agent: "legacy", ID: first.ID}
@@ -39,7 +39,7 @@ func TestIdempotentTasksAndSteps(t *testing.T) {
 	if again.Step.ID != h.Step.ID {
 		t.Errorf("after a restart it gave step %d", again.Step.N)
 	}
-	if _, err := b.Tasks.Step(t.Context(), ref, adapter.StepRequest{Input: say("two"), IdempotencyKey: "s1"}); class(err) != mapping.Invalid {
+	if _, err := b.ExecuteStep(t.Context(), ref, adapter.StepRequest{Input: say("two"), IdempotencyKey: "s1"}); class(err) != mapping.Invalid {
 		t.Errorf("another request under the key: %v", err)
 	}
 	if s := b.Step(t, t.Context(), ref, say("two")); s.N != 2 {
@@ -59,13 +59,13 @@ func TestARepeatedPostMakesOneFollowUp(t *testing.T) {
 	req := adapter.StepRequest{Input: say("and more"), IdempotencyKey: "s1"}
 	b.Handout(t, t.Context(), ref, req) // cut off before it was written
 	servicetest.Eventually(t, "the follow-up", func() bool {
-		runs, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: ref.ID}))
+		runs, err := adapter.All(b.ListRuns(t.Context(), mapping.RunQuery{ThreadID: ref.ID}))
 		return err == nil && len(runs) == 2
 	})
 	b.Again(t) // the bridge died too
 	h := b.Handout(t, t.Context(), ref, req)
 	h.Confirm()
-	if runs, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: ref.ID})); err != nil || len(runs) != 2 {
+	if runs, err := adapter.All(b.ListRuns(t.Context(), mapping.RunQuery{ThreadID: ref.ID})); err != nil || len(runs) != 2 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 }

@@ -62,7 +62,7 @@ func TestATaskIsNotGivenUpWhileAStepOfItIsServed(t *testing.T) {
 				b.served(t, ref, givesUpAfter+time.Minute)
 				time.Sleep(c.away)
 				synctest.Wait()
-				thread, err := b.Threads.Get(t.Context(), task.ThreadID)
+				thread, err := b.GetThread(t.Context(), task.ThreadID)
 				if err != nil || thread.Status != c.want {
 					t.Errorf("the thread is %s, want %s (%v)", thread.Status, c.want, err)
 				}

@@ -17,7 +17,7 @@ import (
 // steps are the steps of a task as a replica lists them.
 func (b *bench) steps(t *testing.T, ctx context.Context, ref adapter.TaskRef) (list []string) {
 	t.Helper()
-	steps, _, err := b.Steps.List(ctx, ref, adapter.Page{Number: 1, Size: 100})
+	steps, _, err := b.ListSteps(ctx, ref, adapter.Page{Number: 1, Size: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestFirstStepsOnSeveralReplicasMakeOneRun(t *testing.T) {
 					wg.Go(func() {
 						ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 						defer stop()
-						h, err := b.Tasks.Step(ctx, ref, adapter.StepRequest{})
+						h, err := b.ExecuteStep(ctx, ref, adapter.StepRequest{})
 						if err != nil {
 							t.Error(err)
 							return

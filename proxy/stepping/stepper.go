@@ -15,7 +15,7 @@ import (
 type Planner interface {
 	// PlanTaskRun turns a request for a run of a task into a run to be made, or says what is wrong with it. Nothing is
 	// written.
-	PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.NewRun, t *TaskRun) (*engine.StartRequest, error)
+	PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.RunRequest, t *TaskRun) (*engine.StartRequest, error)
 }
 
 // TaskRun is what a task adds to a run of it.

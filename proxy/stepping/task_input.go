@@ -13,7 +13,7 @@ import (
 
 // request is the run that a task's words ask for: a message each, the files that were uploaded, and what
 // additional_input says in the terms of runs.
-func (s *taskRuns) request(ctx context.Context, p *stepRequest, words []string, tr *TaskRun) adapter.NewRun {
+func (s *taskRuns) request(ctx context.Context, p *stepRequest, words []string, tr *TaskRun) adapter.RunRequest {
 	extra := rule.ReadTaskExtra(p.ses.task.AdditionalInput)
 	own := extra.Input
 	if len(own) == 0 || own[0] != '{' {
@@ -26,7 +26,7 @@ func (s *taskRuns) request(ctx context.Context, p *stepRequest, words []string, 
 	if files, tr.Uploaded = s.uploads.files(ctx, p.ses); files != nil {
 		files = besides(files, rawjson.Get(own, "files"))
 	}
-	n := adapter.NewRun{
+	n := adapter.RunRequest{
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue,
 		Config: extra.Config, Context: extra.Context, HasInput: true,
 		Retries: p.req.Retries, RetriesSaid: p.req.RetriesSaid,

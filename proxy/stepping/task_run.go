@@ -26,7 +26,7 @@ type beginner interface {
 }
 
 // start makes a run of the task. say is what its first upstream step is told verbatim, where each is asked for.
-func (m runMaker) start(ctx context.Context, ses *session, n adapter.NewRun, tr *TaskRun, say *string, key idempotency.Key) (mapping.Run, error) {
+func (m runMaker) start(ctx context.Context, ses *session, n adapter.RunRequest, tr *TaskRun, say *string, key idempotency.Key) (mapping.Run, error) {
 	o, err := m.planner.PlanTaskRun(ctx, ses.agent, n, tr)
 	if err != nil {
 		return mapping.Run{}, err
@@ -99,7 +99,7 @@ func (s *taskRuns) answer(ctx context.Context, p *stepRequest, question []mappin
 	update, upTo := s.uploads.asUpdate(ctx, p.ses)
 	tr.Uploaded = upTo
 	extra := rule.ReadTaskExtra(p.ses.task.AdditionalInput)
-	n := adapter.NewRun{
+	n := adapter.RunRequest{
 		ThreadID: p.ses.task.ThreadID, Flavour: p.flavour, Multitask: mapping.StrategyEnqueue, Config: extra.Config, Context: extra.Context,
 		Command: &adapter.Command{HasResume: true, Resume: p.resume(question, text), Update: update},
 		Kwargs:  rule.RequestOfStep(p.req.AdditionalInput, extra),
@@ -129,7 +129,7 @@ func (p *stepRequest) resume(question []mapping.Interrupt, text string) json.Raw
 }
 
 // run makes a run of the task. A POST that is sent again with its key makes none.
-func (s *taskRuns) run(ctx context.Context, p *stepRequest, n adapter.NewRun, tr *TaskRun, say *string) error {
+func (s *taskRuns) run(ctx context.Context, p *stepRequest, n adapter.RunRequest, tr *TaskRun, say *string) error {
 	p.made++
 	key := p.runKey
 	if key.Text == "" {

@@ -43,7 +43,7 @@ func (b *bench) all(t *testing.T, ref adapter.TaskRef) (list []mapping.Step) {
 func (b *bench) listed(t *testing.T, ref adapter.TaskRef, want []mapping.Step) {
 	t.Helper()
 	for _, when := range []string{"live", "after a restart"} {
-		got, total, err := b.Steps.List(t.Context(), ref, adapter.Page{Number: 1, Size: 100})
+		got, total, err := b.ListSteps(t.Context(), ref, adapter.Page{Number: 1, Size: 100})
 		if err != nil || total != len(want) {
 			t.Fatalf("%s: %d steps, %v", when, total, err)
 		}
@@ -51,7 +51,7 @@ func (b *bench) listed(t *testing.T, ref adapter.TaskRef, want []mapping.Step) {
 			t.Errorf("%s, listed instead of handed out:\n%s", when, diff)
 		}
 		for _, w := range want {
-			if got, err := b.Steps.Get(t.Context(), ref, w.ID); err != nil || cmp.Diff(w, got) != "" {
+			if got, err := b.GetStep(t.Context(), ref, w.ID); err != nil || cmp.Diff(w, got) != "" {
 				t.Errorf("%s: step %d reads %+v, %v", when, w.N, got, err)
 			}
 		}
@@ -63,7 +63,7 @@ func TestLockstepTask(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	task, ref := b.Task(t, t.Context(), "legacy", "do it")
-	if th, err := b.Threads.Get(t.Context(), task.ID); err != nil || th.Status != mapping.ThreadIdle {
+	if th, err := b.GetThread(t.Context(), task.ID); err != nil || th.Status != mapping.ThreadIdle {
 		t.Fatalf("thread %+v, %v", th, err)
 	}
 	steps := []mapping.Step{b.Step(t, t.Context(), ref, say("do it")), b.Step(t, t.Context(), ref, say("mind the gap")), b.Step(t, t.Context(), ref, nil)}
@@ -125,7 +125,7 @@ func TestPostsOfOneTaskTakeTurns(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			h, err := b.Tasks.Step(t.Context(), ref, adapter.StepRequest{})
+			h, err := b.ExecuteStep(t.Context(), ref, adapter.StepRequest{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -176,7 +176,7 @@ func TestAQuestionAnsweredThroughTheOtherFace(t *testing.T) {
 	if out.Status != mapping.RunSuccess || r.TaskID != task.ID {
 		t.Fatalf("%+v, task %s", out, r.TaskID)
 	}
-	list, _, err := b.Steps.List(t.Context(), ref, adapter.Page{Number: 1, Size: 10})
+	list, _, err := b.ListSteps(t.Context(), ref, adapter.Page{Number: 1, Size: 10})
 	if err != nil || len(list) != 2 {
 		t.Errorf("listed %v, %v", outputs(list), err)
 	}
@@ -202,7 +202,7 @@ func TestTextInMidRunIsAFollowUp(t *testing.T) {
 	_, ref := b.Task(t, t.Context(), "graph", "hello")
 	first := make(chan adapter.Handout, 1)
 	go func() {
-		h, err := b.Tasks.Step(t.Context(), ref, adapter.StepRequest{})
+		h, err := b.ExecuteStep(t.Context(), ref, adapter.StepRequest{})
 		if err != nil {
 			t.Error(err)
 		}
@@ -252,14 +252,14 @@ func TestIsLastWaitsForAFollowUp(t *testing.T) {
 	<-started // the second step is there and held
 	second := make(chan adapter.Handout, 1)
 	go func() {
-		h, err := b.Tasks.Step(t.Context(), ref, adapter.StepRequest{Input: say("and more")})
+		h, err := b.ExecuteStep(t.Context(), ref, adapter.StepRequest{Input: say("and more")})
 		if err != nil {
 			t.Error(err)
 		}
 		second <- h
 	}()
 	servicetest.Eventually(t, "the follow-up", func() bool {
-		list, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: ref.ID}))
+		list, err := adapter.All(b.ListRuns(t.Context(), mapping.RunQuery{ThreadID: ref.ID}))
 		return err == nil && len(list) == 2
 	})
 	close(goOn)
@@ -277,10 +277,10 @@ func TestCancelOfATask(t *testing.T) {
 	b := setup(t)
 	cancelled := func(ref adapter.TaskRef) {
 		t.Helper()
-		if _, err := b.Tasks.Cancel(t.Context(), ref); err != nil {
+		if _, err := b.CancelTask(t.Context(), ref); err != nil {
 			t.Fatal(err)
 		}
-		if th, err := b.Threads.Get(t.Context(), ref.ID); err != nil || th.Status != mapping.ThreadIdle {
+		if th, err := b.GetThread(t.Context(), ref.ID); err != nil || th.Status != mapping.ThreadIdle {
 			t.Errorf("thread %s, %v", th.Status, err)
 		}
 	}
@@ -303,7 +303,7 @@ func TestCancelOfATask(t *testing.T) {
 	_, running := b.Task(t, t.Context(), "graph", "running")
 	done := make(chan mapping.Step, 1)
 	go func() {
-		h, err := b.Tasks.Step(t.Context(), running, adapter.StepRequest{})
+		h, err := b.ExecuteStep(t.Context(), running, adapter.StepRequest{})
 		if err != nil {
 			t.Error(err)
 		} else {
@@ -343,7 +343,7 @@ func TestFollowYieldsStepsAsTheyAreReleased(t *testing.T) {
 	want := outputs(b.all(t, ref))
 	for after := range 3 {
 		var got []mapping.Step
-		for s, err := range b.Steps.Follow(t.Context(), ref, after) {
+		for s, err := range b.FollowSteps(t.Context(), ref, after) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -382,7 +382,7 @@ func TestAnIdleTaskIsCancelled(t *testing.T) {
 		leave()
 		<-started
 		servicetest.Eventually(t, "the cancellation", func() bool {
-			list, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: ref.ID}))
+			list, err := adapter.All(b.ListRuns(t.Context(), mapping.RunQuery{ThreadID: ref.ID}))
 			return err == nil && len(list) == 1 && list[0].Status == mapping.RunInterrupted
 		})
 	}
@@ -393,20 +393,20 @@ func TestADeletedThreadTakesItsTaskAlong(t *testing.T) {
 	b := setup(t)
 	task, ref := b.Task(t, t.Context(), "graph", "hello")
 	b.all(t, ref)
-	runs, err := adapter.All(b.RunIndex.List(t.Context(), mapping.RunQuery{ThreadID: task.ThreadID}))
+	runs, err := adapter.All(b.ListRuns(t.Context(), mapping.RunQuery{ThreadID: task.ThreadID}))
 	if err != nil || len(runs) != 1 {
 		t.Fatal(runs, err)
 	}
-	if err := b.Threads.Delete(t.Context(), task.ThreadID); err != nil {
+	if err := b.DeleteThread(t.Context(), task.ThreadID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Tasks.Get(t.Context(), ref); class(err) != mapping.NotFound {
+	if _, err := b.GetTask(t.Context(), ref); class(err) != mapping.NotFound {
 		t.Errorf("the task: %v", err)
 	}
-	if list, _, err := b.Steps.List(t.Context(), ref, adapter.Page{Number: 1, Size: 10}); class(err) != mapping.NotFound {
+	if list, _, err := b.ListSteps(t.Context(), ref, adapter.Page{Number: 1, Size: 10}); class(err) != mapping.NotFound {
 		t.Errorf("its steps: %d, %v", len(list), err)
 	}
-	for _, err := range b.Runs.Events(t.Context(), adapter.RunRef{RunID: runs[0].ID}, adapter.Cursor{Start: true}, nil) {
+	for _, err := range b.RunEvents(t.Context(), adapter.RunRef{RunID: runs[0].ID}, adapter.Cursor{Start: true}, nil) {
 		if class(err) != mapping.NotFound {
 			t.Errorf("its run's events: %v", err)
 		}

@@ -16,12 +16,12 @@ import (
 // topicTasks are two tasks of one topic.
 func (b *bench) topicTasks(t *testing.T) (first, second adapter.TaskRef) {
 	t.Helper()
-	topic, err := b.Topics.Create(t.Context(), adapter.NewTopic{Agent: "legacy"})
+	topic, err := b.CreateTopic(t.Context(), adapter.NewTopic{Agent: "legacy"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, ref := range []*adapter.TaskRef{&first, &second} {
-		task, err := b.Tasks.Create(t.Context(), adapter.NewTask{Agent: "legacy", Topic: topic.ID, Input: say("do it")})
+		task, err := b.CreateTask(t.Context(), adapter.NewTask{Agent: "legacy", Topic: topic.ID, Input: say("do it")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func (b *bench) holding(goOn <-chan struct{}) (reached <-chan struct{}) {
 func (b *bench) asks(ctx context.Context, ref adapter.TaskRef) <-chan error {
 	over := make(chan error, 1)
 	go func() {
-		h, err := b.Tasks.Step(ctx, ref, adapter.StepRequest{})
+		h, err := b.ExecuteStep(ctx, ref, adapter.StepRequest{})
 		if err == nil {
 			h.Confirm()
 		}

@@ -51,7 +51,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 		refuse(w, mapping.Classify(err))
 		return
 	}
-	started, err := s.svc.Runs.Start(r.Context(), new(newRun(r.Header, string(words))))
+	started, err := s.svc.StartRun(r.Context(), new(newRun(r.Header, string(words))))
 	if err != nil {
 		refuse(w, mapping.Classify(err))
 		return
@@ -61,7 +61,7 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Apbridge-Unsupported", losses)
 	}
 	ref := adapter.TaskRef{Agent: started.Run.Agent, ID: started.Run.TaskID, Flavour: flavour}
-	for step, err := range s.svc.Steps.Follow(r.Context(), ref, 0) {
+	for step, err := range s.svc.FollowSteps(r.Context(), ref, 0) {
 		if err != nil {
 			line(w, "! ", mapping.Classify(err).Message)
 			return
@@ -77,9 +77,9 @@ func (s *face) say(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, ".")
 }
 
-func newRun(h http.Header, words string) adapter.NewRun {
+func newRun(h http.Header, words string) adapter.RunRequest {
 	input, _ := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": words}}})
-	return adapter.NewRun{
+	return adapter.RunRequest{
 		ThreadID: h.Get(talkHeader), IfNotExists: "create", Flavour: flavour, Fields: []string{"words"},
 		Input: input, Kwargs: rule.RequestOf(input), HasInput: true, IdempotencyKey: h.Get(onceHeader), Webhook: h.Get(hookHeader),
 	}

@@ -1,5 +1,5 @@
 // Package export writes one run down to be handed on: as lines of JSON, or as an HTTP archive of the calls of its
-// agent. Package inspect offers it. It reads adapter.Service, and never writes what grants access: adapter.Calls gives
+// agent. Package inspect offers it. It reads adapter.Service, and never writes what grants access: adapter.Runs gives
 // calls without credentials, and those in the log, as of a client's own, are hidden (credential.Set.Hide).
 package export
 

@@ -30,29 +30,29 @@ type column struct {
 // Source is what an axis reads.
 type Source struct {
 	Runs   Runs
-	Index  adapter.RunIndex
+	Index  adapter.Runs
 	Agents Agents
 }
 
 // Runs is part of adapter.Runs.
 type Runs interface {
-	Get(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error)
-	Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
+	GetRun(ctx context.Context, ref adapter.RunRef) (*mapping.Run, error)
+	RunEvents(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error]
 }
 
-// Agents is part of adapter.Agents.
+// Agents is part of adapter.Assistants.
 type Agents interface {
-	Resolve(ctx context.Context, idOrName string) (mapping.Assistant, error)
+	GetAssistant(ctx context.Context, idOrName string) (mapping.Assistant, error)
 }
 
 // New finds a run and makes a column of each dialect whose clients see runs. marks may be nil.
 func New(ctx context.Context, from Source, dialects adapter.Dialects, ref adapter.RunRef, marks *Marks) (*Axis, error) {
-	run, err := from.Runs.Get(ctx, ref)
+	run, err := from.Runs.GetRun(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	a := &Axis{Run: *run, from: from, marks: marks}
-	agent, err := from.Agents.Resolve(ctx, run.Agent)
+	agent, err := from.Agents.GetAssistant(ctx, run.Agent)
 	if err != nil && mapping.Classify(err).Class != mapping.NotFound { // else it is configured no longer, and its runs can be read
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (a *Axis) page(ctx context.Context, q Query, from adapter.Cursor, at time.T
 
 // readRun reads how the run stands by now.
 func (a *Axis) readRun(ctx context.Context) error {
-	run, err := a.from.Runs.Get(ctx, adapter.RunRef{ThreadID: a.Run.ThreadID, RunID: a.Run.ID})
+	run, err := a.from.Runs.GetRun(ctx, adapter.RunRef{ThreadID: a.Run.ThreadID, RunID: a.Run.ID})
 	if err == nil {
 		a.Run = *run
 	}
@@ -216,7 +216,7 @@ func (a *Axis) before(ctx context.Context) error {
 		return nil
 	}
 	var earlier []string
-	for r, err := range a.from.Index.List(ctx, mapping.RunQuery{ThreadID: a.Run.ThreadID, Limit: 10 * earlierRuns}) {
+	for r, err := range a.from.Index.ListRuns(ctx, mapping.RunQuery{ThreadID: a.Run.ThreadID, Limit: 10 * earlierRuns}) {
 		if err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (a *Axis) read(ctx context.Context, run string, from adapter.Cursor, f func
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ref := adapter.RunRef{ThreadID: a.Run.ThreadID, RunID: run}
-	for e, err := range a.from.Runs.Events(ctx, ref, from, func() { stop(errNoMore) }) {
+	for e, err := range a.from.Runs.RunEvents(ctx, ref, from, func() { stop(errNoMore) }) {
 		if errors.Is(context.Cause(ctx), errNoMore) && err != nil {
 			return nil
 		}

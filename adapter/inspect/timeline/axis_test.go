@@ -18,7 +18,7 @@ const longRun = 10_000 // events
 // longLog is a service of one run. It counts the events that are read.
 type longLog struct {
 	adapter.Runs
-	adapter.Agents
+	adapter.Assistants
 	read   int
 	pruned int64 // the events up to this one are there no more
 	works  bool  // the run has not ended
@@ -26,7 +26,7 @@ type longLog struct {
 	opaque bool  // what is known of its agent
 }
 
-func (l *longLog) Get(context.Context, adapter.RunRef) (*mapping.Run, error) {
+func (l *longLog) GetRun(context.Context, adapter.RunRef) (*mapping.Run, error) {
 	r := &mapping.Run{ID: "r", TaskID: "r", ThreadID: "t", Status: mapping.RunSuccess}
 	if l.works || l.ends {
 		r.Status = mapping.RunRunning
@@ -35,11 +35,11 @@ func (l *longLog) Get(context.Context, adapter.RunRef) (*mapping.Run, error) {
 	return r, nil
 }
 
-func (l *longLog) Resolve(context.Context, string) (mapping.Assistant, error) {
+func (l *longLog) GetAssistant(context.Context, string) (mapping.Assistant, error) {
 	return mapping.Assistant{Opaque: l.opaque}, nil
 }
 
-func (l *longLog) Events(ctx context.Context, _ adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+func (l *longLog) RunEvents(ctx context.Context, _ adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		if !after.Start && after.Seq < l.pruned {
 			yield(nil, mapping.Errorf(mapping.Conflict, mapping.CodeCursorExpired, "pruned"))

@@ -17,7 +17,7 @@ type artifacts struct{ *server }
 // list is listAgentTaskArtifacts.
 func (s artifacts) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	return list(s.server, w, r, "artifacts", func(ctx context.Context, p adapter.Page) (iter.Seq2[mapping.Artifact, error], int, error) {
-		return short(s.svc.Artifacts.List(ctx, ref, p))
+		return short(s.svc.ListArtifacts(ctx, ref, p))
 	}, s.layout(ref).artifact)
 }
 
@@ -32,7 +32,7 @@ func (s artifacts) download(w http.ResponseWriter, r *http.Request, ref adapter.
 	if !storable(id) {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "The task has no artifact with this id.")
 	}
-	artifact, body, err := s.svc.Artifacts.Open(r.Context(), ref, id)
+	artifact, body, err := s.svc.OpenArtifact(r.Context(), ref, id)
 	if err != nil {
 		return err
 	}

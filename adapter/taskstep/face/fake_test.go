@@ -20,6 +20,8 @@ import (
 // fake is an adapter.Service in memory. Its agent finishes every task in lastStep steps and writes one file in the
 // first. Ids and times are counted, so that answers are the same on every run.
 type fake struct {
+	adapter.Service // nil: what is missing here is not called
+
 	lastStep int
 	maxFile  int64
 	// onStep, when set, makes the hand-out instead.
@@ -46,10 +48,6 @@ type fakeTask struct {
 
 func newFake() *fake {
 	return &fake{lastStep: 2, maxFile: 1 << 20, changed: make(chan struct{})}
-}
-
-func (f *fake) service() adapter.Service {
-	return adapter.Service{Tasks: fakeTasks{f}, Steps: fakeSteps{f}, Artifacts: fakeArtifacts{f}}
 }
 
 func (f *fake) written() int {
@@ -89,9 +87,7 @@ func pageSlice[T any](list []T, p adapter.Page) []T {
 	return list[from:min(from+p.Size, len(list))]
 }
 
-type fakeTasks struct{ *fake }
-
-func (f fakeTasks) Create(_ context.Context, n adapter.NewTask) (mapping.Task, error) {
+func (f *fake) CreateTask(_ context.Context, n adapter.NewTask) (mapping.Task, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := &fakeTask{files: map[string][]byte{}}
@@ -107,7 +103,7 @@ func (f fakeTasks) Create(_ context.Context, n adapter.NewTask) (mapping.Task, e
 	return t.task, nil
 }
 
-func (f fakeTasks) Get(_ context.Context, ref adapter.TaskRef) (mapping.Task, error) {
+func (f *fake) GetTask(_ context.Context, ref adapter.TaskRef) (mapping.Task, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, err := f.find(ref)
@@ -117,7 +113,7 @@ func (f fakeTasks) Get(_ context.Context, ref adapter.TaskRef) (mapping.Task, er
 	return t.task, nil
 }
 
-func (f fakeTasks) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
+func (f *fake) ListTasks(_ context.Context, ref adapter.TaskRef, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []mapping.Task
@@ -129,7 +125,7 @@ func (f fakeTasks) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) 
 	return adapter.List(pageSlice(all, p)), len(all), nil
 }
 
-func (f fakeTasks) Step(ctx context.Context, ref adapter.TaskRef, r adapter.StepRequest) (adapter.Handout, error) {
+func (f *fake) ExecuteStep(ctx context.Context, ref adapter.TaskRef, r adapter.StepRequest) (adapter.Handout, error) {
 	if f.onStep != nil {
 		return f.onStep(ctx, r)
 	}
@@ -151,7 +147,7 @@ func (f fakeTasks) Step(ctx context.Context, ref adapter.TaskRef, r adapter.Step
 	}}, nil
 }
 
-func (f fakeTasks) work(t *fakeTask, r adapter.StepRequest) mapping.Step {
+func (f *fake) work(t *fakeTask, r adapter.StepRequest) mapping.Step {
 	n := len(t.steps) + 1
 	out := fmt.Sprintf("did \"%d\"\n<ok> ü", n)
 	step := mapping.Step{
@@ -182,7 +178,7 @@ func (f *fake) keep(t *fakeTask, path string, body []byte, agent bool) mapping.A
 	return *a
 }
 
-func (f fakeTasks) Cancel(_ context.Context, ref adapter.TaskRef) (mapping.Task, error) {
+func (f *fake) CancelTask(_ context.Context, ref adapter.TaskRef) (mapping.Task, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, err := f.find(ref)
@@ -193,9 +189,7 @@ func (f fakeTasks) Cancel(_ context.Context, ref adapter.TaskRef) (mapping.Task,
 	return t.task, nil
 }
 
-type fakeSteps struct{ *fake }
-
-func (f fakeSteps) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Step, int, error) {
+func (f *fake) ListSteps(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Step, int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, err := f.find(ref)
@@ -205,7 +199,7 @@ func (f fakeSteps) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) 
 	return slices.Clone(pageSlice(t.steps, p)), len(t.steps), nil
 }
 
-func (f fakeSteps) Get(_ context.Context, ref adapter.TaskRef, id string) (mapping.Step, error) {
+func (f *fake) GetStep(_ context.Context, ref adapter.TaskRef, id string) (mapping.Step, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, err := f.find(ref)
@@ -223,7 +217,7 @@ func (f fakeSteps) Get(_ context.Context, ref adapter.TaskRef, id string) (mappi
 var errFakeBroken = errors.New("the disk of the fake is broken")
 
 // Follow fails, with an error of no class, once a task has no last step left to come and lastStep is negative.
-func (f fakeSteps) Follow(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
+func (f *fake) FollowSteps(ctx context.Context, ref adapter.TaskRef, after int) iter.Seq2[mapping.Step, error] {
 	return func(yield func(mapping.Step, error) bool) {
 		for n := after; ; {
 			f.mu.Lock()
@@ -259,9 +253,7 @@ func (f fakeSteps) Follow(ctx context.Context, ref adapter.TaskRef, after int) i
 	}
 }
 
-type fakeArtifacts struct{ *fake }
-
-func (f fakeArtifacts) List(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Artifact, int, error) {
+func (f *fake) ListArtifacts(_ context.Context, ref adapter.TaskRef, p adapter.Page) ([]mapping.Artifact, int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, err := f.find(ref)
@@ -272,14 +264,14 @@ func (f fakeArtifacts) List(_ context.Context, ref adapter.TaskRef, p adapter.Pa
 	return pageSlice(list, p), len(list), nil
 }
 
-func (f fakeArtifacts) Get(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error) {
+func (f *fake) GetArtifact(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, _, err := f.look(ref, id)
 	return a, err
 }
 
-func (f fakeArtifacts) look(ref adapter.TaskRef, id string) (mapping.Artifact, []byte, error) {
+func (f *fake) look(ref adapter.TaskRef, id string) (mapping.Artifact, []byte, error) {
 	t, err := f.find(ref)
 	if err != nil {
 		return mapping.Artifact{}, nil, err
@@ -292,7 +284,7 @@ func (f fakeArtifacts) look(ref adapter.TaskRef, id string) (mapping.Artifact, [
 	return mapping.Artifact{}, nil, mapping.Errorf(mapping.NotFound, mapping.CodeArtifactNotFound, "The task has no artifact %q.", id)
 }
 
-func (f fakeArtifacts) Open(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadSeekCloser, error) {
+func (f *fake) OpenArtifact(_ context.Context, ref adapter.TaskRef, id string) (mapping.Artifact, io.ReadSeekCloser, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, body, err := f.look(ref, id)
@@ -310,7 +302,7 @@ type opened struct{ io.ReadSeeker }
 
 func (opened) Close() error { return nil }
 
-func (f fakeArtifacts) Save(_ context.Context, ref adapter.TaskRef, path, _ string, body io.Reader) (mapping.Artifact, error) {
+func (f *fake) SaveArtifact(_ context.Context, ref adapter.TaskRef, path, _ string, body io.Reader) (mapping.Artifact, error) {
 	b, err := io.ReadAll(io.LimitReader(body, f.maxFile+1))
 	if err != nil {
 		return mapping.Artifact{}, fmt.Errorf("save: %w", err)
@@ -330,5 +322,5 @@ func (f fakeArtifacts) Save(_ context.Context, ref adapter.TaskRef, path, _ stri
 
 // newTaskFor makes a task without asking the face. Takes the lock.
 func (f *fake) newTaskFor(agent string) {
-	_, _ = fakeTasks{f}.Create(context.Background(), adapter.NewTask{Agent: agent})
+	_, _ = f.CreateTask(context.Background(), adapter.NewTask{Agent: agent})
 }

@@ -26,7 +26,7 @@ func (s steps) follow(w http.ResponseWriter, r *http.Request, ref adapter.TaskRe
 	if err != nil {
 		return err
 	}
-	known, total, err := s.svc.Steps.List(r.Context(), ref, adapter.Page{Number: max(after, 1), Size: 1})
+	known, total, err := s.svc.ListSteps(r.Context(), ref, adapter.Page{Number: max(after, 1), Size: 1})
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s steps) stream(w http.ResponseWriter, r *http.Request, ref adapter.TaskRe
 	if err != nil {
 		return
 	}
-	for step, failed := range s.svc.Steps.Follow(ctx, ref, after) {
+	for step, failed := range s.svc.FollowSteps(ctx, ref, after) {
 		if err = failed; err != nil {
 			break
 		}

@@ -37,7 +37,7 @@ func serve(t *testing.T, f *fake) *served {
 
 func faceOver(t *testing.T, f *fake) http.Handler {
 	r := mux.NewRouter().SkipClean(true)
-	Mount(r, f.service(), adapter.Face{
+	Mount(r, f, adapter.Face{
 		Log:          zaptest.NewLogger(t),
 		Limits:       config.Limits{Body: 64 << 10, MaxJSONDepth: 50, Artifact: config.Bytes(f.maxFile)},
 		DefaultAgent: "main",
@@ -160,7 +160,7 @@ func checkOnlyMessage(t *testing.T, what string, a gotten) {
 func TestOtherPathsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter().SkipClean(true)
-	Mount(r, newFake().service(), adapter.Face{Log: zaptest.NewLogger(t)})
+	Mount(r, newFake(), adapter.Face{Log: zaptest.NewLogger(t)})
 	for _, path := range []string{"/agents/search", "/agents/x", "/agent", "/agent/x", "/ap/v10", "/ap/v3/topics", "/threads", "/"} {
 		var match mux.RouteMatch
 		if r.Match(httptest.NewRequest("GET", path, nil), &match) {
@@ -192,7 +192,7 @@ func TestNoDefaultAgent(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	r := mux.NewRouter()
-	Mount(r, f.service(), adapter.Face{Log: zaptest.NewLogger(t)})
+	Mount(r, f, adapter.Face{Log: zaptest.NewLogger(t)})
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequest("POST", v1Path+"/tasks", nil))
 	if w.Code != 404 || !strings.Contains(w.Body.String(), "/agents/{name}/ap/v1") || f.written() != 0 {
@@ -204,7 +204,7 @@ func TestNoDefaultAgent(t *testing.T) {
 func TestHotRoutesComeFirst(t *testing.T) {
 	t.Parallel()
 	r := mux.NewRouter()
-	Mount(r, newFake().service(), adapter.Face{Log: zaptest.NewLogger(t)})
+	Mount(r, newFake(), adapter.Face{Log: zaptest.NewLogger(t)})
 	var order []string
 	_ = r.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 		if methods, err := route.GetMethods(); err == nil {

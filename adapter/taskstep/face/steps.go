@@ -29,7 +29,7 @@ func (s steps) execute(w http.ResponseWriter, r *http.Request, ref adapter.TaskR
 	if err != nil {
 		return mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "%s.", err)
 	}
-	out, err := s.svc.Tasks.Step(r.Context(), ref, adapter.StepRequest{
+	out, err := s.svc.ExecuteStep(r.Context(), ref, adapter.StepRequest{
 		Retries: retries, RetriesSaid: said,
 		Input:           req.Input,
 		AdditionalInput: req.AdditionalInput,
@@ -67,7 +67,7 @@ func (s steps) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef)
 		return s.follow(w, r, ref)
 	}
 	return list(s.server, w, r, "steps", func(ctx context.Context, p adapter.Page) (iter.Seq2[mapping.Step, error], int, error) {
-		return short(s.svc.Steps.List(ctx, ref, p))
+		return short(s.svc.ListSteps(ctx, ref, p))
 	}, s.layout(ref).step)
 }
 
@@ -77,7 +77,7 @@ func (s steps) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) 
 	if !storable(id) {
 		return mapping.Errorf(mapping.NotFound, mapping.CodeStepNotFound, "The task has no step with this id.")
 	}
-	step, err := s.svc.Steps.Get(r.Context(), ref, id)
+	step, err := s.svc.GetStep(r.Context(), ref, id)
 	if err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func TestCausesAreLogged(t *testing.T) {
 		}
 		core, logs := observer.New(zap.ErrorLevel)
 		r := mux.NewRouter()
-		Mount(r, f.service(), adapter.Face{Log: zap.New(core), DefaultAgent: "main", Agents: map[string]config.Agent{"main": {}}})
+		Mount(r, f, adapter.Face{Log: zap.New(core), DefaultAgent: "main", Agents: map[string]config.Agent{"main": {}}})
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequest("POST", v1Path+"/tasks/t/steps", nil))
 		if strings.Contains(w.Body.String(), "disk") {
@@ -361,7 +361,7 @@ func TestStreamsStayOpen(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	f.newTaskFor("main")
-	face := &server{svc: f.service(), style: v1, face: adapter.Face{Heartbeat: time.Millisecond}}
+	face := &server{svc: f, style: v1, face: adapter.Face{Heartbeat: time.Millisecond}}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := (steps{face}).follow(w, r, adapter.TaskRef{Agent: "main", ID: f.tasks[0].task.ID}); err != nil {
 			t.Error(err)

@@ -19,7 +19,7 @@ func (s tasks) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRe
 		return err
 	}
 	ignoreOwn(w.Header(), req.AdditionalInput)
-	task, err := s.svc.Tasks.Create(r.Context(), adapter.NewTask{
+	task, err := s.svc.CreateTask(r.Context(), adapter.NewTask{
 		Agent:           ref.Agent,
 		Topic:           ref.Topic,
 		Input:           req.Input,
@@ -35,7 +35,7 @@ func (s tasks) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskRe
 
 // get is getAgentTask.
 func (s tasks) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	task, err := s.svc.Tasks.Get(r.Context(), ref)
+	task, err := s.svc.GetTask(r.Context(), ref)
 	if err != nil {
 		return err
 	}
@@ -46,13 +46,13 @@ func (s tasks) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) 
 // list is listAgentTasks.
 func (s tasks) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	return list(s.server, w, r, "tasks", func(ctx context.Context, p adapter.Page) (iter.Seq2[mapping.Task, error], int, error) {
-		return s.svc.Tasks.List(ctx, ref, p)
+		return s.svc.ListTasks(ctx, ref, p)
 	}, s.layout(ref).task)
 }
 
 // cancel is an extension of ours: it stops what the task is doing. A body is ignored.
 func (s tasks) cancel(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	task, err := s.svc.Tasks.Cancel(r.Context(), ref)
+	task, err := s.svc.CancelTask(r.Context(), ref)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (s topics) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskR
 	if err != nil {
 		return err
 	}
-	topic, err := s.svc.Topics.Create(r.Context(), adapter.NewTopic{
+	topic, err := s.svc.CreateTopic(r.Context(), adapter.NewTopic{
 		Agent: ref.Agent, Name: req.Name, AdditionalInput: req.AdditionalInput, IdempotencyKey: r.Header.Get(adapter.IdempotencyKeyHeader),
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ func (s topics) create(w http.ResponseWriter, r *http.Request, ref adapter.TaskR
 
 // get is getTopic.
 func (s topics) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
-	topic, err := s.svc.Topics.Get(r.Context(), topicRef(ref))
+	topic, err := s.svc.GetTopic(r.Context(), topicRef(ref))
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (s topics) get(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef)
 // list is listTopics.
 func (s topics) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	return list(s.server, w, r, "topics", func(ctx context.Context, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
-		return s.svc.Topics.List(ctx, ref.Agent, p)
+		return s.svc.ListTopics(ctx, ref.Agent, p)
 	}, s.layout(ref).topicObject)
 }
 
@@ -71,7 +71,7 @@ func (s interactions) create(w http.ResponseWriter, r *http.Request, ref adapter
 		return err
 	}
 	n.Ref, n.IdempotencyKey = topicRef(ref), r.Header.Get(adapter.IdempotencyKeyHeader)
-	said, err := s.svc.Interactions.Create(r.Context(), n)
+	said, err := s.svc.Say(r.Context(), n)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s interactions) create(w http.ResponseWriter, r *http.Request, ref adapter
 // list is listTopicInteractions.
 func (s interactions) list(w http.ResponseWriter, r *http.Request, ref adapter.TaskRef) error {
 	return list(s.server, w, r, "interactions", func(ctx context.Context, p adapter.Page) (iter.Seq2[rule.Interaction, error], int, error) {
-		return short(s.svc.Interactions.List(ctx, topicRef(ref), p))
+		return short(s.svc.ListInteractions(ctx, topicRef(ref), p))
 	}, s.layout(ref).interaction)
 }
 
@@ -92,7 +92,7 @@ func (s interactions) get(w http.ResponseWriter, r *http.Request, ref adapter.Ta
 	if !storable(id) {
 		return mapping.Errorf(mapping.NotFound, "interaction_not_found", "The topic has no interaction with this id.")
 	}
-	said, err := s.svc.Interactions.Get(r.Context(), topicRef(ref), id)
+	said, err := s.svc.GetInteraction(r.Context(), topicRef(ref), id)
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,11 @@ import (
 
 // topicsHeard answers with fixed topics and interactions, and notes what it was asked.
 type topicsHeard struct {
+	*fake
 	topic []adapter.NewTopic
 	said  []adapter.NewInteraction
 	refs  []adapter.TopicRef
 }
-
-type heardTopics struct{ *topicsHeard }
 
 var heardAt = time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC)
 
@@ -43,46 +42,43 @@ func fixedInteraction() rule.Interaction {
 	return rule.Interaction{ID: "i", TopicID: "t", TaskID: "k", Role: rule.RoleAgent, Output: &output, AdditionalOutput: json.RawMessage(`{"cost": 1.50}`)}
 }
 
-func (h heardTopics) Create(_ context.Context, n adapter.NewTopic) (rule.Topic, error) {
-	h.topicsHeard.topic = append(h.topic, n)
+func (h *topicsHeard) CreateTopic(_ context.Context, n adapter.NewTopic) (rule.Topic, error) {
+	h.topic = append(h.topic, n)
 	return fixedTopic(), nil
 }
 
-func (h heardTopics) Get(_ context.Context, ref adapter.TopicRef) (rule.Topic, error) {
-	h.topicsHeard.refs = append(h.refs, ref)
+func (h *topicsHeard) GetTopic(_ context.Context, ref adapter.TopicRef) (rule.Topic, error) {
+	h.refs = append(h.refs, ref)
 	return fixedTopic(), nil
 }
 
-func (h heardTopics) List(_ context.Context, agent string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
-	h.topicsHeard.refs = append(h.refs, adapter.TopicRef{Agent: agent})
+func (h *topicsHeard) ListTopics(_ context.Context, agent string, p adapter.Page) (iter.Seq2[rule.Topic, error], int, error) {
+	h.refs = append(h.refs, adapter.TopicRef{Agent: agent})
 	return adapter.List([]rule.Topic{fixedTopic()}), 11, nil
 }
 
-type heardInteractions struct{ *topicsHeard }
-
-func (h heardInteractions) Create(_ context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
-	h.topicsHeard.said = append(h.said, n)
+func (h *topicsHeard) Say(_ context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
+	h.said = append(h.said, n)
 	said := fixedInteraction()
 	said.Role, said.Input, said.AdditionalInput, said.Output, said.AdditionalOutput = n.Role, n.Input, n.AdditionalInput, nil, nil
 	return said, nil
 }
 
-func (h heardInteractions) Get(_ context.Context, ref adapter.TopicRef, id string) (rule.Interaction, error) {
+func (h *topicsHeard) GetInteraction(_ context.Context, ref adapter.TopicRef, id string) (rule.Interaction, error) {
 	return fixedInteraction(), nil
 }
 
-func (h heardInteractions) List(_ context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
-	h.topicsHeard.refs = append(h.refs, ref)
+func (h *topicsHeard) ListInteractions(_ context.Context, ref adapter.TopicRef, p adapter.Page) ([]rule.Interaction, int, error) {
+	h.refs = append(h.refs, ref)
 	return []rule.Interaction{fixedInteraction()}, 1, nil
 }
 
 func serveTopics(t *testing.T) (*served, *topicsHeard) {
 	t.Helper()
-	f, heard := newFake(), &topicsHeard{}
-	svc := f.service()
-	svc.Topics, svc.Interactions = heardTopics{heard}, heardInteractions{heard}
+	f := newFake()
+	heard := &topicsHeard{fake: f}
 	r := mux.NewRouter().SkipClean(true)
-	Mount(r, svc, adapter.Face{
+	Mount(r, heard, adapter.Face{
 		Log: zaptest.NewLogger(t), Limits: config.Limits{Body: 64 << 10, MaxJSONDepth: 50, Artifact: 1 << 20}, DefaultAgent: "main",
 		Agents: map[string]config.Agent{"main": {}, "other": {Artifacts: config.Artifacts{Path: "folder"}}},
 	})

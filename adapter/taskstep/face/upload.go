@@ -26,7 +26,7 @@ func (s artifacts) upload(w http.ResponseWriter, r *http.Request, ref adapter.Ta
 	if err != nil {
 		return err
 	}
-	if _, err := s.svc.Tasks.Get(r.Context(), ref); err != nil {
+	if _, err := s.svc.GetTask(r.Context(), ref); err != nil {
 		return err
 	}
 	up, path, err := incoming(f)
@@ -34,7 +34,7 @@ func (s artifacts) upload(w http.ResponseWriter, r *http.Request, ref adapter.Ta
 		return err
 	}
 	defer up.Close()
-	artifact, err := s.svc.Artifacts.Save(r.Context(), ref, path, up.Type, up)
+	artifact, err := s.svc.SaveArtifact(r.Context(), ref, path, up.Type, up)
 	if f.Err() != nil {
 		return f.Err() // the cause, however Save wrapped it
 	}

@@ -71,14 +71,14 @@ type namespaceSearch struct {
 	Offset   int      `json:"offset"`
 }
 
-func (s items) Put(ctx context.Context, p adapter.PutItem) error {
+func (s items) PutItem(ctx context.Context, p adapter.PutItem) error {
 	body := itemPut{Namespace: nonNil(p.Namespace), Key: p.Key, Value: p.Value, Index: p.Index, TTL: p.TTL.Minutes()}
 	return s.failed(s.b.http.writeJSON(ctx, http.MethodPut, itemsPath, body, nil))
 }
 
 // Get asks for an item. LangGraph's servers want the namespace with dots and answer null where there is none, those of
 // the Agent Protocol repeat the parameter and answer 404.
-func (s items) Get(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
+func (s items) GetItem(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error) {
 	t, err := s.b.graphs.target(ctx)
 	if err != nil {
 		return mapping.Item{}, err
@@ -107,7 +107,7 @@ func (s items) isMissing(ctx context.Context) bool {
 	return upstream.Status(s.b.http.askJSON(ctx, itemsPath+"/search", itemSearch{Prefix: []string{}, Limit: 1}, &found)) == http.StatusNotFound
 }
 
-func (s items) Delete(ctx context.Context, namespace []string, key string) error {
+func (s items) DeleteItem(ctx context.Context, namespace []string, key string) error {
 	err := s.b.http.writeJSON(ctx, http.MethodDelete, itemsPath, itemName{nonNil(namespace), key}, nil)
 	if upstream.Status(err) == http.StatusNotFound && !s.isMissing(ctx) {
 		return nil
@@ -115,7 +115,7 @@ func (s items) Delete(ctx context.Context, namespace []string, key string) error
 	return s.failed(err)
 }
 
-func (s items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
+func (s items) SearchItems(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
 	return func(yield func(mapping.Item, error) bool) {
 		if q.SearchBy != "" || q.SortBy != "" {
 			yield(mapping.Item{}, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
@@ -139,7 +139,7 @@ func (s items) Search(ctx context.Context, q adapter.ItemQuery) iter.Seq2[mappin
 }
 
 // Namespaces are told as {namespaces}, or as a bare list by servers of the Agent Protocol.
-func (s items) Namespaces(ctx context.Context, q adapter.NamespaceQuery) (list [][]string, err error) {
+func (s items) ListNamespaces(ctx context.Context, q adapter.NamespaceQuery) (list [][]string, err error) {
 	var raw json.RawMessage
 	body := namespaceSearch{Prefix: q.Prefix, Suffix: q.Suffix, MaxDepth: q.MaxDepth, Limit: q.Limit, Offset: q.Offset}
 	const path = "/store/namespaces"

@@ -33,9 +33,9 @@ func (s about) limits(w http.ResponseWriter, r *http.Request) error {
 	answer := struct {
 		Limits []adapter.Limit `json:"limits"`
 	}{[]adapter.Limit{}}
-	if s.svc.Limits != nil {
+	if s.face.CallerLimits != nil {
 		var err error
-		if answer.Limits, err = s.svc.Limits.Limits(r.Context()); err != nil {
+		if answer.Limits, err = s.face.CallerLimits(r.Context()); err != nil {
 			return err
 		}
 	}

@@ -36,7 +36,7 @@ func (s assistants) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, total, err := s.svc.Agents.Search(r.Context(), q)
+	list, total, err := s.svc.SearchAssistants(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s assistants) list(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	list, total, err := s.svc.Agents.Search(r.Context(), adapter.AgentQuery{Limit: p.Limit, Offset: p.Offset})
+	list, total, err := s.svc.SearchAssistants(r.Context(), adapter.AgentQuery{Limit: p.Limit, Offset: p.Offset})
 	if err != nil {
 		return err
 	}
@@ -90,14 +90,14 @@ func writeAgents(e *rawjson.Writer, list []mapping.Assistant, write func(*rawjso
 func (s assistants) count(w http.ResponseWriter, r *http.Request) error {
 	return count(s.server, w, r, func(o *request.Fields) adapter.AgentQuery { return assistantBody{o}.query() }, func(ctx context.Context, q adapter.AgentQuery) (int, error) {
 		q.Limit = 1
-		_, total, err := s.svc.Agents.Search(ctx, q)
+		_, total, err := s.svc.SearchAssistants(ctx, q)
 		return total, err
 	})
 }
 
 // named finds the assistant of the path: an id or a graph's name.
 func (s assistants) named(r *http.Request) (mapping.Assistant, error) {
-	return s.svc.Agents.Resolve(r.Context(), mux.Vars(r)["assistant_id"])
+	return s.svc.GetAssistant(r.Context(), mux.Vars(r)["assistant_id"])
 }
 
 func (s assistants) get(w http.ResponseWriter, r *http.Request) error {
@@ -114,7 +114,7 @@ func (s assistants) graph(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	graph, err := s.svc.Agents.Graph(r.Context(), mux.Vars(r)["assistant_id"], xray)
+	graph, err := s.svc.AgentGraph(r.Context(), mux.Vars(r)["assistant_id"], xray)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s assistants) schemas(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sc, err := s.svc.Agents.Schemas(r.Context(), mux.Vars(r)["assistant_id"])
+	sc, err := s.svc.AgentSchemas(r.Context(), mux.Vars(r)["assistant_id"])
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s assistants) subgraphs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	vars := mux.Vars(r)
-	graphs, err := s.svc.Agents.Subgraphs(r.Context(), vars["assistant_id"], vars["namespace"], recurse)
+	graphs, err := s.svc.AgentSubgraphs(r.Context(), vars["assistant_id"], vars["namespace"], recurse)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (s agents) search(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	list, total, err := s.svc.Agents.Search(r.Context(), q)
+	list, total, err := s.svc.SearchAssistants(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (s agents) search(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s agents) get(w http.ResponseWriter, r *http.Request) error {
-	a, err := s.svc.Agents.Resolve(r.Context(), mux.Vars(r)["agent_id"])
+	a, err := s.svc.GetAssistant(r.Context(), mux.Vars(r)["agent_id"])
 	if err != nil {
 		return err
 	}
@@ -208,11 +208,11 @@ func (s agents) get(w http.ResponseWriter, r *http.Request) error {
 
 func (s agents) schemas(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["agent_id"]
-	a, err := s.svc.Agents.Resolve(r.Context(), id)
+	a, err := s.svc.GetAssistant(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	sc, err := s.svc.Agents.Schemas(r.Context(), id)
+	sc, err := s.svc.AgentSchemas(r.Context(), id)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (s assistants) create(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	a, err := s.svc.Assistants.Create(r.Context(), n)
+	a, err := s.svc.CreateAssistant(r.Context(), n)
 	return replyAssistant(w, a, err)
 }
 
@@ -53,7 +53,7 @@ func (s assistants) patch(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	a, err := s.svc.Assistants.Update(r.Context(), mux.Vars(r)["assistant_id"], p)
+	a, err := s.svc.UpdateAssistant(r.Context(), mux.Vars(r)["assistant_id"], p)
 	return replyAssistant(w, a, err)
 }
 
@@ -63,7 +63,7 @@ func (s assistants) delete(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	if err := s.svc.Assistants.Delete(r.Context(), mux.Vars(r)["assistant_id"], threads); err != nil {
+	if err := s.svc.DeleteAssistant(r.Context(), mux.Vars(r)["assistant_id"], threads); err != nil {
 		return err
 	}
 	noContent(w)
@@ -80,7 +80,7 @@ func (s assistants) versions(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	list, err := s.svc.Assistants.Versions(r.Context(), mux.Vars(r)["assistant_id"], q)
+	list, err := s.svc.ListAssistantVersions(r.Context(), mux.Vars(r)["assistant_id"], q)
 	if err != nil {
 		return err
 	}
@@ -98,6 +98,6 @@ func (s assistants) setLatest(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	a, err := s.svc.Assistants.SetLatest(r.Context(), mux.Vars(r)["assistant_id"], version)
+	a, err := s.svc.SetAssistantVersion(r.Context(), mux.Vars(r)["assistant_id"], version)
 	return replyAssistant(w, a, err)
 }

@@ -9,16 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-type fakeAssistants struct{ *fake }
-
-func (f fakeAssistants) Create(_ context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
+func (f *fake) CreateAssistant(_ context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
 	f.note("assistants.create")
 	f.lastQuery = n
 	return mapping.Assistant{ID: uuid(700), Graph: n.Graph, Name: n.Name, Version: 1, CreatedAt: at, UpdatedAt: at}, nil
 }
 
-func (f fakeAssistants) Update(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
-	a, err := fakeAgents(f).Resolve(ctx, id)
+func (f *fake) UpdateAssistant(ctx context.Context, id string, p adapter.AssistantPatch) (mapping.Assistant, error) {
+	a, err := f.GetAssistant(ctx, id)
 	if err == nil {
 		f.note("assistants.update")
 		f.lastQuery = p
@@ -26,8 +24,8 @@ func (f fakeAssistants) Update(ctx context.Context, id string, p adapter.Assista
 	return a, err
 }
 
-func (f fakeAssistants) Delete(ctx context.Context, id string, threads bool) error {
-	_, err := fakeAgents(f).Resolve(ctx, id)
+func (f *fake) DeleteAssistant(ctx context.Context, id string, threads bool) error {
+	_, err := f.GetAssistant(ctx, id)
 	if err == nil {
 		f.note("assistants.delete")
 		f.lastQuery = threads
@@ -35,14 +33,14 @@ func (f fakeAssistants) Delete(ctx context.Context, id string, threads bool) err
 	return err
 }
 
-func (f fakeAssistants) Versions(ctx context.Context, id string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
-	a, err := fakeAgents(f).Resolve(ctx, id)
+func (f *fake) ListAssistantVersions(ctx context.Context, id string, q adapter.VersionQuery) ([]mapping.Assistant, error) {
+	a, err := f.GetAssistant(ctx, id)
 	f.lastQuery = q
 	return []mapping.Assistant{a}, err
 }
 
-func (f fakeAssistants) SetLatest(ctx context.Context, id string, version int) (mapping.Assistant, error) {
-	a, err := fakeAgents(f).Resolve(ctx, id)
+func (f *fake) SetAssistantVersion(ctx context.Context, id string, version int) (mapping.Assistant, error) {
+	a, err := f.GetAssistant(ctx, id)
 	if err == nil {
 		f.note("assistants.latest")
 		f.lastQuery = version

@@ -20,11 +20,11 @@ func (s runs) batch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list := make([]adapter.NewRun, len(batch))
+	list := make([]adapter.RunRequest, len(batch))
 	for i, q := range batch {
 		list[i] = *q.take()
 	}
-	started, err := s.svc.Runs.StartAll(r.Context(), list)
+	started, err := s.svc.StartRuns(r.Context(), list)
 	if err != nil {
 		return err
 	}

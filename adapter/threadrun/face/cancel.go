@@ -47,7 +47,7 @@ func (s cancels) run(r *http.Request) (waited bool, err error) {
 	if err := q.Err(); err != nil {
 		return false, err
 	}
-	err = s.svc.Runs.Cancel(r.Context(), ref, opt)
+	err = s.svc.CancelRun(r.Context(), ref, opt)
 	if isClass(err, mapping.Conflict) {
 		err = nil
 	}
@@ -121,7 +121,7 @@ func (s cancels) active(ctx context.Context, thread, status string) ([]string, e
 
 // found are the ids of all runs that a query finds.
 func (s cancels) found(ctx context.Context, q mapping.RunQuery) (ids []string, err error) {
-	for run, err := range s.svc.RunIndex.List(ctx, q) {
+	for run, err := range s.svc.ListRuns(ctx, q) {
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (s cancels) found(ctx context.Context, q mapping.RunQuery) (ids []string, e
 // all cancels each of the runs. It returns NotFound, once all others are cancelled, where one is not there.
 func (s cancels) all(ctx context.Context, thread string, ids []string, opt adapter.CancelOptions) (gone error) {
 	for _, id := range ids {
-		err := s.svc.Runs.Cancel(ctx, adapter.RunRef{ThreadID: thread, RunID: id}, opt)
+		err := s.svc.CancelRun(ctx, adapter.RunRef{ThreadID: thread, RunID: id}, opt)
 		switch {
 		case err == nil || isClass(err, mapping.Conflict):
 		case isNotFound(err):

@@ -49,7 +49,7 @@ func (s crons) add(w http.ResponseWriter, r *http.Request, thread string) error 
 	if err := o.Err(); err != nil {
 		return err
 	}
-	c, err := s.svc.Crons.Create(r.Context(), n)
+	c, err := s.svc.CreateCron(r.Context(), n)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ type cronBody struct{ *request.Fields }
 func (o cronBody) read(thread string) adapter.NewCron {
 	q := runBody(o).read(thread)
 	n := adapter.NewCron{
-		Run: q.NewRun, Payload: o.payload(), Schedule: o.Name("schedule"), Timezone: o.Name("timezone"),
+		Run: q.RunRequest, Payload: o.payload(), Schedule: o.Name("schedule"), Timezone: o.Name("timezone"),
 		Enabled: o.Flag("enabled", true), End: o.moment("end_time"), Keep: o.keep(q),
 	}
 	n.Run.ThreadID = thread
@@ -120,7 +120,7 @@ func (s crons) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.svc.Crons.Get(r.Context(), id)
+	c, err := s.svc.GetCron(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 	if err := o.ErrSoFar(); err != nil { // the rest is read when what the cron has is known
 		return err
 	}
-	c, err := s.svc.Crons.Get(r.Context(), id)
+	c, err := s.svc.GetCron(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (s crons) patch(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	if c, err = s.svc.Crons.Update(r.Context(), id, n); err != nil {
+	if c, err = s.svc.UpdateCron(r.Context(), id, n); err != nil {
 		return err
 	}
 	replyCron(w, c)
@@ -207,7 +207,7 @@ func (s crons) delete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.svc.Crons.Delete(r.Context(), id); err != nil {
+	if err := s.svc.DeleteCron(r.Context(), id); err != nil {
 		return err
 	}
 	noContent(w)
@@ -239,7 +239,7 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, total, err := s.svc.Crons.Search(r.Context(), q)
+	list, total, err := s.svc.SearchCrons(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (s crons) search(w http.ResponseWriter, r *http.Request) error {
 func (s crons) count(w http.ResponseWriter, r *http.Request) error {
 	return count(s.server, w, r, func(o *request.Fields) adapter.CronQuery { return cronBody{o}.query() }, func(ctx context.Context, q adapter.CronQuery) (int, error) {
 		q.Limit = 1
-		_, total, err := s.svc.Crons.Search(ctx, q)
+		_, total, err := s.svc.SearchCrons(ctx, q)
 		return total, err
 	})
 }

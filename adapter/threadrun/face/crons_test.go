@@ -14,9 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-type fakeCrons struct{ *fake }
-
-func (f fakeCrons) fill(c *mapping.Cron, n adapter.NewCron) {
+func (f *fake) fill(c *mapping.Cron, n adapter.NewCron) {
 	c.ThreadID, c.Agent, c.AssistantID = n.Run.ThreadID, n.Run.Agent, mapping.AssistantID(n.Run.Agent)
 	c.Schedule, c.Timezone, c.Enabled, c.Keep, c.End = n.Schedule, n.Timezone, n.Enabled, n.Keep, n.End
 	c.Metadata, c.Payload = n.Run.Metadata, n.Payload
@@ -24,7 +22,7 @@ func (f fakeCrons) fill(c *mapping.Cron, n adapter.NewCron) {
 	f.lastCron = n
 }
 
-func (f fakeCrons) Create(_ context.Context, n adapter.NewCron) (mapping.Cron, error) {
+func (f *fake) CreateCron(_ context.Context, n adapter.NewCron) (mapping.Cron, error) {
 	f.note("crons.create")
 	c := mapping.Cron{ID: f.newID(), CreatedAt: at, UpdatedAt: at}
 	f.fill(&c, n)
@@ -32,7 +30,7 @@ func (f fakeCrons) Create(_ context.Context, n adapter.NewCron) (mapping.Cron, e
 	return c, nil
 }
 
-func (f fakeCrons) Get(_ context.Context, id string) (mapping.Cron, error) {
+func (f *fake) GetCron(_ context.Context, id string) (mapping.Cron, error) {
 	for _, c := range f.crons {
 		if c.ID == id {
 			return c, nil
@@ -41,13 +39,13 @@ func (f fakeCrons) Get(_ context.Context, id string) (mapping.Cron, error) {
 	return mapping.Cron{}, notFound(mapping.CodeCronNotFound, "cron")
 }
 
-func (f fakeCrons) Search(_ context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
+func (f *fake) SearchCrons(_ context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
 	f.lastQuery = q
 	return f.crons, len(f.crons), nil
 }
 
-func (f fakeCrons) Update(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
-	c, err := f.Get(ctx, id)
+func (f *fake) UpdateCron(ctx context.Context, id string, n adapter.NewCron) (mapping.Cron, error) {
+	c, err := f.GetCron(ctx, id)
 	if err != nil {
 		return c, err
 	}
@@ -58,8 +56,8 @@ func (f fakeCrons) Update(ctx context.Context, id string, n adapter.NewCron) (ma
 	return c, nil
 }
 
-func (f fakeCrons) Delete(ctx context.Context, id string) error {
-	_, err := f.Get(ctx, id)
+func (f *fake) DeleteCron(ctx context.Context, id string) error {
+	_, err := f.GetCron(ctx, id)
 	if err == nil {
 		f.note("crons.delete")
 		f.crons = nil

@@ -33,7 +33,7 @@ func (s data) held(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	held, err := s.svc.Owners.Held(r.Context(), who)
+	held, err := s.svc.HeldBy(r.Context(), who)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (s data) export(w http.ResponseWriter, r *http.Request) error {
 	}
 	to := &begun{w: w, kind: "application/x-tar"}
 	w.Header().Set("Content-Disposition", `attachment; filename="data.tar"`)
-	err := s.svc.Owners.Export(r.Context(), who, to)
+	err := s.svc.ExportOwner(r.Context(), who, to)
 	switch {
 	case err == nil:
 		return nil
@@ -105,7 +105,7 @@ func (s data) remove(w http.ResponseWriter, r *http.Request) error {
 		}
 		return flush.Flush()
 	}
-	err := s.svc.Owners.Remove(r.Context(), who, how, func(one adapter.Removed) error { return line(one) })
+	err := s.svc.RemoveOwner(r.Context(), who, how, func(one adapter.Removed) error { return line(one) })
 	switch {
 	case err == nil:
 		return line(map[string]bool{"end": true})

@@ -13,7 +13,7 @@ func (s runs) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	why, err := s.svc.Explainer.Explain(r.Context(), ref)
+	why, err := s.svc.ExplainRun(r.Context(), ref)
 	if err != nil {
 		return err
 	}

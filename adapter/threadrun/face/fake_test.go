@@ -28,6 +28,8 @@ func uuid(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n)
 
 // fake is an adapter.Service in memory. Runs play a script of events.
 type fake struct {
+	adapter.Service // nil: what is missing here is not called
+
 	mu      sync.Mutex
 	ids     int
 	threads map[string]mapping.Thread
@@ -41,7 +43,7 @@ type fake struct {
 	script    func(run mapping.Run) []mapping.Event
 	startErr  error
 	losses    []mapping.Loss
-	lastRun   adapter.NewRun
+	lastRun   adapter.RunRequest
 	lastQuery any
 	lastCron  adapter.NewCron
 	cancelled chan string
@@ -70,18 +72,10 @@ func newFake() *fake {
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
-func (f *fake) service() adapter.Service {
-	return adapter.Service{
-		Threads: fakeThreads{f}, Index: fakeIndex{f}, States: fakeStates{f}, Runs: fakeRuns{f},
-		RunIndex: fakeRunIndex{f}, Explainer: fakeRuns{f}, Storage: fakeThreads{f}, Items: fakeItems{f}, Agents: fakeAgents{f}, ThreadLog: fakeThreadLog{f},
-		Assistants: fakeAssistants{f}, Crons: fakeCrons{f},
-	}
-}
-
 // serve mounts the face on a real listener. change may adjust the server.
 func (f *fake) serve(t *testing.T, change ...func(*server)) *httptest.Server {
 	t.Helper()
-	s := &server{svc: f.service(), log: zap.NewNop(), waitBeat: time.Minute, face: adapter.Face{
+	s := &server{svc: f, log: zap.NewNop(), waitBeat: time.Minute, face: adapter.Face{
 		Limits: config.Limits{Body: 1 << 20, MaxJSONDepth: 50}, Version: "test", Heartbeat: time.Minute,
 	}}
 	for _, c := range change {
@@ -149,9 +143,7 @@ func (f *fake) more(id string, ev mapping.Event) {
 	f.push(f.runs[id], ev)
 }
 
-type fakeThreads struct{ *fake }
-
-func (f fakeThreads) Create(_ context.Context, n adapter.NewThread) (mapping.Thread, error) {
+func (f *fake) CreateThread(_ context.Context, n adapter.ThreadRequest) (mapping.Thread, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastQuery = n
@@ -172,7 +164,7 @@ func (f fakeThreads) Create(_ context.Context, n adapter.NewThread) (mapping.Thr
 	return t, nil
 }
 
-func (f fakeThreads) Get(_ context.Context, id string) (mapping.Thread, error) {
+func (f *fake) GetThread(_ context.Context, id string) (mapping.Thread, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t, ok := f.threads[id]; ok {
@@ -181,19 +173,19 @@ func (f fakeThreads) Get(_ context.Context, id string) (mapping.Thread, error) {
 	return mapping.Thread{}, notFound(mapping.CodeThreadNotFound, "thread")
 }
 
-func (f fakeThreads) OfThread(ctx context.Context, id string) (adapter.ThreadStorage, error) {
-	_, err := f.Get(ctx, id)
+func (f *fake) ThreadStorage(ctx context.Context, id string) (adapter.ThreadStorage, error) {
+	_, err := f.GetThread(ctx, id)
 	return adapter.ThreadStorage{ThreadID: id}, err
 }
 
-func (f fakeThreads) Patch(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
+func (f *fake) PatchThread(ctx context.Context, id string, p adapter.ThreadPatch) (mapping.Thread, error) {
 	f.lastQuery = p
 	f.note("threads.patch")
-	return f.Get(ctx, id)
+	return f.GetThread(ctx, id)
 }
 
-func (f fakeThreads) Delete(ctx context.Context, id string) error {
-	if _, err := f.Get(ctx, id); err != nil {
+func (f *fake) DeleteThread(ctx context.Context, id string) error {
+	if _, err := f.GetThread(ctx, id); err != nil {
 		return err
 	}
 	f.note("threads.delete")
@@ -201,8 +193,8 @@ func (f fakeThreads) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-func (f fakeThreads) Copy(ctx context.Context, id, _ string) (mapping.Thread, error) {
-	t, err := f.Get(ctx, id)
+func (f *fake) CopyThread(ctx context.Context, id, _ string) (mapping.Thread, error) {
+	t, err := f.GetThread(ctx, id)
 	if err != nil {
 		return t, err
 	}
@@ -211,9 +203,7 @@ func (f fakeThreads) Copy(ctx context.Context, id, _ string) (mapping.Thread, er
 	return t, nil
 }
 
-type fakeIndex struct{ *fake }
-
-func (f fakeIndex) Search(_ context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
+func (f *fake) SearchThreads(_ context.Context, q adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
 	f.lastQuery = q
 	var out []mapping.Thread
 	for _, t := range f.threads {
@@ -237,14 +227,12 @@ func compare(a, b string) int {
 	return 1
 }
 
-func (f fakeIndex) Count(_ context.Context, q adapter.ThreadSearch) (int, error) {
+func (f *fake) CountThreads(_ context.Context, q adapter.ThreadSearch) (int, error) {
 	f.lastQuery = q
 	return len(f.threads), nil
 }
 
-type fakeStates struct{ *fake }
-
-func (f fakeStates) state(id string) adapter.ThreadState {
+func (f *fake) state(id string) adapter.ThreadState {
 	return adapter.ThreadState{
 		ThreadID: id, Values: f.threads[id].Values, Next: []string{"step"},
 		Tasks:      raw(`[{"id":"` + uuid(70) + `","name":"step","error":null,"interrupts":[],"path":["__pregel_pull","step"],"checkpoint":null,"state":null,"result":null}]`),
@@ -254,7 +242,7 @@ func (f fakeStates) state(id string) adapter.ThreadState {
 	}
 }
 
-func (f fakeStates) Get(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
+func (f *fake) GetState(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
 	f.lastQuery = checkpoint
 	t, ok := f.threads[id]
 	switch {
@@ -267,13 +255,13 @@ func (f fakeStates) Get(_ context.Context, id, checkpoint string) (adapter.Threa
 	}
 }
 
-func (f fakeStates) GetDeep(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
+func (f *fake) GetDeepState(_ context.Context, id, checkpoint string) (adapter.ThreadState, error) {
 	f.lastQuery = "deep " + checkpoint
 	return f.state(id), nil
 }
 
 // Inner has one graph within the agent's, "node:1".
-func (f fakeStates) Inner(_ context.Context, id string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
+func (f *fake) GetInnerState(_ context.Context, id string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
 	f.lastQuery = fmt.Sprint(at, deep)
 	if at.NS != "node:1" {
 		return nil, nil
@@ -281,8 +269,8 @@ func (f fakeStates) Inner(_ context.Context, id string, at adapter.InnerPoint, d
 	return raw(`{"values":{"a":1,"b":2},"next":["x"],"tasks":[],"checkpoint":{"thread_id":"` + id + `","checkpoint_ns":"node:1","checkpoint_id":"` + uuid(61) + `"}}`), nil
 }
 
-func (f fakeStates) InnerHistory(ctx context.Context, id string, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
-	st, err := f.Inner(ctx, id, at, false)
+func (f *fake) InnerStateHistory(ctx context.Context, id string, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
+	st, err := f.GetInnerState(ctx, id, at, false)
 	f.lastQuery = fmt.Sprint(at, q.Limit, q.Before, string(q.Metadata))
 	if st == nil {
 		return nil, err
@@ -290,12 +278,12 @@ func (f fakeStates) InnerHistory(ctx context.Context, id string, at adapter.Inne
 	return []json.RawMessage{st}, err
 }
 
-func (f fakeStates) UpdateInner(_ context.Context, id string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
+func (f *fake) UpdateInnerState(_ context.Context, id string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
 	f.lastQuery = fmt.Sprint(at, string(u.Values), len(u.Then), u.AsNode)
 	return raw(`{"thread_id":"` + id + `","checkpoint_ns":"` + at.NS + `","checkpoint_id":"` + uuid(62) + `"}`), nil
 }
 
-func (f fakeStates) History(_ context.Context, id string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
+func (f *fake) StateHistory(_ context.Context, id string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
 	return func(yield func(adapter.ThreadState, error) bool) {
 		f.lastQuery = q
 		if _, ok := f.threads[id]; !ok {
@@ -306,7 +294,7 @@ func (f fakeStates) History(_ context.Context, id string, q adapter.HistoryQuery
 	}
 }
 
-func (f fakeStates) Update(_ context.Context, id string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
+func (f *fake) UpdateState(_ context.Context, id string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
 	f.lastQuery = u
 	if _, ok := f.threads[id]; !ok {
 		return mapping.Checkpoint{}, notFound(mapping.CodeThreadNotFound, "thread")
@@ -315,7 +303,7 @@ func (f fakeStates) Update(_ context.Context, id string, u adapter.StateUpdate) 
 	return mapping.Checkpoint{ID: uuid(52)}, nil
 }
 
-func (f fakeStates) Forget(_ context.Context, id string) (int, error) {
+func (f *fake) DeleteHistory(_ context.Context, id string) (int, error) {
 	if _, ok := f.threads[id]; !ok {
 		return 0, notFound(mapping.CodeThreadNotFound, "thread")
 	}
@@ -323,13 +311,11 @@ func (f fakeStates) Forget(_ context.Context, id string) (int, error) {
 	return 2, nil
 }
 
-type fakeRuns struct{ *fake }
-
-func (f fakeRuns) Again(context.Context, *adapter.NewRun) (*adapter.Started, error) {
+func (f *fake) FindRepeatedRun(context.Context, *adapter.RunRequest) (*adapter.Started, error) {
 	return nil, nil
 }
 
-func (f fakeRuns) Start(_ context.Context, n *adapter.NewRun) (*adapter.Started, error) {
+func (f *fake) StartRun(_ context.Context, n *adapter.RunRequest) (*adapter.Started, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastRun = *n
@@ -354,9 +340,9 @@ func (f fakeRuns) Start(_ context.Context, n *adapter.NewRun) (*adapter.Started,
 	return &adapter.Started{Run: run, Losses: f.losses}, nil
 }
 
-func (f fakeRuns) StartAll(ctx context.Context, list []adapter.NewRun) (out []*adapter.Started, err error) {
+func (f *fake) StartRuns(ctx context.Context, list []adapter.RunRequest) (out []*adapter.Started, err error) {
 	for _, n := range list {
-		st, err := f.Start(ctx, &n)
+		st, err := f.StartRun(ctx, &n)
 		if err != nil {
 			return nil, err
 		}
@@ -365,7 +351,7 @@ func (f fakeRuns) StartAll(ctx context.Context, list []adapter.NewRun) (out []*a
 	return out, nil
 }
 
-func (f fakeRuns) find(ref adapter.RunRef) (*fakeRun, error) {
+func (f *fake) find(ref adapter.RunRef) (*fakeRun, error) {
 	fr, ok := f.runs[ref.RunID]
 	if !ok || ref.ThreadID != "" && fr.run.ThreadID != ref.ThreadID {
 		return nil, notFound(mapping.CodeRunNotFound, "run")
@@ -373,7 +359,7 @@ func (f fakeRuns) find(ref adapter.RunRef) (*fakeRun, error) {
 	return fr, nil
 }
 
-func (f fakeRuns) Explain(_ context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
+func (f *fake) ExplainRun(_ context.Context, ref adapter.RunRef) (adapter.Explanation, error) {
 	r, err := f.find(ref)
 	if err != nil {
 		return adapter.Explanation{}, err
@@ -381,7 +367,7 @@ func (f fakeRuns) Explain(_ context.Context, ref adapter.RunRef) (adapter.Explan
 	return adapter.Explanation{RunID: r.run.ID, ThreadID: r.run.ThreadID, Status: r.run.Status, Reason: adapter.ReasonFinished}, nil
 }
 
-func (f fakeRuns) Get(_ context.Context, ref adapter.RunRef) (*mapping.Run, error) {
+func (f *fake) GetRun(_ context.Context, ref adapter.RunRef) (*mapping.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fr, err := f.find(ref)
@@ -392,7 +378,7 @@ func (f fakeRuns) Get(_ context.Context, ref adapter.RunRef) (*mapping.Run, erro
 	return &run, nil
 }
 
-func (f fakeRuns) Cancel(_ context.Context, ref adapter.RunRef, _ adapter.CancelOptions) error {
+func (f *fake) CancelRun(_ context.Context, ref adapter.RunRef, _ adapter.CancelOptions) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fr, err := f.find(ref)
@@ -408,7 +394,7 @@ func (f fakeRuns) Cancel(_ context.Context, ref adapter.RunRef, _ adapter.Cancel
 	return nil
 }
 
-func (f fakeRuns) Delete(_ context.Context, ref adapter.RunRef) error {
+func (f *fake) DeleteRun(_ context.Context, ref adapter.RunRef) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fr, err := f.find(ref)
@@ -422,7 +408,7 @@ func (f fakeRuns) Delete(_ context.Context, ref adapter.RunRef) error {
 	return nil
 }
 
-func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+func (f *fake) RunEvents(ctx context.Context, ref adapter.RunRef, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		f.mu.Lock()
 		f.readers++
@@ -469,7 +455,7 @@ func (f fakeRuns) Events(ctx context.Context, ref adapter.RunRef, after adapter.
 }
 
 // from is the index of the first entry after a cursor.
-func (f fakeRuns) from(fr *fakeRun, after adapter.Cursor, err error) (int, error) {
+func (f *fake) from(fr *fakeRun, after adapter.Cursor, err error) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
@@ -486,9 +472,7 @@ func (f fakeRuns) from(fr *fakeRun, after adapter.Cursor, err error) (int, error
 	}
 }
 
-type fakeRunIndex struct{ *fake }
-
-func (f fakeRunIndex) List(_ context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
+func (f *fake) ListRuns(_ context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	list, err := f.list(q)
 	if err != nil {
 		return adapter.NoList[mapping.Run](err)
@@ -496,7 +480,7 @@ func (f fakeRunIndex) List(_ context.Context, q mapping.RunQuery) iter.Seq2[mapp
 	return adapter.List(list)
 }
 
-func (f fakeRunIndex) list(q mapping.RunQuery) ([]mapping.Run, error) {
+func (f *fake) list(q mapping.RunQuery) ([]mapping.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lastQuery = q
@@ -519,15 +503,13 @@ func (f fakeRunIndex) list(q mapping.RunQuery) ([]mapping.Run, error) {
 	return out[min(q.Offset, len(out)):min(q.Offset+q.Limit, len(out))], nil
 }
 
-type fakeItems struct{ *fake }
-
 type itemRead struct {
 	Namespace []string
 	Key       string
 	Refresh   *bool
 }
 
-func (f fakeItems) Put(_ context.Context, p adapter.PutItem) error {
+func (f *fake) PutItem(_ context.Context, p adapter.PutItem) error {
 	f.note("items.put")
 	if len(p.Index) > 0 {
 		p.Lost.Approximated("index")
@@ -538,7 +520,7 @@ func (f fakeItems) Put(_ context.Context, p adapter.PutItem) error {
 	return nil
 }
 
-func (f fakeItems) Get(_ context.Context, namespace []string, key string, refresh *bool) (mapping.Item, error) {
+func (f *fake) GetItem(_ context.Context, namespace []string, key string, refresh *bool) (mapping.Item, error) {
 	f.lastQuery = itemRead{namespace, key, refresh}
 	for _, it := range f.items {
 		if it.Key == key && slices.Equal(it.Namespace, namespace) {
@@ -548,8 +530,8 @@ func (f fakeItems) Get(_ context.Context, namespace []string, key string, refres
 	return mapping.Item{}, notFound(mapping.CodeItemNotFound, "item")
 }
 
-func (f fakeItems) Delete(ctx context.Context, namespace []string, key string) error {
-	if _, err := f.Get(ctx, namespace, key, nil); err != nil {
+func (f *fake) DeleteItem(ctx context.Context, namespace []string, key string) error {
+	if _, err := f.GetItem(ctx, namespace, key, nil); err != nil {
 		return err
 	}
 	f.note("items.delete")
@@ -557,7 +539,7 @@ func (f fakeItems) Delete(ctx context.Context, namespace []string, key string) e
 	return nil
 }
 
-func (f fakeItems) Search(_ context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
+func (f *fake) SearchItems(_ context.Context, q adapter.ItemQuery) iter.Seq2[mapping.Item, error] {
 	lost := q.Lost
 	q.Lost = nil // functions cannot be compared
 	f.lastQuery = q
@@ -573,7 +555,7 @@ func (f fakeItems) Search(_ context.Context, q adapter.ItemQuery) iter.Seq2[mapp
 	}
 }
 
-func (f fakeItems) Namespaces(_ context.Context, q adapter.NamespaceQuery) ([][]string, error) {
+func (f *fake) ListNamespaces(_ context.Context, q adapter.NamespaceQuery) ([][]string, error) {
 	f.lastQuery = q
 	var out [][]string
 	for _, it := range f.items {
@@ -582,9 +564,7 @@ func (f fakeItems) Namespaces(_ context.Context, q adapter.NamespaceQuery) ([][]
 	return out, nil
 }
 
-type fakeAgents struct{ *fake }
-
-func (f fakeAgents) Resolve(_ context.Context, id string) (mapping.Assistant, error) {
+func (f *fake) GetAssistant(_ context.Context, id string) (mapping.Assistant, error) {
 	for _, a := range f.agents {
 		if id == "" || a.ID == id || a.Graph == id {
 			return a, nil
@@ -593,22 +573,22 @@ func (f fakeAgents) Resolve(_ context.Context, id string) (mapping.Assistant, er
 	return mapping.Assistant{}, notFound(mapping.CodeAgentNotFound, "agent")
 }
 
-func (f fakeAgents) Search(_ context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
+func (f *fake) SearchAssistants(_ context.Context, q adapter.AgentQuery) ([]mapping.Assistant, int, error) {
 	f.lastQuery = q
 	return f.agents[min(q.Offset, 2):min(q.Offset+q.Limit, 2)], 2, nil
 }
 
-func (f fakeAgents) Schemas(context.Context, string) (mapping.Schemas, error) {
+func (f *fake) AgentSchemas(context.Context, string) (mapping.Schemas, error) {
 	s := raw(`{"type":"object"}`)
 	return mapping.Schemas{Input: s, Output: s, State: s, Config: s, Context: s}, nil
 }
 
-func (f fakeAgents) Graph(_ context.Context, _, xray string) (json.RawMessage, error) {
+func (f *fake) AgentGraph(_ context.Context, _, xray string) (json.RawMessage, error) {
 	f.lastQuery = xray
 	return raw(`{"nodes":[],"edges":[]}`), nil
 }
 
-func (f fakeAgents) Subgraphs(_ context.Context, _, namespace string, recurse bool) (json.RawMessage, error) {
+func (f *fake) AgentSubgraphs(_ context.Context, _, namespace string, recurse bool) (json.RawMessage, error) {
 	f.lastQuery = [2]any{namespace, recurse}
 	return raw(`{}`), nil
 }

@@ -311,7 +311,7 @@ func TestStreamOfADeletedRun(t *testing.T) {
 	srv := f.serve(t)
 	r := open(t, srv.URL+thisRun+"/stream?stream_mode=updates", "-1")
 	r.next()
-	if err := (fakeRuns{f}).Delete(context.Background(), adapter.RunRef{RunID: uuid(600)}); err != nil {
+	if err := (f).DeleteRun(context.Background(), adapter.RunRef{RunID: uuid(600)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.next(); !strings.Contains(got, "error") || !strings.Contains(got, "run_not_found") {

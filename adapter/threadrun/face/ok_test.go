@@ -30,7 +30,7 @@ func TestOKNamesWhatIsAway(t *testing.T) {
 			`{"ok":false,"services":{"database":{"ok":false,"error":"The database does not answer. The log of the bridge has the cause."}}}`},
 	} {
 		router := mux.NewRouter()
-		Mount(router, adapter.Service{}, adapter.Face{Ready: func(context.Context) error { return c.err }})
+		Mount(router, nil, adapter.Face{Ready: func(context.Context) error { return c.err }})
 		for _, method := range []string{http.MethodGet, http.MethodHead} { // net/http leaves out what answers a HEAD
 			w := httptest.NewRecorder()
 			router.ServeHTTP(w, httptest.NewRequest(method, "/ok"+c.query, nil))

@@ -43,7 +43,7 @@ func (s protocolRoutes) startRun(ctx context.Context, start protocol.Start) (*ad
 	}
 	n := q.take()
 	n.InputAnswers, n.Request = start.Answers, start.Command
-	return s.svc.Runs.Start(ctx, n)
+	return s.svc.StartRun(ctx, n)
 }
 
 // command carries out one command of the streaming protocol.

@@ -59,11 +59,11 @@ func prune(ctx context.Context, ids []string, remove func(context.Context, strin
 }
 
 func (s threads) deleteWhole(ctx context.Context, id string) (bool, error) {
-	err := s.svc.Threads.Delete(ctx, id)
+	err := s.svc.DeleteThread(ctx, id)
 	return err == nil, err
 }
 
 func (s threads) forget(ctx context.Context, id string) (bool, error) {
-	n, err := s.svc.States.Forget(ctx, id)
+	n, err := s.svc.DeleteHistory(ctx, id)
 	return n > 0, err
 }

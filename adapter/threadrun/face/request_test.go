@@ -41,32 +41,32 @@ func TestEveryRunFieldCounts(t *testing.T) {
 	cp := uuid(7)
 	effects := map[string]struct {
 		body string
-		want func(n adapter.NewRun) bool
+		want func(n adapter.RunRequest) bool
 	}{
-		"input":    {`"hi"`, func(n adapter.NewRun) bool { return string(n.Input) == `"hi"` && n.HasInput }},
-		"messages": {`[{"role":"user","content":"x"}]`, func(n adapter.NewRun) bool { return n.Messages != nil && n.HasInput }},
-		"command": {`{"resume":null,"update":{"a":1},"goto":"x"}`, func(n adapter.NewRun) bool {
+		"input":    {`"hi"`, func(n adapter.RunRequest) bool { return string(n.Input) == `"hi"` && n.HasInput }},
+		"messages": {`[{"role":"user","content":"x"}]`, func(n adapter.RunRequest) bool { return n.Messages != nil && n.HasInput }},
+		"command": {`{"resume":null,"update":{"a":1},"goto":"x"}`, func(n adapter.RunRequest) bool {
 			return n.Command.HasResume && n.Command.Update != nil && n.Command.Goto != nil
 		}},
-		"config":             {`{"tags":["t"],"recursion_limit":3,"configurable":{}}`, func(n adapter.NewRun) bool { return len(n.Config) > 10 }},
-		"context":            {`{"a":1}`, func(n adapter.NewRun) bool { return n.Context != nil }},
-		"metadata":           {`{"a":1}`, func(n adapter.NewRun) bool { return string(n.Metadata) == `{"a":1}` }},
-		"stream_mode":        {`["updates"]`, func(n adapter.NewRun) bool { return slices.Equal(n.StreamModes, []string{"updates"}) }},
-		"stream_subgraphs":   {`true`, func(n adapter.NewRun) bool { return n.Subgraphs }},
-		"assistant_id":       {`"graph"`, func(n adapter.NewRun) bool { return n.Agent == "graph" && n.Flavour == render.FlavourLangGraph }},
-		"agent_id":           {`"graph"`, func(n adapter.NewRun) bool { return n.Agent == "graph" && n.Flavour == render.FlavourAgentProtocol }},
-		"thread_id":          {`"` + uuid(8) + `"`, func(n adapter.NewRun) bool { return n.ThreadID == uuid(8) && !n.Temporary && !n.DeleteAfter }},
-		"interrupt_before":   {`"*"`, func(n adapter.NewRun) bool { return slices.Equal(n.InterruptBefore, []string{"*"}) }},
-		"interrupt_after":    {`["a","b"]`, func(n adapter.NewRun) bool { return len(n.InterruptAfter) == 2 }},
-		"checkpoint":         {`{"checkpoint_ns":"","checkpoint_id":"` + cp + `"}`, func(n adapter.NewRun) bool { return n.CheckpointID == cp }},
-		"checkpoint_id":      {`"` + strings.ToUpper(cp) + `"`, func(n adapter.NewRun) bool { return n.CheckpointID == cp }},
-		"webhook":            {`"https://h.example/x?y=1"`, func(n adapter.NewRun) bool { return n.Webhook == "https://h.example/x?y=1" }},
-		"multitask_strategy": {`"interrupt"`, func(n adapter.NewRun) bool { return n.Multitask == mapping.StrategyInterrupt }},
-		"on_completion":      {`"keep"`, func(n adapter.NewRun) bool { return !n.Temporary && !n.DeleteAfter }},
-		"after_seconds":      {`30`, func(n adapter.NewRun) bool { return n.RunAfter == 30*time.Second }},
-		"if_not_exists":      {`"create"`, func(n adapter.NewRun) bool { return n.IfNotExists == "create" }},
+		"config":             {`{"tags":["t"],"recursion_limit":3,"configurable":{}}`, func(n adapter.RunRequest) bool { return len(n.Config) > 10 }},
+		"context":            {`{"a":1}`, func(n adapter.RunRequest) bool { return n.Context != nil }},
+		"metadata":           {`{"a":1}`, func(n adapter.RunRequest) bool { return string(n.Metadata) == `{"a":1}` }},
+		"stream_mode":        {`["updates"]`, func(n adapter.RunRequest) bool { return slices.Equal(n.StreamModes, []string{"updates"}) }},
+		"stream_subgraphs":   {`true`, func(n adapter.RunRequest) bool { return n.Subgraphs }},
+		"assistant_id":       {`"graph"`, func(n adapter.RunRequest) bool { return n.Agent == "graph" && n.Flavour == render.FlavourLangGraph }},
+		"agent_id":           {`"graph"`, func(n adapter.RunRequest) bool { return n.Agent == "graph" && n.Flavour == render.FlavourAgentProtocol }},
+		"thread_id":          {`"` + uuid(8) + `"`, func(n adapter.RunRequest) bool { return n.ThreadID == uuid(8) && !n.Temporary && !n.DeleteAfter }},
+		"interrupt_before":   {`"*"`, func(n adapter.RunRequest) bool { return slices.Equal(n.InterruptBefore, []string{"*"}) }},
+		"interrupt_after":    {`["a","b"]`, func(n adapter.RunRequest) bool { return len(n.InterruptAfter) == 2 }},
+		"checkpoint":         {`{"checkpoint_ns":"","checkpoint_id":"` + cp + `"}`, func(n adapter.RunRequest) bool { return n.CheckpointID == cp }},
+		"checkpoint_id":      {`"` + strings.ToUpper(cp) + `"`, func(n adapter.RunRequest) bool { return n.CheckpointID == cp }},
+		"webhook":            {`"https://h.example/x?y=1"`, func(n adapter.RunRequest) bool { return n.Webhook == "https://h.example/x?y=1" }},
+		"multitask_strategy": {`"interrupt"`, func(n adapter.RunRequest) bool { return n.Multitask == mapping.StrategyInterrupt }},
+		"on_completion":      {`"keep"`, func(n adapter.RunRequest) bool { return !n.Temporary && !n.DeleteAfter }},
+		"after_seconds":      {`30`, func(n adapter.RunRequest) bool { return n.RunAfter == 30*time.Second }},
+		"if_not_exists":      {`"create"`, func(n adapter.RunRequest) bool { return n.IfNotExists == "create" }},
 		// Shown by TestClientThatLeaves.
-		"on_disconnect": {`"continue"`, func(adapter.NewRun) bool { return true }},
+		"on_disconnect": {`"continue"`, func(adapter.RunRequest) bool { return true }},
 		// Hints: nothing depends on them here.
 		"stream_resumable":  {`true`, hint},
 		"feedback_keys":     {`["k"]`, hint},
@@ -95,7 +95,7 @@ func TestEveryRunFieldCounts(t *testing.T) {
 	}
 }
 
-func hint(n adapter.NewRun) bool { return len(n.Fields) == 1 }
+func hint(n adapter.RunRequest) bool { return len(n.Fields) == 1 }
 
 func TestFlavours(t *testing.T) {
 	t.Parallel()
@@ -133,15 +133,15 @@ func TestQueriesReachTheService(t *testing.T) {
 		want               any
 	}{
 		{"POST", "/threads", `{"ttl":1.5,"supersteps":[{"updates":[{"values":{"a":1},"as_node":"n"},{"command":{"update":{"b":2}}}]}]}`,
-			adapter.NewThread{TTL: minute, Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`), AsNode: "n"}, {Values: raw(`{"b":2}`)}}}}}},
+			adapter.ThreadRequest{TTL: minute, Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`), AsNode: "n"}, {Values: raw(`{"b":2}`)}}}}}},
 		{"POST", "/threads", `{"supersteps":[{"updates":[{"values":[{"a":1},{"b":2}],"command":{"graph":null,"update":null,"resume":null,"goto":[]}}]}]}`,
-			adapter.NewThread{Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`), Then: []json.RawMessage{raw(`{"b":2}`)}}}}}}},
+			adapter.ThreadRequest{Supersteps: []adapter.Superstep{{Updates: []adapter.StateUpdate{{Values: raw(`{"a":1}`), Then: []json.RawMessage{raw(`{"b":2}`)}}}}}}},
 		{"PATCH", aThread, `{"metadata":{"a":1},"values":{"b":2},"checkpoint":{"checkpoint_id":"` + uuid(3) + `"},"ttl":{"ttl":1.5,"strategy":"delete"}}`,
 			adapter.ThreadPatch{Metadata: raw(`{"a":1}`), Values: raw(`{"b":2}`), Checkpoint: uuid(3), TTL: &minute}},
 		{"POST", "/threads/search", `{"metadata":{"a":1},"values":{"b":1},"status":"idle","ids":["` + uuid(1) + `"],"limit":5,"offset":2,"sort_by":"status","sort_order":"asc","select":["thread_id"]}`,
 			adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{uuid(1)}, Metadata: raw(`{"a":1}`), Status: "idle", SortBy: mapping.SortByStatus, Asc: true, Limit: 5, Offset: 2}, Values: raw(`{"b":1}`), NoValues: true}},
 		{"PATCH", aThread, `{"ttl":{"ttl":1.5,"strategy":"keep_latest"}}`, adapter.ThreadPatch{TTL: &minute, KeepLatest: true}},
-		{"POST", "/threads", `{"ttl":{"ttl":1.5,"strategy":"keep_latest"}}`, adapter.NewThread{TTL: minute, KeepLatest: true}},
+		{"POST", "/threads", `{"ttl":{"ttl":1.5,"strategy":"keep_latest"}}`, adapter.ThreadRequest{TTL: minute, KeepLatest: true}},
 		{"POST", "/threads/search", `{"sort_by":"state_updated_at"}`, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{SortBy: mapping.SortByUpdated, Limit: 10}}},
 		{"POST", "/threads/search", ``, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{Limit: 10}}},
 		{"POST", aThread + "/state", `{"values":{"a":1},"as_node":"n","checkpoint":{"checkpoint_id":"` + uuid(3) + `"}}`,
@@ -304,14 +304,14 @@ func TestCancelOfMoreRunsThanAPage(t *testing.T) {
 }
 
 // withGone lists a run, in front of all others, that is gone when it is to be cancelled.
-type withGone struct{ adapter.RunIndex }
+type withGone struct{ adapter.Service }
 
-func (x withGone) List(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
+func (x withGone) ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	return func(yield func(mapping.Run, error) bool) {
 		if !yield(mapping.Run{ID: uuid(404), ThreadID: uuid(50)}, nil) {
 			return
 		}
-		x.RunIndex.List(ctx, q)(yield)
+		x.Service.ListRuns(ctx, q)(yield)
 	}
 }
 
@@ -322,7 +322,7 @@ func TestCancelOfAllWhileOneGoes(t *testing.T) {
 	f.script = func(mapping.Run) []mapping.Event { return nil }
 	f.cancelled = make(chan string, 2)
 	f.addRun(mapping.Run{ID: uuid(1), ThreadID: uuid(50), Status: mapping.RunPending}, -1)
-	srv := f.serve(t, func(s *server) { s.svc.RunIndex = withGone{s.svc.RunIndex} })
+	srv := f.serve(t, func(s *server) { s.svc = withGone{s.svc} })
 	if st := send(t, "POST", srv.URL+"/runs/cancel", `{"status":"all"}`); st != 204 || len(f.cancelled) != 1 {
 		t.Errorf("%d, and %d runs cancelled", st, len(f.cancelled))
 	}

@@ -19,15 +19,15 @@ import (
 
 // runRequest is a request for a run, read.
 type runRequest struct {
-	adapter.NewRun
+	adapter.RunRequest
 	stateless bool // on a route without a thread
 	cancel    bool // on_disconnect: cancel
 }
 
 // take is the run that is asked for. The request lets go of its body, which takes memory as long as anything refers to
 // it: while the run is made, and while a client waits.
-func (q *runRequest) take() *adapter.NewRun {
-	n := q.NewRun
+func (q *runRequest) take() *adapter.RunRequest {
+	n := q.RunRequest
 	q.Input, q.Messages, q.Kwargs, q.Command = nil, nil, nil, nil
 	q.Metadata, q.Config, q.Context = nil, nil, nil
 	return &n

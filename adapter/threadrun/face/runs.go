@@ -35,7 +35,7 @@ func (s runs) start(w http.ResponseWriter, r *http.Request, tail string) (*runRe
 	if err != nil {
 		return nil, nil, err
 	}
-	started, err := s.svc.Runs.Start(r.Context(), q.take())
+	started, err := s.svc.StartRun(r.Context(), q.take())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +91,7 @@ func (s runs) reply(w http.ResponseWriter, r *http.Request, ap bool) error {
 	if err != nil {
 		return err
 	}
-	run, err := s.svc.Runs.Get(r.Context(), ref)
+	run, err := s.svc.GetRun(r.Context(), ref)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (s runs) delete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.svc.Runs.Delete(r.Context(), ref); err != nil {
+	if err := s.svc.DeleteRun(r.Context(), ref); err != nil {
 		return err
 	}
 	noContent(w)
@@ -123,7 +123,7 @@ func (s runs) list(w http.ResponseWriter, r *http.Request) error {
 	if err := firstOf(q.Err(), err); err != nil {
 		return err
 	}
-	list := s.svc.RunIndex.List(r.Context(), mapping.RunQuery{
+	list := s.svc.ListRuns(r.Context(), mapping.RunQuery{
 		ThreadID: thread, Status: oneStatus(status), Limit: p.Limit, Offset: p.Offset,
 	})
 	return s.replyList(w, r, list, false, set)
@@ -174,7 +174,7 @@ func (s runs) search(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	return s.replyList(w, r, s.svc.RunIndex.List(r.Context(), q), true, nil)
+	return s.replyList(w, r, s.svc.ListRuns(r.Context(), q), true, nil)
 }
 
 // protocolStatus is a status as the Agent Protocol counts runs: its "pending" are the pending and the running ones.

@@ -55,9 +55,9 @@ func firstOf(errs ...error) error {
 }
 
 func (s states) reply(w http.ResponseWriter, r *http.Request, thread, checkpoint string, deep bool, set selection.State) error {
-	read := s.svc.States.Get
+	read := s.svc.GetState
 	if deep {
-		read = s.svc.States.GetDeep
+		read = s.svc.GetDeepState
 	}
 	st, err := read(r.Context(), thread, checkpoint)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s states) atCheckpoint(w http.ResponseWriter, r *http.Request) error {
 
 // replyInner answers with the state of a graph within the agent's graph.
 func (s states) replyInner(w http.ResponseWriter, r *http.Request, thread string, at adapter.InnerPoint, deep bool, set selection.State) error {
-	st, err := s.svc.States.Inner(r.Context(), thread, at, deep)
+	st, err := s.svc.GetInnerState(r.Context(), thread, at, deep)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 	if at.NS != "" {
 		return s.updateInner(w, r, thread, at, u)
 	}
-	cp, err := s.svc.States.Update(r.Context(), thread, u)
+	cp, err := s.svc.UpdateState(r.Context(), thread, u)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s states) update(w http.ResponseWriter, r *http.Request) error {
 
 // updateInner changes the state of a graph within the agent's graph.
 func (s states) updateInner(w http.ResponseWriter, r *http.Request, thread string, at adapter.InnerPoint, u adapter.StateUpdate) error {
-	made, err := s.svc.States.UpdateInner(r.Context(), thread, at, u)
+	made, err := s.svc.UpdateInnerState(r.Context(), thread, at, u)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (s states) innerHistory(w http.ResponseWriter, r *http.Request, at adapter.
 	if err != nil {
 		return err
 	}
-	list, err := s.svc.States.InnerHistory(r.Context(), thread, at, q)
+	list, err := s.svc.InnerStateHistory(r.Context(), thread, at, q)
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (s states) history(w http.ResponseWriter, r *http.Request, q adapter.Histor
 	}
 	a := newAnswer(w)
 	a.Open('[')
-	for st, err := range s.svc.States.History(r.Context(), thread, q) {
+	for st, err := range s.svc.StateHistory(r.Context(), thread, q) {
 		if err != nil {
 			return s.breakOff(a, r, err)
 		}

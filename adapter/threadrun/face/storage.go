@@ -11,7 +11,7 @@ func (s threads) storage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	use, err := s.svc.Storage.OfThread(r.Context(), id)
+	use, err := s.svc.ThreadStorage(r.Context(), id)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (s items) put(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	if err := s.svc.Items.Put(r.Context(), p); err != nil {
+	if err := s.svc.PutItem(r.Context(), p); err != nil {
 		return err
 	}
 	noContent(w)
@@ -99,7 +99,7 @@ func (s items) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	it, err := s.svc.Items.Get(r.Context(), namespace, key, refresh)
+	it, err := s.svc.GetItem(r.Context(), namespace, key, refresh)
 	if isNotFound(err) && missingIsNull(flavour, q) {
 		reply(w, http.StatusOK, []byte("null"))
 		return nil
@@ -145,7 +145,7 @@ func (s items) delete(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	if err := s.svc.Items.Delete(r.Context(), namespace, key); err != nil && !isNotFound(err) {
+	if err := s.svc.DeleteItem(r.Context(), namespace, key); err != nil && !isNotFound(err) {
 		return err
 	}
 	noContent(w)
@@ -175,7 +175,7 @@ func (s items) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	a := newAnswer(w)
 	a.Open('{').Key("items").Open('[')
-	for it, err := range s.svc.Items.Search(r.Context(), q) {
+	for it, err := range s.svc.SearchItems(r.Context(), q) {
 		if err != nil {
 			return s.breakOff(a, r, err)
 		}
@@ -208,7 +208,7 @@ func (s items) namespaces(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	list, err := s.svc.Items.Namespaces(r.Context(), q)
+	list, err := s.svc.ListNamespaces(r.Context(), q)
 	if err != nil {
 		return err
 	}

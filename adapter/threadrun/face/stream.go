@@ -54,7 +54,7 @@ func (s streams) describe(ctx context.Context, v *render.View) error {
 	if !v.AsksForEvents() {
 		return nil
 	}
-	a, err := s.svc.Agents.Resolve(ctx, v.Agent)
+	a, err := s.svc.GetAssistant(ctx, v.Agent)
 	if isNotFound(err) {
 		return nil // no longer configured; its runs can still be read
 	}
@@ -79,7 +79,7 @@ type streaming struct {
 
 // pump sends what comes; it returns nil after the run's end, and when there is nothing more to come.
 func (st *streaming) pump(ctx context.Context) error {
-	for e, err := range st.s.svc.Runs.Events(ctx, st.v.Ref, st.v.After, st.out.Idle) {
+	for e, err := range st.s.svc.RunEvents(ctx, st.v.Ref, st.v.After, st.out.Idle) {
 		if err == nil {
 			err = st.send(ctx, e)
 		}
@@ -135,7 +135,7 @@ func (s streams) tokensBefore(ctx context.Context, v *render.View, first *state.
 	if !v.AsksForTokens() || first.Kind == mapping.KindStarted && first.Head.Attempt <= 1 {
 		return nil
 	}
-	for e, err := range s.svc.Runs.Events(ctx, v.Ref, adapter.Cursor{K: -1, Start: true}, nil) {
+	for e, err := range s.svc.RunEvents(ctx, v.Ref, adapter.Cursor{K: -1, Start: true}, nil) {
 		if err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (st *streaming) finish(ctx context.Context, err error, cancel bool) error {
 // stillActive: a reader that had seen the end already gets nothing more, and that is right; one whose run goes on was
 // left alone.
 func (st *streaming) stillActive(ctx context.Context) bool {
-	run, err := st.s.svc.Runs.Get(ctx, st.v.Ref)
+	run, err := st.s.svc.GetRun(ctx, st.v.Ref)
 	return err == nil && run.Status.Active()
 }
 

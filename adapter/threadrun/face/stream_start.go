@@ -103,7 +103,7 @@ func (s streams) followView(w http.ResponseWriter, r *http.Request, names []stri
 	if err := mayCancel(r, cancel); err != nil {
 		return nil, err
 	}
-	run, err := s.svc.Runs.Get(readerContext(r, cancel), ref)
+	run, err := s.svc.GetRun(readerContext(r, cancel), ref)
 	if err != nil {
 		return nil, err
 	}

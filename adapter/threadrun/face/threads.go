@@ -34,7 +34,7 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n := adapter.NewThread{
+	n := adapter.ThreadRequest{
 		ID:         o.UUID("thread_id"),
 		Metadata:   o.Object("metadata"),
 		OrGet:      o.Enum("if_exists", "raise", "do_nothing") == "do_nothing",
@@ -48,7 +48,7 @@ func (s threads) create(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
-	t, err := s.svc.Threads.Create(r.Context(), n)
+	t, err := s.svc.CreateThread(r.Context(), n)
 	return replyThread(w, t, err)
 }
 
@@ -110,7 +110,7 @@ func (s threads) fault(ctx context.Context, t mapping.Thread) (*mapping.Fault, e
 	if t.Status != mapping.ThreadError {
 		return nil, nil
 	}
-	last, err := adapter.All(s.svc.RunIndex.List(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1}))
+	last, err := adapter.All(s.svc.ListRuns(ctx, mapping.RunQuery{ThreadID: t.ID, Limit: 1}))
 	if err != nil || len(last) == 0 {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s threads) get(w http.ResponseWriter, r *http.Request) error {
 	if err := q.Err(); err != nil {
 		return err
 	}
-	t, err := s.svc.Threads.Get(r.Context(), id)
+	t, err := s.svc.GetThread(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s threads) patch(w http.ResponseWriter, r *http.Request) error {
 	if p.Messages, err = s.neutralMessages(messages); err != nil {
 		return err
 	}
-	t, err := s.svc.Threads.Patch(r.Context(), id, p)
+	t, err := s.svc.PatchThread(r.Context(), id, p)
 	if err == nil && strings.Contains(r.Header.Get("Prefer"), "return=minimal") {
 		w.Header().Set("Preference-Applied", "return=minimal")
 		noContent(w)
@@ -208,7 +208,7 @@ func (s threads) delete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.svc.Threads.Delete(r.Context(), id); err != nil {
+	if err := s.svc.DeleteThread(r.Context(), id); err != nil {
 		return err
 	}
 	noContent(w)
@@ -220,7 +220,7 @@ func (s threads) copy(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := s.svc.Threads.Copy(r.Context(), id, r.Header.Get(adapter.IdempotencyKeyHeader))
+	t, err := s.svc.CopyThread(r.Context(), id, r.Header.Get(adapter.IdempotencyKeyHeader))
 	return replyThread(w, t, err)
 }
 
@@ -255,7 +255,7 @@ func (s threads) search(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q.NoValues = set != nil && !set["values"] && !set["messages"] && !slices.ContainsFunc(wanted, selection.Extract.WithValues)
-	list, total, err := s.svc.Index.Search(r.Context(), q)
+	list, total, err := s.svc.SearchThreads(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (s threads) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	all := adapter.ThreadSearch{NoValues: true}
 	all.Limit, all.Offset = p.Limit, p.Offset
-	list, total, err := s.svc.Index.Search(r.Context(), all)
+	list, total, err := s.svc.SearchThreads(r.Context(), all)
 	if err != nil {
 		return err
 	}
@@ -344,7 +344,7 @@ func (s threads) encodePicked(ctx context.Context, e *rawjson.Writer, t mapping.
 }
 
 func (s threads) count(w http.ResponseWriter, r *http.Request) error {
-	return count(s.server, w, r, func(o *request.Fields) adapter.ThreadSearch { return threadBody{o}.query() }, s.svc.Index.Count)
+	return count(s.server, w, r, func(o *request.Fields) adapter.ThreadSearch { return threadBody{o}.query() }, s.svc.CountThreads)
 }
 
 func isNotFound(err error) bool { return isClass(err, mapping.NotFound) }

@@ -50,7 +50,7 @@ func (s streams) wholeThread(w http.ResponseWriter, r *http.Request) error {
 	if len(names) == 0 {
 		names = []string{threadRunModes}
 	}
-	if after, err = s.svc.ThreadLog.Position(r.Context(), thread, after); err != nil {
+	if after, err = s.svc.ThreadPosition(r.Context(), thread, after); err != nil {
 		return err
 	}
 	w.Header().Set("Location", "/threads/"+thread+"/stream")
@@ -87,7 +87,7 @@ func (ts *threadStream) pump(ctx context.Context) error {
 	if err := ts.out.Flush(); err != nil {
 		return err
 	}
-	for e, err := range ts.s.svc.ThreadLog.Events(ctx, ts.thread, ts.after, ts.out.Idle) {
+	for e, err := range ts.s.svc.ThreadEvents(ctx, ts.thread, ts.after, ts.out.Idle) {
 		if err == nil {
 			err = ts.send(ctx, e)
 		}
@@ -127,7 +127,7 @@ func (ts *threadStream) view(ctx context.Context, e *state.Entry) (*render.View,
 		}
 		return v, nil
 	}
-	run, err := ts.s.svc.Runs.Get(ctx, adapter.RunRef{ThreadID: ts.thread, RunID: e.RunID})
+	run, err := ts.s.svc.GetRun(ctx, adapter.RunRef{ThreadID: ts.thread, RunID: e.RunID})
 	if isNotFound(err) {
 		return nil, nil // deleted meanwhile
 	}

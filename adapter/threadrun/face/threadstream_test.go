@@ -10,9 +10,7 @@ import (
 )
 
 // fakeThreadLog tells the entries there are, and then that the thread was deleted.
-type fakeThreadLog struct{ *fake }
-
-func (f fakeThreadLog) Position(_ context.Context, id string, after adapter.Cursor) (adapter.Cursor, error) {
+func (f *fake) ThreadPosition(_ context.Context, id string, after adapter.Cursor) (adapter.Cursor, error) {
 	f.lastQuery = after
 	if _, ok := f.threads[id]; !ok {
 		return after, notFound(mapping.CodeThreadNotFound, "thread")
@@ -20,16 +18,16 @@ func (f fakeThreadLog) Position(_ context.Context, id string, after adapter.Curs
 	return after, nil
 }
 
-func (f fakeThreadLog) Opening(_ context.Context, _ string, after adapter.Cursor) (adapter.Opening, error) {
-	return adapter.Opening{At: after}, nil
+func (f *fake) ThreadReplayStart(_ context.Context, _ string, after adapter.Cursor) (adapter.ReplayStart, error) {
+	return adapter.ReplayStart{At: after}, nil
 }
 
-func (f fakeThreadLog) Await(ctx context.Context, id string) error {
-	_, err := f.Position(ctx, id, adapter.Cursor{})
+func (f *fake) AwaitThread(ctx context.Context, id string) error {
+	_, err := f.ThreadPosition(ctx, id, adapter.Cursor{})
 	return err
 }
 
-func (f fakeThreadLog) Events(_ context.Context, id string, _ adapter.Cursor, _ func()) iter.Seq2[*state.Entry, error] {
+func (f *fake) ThreadEvents(_ context.Context, id string, _ adapter.Cursor, _ func()) iter.Seq2[*state.Entry, error] {
 	return func(yield func(*state.Entry, error) bool) {
 		for _, run := range f.order {
 			fr := f.runs[run]

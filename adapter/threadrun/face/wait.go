@@ -61,7 +61,7 @@ func (s waits) joinAs(w http.ResponseWriter, r *http.Request, shape waitShape) e
 	if err := firstOf(q.Err(), mayCancel(r, cancel)); err != nil {
 		return err
 	}
-	run, err := s.svc.Runs.Get(readerContext(r, cancel), ref)
+	run, err := s.svc.GetRun(readerContext(r, cancel), ref)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (s waits) serve(w http.ResponseWriter, r *http.Request, run *mapping.Run, s
 func (s waits) lastEntry(ctx context.Context, run *mapping.Run) (*state.Entry, error) {
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
 	var last *state.Entry
-	for e, err := range s.svc.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, nil) {
+	for e, err := range s.svc.RunEvents(ctx, ref, adapter.Cursor{K: -1, Start: true, End: true}, nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func (s cancels) left(ctx context.Context, ref adapter.RunRef, cancel bool) {
 	if !cancel || ctx.Err() != nil && context.Cause(ctx) != context.Canceled {
 		return
 	}
-	err := s.svc.Runs.Cancel(context.WithoutCancel(ctx), ref, adapter.CancelOptions{Reason: mapping.CancelledOnDisconnect})
+	err := s.svc.CancelRun(context.WithoutCancel(ctx), ref, adapter.CancelOptions{Reason: mapping.CancelledOnDisconnect})
 	if err != nil && !isClass(err, mapping.Conflict) && !isNotFound(err) {
 		s.log.Warn("run of a client that left was not cancelled", zap.String("run", ref.RunID), zap.Error(err))
 	}

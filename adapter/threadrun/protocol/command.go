@@ -185,7 +185,7 @@ func (s *Server) through(ctx context.Context, thread string) (int64, error) {
 
 // lastEntry is the last entry of the thread's log; 0 for a thread that is not there yet.
 func (s *Server) lastEntry(ctx context.Context, thread string) (int64, error) {
-	at, err := s.Service.ThreadLog.Position(ctx, thread, adapter.Cursor{K: -1, Live: true})
+	at, err := s.Service.ThreadPosition(ctx, thread, adapter.Cursor{K: -1, Live: true})
 	if isNotFound(err) {
 		return 0, nil
 	}

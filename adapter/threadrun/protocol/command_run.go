@@ -47,7 +47,7 @@ func (c *command) again() (*mapping.Run, error) {
 	if said == nil {
 		return nil, nil
 	}
-	before, err := c.s.Service.Runs.Again(c.ctx, &adapter.NewRun{ThreadID: c.thread, IdempotencyKey: c.header.Get(adapter.IdempotencyKeyHeader), Request: said})
+	before, err := c.s.Service.FindRepeatedRun(c.ctx, &adapter.RunRequest{ThreadID: c.thread, IdempotencyKey: c.header.Get(adapter.IdempotencyKeyHeader), Request: said})
 	if before == nil || err != nil {
 		return nil, err
 	}
@@ -139,12 +139,12 @@ func (c *command) asked() (request, error) {
 // checkpoint. The state of a thread/run agent there waits for that input. A task/step agent's waits for it after the
 // checkpoint that the input made.
 func (c *command) turnAgain(agent, from string) (string, error) {
-	a, err := c.s.Service.Agents.Resolve(c.ctx, agent)
+	a, err := c.s.Service.GetAssistant(c.ctx, agent)
 	if err != nil || !a.Opaque {
 		return from, err
 	}
 	inputs := adapter.HistoryQuery{Metadata: json.RawMessage(`{"source":"input"}`)}
-	for st, err := range c.s.Service.States.History(c.ctx, c.thread, inputs) {
+	for st, err := range c.s.Service.StateHistory(c.ctx, c.thread, inputs) {
 		if err != nil {
 			return "", err
 		}
@@ -163,7 +163,7 @@ func (c *command) asAnswer(agent string, input json.RawMessage) (resume json.Raw
 	if err != nil || len(open) == 0 {
 		return nil, false, err
 	}
-	a, err := c.s.Service.Agents.Resolve(c.ctx, agent)
+	a, err := c.s.Service.GetAssistant(c.ctx, agent)
 	if err == nil && a.Opaque && len(rawjson.ElementsOf(member(input, "messages"))) > 0 {
 		return nil, true, nil
 	}

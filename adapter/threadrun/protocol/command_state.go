@@ -38,10 +38,10 @@ func (c *command) stateGet() (func(w *writer), error) {
 // newestState is the state of the agent's graph, or of a graph within it, and the id of its checkpoint.
 func (c *command) newestState(ns string) (values json.RawMessage, checkpoint string, err error) {
 	if ns == "" {
-		st, err := c.s.Service.States.Get(c.ctx, c.thread, "")
+		st, err := c.s.Service.GetState(c.ctx, c.thread, "")
 		return st.Values, st.Checkpoint, err
 	}
-	inner, err := c.s.Service.States.Inner(c.ctx, c.thread, adapter.InnerPoint{NS: ns}, false)
+	inner, err := c.s.Service.GetInnerState(c.ctx, c.thread, adapter.InnerPoint{NS: ns}, false)
 	if err == nil && inner == nil {
 		err = noNamespace(ns)
 	}
@@ -84,7 +84,7 @@ func (c *command) stateListCheckpoints() (func(w *writer), error) {
 		return c.listInner(ns, q)
 	}
 	list := []adapter.ThreadState{}
-	for st, err := range c.s.Service.States.History(c.ctx, c.thread, q) {
+	for st, err := range c.s.Service.StateHistory(c.ctx, c.thread, q) {
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (c *command) stateListCheckpoints() (func(w *writer), error) {
 
 // listInner lists the checkpoints of a graph within the agent's.
 func (c *command) listInner(ns string, q adapter.HistoryQuery) (func(w *writer), error) {
-	list, err := c.s.Service.States.InnerHistory(c.ctx, c.thread, adapter.InnerPoint{NS: ns}, q)
+	list, err := c.s.Service.InnerStateHistory(c.ctx, c.thread, adapter.InnerPoint{NS: ns}, q)
 	if err == nil && len(list) == 0 && q.Before == "" {
 		err = noNamespace(ns)
 	}

@@ -14,7 +14,7 @@
 // filter, so that ids are the same for every reader and on every replay.
 //
 // An event may depend on entries before it in its run: tokens open messages, tasks open namespaces. So a reader with
-// since reads from where the oldest run began that was at work there (ThreadLog.Opening). Of what lies before, it knows
+// since reads from where the oldest run began that was at work there (ThreadReplayStart). Of what lies before, it knows
 // only the steps of checkpoints; it leaves out what comes up to since. A since is refused with cursor_expired (over a
 // WebSocket invalid_argument) if its event, or the run of it, was deleted, if tokens of its run were, or if a run after
 // it began on a state that is not kept. One that the thread has not come to is invalid_cursor, also on a thread that does

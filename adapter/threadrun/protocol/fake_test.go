@@ -27,6 +27,8 @@ func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 // world is an adapter.Service with one thread, whose log is what a test writes.
 type world struct {
+	adapter.Service // nil: what is missing here is not called
+
 	mu      sync.Mutex
 	thread  string // "": not there yet
 	runs    map[string]mapping.Run
@@ -89,7 +91,7 @@ func (w *world) make(id string) {
 
 func (w *world) server() *Server {
 	return &Server{
-		Service: adapter.Service{ThreadLog: worldLog{w}, Runs: worldRuns{world: w}, RunIndex: worldIndex{w}, Index: worldThreads{w}, States: worldStates{world: w}, Agents: worldAgents{}},
+		Service: w,
 		Start:   w.start, Log: zap.NewNop(), Depth: 50, Message: 1 << 20, Beat: time.Minute,
 	}
 }
@@ -115,9 +117,7 @@ func noThread() error {
 	return mapping.Errorf(mapping.NotFound, mapping.CodeThreadNotFound, "There is no such thread.")
 }
 
-type worldLog struct{ *world }
-
-func (w worldLog) Position(_ context.Context, id string, after adapter.Cursor) (adapter.Cursor, error) {
+func (w *world) ThreadPosition(_ context.Context, id string, after adapter.Cursor) (adapter.Cursor, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.broken != nil {
@@ -132,8 +132,8 @@ func (w worldLog) Position(_ context.Context, id string, after adapter.Cursor) (
 	return after, nil
 }
 
-// Opening looks through the log for the runs that are at work at a position.
-func (w worldLog) Opening(_ context.Context, _ string, after adapter.Cursor) (o adapter.Opening, err error) {
+// ThreadReplayStart looks through the log for the runs that are at work at a position.
+func (w *world) ThreadReplayStart(_ context.Context, _ string, after adapter.Cursor) (o adapter.ReplayStart, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !after.Start && after.Seq < w.kept {
@@ -160,7 +160,7 @@ func (w worldLog) Opening(_ context.Context, _ string, after adapter.Cursor) (o 
 	return o, nil
 }
 
-func (w worldLog) Await(ctx context.Context, id string) error {
+func (w *world) AwaitThread(ctx context.Context, id string) error {
 	for {
 		w.mu.Lock()
 		there, changed, broken := id == w.thread, w.changed, w.broken
@@ -176,7 +176,7 @@ func (w worldLog) Await(ctx context.Context, id string) error {
 	}
 }
 
-func (w worldLog) Events(ctx context.Context, id string, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+func (w *world) ThreadEvents(ctx context.Context, id string, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	return w.follow(ctx, after.Seq, idle, func(*state.Entry) bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -213,12 +213,7 @@ func (w *world) follow(ctx context.Context, after int64, idle func(), wanted fun
 	}
 }
 
-type worldRuns struct {
-	adapter.Runs
-	*world
-}
-
-func (w worldRuns) Get(_ context.Context, ref adapter.RunRef) (*mapping.Run, error) {
+func (w *world) GetRun(_ context.Context, ref adapter.RunRef) (*mapping.Run, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if run, ok := w.runs[ref.RunID]; ok {
@@ -227,17 +222,15 @@ func (w worldRuns) Get(_ context.Context, ref adapter.RunRef) (*mapping.Run, err
 	return nil, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "There is no such run.")
 }
 
-func (w worldRuns) Again(context.Context, *adapter.NewRun) (*adapter.Started, error) {
+func (w *world) FindRepeatedRun(context.Context, *adapter.RunRequest) (*adapter.Started, error) {
 	return nil, nil
 }
 
-func (w worldRuns) Events(ctx context.Context, ref adapter.RunRef, _ adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+func (w *world) RunEvents(ctx context.Context, ref adapter.RunRef, _ adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	return w.follow(ctx, 0, idle, func(e *state.Entry) bool { return e.RunID == ref.RunID })
 }
 
-type worldIndex struct{ *world }
-
-func (w worldIndex) List(context.Context, mapping.RunQuery) iter.Seq2[mapping.Run, error] {
+func (w *world) ListRuns(context.Context, mapping.RunQuery) iter.Seq2[mapping.Run, error] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.thread == "" {
@@ -250,9 +243,7 @@ func (w worldIndex) List(context.Context, mapping.RunQuery) iter.Seq2[mapping.Ru
 	return adapter.List(list)
 }
 
-type worldThreads struct{ *world }
-
-func (w worldThreads) Search(context.Context, adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
+func (w *world) SearchThreads(context.Context, adapter.ThreadSearch) (iter.Seq2[mapping.Thread, error], int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return func(yield func(mapping.Thread, error) bool) {
@@ -266,34 +257,29 @@ func (w worldThreads) Search(context.Context, adapter.ThreadSearch) (iter.Seq2[m
 	}, 1, nil
 }
 
-func (w worldThreads) Count(context.Context, adapter.ThreadSearch) (int, error) { return 1, nil }
+func (w *world) CountThreads(context.Context, adapter.ThreadSearch) (int, error) { return 1, nil }
 
-type worldStates struct {
-	adapter.States
-	*world
-}
-
-func (w worldStates) Get(context.Context, string, string) (adapter.ThreadState, error) {
+func (w *world) GetState(context.Context, string, string) (adapter.ThreadState, error) {
 	if w.thread == "" {
 		return adapter.ThreadState{}, noThread()
 	}
 	return w.state, nil
 }
 
-// Inner has one graph two graphs deep.
-func (w worldStates) Inner(_ context.Context, _ string, at adapter.InnerPoint, _ bool) (json.RawMessage, error) {
+// GetInnerState has one graph two graphs deep.
+func (w *world) GetInnerState(_ context.Context, _ string, at adapter.InnerPoint, _ bool) (json.RawMessage, error) {
 	if at.NS != "inner:1|deep:2" {
 		return nil, nil
 	}
 	return json.RawMessage(`{"values":{"a":1,"b":2},"created_at":"2026-11-28T17:45:26.129Z","metadata":{"step":1},"checkpoint":{"checkpoint_id":"` + uuid(61) + `"}}`), nil
 }
 
-func (w worldStates) InnerHistory(ctx context.Context, thread string, at adapter.InnerPoint, _ adapter.HistoryQuery) ([]json.RawMessage, error) {
-	st, err := w.Inner(ctx, thread, at, false)
+func (w *world) InnerStateHistory(ctx context.Context, thread string, at adapter.InnerPoint, _ adapter.HistoryQuery) ([]json.RawMessage, error) {
+	st, err := w.GetInnerState(ctx, thread, at, false)
 	return []json.RawMessage{st}, err
 }
 
-func (w worldStates) History(_ context.Context, _ string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
+func (w *world) StateHistory(_ context.Context, _ string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
 	return func(yield func(adapter.ThreadState, error) bool) {
 		if q.Before == uuid(404) {
 			yield(adapter.ThreadState{}, mapping.Errorf(mapping.NotFound, mapping.CodeCheckpointNotFound, "There is no such checkpoint."))
@@ -314,9 +300,7 @@ func (w worldStates) History(_ context.Context, _ string, q adapter.HistoryQuery
 	}
 }
 
-type worldAgents struct{ adapter.Agents }
-
-func (worldAgents) Resolve(_ context.Context, id string) (mapping.Assistant, error) {
+func (*world) GetAssistant(_ context.Context, id string) (mapping.Assistant, error) {
 	graph := id
 	if id == "a" { // an assistant over the graph
 		graph = "graph"

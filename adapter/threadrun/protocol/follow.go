@@ -16,7 +16,7 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 	if idle != nil {
 		idle()
 	}
-	if err := s.Service.ThreadLog.Await(ctx, thread); err != nil {
+	if err := s.Service.AwaitThread(ctx, thread); err != nil {
 		return err
 	}
 	return s.emitSince(ctx, thread, since, idle, emit)
@@ -27,7 +27,7 @@ func (s *Server) follow(ctx context.Context, thread string, since int64, idle fu
 // The events of an entry depend on those before it in its run. So what is read begins with the runs that were at work
 // at since: some events before it are emitted, too.
 func (s *Server) emitSince(ctx context.Context, thread string, since int64, idle func(), emit func(ev *event, at place) error) error {
-	from, err := s.Service.ThreadLog.Opening(ctx, thread, cursorOf(since))
+	from, err := s.Service.ThreadReplayStart(ctx, thread, cursorOf(since))
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *Server) emitSince(ctx context.Context, thread string, since int64, idle
 		}
 	})
 	t.points.noteAll(from.Checkpoints)
-	for e, err := range s.Service.ThreadLog.Events(ctx, thread, from.At, idle) {
+	for e, err := range s.Service.ThreadEvents(ctx, thread, from.At, idle) {
 		if err == nil {
 			err = s.emitEntry(ctx, t, thread, e)
 		}
@@ -71,7 +71,7 @@ func (s *Server) count(ctx context.Context, thread string, f *filter) (n int64, 
 // emitEntry has the events of an entry emitted. What is left of a run that was deleted is skipped.
 func (s *Server) emitEntry(ctx context.Context, t *translator, thread string, e *state.Entry) error {
 	if !t.knows(e.RunID) {
-		run, err := s.Service.Runs.Get(ctx, adapter.RunRef{ThreadID: thread, RunID: e.RunID})
+		run, err := s.Service.GetRun(ctx, adapter.RunRef{ThreadID: thread, RunID: e.RunID})
 		if isNotFound(err) {
 			return nil
 		}
@@ -89,7 +89,7 @@ func (s *Server) beginningOf(ctx context.Context, run *mapping.Run) (int64, erro
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
-	for e, err := range s.Service.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}, stop) {
+	for e, err := range s.Service.RunEvents(ctx, ref, adapter.Cursor{K: -1, Start: true}, stop) {
 		switch {
 		case isNotFound(err) || ctx.Err() != nil:
 			return math.MaxInt64, nil // it was deleted
@@ -111,7 +111,7 @@ func (s *Server) treeOf(ctx context.Context, run *mapping.Run) (*tree, string, e
 	t.beginRun(run)
 	v := t.runs[run.ID]
 	ref := adapter.RunRef{ThreadID: run.ThreadID, RunID: run.ID}
-	for e, err := range s.Service.Runs.Events(ctx, ref, adapter.Cursor{K: -1, Start: true}, stop) {
+	for e, err := range s.Service.RunEvents(ctx, ref, adapter.Cursor{K: -1, Start: true}, stop) {
 		if ctx.Err() != nil {
 			break // all that is logged was read
 		}

@@ -73,9 +73,9 @@ func (s *Server) checkSince(ctx context.Context, thread string, since, last int6
 		return mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor,
 			"Position %d lies beyond what the thread has logged. Leave it out to read the thread from its start.", since)
 	}
-	at, err := s.Service.ThreadLog.Position(ctx, thread, cursorOf(since))
+	at, err := s.Service.ThreadPosition(ctx, thread, cursorOf(since))
 	if err == nil {
-		_, err = s.Service.ThreadLog.Opening(ctx, thread, at)
+		_, err = s.Service.ThreadReplayStart(ctx, thread, at)
 	}
 	if err != nil && mapping.Classify(err).Code == mapping.CodeCursorExpired {
 		return mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,

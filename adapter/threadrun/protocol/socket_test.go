@@ -150,12 +150,12 @@ func TestAPanicOfACommandIsTheRequests(t *testing.T) {
 
 // lingering is a log that a reader has to be let go of.
 type lingering struct {
-	worldLog
+	*world
 	entered, left chan struct{}
 	leave         chan struct{}
 }
 
-func (l lingering) Await(ctx context.Context, _ string) error {
+func (l lingering) AwaitThread(ctx context.Context, _ string) error {
 	l.entered <- struct{}{}
 	<-ctx.Done()
 	l.left <- struct{}{}
@@ -168,8 +168,8 @@ func linger(t *testing.T) (log lingering, c *wire, id string, ended <-chan any) 
 	t.Helper()
 	w := newWorld()
 	s := w.server()
-	log = lingering{worldLog{w}, make(chan struct{}, 2), make(chan struct{}, 2), make(chan struct{})}
-	s.Service.ThreadLog = log
+	log = lingering{w, make(chan struct{}, 2), make(chan struct{}, 2), make(chan struct{})}
+	s.Service = log
 	c, ended = attended(t, s)
 	c.say(`{"id":1,"method":"subscription.subscribe","params":{"channels":["values"]}}`)
 	id = rawjson.GetText(member(raw(c.wants(`"type":"success"`)), "result"), "subscription_id")

@@ -40,9 +40,9 @@ func (c *subject) askedBy(agent string, questions []mapping.Interrupt) (bool, er
 func (c *subject) askers(questions []mapping.Interrupt) (found []mapping.Run, err error) {
 	for _, q := range questions {
 		if q.Run == "" {
-			return adapter.All(c.s.Service.RunIndex.List(c.ctx, mapping.RunQuery{ThreadID: c.thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}))
+			return adapter.All(c.s.Service.ListRuns(c.ctx, mapping.RunQuery{ThreadID: c.thread, Status: []mapping.RunStatus{mapping.RunInterrupted}, Limit: 1}))
 		}
-		run, err := c.s.Service.Runs.Get(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: q.Run})
+		run, err := c.s.Service.GetRun(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: q.Run})
 		if isNotFound(err) { // it was deleted meanwhile
 			continue
 		}
@@ -61,7 +61,7 @@ func severalAgents(runs []mapping.Run) bool {
 
 // questions are those that the thread waits with; none on one that is not there.
 func (c *subject) questions() ([]mapping.Interrupt, error) {
-	found, _, err := c.s.Service.Index.Search(c.ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{c.thread}, Limit: 1}, NoValues: true})
+	found, _, err := c.s.Service.SearchThreads(c.ctx, adapter.ThreadSearch{ThreadQuery: mapping.ThreadQuery{IDs: []string{c.thread}, Limit: 1}, NoValues: true})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (c *subject) questions() ([]mapping.Interrupt, error) {
 
 // newest is the thread's newest run, or no_such_run.
 func (c *subject) newest() (*mapping.Run, error) {
-	list, err := adapter.All(c.s.Service.RunIndex.List(c.ctx, mapping.RunQuery{ThreadID: c.thread, Limit: 1}))
+	list, err := adapter.All(c.s.Service.ListRuns(c.ctx, mapping.RunQuery{ThreadID: c.thread, Limit: 1}))
 	if err == nil && len(list) == 0 {
 		err = mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has had no run; send run.start first.")
 	}
@@ -94,5 +94,5 @@ func (c *subject) runOr(id string) (*mapping.Run, error) {
 	if !mapping.IsUUID(id) {
 		return nil, mapping.Errorf(mapping.NotFound, mapping.CodeRunNotFound, "The thread has no run %q.", id)
 	}
-	return c.s.Service.Runs.Get(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: id})
+	return c.s.Service.GetRun(c.ctx, adapter.RunRef{ThreadID: c.thread, RunID: id})
 }

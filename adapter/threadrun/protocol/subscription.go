@@ -93,7 +93,7 @@ func (k *socket) beginSubscriptions(list map[string]filter) {
 // one moment do not race it. A client takes the end of an earlier run for that of the run it is about to start.
 func (k *socket) present(c *command) (int64, error) {
 	over := k.passed(c.before)
-	from, err := k.s.Service.ThreadLog.Opening(k.ctx, k.thread, adapter.Cursor{Seq: over + 1, K: -1, Start: true})
+	from, err := k.s.Service.ThreadReplayStart(k.ctx, k.thread, adapter.Cursor{Seq: over + 1, K: -1, Start: true})
 	if isNotFound(err) {
 		return 0, nil
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
-	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/owned"
 )
 
@@ -29,18 +28,9 @@ rows/TABLE-N.ndjson  everything: a row of the database on each line, as JSON. Ti
                      1970; the columns are described by docs/operations.md of apbridge
 `
 
-// exports writes all that there is of an owner as archives.
-type exports struct {
-	holdings holdings
-	owned    *store.Owners
-	threads  *store.Threads
-	heads    Heads
-	now      func() time.Time // store.Store.Now
-}
-
 // outline writes an export of an owner. Not for concurrent use.
 type outline struct {
-	exports
+	*Owners
 	ctx   context.Context
 	owner string
 	tar   *tar.Writer
@@ -48,18 +38,18 @@ type outline struct {
 	names map[string]bool // of files that are there already
 }
 
-// Export writes all that there is of an owner as a tar archive. An error after the first byte leaves half of one.
-func (s exports) Export(ctx context.Context, who adapter.OwnerRef, to io.Writer) error {
+// ExportOwner writes all that there is of an owner as a tar archive. An error after the first byte leaves half of one.
+func (s *Owners) ExportOwner(ctx context.Context, who adapter.OwnerRef, to io.Writer) error {
 	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
 		return err
 	}
 	mapping.NoteObject(ctx, "owner", who.ID)
-	held, err := s.holdings.held(ctx, tenant, who.ID)
+	held, err := s.held(ctx, tenant, who.ID)
 	if err != nil {
 		return err
 	}
-	o := &outline{exports: s, ctx: ctx, owner: who.ID, tar: tar.NewWriter(to), at: s.now(), names: map[string]bool{}}
+	o := &outline{Owners: s, ctx: ctx, owner: who.ID, tar: tar.NewWriter(to), at: s.store.Now(), names: map[string]bool{}}
 	if err := o.all(held); err != nil {
 		return err
 	}
@@ -77,13 +67,13 @@ func (o *outline) all(held adapter.Held) error {
 	if err := o.json("held.json", held); err != nil {
 		return err
 	}
-	if err := eachThread(o.ctx, o.owned, o.owner, o.thread); err != nil {
+	if err := eachThread(o.ctx, o.store.Owners, o.owner, o.thread); err != nil {
 		return err
 	}
 	if err := o.files(); err != nil {
 		return err
 	}
-	return o.owned.Rows(o.ctx, o.owner, func(table string, n int, lines []byte) error {
+	return o.store.Owners.Rows(o.ctx, o.owner, func(table string, n int, lines []byte) error {
 		return o.file(fmt.Sprintf("rows/%s-%03d.ndjson", table, n), lines)
 	})
 }
@@ -114,9 +104,9 @@ func (o *outline) json(name string, v any) error {
 
 // thread writes a thread as people read it. One that has gone is left out.
 func (o *outline) thread(id string) error {
-	t, err := o.threads.Get(o.ctx, id)
+	t, err := o.store.Threads.Get(o.ctx, id)
 	if err == nil {
-		t, err = o.heads.WithValues(o.ctx, t)
+		t, err = o.threads.WithValues(o.ctx, t)
 	}
 	if err != nil {
 		return unlessGone(err)
@@ -128,7 +118,7 @@ func (o *outline) thread(id string) error {
 
 func (o *outline) files() error {
 	for behind := (owned.File{}); ; {
-		list, err := o.owned.Files(o.ctx, o.owner, behind)
+		list, err := o.store.Owners.Files(o.ctx, o.owner, behind)
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -137,7 +127,7 @@ func (o *outline) files() error {
 				return err
 			}
 			write := func(piece []byte) error { _, err := o.tar.Write(piece); return err }
-			if err := o.owned.FileBytes(o.ctx, f, write); err != nil {
+			if err := o.store.Owners.FileBytes(o.ctx, f, write); err != nil {
 				return err
 			}
 		}

@@ -11,35 +11,29 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/owned"
 )
 
-// holdings says how much there is of an owner.
-type holdings struct {
-	owned  *store.Owners
-	engine Engine
-}
-
-// Held says how much there is of an owner, and which agents have copies of it.
-func (s holdings) Held(ctx context.Context, who adapter.OwnerRef) (adapter.Held, error) {
+// HeldBy returns how much there is of an owner, and which agents have copies of it.
+func (o *Owners) HeldBy(ctx context.Context, who adapter.OwnerRef) (adapter.Held, error) {
 	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
 		return adapter.Held{}, err
 	}
 	mapping.NoteObject(ctx, "owner", who.ID)
-	return s.held(ctx, tenant, who.ID)
+	return o.held(ctx, tenant, who.ID)
 }
 
-func (s holdings) held(ctx context.Context, tenant, owner string) (adapter.Held, error) {
+func (o *Owners) held(ctx context.Context, tenant, owner string) (adapter.Held, error) {
 	held := adapter.Held{Owner: owner, Tenant: tenant, Kinds: []adapter.HeldKind{}, Copies: []adapter.HeldCopies{}, Guest: []string{}}
-	list, err := s.owned.Holdings(ctx, owner)
+	list, err := o.store.Owners.Holdings(ctx, owner)
 	if err != nil {
 		return held, err
 	}
 	for _, h := range list {
 		held.Kinds = append(held.Kinds, adapter.HeldKind{Kind: h.Kind, Count: h.Count, Bytes: h.Bytes, Oldest: known(h.Oldest), Newest: known(h.Newest)})
 	}
-	if err := eachThread(ctx, s.owned, owner, func(id string) error { return s.countCopies(ctx, &held, id) }); err != nil {
+	if err := eachThread(ctx, o.store.Owners, owner, func(id string) error { return o.countCopies(ctx, &held, id) }); err != nil {
 		return held, err
 	}
-	return held, s.guests(ctx, &held)
+	return held, o.guestThreads(ctx, &held)
 }
 
 func known(at time.Time) *time.Time {
@@ -70,15 +64,15 @@ func each(read func(behind string) ([]string, error), do func(id string) error) 
 	}
 }
 
-func (s holdings) countCopies(ctx context.Context, held *adapter.Held, thread string) error {
-	copies, err := s.owned.Copies(ctx, thread)
+func (o *Owners) countCopies(ctx context.Context, held *adapter.Held, thread string) error {
+	copies, err := o.store.Owners.Copies(ctx, thread)
 	if err != nil {
 		return unlessGone(err)
 	}
 	for _, l := range copies {
 		i := slices.IndexFunc(held.Copies, func(c adapter.HeldCopies) bool { return c.Agent == l.Agent })
 		if i < 0 {
-			i, held.Copies = len(held.Copies), append(held.Copies, adapter.HeldCopies{Agent: l.Agent, Stays: words(s.engine.CanDeleteUpstream(l.Agent))})
+			i, held.Copies = len(held.Copies), append(held.Copies, adapter.HeldCopies{Agent: l.Agent, Stays: words(o.engine.CanDeleteUpstream(l.Agent))})
 		}
 		at := &held.Copies[i]
 		at.Count++
@@ -104,9 +98,9 @@ func words(err error) string {
 	return err.Error()
 }
 
-// guests names the threads of others.
-func (s holdings) guests(ctx context.Context, held *adapter.Held) error {
-	for _, read := range []func(context.Context, string, string) ([]owned.Guest, error){s.owned.GuestRuns, s.owned.GuestTasks} {
+// guestThreads adds the threads of others that the owner has runs or tasks on.
+func (o *Owners) guestThreads(ctx context.Context, held *adapter.Held) error {
+	for _, read := range []func(context.Context, string, string) ([]owned.Guest, error){o.store.Owners.GuestRuns, o.store.Owners.GuestTasks} {
 		err := eachGuest(func(behind string) ([]owned.Guest, error) { return read(ctx, held.Owner, behind) }, func(g owned.Guest) error {
 			if len(held.Guest) < adapter.HeldMost && !slices.Contains(held.Guest, g.ThreadID) {
 				held.Guest = append(held.Guest, g.ThreadID)

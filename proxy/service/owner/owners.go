@@ -3,68 +3,39 @@ package owner
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
-	"github.com/apbridge/apbridge/proxy/store/cron"
-	"github.com/apbridge/apbridge/proxy/store/item"
 	"go.uber.org/zap"
 )
 
-// Engine ends runs and has agents delete their copies of threads; engine.Engine implements it.
-type Engine interface {
-	Cancel(ctx context.Context, r *mapping.Run, how engine.Cancellation) error
-	CanDeleteUpstream(agent string) error
-	DeleteUpstreamThread(ctx context.Context, l mapping.Link) error
-}
-
-// Heads reads threads at their heads.
-type Heads interface {
+// Threads reads and removes threads, and drops what the process holds in memory of runs and tasks that are gone. It is
+// service.Service, which this package cannot import.
+type Threads interface {
+	// WithValues fills in the state at the thread's head.
 	WithValues(ctx context.Context, t mapping.Thread) (mapping.Thread, error)
-}
-
-// Remover removes threads, and drops what the bridge holds in memory of runs and tasks that are gone.
-type Remover interface {
-	Clear(ctx context.Context, threadID string) ([]mapping.Run, error)
-	Remove(ctx context.Context, threadID string, runs []mapping.Run, remove func(context.Context, string) error) error
+	// ClearThread cancels the active runs of a thread and returns all its runs.
+	ClearThread(ctx context.Context, threadID string) ([]mapping.Run, error)
+	// RemoveThread deletes a thread without active runs by calling remove.
+	RemoveThread(ctx context.Context, threadID string, runs []mapping.Run, remove func(context.Context, string) error) error
 	ForgetRun(r mapping.Run)
 	ForgetTask(tenant, taskID string)
 }
 
-// Parts are what an owner's data is found in, and taken out of.
-type Parts struct {
-	Owned      *store.Owners
-	Threads    *store.Threads
-	Runs       *store.Runs
-	Crons      *cron.Table
-	Assistants *assistant.Table
-	Items      *item.Table
-	Now        func() time.Time // store.Store.Now
-
-	Engine  Engine
-	Heads   Heads
-	Remover Remover
-}
-
-// Owners takes out and removes what is kept of principals. Safe for concurrent use.
+// Owners reports, exports and removes what is kept of principals. Safe for concurrent use.
 type Owners struct {
-	holdings
-	exports
-	removals
+	store   *store.Store
+	engine  *engine.Engine
+	threads Threads
+	zap     *zap.Logger
+	busy    chan struct{} // full during a removal: one at a time
 }
 
-// New returns Owners over the parts.
-func New(p Parts, logger *zap.Logger) *Owners {
-	held := holdings{owned: p.Owned, engine: p.Engine}
-	return &Owners{
-		holdings: held,
-		exports:  exports{holdings: held, owned: p.Owned, threads: p.Threads, heads: p.Heads, now: p.Now},
-		removals: removals{parts: p, holdings: held, busy: make(chan struct{}, 1), zap: logger},
-	}
+// New returns Owners over a store, its engine and its threads.
+func New(st *store.Store, e *engine.Engine, threads Threads, logger *zap.Logger) *Owners {
+	return &Owners{store: st, engine: e, threads: threads, zap: logger, busy: make(chan struct{}, 1)}
 }
 
 const codeOutOfReach = "owner_out_of_reach"

@@ -5,8 +5,6 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store"
-	"go.uber.org/zap"
 )
 
 const codeRemoving = "removal_running"
@@ -14,26 +12,20 @@ const codeRemoving = "removal_running"
 // passesMost is how often all is looked through again for what an owner has made meanwhile.
 const passesMost = 5
 
-// removals removes what is kept of owners.
-type removals struct {
-	parts    Parts
-	holdings holdings
-	busy     chan struct{} // full while a removal goes on: one at a time
-	zap      *zap.Logger
-}
-
-// removal is one removal of an owner's data. Not for concurrent use.
+// removal is one removal of an owner's data. Its methods report what became of each thing. Not for concurrent use.
 type removal struct {
-	*ledger
-	owned    *store.Owners
-	holdings holdings
-	keepFile bool           // see adapter.Removing
-	kinds    []func() error // each removes all there is of a kind, or of several
+	*Owners
+	ctx   context.Context
+	owner string
+	how   adapter.Removing
+	tell  func(adapter.Removed) error
+	went  int                 // the number of things removed in this pass
+	stays map[string]struct{} // threads and runs that could not be removed
 }
 
-// Remove deletes in an order in which whatever is left when it is stopped can be found again: what would make more
+// RemoveOwner deletes in an order in which whatever is left when it is stopped can be found again: what would make more
 // comes first, and a thread comes after its copies, since nothing else knows of these.
-func (s removals) Remove(ctx context.Context, who adapter.OwnerRef, how adapter.Removing, tell func(adapter.Removed) error) error {
+func (s *Owners) RemoveOwner(ctx context.Context, who adapter.OwnerRef, how adapter.Removing, tell func(adapter.Removed) error) error {
 	ctx, tenant, err := reach(ctx, who)
 	if err != nil {
 		return err
@@ -45,8 +37,8 @@ func (s removals) Remove(ctx context.Context, who adapter.OwnerRef, how adapter.
 	default:
 		return mapping.Errorf(mapping.Conflict, codeRemoving, "The data of an owner is being removed already. Try again when that has ended.")
 	}
-	r := s.removal(&ledger{ctx: ctx, owner: who.ID, tell: tell, stays: map[string]struct{}{}, zap: s.zap}, how)
-	if err := r.owned.Overwriting(ctx, r.passes); err != nil {
+	r := &removal{Owners: s, ctx: ctx, owner: who.ID, how: how, tell: tell, stays: map[string]struct{}{}}
+	if err := r.store.Owners.Overwriting(ctx, r.passes); err != nil {
 		return err
 	}
 	if err := r.left(tenant); err != nil {
@@ -55,22 +47,13 @@ func (s removals) Remove(ctx context.Context, who adapter.OwnerRef, how adapter.
 	return r.rewrite()
 }
 
-// removal lays out what is removed, in its order.
-func (s removals) removal(l *ledger, how adapter.Removing) *removal {
-	p := s.parts
-	rows := ownRows{ledger: l, owned: p.Owned, crons: p.Crons, assistants: p.Assistants, items: p.Items}
-	threads := ownThreads{ledger: l, owned: p.Owned, remover: p.Remover, engine: p.Engine, leaveCopies: how.LeaveCopies}
-	guest := guests{ledger: l, owned: p.Owned, runs: p.Runs, remover: p.Remover, engine: p.Engine}
-	return &removal{ledger: l, owned: p.Owned, holdings: s.holdings, keepFile: how.KeepFile, kinds: []func() error{
-		rows.removeCrons, threads.remove, guest.removeRuns, guest.removeTasks, rows.removeAssistants, rows.removeItems, rows.removeRest,
-	}}
-}
-
-// passes looks through all until nothing more goes: what was made meanwhile goes, too.
+// passes removes everything until a pass finds nothing more, since the owner may make new things in between.
 func (r *removal) passes() error {
 	for range passesMost {
 		r.went = 0
-		for _, remove := range r.kinds {
+		for _, remove := range []func() error{
+			r.removeCrons, r.removeThreads, r.removeGuestRuns, r.removeGuestTasks, r.removeAssistants, r.removeItems, r.removeRest,
+		} {
 			if err := remove(); err != nil {
 				return err
 			}
@@ -79,12 +62,12 @@ func (r *removal) passes() error {
 			break
 		}
 	}
-	return r.owned.EraseCounts(r.ctx, r.owner)
+	return r.store.Owners.EraseCounts(r.ctx, r.owner)
 }
 
 // left tells what there still is.
 func (r *removal) left(tenant string) error {
-	held, err := r.holdings.held(r.ctx, tenant, r.owner)
+	held, err := r.held(r.ctx, tenant, r.owner)
 	if err != nil || len(held.Kinds) == 0 {
 		return err
 	}
@@ -100,12 +83,12 @@ func (r *removal) left(tenant string) error {
 // rewrite leaves no byte in a SQLite file of what was deleted or replaced.
 func (r *removal) rewrite() error {
 	done := adapter.Removed{Outcome: adapter.IsRemoved, Kind: "database"}
-	if r.keepFile {
+	if r.how.KeepFile {
 		done.Outcome = adapter.IsKept
 		done.Why = "the file was not made anew, as was asked for: bytes that were replaced earlier may be in it, and in its log until that is written anew"
 		return r.tell(done)
 	}
-	ours, err := r.owned.Rewrite(r.ctx)
+	ours, err := r.store.Owners.Rewrite(r.ctx)
 	switch {
 	case err != nil:
 		done.Outcome, done.Why = adapter.IsFailed, "the file could not be made anew: "+r.reason(err)

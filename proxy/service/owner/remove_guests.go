@@ -5,34 +5,24 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/owned"
 )
 
-// guests removes the runs and tasks of an owner that are on threads of others.
-type guests struct {
-	*ledger
-	owned   *store.Owners
-	runs    *store.Runs
-	remover Remover
-	engine  Engine
-}
-
-// removeRuns removes those on threads of others. What they said there is a part of those threads.
-func (r guests) removeRuns() error {
-	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.owned.GuestRuns(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
+// removeGuestRuns removes the owner's runs on threads of others. What they said there is a part of those threads.
+func (r *removal) removeGuestRuns() error {
+	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.store.Owners.GuestRuns(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
 		if _, stays := r.stays[g.ID]; stays {
 			return nil
 		}
-		if err := r.one("run", g.ID, func(ctx context.Context) error { return r.run(ctx, g) }); err != nil {
+		if err := r.one("run", g.ID, func(ctx context.Context) error { return r.removeGuestRun(ctx, g) }); err != nil {
 			return err
 		}
 		return r.kept("thread", g.ThreadID, "it is of another owner, and its state may have what was said there")
 	})
 }
 
-func (r guests) run(ctx context.Context, g owned.Guest) error {
-	run, err := r.runs.Get(ctx, g.ThreadID, g.ID)
+func (r *removal) removeGuestRun(ctx context.Context, g owned.Guest) error {
+	run, err := r.store.Runs.Get(ctx, g.ThreadID, g.ID)
 	if err != nil {
 		return err
 	}
@@ -41,26 +31,26 @@ func (r guests) run(ctx context.Context, g owned.Guest) error {
 			return err
 		}
 	}
-	if err := r.owned.EraseTraces(ctx, g.ID); err != nil {
+	if err := r.store.Owners.EraseTraces(ctx, g.ID); err != nil {
 		return err
 	}
-	if err := r.runs.Delete(ctx, g.ThreadID, g.ID); err != nil {
+	if err := r.store.Runs.Delete(ctx, g.ThreadID, g.ID); err != nil {
 		return err
 	}
-	r.remover.ForgetRun(*run)
+	r.threads.ForgetRun(*run)
 	return nil
 }
 
-// removeTasks removes those on threads of others that have no runs of others.
-func (r guests) removeTasks() error {
-	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.owned.GuestTasks(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
+// removeGuestTasks removes the owner's tasks on threads of others that have no runs of others.
+func (r *removal) removeGuestTasks() error {
+	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.store.Owners.GuestTasks(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
 		return r.one("task", g.ID, func(ctx context.Context) error {
-			removed, err := r.owned.EraseTask(ctx, g.ID)
+			removed, err := r.store.Owners.EraseTask(ctx, g.ID)
 			if err == nil && !removed {
 				err = mapping.Errorf(mapping.Conflict, "task_has_runs", "Another owner has made runs of this task, on thread %s.", g.ThreadID)
 			}
 			if err == nil {
-				r.remover.ForgetTask(tenantOf(ctx), g.ID)
+				r.threads.ForgetTask(tenantOf(ctx), g.ID)
 			}
 			return err
 		})

@@ -4,46 +4,33 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/adapter"
-	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
-	"github.com/apbridge/apbridge/proxy/store/cron"
-	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
-// ownRows removes what stands for itself: crons, assistants and items.
-type ownRows struct {
-	*ledger
-	owned      *store.Owners
-	crons      *cron.Table
-	assistants *assistant.Table
-	items      *item.Table
-}
-
-func (r ownRows) removeCrons() error {
-	return each(func(behind string) ([]string, error) { return r.owned.Crons(r.ctx, r.owner, behind) }, func(id string) error {
+func (r *removal) removeCrons() error {
+	return each(func(behind string) ([]string, error) { return r.store.Owners.Crons(r.ctx, r.owner, behind) }, func(id string) error {
 		return r.one("cron", id, func(ctx context.Context) error {
-			if err := r.owned.EraseTraces(ctx, id); err != nil {
+			if err := r.store.Owners.EraseTraces(ctx, id); err != nil {
 				return err
 			}
-			return r.crons.Delete(ctx, id)
+			return r.store.Crons.Delete(ctx, id)
 		})
 	})
 }
 
-func (r ownRows) removeAssistants() error {
-	return each(func(behind string) ([]string, error) { return r.owned.Assistants(r.ctx, r.owner, behind) }, func(id string) error {
+func (r *removal) removeAssistants() error {
+	return each(func(behind string) ([]string, error) { return r.store.Owners.Assistants(r.ctx, r.owner, behind) }, func(id string) error {
 		return r.one("assistant", id, func(ctx context.Context) error {
-			if err := r.owned.EraseTraces(ctx, id); err != nil {
+			if err := r.store.Owners.EraseTraces(ctx, id); err != nil {
 				return err
 			}
-			return r.assistants.Delete(ctx, id)
+			return r.store.Assistants.Delete(ctx, id)
 		})
 	})
 }
 
-func (r ownRows) removeItems() error {
+func (r *removal) removeItems() error {
 	for {
-		n, err := r.items.RemoveOwned(r.ctx, r.owner)
+		n, err := r.store.Items.RemoveOwned(r.ctx, r.owner)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -55,8 +42,8 @@ func (r ownRows) removeItems() error {
 }
 
 // removeRest removes webhooks and idempotency keys that outlived what they name.
-func (r ownRows) removeRest() error {
-	hooks, keys, err := r.owned.EraseRest(r.ctx, r.owner)
+func (r *removal) removeRest() error {
+	hooks, keys, err := r.store.Owners.EraseRest(r.ctx, r.owner)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 // Bench is the service over a real store, log and engine, with two scripted agents: legacy makes steps, graph has a
 // state.
 type Bench struct {
-	adapter.Service
+	*service.Service
 	Legacy, Graph *Agent
 	Taker         adapter.Backend // in the place of Graph, if set
 	Meaning       *item.Index     // by which the store finds items, if set
@@ -138,9 +138,9 @@ func (meter) EventsLogged(string, int, int64)            {}
 func (meter) RunEnded(string, mapping.RunStatus, string) {}
 
 // Start makes a run and reads it to its end.
-func (b *Bench) Start(t *testing.T, ctx context.Context, n adapter.NewRun) (mapping.Run, mapping.Outcome) {
+func (b *Bench) Start(t *testing.T, ctx context.Context, n adapter.RunRequest) (mapping.Run, mapping.Outcome) {
 	t.Helper()
-	st, err := b.Runs.Start(ctx, new(n))
+	st, err := b.StartRun(ctx, new(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func (b *Bench) Wait(t *testing.T, ctx context.Context, r mapping.Run) (out mapp
 	t.Helper()
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
-	for e, err := range b.Runs.Events(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}, adapter.Cursor{Start: true}, nil) {
+	for e, err := range b.RunEvents(ctx, adapter.RunRef{ThreadID: r.ThreadID, RunID: r.ID}, adapter.Cursor{Start: true}, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func (b *Bench) Wait(t *testing.T, ctx context.Context, r mapping.Run) (out mapp
 // Task makes a task of an agent.
 func (b *Bench) Task(t *testing.T, ctx context.Context, agent, input string) (mapping.Task, adapter.TaskRef) {
 	t.Helper()
-	task, err := b.Tasks.Create(ctx, adapter.NewTask{Agent: agent, Input: &input})
+	task, err := b.CreateTask(ctx, adapter.NewTask{Agent: agent, Input: &input})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func (b *Bench) Handout(t *testing.T, ctx context.Context, ref adapter.TaskRef, 
 	t.Helper()
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	t.Cleanup(stop)
-	h, err := b.Tasks.Step(ctx, ref, req)
+	h, err := b.ExecuteStep(ctx, ref, req)
 	if err != nil {
 		t.Fatal(err)
 	}

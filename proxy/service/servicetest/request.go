@@ -7,8 +7,8 @@ import (
 )
 
 // NewRun returns a request for a run with one message of a person.
-func NewRun(thread, agent, words string) adapter.NewRun {
+func NewRun(thread, agent, words string) adapter.RunRequest {
 	input, _ := json.Marshal(map[string]any{"messages": []any{map[string]string{"type": "human", "content": words}}})
 	kwargs, _ := json.Marshal(map[string]json.RawMessage{"input": input})
-	return adapter.NewRun{ThreadID: thread, Agent: agent, Flavour: "langgraph", Input: input, Kwargs: kwargs, HasInput: true, IfNotExists: "create"}
+	return adapter.RunRequest{ThreadID: thread, Agent: agent, Flavour: "langgraph", Input: input, Kwargs: kwargs, HasInput: true, IfNotExists: "create"}
 }

@@ -36,19 +36,19 @@ func TestC2StateUpdateIsNotSentAfterTheLease(t *testing.T) {
 		return err
 	}}
 	thread := b.keeps(t, k)
-	before, err := b.States.Get(t.Context(), thread, "")
+	before, err := b.GetState(t.Context(), thread, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.States.Update(t.Context(), thread, adds("one"))
+	_, err = b.UpdateState(t.Context(), thread, adds("one"))
 	if e := mapping.Classify(err); e.Code != store.CodeUpdateLost || e.Class != mapping.Unavailable || posts.Load() != 0 || k.told != 0 {
 		t.Errorf("%v; %d calls arrived, %d updates were taken", err, posts.Load(), k.told)
 	}
-	if after, err := b.States.Get(t.Context(), thread, ""); err != nil || after.Checkpoint != before.Checkpoint {
+	if after, err := b.GetState(t.Context(), thread, ""); err != nil || after.Checkpoint != before.Checkpoint {
 		t.Errorf("the state has moved on to %s, %v", after.Values, err)
 	}
 	k.asked = nil
-	if _, err := b.States.Update(t.Context(), thread, adds("two")); err != nil || k.told != 1 {
+	if _, err := b.UpdateState(t.Context(), thread, adds("two")); err != nil || k.told != 1 {
 		t.Errorf("under the next lease: %v, %d updates were taken", err, k.told)
 	}
 }

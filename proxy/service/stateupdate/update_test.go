@@ -69,7 +69,7 @@ func (b *bench) keeps(t *testing.T, k *keeper, others ...*bench) (thread string)
 		o.Open(t)
 	}
 	r, _ := b.Start(t, t.Context(), servicetest.NewRun(mapping.NewID(), "graph", "hi"))
-	st, err := b.States.Get(t.Context(), r.ThreadID, "")
+	st, err := b.GetState(t.Context(), r.ThreadID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
 			words := fmt.Sprintf("word %d.", i)
 			want = append(want, words)
 			wg.Go(func() {
-				if _, err := all[i%len(all)].States.Update(t.Context(), thread, adds(words)); err != nil {
+				if _, err := all[i%len(all)].UpdateState(t.Context(), thread, adds(words)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -110,7 +110,7 @@ func TestStateUpdatesAtOnceAreToldOnce(t *testing.T) {
 			t.Errorf("the agent was told of %d updates, %d times", len(want), k.told)
 		}
 		for i, b := range all {
-			st, err := b.States.Get(t.Context(), thread, "")
+			st, err := b.GetState(t.Context(), thread, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,13 +135,13 @@ func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 	thread := b.keeps(t, k)
 	updated := make(chan error)
 	go func() {
-		_, err := b.States.Update(t.Context(), thread, adds("between"))
+		_, err := b.UpdateState(t.Context(), thread, adds("between"))
 		updated <- err
 	}()
 	<-asked
 	begun, release := make(chan struct{}, 1), make(chan struct{})
 	b.Graph.Does(servicetest.Held(begun, release, servicetest.Nodes("later")))
-	st, err := b.Runs.Start(t.Context(), new(servicetest.NewRun(thread, "graph", "go on")))
+	st, err := b.StartRun(t.Context(), new(servicetest.NewRun(thread, "graph", "go on")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,13 +153,13 @@ func TestStateUpdateAndRunDoNotMeet(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-begun
-	_, err = b.States.Update(t.Context(), thread, adds("too late"))
+	_, err = b.UpdateState(t.Context(), thread, adds("too late"))
 	if class(err) != mapping.Conflict || k.told != 1 {
 		t.Errorf("told %d times, %v", k.told, err)
 	}
 	close(release)
 	b.Wait(t, t.Context(), st.Run)
-	last, err := b.States.Get(t.Context(), thread, "")
+	last, err := b.GetState(t.Context(), thread, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestKeyedWordsAtOnceAreToldOnce(t *testing.T) {
 	ids := make([]string, 4)
 	for i := range ids {
 		wg.Go(func() {
-			said, err := b.Interactions.Create(t.Context(), adapter.NewInteraction{
+			said, err := b.Say(t.Context(), adapter.NewInteraction{
 				Ref: adapter.TopicRef{Agent: "graph", ID: thread}, Input: &words, Derive: &no, IdempotencyKey: "k",
 			})
 			if err != nil {
@@ -202,10 +202,10 @@ func TestAnInteractionThatCannotBeReadAgainIsAnError(t *testing.T) {
 	thread := b.keeps(t, &keeper{})
 	words, no := "once", false
 	said := adapter.NewInteraction{Ref: adapter.TopicRef{Agent: "graph", ID: thread}, Input: &words, Derive: &no, IdempotencyKey: "k"}
-	if _, err := b.Interactions.Create(t.Context(), said); err != nil {
+	if _, err := b.Say(t.Context(), said); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Interactions.Create(t.Context(), said); err != nil {
+	if _, err := b.Say(t.Context(), said); err != nil {
 		t.Fatal(err)
 	}
 	db, err := sql.Open("sqlite", "file:"+b.Path+"?_pragma=busy_timeout(5000)")
@@ -216,7 +216,7 @@ func TestAnInteractionThatCannotBeReadAgainIsAnError(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), `ALTER TABLE runs DROP COLUMN cancel_reason`); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := b.Interactions.Create(t.Context(), said); class(err) != mapping.Internal {
+	if again, err := b.Say(t.Context(), said); class(err) != mapping.Internal {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
@@ -237,7 +237,7 @@ func TestAListOfValuesIsOneUpdate(t *testing.T) {
 				thread = r.ThreadID
 			}
 			before := len(b.history(t, thread))
-			if _, err := b.States.Update(t.Context(), thread, two); err != nil {
+			if _, err := b.UpdateState(t.Context(), thread, two); err != nil {
 				t.Fatal(err)
 			}
 			states := b.history(t, thread)
@@ -250,7 +250,7 @@ func TestAListOfValuesIsOneUpdate(t *testing.T) {
 			}
 			bad := adds("three.")
 			bad.Then = []json.RawMessage{json.RawMessage(`{"messages":7}`)}
-			_, err := b.States.Update(t.Context(), thread, bad)
+			_, err := b.UpdateState(t.Context(), thread, bad)
 			if s := string(b.history(t, thread)[0].Values); err == nil || !strings.Contains(s, `"three."`) {
 				t.Errorf("refused in the middle: %v, the state: %s", err, s)
 			}
@@ -260,7 +260,7 @@ func TestAListOfValuesIsOneUpdate(t *testing.T) {
 
 func (b *bench) history(t *testing.T, thread string) (list []adapter.ThreadState) {
 	t.Helper()
-	for st, err := range b.States.History(t.Context(), thread, adapter.HistoryQuery{Limit: 100}) {
+	for st, err := range b.StateHistory(t.Context(), thread, adapter.HistoryQuery{Limit: 100}) {
 		if err != nil {
 			t.Fatal(err)
 		}

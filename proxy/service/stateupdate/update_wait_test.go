@@ -31,7 +31,7 @@ func TestStateUpdatesHearThatTheOneBeforeIsOver(t *testing.T) {
 			var wg sync.WaitGroup
 			for range cap(asked) {
 				wg.Go(func() {
-					if _, err := b.States.Update(ctx, thread, adds("a word")); !errors.Is(err, refusal) {
+					if _, err := b.UpdateState(ctx, thread, adds("a word")); !errors.Is(err, refusal) {
 						t.Error(err)
 					}
 				})
@@ -51,7 +51,7 @@ func TestStateUpdatesHearThatTheOneBeforeIsOver(t *testing.T) {
 // othersAreRefused tries to hold a thread that is held, for so long that all others that try are refused as well.
 func (b *bench) othersAreRefused(t *testing.T, thread string) {
 	t.Helper()
-	st, err := b.States.Get(t.Context(), thread, "")
+	st, err := b.GetState(t.Context(), thread, "")
 	if err != nil {
 		t.Fatal(err)
 	}

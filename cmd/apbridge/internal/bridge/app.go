@@ -105,7 +105,6 @@ func (a *App) open(ctx context.Context) (err error) {
 	if a.service, err = service.New(a.store, events, a.engine, a.dialects, a.log); err != nil {
 		return err
 	}
-	a.service.Limits = a.limits
 	return a.openServer(seals)
 }
 
@@ -224,7 +223,7 @@ func (a *App) serverOptions(mount func(*mux.Router), pages map[string]http.Handl
 func (a *App) face(dialect string, cfg *config.Config) adapter.Face {
 	return adapter.Face{
 		Log: a.log.Named(dialect), Limits: cfg.Limits, DefaultAgent: cfg.DefaultAgent, Agents: cfg.Agents,
-		Version: Version(), Heartbeat: heartbeat, Ready: a.store.Ping,
+		Version: Version(), Heartbeat: heartbeat, Ready: a.store.Ping, CallerLimits: a.limits.Limits,
 		Failed: func(code string) { a.metrics.Failed(dialect, code) }, Repeated: a.repeated,
 	}
 }

@@ -83,7 +83,7 @@ func TestWhatEndsWorkSaysSo(t *testing.T) {
 			continue
 		}
 		router, ends := mux.NewRouter(), 0
-		d.Mount(router, adapter.Service{}, adapter.Face{})
+		d.Mount(router, nil, adapter.Face{})
 		err := router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 			path, _ := route.GetPathTemplate()
 			methods, _ := route.GetMethods()
@@ -112,7 +112,7 @@ func TestRoutesLieWithinThePathsOfTheirDialect(t *testing.T) {
 			continue
 		}
 		router := mux.NewRouter()
-		d.Mount(router, adapter.Service{}, adapter.Face{})
+		d.Mount(router, nil, adapter.Face{})
 		err := router.Walk(func(route *mux.Route, _ *mux.Router, _ []*mux.Route) error {
 			path, err := route.GetPathTemplate()
 			if err != nil {

@@ -55,7 +55,7 @@ func routes(t *testing.T) (list []Route, handlers []http.Handler) {
 	router := mux.NewRouter()
 	agents := map[string]config.Agent{"a": config.DefaultAgent()}
 	for _, d := range bridge.Dialects() {
-		d.Mount(router, adapter.Service{}, adapter.Face{Log: zap.NewNop(), DefaultAgent: "a", Agents: agents, Limits: config.Default().Limits})
+		d.Mount(router, nil, adapter.Face{Log: zap.NewNop(), DefaultAgent: "a", Agents: agents, Limits: config.Default().Limits})
 	}
 	list, handlers = walk(t, router)
 	if len(list) < 80 {

@@ -166,7 +166,7 @@ func (f *Finding) askStore(ctx context.Context) {
 	defer stop()
 	err := error(mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "store.agent names this agent, and its dialect %s has no store. Leave store.agent out for the bridge's own.", f.dialect))
 	if f.keeper != nil {
-		_, err = f.keeper.Items().Namespaces(ctx, adapter.NamespaceQuery{Limit: 1})
+		_, err = f.keeper.Items().ListNamespaces(ctx, adapter.NamespaceQuery{Limit: 1})
 	}
 	if f.stores = err == nil; f.isStore {
 		f.Err = err

@@ -21,17 +21,17 @@ const (
 	mostStates = 64
 )
 
-// History reads some states at a time, as many as are about heldStates long.
-func (s *states) History(ctx context.Context, threadID string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
+// StateHistory reads some states at a time, as many as are about heldStates long.
+func (s *Service) StateHistory(ctx context.Context, threadID string, q adapter.HistoryQuery) iter.Seq2[adapter.ThreadState, error] {
 	return func(yield func(adapter.ThreadState, error) bool) {
-		t, err := s.threads.Get(ctx, threadID)
+		t, err := s.store.Threads.Get(ctx, threadID)
 		if err != nil {
 			yield(adapter.ThreadState{}, err)
 			return
 		}
-		h := &history{states: s, thread: t, query: q, some: firstStates}
+		h := &history{s: s, thread: t, query: q, some: firstStates}
 		if q.Tasks {
-			h.tasks = &agentTasks{copies: s.copies, thread: t, before: q.Before}
+			h.tasks = &agentTasks{s: s, thread: t, before: q.Before}
 		}
 		for st, err := range h.all(ctx) {
 			if !yield(st, err) || err != nil {
@@ -43,7 +43,7 @@ func (s *states) History(ctx context.Context, threadID string, q adapter.History
 
 // history is a reading of a thread's checkpoints, newest first.
 type history struct {
-	*states
+	s      *Service
 	thread mapping.Thread
 	query  adapter.HistoryQuery
 	left   []mapping.Checkpoint // to be read
@@ -68,7 +68,7 @@ func (h *history) all(ctx context.Context) iter.Seq2[adapter.ThreadState, error]
 			}
 			for i := 0; i < len(page) && err == nil; i++ {
 				var st adapter.ThreadState
-				if st, err = h.state(ctx, h.thread, page[i], folds[i]); err != nil {
+				if st, err = h.s.threadState(ctx, h.thread, page[i], folds[i]); err != nil {
 					break
 				}
 				st.Tasks = rule.AgentTasks(st.Tasks, theirs[page[i].ID], page[i].ID == h.thread.Head)
@@ -87,7 +87,7 @@ func (h *history) all(ctx context.Context) iter.Seq2[adapter.ThreadState, error]
 // list finds the checkpoints that are still to be read.
 func (h *history) list(ctx context.Context) error {
 	q := h.query
-	list, err := h.table.Checkpoints(ctx, h.thread.ID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
+	list, err := h.s.store.States.Checkpoints(ctx, h.thread.ID, store.CheckpointQuery{Before: q.Before, At: q.At, Metadata: q.Metadata, Limit: q.Limit})
 	h.left = nil
 	for _, c := range list {
 		if (h.last == 0 || c.Seq < h.last) && (q.Limit == 0 || h.read+len(h.left) < q.Limit) {
@@ -97,11 +97,11 @@ func (h *history) list(ctx context.Context) error {
 	return err
 }
 
-// next reads some states. Where a checkpoint has gone meanwhile, as its run was rolled back or deleted, the rest is
-// looked for anew.
+// next reads some states. If a checkpoint is gone because its run was rolled back or deleted, the rest is
+// listed again.
 func (h *history) next(ctx context.Context) ([]mapping.Checkpoint, []*state.Fold, error) {
 	page := h.left[:min(h.some, len(h.left))]
-	folds, err := h.folds(ctx, h.thread.ID, page)
+	folds, err := h.s.readFolds(ctx, h.thread.ID, page)
 	if err != nil && h.tries < headRetries && mapping.Classify(err).Code == mapping.CodeCheckpointNotFound {
 		h.tries++
 		return nil, nil, h.list(ctx)
@@ -118,13 +118,13 @@ func (h *history) next(ctx context.Context) ([]mapping.Checkpoint, []*state.Fold
 	return page, folds, nil
 }
 
-// folds reads the states of a page of checkpoints, newest first, sharing what they share.
-func (s *states) folds(ctx context.Context, threadID string, list []mapping.Checkpoint) ([]*state.Fold, error) {
+// readFolds reads the states of a page of checkpoints, newest first, sharing what they share.
+func (s *Service) readFolds(ctx context.Context, threadID string, list []mapping.Checkpoint) ([]*state.Fold, error) {
 	ids := make([]string, len(list))
 	for i, c := range list {
 		ids[len(list)-1-i] = c.ID // oldest first
 	}
-	read, err := s.table.List(ctx, threadID, ids)
+	read, err := s.store.States.List(ctx, threadID, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package directory
+package service
 
 import (
 	"testing"
@@ -10,20 +10,20 @@ import (
 // TestAnAgentThatIsDialledAgainIsAskedAgain: another server may answer by its name.
 func TestAnAgentThatIsDialledAgainIsAskedAgain(t *testing.T) {
 	t.Parallel()
-	var a asked
+	var a factAnswers
 	before, after := engine.NewAgent("a", config.DefaultAgent(), nil), engine.NewAgent("a", config.DefaultAgent(), nil)
 	has := func(agent *engine.Agent, what string, want bool) {
 		t.Helper()
-		if got := a.get(agent, what) == told; got != want {
+		if got := a.get(agent, what) == factTold; got != want {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
 	has(before, "schemas", false)
-	a.set(before, "schemas", told)
+	a.set(before, "schemas", factTold)
 	has(before, "schemas", true)
 	has(before, "graph", false)
 	has(after, "schemas", false)
-	a.set(after, "graph", told)
+	a.set(after, "graph", factTold)
 	has(after, "schemas", false)
 	has(after, "graph", true)
 }

@@ -10,20 +10,8 @@ import (
 	"github.com/apbridge/apbridge/proxy/store"
 )
 
-// threadLog reads what happens on threads.
-type threadLog struct {
-	events *store.Events
-	log    threadFollower
-}
-
-// threadFollower follows the log of threads; eventlog.Log implements it.
-type threadFollower interface {
-	AwaitThread(ctx context.Context, threadID string) error
-	FollowThread(ctx context.Context, threadID string, after int64, idle func()) iter.Seq2[*state.Entry, error]
-}
-
-func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Cursor, error) {
-	last, err := s.events.LastSeq(ctx, threadID)
+func (s *Service) ThreadPosition(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Cursor, error) {
+	last, err := s.store.Events.LastSeq(ctx, threadID)
 	switch {
 	case err != nil:
 		return c, err
@@ -33,7 +21,7 @@ func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cur
 		return c, mapping.Errorf(mapping.Malformed, mapping.CodeBadCursor,
 			"Position %d lies beyond what thread %s has logged. Send -1 to read the thread from its start.", c.Seq, threadID)
 	}
-	r, err := s.events.Replay(ctx, threadID, c.Seq)
+	r, err := s.store.Events.Replay(ctx, threadID, c.Seq)
 	if err == nil && misses(r, c) {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
 			"Thread %s cannot be read from there: the states that its runs up to position %d began on are not kept any more (retention.checkpoints). Send that position to read on from there.",
@@ -45,10 +33,10 @@ func (s *threadLog) Position(ctx context.Context, threadID string, c adapter.Cur
 	if r.Orphaned { // it is told with other frames, as history without a run
 		return c, notKept(threadID, c.Seq)
 	}
-	return c, s.isThere(ctx, threadID, c.Seq)
+	return c, s.checkKept(ctx, threadID, c.Seq)
 }
 
-// misses reports whether a reader after a position would come upon runs that cannot be read.
+// misses reports whether a reader after a position would miss events of runs that are no longer kept.
 func misses(r store.Replay, c adapter.Cursor) bool {
 	if c.Start {
 		return r.Floor > 0
@@ -56,9 +44,9 @@ func misses(r store.Replay, c adapter.Cursor) bool {
 	return c.Seq < r.Floor || c.Seq == r.Floor && c.K >= 0 && r.Floor > 0
 }
 
-// isThere refuses the number of an event that is gone.
-func (s *threadLog) isThere(ctx context.Context, threadID string, seq int64) error {
-	evs, err := s.events.List(ctx, threadID, "", seq-1, 1)
+// checkKept refuses a position whose event is gone.
+func (s *Service) checkKept(ctx context.Context, threadID string, seq int64) error {
+	evs, err := s.store.Events.List(ctx, threadID, "", seq-1, 1)
 	if err == nil && (len(evs) == 0 || evs[0].Seq != seq) {
 		err = notKept(threadID, seq)
 	}
@@ -70,25 +58,23 @@ func notKept(threadID string, seq int64) error {
 		"Position %d of thread %s is not kept any more. Send -1 to read the thread from its start.", seq, threadID)
 }
 
-func (s *threadLog) Opening(ctx context.Context, threadID string, c adapter.Cursor) (adapter.Opening, error) {
-	r, err := s.events.Replay(ctx, threadID, c.Seq)
+func (s *Service) ThreadReplayStart(ctx context.Context, threadID string, c adapter.Cursor) (adapter.ReplayStart, error) {
+	r, err := s.store.Events.Replay(ctx, threadID, c.Seq)
 	if err == nil && !c.Start && (r.Trimmed || misses(r, c)) {
 		err = mapping.Errorf(mapping.Malformed, mapping.CodeCursorExpired,
 			"Not all of the runs behind position %d of thread %s is kept any more. Read the thread from its start.", c.Seq, threadID)
 	}
-	return adapter.Opening{At: adapter.Cursor{Seq: r.From, K: -1}, Checkpoints: r.Checkpoints}, err
+	return adapter.ReplayStart{At: adapter.Cursor{Seq: r.From, K: -1}, Checkpoints: r.Checkpoints}, err
 }
 
-func (s *threadLog) Await(ctx context.Context, threadID string) error {
+func (s *Service) AwaitThread(ctx context.Context, threadID string) error {
 	return s.log.AwaitThread(ctx, threadID)
 }
 
-func (s *threadLog) Events(ctx context.Context, threadID string, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
+func (s *Service) ThreadEvents(ctx context.Context, threadID string, after adapter.Cursor, idle func()) iter.Seq2[*state.Entry, error] {
 	seq := after.Seq
 	if after.K >= 0 {
 		seq-- // the event may hold further frames
 	}
 	return s.log.FollowThread(ctx, threadID, max(seq, 0), idle)
 }
-
-var _ adapter.ThreadLog = (*threadLog)(nil)

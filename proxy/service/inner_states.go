@@ -10,18 +10,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/service/directory"
-	"github.com/apbridge/apbridge/proxy/store"
 )
-
-// agentCopies finds what agents have of threads, to ask them for what they alone have of it.
-type agentCopies struct {
-	directory *directory.Directory
-	links     *store.Links
-	states    *store.States
-	runs      *store.Runs
-	owners    *store.Owners
-}
 
 // agentCopy is an agent's copy of a thread.
 type agentCopy struct {
@@ -34,18 +23,18 @@ type agentCopy struct {
 // keeps the old, with the inner graphs of earlier runs.
 const mostCopies = 8
 
-// at finds the copy that has a checkpoint of a thread; nil if no agent with a state of its own made the checkpoint.
-func (s *agentCopies) at(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (*agentCopy, error) {
+// copyAt finds the copy that has a checkpoint of a thread; nil if no agent with a state of its own made the checkpoint.
+func (s *Service) copyAt(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (*agentCopy, error) {
 	named := c.ID
-	c, err := s.original(ctx, t, c)
+	c, err := s.originalCheckpoint(ctx, t, c)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.linkOf(ctx, t, c)
+	l, err := s.linkOfCheckpoint(ctx, t, c)
 	if err != nil || l.Remote == "" {
 		return nil, err
 	}
-	found, err := s.reader(ctx, t, l, c.RunID)
+	found, err := s.openCopy(ctx, t, l, c.RunID)
 	if found == nil || err != nil {
 		return nil, err
 	}
@@ -57,11 +46,11 @@ func (s *agentCopies) at(ctx context.Context, t mapping.Thread, c mapping.Checkp
 	return found, nil
 }
 
-// original is the checkpoint that the agent has: a run that answers a question tells once more at which one it goes on,
-// and that is a checkpoint of its own here.
-func (s *agentCopies) original(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Checkpoint, error) {
+// originalCheckpoint returns the checkpoint that the agent has. A run that answers a question reports the checkpoint
+// again from which it continues, and that is a checkpoint of its own here.
+func (s *Service) originalCheckpoint(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Checkpoint, error) {
 	for c.RunID != "" && c.Remote == "" && c.Parent != "" {
-		before, err := s.states.Checkpoint(ctx, t.ID, c.Parent)
+		before, err := s.store.States.Checkpoint(ctx, t.ID, c.Parent)
 		if mapping.Classify(err).Code == mapping.CodeCheckpointNotFound { // it is not kept any more
 			return c, nil
 		}
@@ -73,17 +62,19 @@ func (s *agentCopies) original(ctx context.Context, t mapping.Thread, c mapping.
 	return c, nil
 }
 
-// repeats reports whether a checkpoint is the one before it, told by another run: a graph counts its steps on.
+// repeats reports whether a checkpoint is the one before it, reported again by another run. A graph counts its steps
+// on.
 func repeats(c, before mapping.Checkpoint) bool {
 	return before.ID == c.Parent && before.RunID != c.RunID && before.Step == c.Step && before.Source == c.Source && slices.Equal(before.Next, c.Next)
 }
 
-// linkOf is what an agent calls the thread that it has a checkpoint of; zero if no agent has made it.
-func (s *agentCopies) linkOf(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Link, error) {
+// linkOfCheckpoint returns the link to the agent's thread that has a checkpoint. It is zero if no agent made the
+// checkpoint.
+func (s *Service) linkOfCheckpoint(ctx context.Context, t mapping.Thread, c mapping.Checkpoint) (mapping.Link, error) {
 	if c.RunID == "" { // an update made it, maybe through an agent
 		return s.linkTo(ctx, t, c.RemoteThread)
 	}
-	l, err := s.links.Before(ctx, t.ID, c)
+	l, err := s.store.Links.Before(ctx, t.ID, c)
 	switch {
 	case err != nil:
 		return l, err
@@ -95,16 +86,16 @@ func (s *agentCopies) linkOf(ctx context.Context, t mapping.Thread, c mapping.Ch
 	return l, nil
 }
 
-// isStep reports whether a checkpoint is, by what comes next, one of the graph that the bridge is in front of an opaque
+// isStep reports whether a checkpoint, by its next node, belongs to the graph that the bridge presents for an opaque
 // agent.
 func isStep(c mapping.Checkpoint) bool { return slices.Equal(c.Next, []string{rule.StepNode}) }
 
-// linkTo is the thread's link to an agent's thread; zero for none.
-func (s *agentCopies) linkTo(ctx context.Context, t mapping.Thread, remote string) (mapping.Link, error) {
+// linkTo returns the thread's link to an agent's thread, or zero.
+func (s *Service) linkTo(ctx context.Context, t mapping.Thread, remote string) (mapping.Link, error) {
 	if remote == "" {
 		return mapping.Link{}, nil
 	}
-	list, err := s.owners.Copies(ctx, t.ID)
+	list, err := s.store.Owners.Copies(ctx, t.ID)
 	for _, l := range list {
 		if l.Remote == remote {
 			return l, err
@@ -113,9 +104,9 @@ func (s *agentCopies) linkTo(ctx context.Context, t mapping.Thread, remote strin
 	return mapping.Link{}, err
 }
 
-// reader is the copy of a link, by the run that was made there; nil for that of an opaque agent.
-func (s *agentCopies) reader(ctx context.Context, t mapping.Thread, l mapping.Link, run string) (*agentCopy, error) {
-	agent, err := s.directory.Agent(ctx, l.Agent)
+// openCopy returns the copy that a link refers to, for the assistant of a run. It is nil for an opaque agent.
+func (s *Service) openCopy(ctx context.Context, t mapping.Thread, l mapping.Link, run string) (*agentCopy, error) {
+	agent, err := s.findAgent(ctx, l.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -128,24 +119,24 @@ func (s *agentCopies) reader(ctx context.Context, t mapping.Thread, l mapping.Li
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, "Agent %q has no way to tell the states of graphs within its graph.", agent.Name)
 	}
 	of := adapter.Copy{Link: l, ThreadID: t.ID, Agent: agent.Name, AssistantID: mapping.AssistantID(agent.Name)}
-	if made, err := s.runs.Get(ctx, t.ID, run); err == nil && made.Agent == agent.Name {
+	if made, err := s.store.Runs.Get(ctx, t.ID, run); err == nil && made.Agent == agent.Name {
 		of.AssistantID = made.AssistantID
 	}
 	return &agentCopy{CopyReader: r, of: of}, nil
 }
 
-// all ranges over the copies of a thread: that of its newest state, and then the others, the newest first.
-func (s *agentCopies) all(ctx context.Context, t mapping.Thread) iter.Seq2[*agentCopy, error] {
+// copiesOf ranges over the copies of a thread: that of its newest state, and then the others, the newest first.
+func (s *Service) copiesOf(ctx context.Context, t mapping.Thread) iter.Seq2[*agentCopy, error] {
 	return func(yield func(*agentCopy, error) bool) {
-		c, err := s.states.Checkpoint(ctx, t.ID, t.Head)
+		c, err := s.store.States.Checkpoint(ctx, t.ID, t.Head)
 		var newest *agentCopy
 		if err == nil {
-			newest, err = s.at(ctx, t, c)
+			newest, err = s.copyAt(ctx, t, c)
 		}
 		if (err != nil || newest != nil) && !yield(newest, err) {
 			return
 		}
-		links, err := s.owners.Copies(ctx, t.ID)
+		links, err := s.store.Owners.Copies(ctx, t.ID)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -154,7 +145,7 @@ func (s *agentCopies) all(ctx context.Context, t mapping.Thread) iter.Seq2[*agen
 			if newest != nil && newest.of.Agent == l.Agent && newest.of.Link.Remote == l.Remote {
 				continue
 			}
-			found, err := s.reader(ctx, t, l, c.RunID)
+			found, err := s.openCopy(ctx, t, l, c.RunID)
 			if (found != nil || err != nil) && !yield(found, err) {
 				return
 			}
@@ -162,11 +153,11 @@ func (s *agentCopies) all(ctx context.Context, t mapping.Thread) iter.Seq2[*agen
 	}
 }
 
-// first returns what the first copy has that has anything; the zero value where all have answered that they have
-// nothing, else why one has not.
-func first[T any](ctx context.Context, s *agentCopies, t mapping.Thread, ask func(*agentCopy) (T, bool, error)) (none T, err error) {
+// firstCopy returns the result of the first copy that has one. It returns the zero value if all copies answered that
+// they have none, and otherwise the first error.
+func firstCopy[T any](ctx context.Context, s *Service, t mapping.Thread, ask func(*agentCopy) (T, bool, error)) (none T, err error) {
 	var failed error
-	for c, err := range s.all(ctx, t) {
+	for c, err := range s.copiesOf(ctx, t) {
 		var got T
 		found := false
 		if err == nil {
@@ -181,29 +172,29 @@ func first[T any](ctx context.Context, s *agentCopies, t mapping.Thread, ask fun
 	return none, failed
 }
 
-func (s *states) Inner(ctx context.Context, threadID string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
-	t, err := s.threads.Get(ctx, threadID)
+func (s *Service) GetInnerState(ctx context.Context, threadID string, at adapter.InnerPoint, deep bool) (json.RawMessage, error) {
+	t, err := s.store.Threads.Get(ctx, threadID)
 	if err != nil {
 		return nil, err
 	}
-	return first(ctx, s.copies, t, func(c *agentCopy) (json.RawMessage, bool, error) {
+	return firstCopy(ctx, s, t, func(c *agentCopy) (json.RawMessage, bool, error) {
 		st, err := c.Inner(ctx, c.of, at, deep)
 		return st, st != nil && err == nil, err
 	})
 }
 
-func (s *states) InnerHistory(ctx context.Context, threadID string, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
-	t, err := s.threads.Get(ctx, threadID)
+func (s *Service) InnerStateHistory(ctx context.Context, threadID string, at adapter.InnerPoint, q adapter.HistoryQuery) ([]json.RawMessage, error) {
+	t, err := s.store.Threads.Get(ctx, threadID)
 	if err != nil {
 		return nil, err
 	}
-	return first(ctx, s.copies, t, func(c *agentCopy) ([]json.RawMessage, bool, error) {
+	return firstCopy(ctx, s, t, func(c *agentCopy) ([]json.RawMessage, bool, error) {
 		list, err := c.InnerHistory(ctx, c.of, at, q)
 		return list, len(list) > 0 && err == nil, err
 	})
 }
 
-func (s *states) UpdateInner(ctx context.Context, threadID string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
+func (s *Service) UpdateInnerState(ctx context.Context, threadID string, at adapter.InnerPoint, u adapter.StateUpdate) (json.RawMessage, error) {
 	if u.IdempotencyKey != "" {
 		return nil, mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported,
 			"An update of a graph within the agent's graph is not remembered under an Idempotency-Key: the bridge keeps nothing of it. Send it without, and read the state if its answer is lost.")
@@ -211,16 +202,16 @@ func (s *states) UpdateInner(ctx context.Context, threadID string, at adapter.In
 	return s.updater.UpdateInner(ctx, threadID, at, u)
 }
 
-func (s *states) GetDeep(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
-	t, c, fold, err := s.read(ctx, threadID, checkpointID)
+func (s *Service) GetDeepState(ctx context.Context, threadID, checkpointID string) (adapter.ThreadState, error) {
+	t, c, fold, err := s.readState(ctx, threadID, checkpointID)
 	if err != nil {
 		return adapter.ThreadState{}, err
 	}
-	st, err := s.state(ctx, t, c, fold)
+	st, err := s.threadState(ctx, t, c, fold)
 	if err != nil || len(st.Next) == 0 {
 		return st, err // no task is under way
 	}
-	copied, err := s.copies.at(ctx, t, c)
+	copied, err := s.copyAt(ctx, t, c)
 	if err != nil || copied == nil {
 		return st, err
 	}

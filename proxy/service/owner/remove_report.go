@@ -9,18 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// ledger is what became of each thing of an owner that is removed. Not for concurrent use.
-type ledger struct {
-	ctx   context.Context
-	owner string
-	tell  func(adapter.Removed) error
-	went  int                 // how many things went in this pass
-	stays map[string]struct{} // threads and runs that could not be removed
-	zap   *zap.Logger
-}
-
 // one removes one thing, with a line of its own in the audit log. What is gone already is no failure.
-func (r *ledger) one(kind, id string, remove func(context.Context) error) error {
+func (r *removal) one(kind, id string, remove func(context.Context) error) error {
 	if _, stays := r.stays[id]; stays {
 		return nil
 	}
@@ -36,17 +26,17 @@ func (r *ledger) one(kind, id string, remove func(context.Context) error) error 
 }
 
 // gone tells of something that was removed, and leaves a line in the audit log.
-func (r *ledger) gone(kind, id string) error {
+func (r *removal) gone(kind, id string) error {
 	r.went++
 	return r.tell(adapter.Removed{Outcome: adapter.IsRemoved, Kind: kind, ID: id})
 }
 
-func (r *ledger) kept(kind, id, why string) error {
+func (r *removal) kept(kind, id, why string) error {
 	return r.tell(adapter.Removed{Outcome: adapter.IsKept, Kind: kind, ID: id, Why: why})
 }
 
 // unless notes what could not be removed. That ends nothing but the end of the request.
-func (r *ledger) unless(kind, id string, err error) error {
+func (r *removal) unless(kind, id string, err error) error {
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
@@ -58,7 +48,7 @@ func (r *ledger) unless(kind, id string, err error) error {
 }
 
 // reason is an error in words for administrators. What is internal is for the log.
-func (r *ledger) reason(err error) string {
+func (r *removal) reason(err error) string {
 	if e := mapping.Classify(err); e.Class != mapping.Internal {
 		return e.Message
 	}

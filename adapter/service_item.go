@@ -1,0 +1,69 @@
+package adapter
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// Items is the long-term store.
+type Items interface {
+	PutItem(ctx context.Context, p PutItem) error
+	GetItem(ctx context.Context, namespace []string, key string, refreshTTL *bool) (mapping.Item, error)
+	DeleteItem(ctx context.Context, namespace []string, key string) error
+	// SearchItems reads the items it yields a few at a time, since they may be long.
+	SearchItems(ctx context.Context, q ItemQuery) iter.Seq2[mapping.Item, error]
+	ListNamespaces(ctx context.Context, q NamespaceQuery) ([][]string, error)
+}
+
+// ItemKeeper is a backend whose agent has a long-term store of its own. Optional.
+type ItemKeeper interface {
+	// Items returns it. Whoever may call the agent reaches all of it: it knows no tenants, and no namespaces of
+	// callers. It fails with not_supported where the agent's server has no store, and for what that cannot do.
+	Items() Items
+}
+
+// PutItem is an item to be written.
+type PutItem struct {
+	Namespace []string
+	Key       string
+	Value     json.RawMessage // an object
+	Index     json.RawMessage // nil: default; false: none; or a list of paths
+	TTL       time.Duration   // 0: as the bridge is configured
+	Lost      Lost
+}
+
+// ItemQuery searches items. Filter is an object of equalities and operators ($eq $ne $gt $gte $lt $lte $in $nin
+// $exists), and of lists of such objects under $or and $and.
+type ItemQuery struct {
+	Prefix        []string
+	Filter        json.RawMessage
+	Query         string
+	SearchBy      mapping.SearchBy // with a query
+	SortBy        mapping.SortKey  // SortByKey, SortByCreated, SortByUpdated, or, with a query, SortByScore; "": the score, or without a query SortByUpdated
+	Asc           bool
+	Limit, Offset int
+	RefreshTTL    *bool // nil: as the bridge is configured
+	Lost          Lost
+}
+
+// Lost is told, before anything is answered, that a field of a request means less than its document says: an index
+// without embeddings, a query that is answered by words alone. nil: not reported.
+type Lost func(mapping.Loss)
+
+// Approximated reports a field that is followed in part. It does nothing on a nil Lost.
+func (l Lost) Approximated(field string) {
+	if l != nil {
+		l(mapping.Loss{Field: field, Fate: mapping.Approximated})
+	}
+}
+
+// NamespaceQuery lists namespaces; "*" matches one label.
+type NamespaceQuery struct {
+	Prefix, Suffix []string
+	MaxDepth       int // 0: no limit
+	Limit, Offset  int
+}

@@ -1,0 +1,129 @@
+package adapter
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// Runs starts, follows, stops and lists runs.
+type Runs interface {
+	// StartRun makes a run durable and, if its thread is free, begins it. It takes ownership of the contents of n,
+	// which may be long: n must not be used afterwards.
+	StartRun(ctx context.Context, n *RunRequest) (*Started, error)
+	// StartRuns is StartRun for several runs. If one is refused, none is made.
+	StartRuns(ctx context.Context, list []RunRequest) ([]*Started, error)
+	// FindRepeatedRun returns the run that a request with the same IdempotencyKey has made on the thread, or nil.
+	// Another request under the key is Invalid.
+	FindRepeatedRun(ctx context.Context, n *RunRequest) (*Started, error)
+	// GetRun returns a run. ThreadID may be empty.
+	GetRun(ctx context.Context, ref RunRef) (*mapping.Run, error)
+	// ListRuns ranges over runs, newest first, of which it holds few megabytes at a time. Each is as it is when it is
+	// read, and those deleted by then are left out. An error ends it, also after the first run.
+	ListRuns(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping.Run, error]
+	// CancelRun ends the run as interrupted. With opt.Wait it returns when the run has ended. Cancelling an ended run
+	// is Conflict.
+	CancelRun(ctx context.Context, ref RunRef, opt CancelOptions) error
+	// DeleteRun removes an ended run with its events and checkpoints. An active one is cancelled first.
+	DeleteRun(ctx context.Context, ref RunRef) error
+	// RunEvents yields the run's entries after the cursor, then follows it live until its end event, which is the last.
+	// If the run is deleted, the iterator ends with NotFound. idle, which may be nil, is called by the iterator before
+	// each wait for more.
+	RunEvents(ctx context.Context, ref RunRef, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
+
+	// ExplainRun returns why a run waits or how it ended. ThreadID may be empty. The reason may have passed by the time
+	// it is read.
+	ExplainRun(ctx context.Context, ref RunRef) (Explanation, error)
+	// ListCalls returns the kept calls that a run made of its agent, oldest first, without their bodies.
+	ListCalls(ctx context.Context, ref RunRef) (KeptCalls, error)
+	// GetCall returns one call with its bodies, without credentials (credential.Set.Hide). A call that is not kept is
+	// NotFound.
+	GetCall(ctx context.Context, ref RunRef, n int64) (AgentCall, error)
+}
+
+// RunRef names a run. An empty ThreadID means wherever it is.
+type RunRef struct{ ThreadID, RunID string }
+
+// Cursor is a position in a run: the event Seq and the frame K within it. Everything after it is wanted. A reader
+// starts with the event at Seq when K >= 0 (it may hold further frames) and skips the frames up to K itself.
+type Cursor struct {
+	Seq   int64
+	K     int  // -1: the whole event was seen
+	Start bool // from the start of the run, or of the thread
+	Live  bool // only what comes from now on; an ended run ends at once
+	End   bool // only the end event: for callers that wait and read nothing else
+	// Checkpoint is a position of a run in place of Seq: after the event that made it, or the start of the run where it
+	// is none of the run's.
+	Checkpoint string
+}
+
+// RunRequest is a request for a run, in whatever dialect it came.
+type RunRequest struct {
+	ThreadID string // "": a stateless run on a thread of its own
+	Agent    string // config name or UUID of an agent or assistant; "": the default agent
+	Flavour  mapping.Flavour
+	Kwargs   json.RawMessage // the request as the run keeps it, without the ids of the run; nil: it says nothing
+	Input    json.RawMessage
+	Messages json.RawMessage // Agent Protocol
+	HasInput bool            // input or messages were sent, and not null
+	// InputAnswers: the last human message of the input answers the question that the thread waits with, whatever it
+	// asks. Without it, only what an agent asks its user is answered so.
+	InputAnswers bool `json:"-"`
+	ByClock      bool `json:"-"` // made by a cron: no client is there to answer
+	Command      *Command
+	// ParentAnswers: the caller is a graph that has been resumed and calls the agent once more from one of its nodes.
+	// They are the answers it was given, by the ids of questions. nil: it is no such call.
+	ParentAnswers map[string]json.RawMessage `json:"-"`
+	Metadata      json.RawMessage
+	Config        json.RawMessage
+	Context       json.RawMessage
+	StreamModes   []string
+	Subgraphs     bool
+	Multitask     mapping.Strategy // "": the default of the agent, else of the flavour
+	IfNotExists   string           // reject (default) | create
+	RunAfter      time.Duration
+	Temporary     bool // the thread is made for this run and goes some time after it (stateless runs)
+	DeleteAfter   bool // it goes soon after the run: on_completion: delete
+	Webhook       string
+	CheckpointID  string
+	// InterruptBefore and After are node names, or "*".
+	InterruptBefore []string
+	InterruptAfter  []string
+	Retries         int  // how often a failed run is tried again
+	RetriesSaid     bool // the client said so; else the agent's configuration holds
+	StrictResume    bool // an answer that is not exactly one to open questions is refused: rule.CheckStrictly
+	IdempotencyKey  string
+	// Request is what the IdempotencyKey stands for, where the rest was made of it and of the thread as it stood; nil:
+	// it stands for the rest.
+	Request json.RawMessage `json:"-"`
+	Batch   string          // "i/n": run i of n that were asked for together, under one key
+	// Fields are the names of all documented fields the client sent, for the loss header.
+	Fields []string
+	// Means is what else the client sent, where the caller knows no names of fields.
+	Means []mapping.Meaning `json:",omitempty"`
+}
+
+// Command is LangGraph's command object.
+type Command struct {
+	Resume    json.RawMessage
+	HasResume bool // resume was sent, null included
+	Update    json.RawMessage
+	Goto      json.RawMessage
+}
+
+// Started is an accepted run.
+type Started struct {
+	Run    mapping.Run
+	Losses []mapping.Loss
+}
+
+// CancelOptions of a cancellation.
+type CancelOptions struct {
+	Wait     bool
+	Rollback bool   // remove the run and what it did
+	Reason   string // for the run's CancelReason; "": mapping.CancelledByRequest
+}

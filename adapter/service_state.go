@@ -1,0 +1,76 @@
+package adapter
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+)
+
+// States reads and writes the states of threads.
+type States interface {
+	// GetState returns the state at a checkpoint; "" is the head.
+	GetState(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
+	// GetDeepState is GetState with the states of the graphs within the agent's graph in the tasks. Only the agent
+	// knows them: it fails if there may be some and the agent cannot be asked.
+	GetDeepState(ctx context.Context, threadID, checkpointID string) (ThreadState, error)
+	// StateHistory ranges over states, newest first, of which it holds few at a time. An error ends it, also after the
+	// first state.
+	StateHistory(ctx context.Context, threadID string, q HistoryQuery) iter.Seq2[ThreadState, error]
+	// ListCheckpoints returns the checkpoints of all lines of the thread without their states, newest first. Limit 0
+	// means all. An unknown Before or At is NotFound.
+	ListCheckpoints(ctx context.Context, threadID string, q HistoryQuery) ([]mapping.Checkpoint, error)
+	// UpdateState reduces values into a new checkpoint; 409 while a run is active.
+	UpdateState(ctx context.Context, threadID string, u StateUpdate) (mapping.Checkpoint, error)
+	// DeleteHistory deletes the checkpoints before the head and returns their number, which is 0 while a run is active.
+	// Runs and their logs stay.
+	DeleteHistory(ctx context.Context, threadID string) (int, error)
+
+	// GetInnerState asks the thread's agent for the state of a graph within its graph, as LangGraph's thread state. It
+	// is nil if there is none. deep is as of CopyReader.
+	GetInnerState(ctx context.Context, threadID string, at InnerPoint, deep bool) (json.RawMessage, error)
+	// InnerStateHistory asks the agent for such states, newest first.
+	InnerStateHistory(ctx context.Context, threadID string, at InnerPoint, q HistoryQuery) ([]json.RawMessage, error)
+	// UpdateInnerState lets the agent change such a state, and returns the checkpoint it made, as LangGraph's. Nothing
+	// is logged. 409 while a run is active, and if the agent's copy of the thread is not the newest state.
+	UpdateInnerState(ctx context.Context, threadID string, at InnerPoint, u StateUpdate) (json.RawMessage, error)
+}
+
+// StateUpdate is a change of a thread's state from outside of a run.
+type StateUpdate struct {
+	Values       json.RawMessage
+	Then         []json.RawMessage // further values, reduced after those, in order; one checkpoint comes of all
+	AsNode       string
+	CheckpointID string // "": the head; an older one forks
+
+	IdempotencyKey string
+}
+
+// All returns the values in the order in which they are reduced.
+func (u StateUpdate) All() []json.RawMessage { return append([]json.RawMessage{u.Values}, u.Then...) }
+
+// HistoryQuery selects checkpoints.
+type HistoryQuery struct {
+	Limit    int
+	Before   string // checkpoint id
+	Metadata json.RawMessage
+	At       string // only this checkpoint and its ancestors
+	// Tasks: the agent is asked for the tasks of its checkpoints, whose results are not logged. Where it cannot be
+	// asked, or takes long, the states have the tasks that the bridge knows of.
+	Tasks bool
+}
+
+// ThreadState is a thread's state at a checkpoint, as LangGraph Server answers GET /threads/{thread_id}/state.
+type ThreadState struct {
+	ThreadID   string
+	Values     json.RawMessage
+	Next       []string
+	Tasks      json.RawMessage // a list, never nil
+	Metadata   json.RawMessage // an object, never nil
+	CreatedAt  time.Time       // zero on an empty thread
+	Checkpoint string          // "" on an empty thread
+	Parent     string          // "" at the first
+	Interrupts []mapping.Interrupt
+}

@@ -1,0 +1,132 @@
+package adapter
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/state"
+)
+
+// Threads makes, changes and reads threads.
+type Threads interface {
+	CreateThread(ctx context.Context, n ThreadRequest) (mapping.Thread, error)
+	// GetThread returns the thread with its Values.
+	GetThread(ctx context.Context, id string) (mapping.Thread, error)
+	PatchThread(ctx context.Context, id string, p ThreadPatch) (mapping.Thread, error)
+	// DeleteThread cancels an active run, then removes thread, runs, tasks, events, checkpoints and artifacts.
+	DeleteThread(ctx context.Context, id string) error
+	CopyThread(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error)
+	// SearchThreads returns the threads of a page, and the number of all matches. The threads are read with their
+	// values while the caller ranges over them, so that few megabytes are held at a time. A thread that was deleted by
+	// then is left out.
+	SearchThreads(ctx context.Context, q ThreadSearch) (threads iter.Seq2[mapping.Thread, error], total int, err error)
+	CountThreads(ctx context.Context, q ThreadSearch) (int, error)
+	ThreadStorage(ctx context.Context, id string) (ThreadStorage, error)
+
+	// ListFileVersions returns every kept version of every file, by path, and those of one path newest first.
+	ListFileVersions(ctx context.Context, threadID string) ([]FileVersion, error)
+	// OpenFileVersion reads one version. The caller closes it.
+	OpenFileVersion(ctx context.Context, threadID string, version int64) (FileVersion, io.ReadSeekCloser, error)
+	// ListRecalledItems returns the items of the long-term store that agents were given on the thread, for at most
+	// limit runs, newest first.
+	ListRecalledItems(ctx context.Context, threadID string, limit int) ([]RecalledItems, error)
+
+	// AwaitThread returns when the thread exists, or with ctx's error when ctx ends. A thread that the caller may not
+	// see does not exist.
+	AwaitThread(ctx context.Context, threadID string) error
+	// ThreadPosition checks a cursor. A Live cursor is replaced by the newest position, so that nothing is missed that
+	// happens before ThreadEvents is called.
+	ThreadPosition(ctx context.Context, threadID string, after Cursor) (Cursor, error)
+	// ThreadReplayStart returns where a reader has to begin that wants the events after a position and needs each of their
+	// runs from its start. It refuses a position from which the log is not kept whole (cursor_expired); the start is
+	// the first position that is kept.
+	ThreadReplayStart(ctx context.Context, threadID string, after Cursor) (ReplayStart, error)
+	// ThreadEvents yields the thread's entries after a position in order, those of all runs and of updates between them
+	// (without a RunID), and follows the thread until ctx ends. If the thread is deleted, the iterator ends with
+	// NotFound. If a run is deleted, no further entries of it are yielded. idle is as of RunEvents.
+	ThreadEvents(ctx context.Context, threadID string, after Cursor, idle func()) iter.Seq2[*state.Entry, error]
+}
+
+// ThreadRequest is a request for a thread; every field may be zero.
+type ThreadRequest struct {
+	ID       string // "": a fresh one
+	Metadata json.RawMessage
+	OrGet    bool // a thread that is there already is answered, instead of refused with 409
+	// Supersteps are states to start from: {updates: [{values, as_node}]} each.
+	Supersteps []Superstep
+	TTL        time.Duration
+	KeepLatest bool // when TTL is over its older states are deleted, and not the thread
+
+	IdempotencyKey string
+}
+
+// Superstep is one step of a history that is brought along.
+type Superstep struct{ Updates []StateUpdate }
+
+// ThreadPatch changes a thread; nil fields stay.
+type ThreadPatch struct {
+	Metadata   json.RawMessage   // merged key by key
+	Values     json.RawMessage   // reduced into a new checkpoint
+	Messages   []json.RawMessage // the same, in neutral form (type, content, id)
+	Checkpoint string            // with Values or Messages: start from there
+	TTL        *time.Duration
+	KeepLatest bool // with TTL: as of ThreadRequest
+}
+
+// ThreadSearch selects threads by their states, too.
+type ThreadSearch struct {
+	mapping.ThreadQuery
+	Values   json.RawMessage // containment
+	NoValues bool            // do not fill Values of the threads found
+}
+
+// ThreadStorage is what a thread takes of the database, in bytes of its own, without what the database adds to them.
+type ThreadStorage struct {
+	ThreadID string  `json:"thread_id"`
+	Events   Storing `json:"events"`    // its log
+	States   Storing `json:"states"`    // of these, those that are kept whole
+	Files    Storing `json:"artifacts"` // with older versions; the bytes that copies of a thread share count for each
+	Total    int64   `json:"total_bytes"`
+	// Exact is false where there is more: the newest events, or files, are counted alone.
+	Exact bool `json:"exact"`
+}
+
+// Storing is how many rows there are, and their bytes.
+type Storing struct {
+	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes"`
+}
+
+// FileVersion is a file as it is, or as it was before a run or a fork replaced or removed it.
+type FileVersion struct {
+	mapping.Artifact
+	Version int64  // names it on its thread
+	RunID   string // the run that wrote it; "": a client, or it is not known any more
+	Fate    FileFate
+}
+
+// FileFate is what became of a version of a file.
+type FileFate string
+
+const (
+	FileCurrent   FileFate = "current"
+	FileReplaced  FileFate = "replaced or removed" // by a run, which can still be taken back
+	FileOtherLine FileFate = "of another line"     // which the thread has left by a fork
+)
+
+// RecalledItems are the items that an agent was told of for one run. Their values are not kept: they may have changed
+// since.
+type RecalledItems struct {
+	RunID string
+	Items []mapping.ItemName
+}
+
+// ReplayStart is where a reader of a thread's runs begins.
+type ReplayStart struct {
+	At          Cursor               // for Events: a run that begins after it, or none, is at work there
+	Checkpoints []mapping.Checkpoint // made up to there, in order
+}

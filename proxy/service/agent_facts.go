@@ -1,0 +1,171 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/engine"
+)
+
+// Each process asks a stateful agent once about itself. The answer is kept in the database and used while the agent is
+// away. An opaque agent, and one that cannot describe itself, is described as the bridge presents an opaque agent: a
+// graph of one node. If an agent has never answered, the request fails.
+
+// maxFactDelay is how long to wait for an agent if there is something to return in place of its answer, since chat
+// pages show nothing before. Otherwise the wait lasts as long as the client and the backend allow.
+const maxFactDelay = 5 * time.Second
+
+// factAnswers records the result of each question that this process has put to an agent. An agent that is dialled
+// again, perhaps at another URL, is asked again. Safe for concurrent use.
+type factAnswers struct {
+	mu     sync.Mutex
+	byName map[string]agentAnswers
+}
+
+// agentAnswers has the results of one agent.
+type agentAnswers struct {
+	of      *engine.Agent
+	answers map[string]factAnswer
+}
+
+// factAnswer is the result of a question.
+type factAnswer int
+
+const (
+	factUnasked factAnswer = iota
+	factTold
+	factUntold // the agent cannot describe itself
+)
+
+func (a *factAnswers) get(agent *engine.Agent, what string) factAnswer {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if q := a.byName[agent.Name]; q.of == agent {
+		return q.answers[what]
+	}
+	return factUnasked
+}
+
+func (a *factAnswers) set(agent *engine.Agent, what string, became factAnswer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byName == nil {
+		a.byName = map[string]agentAnswers{}
+	}
+	if a.byName[agent.Name].of != agent {
+		a.byName[agent.Name] = agentAnswers{agent, map[string]factAnswer{}}
+	}
+	a.byName[agent.Name].answers[what] = became
+}
+
+// AgentSchemas returns the schemas of an agent's graph, or those of a graph of one node where the agent cannot tell
+// any.
+func (s *Service) AgentSchemas(ctx context.Context, idOrName string) (out mapping.Schemas, err error) {
+	body, err := s.agentFact(ctx, idOrName, "schemas", func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
+		schemas, err := d.Schemas(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(schemas)
+	})
+	if err != nil || body == nil || json.Unmarshal(body, &out) != nil {
+		return rule.OpaqueSchemas(), err
+	}
+	return out, nil
+}
+
+// AgentGraph returns an agent's graph, or a graph of one node if the agent cannot tell any.
+func (s *Service) AgentGraph(ctx context.Context, idOrName, xray string) (json.RawMessage, error) {
+	body, err := s.agentFact(ctx, idOrName, "graph?xray="+xray, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
+		return d.Graph(ctx, xray)
+	})
+	if err == nil && body == nil {
+		body = rule.OpaqueGraph()
+	}
+	return body, err
+}
+
+// AgentSubgraphs returns the subgraphs of an agent's graph, or {} if the agent cannot tell any.
+func (s *Service) AgentSubgraphs(ctx context.Context, idOrName, namespace string, recurse bool) (json.RawMessage, error) {
+	what := "subgraphs/" + url.PathEscape(namespace)
+	if recurse {
+		what += "?recurse"
+	}
+	body, err := s.agentFact(ctx, idOrName, what, func(ctx context.Context, d adapter.Describer) (json.RawMessage, error) {
+		return d.Subgraphs(ctx, namespace, recurse)
+	})
+	if err == nil && body == nil {
+		body = json.RawMessage(`{}`)
+	}
+	return body, err
+}
+
+// factQuestion asks an agent about itself.
+type factQuestion func(context.Context, adapter.Describer) (json.RawMessage, error)
+
+// agentFact returns an agent's description of itself, or nil if it has none.
+func (s *Service) agentFact(ctx context.Context, idOrName, what string, ask factQuestion) (json.RawMessage, error) {
+	a, _, err := s.findAssistant(ctx, idOrName)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := s.store.Agents.Fact(ctx, a.Name, what)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	before := s.facts.get(a, what)
+	if before == factTold && kept != nil {
+		return kept, nil
+	}
+	hurry := kept != nil || before == factUntold
+	body, err := askAgent(ctx, a, ask, hurry)
+	switch {
+	case err == nil:
+		return body, s.keepFact(ctx, a, what, body)
+	case mapping.Classify(err).Code == mapping.CodeNotSupported:
+		s.facts.set(a, what, factUntold)
+	case !hurry:
+		return nil, err
+	}
+	return kept, nil
+}
+
+// askAgent returns the agent's own answer. The error is not_supported if the agent cannot describe itself.
+func askAgent(ctx context.Context, a *engine.Agent, ask factQuestion, hurry bool) (json.RawMessage, error) {
+	if hurry {
+		short, cancel := context.WithTimeout(ctx, maxFactDelay)
+		defer cancel()
+		ctx = short
+	}
+	b, _, err := a.Backend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := b.(adapter.Describer)
+	if !ok {
+		return nil, mapping.Errorf(mapping.Upstream, mapping.CodeNotSupported, "Agent %q does not describe itself.", a.Name)
+	}
+	body, err := ask(ctx, d)
+	if err == nil && !bytes.HasPrefix(body, []byte("{")) {
+		err = mapping.Errorf(mapping.Upstream, mapping.CodeBadUpstream, "Agent %q describes itself by something else than an object.", a.Name)
+	}
+	return body, err
+}
+
+// keepFact keeps an answer. Empty answers are not kept, since a client may ask for any namespace.
+func (s *Service) keepFact(ctx context.Context, agent *engine.Agent, what string, body json.RawMessage) error {
+	if string(body) == "{}" {
+		return nil
+	}
+	s.facts.set(agent, what, factTold)
+	return s.store.Agents.KeepFact(ctx, agent.Name, what, body)
+}

@@ -1,0 +1,69 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/engine"
+)
+
+// readInput reads the input and refuses what no agent can be given.
+func (p *runPlan) readInput(context.Context) (err error) {
+	if p.out.Run.Options.Resuming {
+		p.in = &rule.Input{}
+		return nil
+	}
+	input, messages, err := engine.GivenTo(&p.out.Run)
+	if err != nil {
+		return err
+	}
+	if err = p.checkMessages(input, messages); err != nil {
+		return err
+	}
+	if err = rule.CheckFileCount(rule.CountFiles(input), p.cfg.Limits.MaxFilesPerRequest); err != nil {
+		return err
+	}
+	if err = p.parseInput(); err != nil {
+		return err
+	}
+	if !p.traits.Opaque {
+		return nil
+	}
+	return p.checkFiles()
+}
+
+// checkMessages limits the number of messages before they are normalised, since a message of three bytes becomes one of
+// 150.
+func (p *runPlan) checkMessages(input, further json.RawMessage) error {
+	var own json.RawMessage
+	if len(input) > 0 && input[0] == '{' {
+		own, _ = rawjson.Lookup(input, "messages") // what cannot be read is refused with the input
+	}
+	return rule.CheckMessages(rawjson.CountElements(own)+rawjson.CountElements(further), p.cfg.Limits.Messages)
+}
+
+// parseInput parses the input. A single text is not read back from the message that was made of it: it may be long, and
+// the request keeps it until it is answered.
+func (p *runPlan) parseInput() (err error) {
+	r := &p.out.Run
+	if p.task == nil || p.task.Words == "" {
+		p.in, err = engine.InputOf(r)
+		return err
+	}
+	p.in = rule.TextInput(p.task.Words, engine.InputBase(r))
+	p.in.Raw = r.Options.Input
+	return nil
+}
+
+// checkFiles refuses files that no agent can be given.
+func (p *runPlan) checkFiles() error {
+	if err := rule.CheckFileCount(len(p.in.Files)+rule.HeldAttachments(p.in.Messages), p.cfg.Limits.MaxFilesPerRequest); err != nil {
+		return err
+	}
+	if err := p.in.CheckFiles(); err != nil {
+		return err
+	}
+	return p.in.CheckAttachments(int64(p.cfg.Limits.Artifact))
+}

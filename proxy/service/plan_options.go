@@ -1,0 +1,214 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/webhook"
+)
+
+// readOptions turns the request's options into those of the run, and refuses by name what the agent cannot do.
+func (p *runPlan) readOptions(ctx context.Context) error {
+	n := p.n
+	p.out.Run.Options = mapping.RunOptions{
+		StreamModes: n.StreamModes, Subgraphs: n.Subgraphs, Config: n.Config, Context: n.Context,
+		InterruptBefore: n.InterruptBefore, InterruptAfter: n.InterruptAfter, Temporary: n.Temporary, DeleteAfter: n.DeleteAfter,
+		Webhook: n.Webhook, Retries: p.retries(), RetryUnknown: n.RetriesSaid && n.Retries > 0,
+		Losses: p.s.dialects.Losses(n.Flavour, n.Fields, p.traits.Capabilities), MayOverlap: p.agent.Config.AllowConcurrent,
+	}
+	p.addUnsupported(n.Means...)
+	for _, check := range []func(context.Context) error{p.limitSteps, p.checkWebhook, p.readCommand, p.readApproval, p.readCheckpoint, p.checkStrategy} {
+		if err := check(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retries returns the number of the request, or else that of the agent's configuration.
+func (p *runPlan) retries() int {
+	if p.n.RetriesSaid {
+		return p.n.Retries
+	}
+	return p.agent.Config.Retries
+}
+
+// checkWebhook refuses a webhook that can never be called.
+func (p *runPlan) checkWebhook(context.Context) error {
+	if p.n.Webhook == "" {
+		return nil
+	}
+	return webhook.CheckTarget(p.n.Webhook, p.cfg.Webhooks)
+}
+
+func (p *runPlan) readCommand(context.Context) error {
+	c, o := p.n.Command, &p.out.Run.Options
+	if c == nil {
+		return p.answerParent()
+	}
+	if err := p.readGoto(); err != nil {
+		return err
+	}
+	if len(c.Update) > 0 && string(c.Update) != "null" {
+		if p.traits.Opaque {
+			how := mapping.Advice{Meaning: mapping.MeansState, With: " with %s"}
+			return refuse("%s is not supported before %s. Change the thread's state%s first.", mapping.MeansUpdate, p.traits.Kind, how)
+		}
+		o.Update = c.Update
+	}
+	if err := rule.CheckFileCount(rule.CountFiles(c.Update), p.cfg.Limits.MaxFilesPerRequest); err != nil {
+		return err
+	}
+	o.Resuming = c.HasResume
+	if rawjson.IsNull(c.Resume) && (o.Goto != nil || o.Update != nil) || p.traits.Opaque && o.Goto != nil {
+		o.Resuming = false // RemoteGraph of Python sends all members, those that say nothing as null
+	}
+	if o.Resuming {
+		o.Resume = c.Resume
+		if o.Resume == nil {
+			o.Resume = json.RawMessage("null")
+		}
+	}
+	return nil
+}
+
+// readGoto reads the node that the command jumps to. An opaque agent is presented as a graph of one node, so it only
+// accepts the end, which drops the open question.
+func (p *runPlan) readGoto() error {
+	c, o := p.n.Command, &p.out.Run.Options
+	if rawjson.IsNull(c.Goto) {
+		return nil
+	}
+	if p.traits.Opaque && !rule.IsEnd(c.Goto) {
+		return refuse("%s is not supported before %s, which shows no nodes to go to, but for %q. Send input or %s.",
+			mapping.MeansGoto, p.traits.Kind, rule.EndNode, mapping.MeansAnswer)
+	}
+	if p.traits.Opaque && !rule.AnswersNothing(c.Resume) {
+		return refuse("%s %q drops the question that %s answers. Send one of them.", mapping.MeansGoto, rule.EndNode, mapping.MeansAnswer)
+	}
+	o.Goto = c.Goto
+	return nil
+}
+
+// readApproval turns the nodes before or after which a run is to stop into an approval mode if the agent has no nodes.
+func (p *runPlan) readApproval(context.Context) error {
+	o := &p.out.Run.Options
+	o.Approval = mapping.Approval(p.agent.Config.Approval)
+	if !p.known || !p.traits.Opaque {
+		return nil
+	}
+	for _, name := range o.InterruptBefore {
+		if name != "*" && name != "tools" {
+			return refuse("%s names node %q, but agent %s shows no nodes. Use \"*\" or [\"tools\"] to approve every proposed command.",
+				mapping.MeansStopBefore, name, p.agent.Name)
+		}
+		o.Approval = mapping.ApprovalAsk
+	}
+	for _, name := range o.InterruptAfter {
+		if name != "*" {
+			return refuse("%s names node %q, but agent %s shows no nodes. Use \"*\" to stop after every step.", mapping.MeansStopAfter, name, p.agent.Name)
+		}
+		o.Approval = mapping.ApprovalStep
+	}
+	return nil
+}
+
+// readCheckpoint accepts the head as it is and records an older checkpoint as a fork.
+func (p *runPlan) readCheckpoint(ctx context.Context) error {
+	id := p.n.CheckpointID
+	if id == "" || id == p.thread.Head {
+		return nil
+	}
+	if p.out.Thread != nil { // it is made with the run
+		return mapping.Errorf(mapping.NotFound, mapping.CodeCheckpointNotFound, "There is no checkpoint %q: the run's thread is a new one.", id)
+	}
+	if _, err := p.s.store.States.At(ctx, p.out.Run.ThreadID, id); err != nil {
+		return err
+	}
+	p.out.Run.Options.Checkpoint = id
+	return nil
+}
+
+func (p *runPlan) checkStrategy(context.Context) error {
+	switch m := p.out.Run.Multitask; m {
+	case mapping.StrategyReject, mapping.StrategyEnqueue, mapping.StrategyInterrupt, mapping.StrategyRollback:
+		return nil
+	case mapping.StrategyConcurrent:
+		return p.checkConcurrent()
+	default:
+		return refuse("%s %q is not supported. Use reject, enqueue, interrupt or rollback.", mapping.MeansStrategy, m)
+	}
+}
+
+// checkConcurrent refuses a concurrent run if its agent's configuration does not allow it, or if it would move the head
+// that the other runs merge into.
+func (p *runPlan) checkConcurrent() error {
+	if !p.agent.Config.AllowConcurrent {
+		return refuse("%s concurrent is off for agent %s (agents.%s.allow_concurrent in the bridge's configuration). Use reject, enqueue, interrupt or rollback.",
+			mapping.MeansStrategy, p.agent.Name, p.agent.Name)
+	}
+	if p.out.Run.Options.Checkpoint != "" {
+		return refuse("%s concurrent merges into the newest state, so such a run cannot begin at an older checkpoint. Use another strategy, or copy the thread.",
+			mapping.MeansStrategy)
+	}
+	return nil
+}
+
+// limitSteps sets the smallest of the limits of the request, its assistant and the agent's configuration. If that is
+// less than the request asks for, its recursion limit is reported as unsupported.
+func (p *runPlan) limitSteps(context.Context) error {
+	o := &p.out.Run.Options
+	configured, by := p.agent.Config.MaxSteps, mapping.LimitedByConfig
+	if configured == 0 {
+		configured, by = p.traits.MaxSteps, mapping.LimitedByDefault
+	}
+	for _, limit := range []struct {
+		most int
+		by   mapping.Limiter
+	}{{p.asked, mapping.LimitedByRequest}, {rule.StepLimit(p.assistant.Config), mapping.LimitedByAssistant}, {configured, by}} {
+		if limit.most > 0 && (o.MaxSteps == 0 || limit.most < o.MaxSteps) {
+			o.MaxSteps, o.LimitedBy = limit.most, limit.by
+		}
+	}
+	if o.MaxSteps < p.asked {
+		p.addUnsupported(mapping.MeansRecursionLimit)
+	}
+	return nil
+}
+
+// answerParent handles a call that a resumed parent graph repeats: the graph sends its node's input again, which a
+// stateful agent that waits for an answer ignores. For an opaque agent the call becomes an answer. Without an open
+// question it is an ordinary run.
+func (p *runPlan) answerParent() error {
+	open := p.thread.Interrupts
+	if p.n.ParentAnswers == nil || !p.traits.Opaque || len(open) == 0 {
+		return nil
+	}
+	answers := map[string]json.RawMessage{}
+	for id, value := range p.n.ParentAnswers {
+		for _, q := range open {
+			if sameQuestion(id, q.ID) {
+				answers[q.ID] = value
+			}
+		}
+	}
+	if len(answers) == 0 {
+		return rule.UnansweredByParent(p.thread.ID, open)
+	}
+	raw, err := json.Marshal(answers)
+	if err != nil {
+		return mapping.Classify(err)
+	}
+	p.out.Run.Options.Resuming, p.out.Run.Options.Resume = true, raw
+	return nil
+}
+
+// sameQuestion compares ids of questions. As UUIDs they have dashes; in LangGraph they are 32 hexadecimal digits.
+func sameQuestion(a, b string) bool {
+	plain := func(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
+	return plain(a) == plain(b)
+}

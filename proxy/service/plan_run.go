@@ -1,0 +1,199 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/adapter"
+	"github.com/apbridge/apbridge/config"
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/engine"
+	"github.com/apbridge/apbridge/proxy/memory"
+	"github.com/apbridge/apbridge/proxy/stepping"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// runPlan plans one run: it has the request, what was found out about it, and the result. Start reading at planRunOf,
+// which calls its steps in the order in which they depend on each other; they are in the files plan_*.go. Not for
+// concurrent use.
+type runPlan struct {
+	s     *Service
+	cfg   *config.Config
+	agent *engine.Agent
+	// assistant is the agent itself, or what was made over it and is named.
+	assistant *mapping.Assistant
+	traits    adapter.Traits
+	known     bool // the agent's dialect is known; else the agent is away and the run will report it
+	n         *adapter.RunRequest
+	asked     int // steps that the request itself allows (recursion_limit); 0 if it does not say
+	now       time.Time
+	thread    mapping.Thread    // the existing one; zero if it is to be made
+	task      *stepping.TaskRun // set if a step of a task asks for the run
+	in        *rule.Input       // zero if the run resumes another
+	memories  *memory.Recalled  // the result of recalled, which is read once
+	forgets   bool              // the agent is not told all items, which was reported already
+	out       *store.RunCreation
+}
+
+// planRun turns a request into a run that the engine can begin, or returns why it is refused. It writes nothing. It
+// takes the contents of n, which may be large: while the run is made and executed, only the run refers to them.
+func (s *Service) planRun(ctx context.Context, n *adapter.RunRequest) (*engine.StartRequest, error) {
+	agent, assistant, err := s.findAssistant(ctx, n.Agent)
+	if err != nil {
+		return nil, err
+	}
+	return s.planRunOf(ctx, agent, assistant, n, nil)
+}
+
+// PlanTaskRun is planRun for a run of a task. Package stepping calls it.
+func (s *Service) PlanTaskRun(ctx context.Context, agent *engine.Agent, n adapter.RunRequest, task *stepping.TaskRun) (*engine.StartRequest, error) {
+	return s.planRunOf(ctx, agent, s.configuredAssistant(agent), &n, task)
+}
+
+func (s *Service) planRunOf(ctx context.Context, agent *engine.Agent, assistant *mapping.Assistant, n *adapter.RunRequest, task *stepping.TaskRun) (*engine.StartRequest, error) {
+	p := &runPlan{s: s, agent: agent, assistant: assistant, n: n, asked: rule.StepLimit(n.Config), now: s.store.Now(), task: task}
+	if err := mergeAssistant(n, assistant); err != nil {
+		return nil, err
+	}
+	p.findTraits(ctx)
+	p.cfg = s.engine.Config()
+	p.layOut(mapping.PrincipalOf(ctx))
+	for _, step := range []func(context.Context) error{
+		p.resolveThread, p.readOptions, p.setOrigin, p.setTask, p.describe, p.readInput, p.checkMemory, p.messageAsAnswer, p.resolveTask, p.unsupportedFields,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	*n = adapter.RunRequest{}
+	o := &engine.StartRequest{New: p.out}
+	if !p.out.Run.Options.Resuming {
+		o.Input, o.Recalled = p.in, p.memories
+	}
+	return o, nil
+}
+
+// findTraits finds out how the agent behaves. The traits stay zero if the agent is away; the run will report that.
+func (p *runPlan) findTraits(ctx context.Context) {
+	if p.traits, p.known = p.agent.Known(); p.known {
+		return
+	}
+	var err error
+	_, p.traits, err = p.agent.Backend(ctx)
+	p.known = err == nil
+}
+
+// layOut sets what every run has.
+func (p *runPlan) layOut(who mapping.Principal) {
+	p.out = &store.RunCreation{Run: mapping.Run{
+		Tenant: who.Tenant, Owner: who.ID, ID: mapping.NewID(), ThreadID: p.n.ThreadID, Agent: p.agent.Name,
+		AssistantID: p.assistant.ID, Status: mapping.RunPending, Multitask: p.strategy(),
+		Flavour: p.n.Flavour, Attempt: 1, CreatedAt: p.now, UpdatedAt: p.now,
+	}}
+	if p.n.RunAfter > 0 {
+		p.out.Run.RunAfter = p.now.Add(p.n.RunAfter)
+	}
+}
+
+// strategy returns that of the request, or else that of the agent's configuration, or else the default of the request's
+// flavour.
+func (p *runPlan) strategy() mapping.Strategy {
+	switch set := p.agent.Config.Multitask; {
+	case p.n.Multitask != "":
+		return p.n.Multitask
+	case set != "" && set != "auto":
+		return mapping.Strategy(set)
+	}
+	return p.s.dialects.Strategy(p.n.Flavour)
+}
+
+// setOrigin records the request that made the run, and the bridges that it passed.
+func (p *runPlan) setOrigin(ctx context.Context) error {
+	o := &p.out.Run.Options
+	o.Hops, o.RequestID = mapping.HopsOf(ctx), mapping.RequestIDOf(ctx)
+	if trace := mapping.TraceOf(ctx); trace.Parent != "" {
+		o.Trace = &trace
+	}
+	return nil
+}
+
+// setTask sets what the task says about the run. A run without a task begins its own, unless it resumes another
+// (resolveTask).
+func (p *runPlan) setTask(context.Context) error {
+	r := &p.out.Run
+	if p.task == nil {
+		r.TaskID = r.ID
+		return nil
+	}
+	r.TaskID = p.task.Task.ID
+	r.Options.Stepping, r.Options.FollowUp = p.task.Stepping, p.task.FollowUp
+	r.Options.Guessed, r.Options.Exhausted, r.Options.Asked = p.task.Guessed, p.task.Exhausted, p.task.Asked
+	r.Options.Uploaded = p.task.Uploaded
+	if !r.Options.Resuming {
+		r.Options.Input = p.n.Input
+	}
+	return nil
+}
+
+// describe sets metadata and kwargs.
+func (p *runPlan) describe(context.Context) error {
+	r := &p.out.Run
+	ids := rule.MadeFor(r.Agent, r.AssistantID)
+	p.out.ThreadMeta = ids
+	var err error
+	r.Metadata = rawjson.OrEmpty(p.assistant.Metadata)
+	for _, m := range []json.RawMessage{p.thread.Metadata, p.n.Metadata, ids} {
+		if len(m) == 0 {
+			continue
+		}
+		if r.Metadata, err = rule.MergeMetadata(r.Metadata, m); err != nil {
+			return err
+		}
+	}
+	r.Kwargs, err = rule.WithRun(p.n.Kwargs, r)
+	p.releaseRequest()
+	return err
+}
+
+// releaseRequest drops the references to the request's values, so that its memory can be freed: the run has its own
+// copy. Values that are most of the request are not copied.
+func (p *runPlan) releaseRequest() {
+	p.n.Kwargs, p.n.Input, p.n.Messages, p.n.Command, p.n.Metadata, p.n.Config, p.n.Context = nil, nil, nil, nil, nil, nil, nil
+	o, size := &p.out.Run.Options, 0
+	parts := []*json.RawMessage{&o.Resume, &o.Update, &o.Goto, &o.Config, &o.Context}
+	for _, part := range parts {
+		size += len(*part)
+	}
+	if 2*size > len(p.out.Run.Kwargs) {
+		return
+	}
+	for _, part := range parts {
+		*part = bytes.Clone(*part)
+	}
+}
+
+// mergeAssistant adds the settings of the assistant that a request names to those of the request, which take
+// precedence.
+func mergeAssistant(n *adapter.RunRequest, a *mapping.Assistant) (err error) {
+	if n.Config, err = rule.MergeConfig(unlessEmpty(a.Config), n.Config); err != nil {
+		return err
+	}
+	n.Context, err = rule.MergeContext(unlessEmpty(a.Context), n.Context)
+	return err
+}
+
+// unlessEmpty returns nil for an object without members.
+func unlessEmpty(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "{}" {
+		return nil
+	}
+	return raw
+}
+
+func refuse(format string, args ...any) error {
+	return mapping.Errorf(mapping.Invalid, mapping.CodeNotSupported, format, args...)
+}

@@ -1,0 +1,281 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/proxy/store"
+)
+
+// resumeTarget returns the run that an answer belongs to: the agent's newest run that asked the questions which the
+// answer names, or any open question if it names none. Without such a run it is the agent's newest.
+func (p *runPlan) resumeTarget(ctx context.Context) (*mapping.Run, error) {
+	askers, err := p.askers(ctx, answeredBy(p.out.Run.Options.Resume, p.thread.Interrupts))
+	if err != nil || len(askers) > 0 {
+		return firstRun(askers), err
+	}
+	last, err := p.s.store.Runs.List(ctx, mapping.RunQuery{ThreadID: p.out.Run.ThreadID, Agent: p.out.Run.Agent, Limit: 1})
+	return firstRun(last), err
+}
+
+// firstRun returns the first run, or the zero run if the list is empty.
+func firstRun(list []mapping.Run) *mapping.Run {
+	if len(list) > 0 {
+		return &list[0]
+	}
+	return &mapping.Run{}
+}
+
+// askers returns the agent's runs that asked some of the questions, the last to ask first.
+func (p *runPlan) askers(ctx context.Context, questions []mapping.Interrupt) (list []mapping.Run, err error) {
+	for _, q := range slices.Backward(questions) {
+		known := func(r mapping.Run) bool { return r.ID == q.Run }
+		if q.Run == "" || slices.ContainsFunc(list, known) {
+			continue
+		}
+		r, err := p.s.store.Runs.Get(ctx, p.thread.ID, q.Run)
+		if err != nil && !notFound(err) { // not found: it was rolled back meanwhile
+			return nil, err
+		}
+		if err == nil && r.Agent == p.out.Run.Agent {
+			list = append(list, *r)
+		}
+	}
+	return list, nil
+}
+
+// questionsOf returns the open questions that a run asked, and those whose run is not known because older versions made
+// them.
+func (p *runPlan) questionsOf(r *mapping.Run) []mapping.Interrupt {
+	return slices.DeleteFunc(slices.Clone(p.thread.Interrupts), func(q mapping.Interrupt) bool { return q.Run != "" && q.Run != r.ID })
+}
+
+// checkOneAsker refuses an answer to questions of several runs, since no run could take it, and one that names no
+// question while several runs of the agent wait.
+func (p *runPlan) checkOneAsker(ctx context.Context, own []mapping.Interrupt) error {
+	open, answer := p.thread.Interrupts, p.out.Run.Options.Resume
+	named := rule.Named(answer, open)
+	if len(named) == 0 {
+		askers, err := p.askers(ctx, open)
+		if err == nil && len(askers) > 1 {
+			err = rule.WhichQuestion(open)
+		}
+		return err
+	}
+	others := without(named, own)
+	if len(own) == 0 || len(others) == 0 {
+		return nil
+	}
+	return rule.OtherAskers(others, open)
+}
+
+// checkAwaited refuses an answer if the thread waits for none. A run that was stopped before or after a node waits,
+// although it has asked nothing; a cancelled run does not.
+func (p *runPlan) checkAwaited(ctx context.Context, last *mapping.Run, own []mapping.Interrupt) error {
+	open := p.thread.Interrupts
+	switch {
+	case last.ID == "":
+	case last.Options.Resuming && (last.Status == mapping.RunRunning || last.Status == mapping.RunPending && !p.displaces()):
+		open = without(open, answeredBy(last.Options.Resume, open))
+	case slices.ContainsFunc(own, func(q mapping.Interrupt) bool { return q.Run == last.ID }):
+		return nil
+	case len(own) > 0:
+		// It is not noted whose the question is: another agent's, maybe, which has worked on the thread since.
+		if asked, err := p.endQuestions(ctx, last); err != nil || len(asked) == 0 || anyOf(own, asked) {
+			return err
+		}
+	case last.Status == mapping.RunInterrupted:
+		st, err := p.s.store.Runs.Standing(ctx, last.ThreadID, last.ID)
+		if notFound(err) {
+			break // it was rolled back meanwhile
+		}
+		if o := st.Last.Head.Outcome; err != nil || o == nil || !o.Cancelled {
+			return err
+		}
+	}
+	return rule.NothingToResume(p.out.Run.ThreadID, open)
+}
+
+// endQuestions returns the questions in the end event of a run.
+func (p *runPlan) endQuestions(ctx context.Context, r *mapping.Run) ([]mapping.Interrupt, error) {
+	st, err := p.s.store.Runs.Standing(ctx, r.ThreadID, r.ID)
+	if notFound(err) { // it was rolled back meanwhile
+		return nil, nil
+	}
+	if o := st.Last.Head.Outcome; err == nil && o != nil {
+		return o.Interrupts, nil
+	}
+	return nil, err
+}
+
+// anyOf reports whether one of the questions is in the list.
+func anyOf(list, some []mapping.Interrupt) bool {
+	return slices.ContainsFunc(some, func(q mapping.Interrupt) bool { return has(list, q.ID) })
+}
+
+// displaces reports whether the run stops the thread's active run first.
+func (p *runPlan) displaces() bool {
+	s := p.out.Run.Multitask
+	return s == mapping.StrategyInterrupt || s == mapping.StrategyRollback
+}
+
+func (p *runPlan) checkAnswer() error {
+	o := &p.out.Run.Options
+	if !p.traits.Opaque {
+		if err := rule.CheckAnswer(o.Resume, o.Asked); err != nil {
+			return err
+		}
+		return rule.CheckSchemas(o)
+	}
+	return rule.CheckStepAnswer(o)
+}
+
+// answeredBy returns the open questions that an answer names by their ids, or all of them if it names none.
+func answeredBy(answer json.RawMessage, open []mapping.Interrupt) []mapping.Interrupt {
+	if named := rule.Named(answer, open); len(named) > 0 {
+		return named
+	}
+	return open
+}
+
+func without(list, some []mapping.Interrupt) []mapping.Interrupt {
+	return slices.DeleteFunc(slices.Clone(list), func(q mapping.Interrupt) bool { return has(some, q.ID) })
+}
+
+func has(list []mapping.Interrupt, id string) bool {
+	return slices.ContainsFunc(list, func(q mapping.Interrupt) bool { return q.ID == id })
+}
+
+// resolveTask sets the task that the run belongs to: a resume keeps the task of the question, any other run begins one.
+func (p *runPlan) resolveTask(ctx context.Context) error {
+	o := &p.out.Run.Options
+	switch {
+	case p.task != nil && o.Resuming:
+		return p.answerTask()
+	case p.task != nil:
+		return nil
+	case p.traits.Opaque && o.Goto != nil:
+		return p.dropQuestion(ctx)
+	case o.Resuming:
+		return p.answerQuestion(ctx)
+	}
+	p.ownTask()
+	return nil
+}
+
+// answerTask lets the run answer the question of the task that it belongs to.
+func (p *runPlan) answerTask() error {
+	p.out.Answers.Run = p.task.AskedBy.ID
+	p.setResumed(&p.task.AskedBy)
+	return p.checkAnswer()
+}
+
+// answerQuestion lets the run answer an open question of the thread, in the task that asked it.
+func (p *runPlan) answerQuestion(ctx context.Context) error {
+	o := &p.out.Run.Options
+	o.Resume = rule.AnswerAsAsked(o.Resume, p.thread.Interrupts)
+	last, err := p.resumeTarget(ctx)
+	if err != nil {
+		return err
+	}
+	own := p.questionsOf(last)
+	if err := p.checkOneAsker(ctx, own); err != nil {
+		return err
+	}
+	if err := p.checkAwaited(ctx, last, own); err != nil {
+		return err
+	}
+	p.out.Run.TaskID, o.Asked = last.TaskID, own
+	p.setResumed(last)
+	p.out.Answers = store.Answers{Run: last.ID, Open: answeredBy(o.Resume, o.Asked)}
+	if p.n.StrictResume {
+		if err := rule.CheckStrictly(o.Resume, o.Asked); err != nil {
+			return err
+		}
+	}
+	return p.checkAnswer()
+}
+
+// setResumed records the trace of the run that is answered. The trace of the answer itself is that of its request.
+func (p *runPlan) setResumed(asked *mapping.Run) {
+	if at := asked.Place(); at.Parent != "" {
+		p.out.Run.Options.Resumes = &at
+	}
+}
+
+// dropQuestion makes a run that drops the open question: it is the last run of the task that asked. Without a question
+// the run does nothing. The agent is not called in either case, so no input is allowed.
+func (p *runPlan) dropQuestion(ctx context.Context) error {
+	if len(p.in.Messages)+len(p.in.Files) > 0 {
+		return refuse("input is not supported beside %s %q, which ends the task without a step. Send the input in a run of its own.",
+			mapping.MeansGoto, rule.EndNode)
+	}
+	last, err := p.resumeTarget(ctx)
+	open := p.questionsOf(last)
+	if err != nil || len(open) == 0 || last.Status != mapping.RunInterrupted {
+		p.ownTask()
+		return err
+	}
+	p.out.Run.TaskID = last.TaskID
+	p.out.Answers = store.Answers{Run: last.ID, Open: open}
+	return nil
+}
+
+// ownTask lets the run begin a task of its own.
+func (p *runPlan) ownTask() {
+	r := &p.out.Run
+	p.out.Task = &mapping.Task{
+		Tenant: r.Tenant, Owner: r.Owner, ID: r.ID, ThreadID: r.ThreadID, Agent: r.Agent, Input: p.in.Text, HasInput: p.in.HasText,
+		AdditionalInput: json.RawMessage("{}"), CreatedAt: p.now, UpdatedAt: p.now,
+	}
+}
+
+// messageAsAnswer makes an answer of an input that is sent while an opaque agent waits for one, since the chat box is
+// the only field on most pages. Words answer a question that the agent asks its user (agents.NAME.answer_by_message),
+// or any open question if the request has InputAnswers. A file without words is named. Without input, the run continues
+// after a stop that the client asked for, as in LangGraph.
+func (p *runPlan) messageAsAnswer(ctx context.Context) error {
+	if !p.mayAnswer() {
+		return nil
+	}
+	last, err := p.resumeTarget(ctx)
+	if err != nil || last.Status != mapping.RunInterrupted {
+		return err
+	}
+	open := p.questionsOf(last)
+	if asked, err := p.endQuestions(ctx, last); err != nil || !anyOf(open, asked) { // another agent did
+		return err
+	}
+	o := &p.out.Run.Options
+	if !p.n.HasInput {
+		o.Resuming, o.Resume = true, passing(last, open)
+		return nil
+	}
+	asked := len(open) == 1 && rule.IsAskUser(open[0]) && p.agent.Config.AnswerByMessage != "never"
+	if words := p.in.Words(); words != "" && (asked || p.n.InputAnswers) {
+		o.Resuming, o.ByMessage, o.Resume = true, true, rawjson.Quote(words)
+	}
+	return nil
+}
+
+// mayAnswer reports whether an input may answer what is open on the thread: it is not for another state, for later, or
+// from a cron.
+func (p *runPlan) mayAnswer() bool {
+	o := &p.out.Run.Options
+	return p.traits.Opaque && len(p.thread.Interrupts) > 0 && !o.Resuming && o.Goto == nil && p.task == nil &&
+		o.Checkpoint == "" && p.n.RunAfter == 0 && !p.n.ByClock
+}
+
+// passing returns the answer of a run without input: consent to continue if the client asked for the stop, and
+// otherwise null, which is refused.
+func passing(last *mapping.Run, open []mapping.Interrupt) json.RawMessage {
+	own := len(last.Options.InterruptBefore)+len(last.Options.InterruptAfter) > 0
+	if own && len(open) == 1 && !rule.IsAskUser(open[0]) {
+		return json.RawMessage("true")
+	}
+	return json.RawMessage("null")
+}

@@ -1,0 +1,49 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rawjson"
+)
+
+// resolveThread finds the run's thread, or lays out the one to be made.
+func (p *runPlan) resolveThread(ctx context.Context) error {
+	r := &p.out.Run
+	if r.ThreadID != "" {
+		if there, err := p.existingThread(ctx); there || err != nil {
+			return err
+		}
+	} else {
+		r.ThreadID = mapping.NewID()
+		p.out.MustNotExist = true
+	}
+	p.out.Thread = &mapping.Thread{
+		Tenant: r.Tenant, Owner: r.Owner, ID: r.ThreadID, Metadata: bytes.Clone(rawjson.OrEmpty(p.n.Metadata)), Config: json.RawMessage(`{}`),
+		Status: mapping.ThreadIdle, CreatedAt: p.now, UpdatedAt: p.now,
+	}
+	if p.out.MustNotExist && (p.n.Temporary || p.n.DeleteAfter) {
+		p.out.Thread.TTL, p.out.Thread.Expires = mapping.OfOneRun, p.now.Add(unlessEnded)
+	}
+	return nil
+}
+
+// unlessEnded is how long the thread of a stateless run stays if the run is removed before it ends. The end of a run
+// sets another time.
+const unlessEnded = time.Hour
+
+// existingThread finds the thread that the request names. It returns false if it is to be made.
+func (p *runPlan) existingThread(ctx context.Context) (bool, error) {
+	t, err := p.s.store.Threads.Get(ctx, p.out.Run.ThreadID)
+	if err == nil {
+		p.thread = t
+		return true, nil
+	}
+	if notFound(err) && p.n.IfNotExists == "create" {
+		return false, nil
+	}
+	return false, err
+}

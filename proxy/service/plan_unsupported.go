@@ -1,0 +1,215 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/apbridge/apbridge/mapping"
+	"github.com/apbridge/apbridge/mapping/rule"
+	"github.com/apbridge/apbridge/mapping/state"
+	"github.com/apbridge/apbridge/proxy/memory"
+)
+
+// unsupportedFields reports the parts of the input that the agent will not receive as they were sent. The fields that
+// its protocol does not have are reported by readOptions.
+func (p *runPlan) unsupportedFields(ctx context.Context) error {
+	o := &p.out.Run.Options
+	if o.Resuming && !o.ByMessage {
+		return nil
+	}
+	p.unsupportedInMessages()
+	if !p.traits.Opaque {
+		return nil // it has the conversation itself
+	}
+	cut, err := p.cuts(ctx)
+	if cut {
+		p.addUnsupported(mapping.MeansTranscript)
+	}
+	return err
+}
+
+// unsupportedInMessages reports what the messages of the input contain besides words and files. It skips the messages
+// if the agent receives all of it.
+func (p *runPlan) unsupportedInMessages() {
+	if len(p.unsupported(mapping.FoundInMessages()...)) == 0 || p.handedOn() {
+		return
+	}
+	links, parts := p.in.Untold(p.agent.Config.Artifacts.Exclude)
+	if links {
+		p.addUnsupported(mapping.MeansLinks)
+	}
+	if parts {
+		p.addUnsupported(mapping.MeansParts)
+	}
+	names, remarks := p.in.Unsaid()
+	if names {
+		p.addUnsupported(mapping.MeansSpeaker)
+	}
+	if remarks {
+		p.addUnsupported(mapping.MeansRemarks)
+	}
+}
+
+// handedOn reports whether the agent also receives the messages as they were sent, in the additional_input of a task.
+// If the input has other members, the agent receives those instead.
+func (p *runPlan) handedOn() bool {
+	return p.task != nil && p.in.Other == nil && len(p.unsupported(mapping.MeansTaskExtra)) == 0
+}
+
+// addUnsupported reports parts that the agent does not receive, or not as intended, in the words of the client's
+// dialect.
+func (p *runPlan) addUnsupported(meant ...mapping.Meaning) {
+	o := &p.out.Run.Options
+	o.Losses = append(o.Losses, p.unsupported(meant...)...)
+}
+
+func (p *runPlan) unsupported(meant ...mapping.Meaning) []mapping.Loss {
+	return p.s.dialects.Lost(p.n.Flavour, meant, p.traits.Capabilities)
+}
+
+// cuts reports whether messages before the request do not fit into the prompt or are kept from the agent, because of
+// its memory.history or because the request only gives consent.
+func (p *runPlan) cuts(ctx context.Context) (bool, error) {
+	cfg := &p.agent.Config.Memory
+	t := rule.Telling{Mode: rule.Transcript(cfg.History), Current: p.in.Text, Say: sayLong}
+	beside, err := p.besideRequest(ctx)
+	if err != nil {
+		return false, err
+	}
+	t.Earlier = beside.sent
+	switch {
+	case p.consents():
+		t.Mode = rule.TranscriptNone
+		return t.Withholds(), nil
+	}
+	withheld := t.Withholds()
+	if t.Earlier = beside.told; len(t.Earlier) == 0 {
+		return withheld, nil
+	}
+	over, err := p.overBudget(ctx, t)
+	return withheld || over, err
+}
+
+// overBudget reports whether the prompt is longer than the agent's memory.max_bytes.
+func (p *runPlan) overBudget(ctx context.Context, t rule.Telling) (bool, error) {
+	cfg := &p.agent.Config.Memory
+	if p.out.Run.Options.ByMessage { // an answer is told in words, without memory
+		_, cut := t.Prompt(int(cfg.MaxBytes))
+		return cut.Messages, nil
+	}
+	if cfg.Mode != "additional_input" {
+		memory, err := p.recalled(ctx)
+		if err != nil {
+			return false, err
+		}
+		t.Notes = memory.Lines()
+		_, cut := t.Prompt(int(cfg.MaxBytes))
+		if cut.Notes && cfg.Mode == "prompt" && !p.forgets {
+			p.forgets = true
+			p.addUnsupported(mapping.MeansItems)
+		}
+		if cut.Messages || cfg.Mode == "prompt" {
+			return cut.Messages, nil
+		}
+	}
+	_, dropped := rule.Newest(rule.RoleMessages(t.Mode.Of(t.Earlier)), int(cfg.MaxBytes))
+	return dropped, nil
+}
+
+// consents reports whether a message only lets the agent continue. Then the agent receives no words.
+func (p *runPlan) consents() bool {
+	o := &p.out.Run.Options
+	if !o.ByMessage {
+		return false
+	}
+	a, err := rule.ParseAnswer(o)
+	return err == nil && a.Continue
+}
+
+// otherMessages are the messages besides the request: those that the client sent, and those for the agent. A new task
+// also gets the messages of the thread; an agent that has asked knows them.
+type otherMessages struct{ sent, told []json.RawMessage }
+
+func (p *runPlan) besideRequest(ctx context.Context) (list otherMessages, err error) {
+	list.sent, _ = p.in.PartConversation(p.in.Messages)
+	list.told = list.sent
+	if p.thread.Head == "" {
+		return list, nil
+	}
+	_, fold, err := p.s.readHead(ctx, &p.thread)
+	if err != nil {
+		return list, err
+	}
+	if p.out.Run.Options.ByMessage {
+		list.sent, _ = p.in.PartConversation(p.in.New(fold))
+		list.sent = rule.BesideAnswer(list.sent, rule.OpenCallIn(fold.Messages()))
+		list.told = list.sent
+		return list, nil
+	}
+	list.told, err = p.merged(fold)
+	return list, err
+}
+
+// checkMemory reports if the agent does not receive all items of its memory.namespaces.
+func (p *runPlan) checkMemory(ctx context.Context) error {
+	if p.out.Run.Options.Resuming && p.traits.Opaque {
+		return nil // an answer goes to an agent that knows what it was told
+	}
+	recalled, err := p.recalled(ctx)
+	if p.forgets = err == nil && (recalled.Cut || p.crowded(recalled)); p.forgets {
+		p.addUnsupported(mapping.MeansItems)
+	}
+	return err
+}
+
+// crowded reports whether the request leaves no room for all items in the prompt.
+func (p *runPlan) crowded(recalled memory.Recalled) bool {
+	cfg := &p.agent.Config.Memory
+	if !p.traits.Opaque || cfg.Mode != "prompt" {
+		return false
+	}
+	_, cut := rule.Telling{Mode: rule.TranscriptNone, Current: p.in.Text, Notes: recalled.Lines()}.Prompt(int(cfg.MaxBytes))
+	return cut.Notes
+}
+
+// recalled returns the items of the long-term store that the agent would receive now. They are read once for a request
+// and passed on to a run that starts at once.
+func (p *runPlan) recalled(ctx context.Context) (memory.Recalled, error) {
+	if p.memories == nil {
+		recalled, err := p.recall(ctx)
+		if err != nil {
+			return recalled, err
+		}
+		p.memories = &recalled
+	}
+	return *p.memories, nil
+}
+
+func (p *runPlan) recall(ctx context.Context) (memory.Recalled, error) {
+	if len(p.agent.Config.Memory.Namespaces) == 0 {
+		return memory.Recalled{}, nil
+	}
+	metadata := p.thread.Metadata
+	if len(p.out.ThreadMeta) > 0 {
+		var err error
+		if metadata, err = rule.MergeMetadata(metadata, p.out.ThreadMeta); err != nil {
+			return memory.Recalled{}, err
+		}
+	}
+	return p.s.engine.Recall(ctx, p.agent, &p.out.Run, metadata, p.in.Text)
+}
+
+// merged returns the messages before the request, of the thread and the input.
+func (p *runPlan) merged(fold *state.Fold) ([]json.RawMessage, error) {
+	after, err := fold.Reduce(p.in.Delta())
+	if err != nil {
+		return nil, err
+	}
+	earlier, _ := p.in.PartConversation(after.Messages())
+	return earlier, nil
+}
+
+// sayLong renders a message with its files under their own names. Numbers that make names unique do not matter here.
+func sayLong(message json.RawMessage) string {
+	return rule.Say(message, func(a rule.Attachment) string { return a.Name })
+}
