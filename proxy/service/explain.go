@@ -10,13 +10,12 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 )
 
 // explainer says why runs wait.
 type explainer struct {
 	runs       *store.Runs
-	deliveries *outbox.Table
+	deliveries *store.Outbox
 	agents     agents
 }
 

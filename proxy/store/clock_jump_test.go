@@ -10,7 +10,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/clock"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -168,7 +167,7 @@ func TestADeliveryIsTriedAgainWhenTheClockWasAhead(t *testing.T) {
 		h.jump(b, year)
 		c := b.create(newThreadRun())
 		e := ending(mapping.RunSuccess)
-		e.Webhook = &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}
+		e.Webhook = &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}
 		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 		list, _, err := b.Deliveries.Claim(b.ctx, 9, time.Minute, nil)

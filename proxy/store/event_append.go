@@ -10,7 +10,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -34,7 +33,7 @@ type Append struct {
 type End struct {
 	Outcome mapping.Outcome
 	Thread  mapping.ThreadStatus // when no further run is pending there
-	Webhook *outbox.Webhook
+	Webhook *Webhook
 	Expire  time.Time // delete thread (DeleteAfter) at
 }
 
@@ -206,7 +205,7 @@ func (s *Events) endOrPark(t *sqldb.Tx, at record.RunKey, runID string, e End, l
 		at.Run, string(e.Outcome.Status), t.Sealed(fault, column.RunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
 		return err
 	}
-	if err := outbox.Add(s.base.Base, t, at, runID, e.Webhook); err != nil {
+	if err := s.base.addWebhook(t, at, runID, e.Webhook); err != nil {
 		return err
 	}
 	if !e.Expire.IsZero() {

@@ -27,7 +27,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/cron"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -234,7 +233,7 @@ func writeAll(b *harness) {
 	b.ok(b.Calls.Keep(b.ctx, fixRun, c.Claimed.Fence, []store.RunCall{{N: 1, Head: []byte(`{"method":"POST"}`), Sent: []byte("asked"), Received: []byte{0xff, 0}}, {N: 2, Head: []byte(`{}`)}}))
 	out := mapping.Artifact{ID: rule.ArtifactID(fixThread, "out/a.txt"), ThreadID: fixThread, Path: "out/a.txt", AgentCreated: true, CreatedAt: upload.CreatedAt, ModifiedAt: upload.ModifiedAt}
 	e := ending(mapping.RunSuccess)
-	e.Webhook = &outbox.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
+	e.Webhook = &store.Webhook{URL: "http://receiver/hook", Body: []byte(`{"run_id":"` + fixRun + `"}`)}
 	_, _, err = b.Events.Append(b.ctx, store.Append{ThreadID: fixThread, RunID: fixRun, Fence: c.Claimed.Fence, End: &e, Links: []mapping.Link{link},
 		Files: []artifact.FileWrite{{Artifact: out, Content: []byte("made")}},
 		Events: fixtureEvents(

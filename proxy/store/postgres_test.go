@@ -14,7 +14,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
@@ -417,7 +416,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	c := a.create(newThreadRun())
 	_, _, err = a.Events.Append(a.ctx, store.Append{
 		ThreadID: c.Run.ThreadID, RunID: c.Run.ID, Fence: c.Claimed.Fence, Events: []mapping.Event{{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &mapping.Outcome{Status: mapping.RunSuccess}}}},
-		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
+		End: &store.End{Outcome: mapping.Outcome{Status: mapping.RunSuccess}, Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte("{}")}},
 	})
 	a.ok(err)
 	heard("a webhook", b.Deliveries.Changed())

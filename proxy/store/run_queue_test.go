@@ -10,7 +10,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/google/go-cmp/cmp"
 )
@@ -342,7 +341,7 @@ func TestBacklogCountsWhatHasNotEnded(t *testing.T) {
 	})
 }
 
-func (b *harness) onlyDue() outbox.Delivery {
+func (b *harness) onlyDue() store.Delivery {
 	b.t.Helper()
 	list, _ := b.due(9, nil)
 	if len(list) != 1 {
@@ -358,7 +357,7 @@ func TestEndInactive(t *testing.T) {
 		running := b.create(newThreadRun())
 		pending := b.create(newRun(running.Run.ThreadID, mapping.StrategyEnqueue))
 		e := store.End{Outcome: mapping.Outcome{Status: mapping.RunInterrupted, Cancelled: true}, Thread: mapping.ThreadIdle,
-			Webhook: &outbox.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}}
+			Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}}
 		ev := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}
 		_, err := b.Events.EndInactive(b.ctx, running.Run.ThreadID, running.Run.ID, ev, e)
 		if !errors.Is(err, record.ErrFenced) {
@@ -471,7 +470,7 @@ func TestEmptyBytesAreNoNull(t *testing.T) {
 		n.IdempotencyKey = "k"
 		c := b.create(n)
 		e := ending(mapping.RunSuccess)
-		e.Webhook = &outbox.Webhook{URL: "http://127.0.0.1:1/"}
+		e.Webhook = &store.Webhook{URL: "http://127.0.0.1:1/"}
 		_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence, End: &e, Events: []mapping.Event{{Kind: mapping.KindEnd}}})
 		b.ok(err)
 		if again := b.create(n); !again.Replayed {

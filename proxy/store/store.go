@@ -11,12 +11,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/cron"
 	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/outbox"
 	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/rate"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/seal"
-	"github.com/apbridge/apbridge/proxy/store/secret"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"go.uber.org/zap"
 )
@@ -70,14 +67,14 @@ type Store struct {
 	Assistants *assistant.Table
 	Agents     *assistant.Agents
 	Crons      *cron.Table
-	Deliveries *outbox.Table
+	Deliveries *Outbox
 	Requests   *idempotency.Table
 
 	Owners    *Owners
 	Retention *Retention
 	Sealing   *Sealing
-	Secrets   *secret.Table
-	Rates     *rate.Table
+	Secrets   *Secrets
+	Rates     *Rates
 	Counts    *quota.Counts
 
 	base   *base
@@ -113,8 +110,8 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 		Threads: &Threads{b}, States: &States{base: b}, Links: &Links{b}, Tasks: &Tasks{b}, Runs: &Runs{b}, Claims: &Claims{b},
 		Events: &Events{b}, Retention: &Retention{b}, Sealing: &Sealing{b}, Calls: &Calls{b}, Owners: &Owners{b},
 		Artifacts: artifact.New(b.DB, b.Quotas), Items: table, ItemChores: chores, Crons: cron.New(b.Base, o.Crons),
-		Assistants: assistant.New(b.DB), Agents: assistant.AgentsOf(b.DB), Deliveries: outbox.New(b.Base),
-		Requests: idempotency.New(b.DB), Rates: rate.New(b.DB), Secrets: secret.New(b.DB), Counts: quota.CountsOf(b.DB),
+		Assistants: assistant.New(b.DB), Agents: assistant.AgentsOf(b.DB), Deliveries: &Outbox{b},
+		Requests: idempotency.New(b.DB), Rates: &Rates{b}, Secrets: &Secrets{b}, Counts: quota.CountsOf(b.DB),
 	}
 }
 

@@ -1,6 +1,4 @@
-// Package rate counts what keys and tenants use of their rates, where several bridges share a database. Package store
-// has it as a part of Store, and package limit asks that. It does not know how high a rate is.
-package rate
+package store
 
 import (
 	"context"
@@ -12,26 +10,24 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Table is the rates that are shared by the bridges of one database: see limit.Ledger. They belong to no tenant.
-type Table struct{ db *sqldb.DB }
+// Rates are the rates that the bridges of one database share: see limit.Ledger. They belong to no tenant. Package limit
+// knows how high a rate is.
+type Rates struct{ base *base }
 
-// New returns the rates of a database.
-func New(db *sqldb.DB) *Table { return &Table{db} }
-
-// setBack is by how many microseconds a line is used up beyond the present where the clock was set back. Operations
+// clockSetBack is by how many microseconds a line is used up beyond the present where the clock was set back. Operations
 // that end in another order than they began are much closer.
-const setBack = 60_000_000
+const clockSetBack = 60_000_000
 
 // Take shortens by cost a line that grows with the clock of the database up to span. wait, where it is not zero, is how
 // long it will be too short; then nothing was taken. A cost below zero gives back. A row has the moment up to which its
 // line is used up, and one that is not there has a whole line. What was taken may be lost with the machine. Where the
 // clock was set back, the line is empty and grows from now on.
-func (s *Table) Take(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
+func (s *Rates) Take(ctx context.Context, name string, cost, span time.Duration) (wait time.Duration, err error) {
 	lost, long := cost.Microseconds(), span.Microseconds()
 	if cost >= 0 {
 		lost = max(1, lost)
 	}
-	err = s.db.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		wait = 0
 		if _, err := t.Exec(`INSERT INTO rates (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Now-long); err != nil {
 			return err
@@ -46,7 +42,7 @@ func (s *Table) Take(ctx context.Context, name string, cost, span time.Duration)
 		if err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, column.In{name}, column.Out{&used}); err != nil {
 			return err
 		}
-		if used > t.Now+setBack {
+		if used > t.Now+clockSetBack {
 			used = t.Now
 			err = t.Put(`UPDATE rates SET at_us = CAST($2 AS BIGINT) WHERE name = $1`, name, used)
 		} else {
@@ -59,8 +55,8 @@ func (s *Table) Take(ctx context.Context, name string, cost, span time.Duration)
 }
 
 // Left returns how long a line is, span at most.
-func (s *Table) Left(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Rates) Left(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		used := t.Now - span.Microseconds()
 		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, column.In{name}, column.Out{&used})
 		if errors.Is(err, sql.ErrNoRows) {

@@ -1,7 +1,4 @@
-// Package outbox has the completion hooks that are to be delivered, until a while after they were. Package store adds
-// one with the end of its run, and has the rest as a part of Store, which the sender of webhooks calls. It calls no
-// URL.
-package outbox
+package store
 
 import (
 	"context"
@@ -14,11 +11,9 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Table is the completion hooks that are to be delivered.
-type Table struct{ base *record.Base }
-
-// New returns the outbox of a database.
-func New(b *record.Base) *Table { return &Table{b} }
+// Outbox is the completion hooks that are to be delivered, until a while after they were. The sender of webhooks calls
+// it.
+type Outbox struct{ base *base }
 
 // Webhook is a row to be written to the outbox.
 type Webhook struct {
@@ -44,8 +39,8 @@ type Delivery struct {
 // Dead reports whether the delivery was given up.
 func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
-// Add writes the outbox row of an ending run. The doorbell is rung once it is committed.
-func Add(b *record.Base, t *sqldb.Tx, at record.RunKey, runID string, w *Webhook) error {
+// addWebhook writes the outbox row of an ending run. The doorbell is rung once it is committed.
+func (b *base) addWebhook(t *sqldb.Tx, at record.RunKey, runID string, w *Webhook) error {
 	if w == nil {
 		return nil
 	}
@@ -56,12 +51,12 @@ func Add(b *record.Base, t *sqldb.Tx, at record.RunKey, runID string, w *Webhook
 }
 
 // Changed returns the channel that rings when there may be something new to deliver. It has one listener.
-func (s *Table) Changed() <-chan struct{} { return s.base.Bells.WebhookBell }
+func (s *Outbox) Changed() <-chan struct{} { return s.base.Bells.WebhookBell }
 
 // Claim takes up to limit due deliveries that accept (nil: all) wants, the longest due first: each is due again after
 // lease, should this process not come back to it, and counts as attempted. wait is how long it is until the next one is
 // due (0: none, or those that accept left). All tenants.
-func (s *Table) Claim(ctx context.Context, limit int, lease time.Duration, accept func(tenant, url string) bool) (list []Delivery, wait time.Duration, err error) {
+func (s *Outbox) Claim(ctx context.Context, limit int, lease time.Duration, accept func(tenant, url string) bool) (list []Delivery, wait time.Duration, err error) {
 	keys, wait, ahead, err := s.dueDeliveries(ctx, limit, accept)
 	if err == nil && ahead {
 		if err = s.base.DB.Write(ctx, s.takeBack); err == nil {
@@ -89,23 +84,23 @@ func (s *Table) Claim(ctx context.Context, limit int, lease time.Duration, accep
 	return list, 0, err
 }
 
-// LongestWait is the longest time between two attempts, leases included. A delivery that is due later was put off when
+// LongestDeliveryWait is the longest time between two attempts, leases included. A delivery that is due later was put off when
 // the clock was ahead.
-const LongestWait = time.Hour
+const LongestDeliveryWait = time.Hour
 
 // takeBack has deliveries attempted that were put off when the clock was ahead.
-func (s *Table) takeBack(t *sqldb.Tx) error {
+func (s *Outbox) takeBack(t *sqldb.Tx) error {
 	if err := s.base.DB.SetClock(t); err != nil {
 		return err
 	}
-	return t.Put(`UPDATE outbox SET due_us = $2 WHERE done_us = 0 AND due_us > $1`, t.Now+LongestWait.Microseconds(), t.Now)
+	return t.Put(`UPDATE outbox SET due_us = $2 WHERE done_us = 0 AND due_us > $1`, t.Now+LongestDeliveryWait.Microseconds(), t.Now)
 }
 
 // dueDeliveries looks without the writer. ahead reports whether there is something for takeBack.
-func (s *Table) dueDeliveries(ctx context.Context, limit int, accept func(tenant, url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
+func (s *Outbox) dueDeliveries(ctx context.Context, limit int, accept func(tenant, url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		keys, wait = nil, 0
-		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM outbox WHERE done_us = 0 AND due_us > $1)`, column.In{t.Now + LongestWait.Microseconds()}, column.Out{&ahead}); err != nil {
+		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM outbox WHERE done_us = 0 AND due_us > $1)`, column.In{t.Now + LongestDeliveryWait.Microseconds()}, column.Out{&ahead}); err != nil {
 			return err
 		}
 		return t.Until(`SELECT id, tenant, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
@@ -139,26 +134,26 @@ func (d *Delivery) scan(scan func(...any) error) error {
 }
 
 // Delivered notes a success. The body is deleted: it is not needed again.
-func (s *Table) Delivered(ctx context.Context, d Delivery) error {
+func (s *Outbox) Delivered(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = '', body = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, []byte{})
 }
 
 // Failed notes a failed attempt and why; the next one is due after wait.
-func (s *Table) Failed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
+func (s *Outbox) Failed(ctx context.Context, d Delivery, why string, wait time.Duration) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now+wait.Microseconds(), mapping.ToText(why))
 }
 
 // Dead gives a delivery up. Its row stays, with the reason, for a while (Sweep).
-func (s *Table) Dead(ctx context.Context, d Delivery, why string) error {
+func (s *Outbox) Dead(ctx context.Context, d Delivery, why string) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET done_us = $2, error = $3 WHERE id = $1 AND done_us = 0`, d, s.base.DB.Clock().Now, mapping.ToText(why))
 }
 
 // Returned gives a claimed delivery back as if it had not been tried.
-func (s *Table) Returned(ctx context.Context, d Delivery) error {
+func (s *Outbox) Returned(ctx context.Context, d Delivery) error {
 	return s.settleDelivery(ctx, `UPDATE outbox SET due_us = $2, attempts = attempts - 1 WHERE id = $1 AND done_us = 0 AND attempts = $3`, d, s.base.DB.Clock().Now, d.Attempts)
 }
 
-func (s *Table) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
+func (s *Outbox) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(text, append(column.In{d.key}, args...)...)
 		return err
@@ -167,7 +162,7 @@ func (s *Table) settleDelivery(ctx context.Context, text string, d Delivery, arg
 
 // List returns the caller's deliveries, the newest first, of one run when runID is set; those of a run that was deleted
 // too. limit 0: all.
-func (s *Table) List(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
+func (s *Outbox) List(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
  WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, column.In{scope.TenantOf(ctx), runID, column.LimitOf(limit)}, func(scan func(...any) error) error {
@@ -182,7 +177,7 @@ func (s *Table) List(ctx context.Context, runID string, limit int) (list []Deliv
 
 // Sweep removes deliveries that succeeded longer than delivered ago, and those that were given up longer than dead ago.
 // All tenants.
-func (s *Table) Sweep(ctx context.Context, delivered, dead time.Duration) error {
+func (s *Outbox) Sweep(ctx context.Context, delivered, dead time.Duration) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`DELETE FROM outbox WHERE done_us > 0 AND ((error = '' AND done_us <= $1) OR (error <> '' AND done_us <= $2))`,
 			t.Horizon-delivered.Microseconds(), t.Horizon-dead.Microseconds())

@@ -1,6 +1,4 @@
-// Package secret makes and keeps what the bridges over one database sign with. Package store has it as a part of Store,
-// and the engine asks that. It signs nothing.
-package secret
+package store
 
 import (
 	"context"
@@ -12,29 +10,26 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Table is the secrets of a database, which are those of all bridges over it.
-type Table struct{ db *sqldb.DB }
-
-// New returns the secrets of a database.
-func New(db *sqldb.DB) *Table { return &Table{db} }
+// Secrets are what the bridges over one database sign with.
+type Secrets struct{ base *base }
 
 // secretBytes is the size of a secret, that of a key of HMAC-SHA256.
 const secretBytes = 32
 
 // Get returns the secret of a name, which is made at the first call. It belongs to no tenant.
-func (s *Table) Get(ctx context.Context, name string) (value []byte, err error) {
+func (s *Secrets) Get(ctx context.Context, name string) (value []byte, err error) {
 	read := func(t *sqldb.Tx) error {
 		return t.Get(`SELECT value FROM secrets WHERE name = $1`, column.In{name}, column.Out{sqldb.Unsealed(&value, column.SecretValue, name)})
 	}
 	// Nearly always it is there: reading must not need a writable disk.
-	if err = s.db.ReadOne(ctx, read); !errors.Is(err, sql.ErrNoRows) {
+	if err = s.base.DB.ReadOne(ctx, read); !errors.Is(err, sql.ErrNoRows) {
 		return value, err
 	}
 	fresh := make([]byte, secretBytes)
 	if _, err = rand.Read(fresh); err != nil {
 		return nil, err
 	}
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if _, err := t.Exec(`INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Sealed(fresh, column.SecretValue, name)); err != nil {
 			return err
 		}
