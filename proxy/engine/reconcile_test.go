@@ -7,7 +7,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 )
 
@@ -136,7 +135,7 @@ func TestRunAfterAnUpdateThatIsOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := b.st.States.Hold(t.Context(), th.ID, "", idempotency.Key{})
+		token, err := b.st.States.Hold(t.Context(), th.ID, "", store.IdempotencyKey{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,20 +12,19 @@ import (
 	"github.com/apbridge/apbridge/proxy/chore"
 	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/service/plan"
-	"github.com/apbridge/apbridge/proxy/store/cron"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // crons keeps requests for runs that chore.Crons repeats.
 type crons struct {
-	table     *cron.Table
+	table     *store.Crons
 	directory *directory.Directory
 	planner   *plan.Planner
 	now       func() time.Time // store.Store.Now
 }
 
 func (s *crons) Create(ctx context.Context, n adapter.NewCron) (mapping.Cron, error) {
-	if err := idempotency.Check(n.Run.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(n.Run.IdempotencyKey); err != nil {
 		return mapping.Cron{}, err
 	}
 	key := keyOfCron(ctx, n)
@@ -86,7 +85,7 @@ func (s *crons) Update(ctx context.Context, id string, n adapter.NewCron) (mappi
 func (s *crons) Delete(ctx context.Context, id string) error { return s.table.Delete(ctx, id) }
 
 func (s *crons) Search(ctx context.Context, q adapter.CronQuery) ([]mapping.Cron, int, error) {
-	out := cron.Query{
+	out := store.CronQuery{
 		ThreadID: q.ThreadID, Enabled: q.Enabled, Metadata: q.Metadata, SortBy: q.SortBy, Asc: q.Asc, Limit: q.Limit, Offset: q.Offset,
 	}
 	out.Agent, out.Assistant = s.directory.Named(q.Agent)

@@ -11,7 +11,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // interactions are the messages of a topic.
@@ -25,7 +24,7 @@ type sayings struct {
 	topics   topicFinder
 	finder   taskFinder
 	onTopics topicTasks
-	requests *idempotency.Table
+	requests *store.Requests
 	tasks    *store.Tasks
 	runs     *store.Runs
 	stepper  *stepping.Stepper
@@ -41,7 +40,7 @@ func (s sayings) Create(ctx context.Context, n adapter.NewInteraction) (rule.Int
 }
 
 func (s sayings) say(ctx context.Context, n adapter.NewInteraction) (rule.Interaction, error) {
-	if err := idempotency.Check(n.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return rule.Interaction{}, err
 	}
 	_, t, err := s.topics.find(ctx, n.Ref)
@@ -140,7 +139,7 @@ func (s sayings) add(ctx context.Context, t mapping.Thread, n adapter.NewInterac
 		return said, err
 	}
 	_, err = s.updater.Update(ctx, t.ID, adapter.StateUpdate{Values: delta}, stateupdate.Note{Key: keyOfInteraction(n), Makes: said.ID})
-	if err != nil && mapping.Classify(err).Code == idempotency.CodeRepeated {
+	if err != nil && mapping.Classify(err).Code == store.CodeRepeated {
 		said, _, err = s.again(ctx, n)
 	}
 	return said, errTopicBusy(err)

@@ -9,13 +9,12 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/service/plan"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // runStarts starts runs.
 type runStarts struct {
 	planner  *plan.Planner
-	requests *idempotency.Table
+	requests *store.Requests
 	runs     *store.Runs
 	engine   batchBeginner
 }
@@ -125,8 +124,8 @@ func (p *plannedRun) started(b *store.Created) *adapter.Started {
 
 // again finds the run that the same request has made before. It is asked for before anything is refused: by now the
 // thread may be busy with that very run.
-func (s runStarts) again(ctx context.Context, sent string, key idempotency.Key) (*adapter.Started, error) {
-	if err := idempotency.Check(sent); err != nil {
+func (s runStarts) again(ctx context.Context, sent string, key store.IdempotencyKey) (*adapter.Started, error) {
+	if err := store.CheckIdempotencyKey(sent); err != nil {
 		return nil, err
 	}
 	made, ok, err := s.requests.Remembered(ctx, key)

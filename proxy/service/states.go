@@ -12,14 +12,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // states reads and writes the state of a thread.
 type states struct {
 	threads  *store.Threads
 	table    *store.States
-	requests *idempotency.Table
+	requests *store.Requests
 	runs     *store.Runs
 	past     *store.Retention
 	log      stateLog
@@ -142,7 +141,7 @@ func foldOn(before *state.Fold, st store.State) (*state.Fold, error) {
 }
 
 func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpdate) (mapping.Checkpoint, error) {
-	if err := idempotency.Check(u.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(u.IdempotencyKey); err != nil {
 		return mapping.Checkpoint{}, err
 	}
 	key := keyOfUpdate(ctx, threadID, u)
@@ -150,14 +149,14 @@ func (s *states) Update(ctx context.Context, threadID string, u adapter.StateUpd
 		return made, err
 	}
 	made, err := s.updater.Update(ctx, threadID, u, stateupdate.Note{Key: key})
-	if err != nil && mapping.Classify(err).Code == idempotency.CodeRepeated {
+	if err != nil && mapping.Classify(err).Code == store.CodeRepeated {
 		made, _, err = s.again(ctx, threadID, key)
 	}
 	return made, err
 }
 
 // again finds the checkpoint that the same request has made before.
-func (s *states) again(ctx context.Context, threadID string, key idempotency.Key) (made mapping.Checkpoint, ok bool, err error) {
+func (s *states) again(ctx context.Context, threadID string, key store.IdempotencyKey) (made mapping.Checkpoint, ok bool, err error) {
 	id, ok, err := s.requests.Remembered(ctx, key)
 	if err == nil && ok {
 		made, err = s.table.Checkpoint(ctx, threadID, id)

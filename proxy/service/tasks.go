@@ -15,7 +15,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/stepping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // tasks makes tasks and hands out their steps.
@@ -32,7 +31,7 @@ type tasks struct {
 }
 
 func (s *tasks) Create(ctx context.Context, n adapter.NewTask) (mapping.Task, error) {
-	if err := idempotency.Check(n.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return mapping.Task{}, err
 	}
 	if n.Topic != "" {
@@ -119,7 +118,7 @@ func (s *tasks) Cancel(ctx context.Context, ref adapter.TaskRef) (mapping.Task, 
 
 // Step hands out the next step of a task; see stepping.Stepper.
 func (s *tasks) Step(ctx context.Context, ref adapter.TaskRef, req adapter.StepRequest) (adapter.Handout, error) {
-	if err := idempotency.Check(req.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(req.IdempotencyKey); err != nil {
 		return adapter.Handout{}, err
 	}
 	task, agent, err := s.finder.find(ctx, ref)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // threadMaker makes threads, of which those hear that wait for them.
@@ -27,7 +26,7 @@ func (m threadMaker) create(ctx context.Context, n store.ThreadCreation) (t mapp
 }
 
 // copy makes a copy of a thread under an id, unless the same request has made one.
-func (m threadMaker) copy(ctx context.Context, id, copied string, key idempotency.Key) (mapping.Thread, error) {
+func (m threadMaker) copy(ctx context.Context, id, copied string, key store.IdempotencyKey) (mapping.Thread, error) {
 	t, err := m.threads.Copy(ctx, id, copied, key)
 	if err == nil {
 		m.log.WakeThread(t.ID)

@@ -13,7 +13,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/service/stateupdate"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // threads makes and changes threads.
@@ -36,7 +35,7 @@ type threadEngine interface {
 }
 
 func (s *threads) Create(ctx context.Context, n adapter.NewThread) (mapping.Thread, error) {
-	if err := idempotency.Check(n.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}
 	p, now := mapping.PrincipalOf(ctx), s.now()
@@ -149,7 +148,7 @@ func (s *threads) Delete(ctx context.Context, id string) error {
 }
 
 func (s *threads) Copy(ctx context.Context, id, idempotencyKey string) (mapping.Thread, error) {
-	if err := idempotency.Check(idempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(idempotencyKey); err != nil {
 		return mapping.Thread{}, err
 	}
 	copied := mapping.NewID()

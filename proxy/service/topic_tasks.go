@@ -12,7 +12,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // topicTasks makes tasks on the threads of topics.
@@ -25,7 +24,7 @@ type topicTasks struct {
 
 // create makes a task on a topic's thread. Nothing runs before its first step. earlier is what the same request has
 // made before.
-func (m topicTasks) create(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key idempotency.Key) (_ mapping.Task, earlier string, err error) {
+func (m topicTasks) create(ctx context.Context, ref adapter.TopicRef, input *string, additional json.RawMessage, key store.IdempotencyKey) (_ mapping.Task, earlier string, err error) {
 	agent, t, err := m.topics.find(ctx, ref)
 	if err != nil {
 		return mapping.Task{}, "", err

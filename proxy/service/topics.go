@@ -12,7 +12,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/service/directory"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // topicItems bounds the items of the long-term store that a topic's memory shows.
@@ -34,7 +33,7 @@ type topics struct {
 func (s *topics) Create(ctx context.Context, n adapter.NewTopic) (rule.Topic, error) {
 	agent, err := s.directory.Agent(ctx, n.Agent)
 	if err == nil {
-		err = idempotency.Check(n.IdempotencyKey)
+		err = store.CheckIdempotencyKey(n.IdempotencyKey)
 	}
 	if err != nil {
 		return rule.Topic{}, err

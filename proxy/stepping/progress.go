@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/pause"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // progress does what it takes for there to be the step that a POST asks for.
@@ -17,7 +16,7 @@ type progress struct {
 	runs     *taskRuns
 	thread   threadWait
 	uploads  uploads
-	requests *idempotency.Table
+	requests *store.Requests
 	log      runLog
 	engine   stepEngine
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // runMaker makes runs of tasks.
@@ -26,7 +25,7 @@ type beginner interface {
 }
 
 // start makes a run of the task. say is what its first upstream step is told verbatim, where each is asked for.
-func (m runMaker) start(ctx context.Context, ses *session, n adapter.NewRun, tr *TaskRun, say *string, key idempotency.Key) (mapping.Run, error) {
+func (m runMaker) start(ctx context.Context, ses *session, n adapter.NewRun, tr *TaskRun, say *string, key store.IdempotencyKey) (mapping.Run, error) {
 	o, err := m.planner.PlanTaskRun(ctx, ses.agent, n, tr)
 	if err != nil {
 		return mapping.Run{}, err

@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/clock"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
@@ -109,7 +108,7 @@ func TestAnIdempotencyKeyIsRememberedWhenTheClockIsSet(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b, h := handled(t, open)
 		make := func(key string) mapping.Thread {
-			th, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}, Key: idempotency.NewKey(key, "POST /threads", 1)})
+			th, _, err := b.Threads.Create(b.ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}, Key: store.NewIdempotencyKey(key, "POST /threads", 1)})
 			b.ok(err)
 			return th
 		}

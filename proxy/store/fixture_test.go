@@ -24,8 +24,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/embedding/embeddingtest"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/cron"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/google/go-cmp/cmp"
@@ -45,7 +43,7 @@ const (
 	fixCron     = "01980000-0000-7000-8000-000000000021"
 )
 
-var fixKey = idempotency.Key{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
+var fixKey = store.IdempotencyKey{Text: "again", Route: "POST /threads", Sum: []byte("sum")}
 
 // since names the version of the schema from which on a line of read.txt with this beginning can appear.
 var since = map[string]int{}
@@ -269,9 +267,9 @@ func writeRest(b *harness) {
 		b.ok(b.Items.Put(b.ctx, item.Put{Item: mapping.Item{Namespace: ns, Key: "k", Value: fmt.Appendf(nil, `{"n":%d,"deep":{"t":"x"}}`, i)}, Index: []byte(`["deep.t"]`)}))
 	}
 	_, err := b.Crons.Create(b.ctx, mapping.Cron{ID: fixCron, ThreadID: fixThread, Agent: "echo", AssistantID: mapping.AssistantID("echo"), Schedule: "0 7 * * *", Timezone: "Europe/Paris",
-		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, idempotency.Key{})
+		Enabled: true, Metadata: []byte(`{"c":1}`), Payload: []byte(`{"input":"hi"}`), Run: []byte(`{"Input":"hi"}`), Next: time.UnixMicro(1_780_000_360_000_000)}, store.IdempotencyKey{})
 	b.ok(err)
-	_, _, err = b.Assistants.Create(b.ctx, anAssistant(), false, idempotency.Key{})
+	_, _, err = b.Assistants.Create(b.ctx, anAssistant(), false, store.IdempotencyKey{})
 	b.ok(err)
 	_, err = b.Assistants.Update(b.ctx, assistantID, func(a *mapping.Assistant) error { a.Name = "Bea"; return nil })
 	b.ok(err)
@@ -397,7 +395,7 @@ func readRest(b *harness, note noter) {
 	if found, lost := b.meaning("kitten"); !lost {
 		note("by meaning", found, nil)
 	}
-	if crons, n, err := b.Crons.List(b.ctx, cron.Query{}); n > 0 || err != nil {
+	if crons, n, err := b.Crons.List(b.ctx, store.CronQuery{}); n > 0 || err != nil {
 		note("crons", crons, err)
 	}
 	assistants, err := b.Assistants.List(b.ctx)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
 	"github.com/google/go-cmp/cmp"
@@ -410,7 +409,7 @@ func TestWhatIsDueIsHeardOfByOtherProcesses(t *testing.T) {
 	_, err := a.Threads.Patch(a.ctx, th.ID, nil, &store.Expire{At: soon})
 	a.ok(err)
 	heard("an expiry", b.Retention.Expiries())
-	_, err = a.Crons.Create(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, idempotency.Key{})
+	_, err = a.Crons.Create(a.ctx, mapping.Cron{ID: id(), Agent: "echo", AssistantID: "a", Enabled: true, Next: soon}, store.IdempotencyKey{})
 	a.ok(err)
 	heard("a cron", b.Crons.Changed())
 	c := a.create(newThreadRun())

@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -144,15 +143,15 @@ const firstFence = 1
 // replay notes the key, or finds the run that an earlier request with the same key made. The note comes first, so that
 // of two requests at once one waits for the other.
 func (x *createRunTx) replay() (bool, error) {
-	earlier, err := idempotency.Claim(x.Tx, x.principal, x.key(), x.made.Run.ID)
+	earlier, err := claimKey(x.Tx, x.principal, x.key(), x.made.Run.ID)
 	if err != nil || earlier == "" {
 		return false, err
 	}
 	return true, x.found(earlier)
 }
 
-func (x *createRunTx) key() idempotency.Key {
-	return idempotency.Key{Text: x.n.IdempotencyKey, Route: x.n.IdempotencyRoute, Sum: x.n.IdempotencySum}
+func (x *createRunTx) key() IdempotencyKey {
+	return IdempotencyKey{Text: x.n.IdempotencyKey, Route: x.n.IdempotencyRoute, Sum: x.n.IdempotencySum}
 }
 
 func (x *createRunTx) found(id string) error {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // only is the same database as a key sees it that may use these agents alone.
@@ -55,7 +54,7 @@ func TestKeysSeeTheThreadsOfTheirAgents(t *testing.T) {
 		both := b.runOf("one", "").Run.ThreadID
 		b.runOf("two", both)
 		b.runOf("one", both)
-		copied, err := b.Threads.Copy(b.ctx, both, id(), idempotency.Key{})
+		copied, err := b.Threads.Copy(b.ctx, both, id(), store.IdempotencyKey{})
 		b.ok(err)
 		empty, _, err := b.only("first", "one").Threads.Create(b.only("first", "one").ctx, store.ThreadCreation{Thread: mapping.Thread{ID: id()}})
 		b.ok(err)

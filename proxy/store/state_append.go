@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -22,9 +21,9 @@ type StateOptions struct {
 	Files           []artifact.FileWrite // that the state brings, see mapping.Artifact.Brought
 	DropFiles       []string             // paths that are gone
 	ClearInterrupts bool
-	Held            string          // the token of Hold, where the thread is held for this update
-	Key             idempotency.Key // of the request that asks for it
-	Makes           string          // what a repeated request with the Key is told to have made
+	Held            string         // the token of Hold, where the thread is held for this update
+	Key             IdempotencyKey // of the request that asks for it
+	Makes           string         // what a repeated request with the Key is told to have made
 }
 
 // Append logs state events outside of a run (state update, PATCH, fork, import): Conflict thread_busy while a run is
@@ -38,8 +37,8 @@ func (s *States) Append(ctx context.Context, threadID, expectHead string, evs []
 		if err != nil {
 			return err
 		}
-		if earlier, err := idempotency.Claim(t, mapping.PrincipalOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
-			return idempotency.Repeated(earlier, err)
+		if earlier, err := claimKey(t, mapping.PrincipalOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
+			return repeatedRequest(earlier, err)
 		}
 		if err := record.LockThread(t, key); err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -29,7 +28,7 @@ const CodeUpdateLost = "state_update_lost"
 //
 // Append with the token ends it, and so does Free: one of them must. It ends with the lease of this process, too. One
 // that is refused, or of which it is not known whether it took place, needs no end; see FreeLeft.
-func (s *States) Hold(ctx context.Context, threadID, expectHead string, k idempotency.Key) (token string, err error) {
+func (s *States) Hold(ctx context.Context, threadID, expectHead string, k IdempotencyKey) (token string, err error) {
 	token = rand.Text()
 	s.holds.add(token)
 	defer func() {
@@ -45,8 +44,8 @@ func (s *States) Hold(ctx context.Context, threadID, expectHead string, k idempo
 		if err := record.LockThread(t, key); err != nil {
 			return err
 		}
-		if earlier, ok, err := idempotency.Recall(t, scope.TenantOf(ctx), k); ok || err != nil {
-			return idempotency.Repeated(earlier, err)
+		if earlier, ok, err := recallKey(t, scope.TenantOf(ctx), k); ok || err != nil {
+			return repeatedRequest(earlier, err)
 		}
 		if err := mustBeFree(t, key, threadID); err != nil {
 			return err

@@ -7,9 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
-	"github.com/apbridge/apbridge/proxy/store/cron"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
@@ -64,11 +61,11 @@ type Store struct {
 	Artifacts  *artifact.Table
 	Items      *item.Table
 	ItemChores *item.Chores
-	Assistants *assistant.Table
-	Agents     *assistant.Agents
-	Crons      *cron.Table
+	Assistants *Assistants
+	Agents     *Agents
+	Crons      *Crons
 	Deliveries *Outbox
-	Requests   *idempotency.Table
+	Requests   *Requests
 
 	Owners    *Owners
 	Retention *Retention
@@ -109,9 +106,9 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 		base: b, log: log,
 		Threads: &Threads{b}, States: &States{base: b}, Links: &Links{b}, Tasks: &Tasks{b}, Runs: &Runs{b}, Claims: &Claims{b},
 		Events: &Events{b}, Retention: &Retention{b}, Sealing: &Sealing{b}, Calls: &Calls{b}, Owners: &Owners{b},
-		Artifacts: artifact.New(b.DB, b.Quotas), Items: table, ItemChores: chores, Crons: cron.New(b.Base, o.Crons),
-		Assistants: assistant.New(b.DB), Agents: assistant.AgentsOf(b.DB), Deliveries: &Outbox{b},
-		Requests: idempotency.New(b.DB), Rates: &Rates{b}, Secrets: &Secrets{b}, Counts: quota.CountsOf(b.DB),
+		Artifacts: artifact.New(b.DB, b.Quotas), Items: table, ItemChores: chores, Crons: &Crons{b, o.Crons},
+		Assistants: &Assistants{b}, Agents: &Agents{b}, Deliveries: &Outbox{b},
+		Requests: &Requests{b}, Rates: &Rates{b}, Secrets: &Secrets{b}, Counts: quota.CountsOf(b.DB),
 	}
 }
 

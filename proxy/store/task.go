@@ -9,7 +9,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -21,10 +20,10 @@ type Tasks struct{ base *base }
 
 // Create makes a task on a thread that is there (NotFound otherwise): a task of a topic, whose first run is still to
 // come. earlier is what a request with the same key has made before; then nothing is made.
-func (s *Tasks) Create(ctx context.Context, k mapping.Task, key idempotency.Key) (made mapping.Task, earlier string, err error) {
+func (s *Tasks) Create(ctx context.Context, k mapping.Task, key IdempotencyKey) (made mapping.Task, earlier string, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if earlier, err = idempotency.Claim(t, p, key, k.ID); err != nil || earlier != "" {
+		if earlier, err = claimKey(t, p, key, k.ID); err != nil || earlier != "" {
 			return err
 		}
 		row, err := readLocked(t, scope.ScopeFor(p), k.ThreadID)
@@ -218,7 +217,7 @@ func newestOf(t *sqldb.Tx, task int64) (id string, err error) {
 type StepRequest struct {
 	Input           *string
 	AdditionalInput json.RawMessage
-	Key             idempotency.Key // remembered with the step's number, not read back
+	Key             IdempotencyKey // remembered with the step's number, not read back
 }
 
 // Requests returns what the handed out steps of a task were fetched with, by n: those whose request said something.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -121,5 +120,5 @@ func saveRequest(t *sqldb.Tx, task int64, who mapping.Principal, n int, r StepRe
 			return err
 		}
 	}
-	return idempotency.Remember(t, who, r.Key, strconv.Itoa(n))
+	return rememberKey(t, who, r.Key, strconv.Itoa(n))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -25,7 +24,7 @@ type ThreadCreation struct {
 	Files  []artifact.FileWrite // that the states bring, see mapping.Artifact.Brought
 	Task   *mapping.Task        // a v1 task makes its thread
 	Agent  string               // the thread is for this agent, as if a run of it had been made; "": for none yet
-	Key    idempotency.Key      // a request that is sent again gets the thread of the first
+	Key    IdempotencyKey       // a request that is sent again gets the thread of the first
 }
 
 // Create makes a thread with its first state and task. Thread.ID must be set; Status defaults to idle. One that is
@@ -41,7 +40,7 @@ func (s *Threads) Create(ctx context.Context, n ThreadCreation) (th mapping.Thre
 }
 
 func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreation) (mapping.Thread, bool, error) {
-	earlier, err := idempotency.Claim(t, p, n.Key, n.Thread.ID)
+	earlier, err := claimKey(t, p, n.Key, n.Thread.ID)
 	if err != nil {
 		return mapping.Thread{}, false, err
 	}
@@ -85,7 +84,7 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 func earlierThread(t *sqldb.Tx, p mapping.Principal, id string) (mapping.Thread, error) {
 	row, err := readThread(t, scope.ScopeFor(p), id)
 	if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
-		return mapping.Thread{}, idempotency.ErrKeyReused
+		return mapping.Thread{}, ErrKeyReused
 	}
 	return row.Thread, record.NoThread(err, id)
 }

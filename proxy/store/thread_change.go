@@ -9,7 +9,6 @@ import (
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -51,10 +50,10 @@ func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage
 // Copy copies a thread with its checkpoints, the events they are folded from, its artifacts, all under the numbers and
 // ids they have, and its agents; not its links, tasks, runs and time to go: the copy is idle, and stays. A request with
 // a key that came before gets the copy it made.
-func (s *Threads) Copy(ctx context.Context, id, newID string, key idempotency.Key) (th mapping.Thread, err error) {
+func (s *Threads) Copy(ctx context.Context, id, newID string, key IdempotencyKey) (th mapping.Thread, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		earlier, err := idempotency.Claim(t, p, key, newID)
+		earlier, err := claimKey(t, p, key, newID)
 		if err == nil && earlier != "" {
 			th, err = earlierThread(t, p, earlier)
 			return err

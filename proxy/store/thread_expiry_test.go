@@ -7,7 +7,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/clock"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -101,7 +100,7 @@ func TestD7ACopyOfAnExpiringThreadStays(t *testing.T) {
 	onBoth(t, func(t *testing.T, open opener) {
 		b, clock := clocked(t, open)
 		th := b.expiring(clock.at)
-		copied, err := b.Threads.Copy(b.ctx, th.ID, id(), idempotency.Key{})
+		copied, err := b.Threads.Copy(b.ctx, th.ID, id(), store.IdempotencyKey{})
 		b.ok(err)
 		list, _ := b.overdue(at(clock.at.Add(time.Hour)))
 		if len(list) != 1 || list[0].ThreadID != th.ID || !copied.Expires.IsZero() {
@@ -216,10 +215,10 @@ func TestRetentionKeepsThreadsInUse(t *testing.T) {
 		b, clock := clocked(t, open)
 		start := clock.at
 		idle, ticking, disabled, over, later, updating := b.thread(), b.thread(), b.thread(), b.thread(), b.thread(), b.thread()
-		_, err := b.States.Hold(b.ctx, updating.ID, "", idempotency.Key{})
+		_, err := b.States.Hold(b.ctx, updating.ID, "", store.IdempotencyKey{})
 		b.ok(err)
 		cron := func(thread string, next time.Time, enabled bool) mapping.Cron {
-			c, err := b.Crons.Create(b.ctx, mapping.Cron{ID: id(), ThreadID: thread, Agent: "agent", AssistantID: id(), Schedule: "@daily", Enabled: enabled, Next: next}, idempotency.Key{})
+			c, err := b.Crons.Create(b.ctx, mapping.Cron{ID: id(), ThreadID: thread, Agent: "agent", AssistantID: id(), Schedule: "@daily", Enabled: enabled, Next: next}, store.IdempotencyKey{})
 			b.ok(err)
 			return c
 		}

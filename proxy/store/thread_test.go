@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"github.com/google/go-cmp/cmp"
 )
@@ -155,7 +154,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 		_, errs["Threads.Get"] = b.Threads.Get(b.ctx, th)
 		_, errs["Threads.Patch"] = b.Threads.Patch(b.ctx, th, []byte(`{}`), nil)
 		errs["Threads.Delete"] = b.Threads.Delete(b.ctx, th)
-		_, errs["Threads.Copy"] = b.Threads.Copy(b.ctx, th, id(), idempotency.Key{})
+		_, errs["Threads.Copy"] = b.Threads.Copy(b.ctx, th, id(), store.IdempotencyKey{})
 		_, errs["States.Append"] = b.States.Append(b.ctx, th, head, []mapping.Event{update("2")}, store.StateOptions{})
 		_, errs["Runs.Create"] = b.Runs.Create(b.ctx, newRun(th, mapping.StrategyReject))
 		_, errs["Runs.Get"] = b.Runs.Get(b.ctx, th, run)

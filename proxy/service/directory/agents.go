@@ -9,7 +9,7 @@ import (
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rawjson"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // Agents describes the configured agents, and the assistants made over them.
@@ -17,7 +17,7 @@ type Agents struct {
 	facts
 	directory *Directory
 	engine    Engine
-	table     *assistant.Table
+	table     *store.Assistants
 }
 
 // NewAgents returns Agents that describe what a directory finds.

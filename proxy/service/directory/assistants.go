@@ -10,14 +10,12 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 )
 
 // Assistants are made over configured agents and kept in the store.
 type Assistants struct {
 	directory    *Directory
-	table        *assistant.Table
+	table        *store.Assistants
 	threads      *store.Threads
 	deleteThread func(ctx context.Context, id string) error
 }
@@ -34,7 +32,7 @@ const unnamed = "Untitled"
 // Create makes an assistant over an agent. Under an id that is taken it is Conflict, unless n.OrGet: then it returns
 // the one that is there.
 func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mapping.Assistant, error) {
-	if err := idempotency.Check(n.IdempotencyKey); err != nil {
+	if err := store.CheckIdempotencyKey(n.IdempotencyKey); err != nil {
 		return mapping.Assistant{}, err
 	}
 	agent, err := s.directory.Agent(ctx, n.Graph)
@@ -63,10 +61,10 @@ func (s *Assistants) Create(ctx context.Context, n adapter.NewAssistant) (mappin
 	return *s.directory.traits(&a), err
 }
 
-func keyOf(ctx context.Context, n adapter.NewAssistant) idempotency.Key {
+func keyOf(ctx context.Context, n adapter.NewAssistant) store.IdempotencyKey {
 	key := n.IdempotencyKey
 	n.IdempotencyKey = ""
-	return idempotency.NewKey(key, "assistant", n).Of(mapping.PrincipalOf(ctx))
+	return store.NewIdempotencyKey(key, "assistant", n).Of(mapping.PrincipalOf(ctx))
 }
 
 // configured answers the making of an assistant under the id of a configured agent.

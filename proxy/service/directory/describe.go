@@ -14,7 +14,7 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // What a stateful agent says of itself is asked for once by each process and kept in the database, from where it is
@@ -112,7 +112,7 @@ func (s *facts) Subgraphs(ctx context.Context, idOrName, namespace string, recur
 // facts are what agents say of themselves.
 type facts struct {
 	directory *Directory
-	said      *assistant.Agents
+	said      *store.Agents
 	asked     asked
 }
 

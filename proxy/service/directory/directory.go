@@ -6,7 +6,7 @@ import (
 	"github.com/apbridge/apbridge/config"
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
+	"github.com/apbridge/apbridge/proxy/store"
 )
 
 // Engine has the configured agents; engine.Engine implements it.
@@ -17,14 +17,14 @@ type Engine interface {
 
 // Directory finds the agents and the assistants over them that a caller may name.
 type Directory struct {
-	table  *assistant.Table  // of assistants
-	said   *assistant.Agents // what agents said of themselves
+	table  *store.Assistants // of assistants
+	said   *store.Agents     // what agents said of themselves
 	engine Engine
 	called atomic.Pointer[naming]
 }
 
 // New returns a Directory of the agents of an engine and the assistants that are kept.
-func New(table *assistant.Table, said *assistant.Agents, e Engine) *Directory {
+func New(table *store.Assistants, said *store.Agents, e Engine) *Directory {
 	return &Directory{table: table, said: said, engine: e}
 }
 

@@ -9,8 +9,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
-	"github.com/apbridge/apbridge/proxy/store/cron"
 	"github.com/apbridge/apbridge/proxy/store/item"
 	"go.uber.org/zap"
 )
@@ -40,8 +38,8 @@ type Parts struct {
 	Owned      *store.Owners
 	Threads    *store.Threads
 	Runs       *store.Runs
-	Crons      *cron.Table
-	Assistants *assistant.Table
+	Crons      *store.Crons
+	Assistants *store.Assistants
 	Items      *item.Table
 	Now        func() time.Time // store.Store.Now
 

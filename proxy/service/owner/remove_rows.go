@@ -5,8 +5,6 @@ import (
 
 	"github.com/apbridge/apbridge/adapter"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/assistant"
-	"github.com/apbridge/apbridge/proxy/store/cron"
 	"github.com/apbridge/apbridge/proxy/store/item"
 )
 
@@ -14,8 +12,8 @@ import (
 type ownRows struct {
 	*ledger
 	owned      *store.Owners
-	crons      *cron.Table
-	assistants *assistant.Table
+	crons      *store.Crons
+	assistants *store.Assistants
 	items      *item.Table
 }
 

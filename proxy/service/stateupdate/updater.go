@@ -15,7 +15,6 @@ import (
 	"github.com/apbridge/apbridge/proxy/eventlog"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"go.uber.org/zap"
 )
 
@@ -52,7 +51,7 @@ type Updater struct {
 
 // Note is what a request with a key is remembered to have made.
 type Note struct {
-	Key   idempotency.Key
+	Key   store.IdempotencyKey
 	Makes string // "": the checkpoint
 }
 

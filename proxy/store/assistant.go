@@ -1,7 +1,4 @@
-// Package assistant has the assistants that clients make, with their versions, and what is remembered of the configured
-// agents that assistants are over. Package store has both as parts of Store, and the service's directory asks them. It
-// asks no agent.
-package assistant
+package store
 
 import (
 	"context"
@@ -11,18 +8,14 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Table is the assistants that clients make.
-type Table struct{ db *sqldb.DB }
-
-// New returns the assistants of a database.
-func New(db *sqldb.DB) *Table { return &Table{db} }
+// Assistants is the assistants that clients make, with their versions.
+type Assistants struct{ base *base }
 
 // An assistant's versions are kept whole; the row of the assistant repeats the current one, so that runs are made with
 // one read.
@@ -73,10 +66,10 @@ func (r *assistantRow) read(body []byte) error {
 
 // Create keeps an assistant as its version 1. One that is there with the same id is Conflict assistant_exists, or is
 // returned as it is (made: false). So is the one that an earlier request with the same key made.
-func (s *Table) Create(ctx context.Context, a mapping.Assistant, orGet bool, k idempotency.Key) (kept mapping.Assistant, made bool, err error) {
+func (s *Assistants) Create(ctx context.Context, a mapping.Assistant, orGet bool, k IdempotencyKey) (kept mapping.Assistant, made bool, err error) {
 	p := mapping.PrincipalOf(ctx)
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
-		if earlier, err := idempotency.Claim(t, p, k, a.ID); err != nil || earlier != "" {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
+		if earlier, err := claimKey(t, p, k, a.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row assistantRow
 				row, err = readAssistant(t, scope.ScopeFor(p), earlier)
@@ -109,18 +102,18 @@ func (s *Table) Create(ctx context.Context, a mapping.Assistant, orGet bool, k i
 		if err != nil {
 			return err
 		}
-		return putVersion(t, key, 1, body)
+		return putAssistantVersion(t, key, 1, body)
 	})
 	return kept, made, err
 }
 
-func putVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
+func putAssistantVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
 	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, t.Sealed(body, column.VersionBody, key, version), t.Now)
 }
 
 // Get finds an assistant that was made; configured ones are not here.
-func (s *Table) Get(ctx context.Context, id string) (a mapping.Assistant, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Assistants) Get(ctx context.Context, id string) (a mapping.Assistant, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
 		a = row.Assistant
 		return err
@@ -153,8 +146,8 @@ func holdAssistant(t *sqldb.Tx, sc scope.Scope, id string) (row assistantRow, er
 
 // Update makes a further version of what change makes of the current one, and makes that current. change may be called
 // more than once.
-func (s *Table) Update(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Assistants) Update(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -168,24 +161,24 @@ func (s *Table) Update(ctx context.Context, id string, change func(*mapping.Assi
 		if err != nil {
 			return err
 		}
-		if err := putVersion(t, row.key, changed.Version, body); err != nil {
+		if err := putAssistantVersion(t, row.key, changed.Version, body); err != nil {
 			return err
 		}
-		return setVersion(t, row.key, changed, changed.Version, body)
+		return setAssistantVersion(t, row.key, changed, changed.Version, body)
 	})
 	return changed, err
 }
 
-// setVersion makes a version the current one.
-func setVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []byte) error {
+// setAssistantVersion makes a version the current one.
+func setAssistantVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []byte) error {
 	_, err := t.Exec(`UPDATE assistants SET graph = $2, version = $3, last = $4, body = $5, updated_us = $6 WHERE id = $1`,
 		key, a.Graph, a.Version, last, t.Sealed(body, column.AssistantBodies, a.Tenant, a.ID), t.Now)
 	return err
 }
 
 // SetVersion makes an earlier version, or a later one, current again.
-func (s *Table) SetVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Assistants) SetVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -203,17 +196,17 @@ func (s *Table) SetVersion(ctx context.Context, id string, version int) (changed
 		}
 		changed = row.Assistant
 		changed.Version, changed.UpdatedAt = version, column.TimeOf(t.Now)
-		return setVersion(t, row.key, changed, row.last, body)
+		return setAssistantVersion(t, row.key, changed, row.last, body)
 	})
 	return changed, err
 }
 
 // Versions lists the versions of an assistant that are over agents the principal may use, newest first; the times of
 // each are when it was made.
-func (s *Table) Versions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
+func (s *Assistants) Versions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
 	keep, pick := listing.Containing(metadata), listing.Picker{Limit: limit, Offset: offset}
 	may := mapping.PrincipalOf(ctx).May
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
@@ -238,8 +231,8 @@ func (s *Table) Versions(ctx context.Context, id string, metadata json.RawMessag
 }
 
 // List returns all that the principal sees, oldest first.
-func (s *Table) List(ctx context.Context) (list []mapping.Assistant, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+func (s *Assistants) List(ctx context.Context) (list []mapping.Assistant, err error) {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		sc := scope.ScopeOf(ctx)
 		where, args := sc.Assistants(`a.tenant = $1`, sc.Tenant)
 		return t.Each(`SELECT `+assistantColumns+` WHERE `+where+` ORDER BY a.id`, args, func(scan func(...any) error) error {
@@ -253,8 +246,8 @@ func (s *Table) List(ctx context.Context) (list []mapping.Assistant, err error) 
 }
 
 // Delete removes an assistant with its versions and crons. Runs it has made stay.
-func (s *Table) Delete(ctx context.Context, id string) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+func (s *Assistants) Delete(ctx context.Context, id string) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err

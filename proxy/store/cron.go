@@ -1,6 +1,4 @@
-// Package cron has the crons, which make runs by the clock. Package store has it as a part of Store, which the service
-// calls for clients, and the chore of crons for what is due. It makes no run and reads no schedule.
-package cron
+package store
 
 import (
 	"cmp"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/idempotency"
 	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
@@ -21,14 +18,11 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Table is the crons, which make runs by the clock.
-type Table struct {
-	base *record.Base
+// Crons is the crons, by which runs are made at set times. It makes no run and reads no schedule.
+type Crons struct {
+	base *base
 	most int // of a tenant; 0: any number
 }
-
-// New returns the crons of a database, up to most of each tenant (0: any number).
-func New(b *record.Base, most int) *Table { return &Table{b, most} }
 
 const cronColumns = `c.id, c.tenant, c.cron_id, c.owner, coalesce(h.thread_id, ''), c.agent, c.assistant_id, c.schedule, c.timezone, c.enabled, c.keep,
  c.metadata, c.payload, c.run, c.error, c.end_us, c.next_us, c.created_us, c.updated_us FROM crons c LEFT JOIN threads h ON h.id = c.thread`
@@ -48,10 +42,10 @@ func (r *cronRow) scan(scan func(...any) error) error {
 
 // Create keeps a cron. Its thread, if it names one, must be there (NotFound), and takes it along when it is deleted. A
 // request with a key that came before gets the cron it made.
-func (s *Table) Create(ctx context.Context, c mapping.Cron, key idempotency.Key) (made mapping.Cron, err error) {
+func (s *Crons) Create(ctx context.Context, c mapping.Cron, key IdempotencyKey) (made mapping.Cron, err error) {
 	p := mapping.PrincipalOf(ctx)
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if earlier, err := idempotency.Claim(t, p, key, c.ID); err != nil || earlier != "" {
+		if earlier, err := claimKey(t, p, key, c.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row cronRow
 				row, err = readCron(t, scope.ScopeFor(p), earlier)
@@ -87,7 +81,7 @@ func (s *Table) Create(ctx context.Context, c mapping.Cron, key idempotency.Key)
 }
 
 // Get finds a cron.
-func (s *Table) Get(ctx context.Context, id string) (c mapping.Cron, err error) {
+func (s *Crons) Get(ctx context.Context, id string) (c mapping.Cron, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scope.ScopeOf(ctx), id)
 		c = row.Cron
@@ -106,7 +100,7 @@ func readCron(t *sqldb.Tx, sc scope.Scope, id string) (row cronRow, err error) {
 }
 
 // Update replaces what can change of a cron: all but its ids, owner, thread and agent.
-func (s *Table) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
+func (s *Crons) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scope.ScopeOf(ctx), c.ID)
 		if err != nil {
@@ -126,7 +120,7 @@ func (s *Table) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cro
 }
 
 // Delete removes a cron. Runs it has made stay.
-func (s *Table) Delete(ctx context.Context, id string) error {
+func (s *Crons) Delete(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		row, err := readCron(t, scope.ScopeOf(ctx), id)
 		if err != nil {
@@ -136,8 +130,8 @@ func (s *Table) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// Query selects crons; empty fields select all.
-type Query struct {
+// CronQuery selects crons; empty fields select all.
+type CronQuery struct {
 	Agent, Assistant, ThreadID string
 	Enabled                    *bool
 	Metadata                   json.RawMessage // containment
@@ -147,7 +141,7 @@ type Query struct {
 }
 
 // List returns a page of crons, and how many there are on all pages.
-func (s *Table) List(ctx context.Context, q Query) (page []mapping.Cron, total int, err error) {
+func (s *Crons) List(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
 	keep := listing.Containing(q.Metadata)
 	sc := scope.ScopeOf(ctx)
@@ -176,7 +170,7 @@ func (s *Table) List(ctx context.Context, q Query) (page []mapping.Cron, total i
 	return all[from:to], len(all), nil
 }
 
-func (q Query) order(a, b mapping.Cron) (n int) {
+func (q CronQuery) order(a, b mapping.Cron) (n int) {
 	switch q.SortBy {
 	case mapping.SortByID:
 		n = strings.Compare(a.ID, b.ID)
@@ -197,7 +191,7 @@ func (q Query) order(a, b mapping.Cron) (n int) {
 
 // Due lists crons whose tick is now or was missed, the longest due first. now is the time, and next when the next one
 // is due (zero: none). All tenants.
-func (s *Table) Due(ctx context.Context, limit int) (list []mapping.Cron, now, next time.Time, err error) {
+func (s *Crons) Due(ctx context.Context, limit int) (list []mapping.Cron, now, next time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list, next = nil, time.Time{}
 		if err := s.base.DB.SetClock(t); err != nil {
@@ -221,7 +215,7 @@ func (s *Table) Due(ctx context.Context, limit int) (list []mapping.Cron, now, n
 }
 
 // Later lists the crons whose tick is to come, and those without one whose end is to come, with what Ticked and their schedules need. now is the time. All tenants.
-func (s *Table) Later(ctx context.Context) (list []mapping.Cron, now time.Time, err error) {
+func (s *Crons) Later(ctx context.Context) (list []mapping.Cron, now time.Time, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		list = nil
 		if err := s.base.DB.SetClock(t); err != nil {
@@ -242,7 +236,7 @@ func (s *Table) Later(ctx context.Context) (list []mapping.Cron, now time.Time, 
 
 // Ticked sets the next tick of a cron that Due or Later has listed (zero: none), and why its last tick made no run, if
 // it did not. One that was changed meanwhile stays as it is.
-func (s *Table) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
+func (s *Crons) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
 			c.Tenant, c.ID, column.Micros(c.Next), column.Micros(next), mapping.ToText(why))
@@ -251,10 +245,10 @@ func (s *Table) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why 
 }
 
 // Changed returns the channel that rings when a cron was made or changed. It has one listener.
-func (s *Table) Changed() <-chan struct{} { return s.base.Bells.CronBell }
+func (s *Crons) Changed() <-chan struct{} { return s.base.Bells.CronBell }
 
 // roomForCron refuses one cron too many of a tenant: each makes runs for ever.
-func (s *Table) roomForCron(t *sqldb.Tx, tenant string) error {
+func (s *Crons) roomForCron(t *sqldb.Tx, tenant string) error {
 	if s.most == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package assistant
+package store
 
 import (
 	"context"
@@ -11,16 +11,13 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Agents are the configured ones: what is remembered of them.
-type Agents struct{ db *sqldb.DB }
-
-// AgentsOf returns what a database remembers of agents.
-func AgentsOf(db *sqldb.DB) *Agents { return &Agents{db} }
+// Agents remembers facts about the configured agents. It calls no agent.
+type Agents struct{ base *base }
 
 // Fact returns what an agent last said of itself when it was asked for what; sql.ErrNoRows when it never did. Agents
 // belong to no tenant.
 func (s *Agents) Fact(ctx context.Context, agent, what string) (body json.RawMessage, err error) {
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT body FROM agent_facts WHERE agent = $1 AND what = $2`, column.In{agent, what}, column.Out{column.RawOf(&body)})
 	})
 	return body, err
@@ -28,7 +25,7 @@ func (s *Agents) Fact(ctx context.Context, agent, what string) (body json.RawMes
 
 // KeepFact keeps what an agent said of itself.
 func (s *Agents) KeepFact(ctx context.Context, agent, what string, body json.RawMessage) error {
-	return s.db.Write(ctx, func(t *sqldb.Tx) error {
+	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`INSERT INTO agent_facts (agent, what, body, at_us) VALUES ($1, $2, $3, $4)
  ON CONFLICT (agent, what) DO UPDATE SET body = excluded.body, at_us = excluded.at_us`, agent, what, column.NotNull(body), t.Now)
 		return err
@@ -39,13 +36,13 @@ func (s *Agents) KeepFact(ctx context.Context, agent, what string, body json.Raw
 func (s *Agents) Seen(ctx context.Context, name string) (at time.Time, err error) {
 	// Nearly always it is known: reading must not need a writable disk.
 	var us int64
-	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT at_us FROM agents_seen WHERE name = $1`, column.In{name}, column.Out{&us})
 	})
 	if !errors.Is(err, sql.ErrNoRows) {
 		return column.TimeOf(us), err
 	}
-	err = s.db.Write(ctx, func(t *sqldb.Tx) error {
+	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		if _, err := t.Exec(`INSERT INTO agents_seen (name, at_us) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Now); err != nil {
 			return err
 		}
