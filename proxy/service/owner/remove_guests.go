@@ -6,7 +6,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/engine"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/owned"
 )
 
 // guests removes the runs and tasks of an owner that are on threads of others.
@@ -20,7 +19,7 @@ type guests struct {
 
 // removeRuns removes those on threads of others. What they said there is a part of those threads.
 func (r guests) removeRuns() error {
-	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.owned.GuestRuns(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
+	return eachGuest(func(behind string) ([]store.Guest, error) { return r.owned.GuestRuns(r.ctx, r.owner, behind) }, func(g store.Guest) error {
 		if _, stays := r.stays[g.ID]; stays {
 			return nil
 		}
@@ -31,7 +30,7 @@ func (r guests) removeRuns() error {
 	})
 }
 
-func (r guests) run(ctx context.Context, g owned.Guest) error {
+func (r guests) run(ctx context.Context, g store.Guest) error {
 	run, err := r.runs.Get(ctx, g.ThreadID, g.ID)
 	if err != nil {
 		return err
@@ -53,7 +52,7 @@ func (r guests) run(ctx context.Context, g owned.Guest) error {
 
 // removeTasks removes those on threads of others that have no runs of others.
 func (r guests) removeTasks() error {
-	return eachGuest(func(behind string) ([]owned.Guest, error) { return r.owned.GuestTasks(r.ctx, r.owner, behind) }, func(g owned.Guest) error {
+	return eachGuest(func(behind string) ([]store.Guest, error) { return r.owned.GuestTasks(r.ctx, r.owner, behind) }, func(g store.Guest) error {
 		return r.one("task", g.ID, func(ctx context.Context) error {
 			removed, err := r.owned.EraseTask(ctx, g.ID)
 			if err == nil && !removed {

@@ -1,4 +1,4 @@
-package owned
+package store
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
-// Owner is the principal whose data is meant.
-type Owner struct{ Tenant, ID string }
+// ownerID is the principal whose data is meant.
+type ownerID struct{ Tenant, ID string }
 
-func (o Owner) args() []any { return []any{o.Tenant, o.ID} }
+func (o ownerID) args() []any { return []any{o.Tenant, o.ID} }
 
 // Holding is how much there is of one kind.
 type Holding struct {
@@ -21,12 +21,12 @@ type Holding struct {
 
 // Holdings counts all that is kept of an owner, kinds of which there is nothing left out. Each kind is counted as it is
 // at one moment.
-func Holdings(ctx context.Context, db *sqldb.DB, o Owner) (list []Holding, err error) {
-	for i := range parts {
-		if parts[i].kind == "" {
+func (s *Owners) Holdings(ctx context.Context, owner string) (list []Holding, err error) {
+	for i := range ownedTables {
+		if ownedTables[i].kind == "" {
 			continue
 		}
-		h, err := parts[i].count(ctx, db, o)
+		h, err := ownedTables[i].count(ctx, s.base.DB, ownerOf(ctx, owner))
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +37,7 @@ func Holdings(ctx context.Context, db *sqldb.DB, o Owner) (list []Holding, err e
 	return list, nil
 }
 
-func (p *part) count(ctx context.Context, db *sqldb.DB, o Owner) (h Holding, err error) {
+func (p *ownedTable) count(ctx context.Context, db *sqldb.DB, o ownerID) (h Holding, err error) {
 	oldest, newest := "0", "0"
 	if p.oldest != "" {
 		oldest, newest = `coalesce(min(r.`+p.oldest+`), 0)`, `coalesce(max(r.`+p.newest+`), 0)`

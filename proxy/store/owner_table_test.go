@@ -1,4 +1,4 @@
-package owned
+package store
 
 import (
 	"database/sql"
@@ -23,8 +23,8 @@ func TestEveryTableHasAnOwnerOrNone(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	known := slices.Concat(apart, counters, nobodys)
-	for _, p := range parts {
+	known := slices.Concat(dependentTables, counterTables, sharedTables)
+	for _, p := range ownedTables {
 		known = append(known, p.table)
 	}
 	known = slices.DeleteFunc(known, func(name string) bool { return name == "commits" }) // of PostgreSQL alone
