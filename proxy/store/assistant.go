@@ -7,8 +7,6 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -38,28 +36,28 @@ type assistantBody struct {
 }
 
 func bodyOf(a mapping.Assistant) ([]byte, error) {
-	return json.Marshal(assistantBody{a.Graph, a.Name, a.Description, column.Object(a.Metadata), column.Object(a.Config), column.Object(a.Context)})
+	return json.Marshal(assistantBody{a.Graph, a.Name, a.Description, objectOrEmpty(a.Metadata), objectOrEmpty(a.Config), objectOrEmpty(a.Context)})
 }
 
 // set puts a version's body into an assistant.
 func (b assistantBody) set(a *mapping.Assistant) {
 	a.Graph, a.Name, a.Description = b.Graph, b.Name, b.Description
-	a.Metadata, a.Config, a.Context = column.Object(b.Metadata), column.Object(b.Config), column.Object(b.Context)
+	a.Metadata, a.Config, a.Context = objectOrEmpty(b.Metadata), objectOrEmpty(b.Config), objectOrEmpty(b.Context)
 }
 
 func (r *assistantRow) scan(scan func(...any) error) error {
 	var body []byte
 	var created, updated int64
-	if err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.Version, &r.last, sqldb.Unsealed(&body, column.AssistantBodies, &r.Tenant, &r.ID), &created, &updated); err != nil {
+	if err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.Version, &r.last, sqldb.Unsealed(&body, colAssistantBodies, &r.Tenant, &r.ID), &created, &updated); err != nil {
 		return err
 	}
-	r.CreatedAt, r.UpdatedAt = column.TimeOf(created), column.TimeOf(updated)
+	r.CreatedAt, r.UpdatedAt = sqldb.TimeOf(created), sqldb.TimeOf(updated)
 	return r.read(body)
 }
 
 func (r *assistantRow) read(body []byte) error {
 	var b assistantBody
-	err := column.Decode(body, &b)
+	err := decode(body, &b)
 	b.set(&r.Assistant)
 	return err
 }
@@ -79,7 +77,7 @@ func (s *Assistants) Create(ctx context.Context, a mapping.Assistant, orGet bool
 		}
 		kept, made = a, true
 		kept.Tenant, kept.Owner, kept.Version = p.Tenant, p.ID, 1
-		kept.CreatedAt = column.TimeOf(t.Now)
+		kept.CreatedAt = sqldb.TimeOf(t.Now)
 		kept.UpdatedAt = kept.CreatedAt
 		body, err := bodyOf(a)
 		if err != nil {
@@ -88,7 +86,7 @@ func (s *Assistants) Create(ctx context.Context, a mapping.Assistant, orGet bool
 		var key int64
 		err = t.Get(`INSERT INTO assistants (tenant, assistant_id, owner, graph, version, last, body, created_us, updated_us)
  VALUES ($1, $2, $3, $4, 1, 1, $5, $6, $6) ON CONFLICT (tenant, assistant_id) DO NOTHING RETURNING id`,
-			column.In{kept.Tenant, kept.ID, kept.Owner, kept.Graph, t.Sealed(body, column.AssistantBodies, kept.Tenant, kept.ID), t.Now}, column.Out{&key})
+			sqldb.In{kept.Tenant, kept.ID, kept.Owner, kept.Graph, t.Sealed(body, colAssistantBodies, kept.Tenant, kept.ID), t.Now}, sqldb.Out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
 			row, err := readAssistant(t, scope.ScopeFor(p), a.ID)
 			if kept, made = row.Assistant, false; err != nil && mapping.Classify(err).Class == mapping.NotFound { // another owner's
@@ -108,7 +106,7 @@ func (s *Assistants) Create(ctx context.Context, a mapping.Assistant, orGet bool
 }
 
 func putAssistantVersion(t *sqldb.Tx, key int64, version int, body []byte) error {
-	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, t.Sealed(body, column.VersionBody, key, version), t.Now)
+	return t.Put(`INSERT INTO assistant_versions (assistant, version, body, created_us) VALUES ($1, $2, $3, $4)`, key, version, t.Sealed(body, colVersionBody, key, version), t.Now)
 }
 
 // Get finds an assistant that was made; configured ones are not here.
@@ -156,7 +154,7 @@ func (s *Assistants) Update(ctx context.Context, id string, change func(*mapping
 			return err
 		}
 		changed = row.Assistant
-		changed.Version, changed.UpdatedAt = row.last+1, column.TimeOf(t.Now)
+		changed.Version, changed.UpdatedAt = row.last+1, sqldb.TimeOf(t.Now)
 		body, err := bodyOf(changed)
 		if err != nil {
 			return err
@@ -172,7 +170,7 @@ func (s *Assistants) Update(ctx context.Context, id string, change func(*mapping
 // setAssistantVersion makes a version the current one.
 func setAssistantVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, body []byte) error {
 	_, err := t.Exec(`UPDATE assistants SET graph = $2, version = $3, last = $4, body = $5, updated_us = $6 WHERE id = $1`,
-		key, a.Graph, a.Version, last, t.Sealed(body, column.AssistantBodies, a.Tenant, a.ID), t.Now)
+		key, a.Graph, a.Version, last, t.Sealed(body, colAssistantBodies, a.Tenant, a.ID), t.Now)
 	return err
 }
 
@@ -184,7 +182,7 @@ func (s *Assistants) SetVersion(ctx context.Context, id string, version int) (ch
 			return err
 		}
 		var body []byte
-		err = t.Get(`SELECT body FROM assistant_versions WHERE assistant = $1 AND version = $2`, column.In{row.key, version}, column.Out{sqldb.Unsealed(&body, column.VersionBody, row.key, version)})
+		err = t.Get(`SELECT body FROM assistant_versions WHERE assistant = $1 AND version = $2`, sqldb.In{row.key, version}, sqldb.Out{sqldb.Unsealed(&body, colVersionBody, row.key, version)})
 		if err == nil {
 			err = row.read(body)
 		}
@@ -195,7 +193,7 @@ func (s *Assistants) SetVersion(ctx context.Context, id string, version int) (ch
 			return err
 		}
 		changed = row.Assistant
-		changed.Version, changed.UpdatedAt = version, column.TimeOf(t.Now)
+		changed.Version, changed.UpdatedAt = version, sqldb.TimeOf(t.Now)
 		return setAssistantVersion(t, row.key, changed, row.last, body)
 	})
 	return changed, err
@@ -204,21 +202,21 @@ func (s *Assistants) SetVersion(ctx context.Context, id string, version int) (ch
 // Versions lists the versions of an assistant that are over agents the principal may use, newest first; the times of
 // each are when it was made.
 func (s *Assistants) Versions(ctx context.Context, id string, metadata json.RawMessage, limit, offset int) (list []mapping.Assistant, err error) {
-	keep, pick := listing.Containing(metadata), listing.Picker{Limit: limit, Offset: offset}
+	keep, pick := containing(metadata), picker{Limit: limit, Offset: offset}
 	may := mapping.PrincipalOf(ctx).May
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
-		return t.Until(`SELECT version, body, created_us FROM assistant_versions WHERE assistant = $1 ORDER BY version DESC`, column.In{row.key}, func(scan func(...any) error) (bool, error) {
+		return t.Until(`SELECT version, body, created_us FROM assistant_versions WHERE assistant = $1 ORDER BY version DESC`, sqldb.In{row.key}, func(scan func(...any) error) (bool, error) {
 			one := assistantRow{Assistant: row.Assistant}
 			var body []byte
 			var created int64
-			if err := scan(&one.Version, sqldb.Unsealed(&body, column.VersionBody, row.key, &one.Version), &created); err != nil {
+			if err := scan(&one.Version, sqldb.Unsealed(&body, colVersionBody, row.key, &one.Version), &created); err != nil {
 				return false, err
 			}
-			one.CreatedAt = column.TimeOf(created)
+			one.CreatedAt = sqldb.TimeOf(created)
 			one.UpdatedAt = one.CreatedAt
 			err := one.read(body)
 			if err == nil && may(one.Graph) && (keep == nil || keep(one.Metadata)) && pick.Take() {

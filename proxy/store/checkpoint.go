@@ -7,8 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -37,7 +35,7 @@ type State struct {
 type checkpointPos struct{ seq, line, base int64 }
 
 func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err error) {
-	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, column.In{thread, id}, column.Out{&at.seq, &at.line, &at.base})
+	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, sqldb.In{thread, id}, sqldb.Out{&at.seq, &at.line, &at.base})
 	return at, record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
@@ -50,7 +48,7 @@ func (s *States) At(ctx context.Context, threadID, checkpointID string) (st Stat
 		}
 		id := checkpointID
 		if id == "" {
-			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&id}); err != nil {
+			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, sqldb.In{key}, sqldb.Out{&id}); err != nil {
 				return record.NoThread(err, threadID)
 			}
 		}
@@ -78,12 +76,12 @@ func (s *States) Checkpoint(ctx context.Context, threadID, checkpointID string) 
 		}
 		id := checkpointID
 		if id == "" {
-			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&id}); err != nil || id == "" {
+			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, sqldb.In{key}, sqldb.Out{&id}); err != nil || id == "" {
 				return record.NoThread(err, threadID)
 			}
 		}
 		found := false
-		err = t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, column.In{key, id}, func(scan func(...any) error) error {
+		err = t.Each(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND checkpoint = $2`, sqldb.In{key, id}, func(scan func(...any) error) error {
 			row, err := scanCheckpoint(key, scan)
 			c, found = row, true
 			return err
@@ -113,7 +111,7 @@ func stateSource(t *sqldb.Tx, thread int64, at checkpointPos) (snapshot []byte, 
 		return snapshot, events, err
 	}
 	from := checkpointPos{seq: -at.base}
-	if err := t.Get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, column.In{thread, from.seq}, column.Out{&from.line, &from.base}); err != nil {
+	if err := t.Get(`SELECT line, base FROM events WHERE thread = $1 AND seq = $2`, sqldb.In{thread, from.seq}, sqldb.Out{&from.line, &from.base}); err != nil {
 		return nil, nil, err
 	}
 	if snapshot, events, err = stateSource(t, thread, from); err != nil {
@@ -127,7 +125,7 @@ func snapshotAt(t *sqldb.Tx, thread, base int64) (snapshot []byte, err error) {
 	if base == 0 {
 		return nil, nil
 	}
-	err = t.Get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, column.In{thread, base}, column.Out{sqldb.Unsealed(&snapshot, column.EventSnapshot, thread, base)})
+	err = t.Get(`SELECT snapshot FROM events WHERE thread = $1 AND seq = $2`, sqldb.In{thread, base}, sqldb.Out{sqldb.Unsealed(&snapshot, colEventSnapshot, thread, base)})
 	return snapshot, err
 }
 
@@ -208,8 +206,8 @@ func (s *States) Checkpoints(ctx context.Context, threadID string, q CheckpointQ
 		if err != nil {
 			return err
 		}
-		keep := listing.Containing(q.Metadata)
-		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq >= $2 AND seq < $3 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, column.In{key, from, to}, func(scan func(...any) error) (bool, error) {
+		keep := containing(q.Metadata)
+		return t.Until(`SELECT seq, at_us, head FROM events WHERE thread = $1 AND seq >= $2 AND seq < $3 AND line IS NOT NULL AND checkpoint IS NOT NULL ORDER BY seq DESC`, sqldb.In{key, from, to}, func(scan func(...any) error) (bool, error) {
 			c, err := scanCheckpoint(key, scan)
 			if err != nil {
 				return false, err
@@ -247,15 +245,15 @@ func scanCheckpoint(thread int64, scan func(...any) error) (c mapping.Checkpoint
 	var seq, at int64
 	var head []byte
 	var h mapping.Head
-	if err := scan(&seq, &at, sqldb.Unsealed(&head, column.EventHead, thread, &seq)); err != nil {
+	if err := scan(&seq, &at, sqldb.Unsealed(&head, colEventHead, thread, &seq)); err != nil {
 		return c, err
 	}
-	if err := column.Decode(head, &h); err != nil {
+	if err := decode(head, &h); err != nil {
 		return c, err
 	}
 	if h.Checkpoint != nil {
 		c = *h.Checkpoint
 	}
-	c.Seq, c.CreatedAt = seq, column.TimeOf(at)
+	c.Seq, c.CreatedAt = seq, sqldb.TimeOf(at)
 	return c, nil
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -22,7 +21,7 @@ func (s *Retention) OldHistories(ctx context.Context, before time.Time, from Ove
 		return t.Each(`SELECT h.id, h.tenant, h.thread_id FROM threads h WHERE h.id > $1 AND h.status <> 'interrupted'
  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)
  AND (SELECT e.at_us FROM events e WHERE e.thread = h.id AND e.line IS NOT NULL AND e.checkpoint IS NOT NULL ORDER BY e.seq LIMIT 1) <= $2
- ORDER BY h.id LIMIT $3`, column.In{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
+ ORDER BY h.id LIMIT $3`, sqldb.In{from.key, before.UnixMicro(), limit}, func(scan func(...any) error) error {
 			var o Overdue
 			err := scan(&o.key, &o.Tenant, &o.ThreadID)
 			list = append(list, o)
@@ -103,7 +102,7 @@ func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
 	var head int64
 	err = c.Get(`SELECT e.seq FROM threads h JOIN thread_seq q ON q.thread = h.id JOIN events e ON e.thread = h.id AND e.checkpoint = q.head
  WHERE h.id = $1 AND h.tenant = $2 AND h.thread_id = $3 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`,
-		column.In{o.key, o.Tenant, o.ThreadID}, column.Out{&head})
+		sqldb.In{o.key, o.Tenant, o.ThreadID}, sqldb.Out{&head})
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -111,7 +110,7 @@ func (c *compaction) find(o Overdue, before time.Time) (ok bool, err error) {
 		return false, err
 	}
 	err = c.Get(`SELECT coalesce(min(seq), $3) FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL AND at_us > $2`,
-		column.In{c.thread, before.UnixMicro(), head}, column.Out{&c.floor})
+		sqldb.In{c.thread, before.UnixMicro(), head}, sqldb.Out{&c.floor})
 	c.floor = min(c.floor, head)
 	return err == nil, err
 }
@@ -124,7 +123,7 @@ func (c *compaction) materializeSnapshots() error {
 	}
 	var rows []row
 	err := c.Each(`SELECT seq, line, base, checkpoint FROM events WHERE thread = $1 AND line IS NOT NULL AND checkpoint IS NOT NULL
- AND seq >= $2 AND base < $2 AND base > -$2 ORDER BY seq`, column.In{c.thread, c.floor}, func(scan func(...any) error) error {
+ AND seq >= $2 AND base < $2 AND base > -$2 ORDER BY seq`, sqldb.In{c.thread, c.floor}, func(scan func(...any) error) error {
 		var r row
 		err := scan(&r.seq, &r.line, &r.base, &r.id)
 		rows = append(rows, r)
@@ -152,7 +151,7 @@ func (c *compaction) snapshot(at checkpointPos) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Exec(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, c.thread, at.seq, c.Sealed(fold.JSON(), column.EventSnapshot, c.thread, at.seq)); err != nil {
+	if _, err := c.Exec(`UPDATE events SET snapshot = $3 WHERE thread = $1 AND seq = $2`, c.thread, at.seq, c.Sealed(fold.JSON(), colEventSnapshot, c.thread, at.seq)); err != nil {
 		return err
 	}
 	if _, err := c.Exec(`UPDATE events SET base = $3 WHERE thread = $1 AND line = $2 AND checkpoint IS NOT NULL AND seq >= $3 AND base < $3`,

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -35,8 +33,8 @@ type cronRow struct {
 func (r *cronRow) scan(scan func(...any) error) error {
 	var end, next, created, updated int64
 	err := scan(&r.key, &r.Tenant, &r.ID, &r.Owner, &r.ThreadID, &r.Agent, &r.AssistantID, &r.Schedule, &r.Timezone, &r.Enabled, &r.Keep,
-		column.RawOf(&r.Metadata), sqldb.Unsealed(column.RawOf(&r.Payload), column.CronPayload, &r.Tenant, &r.ID), sqldb.Unsealed(column.RawOf(&r.Run), column.CronRun, &r.Tenant, &r.ID), &r.Error, &end, &next, &created, &updated)
-	r.End, r.Next, r.CreatedAt, r.UpdatedAt = column.TimeOf(end), column.TimeOf(next), column.TimeOf(created), column.TimeOf(updated)
+		rawOf(&r.Metadata), sqldb.Unsealed(rawOf(&r.Payload), colCronPayload, &r.Tenant, &r.ID), sqldb.Unsealed(rawOf(&r.Run), colCronRun, &r.Tenant, &r.ID), &r.Error, &end, &next, &created, &updated)
+	r.End, r.Next, r.CreatedAt, r.UpdatedAt = sqldb.TimeOf(end), sqldb.TimeOf(next), sqldb.TimeOf(created), sqldb.TimeOf(updated)
 	return err
 }
 
@@ -58,8 +56,8 @@ func (s *Crons) Create(ctx context.Context, c mapping.Cron, key IdempotencyKey) 
 		}
 		made = c
 		made.Tenant, made.Owner = p.Tenant, p.ID
-		made.Metadata, made.Payload = column.Object(c.Metadata), column.Object(c.Payload)
-		made.CreatedAt = column.TimeOf(t.Now)
+		made.Metadata, made.Payload = objectOrEmpty(c.Metadata), objectOrEmpty(c.Payload)
+		made.CreatedAt = sqldb.TimeOf(t.Now)
 		made.UpdatedAt = made.CreatedAt
 		var thread int64
 		if c.ThreadID != "" {
@@ -70,8 +68,8 @@ func (s *Crons) Create(ctx context.Context, c mapping.Cron, key IdempotencyKey) 
 		s.base.Due(t, record.DueCron)
 		_, err := t.Exec(`INSERT INTO crons (tenant, cron_id, owner, thread, agent, assistant_id, schedule, timezone, enabled, keep, metadata, payload, run,
  error, end_us, next_us, created_us, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $16)`,
-			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, column.Number(made.Enabled), column.Number(made.Keep),
-			[]byte(made.Metadata), t.Sealed(made.Payload, column.CronPayload, made.Tenant, made.ID), t.Sealed(column.NotNull(made.Run), column.CronRun, made.Tenant, made.ID), column.Micros(made.End), column.Micros(made.Next), t.Now)
+			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, sqldb.Number(made.Enabled), sqldb.Number(made.Keep),
+			[]byte(made.Metadata), t.Sealed(made.Payload, colCronPayload, made.Tenant, made.ID), t.Sealed(notNull(made.Run), colCronRun, made.Tenant, made.ID), sqldb.Micros(made.End), sqldb.Micros(made.Next), t.Now)
 		if err != nil {
 			return err
 		}
@@ -108,12 +106,12 @@ func (s *Crons) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cro
 		}
 		changed = row.Cron
 		changed.Schedule, changed.Timezone, changed.Enabled, changed.Keep = c.Schedule, c.Timezone, c.Enabled, c.Keep
-		changed.Metadata, changed.Payload, changed.Run = column.Object(c.Metadata), column.Object(c.Payload), c.Run
-		changed.End, changed.Next, changed.UpdatedAt = column.TimeOf(column.Micros(c.End)), column.TimeOf(column.Micros(c.Next)), column.TimeOf(t.Now)
+		changed.Metadata, changed.Payload, changed.Run = objectOrEmpty(c.Metadata), objectOrEmpty(c.Payload), c.Run
+		changed.End, changed.Next, changed.UpdatedAt = sqldb.TimeOf(sqldb.Micros(c.End)), sqldb.TimeOf(sqldb.Micros(c.Next)), sqldb.TimeOf(t.Now)
 		s.base.Due(t, record.DueCron)
 		_, err = t.Exec(`UPDATE crons SET schedule = $2, timezone = $3, enabled = $4, keep = $5, metadata = $6, payload = $7, run = $8, end_us = $9,
- next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, column.Number(c.Enabled), column.Number(c.Keep),
-			[]byte(changed.Metadata), t.Sealed(changed.Payload, column.CronPayload, changed.Tenant, changed.ID), t.Sealed(column.NotNull(c.Run), column.CronRun, changed.Tenant, changed.ID), column.Micros(c.End), column.Micros(c.Next), t.Now)
+ next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, sqldb.Number(c.Enabled), sqldb.Number(c.Keep),
+			[]byte(changed.Metadata), t.Sealed(changed.Payload, colCronPayload, changed.Tenant, changed.ID), t.Sealed(notNull(c.Run), colCronRun, changed.Tenant, changed.ID), sqldb.Micros(c.End), sqldb.Micros(c.Next), t.Now)
 		return err
 	})
 	return changed, err
@@ -143,7 +141,7 @@ type CronQuery struct {
 // List returns a page of crons, and how many there are on all pages.
 func (s *Crons) List(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
-	keep := listing.Containing(q.Metadata)
+	keep := containing(q.Metadata)
 	sc := scope.ScopeOf(ctx)
 	where, args := sc.Crons(`c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3)`, sc.Tenant, q.Agent, q.Assistant)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
@@ -197,7 +195,7 @@ func (s *Crons) Due(ctx context.Context, limit int) (list []mapping.Cron, now, n
 		if err := s.base.DB.SetClock(t); err != nil {
 			return err
 		}
-		now = column.TimeOf(t.Now)
+		now = sqldb.TimeOf(t.Now)
 		return t.Until(`SELECT `+cronColumns+` WHERE c.next_us > 0 ORDER BY c.next_us`, nil, func(scan func(...any) error) (bool, error) {
 			var row cronRow
 			if err := row.scan(scan); err != nil {
@@ -221,12 +219,12 @@ func (s *Crons) Later(ctx context.Context) (list []mapping.Cron, now time.Time, 
 		if err := s.base.DB.SetClock(t); err != nil {
 			return err
 		}
-		now = column.TimeOf(t.Now)
-		return t.Each(`SELECT tenant, cron_id, schedule, timezone, enabled, error, end_us, next_us FROM crons WHERE next_us > $1 OR next_us = 0 AND end_us > $1`, column.In{t.Now}, func(scan func(...any) error) error {
+		now = sqldb.TimeOf(t.Now)
+		return t.Each(`SELECT tenant, cron_id, schedule, timezone, enabled, error, end_us, next_us FROM crons WHERE next_us > $1 OR next_us = 0 AND end_us > $1`, sqldb.In{t.Now}, func(scan func(...any) error) error {
 			var c mapping.Cron
 			var end, next int64
 			err := scan(&c.Tenant, &c.ID, &c.Schedule, &c.Timezone, &c.Enabled, &c.Error, &end, &next)
-			c.End, c.Next = column.TimeOf(end), column.TimeOf(next)
+			c.End, c.Next = sqldb.TimeOf(end), sqldb.TimeOf(next)
 			list = append(list, c)
 			return err
 		})
@@ -239,7 +237,7 @@ func (s *Crons) Later(ctx context.Context) (list []mapping.Cron, now time.Time, 
 func (s *Crons) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		_, err := t.Exec(`UPDATE crons SET next_us = $4, error = $5 WHERE tenant = $1 AND cron_id = $2 AND next_us = $3`,
-			c.Tenant, c.ID, column.Micros(c.Next), column.Micros(next), mapping.ToText(why))
+			c.Tenant, c.ID, sqldb.Micros(c.Next), sqldb.Micros(next), mapping.ToText(why))
 		return err
 	})
 }
@@ -253,7 +251,7 @@ func (s *Crons) roomForCron(t *sqldb.Tx, tenant string) error {
 		return nil
 	}
 	var n int
-	if err := t.Get(`SELECT count(*) FROM crons WHERE tenant = $1`, column.In{tenant}, column.Out{&n}); err != nil || n < s.most {
+	if err := t.Get(`SELECT count(*) FROM crons WHERE tenant = $1`, sqldb.In{tenant}, sqldb.Out{&n}); err != nil || n < s.most {
 		return err
 	}
 	return mapping.Errorf(mapping.Limited, "too_many_crons", "There are %d crons already, the limit of limits.crons. Delete one that is not needed.", n)

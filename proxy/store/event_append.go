@@ -9,7 +9,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -91,7 +90,7 @@ func (s *Events) Logged(ctx context.Context, runID string, fence, after int64) (
 		}
 		var held bool
 		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE id = $1 AND run_id = $2 AND holder = $3 AND fence = $4 AND status = 'running' AND parked = 0)`,
-			column.In{at.Run, runID, s.base.Owner, fence}, column.Out{&held}); err != nil {
+			sqldb.In{at.Run, runID, s.base.Owner, fence}, sqldb.Out{&held}); err != nil {
 			return err
 		}
 		if !held {
@@ -165,7 +164,7 @@ func (s *Events) runKey(t *sqldb.Tx, id string) (k record.RunKey, err error) {
 	if k, ok := s.base.Keys.Get(id); ok {
 		return k, nil
 	}
-	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, column.In{id}, column.Out{&k.Run, &k.Thread, &k.Overlaps})
+	err = t.Get(`SELECT id, thread, concurrent > 0 FROM runs WHERE run_id = $1`, sqldb.In{id}, sqldb.Out{&k.Run, &k.Thread, &k.Overlaps})
 	if errors.Is(err, sql.ErrNoRows) {
 		return k, record.ErrFenced
 	}
@@ -197,12 +196,12 @@ func (s *Events) endOrPark(t *sqldb.Tx, at record.RunKey, runID string, e End, l
 		}
 		return s.free(t, at, runID, e)
 	}
-	fault, err := column.EncodeFault(e.Outcome.Fault)
+	fault, err := encodeFault(e.Outcome.Fault)
 	if err != nil {
 		return err
 	}
 	if err := t.Put(`UPDATE runs SET status = $2, fault = $3, parked = 0, holder = '', stop = CASE WHEN stop LIKE 'rollback%' THEN stop ELSE '' END, last_seq = $4, ended_us = $5, updated_us = $5, cancel_reason = $6 WHERE id = $1`,
-		at.Run, string(e.Outcome.Status), t.Sealed(fault, column.RunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
+		at.Run, string(e.Outcome.Status), t.Sealed(fault, colRunFault, runID), last, t.Now, e.Outcome.Reason); err != nil {
 		return err
 	}
 	if err := s.base.addWebhook(t, at, runID, e.Webhook); err != nil {
@@ -219,7 +218,7 @@ func (s *Events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error 
 	if err := joinQuestions(t, at, runID, &e); err != nil {
 		return err
 	}
-	interrupts, err := column.EncodeInterrupts(e.Outcome.Interrupts)
+	interrupts, err := encodeInterrupts(e.Outcome.Interrupts)
 	if err != nil {
 		return err
 	}
@@ -227,12 +226,12 @@ func (s *Events) free(t *sqldb.Tx, at record.RunKey, runID string, e End) error 
  WHEN EXISTS (SELECT 1 FROM runs WHERE thread = $1 AND ended_us = 0 AND id <> $2) THEN 'interrupted' ELSE $3 END,
  interrupts = $4, updated_us = $5, expires_us = CASE WHEN CAST($6 AS BIGINT) > 0 THEN $6 ELSE expires_us END,
  keep_latest = CASE WHEN CAST($6 AS BIGINT) > 0 THEN 0 ELSE keep_latest END, ttl_us = CASE WHEN CAST($6 AS BIGINT) > 0 AND ttl_us > 0 THEN 0 ELSE ttl_us END WHERE id = $1`
-	args := column.In{at.Thread, at.Run, string(e.Thread), t.Sealed(interrupts, column.ThreadInterrupts, at.Thread), t.Now, column.Micros(e.Expire)}
+	args := sqldb.In{at.Thread, at.Run, string(e.Thread), t.Sealed(interrupts, colThreadInterrupts, at.Thread), t.Now, sqldb.Micros(e.Expire)}
 	if !t.Shared() {
 		return t.Put(text, args...)
 	}
 	var status, thread string
-	err = t.Get(text+` RETURNING status, thread_id`, args, column.Out{&status, &thread})
+	err = t.Get(text+` RETURNING status, thread_id`, args, sqldb.Out{&status, &thread})
 	if status == string(mapping.ThreadBusy) {
 		s.base.Notify(t, record.NoticePending, thread)
 	}

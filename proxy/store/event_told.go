@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -29,15 +28,15 @@ func (s *Events) Told(ctx context.Context, threadID string, limit int) (list []T
  AND (r.last_seq = 0 OR e.seq <= r.last_seq) AND e.kind = $2) AS seq
  FROM runs r WHERE r.thread = $1 ORDER BY r.id DESC LIMIT CAST($3 AS BIGINT)) x JOIN events e ON e.thread = $1 AND e.seq = x.seq
  WHERE e.head IS NOT NULL ORDER BY x.id DESC`,
-			column.In{thread, string(mapping.KindLinked), column.LimitOf(limit)}, func(scan func(...any) error) error {
+			sqldb.In{thread, string(mapping.KindLinked), sqldb.LimitOf(limit)}, func(scan func(...any) error) error {
 				var told ToldItems
 				var seq int64
 				var head []byte
-				if err := scan(&told.RunID, &seq, sqldb.Unsealed(&head, column.EventHead, thread, &seq)); err != nil {
+				if err := scan(&told.RunID, &seq, sqldb.Unsealed(&head, colEventHead, thread, &seq)); err != nil {
 					return err
 				}
 				var h mapping.Head
-				if err := column.Decode(head, &h); err != nil || len(h.Told) == 0 {
+				if err := decode(head, &h); err != nil || len(h.Told) == 0 {
 					return err
 				}
 				told.Items = h.Told

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -18,7 +17,7 @@ func (s *Retention) TrimTokens(ctx context.Context, before time.Time) (more bool
 	var todo []record.RunKey
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT id, thread FROM runs WHERE ended_us > 0 AND trimmed = 0 AND ended_us <= $1 ORDER BY ended_us LIMIT $2`,
-			column.In{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
+			sqldb.In{before.UnixMicro(), deletedAtOnce}, func(scan func(...any) error) error {
 				var k record.RunKey
 				err := scan(&k.Run, &k.Thread)
 				todo = append(todo, k)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -89,7 +88,7 @@ func recallKey(t *sqldb.Tx, tenant string, k IdempotencyKey) (made string, ok bo
 	}
 	var sum []byte
 	err = t.Get(`SELECT sum, made_id FROM idempotency WHERE tenant = $1 AND route = $2 AND key_text = $3 AND created_us > $4`,
-		column.In{tenant, k.Route, k.Text, t.Horizon - keysKeptFor.Microseconds()}, column.Out{sqldb.Unsealed(&sum, column.IdempotencySum, tenant, k.Route, k.Text), &made})
+		sqldb.In{tenant, k.Route, k.Text, t.Horizon - keysKeptFor.Microseconds()}, sqldb.Out{sqldb.Unsealed(&sum, colIdempotencySum, tenant, k.Route, k.Text), &made})
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
 	}
@@ -133,7 +132,7 @@ const noteKey = `INSERT INTO idempotency (tenant, route, key_text, sum, made_id,
 
 // noteOfKey returns the parameters of noteKey.
 func noteOfKey(t *sqldb.Tx, who mapping.Principal, k IdempotencyKey, made string) []any {
-	sum := t.Sealed(column.NotNull(k.Sum), column.IdempotencySum, who.Tenant, k.Route, k.Text)
+	sum := t.Sealed(notNull(k.Sum), colIdempotencySum, who.Tenant, k.Route, k.Text)
 	return []any{who.Tenant, k.Route, k.Text, sum, made, t.Now, who.ID}
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -45,7 +44,7 @@ func (b *base) addWebhook(t *sqldb.Tx, at record.RunKey, runID string, w *Webhoo
 		return nil
 	}
 	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, owner, thread_owner, url, body, attempts, error, created_us, due_us, done_us)
- SELECT r.tenant, $2, r.owner, h.owner, $3, $4, 0, '', $5, $5, 0 FROM runs r JOIN threads h ON h.id = r.thread WHERE r.id = $1`, at.Run, runID, w.URL, t.Sealed(column.NotNull(w.Body), column.OutboxBody, runID), t.Now)
+ SELECT r.tenant, $2, r.owner, h.owner, $3, $4, 0, '', $5, $5, 0 FROM runs r JOIN threads h ON h.id = r.thread WHERE r.id = $1`, at.Run, runID, w.URL, t.Sealed(notNull(w.Body), colOutboxBody, runID), t.Now)
 	b.Due(t, record.DueWebhook)
 	return err
 }
@@ -71,7 +70,7 @@ func (s *Outbox) Claim(ctx context.Context, limit int, lease time.Duration, acce
 		for _, key := range keys {
 			d := Delivery{key: key}
 			err := t.Each(`UPDATE outbox SET attempts = attempts + 1, due_us = $2 WHERE id = $1 AND done_us = 0 AND due_us <= $3
- RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, column.In{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
+ RETURNING tenant, run_id, url, body, attempts, error, created_us, due_us, done_us`, sqldb.In{key, t.Now + lease.Microseconds(), t.Now}, d.scan)
 			if err != nil {
 				return err
 			}
@@ -100,7 +99,7 @@ func (s *Outbox) takeBack(t *sqldb.Tx) error {
 func (s *Outbox) dueDeliveries(ctx context.Context, limit int, accept func(tenant, url string) bool) (keys []int64, wait time.Duration, ahead bool, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		keys, wait = nil, 0
-		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM outbox WHERE done_us = 0 AND due_us > $1)`, column.In{t.Now + LongestDeliveryWait.Microseconds()}, column.Out{&ahead}); err != nil {
+		if err := t.Get(`SELECT EXISTS (SELECT 1 FROM outbox WHERE done_us = 0 AND due_us > $1)`, sqldb.In{t.Now + LongestDeliveryWait.Microseconds()}, sqldb.Out{&ahead}); err != nil {
 			return err
 		}
 		return t.Until(`SELECT id, tenant, url, due_us FROM outbox WHERE done_us = 0 ORDER BY due_us, id`, nil, func(scan func(...any) error) (bool, error) {
@@ -124,10 +123,10 @@ func (s *Outbox) dueDeliveries(ctx context.Context, limit int, accept func(tenan
 
 func (d *Delivery) scan(scan func(...any) error) error {
 	var created, due, done int64
-	err := scan(&d.Tenant, &d.RunID, &d.URL, sqldb.Unsealed(&d.Body, column.OutboxBody, &d.RunID), &d.Attempts, &d.Error, &created, &due, &done)
-	d.CreatedAt, d.Done = column.TimeOf(created), column.TimeOf(done)
+	err := scan(&d.Tenant, &d.RunID, &d.URL, sqldb.Unsealed(&d.Body, colOutboxBody, &d.RunID), &d.Attempts, &d.Error, &created, &due, &done)
+	d.CreatedAt, d.Done = sqldb.TimeOf(created), sqldb.TimeOf(done)
 	if done == 0 {
-		d.Due = column.TimeOf(due)
+		d.Due = sqldb.TimeOf(due)
 	}
 	d.ID = mapping.MessageID(d.RunID, "webhook")
 	return err
@@ -155,7 +154,7 @@ func (s *Outbox) Returned(ctx context.Context, d Delivery) error {
 
 func (s *Outbox) settleDelivery(ctx context.Context, text string, d Delivery, args ...any) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		_, err := t.Exec(text, append(column.In{d.key}, args...)...)
+		_, err := t.Exec(text, append(sqldb.In{d.key}, args...)...)
 		return err
 	})
 }
@@ -165,7 +164,7 @@ func (s *Outbox) settleDelivery(ctx context.Context, text string, d Delivery, ar
 func (s *Outbox) List(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
- WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, column.In{scope.TenantOf(ctx), runID, column.LimitOf(limit)}, func(scan func(...any) error) error {
+ WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, sqldb.In{scope.TenantOf(ctx), runID, sqldb.LimitOf(limit)}, func(scan func(...any) error) error {
 			var d Delivery
 			err := d.scan(scan)
 			list = append(list, d)

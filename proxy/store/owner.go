@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -43,13 +42,13 @@ func (s *Owners) Copies(ctx context.Context, threadID string) (list []mapping.Li
 }
 
 func linksOf(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
-	return t.Each(`SELECT body FROM links WHERE thread = $1`, column.In{thread}, func(scan func(...any) error) error {
+	return t.Each(`SELECT body FROM links WHERE thread = $1`, sqldb.In{thread}, func(scan func(...any) error) error {
 		var body []byte
 		if err := scan(&body); err != nil {
 			return err
 		}
 		var l mapping.Link
-		err := column.Decode(body, &l)
+		err := decode(body, &l)
 		addCopy(list, l, l.Agent)
 		return err
 	})
@@ -58,15 +57,15 @@ func linksOf(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
 // linked reads the log. Of an event that does not name the agent the run does.
 func linked(t *sqldb.Tx, thread int64, list *[]mapping.Link) error {
 	return t.Each(`SELECT e.seq, e.head, coalesce(r.agent, '') FROM events e LEFT JOIN runs r ON r.id = e.run WHERE e.thread = $1 AND e.kind = 'linked' ORDER BY e.seq DESC`,
-		column.In{thread}, func(scan func(...any) error) error {
+		sqldb.In{thread}, func(scan func(...any) error) error {
 			var seq int64
 			var body []byte
 			var agent string
-			if err := scan(&seq, sqldb.Unsealed(&body, column.EventHead, thread, &seq), &agent); err != nil || len(body) == 0 {
+			if err := scan(&seq, sqldb.Unsealed(&body, colEventHead, thread, &seq), &agent); err != nil || len(body) == 0 {
 				return err
 			}
 			var h mapping.Head
-			err := column.Decode(body, &h)
+			err := decode(body, &h)
 			if h.Link != nil {
 				addCopy(list, *h.Link, cmp.Or(h.Link.Agent, agent))
 			}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/apbridge/apbridge/proxy/store/archive"
-	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -72,7 +72,7 @@ func (s *Owners) FileBytes(ctx context.Context, f OwnedFile, to func([]byte) err
 	left, piece := f.Size, sqldb.Buffer{}
 	for n := 0; left > 0; n++ {
 		err := s.base.DB.ReadBlob(ctx, func(t *sqldb.Tx) error {
-			return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2`, []any{f.blob, n}, []any{sqldb.Unsealed(&piece, column.ChunkData, f.blob, n)})
+			return t.Get(`SELECT data FROM chunks WHERE blob = $1 AND n = $2`, []any{f.blob, n}, []any{sqldb.Unsealed(&piece, artifact.ChunkData, f.blob, n)})
 		})
 		if errors.Is(err, sql.ErrNoRows) || err == nil && int64(len(piece)) > left {
 			return fmt.Errorf("%s: %w", f.ArtifactID, errFileRemoved)

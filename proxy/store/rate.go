@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -35,11 +34,11 @@ func (s *Rates) Take(ctx context.Context, name string, cost, span time.Duration)
 		var used int64
 		err := t.Get(`UPDATE rates SET at_us = CASE WHEN at_us < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE at_us END + CAST($3 AS BIGINT)
  WHERE name = $1 AND CASE WHEN at_us < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE at_us END + CAST($3 AS BIGINT) <= CAST($4 AS BIGINT) RETURNING at_us`,
-			column.In{name, t.Now - long, lost, t.Now}, column.Out{&used})
+			sqldb.In{name, t.Now - long, lost, t.Now}, sqldb.Out{&used})
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		if err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, column.In{name}, column.Out{&used}); err != nil {
+		if err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, sqldb.In{name}, sqldb.Out{&used}); err != nil {
 			return err
 		}
 		if used > t.Now+clockSetBack {
@@ -58,7 +57,7 @@ func (s *Rates) Take(ctx context.Context, name string, cost, span time.Duration)
 func (s *Rates) Left(ctx context.Context, name string, span time.Duration) (left time.Duration, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		used := t.Now - span.Microseconds()
-		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, column.In{name}, column.Out{&used})
+		err := t.Get(`SELECT at_us FROM rates WHERE name = $1`, sqldb.In{name}, sqldb.Out{&used})
 		if errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -32,7 +31,7 @@ func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []Run
 	return s.base.DB.WriteRelaxed(ctx, func(t *sqldb.Tx) error {
 		var run, last int64
 		err := t.Get(`SELECT id, (SELECT coalesce(max(n), 0) FROM run_calls WHERE run = runs.id) FROM runs WHERE run_id = $1 AND holder = $2 AND fence = $3`,
-			column.In{runID, s.base.Owner, fence}, column.Out{&run, &last})
+			sqldb.In{runID, s.base.Owner, fence}, sqldb.Out{&run, &last})
 		if errors.Is(err, sql.ErrNoRows) {
 			return record.ErrFenced
 		}
@@ -44,7 +43,7 @@ func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []Run
 			n := last + c.N
 			newest = max(newest, n)
 			if err := t.Put(`INSERT INTO run_calls (run, n, head, sent, received) VALUES ($1, $2, $3, $4, $5)`, run, n,
-				t.Sealed(c.Head, column.RunCallHead, run, n), t.Sealed(c.Sent, column.RunCallSent, run, n), t.Sealed(c.Received, column.RunCallReceived, run, n)); err != nil {
+				t.Sealed(c.Head, colRunCallHead, run, n), t.Sealed(c.Sent, colRunCallSent, run, n), t.Sealed(c.Received, colRunCallReceived, run, n)); err != nil {
 				return err
 			}
 		}
@@ -60,9 +59,9 @@ func (s *Calls) List(ctx context.Context, threadID, runID string) (calls []RunCa
 		if err != nil {
 			return err
 		}
-		return t.Each(`SELECT n, head FROM run_calls WHERE run = $1 ORDER BY n`, column.In{row.key}, func(scan func(...any) error) error {
+		return t.Each(`SELECT n, head FROM run_calls WHERE run = $1 ORDER BY n`, sqldb.In{row.key}, func(scan func(...any) error) error {
 			var c RunCall
-			err := scan(&c.N, sqldb.Unsealed(&c.Head, column.RunCallHead, row.key, &c.N))
+			err := scan(&c.N, sqldb.Unsealed(&c.Head, colRunCallHead, row.key, &c.N))
 			calls = append(calls, c)
 			return err
 		})
@@ -78,8 +77,8 @@ func (s *Calls) Get(ctx context.Context, threadID, runID string, n int64) (c Run
 			return err
 		}
 		c.N = n
-		return t.Get(`SELECT head, sent, received FROM run_calls WHERE run = $1 AND n = $2`, column.In{row.key, n},
-			column.Out{sqldb.Unsealed(&c.Head, column.RunCallHead, row.key, n), sqldb.Unsealed(&c.Sent, column.RunCallSent, row.key, n), sqldb.Unsealed(&c.Received, column.RunCallReceived, row.key, n)})
+		return t.Get(`SELECT head, sent, received FROM run_calls WHERE run = $1 AND n = $2`, sqldb.In{row.key, n},
+			sqldb.Out{sqldb.Unsealed(&c.Head, colRunCallHead, row.key, n), sqldb.Unsealed(&c.Sent, colRunCallSent, row.key, n), sqldb.Unsealed(&c.Received, colRunCallReceived, row.key, n)})
 	})
 	return c, err
 }

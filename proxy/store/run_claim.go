@@ -10,7 +10,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/clock"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -48,7 +47,7 @@ func (s *Claims) Next(ctx context.Context, full []string) (c *Claimed, next time
 		if due, err = nextDue(t); err != nil || due == 0 {
 			return err
 		}
-		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE `+delayedAhead+`)`, column.In{t.Now + clock.Slack.Microseconds()}, column.Out{&ahead})
+		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE `+delayedAhead+`)`, sqldb.In{t.Now + clock.Slack.Microseconds()}, sqldb.Out{&ahead})
 	})
 	if err == nil && ahead {
 		if err = s.base.DB.Write(ctx, s.base.takeDelaysBack); err == nil {
@@ -56,7 +55,7 @@ func (s *Claims) Next(ctx context.Context, full []string) (c *Claimed, next time
 		}
 	}
 	if err != nil || !seen {
-		return nil, column.TimeOf(due), err
+		return nil, sqldb.TimeOf(due), err
 	}
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		key, taken, err := lockClaimable(t, full)
@@ -89,7 +88,7 @@ func lockClaimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error
 // lockIfClaimable locks the thread of a run, and reports whether it may be claimed still.
 func lockIfClaimable(t *sqldb.Tx, key int64, taken bool) (still bool, err error) {
 	var thread int64
-	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, column.In{key}, column.Out{&thread}); err != nil {
+	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, sqldb.In{key}, sqldb.Out{&thread}); err != nil {
 		return false, ifAny(err)
 	}
 	if err := record.LockThread(t, thread); err != nil {
@@ -97,9 +96,9 @@ func lockIfClaimable(t *sqldb.Tx, key int64, taken bool) (still bool, err error)
 	}
 	var id int64
 	if taken {
-		err = t.Get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, column.In{key}, column.Out{&id})
+		err = t.Get(`SELECT id FROM runs WHERE id = $1 AND `+orphaned, sqldb.In{key}, sqldb.Out{&id})
 	} else {
-		err = t.Get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, column.In{key, t.Now}, column.Out{&id})
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.id = $1 AND `+startable, sqldb.In{key, t.Now}, sqldb.Out{&id})
 	}
 	return err == nil, ifAny(err)
 }
@@ -133,7 +132,7 @@ func (s *base) takeDelaysBack(t *sqldb.Tx) error {
 }
 
 func nextDue(t *sqldb.Tx) (due int64, err error) {
-	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, column.In{t.Now}, column.Out{&due})
+	err = t.Get(`SELECT coalesce(min(run_after_us), 0) FROM runs WHERE status = 'pending' AND run_after_us > 0 AND run_after_us > CAST($1 AS BIGINT)`, sqldb.In{t.Now}, sqldb.Out{&due})
 	return due, err
 }
 
@@ -160,7 +159,7 @@ func claimable(t *sqldb.Tx, full []string) (key int64, taken bool, err error) {
 func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 	agent := ""
 	for {
-		err := t.Get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, column.In{agent}, column.Out{&agent})
+		err := t.Get(`SELECT agent FROM runs WHERE status = 'pending' AND agent > $1 ORDER BY agent LIMIT 1`, sqldb.In{agent}, sqldb.Out{&agent})
 		if errors.Is(err, sql.ErrNoRows) {
 			return oldest, nil
 		}
@@ -171,7 +170,7 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 			continue
 		}
 		var id int64
-		err = t.Get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, column.In{agent, t.Now}, column.Out{&id})
+		err = t.Get(`SELECT r.id FROM runs r WHERE r.agent = $1 AND `+startable+` ORDER BY r.id LIMIT 1`, sqldb.In{agent, t.Now}, sqldb.Out{&id})
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return 0, err
 		}
@@ -184,7 +183,7 @@ func oldestPending(t *sqldb.Tx, full []string) (oldest int64, err error) {
 // claim makes this process the holder of a run, under a new fence.
 func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	first, from := false, ""
-	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, column.In{key}, column.Out{&first, &from}); err != nil {
+	if err := t.Get(`SELECT started_us = 0, left_by FROM runs WHERE id = $1`, sqldb.In{key}, sqldb.Out{&first, &from}); err != nil {
 		return nil, err
 	}
 	if _, err := t.Exec(`UPDATE runs SET status = 'running', parked = 0, holder = $2, fence = fence + 1, updated_us = $3,
@@ -223,7 +222,7 @@ func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	}
 	name, at := row.ID, record.RunKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
 	t.After(func() { s.base.Keys.Add(name, at) })
-	running := time.Duration(t.Now-column.Micros(row.StartedAt)) * time.Microsecond
+	running := time.Duration(t.Now-sqldb.Micros(row.StartedAt)) * time.Microsecond
 	return &Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, nil
 }
 
@@ -284,7 +283,7 @@ func (s *base) noteStop(t *sqldb.Tx, row *runRow, action, reason string) error {
 func (s *Claims) Held(ctx context.Context) (map[string]int64, error) {
 	found := make(map[string]int64)
 	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, column.In{s.base.Owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT run_id, fence FROM runs WHERE ended_us = 0 AND status = 'running' AND parked = 0 AND holder = $1`, sqldb.In{s.base.Owner}, func(scan func(...any) error) error {
 			var id string
 			var fence int64
 			err := scan(&id, &fence)
@@ -305,7 +304,7 @@ type StopRequest struct {
 func (s *Claims) StopRequests(ctx context.Context) (map[string]StopRequest, error) {
 	found := make(map[string]StopRequest)
 	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, column.In{s.base.Owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT run_id, stop, cancel_reason FROM runs WHERE holder = $1 AND stop <> ''`, sqldb.In{s.base.Owner}, func(scan func(...any) error) error {
 			var id string
 			var asked StopRequest
 			err := scan(&id, &asked.Action, &asked.Reason)
@@ -320,7 +319,7 @@ func (s *Claims) StopRequests(ctx context.Context) (map[string]StopRequest, erro
 func (s *Claims) Waiting(ctx context.Context) (some bool, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Get(`SELECT EXISTS (SELECT 1 FROM runs WHERE status = 'pending') OR EXISTS (SELECT 1 FROM runs WHERE status = 'running' AND parked = 0 AND holder = '')`,
-			nil, column.Out{&some})
+			nil, sqldb.Out{&some})
 	})
 	return some, err
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -167,7 +166,7 @@ func (x *createRunTx) place() (err error) {
 		return record.NoThread(err, x.made.Run.ThreadID)
 	}
 	th := *x.n.Thread
-	if th.Metadata, err = column.FillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
+	if th.Metadata, err = fillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
 		return err
 	}
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
@@ -229,7 +228,7 @@ func (x *createRunTx) follows() error {
 	}
 	var given int
 	var reserved bool
-	if err := x.Get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, column.In{x.task, x.Now}, column.Out{&given, &reserved}); err != nil {
+	if err := x.Get(`SELECT cursor_n, reserved_n <> 0 AND reserved_until_us > $2 FROM tasks WHERE id = $1`, sqldb.In{x.task, x.Now}, sqldb.Out{&given, &reserved}); err != nil {
 		return err
 	}
 	if reserved {
@@ -281,7 +280,7 @@ func (x *createRunTx) insert() error {
 	}
 	from := int64(0)
 	if x.claimed && !x.fresh {
-		if err := x.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, column.In{x.thread.key}, column.Out{&from}); err != nil {
+		if err := x.Get(`SELECT seq FROM thread_seq WHERE thread = $1`, sqldb.In{x.thread.key}, sqldb.Out{&from}); err != nil {
 			return err
 		}
 	}
@@ -289,8 +288,8 @@ func (x *createRunTx) insert() error {
  flavour, metadata, kwargs, options, base, fault, stop, from_seq, last_seq, created_us, updated_us, started_us, ended_us, run_after_us, trimmed)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, NULL, '', $19, 0, $20, $21, $22, 0, $23, 1)`,
 		r.Tenant, r.ID, r.Owner, x.thread.key, x.task, r.Agent, r.AssistantID, string(r.Status), holder, fence, r.Attempt,
-		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), x.Sealed(r.Kwargs, column.RunKwargs, r.ID),
-		x.Sealed(options, column.RunOptions, r.ID), r.Base, from, column.Micros(r.CreatedAt), column.Micros(r.UpdatedAt), column.Micros(r.StartedAt), column.Micros(r.RunAfter))
+		string(r.Multitask), concurrencyClass(r), string(r.Flavour), []byte(r.Metadata), x.Sealed(r.Kwargs, colRunKwargs, r.ID),
+		x.Sealed(options, colRunOptions, r.ID), r.Base, from, sqldb.Micros(r.CreatedAt), sqldb.Micros(r.UpdatedAt), sqldb.Micros(r.StartedAt), sqldb.Micros(r.RunAfter))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "run_exists", "There is a run %q already.", r.ID)
 	}
@@ -321,9 +320,9 @@ func (x *createRunTx) completed() *mapping.Run {
 	}
 	r.Options.MayOverlap = r.Options.MayOverlap || r.Multitask == mapping.StrategyConcurrent
 	r.Attempt = max(r.Attempt, 1)
-	r.Metadata, r.Kwargs = column.Object(r.Metadata), column.Object(r.Kwargs)
-	r.RunAfter = column.TimeOf(column.Micros(r.RunAfter))
-	r.CreatedAt = column.TimeOf(x.Now)
+	r.Metadata, r.Kwargs = objectOrEmpty(r.Metadata), objectOrEmpty(r.Kwargs)
+	r.RunAfter = sqldb.TimeOf(sqldb.Micros(r.RunAfter))
+	r.CreatedAt = sqldb.TimeOf(x.Now)
 	r.UpdatedAt, r.Status, r.Parked = r.CreatedAt, mapping.RunPending, false
 	if x.claimed {
 		r.Status, r.StartedAt = mapping.RunRunning, r.CreatedAt
@@ -371,14 +370,14 @@ func (x *createRunTx) occupy() error {
 	if x.fresh {
 		return nil
 	}
-	metadata, err := column.FillKeys(x.thread.Metadata, x.n.ThreadMeta)
+	metadata, err := fillKeys(x.thread.Metadata, x.n.ThreadMeta)
 	if err != nil {
 		return err
 	}
 	if err := noteAgent(x.Tx, &x.thread, x.made.Run.Agent); err != nil {
 		return err
 	}
-	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, column.TimeOf(x.Now)
+	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, sqldb.TimeOf(x.Now)
 	if started(x.logged) {
 		at := record.RunKey{Run: x.run, Thread: x.thread.key}
 		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.leaves != ""); err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -64,7 +63,7 @@ func (p *pulledPage) read(t *sqldb.Tx) error {
 	if p.parkedOnly {
 		parked = 1
 	}
-	err := t.Each(selectPulled, column.In{p.thread, p.place, parked, int64(pulledPageSize)}, func(scan func(...any) error) error {
+	err := t.Each(selectPulled, sqldb.In{p.thread, p.place, parked, int64(pulledPageSize)}, func(scan func(...any) error) error {
 		seen++
 		return next.add(scan)
 	})
@@ -79,14 +78,14 @@ func (p *pulledPage) add(scan func(...any) error) error {
 	var parked bool
 	var options []byte
 	var updated int64
-	err := scan(&p.thread, &p.place, &r.ID, &r.ThreadID, &r.Agent, &r.Tenant, &r.Owner, &updated, &parked, sqldb.Unsealed(&options, column.RunOptions, &r.ID))
+	err := scan(&p.thread, &p.place, &r.ID, &r.ThreadID, &r.Agent, &r.Tenant, &r.Owner, &updated, &parked, sqldb.Unsealed(&options, colRunOptions, &r.ID))
 	if err != nil {
 		return err
 	}
-	r.UpdatedAt = column.TimeOf(updated)
+	r.UpdatedAt = sqldb.TimeOf(updated)
 	var o mapping.RunOptions
 	if !parked {
-		err = column.Decode(options, &o)
+		err = decode(options, &o)
 	}
 	if parked || o.Stepping == mapping.SteppingFree {
 		p.runs = append(p.runs, r)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -42,7 +41,7 @@ func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st Standin
 		if err != nil {
 			return err
 		}
-		st = Standing{Run: row.Run, Thread: th.Thread, Now: column.TimeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.base.Owner, Owner: s.base.Owner}
+		st = Standing{Run: row.Run, Thread: th.Thread, Now: sqldb.TimeOf(t.Now), Holder: row.holder, Here: row.holder != "" && row.holder == s.base.Owner, Owner: s.base.Owner}
 		for _, part := range []func(*sqldb.Tx, *runRow) error{st.queue, st.lease, st.progress} {
 			if err := part(t, row); err != nil {
 				return err
@@ -61,7 +60,7 @@ func (st *Standing) queue(t *sqldb.Tx, row *runRow) error {
 	var keys []int64
 	err := t.Each(`SELECT o.id FROM runs r JOIN runs o ON o.thread = r.thread WHERE r.id = $1 AND o.ended_us = 0 AND o.id <> r.id
  AND (o.concurrent = 0 OR r.concurrent <> 1) AND (o.status = 'running' OR (o.id < r.id AND o.run_after_us <= $2)) ORDER BY o.status DESC, o.id`,
-		column.In{row.key, t.Now}, func(scan func(...any) error) error {
+		sqldb.In{row.key, t.Now}, func(scan func(...any) error) error {
 			var key int64
 			err := scan(&key)
 			keys = append(keys, key)
@@ -78,10 +77,10 @@ func (st *Standing) queue(t *sqldb.Tx, row *runRow) error {
 		}
 		st.Before = append(st.Before, before.Run)
 	}
-	if err := ifAny(t.Get(`SELECT holder FROM updates WHERE thread = $1`, column.In{row.thread}, column.Out{&st.Update})); err != nil {
+	if err := ifAny(t.Get(`SELECT holder FROM updates WHERE thread = $1`, sqldb.In{row.thread}, sqldb.Out{&st.Update})); err != nil {
 		return err
 	}
-	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, column.In{row.Agent, row.key}, column.Out{&st.Earlier})
+	return t.Get(`SELECT count(*) FROM runs WHERE status = 'pending' AND agent = $1 AND id < $2`, sqldb.In{row.Agent, row.key}, sqldb.Out{&st.Earlier})
 }
 
 func (st *Standing) lease(t *sqldb.Tx, row *runRow) error {
@@ -90,7 +89,7 @@ func (st *Standing) lease(t *sqldb.Tx, row *runRow) error {
 	}
 	until, ok, err := sqldb.LeaseEnd(t, row.holder)
 	if ok {
-		st.Until = column.TimeOf(until)
+		st.Until = sqldb.TimeOf(until)
 	} else if err == nil {
 		st.Until = st.Now // its process has left
 	}
@@ -108,22 +107,22 @@ func (st *Standing) progress(t *sqldb.Tx, row *runRow) error {
 		}
 	}
 	return t.Each(`SELECT seq, '', kind, at_us, head, NULL FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 ORDER BY seq DESC LIMIT 1`,
-		column.In{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
+		sqldb.In{row.thread, row.from, row.to(), row.key}, func(scan func(...any) error) error { return scanEvent(&st.Last, row.thread, scan) })
 }
 
 // steps counts the updates that are of no subgraph. It goes through all of them, of which there may be ten thousand, so
 // a head is decoded only where it may name one.
 func (st *Standing) steps(t *sqldb.Tx, row *runRow) error {
-	return t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, column.In{row.thread, row.from, row.to(), row.key},
+	return t.Each(`SELECT seq, head FROM events WHERE thread = $1 AND seq > $2 AND seq <= $3 AND run = $4 AND kind = 'update'`, sqldb.In{row.thread, row.from, row.to(), row.key},
 		func(scan func(...any) error) error {
 			var raw []byte
 			var seq int64
-			if err := scan(&seq, sqldb.Unsealed(&raw, column.EventHead, row.thread, &seq)); err != nil {
+			if err := scan(&seq, sqldb.Unsealed(&raw, colEventHead, row.thread, &seq)); err != nil {
 				return err
 			}
 			var head struct{ NS []string }
 			if bytes.Contains(raw, []byte(`"ns"`)) {
-				if err := column.Decode(raw, &head); err != nil {
+				if err := decode(raw, &head); err != nil {
 					return err
 				}
 			}

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -19,7 +18,7 @@ const secretBytes = 32
 // Get returns the secret of a name, which is made at the first call. It belongs to no tenant.
 func (s *Secrets) Get(ctx context.Context, name string) (value []byte, err error) {
 	read := func(t *sqldb.Tx) error {
-		return t.Get(`SELECT value FROM secrets WHERE name = $1`, column.In{name}, column.Out{sqldb.Unsealed(&value, column.SecretValue, name)})
+		return t.Get(`SELECT value FROM secrets WHERE name = $1`, sqldb.In{name}, sqldb.Out{sqldb.Unsealed(&value, colSecretValue, name)})
 	}
 	// Nearly always it is there: reading must not need a writable disk.
 	if err = s.base.DB.ReadOne(ctx, read); !errors.Is(err, sql.ErrNoRows) {
@@ -30,7 +29,7 @@ func (s *Secrets) Get(ctx context.Context, name string) (value []byte, err error
 		return nil, err
 	}
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if _, err := t.Exec(`INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Sealed(fresh, column.SecretValue, name)); err != nil {
+		if _, err := t.Exec(`INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, name, t.Sealed(fresh, colSecretValue, name)); err != nil {
 			return err
 		}
 		return read(t)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -91,7 +90,7 @@ func (s *States) onHead(t *sqldb.Tx, b *eventBatch, expect, forkFrom string) ([]
 
 func mustBeFree(t *sqldb.Tx, thread int64, threadID string) error {
 	var run string
-	err := t.Get(`SELECT run_id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, column.In{thread}, column.Out{&run})
+	err := t.Get(`SELECT run_id FROM runs WHERE thread = $1 AND ended_us = 0 ORDER BY status DESC, id LIMIT 1`, sqldb.In{thread}, sqldb.Out{&run})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

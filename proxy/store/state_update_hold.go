@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -58,7 +57,7 @@ func (s *States) Hold(ctx context.Context, threadID, expectHead string, k Idempo
 			return err
 		}
 		var head string
-		if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, column.In{key}, column.Out{&head}); err != nil {
+		if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, sqldb.In{key}, sqldb.Out{&head}); err != nil {
 			return record.NoThread(err, threadID)
 		}
 		if head != expectHead {
@@ -116,7 +115,7 @@ func (s *States) FreeLeft(ctx context.Context) (freed int, err error) {
 func (s *States) leftUpdates(ctx context.Context) (tokens []string, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		tokens = nil
-		return t.Each(`SELECT token FROM updates WHERE holder = $1`, column.In{s.base.Owner}, func(scan func(...any) error) error {
+		return t.Each(`SELECT token FROM updates WHERE holder = $1`, sqldb.In{s.base.Owner}, func(scan func(...any) error) error {
 			var token string
 			err := scan(&token)
 			tokens = append(tokens, token)
@@ -179,7 +178,7 @@ func (s *States) mayUpdate(t *sqldb.Tx, key int64, threadID, token string) error
 		return err
 	}
 	var held bool
-	err := t.Get(`SELECT EXISTS (SELECT 1 FROM updates WHERE thread = $1)`, column.In{key}, column.Out{&held})
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM updates WHERE thread = $1)`, sqldb.In{key}, sqldb.Out{&held})
 	if err == nil && held {
 		err = errUpdating(threadID)
 	}

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
-	"github.com/apbridge/apbridge/proxy/store/listing"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -46,14 +44,14 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 		k.Owner = p.ID
 	}
 	if k.CreatedAt.IsZero() {
-		k.CreatedAt = column.TimeOf(t.Now)
+		k.CreatedAt = sqldb.TimeOf(t.Now)
 	}
 	k.CreatedAt = k.CreatedAt.UTC().Truncate(time.Microsecond)
-	k.UpdatedAt, k.AdditionalInput = column.TimeOf(t.Now), column.Object(k.AdditionalInput)
+	k.UpdatedAt, k.AdditionalInput = sqldb.TimeOf(t.Now), objectOrEmpty(k.AdditionalInput)
 	key, err = t.Insert(`INSERT INTO tasks (tenant, task_id, owner, thread, agent, has_input, input, additional, topic, cursor_n, reserved_n, reserved_until_us, created_us, updated_us)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12)`,
-		k.Tenant, k.ID, k.Owner, thread, k.Agent, column.Number(k.HasInput), column.Said(t, k.Input, column.TaskInput, k.Tenant, k.ID), t.Sealed(k.AdditionalInput, column.TaskAdditional, k.Tenant, k.ID), column.Number(k.Topic), k.HandOuts,
-		column.Micros(k.CreatedAt), column.Micros(k.UpdatedAt))
+		k.Tenant, k.ID, k.Owner, thread, k.Agent, sqldb.Number(k.HasInput), sealedText(t, k.Input, colTaskInput, k.Tenant, k.ID), t.Sealed(k.AdditionalInput, colTaskAdditional, k.Tenant, k.ID), sqldb.Number(k.Topic), k.HandOuts,
+		sqldb.Micros(k.CreatedAt), sqldb.Micros(k.UpdatedAt))
 	if sqldb.Duplicate(err) {
 		err = mapping.Errorf(mapping.Conflict, "task_exists", "There is a task %q already.", k.ID)
 	}
@@ -100,10 +98,10 @@ func (r *taskRow) scan(scan func(...any) error) error {
 	var input []byte
 	var created, updated int64
 	err := scan(&r.ID, &r.key, &r.thread, &r.Tenant, &r.Owner, &r.ThreadID, &r.Agent, &r.HasInput,
-		sqldb.Unsealed(&input, column.TaskInput, &r.Tenant, &r.ID), sqldb.Unsealed(column.RawOf(&r.AdditionalInput), column.TaskAdditional, &r.Tenant, &r.ID),
+		sqldb.Unsealed(&input, colTaskInput, &r.Tenant, &r.ID), sqldb.Unsealed(rawOf(&r.AdditionalInput), colTaskAdditional, &r.Tenant, &r.ID),
 		&r.Topic, &r.HandOuts, &created, &updated)
 	r.Input, r.size = string(input), len(input)+len(r.AdditionalInput)
-	r.CreatedAt, r.UpdatedAt = column.TimeOf(created), column.TimeOf(updated)
+	r.CreatedAt, r.UpdatedAt = sqldb.TimeOf(created), sqldb.TimeOf(updated)
 	return err
 }
 
@@ -115,14 +113,14 @@ type TaskQuery struct {
 
 // List returns tasks, oldest first. Limit 0: all.
 func (s *Tasks) List(ctx context.Context, q TaskQuery) (list []mapping.Task, total int, err error) {
-	found, total, err := s.find(ctx, q, listing.Whole)
+	found, total, err := s.find(ctx, q, wholeList)
 	return found.Rows, total, err
 }
 
 // Search is List of which few megabytes are held at a time: a task is yielded as it is by then, and one that was
 // removed meanwhile is left out. It is ranged over once.
 func (s *Tasks) Search(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping.Task, error], total int, err error) {
-	found, total, err := s.find(ctx, q, listing.AtOnce)
+	found, total, err := s.find(ctx, q, listAtOnce)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -134,18 +132,18 @@ func (s *Tasks) Search(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping
 }
 
 // find lists tasks, the first of them with all that they have.
-func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found listing.Long[mapping.Task], total int, err error) {
+func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found longList[mapping.Task], total int, err error) {
 	where, args := taskFilter(scope.ScopeOf(ctx), q)
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		found = listing.Long[mapping.Task]{Room: room}
-		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, column.Out{&total}); err != nil {
+		found = longList[mapping.Task]{Room: room}
+		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, sqldb.Out{&total}); err != nil {
 			return err
 		}
-		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + column.Page(len(args)+1)
-		return t.Each(text, append(args[:len(args):len(args)], column.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) (err error) {
+		text := `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + limitOffset(len(args)+1)
+		return t.Each(text, append(args[:len(args):len(args)], sqldb.LimitOf(q.Limit), q.Offset), func(scan func(...any) error) (err error) {
 			var row taskRow
 			if found.Full() {
-				err = listing.FirstColumns(scan, taskWidth, &row.ID)
+				err = firstColumns(scan, taskWidth, &row.ID)
 			} else {
 				err = row.scan(scan)
 			}
@@ -156,22 +154,22 @@ func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found listing.
 	return found, total, err
 }
 
-func taskFilter(sc scope.Scope, q TaskQuery) (where string, args column.In) {
+func taskFilter(sc scope.Scope, q TaskQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`k.tenant = $1`, sc.Tenant)
 	if q.Agent != "" {
 		args = append(args, q.Agent)
-		where += ` AND k.agent = ` + column.List(len(args), 1)
+		where += ` AND k.agent = ` + sqldb.Params(len(args), 1)
 	}
 	if q.ThreadID != "" {
 		args = append(args, q.ThreadID)
-		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + column.List(len(args), 1) + `)`
+		where += ` AND k.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = ` + sqldb.Params(len(args), 1) + `)`
 	}
 	return where, args
 }
 
 func taskKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
 	if sc.Whole() {
-		err = t.Get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, column.In{sc.Tenant, id}, column.Out{&key})
+		err = t.Get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, sqldb.In{sc.Tenant, id}, sqldb.Out{&key})
 		return key, record.NoTask(err, id)
 	}
 	row, err := findTask(t, sc, id)
@@ -182,7 +180,7 @@ func taskKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
 func taskExtra(t *sqldb.Tx, sc scope.Scope, id string) (key int64, additional json.RawMessage, err error) {
 	where, args := sc.Narrow(`k.tenant = $1 AND k.task_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT k.id, k.additional FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, func(scan func(...any) error) error {
-		return scan(&key, sqldb.Unsealed(column.RawOf(&additional), column.TaskAdditional, &sc.Tenant, &id))
+		return scan(&key, sqldb.Unsealed(rawOf(&additional), colTaskAdditional, &sc.Tenant, &id))
 	})
 	if err == nil && key == 0 {
 		err = sql.ErrNoRows
@@ -202,14 +200,14 @@ func (s *Tasks) Tip(ctx context.Context, id string) (tip TaskTip, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return record.NoTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
- FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, column.In{scope.TenantOf(ctx), id}, column.Out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
+ FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, sqldb.In{scope.TenantOf(ctx), id}, sqldb.Out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
 	})
 	return tip, err
 }
 
 // newestOf is the id of a task's newest run, "" for none.
 func newestOf(t *sqldb.Tx, task int64) (id string, err error) {
-	err = t.Get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, column.In{task}, column.Out{&id})
+	err = t.Get(`SELECT run_id FROM runs WHERE task = $1 ORDER BY id DESC LIMIT 1`, sqldb.In{task}, sqldb.Out{&id})
 	return id, ifAny(err)
 }
 
@@ -228,12 +226,12 @@ func (s *Tasks) Requests(ctx context.Context, taskID string) (map[int]StepReques
 		if err != nil {
 			return err
 		}
-		return t.Each(`SELECT n, has_input, input, additional FROM requests WHERE task = $1`, column.In{key}, func(scan func(...any) error) error {
+		return t.Each(`SELECT n, has_input, input, additional FROM requests WHERE task = $1`, sqldb.In{key}, func(scan func(...any) error) error {
 			var n int
 			var input []byte
 			var has bool
 			var r StepRequest
-			if err := scan(&n, &has, sqldb.Unsealed(&input, column.RequestInput, key, &n), sqldb.Unsealed(column.RawOf(&r.AdditionalInput), column.RequestAdditional, key, &n)); err != nil {
+			if err := scan(&n, &has, sqldb.Unsealed(&input, colRequestInput, key, &n), sqldb.Unsealed(rawOf(&r.AdditionalInput), colRequestAdditional, key, &n)); err != nil {
 				return err
 			}
 			if has {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -112,14 +111,14 @@ type threadRow struct {
 // out of the principal's sight. The row of its numbers is left to the caller.
 func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread, agents string) (row threadRow, fresh bool, err error) {
 	row.Thread, row.agents = newThread(t, p, th), agents
-	interrupts, err := column.EncodeInterrupts(row.Interrupts)
+	interrupts, err := encodeInterrupts(row.Interrupts)
 	if err != nil {
 		return row, false, err
 	}
 	row.key, err = t.Insert(`INSERT INTO threads (tenant, thread_id, owner, status, metadata, config, interrupts, created_us, updated_us, expires_us, agents, keep_latest, ttl_us)
  VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, thread_id) DO NOTHING`,
-		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), t.Sealed(row.Config, column.ThreadConfig, row.Tenant, row.ID),
-		column.Micros(row.CreatedAt), column.Micros(row.UpdatedAt), column.Micros(row.Expires), agents, column.Number(row.KeepLatest), row.TTL.Microseconds())
+		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), t.Sealed(row.Config, colThreadConfig, row.Tenant, row.ID),
+		sqldb.Micros(row.CreatedAt), sqldb.Micros(row.UpdatedAt), sqldb.Micros(row.Expires), agents, sqldb.Number(row.KeepLatest), row.TTL.Microseconds())
 	if errors.Is(err, sql.ErrNoRows) {
 		row, err = readLocked(t, scope.ScopeFor(p), th.ID)
 		return row, false, err
@@ -128,7 +127,7 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 		s.Due(t, record.DueExpiry)
 	}
 	if err == nil && interrupts != nil { // its seal is bound to the key that was just given
-		err = t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, row.key, t.Sealed(interrupts, column.ThreadInterrupts, row.key))
+		err = t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, row.key, t.Sealed(interrupts, colThreadInterrupts, row.key))
 	}
 	if err == nil {
 		err = s.Quotas.Added(t, quota.Threads, row.Tenant, row.Owner, 1)
@@ -145,13 +144,13 @@ func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thre
 	if th.Status == "" {
 		th.Status = mapping.ThreadIdle
 	}
-	th.Metadata, th.Config = column.Object(th.Metadata), column.Object(th.Config)
+	th.Metadata, th.Config = objectOrEmpty(th.Metadata), objectOrEmpty(th.Config)
 	if th.CreatedAt.IsZero() {
-		th.CreatedAt = column.TimeOf(t.Now)
+		th.CreatedAt = sqldb.TimeOf(t.Now)
 	}
 	th.CreatedAt = th.CreatedAt.UTC().Truncate(time.Microsecond)
-	th.UpdatedAt = column.TimeOf(t.Now)
-	th.Expires = column.TimeOf(column.Micros(th.Expires))
+	th.UpdatedAt = sqldb.TimeOf(t.Now)
+	th.Expires = sqldb.TimeOf(sqldb.Micros(th.Expires))
 	th.Values, th.Head = nil, ""
 	return th
 }
@@ -188,7 +187,7 @@ func readThread(t *sqldb.Tx, sc scope.Scope, id string) (row threadRow, err erro
 }
 
 func readThreadByKey(t *sqldb.Tx, key int64) (row threadRow, err error) {
-	err = t.Each(`SELECT `+threadColumns+` WHERE h.id = $1`, column.In{key}, row.scan)
+	err = t.Each(`SELECT `+threadColumns+` WHERE h.id = $1`, sqldb.In{key}, row.scan)
 	return row, row.found(err)
 }
 
@@ -202,16 +201,16 @@ func (r *threadRow) found(err error) error {
 func (r *threadRow) scan(scan func(...any) error) error {
 	var interrupts []byte
 	var created, updated, expires, ttl int64
-	err := scan(&r.ID, column.RawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), sqldb.Unsealed(column.RawOf(&r.Config), column.ThreadConfig, &r.Tenant, &r.ID),
-		sqldb.Unsealed(&interrupts, column.ThreadInterrupts, &r.key),
+	err := scan(&r.ID, rawOf(&r.Metadata), &r.key, &r.Tenant, &r.Owner, (*string)(&r.Status), sqldb.Unsealed(rawOf(&r.Config), colThreadConfig, &r.Tenant, &r.ID),
+		sqldb.Unsealed(&interrupts, colThreadInterrupts, &r.key),
 		&created, &updated, &expires, &r.agents, &r.KeepLatest, &ttl, &r.Head)
 	if err != nil {
 		return err
 	}
-	r.CreatedAt, r.UpdatedAt, r.Expires = column.TimeOf(created), column.TimeOf(updated), column.TimeOf(expires)
+	r.CreatedAt, r.UpdatedAt, r.Expires = sqldb.TimeOf(created), sqldb.TimeOf(updated), sqldb.TimeOf(expires)
 	r.TTL = time.Duration(ttl) * time.Microsecond
 	r.size = len(r.Metadata) + len(r.Config) + len(interrupts)
-	return column.Decode(interrupts, &r.Interrupts)
+	return decode(interrupts, &r.Interrupts)
 }
 
 // setThread changes what a run changes of its thread. A nil metadata stays.

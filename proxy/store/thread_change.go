@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -35,12 +34,12 @@ func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage
 			}
 		}
 		if expires != nil {
-			row.Expires, row.TTL, row.KeepLatest = column.TimeOf(column.Micros(expires.At)), expires.After, expires.KeepLatest
+			row.Expires, row.TTL, row.KeepLatest = sqldb.TimeOf(sqldb.Micros(expires.At)), expires.After, expires.KeepLatest
 			s.base.Due(t, record.DueExpiry)
 		}
-		row.UpdatedAt = column.TimeOf(t.Now)
+		row.UpdatedAt = sqldb.TimeOf(t.Now)
 		_, err = t.Exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5, ttl_us = $6 WHERE id = $1`,
-			row.key, []byte(row.Metadata), column.Micros(row.Expires), column.Number(row.KeepLatest), t.Now, row.TTL.Microseconds())
+			row.key, []byte(row.Metadata), sqldb.Micros(row.Expires), sqldb.Number(row.KeepLatest), t.Now, row.TTL.Microseconds())
 		th = row.Thread
 		return err
 	})

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -57,7 +56,7 @@ const ofNoOther = ` AND NOT EXISTS (SELECT 1 FROM artifacts o WHERE o.blob = a.b
 
 // forgetRuns takes a thread's runs out of the cache once they are gone.
 func (s *base) forgetRuns(t *sqldb.Tx, thread int64) error {
-	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, column.In{thread}, func(scan func(...any) error) error {
+	return t.Each(`SELECT run_id FROM runs WHERE thread = $1`, sqldb.In{thread}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		s.forgetRun(t, id)

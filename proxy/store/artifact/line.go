@@ -8,7 +8,6 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -19,7 +18,7 @@ const otherLine = -2
 
 // Some reports whether a thread has files that ChangeLine may change.
 func Some(t *sqldb.Tx, thread int64) (some bool, err error) {
-	err = t.Get(`SELECT EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged <> 1)`, column.In{thread}, column.Out{&some})
+	err = t.Get(`SELECT EXISTS (SELECT 1 FROM artifacts WHERE thread = $1 AND staged <> 1)`, sqldb.In{thread}, sqldb.Out{&some})
 	return some, err
 }
 
@@ -137,7 +136,7 @@ func (l lineChange) hidden(where string, arg any) (list []artifactRow, err error
 // each reads rows first, and then does something with each.
 func (l lineChange) each(where string, arg any, do func(artifactRow) error) error {
 	var list []artifactRow
-	err := l.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND `+where+` ORDER BY a.id`, column.In{l.thread, arg}, func(scan func(...any) error) error {
+	err := l.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND `+where+` ORDER BY a.id`, sqldb.In{l.thread, arg}, func(scan func(...any) error) error {
 		var row artifactRow
 		err := row.scan(scan)
 		list = append(list, row)

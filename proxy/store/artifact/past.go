@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
@@ -31,7 +30,7 @@ func (s *Table) Versions(ctx context.Context, threadID string) (list []FileVersi
 		if err != nil {
 			return err
 		}
-		return t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.staged <> 1 ORDER BY a.path, a.staged DESC, a.id DESC`, column.In{thread}, func(scan func(...any) error) error {
+		return t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.staged <> 1 ORDER BY a.path, a.staged DESC, a.id DESC`, sqldb.In{thread}, func(scan func(...any) error) error {
 			v, _, err := scanVersion(scan)
 			list = append(list, v)
 			return err
@@ -57,7 +56,7 @@ func (s *Table) OpenVersion(ctx context.Context, threadID string, key int64) (v 
 			return err
 		}
 		v = FileVersion{}
-		err = t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.id = $2 AND a.staged <> 1`, column.In{thread, key}, func(scan func(...any) error) (err error) {
+		err = t.Each(`SELECT `+pastColumns+` WHERE a.thread = $1 AND a.id = $2 AND a.staged <> 1`, sqldb.In{thread, key}, func(scan func(...any) error) (err error) {
 			v, blob, err = scanVersion(scan)
 			return err
 		})

@@ -3,7 +3,6 @@ package artifact
 import (
 	"errors"
 
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -22,8 +21,8 @@ func notedFiles(quotas *quota.Keeper, t *sqldb.Tx, thread int64, there bool, siz
 
 func countFiles(t *sqldb.Tx, thread int64, there bool, size int64, count func(t *sqldb.Tx, limit, tenant, owner string, n int64) error) error {
 	var tenant, owner string
-	if err := t.Get(`SELECT tenant, owner FROM threads WHERE id = $1`, column.In{thread}, column.Out{&tenant, &owner}); err != nil {
+	if err := t.Get(`SELECT tenant, owner FROM threads WHERE id = $1`, sqldb.In{thread}, sqldb.Out{&tenant, &owner}); err != nil {
 		return err
 	}
-	return errors.Join(count(t, quota.Files, tenant, owner, column.Number(!there)), count(t, quota.Disk, tenant, owner, size))
+	return errors.Join(count(t, quota.Files, tenant, owner, sqldb.Number(!there)), count(t, quota.Disk, tenant, owner, size))
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/scope"
@@ -35,7 +34,7 @@ type artifactRow struct {
 func (r *artifactRow) scan(scan func(...any) error) error {
 	var created, modified int64
 	err := scan(&r.key, &r.blob, &r.Tenant, &r.ID, &r.ThreadID, &r.TaskID, &r.Path, &r.Size, &r.MIMEType, &r.Sum, &r.AgentCreated, &created, &modified, &r.RemoteID, &r.run)
-	r.CreatedAt, r.ModifiedAt = column.TimeOf(created), column.TimeOf(modified)
+	r.CreatedAt, r.ModifiedAt = sqldb.TimeOf(created), sqldb.TimeOf(modified)
 	r.Brought = r.run != 0 && !r.AgentCreated
 	return err
 }
@@ -72,11 +71,11 @@ func (s *Table) List(ctx context.Context, threadID string, limit, offset int) (f
 		if err != nil {
 			return err
 		}
-		if err := t.Get(`SELECT count(*) FROM artifacts WHERE thread = $1 AND staged = 0`, column.In{key}, column.Out{&total}); err != nil {
+		if err := t.Get(`SELECT count(*) FROM artifacts WHERE thread = $1 AND staged = 0`, sqldb.In{key}, sqldb.Out{&total}); err != nil {
 			return err
 		}
 		return t.Each(`SELECT `+artifactColumns+` WHERE a.thread = $1 AND a.staged = 0
- ORDER BY a.agent_created DESC, a.nested, a.path LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`, column.In{key, column.LimitOf(limit), offset}, func(scan func(...any) error) error {
+ ORDER BY a.agent_created DESC, a.nested, a.path LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`, sqldb.In{key, sqldb.LimitOf(limit), offset}, func(scan func(...any) error) error {
 			var row artifactRow
 			err := row.scan(scan)
 			found = append(found, row.Artifact)
@@ -116,14 +115,14 @@ func known(t *sqldb.Tx, thread int64, path string) (artifactRow, bool, error) {
 func insertArtifact(t *sqldb.Tx, thread, run, blob int64, a mapping.Artifact, staged bool) error {
 	_, err := t.Exec(`INSERT INTO artifacts (thread, artifact_id, task_id, path, nested, size, mime, sum, agent_created, remote_id, staged, blob, created_us, modified_us, run)
  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		thread, a.ID, a.TaskID, a.Path, column.Number(strings.Contains(a.Path, "/")), a.Size, a.MIMEType, a.Sum, column.Number(a.AgentCreated), a.RemoteID,
-		column.Number(staged), blob, column.Micros(a.CreatedAt), column.Micros(a.ModifiedAt), run)
+		thread, a.ID, a.TaskID, a.Path, sqldb.Number(strings.Contains(a.Path, "/")), a.Size, a.MIMEType, a.Sum, sqldb.Number(a.AgentCreated), a.RemoteID,
+		sqldb.Number(staged), blob, sqldb.Micros(a.CreatedAt), sqldb.Micros(a.ModifiedAt), run)
 	return err
 }
 
 // adopt fills in what a new write of a path keeps of the old: its id, who made it first, and when.
 func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
-	now := column.TimeOf(t.Now)
+	now := sqldb.TimeOf(t.Now)
 	if there {
 		a.ID, a.CreatedAt = old.ID, old.CreatedAt
 		if old.TaskID != "" {
@@ -142,7 +141,7 @@ func adopt(t *sqldb.Tx, a *mapping.Artifact, old artifactRow, there bool) {
 	if a.ModifiedAt.IsZero() {
 		a.ModifiedAt = now
 	}
-	a.CreatedAt, a.ModifiedAt = column.TimeOf(column.Micros(a.CreatedAt)), column.TimeOf(column.Micros(a.ModifiedAt))
+	a.CreatedAt, a.ModifiedAt = sqldb.TimeOf(sqldb.Micros(a.CreatedAt)), sqldb.TimeOf(sqldb.Micros(a.ModifiedAt))
 }
 
 // show makes a row the visible one of its path, written by a run (0: by a client). The same bytes again stay the work
@@ -220,7 +219,7 @@ func Publish(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, c Changes) (l
 		return nil, nil
 	}
 	var tenant, threadID string
-	if err := t.Get(`SELECT tenant, thread_id FROM threads WHERE id = $1`, column.In{thread}, column.Out{&tenant, &threadID}); err != nil {
+	if err := t.Get(`SELECT tenant, thread_id FROM threads WHERE id = $1`, sqldb.In{thread}, sqldb.Out{&tenant, &threadID}); err != nil {
 		return nil, err
 	}
 	for _, id := range c.Staged {
@@ -253,7 +252,7 @@ func unstage(t *sqldb.Tx, thread, run int64, id string) (mapping.Artifact, error
 		return row.Artifact, record.Missing(err, mapping.CodeArtifactNotFound, "artifact", id)
 	}
 	var staged bool
-	if err := t.Get(`SELECT staged FROM artifacts WHERE id = $1`, column.In{row.key}, column.Out{&staged}); err != nil || !staged {
+	if err := t.Get(`SELECT staged FROM artifacts WHERE id = $1`, sqldb.In{row.key}, sqldb.Out{&staged}); err != nil || !staged {
 		return row.Artifact, err
 	}
 	if _, err := t.Exec(`DELETE FROM artifacts WHERE id = $1`, row.key); err != nil {

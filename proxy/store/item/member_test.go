@@ -153,7 +153,7 @@ func TestMembersFollowTheirItems(t *testing.T) {
 func (f filtering) rows(want int) {
 	f.t.Helper()
 	var n int
-	f.ok(f.Table.db.ReadOne(f.ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_members`, nil, out{&n}) }))
+	f.ok(f.Table.db.ReadOne(f.ctx, func(t *sqldb.Tx) error { return t.Get(`SELECT COUNT(*) FROM item_members`, nil, sqldb.Out{&n}) }))
 	if n != want {
 		f.t.Errorf("%d rows of members, want %d", n, want)
 	}

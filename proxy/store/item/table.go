@@ -51,12 +51,6 @@ func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *quota.Keeper) (*Table, *Chore
 	return table, &Chores{db: db, index: ix, bell: unseen}
 }
 
-// in and out are the parameters of a statement and where its columns go.
-type (
-	in  = []any
-	out = []any
-)
-
 // Put is an item to be kept: its namespace, key and value.
 type Put struct {
 	Item  mapping.Item
@@ -122,7 +116,7 @@ func (s *Table) putItem(who mapping.Principal, p Put) func(t *sqldb.Tx) error {
  ON CONFLICT (tenant, namespace, item_key) DO UPDATE SET owner = excluded.owner, value = excluded.value, fields = excluded.fields,
  created_us = CASE WHEN items.expires_us > 0 AND items.expires_us <= $12 THEN excluded.created_us ELSE items.created_us END,
  ttl_us = excluded.ttl_us, updated_us = excluded.updated_us, expires_us = excluded.expires_us, tokens_us = excluded.tokens_us, members_us = excluded.members_us, vectors_us = 0
- RETURNING tokens, members, created_us`, in{at.tenant, who.ID, at.namespace, at.key, at.sealed(t, it.Value, itemValue), sqldb.Blob(p.Index), ttl, t.Now, expires, at.sealed(t, fresh.tokens, itemTokens), sqldb.Blob(fresh.members), t.Horizon},
+ RETURNING tokens, members, created_us`, sqldb.In{at.tenant, who.ID, at.namespace, at.key, at.sealed(t, it.Value, itemValue), sqldb.Blob(p.Index), ttl, t.Now, expires, at.sealed(t, fresh.tokens, itemTokens), sqldb.Blob(fresh.members), t.Horizon},
 			append(old.columns(&at), &created))
 		if err == nil {
 			err = s.count(t, it, who, created == t.Now)
@@ -177,7 +171,7 @@ func (s *Table) Get(ctx context.Context, namespace []string, key string, refresh
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row = itemRow{}
 		err := t.Each(`SELECT `+itemColumns+` WHERE i.tenant = $1 AND i.namespace = $2 AND i.item_key = $3 AND `+live(4),
-			in{mapping.PrincipalOf(ctx).Tenant, pathOf(namespace), key, t.Horizon}, row.scan)
+			sqldb.In{mapping.PrincipalOf(ctx).Tenant, pathOf(namespace), key, t.Horizon}, row.scan)
 		if err == nil && row.CreatedAt.IsZero() {
 			err = mapping.Errorf(mapping.NotFound, mapping.CodeItemNotFound, "There is no item %q.", key)
 		}

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"github.com/apbridge/apbridge/proxy/store/column"
 	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
@@ -9,7 +8,7 @@ import (
 // ThreadKey returns the key of a thread's row.
 func ThreadKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
-	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, column.Out{&key})
+	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, sqldb.Out{&key})
 	return key, NoThread(err, id)
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/column"
+	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // Scope is what the caller of an operation sees: the rows of its tenant and, with agents, of these the threads whose
@@ -32,7 +32,7 @@ func (s Scope) Whole() bool { return s.agents == nil && !s.own }
 
 // Narrow returns a condition on threads h, which names the tenant, with what of the tenant's threads is seen added to
 // it.
-func (s Scope) Narrow(where string, args ...any) (string, column.In) {
+func (s Scope) Narrow(where string, args ...any) (string, sqldb.In) {
 	if s.Whole() {
 		return where, args
 	}
@@ -41,12 +41,12 @@ func (s Scope) Narrow(where string, args ...any) (string, column.In) {
 }
 
 // threads is the condition on threads h.
-func (s Scope) threads(args column.In) (string, column.In) {
+func (s Scope) threads(args sqldb.In) (string, sqldb.In) {
 	if !s.own {
 		return s.worked(args)
 	}
 	args = append(args, s.owner)
-	own := `h.owner = ` + column.List(len(args), 1)
+	own := `h.owner = ` + sqldb.Params(len(args), 1)
 	if s.agents == nil {
 		return own, args
 	}
@@ -56,28 +56,28 @@ func (s Scope) threads(args column.In) (string, column.In) {
 
 // worked is the condition that no other agents have worked on threads h: nothing is left of the column agents when the
 // agents that may be used are taken out of it.
-func (s Scope) worked(args column.In) (string, column.In) {
+func (s Scope) worked(args sqldb.In) (string, sqldb.In) {
 	rest := `h.agents`
 	for _, a := range s.agents {
 		args = append(args, agentMark(a))
-		rest = `replace(` + rest + `, ` + column.List(len(args), 1) + `, '')`
+		rest = `replace(` + rest + `, ` + sqldb.Params(len(args), 1) + `, '')`
 	}
 	args = append(args, s.owner)
-	return `(` + rest + ` = '' AND (h.agents <> '' OR h.owner = ` + column.List(len(args), 1) + `))`, args
+	return `(` + rest + ` = '' AND (h.agents <> '' OR h.owner = ` + sqldb.Params(len(args), 1) + `))`, args
 }
 
 // Crons returns a condition on crons c with their threads h, and adds to it that the agent may be used, and that the
 // thread, if there is one, is seen.
-func (s Scope) Crons(where string, args ...any) (string, column.In) {
+func (s Scope) Crons(where string, args ...any) (string, sqldb.In) {
 	if s.Whole() {
 		return where, args
 	}
 	if s.own {
 		args = append(args, s.owner)
-		where += ` AND c.owner = ` + column.List(len(args), 1)
+		where += ` AND c.owner = ` + sqldb.Params(len(args), 1)
 	}
 	if s.agents != nil {
-		where += ` AND c.agent IN (` + column.List(len(args)+1, len(s.agents)) + `)`
+		where += ` AND c.agent IN (` + sqldb.Params(len(args)+1, len(s.agents)) + `)`
 		for _, a := range s.agents {
 			args = append(args, a)
 		}
@@ -88,10 +88,10 @@ func (s Scope) Crons(where string, args ...any) (string, column.In) {
 
 // Assistants returns a condition on assistants a, and adds to it, for a caller that sees only its own, that it made
 // them.
-func (s Scope) Assistants(where string, args ...any) (string, column.In) {
+func (s Scope) Assistants(where string, args ...any) (string, sqldb.In) {
 	if s.own {
 		args = append(args, s.owner)
-		where += ` AND a.owner = ` + column.List(len(args), 1)
+		where += ` AND a.owner = ` + sqldb.Params(len(args), 1)
 	}
 	return where, args
 }

@@ -1,6 +1,4 @@
-// Package listing has lists of rows that may be many and long, read a few at a time, and the filters of searches.
-// Package store and the packages below it call it. It knows no table.
-package listing
+package store
 
 import (
 	"context"
@@ -14,26 +12,26 @@ import (
 )
 
 const (
-	// AtOnce is how many bytes of rows a list holds at a time, but for one row that is longer.
-	AtOnce = 4 << 20
-	// Whole is the room of a list that holds all of its rows.
-	Whole = math.MaxInt
+	// listAtOnce is how many bytes of rows a list holds at a time, but for one row that is longer.
+	listAtOnce = 4 << 20
+	// wholeList is the room of a list that holds all of its rows.
+	wholeList = math.MaxInt
 )
 
-// Long is a list of rows that may be many and long. Which rows it has is decided at once. As many of them as there is
+// longList is a list of rows that may be many and long. Which rows it has is decided at once. As many of them as there is
 // room for are kept as they were read; of those after them only the ids are, by which they are read again when the list
 // comes to them.
-type Long[R any] struct {
+type longList[R any] struct {
 	Room int // bytes that may still be kept
 	Rows []R // of the first ids
 	ids  []string
 }
 
 // Full reports whether only the ids of further rows are kept.
-func (l *Long[R]) Full() bool { return l.Room <= 0 }
+func (l *longList[R]) Full() bool { return l.Room <= 0 }
 
 // Add adds a row of so many bytes.
-func (l *Long[R]) Add(id string, row R, size int) {
+func (l *longList[R]) Add(id string, row R, size int) {
 	if !l.Full() {
 		l.Rows = append(l.Rows, row)
 		l.Room -= size
@@ -41,12 +39,12 @@ func (l *Long[R]) Add(id string, row R, size int) {
 	l.ids = append(l.ids, id)
 }
 
-// again reads a row anew; sql.ErrNoRows, or NotFound, says that it has gone.
-type again[R any] func(t *sqldb.Tx, id string) (row R, size int, err error)
+// readRow reads a row anew; sql.ErrNoRows, or NotFound, says that it has gone.
+type readRow[R any] func(t *sqldb.Tx, id string) (row R, size int, err error)
 
 // Each yields the rows in their order. Those that are read again are as they are by then, and those that have gone are
 // left out. It can be ranged over once.
-func (l *Long[R]) Each(ctx context.Context, db *sqldb.DB, read again[R]) iter.Seq2[R, error] {
+func (l *longList[R]) Each(ctx context.Context, db *sqldb.DB, read readRow[R]) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		var none R
 		for next, left := l.Rows, l.ids[len(l.Rows):]; ; {
@@ -70,10 +68,10 @@ func (l *Long[R]) Each(ctx context.Context, db *sqldb.DB, read again[R]) iter.Se
 }
 
 // readAgain reads the first of the rows, as many as may be held, and returns which are left.
-func readAgain[R any](ctx context.Context, db *sqldb.DB, ids []string, read again[R]) (rows []R, left []string, err error) {
+func readAgain[R any](ctx context.Context, db *sqldb.DB, ids []string, read readRow[R]) (rows []R, left []string, err error) {
 	err = db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		rows, left = nil, ids
-		for room := AtOnce; room > 0 && len(left) > 0; left = left[1:] {
+		for room := listAtOnce; room > 0 && len(left) > 0; left = left[1:] {
 			row, size, err := read(t, left[0])
 			switch {
 			case err == nil:
@@ -87,13 +85,13 @@ func readAgain[R any](ctx context.Context, db *sqldb.DB, ids []string, read agai
 	return rows, left, err
 }
 
-// FirstColumns reads the first columns of a row of so many, and passes over the others, which may be long.
-func FirstColumns(scan func(...any) error, width int, dest ...any) error {
+// firstColumns reads the first columns of a row of so many, and passes over the others, which may be long.
+func firstColumns(scan func(...any) error, width int, dest ...any) error {
 	return scan(append(dest, make([]any, width-len(dest))...)...)
 }
 
-// Failed returns a list that cannot be read: it yields err and nothing else.
-func Failed[R any](err error) iter.Seq2[R, error] {
+// failedList returns a list that cannot be read: it yields err and nothing else.
+func failedList[R any](err error) iter.Seq2[R, error] {
 	return func(yield func(R, error) bool) {
 		var none R
 		yield(none, err)

@@ -1,4 +1,4 @@
-package listing
+package store
 
 import (
 	"encoding/json"
@@ -6,11 +6,11 @@ import (
 	"github.com/apbridge/apbridge/mapping/rawjson"
 )
 
-// Picker applies offset and limit to what passed a filter.
-type Picker struct{ Limit, Offset, seen, taken int }
+// picker applies offset and limit to what passed a filter.
+type picker struct{ Limit, Offset, seen, taken int }
 
 // Take counts a row that passed the filter, and reports whether it is on the page.
-func (p *Picker) Take() bool {
+func (p *picker) Take() bool {
 	p.seen++
 	if p.seen <= p.Offset || p.Full() {
 		return false
@@ -20,10 +20,10 @@ func (p *Picker) Take() bool {
 }
 
 // Full reports whether the page has as many rows as Limit.
-func (p *Picker) Full() bool { return p.Limit > 0 && p.taken >= p.Limit }
+func (p *picker) Full() bool { return p.Limit > 0 && p.taken >= p.Limit }
 
-// Containing returns the filter of a metadata search: nil when all pass.
-func Containing(want json.RawMessage) func(json.RawMessage) bool {
+// containing returns the filter of a metadata search: nil when all pass.
+func containing(want json.RawMessage) func(json.RawMessage) bool {
 	if len(want) == 0 || string(want) == "{}" || string(want) == "null" {
 		return nil
 	}

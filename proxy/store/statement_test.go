@@ -1,4 +1,4 @@
-package column
+package store
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ func TestListsAreFilledUp(t *testing.T) {
 		for i := range values {
 			values[i] = strconv.Itoa(i)
 		}
-		full := FilledUp(values)
+		full := filledUp(values)
 		if len(full) != want || !slices.Equal(full[:n], values) || n > 0 && full[want-1] != values[n-1] {
 			t.Errorf("%d values became %d", n, len(full))
 		}
