@@ -7,9 +7,8 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Assistants is the assistants that clients make, with their versions.
@@ -70,7 +69,7 @@ func (s *Assistants) Create(ctx context.Context, a mapping.Assistant, orGet bool
 		if earlier, err := claimKey(t, p, k, a.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row assistantRow
-				row, err = readAssistant(t, scope.ScopeFor(p), earlier)
+				row, err = readAssistant(t, tables.ScopeFor(p), earlier)
 				kept, made = row.Assistant, false
 			}
 			return err
@@ -88,7 +87,7 @@ func (s *Assistants) Create(ctx context.Context, a mapping.Assistant, orGet bool
  VALUES ($1, $2, $3, $4, 1, 1, $5, $6, $6) ON CONFLICT (tenant, assistant_id) DO NOTHING RETURNING id`,
 			sqldb.In{kept.Tenant, kept.ID, kept.Owner, kept.Graph, t.Sealed(body, colAssistantBodies, kept.Tenant, kept.ID), t.Now}, sqldb.Out{&key})
 		if errors.Is(err, sql.ErrNoRows) {
-			row, err := readAssistant(t, scope.ScopeFor(p), a.ID)
+			row, err := readAssistant(t, tables.ScopeFor(p), a.ID)
 			if kept, made = row.Assistant, false; err != nil && mapping.Classify(err).Class == mapping.NotFound { // another owner's
 				err = mapping.Errorf(mapping.Conflict, mapping.CodeAssistantThere, "There is an assistant %q already. Use another id.", a.ID)
 			} else if err == nil && !orGet {
@@ -112,14 +111,14 @@ func putAssistantVersion(t *sqldb.Tx, key int64, version int, body []byte) error
 // Get finds an assistant that was made; configured ones are not here.
 func (s *Assistants) Get(ctx context.Context, id string) (a mapping.Assistant, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
+		row, err := readAssistant(t, tables.ScopeOf(ctx), id)
 		a = row.Assistant
 		return err
 	})
 	return a, err
 }
 
-func readAssistant(t *sqldb.Tx, sc scope.Scope, id string) (row assistantRow, err error) {
+func readAssistant(t *sqldb.Tx, sc tables.Scope, id string) (row assistantRow, err error) {
 	where, args := sc.Assistants(`a.tenant = $1 AND a.assistant_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT `+assistantColumns+` WHERE `+where, args, row.scan)
 	return row, noAssistant(row, err, id)
@@ -129,11 +128,11 @@ func noAssistant(row assistantRow, err error, id string) error {
 	if err == nil && row.key == 0 {
 		err = sql.ErrNoRows
 	}
-	return record.Missing(err, mapping.CodeAgentNotFound, "assistant", id)
+	return tables.NotFound(err, mapping.CodeAgentNotFound, "assistant", id)
 }
 
 // holdAssistant is readAssistant that keeps others from changing it meanwhile.
-func holdAssistant(t *sqldb.Tx, sc scope.Scope, id string) (row assistantRow, err error) {
+func holdAssistant(t *sqldb.Tx, sc tables.Scope, id string) (row assistantRow, err error) {
 	if t.Shared() {
 		if err = t.Put(`SELECT 1 FROM assistants WHERE tenant = $1 AND assistant_id = $2 FOR UPDATE`, sc.Tenant, id); err != nil {
 			return row, err
@@ -146,7 +145,7 @@ func holdAssistant(t *sqldb.Tx, sc scope.Scope, id string) (row assistantRow, er
 // more than once.
 func (s *Assistants) Update(ctx context.Context, id string, change func(*mapping.Assistant) error) (changed mapping.Assistant, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
+		row, err := holdAssistant(t, tables.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
@@ -177,7 +176,7 @@ func setAssistantVersion(t *sqldb.Tx, key int64, a mapping.Assistant, last int, 
 // SetVersion makes an earlier version, or a later one, current again.
 func (s *Assistants) SetVersion(ctx context.Context, id string, version int) (changed mapping.Assistant, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
+		row, err := holdAssistant(t, tables.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
@@ -205,7 +204,7 @@ func (s *Assistants) Versions(ctx context.Context, id string, metadata json.RawM
 	keep, pick := containing(metadata), picker{Limit: limit, Offset: offset}
 	may := mapping.PrincipalOf(ctx).May
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := readAssistant(t, scope.ScopeOf(ctx), id)
+		row, err := readAssistant(t, tables.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
@@ -231,7 +230,7 @@ func (s *Assistants) Versions(ctx context.Context, id string, metadata json.RawM
 // List returns all that the principal sees, oldest first.
 func (s *Assistants) List(ctx context.Context) (list []mapping.Assistant, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		sc := scope.ScopeOf(ctx)
+		sc := tables.ScopeOf(ctx)
 		where, args := sc.Assistants(`a.tenant = $1`, sc.Tenant)
 		return t.Each(`SELECT `+assistantColumns+` WHERE `+where+` ORDER BY a.id`, args, func(scan func(...any) error) error {
 			var row assistantRow
@@ -246,7 +245,7 @@ func (s *Assistants) List(ctx context.Context) (list []mapping.Assistant, err er
 // Delete removes an assistant with its versions and crons. Runs it has made stay.
 func (s *Assistants) Delete(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := holdAssistant(t, scope.ScopeOf(ctx), id)
+		row, err := holdAssistant(t, tables.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}

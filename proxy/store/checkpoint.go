@@ -7,9 +7,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // States are those of threads: read at their checkpoints, and updated outside of runs.
@@ -36,20 +35,20 @@ type checkpointPos struct{ seq, line, base int64 }
 
 func findCheckpoint(t *sqldb.Tx, thread int64, id string) (at checkpointPos, err error) {
 	err = t.Get(`SELECT seq, line, base FROM events WHERE thread = $1 AND checkpoint = $2`, sqldb.In{thread, id}, sqldb.Out{&at.seq, &at.line, &at.base})
-	return at, record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+	return at, tables.NotFound(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 }
 
 // At reads a checkpoint; "" is the head. An empty thread gives a zero State; an unknown id is NotFound.
 func (s *States) At(ctx context.Context, threadID, checkpointID string) (st State, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		id := checkpointID
 		if id == "" {
 			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, sqldb.In{key}, sqldb.Out{&id}); err != nil {
-				return record.NoThread(err, threadID)
+				return tables.NoThread(err, threadID)
 			}
 		}
 		if id == "" {
@@ -70,14 +69,14 @@ func (s *States) At(ctx context.Context, threadID, checkpointID string) (st Stat
 func (s *States) Checkpoint(ctx context.Context, threadID, checkpointID string) (c mapping.Checkpoint, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		c = mapping.Checkpoint{}
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		id := checkpointID
 		if id == "" {
 			if err := t.Get(`SELECT head FROM thread_seq WHERE thread = $1`, sqldb.In{key}, sqldb.Out{&id}); err != nil || id == "" {
-				return record.NoThread(err, threadID)
+				return tables.NoThread(err, threadID)
 			}
 		}
 		found := false
@@ -89,7 +88,7 @@ func (s *States) Checkpoint(ctx context.Context, threadID, checkpointID string) 
 		if err == nil && !found {
 			err = sql.ErrNoRows
 		}
-		return record.Missing(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
+		return tables.NotFound(err, mapping.CodeCheckpointNotFound, "checkpoint", id)
 	})
 	return c, err
 }
@@ -151,7 +150,7 @@ func (st *State) fillIn(t *sqldb.Tx, thread int64, at checkpointPos) error {
 // predecessor, and not before it, only says what came since (Continues).
 func (s *States) List(ctx context.Context, threadID string, ids []string) (states []State, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -198,7 +197,7 @@ type CheckpointQuery struct {
 func (s *States) Checkpoints(ctx context.Context, threadID string, q CheckpointQuery) (list []mapping.Checkpoint, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // OldHistories lists threads that no run is active on, whose newest run does not wait for an answer (going on may need
@@ -36,7 +35,7 @@ func (s *Retention) OldHistories(ctx context.Context, before time.Time, from Ove
 // that runs replaced until then. The events stay. n is how many were dropped; 0 while a run is active.
 func (s *Retention) ForgetHistory(ctx context.Context, o Overdue, before time.Time) (n int64, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if err := record.LockThread(t, o.key); err != nil {
+		if err := tables.LockThread(t, o.key); err != nil {
 			return err
 		}
 		n, err = forgetHistory(t, o, before)
@@ -65,7 +64,7 @@ func forgetHistory(t *sqldb.Tx, o Overdue, before time.Time) (n int64, err error
 // since it was listed, or that a run is active on by now, is left as it is.
 func (s *Retention) KeepLatest(ctx context.Context, o Overdue) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		if err := record.LockThread(t, o.key); err != nil {
+		if err := tables.LockThread(t, o.key); err != nil {
 			return err
 		}
 		n, err := t.Exec(`UPDATE threads SET expires_us = 0, keep_latest = 0 WHERE id = $1 AND thread_id = $2 AND updated_us = $3 AND expires_us = $4 AND keep_latest = 1
@@ -80,9 +79,9 @@ func (s *Retention) KeepLatest(ctx context.Context, o Overdue) error {
 
 // ForgetPast is ForgetHistory of one thread up to its head, whatever its age.
 func (s *Retention) ForgetPast(ctx context.Context, threadID string) (n int64, err error) {
-	o := Overdue{Tenant: scope.TenantOf(ctx), ThreadID: threadID}
+	o := Overdue{Tenant: tables.TenantOf(ctx), ThreadID: threadID}
 	if err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		o.key, err = record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		o.key, err = tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		return err
 	}); err != nil {
 		return 0, err

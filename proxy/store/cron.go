@@ -10,10 +10,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Crons is the crons, by which runs are made at set times. It makes no run and reads no schedule.
@@ -46,7 +44,7 @@ func (s *Crons) Create(ctx context.Context, c mapping.Cron, key IdempotencyKey) 
 		if earlier, err := claimKey(t, p, key, c.ID); err != nil || earlier != "" {
 			if err == nil {
 				var row cronRow
-				row, err = readCron(t, scope.ScopeFor(p), earlier)
+				row, err = readCron(t, tables.ScopeFor(p), earlier)
 				made = row.Cron
 			}
 			return err
@@ -61,11 +59,11 @@ func (s *Crons) Create(ctx context.Context, c mapping.Cron, key IdempotencyKey) 
 		made.UpdatedAt = made.CreatedAt
 		var thread int64
 		if c.ThreadID != "" {
-			if thread, err = record.ThreadKey(t, scope.ScopeFor(p), c.ThreadID); err != nil {
+			if thread, err = tables.ThreadKey(t, tables.ScopeFor(p), c.ThreadID); err != nil {
 				return err
 			}
 		}
-		s.base.Due(t, record.DueCron)
+		s.base.Due(t, dueCron)
 		_, err := t.Exec(`INSERT INTO crons (tenant, cron_id, owner, thread, agent, assistant_id, schedule, timezone, enabled, keep, metadata, payload, run,
  error, end_us, next_us, created_us, updated_us) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '', $14, $15, $16, $16)`,
 			made.Tenant, made.ID, made.Owner, thread, made.Agent, made.AssistantID, made.Schedule, made.Timezone, sqldb.Number(made.Enabled), sqldb.Number(made.Keep),
@@ -73,7 +71,7 @@ func (s *Crons) Create(ctx context.Context, c mapping.Cron, key IdempotencyKey) 
 		if err != nil {
 			return err
 		}
-		return s.base.Quotas.Added(t, quota.Crons, made.Tenant, made.Owner, 1)
+		return s.base.Quotas.Added(t, tables.QuotaCrons, made.Tenant, made.Owner, 1)
 	})
 	return made, err
 }
@@ -81,26 +79,26 @@ func (s *Crons) Create(ctx context.Context, c mapping.Cron, key IdempotencyKey) 
 // Get finds a cron.
 func (s *Crons) Get(ctx context.Context, id string) (c mapping.Cron, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := readCron(t, scope.ScopeOf(ctx), id)
+		row, err := readCron(t, tables.ScopeOf(ctx), id)
 		c = row.Cron
 		return err
 	})
 	return c, err
 }
 
-func readCron(t *sqldb.Tx, sc scope.Scope, id string) (row cronRow, err error) {
+func readCron(t *sqldb.Tx, sc tables.Scope, id string) (row cronRow, err error) {
 	where, args := sc.Crons(`c.tenant = $1 AND c.cron_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT `+cronColumns+` WHERE `+where, args, row.scan)
 	if err == nil && row.key == 0 {
 		err = sql.ErrNoRows
 	}
-	return row, record.Missing(err, mapping.CodeCronNotFound, "cron", id)
+	return row, tables.NotFound(err, mapping.CodeCronNotFound, "cron", id)
 }
 
 // Update replaces what can change of a cron: all but its ids, owner, thread and agent.
 func (s *Crons) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cron, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := readCron(t, scope.ScopeOf(ctx), c.ID)
+		row, err := readCron(t, tables.ScopeOf(ctx), c.ID)
 		if err != nil {
 			return err
 		}
@@ -108,7 +106,7 @@ func (s *Crons) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cro
 		changed.Schedule, changed.Timezone, changed.Enabled, changed.Keep = c.Schedule, c.Timezone, c.Enabled, c.Keep
 		changed.Metadata, changed.Payload, changed.Run = objectOrEmpty(c.Metadata), objectOrEmpty(c.Payload), c.Run
 		changed.End, changed.Next, changed.UpdatedAt = sqldb.TimeOf(sqldb.Micros(c.End)), sqldb.TimeOf(sqldb.Micros(c.Next)), sqldb.TimeOf(t.Now)
-		s.base.Due(t, record.DueCron)
+		s.base.Due(t, dueCron)
 		_, err = t.Exec(`UPDATE crons SET schedule = $2, timezone = $3, enabled = $4, keep = $5, metadata = $6, payload = $7, run = $8, end_us = $9,
  next_us = $10, updated_us = $11 WHERE id = $1`, row.key, c.Schedule, c.Timezone, sqldb.Number(c.Enabled), sqldb.Number(c.Keep),
 			[]byte(changed.Metadata), t.Sealed(changed.Payload, colCronPayload, changed.Tenant, changed.ID), t.Sealed(notNull(c.Run), colCronRun, changed.Tenant, changed.ID), sqldb.Micros(c.End), sqldb.Micros(c.Next), t.Now)
@@ -120,7 +118,7 @@ func (s *Crons) Update(ctx context.Context, c mapping.Cron) (changed mapping.Cro
 // Delete removes a cron. Runs it has made stay.
 func (s *Crons) Delete(ctx context.Context, id string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := readCron(t, scope.ScopeOf(ctx), id)
+		row, err := readCron(t, tables.ScopeOf(ctx), id)
 		if err != nil {
 			return err
 		}
@@ -142,7 +140,7 @@ type CronQuery struct {
 func (s *Crons) List(ctx context.Context, q CronQuery) (page []mapping.Cron, total int, err error) {
 	var all []mapping.Cron
 	keep := containing(q.Metadata)
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	where, args := sc.Crons(`c.tenant = $1 AND ($2 = '' OR c.agent = $2) AND ($3 = '' OR c.assistant_id = $3)`, sc.Tenant, q.Agent, q.Assistant)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+cronColumns+` WHERE `+where+` ORDER BY c.id`, args, func(scan func(...any) error) error {
@@ -243,7 +241,7 @@ func (s *Crons) Ticked(ctx context.Context, c mapping.Cron, next time.Time, why 
 }
 
 // Changed returns the channel that rings when a cron was made or changed. It has one listener.
-func (s *Crons) Changed() <-chan struct{} { return s.base.Bells.CronBell }
+func (s *Crons) Changed() <-chan struct{} { return s.base.CronBell }
 
 // roomForCron refuses one cron too many of a tenant: each makes runs for ever.
 func (s *Crons) roomForCron(t *sqldb.Tx, tenant string) error {

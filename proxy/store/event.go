@@ -4,9 +4,8 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Events are appended by runs and read by any caller.
@@ -49,10 +48,10 @@ func scanEvent(e *mapping.Event, thread int64, scan func(...any) error) error {
 
 // List reads a thread's events with Seq > after, of one run when runID is set, in order. limit 0: all.
 func (s *Events) List(ctx context.Context, threadID, runID string, after int64, limit int) (events []mapping.Event, err error) {
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		if runID == "" {
-			key, err := record.ThreadKey(t, sc, threadID)
+			key, err := tables.ThreadKey(t, sc, threadID)
 			if err != nil {
 				return err
 			}
@@ -70,12 +69,12 @@ func (s *Events) List(ctx context.Context, threadID, runID string, after int64, 
 }
 
 // runSpan finds where a run's events are.
-func runSpan(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, error) {
+func runSpan(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, error) {
 	row := &runRow{}
 	where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.Tenant, threadID)
 	err := t.Get(`SELECT r.id, r.thread, r.from_seq, r.last_seq, r.status FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where,
 		args, sqldb.Out{&row.key, &row.thread, &row.from, &row.last, (*string)(&row.Status)})
-	return row, record.NoRun(err, runID)
+	return row, noRun(err, runID)
 }
 
 // to is the last number the run's events can have.
@@ -91,7 +90,7 @@ func lastOf(last int64) int64 {
 // ListOfTask reads events of all runs of a task with Seq > after, in order. limit 0: all.
 func (s *Events) ListOfTask(ctx context.Context, taskID string, after int64, limit int) (events []mapping.Event, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := findTask(t, scope.ScopeOf(ctx), taskID)
+		row, err := findTask(t, tables.ScopeOf(ctx), taskID)
 		if err != nil {
 			return err
 		}
@@ -108,10 +107,10 @@ func (s *Events) ListOfTask(ctx context.Context, taskID string, after int64, lim
 // LastSeq returns the newest number given on a thread; 0 when none was.
 func (s *Events) LastSeq(ctx context.Context, threadID string) (seq int64, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		sc := scope.ScopeOf(ctx)
+		sc := tables.ScopeOf(ctx)
 		where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
 		err := t.Get(`SELECT q.seq FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE `+where, args, sqldb.Out{&seq})
-		return record.NoThread(err, threadID)
+		return tables.NoThread(err, threadID)
 	})
 	return seq, err
 }

@@ -4,9 +4,8 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Replay is what a reader needs that tells a thread's events from a number on: for that it has to have each run from
@@ -31,7 +30,7 @@ type Replay struct {
 func (s *Events) Replay(ctx context.Context, threadID string, after int64) (r Replay, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		r = Replay{}
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

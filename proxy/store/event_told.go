@@ -4,9 +4,8 @@ import (
 	"context"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // ToldItems are the items that the agent of a run was told of, as its first link says.
@@ -20,7 +19,7 @@ type ToldItems struct {
 func (s *Events) Told(ctx context.Context, threadID string, limit int) (list []ToldItems, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"golang.org/x/sys/unix"
 )
 
@@ -68,7 +67,7 @@ func TestWhatIsFlushed(t *testing.T) {
 		"several that wait":        flushTogether,
 		"a run that was fenced": func(b *harness, c *store.Created) error {
 			_, _, err := b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence + 1, Events: []mapping.Event{update(`{}`)}})
-			if !errors.Is(err, record.ErrFenced) {
+			if !errors.Is(err, store.ErrFenced) {
 				return err
 			}
 			return b.Flush() // nothing is told but that

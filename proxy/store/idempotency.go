@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Requests remembers the result of each request with an Idempotency-Key. The operation that makes something asks for the
@@ -75,7 +75,7 @@ func (s *Requests) Remembered(ctx context.Context, k IdempotencyKey) (made strin
 		return "", false, nil
 	}
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		made, ok, err = recallKey(t, scope.TenantOf(ctx), k)
+		made, ok, err = recallKey(t, tables.TenantOf(ctx), k)
 		return err
 	})
 	return made, ok, err

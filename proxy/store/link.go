@@ -6,9 +6,8 @@ import (
 	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Links say what agents call threads and tasks.
@@ -64,7 +63,7 @@ func (s *Links) Get(ctx context.Context, threadID, agent, taskID string) (l mapp
 func (s *Links) Before(ctx context.Context, threadID string, c mapping.Checkpoint) (l mapping.Link, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		l = mapping.Link{}
-		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -95,7 +94,7 @@ func (s *Links) List(ctx context.Context, threadID string) ([]mapping.Link, erro
 }
 
 func (s *Links) readLinks(ctx context.Context, threadID, rest string, more ...any) (list []mapping.Link, err error) {
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`+rest, append(sqldb.In{sc.Tenant, threadID}, more...)...)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT l.body FROM links l JOIN threads h ON h.id = l.thread WHERE `+where+` ORDER BY l.agent, l.task_id`,

@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Outbox is the completion hooks that are to be delivered, until a while after they were. The sender of webhooks calls
@@ -39,18 +38,18 @@ type Delivery struct {
 func (d Delivery) Dead() bool { return !d.Done.IsZero() && d.Error != "" }
 
 // addWebhook writes the outbox row of an ending run. The doorbell is rung once it is committed.
-func (b *base) addWebhook(t *sqldb.Tx, at record.RunKey, runID string, w *Webhook) error {
+func (b *base) addWebhook(t *sqldb.Tx, at runKey, runID string, w *Webhook) error {
 	if w == nil {
 		return nil
 	}
 	_, err := t.Exec(`INSERT INTO outbox (tenant, run_id, owner, thread_owner, url, body, attempts, error, created_us, due_us, done_us)
  SELECT r.tenant, $2, r.owner, h.owner, $3, $4, 0, '', $5, $5, 0 FROM runs r JOIN threads h ON h.id = r.thread WHERE r.id = $1`, at.Run, runID, w.URL, t.Sealed(notNull(w.Body), colOutboxBody, runID), t.Now)
-	b.Due(t, record.DueWebhook)
+	b.Due(t, dueWebhook)
 	return err
 }
 
 // Changed returns the channel that rings when there may be something new to deliver. It has one listener.
-func (s *Outbox) Changed() <-chan struct{} { return s.base.Bells.WebhookBell }
+func (s *Outbox) Changed() <-chan struct{} { return s.base.WebhookBell }
 
 // Claim takes up to limit due deliveries that accept (nil: all) wants, the longest due first: each is due again after
 // lease, should this process not come back to it, and counts as attempted. wait is how long it is until the next one is
@@ -164,7 +163,7 @@ func (s *Outbox) settleDelivery(ctx context.Context, text string, d Delivery, ar
 func (s *Outbox) List(ctx context.Context, runID string, limit int) (list []Delivery, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT tenant, run_id, url, NULL, attempts, error, created_us, due_us, done_us FROM outbox
- WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, sqldb.In{scope.TenantOf(ctx), runID, sqldb.LimitOf(limit)}, func(scan func(...any) error) error {
+ WHERE tenant = $1 AND ($2 = '' OR run_id = $2) ORDER BY id DESC LIMIT $3`, sqldb.In{tables.TenantOf(ctx), runID, sqldb.LimitOf(limit)}, func(scan func(...any) error) error {
 			var d Delivery
 			err := d.scan(scan)
 			list = append(list, d)

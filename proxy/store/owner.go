@@ -7,16 +7,15 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Owners counts, exports and removes what is kept of one owner, of the principal's tenant.
 type Owners struct{ base *base }
 
 func ownerOf(ctx context.Context, id string) ownerID {
-	return ownerID{Tenant: scope.TenantOf(ctx), ID: id}
+	return ownerID{Tenant: tables.TenantOf(ctx), ID: id}
 }
 
 // Overwriting is sqldb.DB.Overwriting.
@@ -31,9 +30,9 @@ func (s *Owners) Rewrite(ctx context.Context) (done bool, err error) { return s.
 // was given a new one keeps the old. Each is there once, with its newest link.
 func (s *Owners) Copies(ctx context.Context, threadID string) (list []mapping.Link, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := readThread(t, scope.ScopeOf(ctx), threadID)
+		row, err := readThread(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
-			return record.NoThread(err, threadID)
+			return tables.NoThread(err, threadID)
 		}
 		list = nil
 		return errors.Join(linksOf(t, row.key, &list), linked(t, row.key, &list))

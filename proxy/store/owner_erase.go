@@ -5,9 +5,8 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // EraseThread is Threads.Delete that leaves nothing: webhooks and idempotency keys go with it.
@@ -31,7 +30,7 @@ func (s *Owners) EraseTraces(ctx context.Context, id string) error {
 		return putAll(t, []string{
 			`DELETE FROM outbox WHERE tenant = $1 AND run_id = $2`,
 			`DELETE FROM idempotency WHERE tenant = $1 AND made_id = $2`,
-		}, scope.TenantOf(ctx), id)
+		}, tables.TenantOf(ctx), id)
 	})
 }
 
@@ -39,7 +38,7 @@ func (s *Owners) EraseTraces(ctx context.Context, id string) error {
 // task has runs.
 func (s *Owners) EraseTask(ctx context.Context, id string) (removed bool, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		removed, err = eraseTask(t, scope.TenantOf(ctx), id)
+		removed, err = eraseTask(t, tables.TenantOf(ctx), id)
 		return err
 	})
 	return removed, err
@@ -77,14 +76,14 @@ func (s *Owners) EraseRest(ctx context.Context, owner string) (hooks, keys int64
 }
 
 // counterLimits are the limits in counterTables, by the names that package limit gives them.
-var counterLimits = []string{"requests", "runs", "streams", "upload", quota.Threads, quota.Crons, quota.Items, quota.Files, quota.Disk}
+var counterLimits = []string{"requests", "runs", "streams", "upload", tables.QuotaThreads, tables.QuotaCrons, tables.QuotaItems, tables.QuotaFiles, tables.QuotaDisk}
 
 // EraseCounts removes how much a key has used of its limits.
 func (s *Owners) EraseCounts(ctx context.Context, key string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
 		for _, table := range counterTables {
 			for _, limit := range counterLimits {
-				if err := t.Put(`DELETE FROM `+table+` WHERE name = $1`, quota.OfKey+"/"+limit+"/"+key); err != nil {
+				if err := t.Put(`DELETE FROM `+table+` WHERE name = $1`, tables.QuotaOfKey+"/"+limit+"/"+key); err != nil {
 					return err
 				}
 			}

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 	"go.uber.org/zap"
 )
 
@@ -23,11 +23,11 @@ func TestListsOfOneThreadUseItsIndex(t *testing.T) {
 	}
 	defer s.Close()
 	runs := func(q mapping.RunQuery) (string, sqldb.In) {
-		where, args := runFilter(scope.Scope{}, q)
+		where, args := runFilter(tables.Scope{}, q)
 		return `SELECT ` + runColumns + ` WHERE ` + where + ` ORDER BY r.id ` + limitOffset(len(args)+1), append(args, sqldb.LimitOf(0), 0)
 	}
 	tasks := func(q TaskQuery) (string, sqldb.In) {
-		where, args := taskFilter(scope.Scope{}, q)
+		where, args := taskFilter(tables.Scope{}, q)
 		return `SELECT ` + taskColumns + ` WHERE ` + where + ` ORDER BY k.id ` + limitOffset(len(args)+1), append(args, sqldb.LimitOf(0), 0)
 	}
 	for name, query := range map[string]func() (string, sqldb.In){

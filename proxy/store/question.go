@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
@@ -21,7 +20,7 @@ import (
 // Questions of others stay open.
 
 // closeQuestions closes those of the open questions that a run closes by its start, and returns the rest.
-func closeQuestions(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt, forks bool) ([]mapping.Interrupt, error) {
+func closeQuestions(t *sqldb.Tx, at runKey, open []mapping.Interrupt, forks bool) ([]mapping.Interrupt, error) {
 	if len(open) == 0 {
 		return open, nil
 	}
@@ -41,7 +40,7 @@ func closeQuestions(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt, for
 }
 
 // othersOpen are those of the open questions that other tasks than a run's wait with.
-func othersOpen(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
+func othersOpen(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
 	for _, q := range open {
 		var others bool
 		err := t.Get(`SELECT EXISTS (SELECT 1 FROM runs q, runs r WHERE q.thread = $1 AND q.run_id = $2 AND r.id = $3 AND q.task <> r.task)`,
@@ -57,7 +56,7 @@ func othersOpen(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left [
 }
 
 // keptBeside are those of the open questions that a run does not close by its start.
-func keptBeside(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
+func keptBeside(t *sqldb.Tx, at runKey, open []mapping.Interrupt) (left []mapping.Interrupt, err error) {
 	if len(open) == 0 {
 		return nil, nil
 	}
@@ -81,7 +80,7 @@ func keptBeside(t *sqldb.Tx, at record.RunKey, open []mapping.Interrupt) (left [
 }
 
 // closeThreadQuestions is closeQuestions of those that stand in the thread's row.
-func closeThreadQuestions(t *sqldb.Tx, at record.RunKey) error {
+func closeThreadQuestions(t *sqldb.Tx, at runKey) error {
 	open, err := openQuestions(t, at.Thread)
 	if err != nil {
 		return err
@@ -100,7 +99,7 @@ func openQuestions(t *sqldb.Tx, thread int64) (open []mapping.Interrupt, err err
 
 // joinQuestions notes in an end the run that asks, and adds what others of the thread have asked: a run that ends does
 // not answer their questions.
-func joinQuestions(t *sqldb.Tx, at record.RunKey, runID string, e *End) error {
+func joinQuestions(t *sqldb.Tx, at runKey, runID string, e *End) error {
 	open, err := openQuestions(t, at.Thread)
 	if err != nil {
 		return err

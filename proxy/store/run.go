@@ -6,9 +6,8 @@ import (
 	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Runs are made, found, explained and removed.
@@ -66,7 +65,7 @@ func (r *runRow) scan(scan func(...any) error) error {
 func (s *Runs) Get(ctx context.Context, threadID, runID string) (*mapping.Run, error) {
 	var row *runRow
 	err := s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) (err error) {
-		row, err = findRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err = findRun(t, tables.ScopeOf(ctx), threadID, runID)
 		return err
 	})
 	if err != nil {
@@ -85,30 +84,30 @@ type RunState struct {
 // State returns how a run stands, without the request that it was made by, which may be long; threadID may be "".
 func (s *Runs) State(ctx context.Context, threadID, runID string) (r RunState, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		sc := scope.ScopeOf(ctx)
+		sc := tables.ScopeOf(ctx)
 		where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2 AND ($3 = '' OR h.thread_id = $3)`, runID, sc.Tenant, threadID)
 		err := t.Get(`SELECT r.status, r.parked, r.base FROM runs r JOIN threads h ON h.id = r.thread WHERE `+where, args, sqldb.Out{(*string)(&r.Status), &r.Parked, &r.Base})
-		return record.NoRun(err, runID)
+		return noRun(err, runID)
 	})
 	return r, err
 }
 
-func findRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, error) {
+func findRun(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, error) {
 	where, args := sc.Narrow(`r.run_id = $1 AND r.tenant = $2`, runID, sc.Tenant)
 	row, err := readRun(t, where, args...)
 	if err == nil && threadID != "" && row.ThreadID != threadID {
 		err = sql.ErrNoRows
 	}
-	return row, record.NoRun(err, runID)
+	return row, noRun(err, runID)
 }
 
 // lockRun is findRun with the run's thread locked.
-func lockRun(t *sqldb.Tx, sc scope.Scope, threadID, runID string) (*runRow, error) {
+func lockRun(t *sqldb.Tx, sc tables.Scope, threadID, runID string) (*runRow, error) {
 	row, err := findRun(t, sc, threadID, runID)
 	if err != nil || !t.Shared() {
 		return row, err
 	}
-	if err := record.LockThread(t, row.thread); err != nil {
+	if err := tables.LockThread(t, row.thread); err != nil {
 		return row, err
 	}
 	return findRun(t, sc, threadID, runID)
@@ -127,7 +126,7 @@ func (s *Runs) Search(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping
 	if err != nil {
 		return failedList[mapping.Run](err)
 	}
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	return found.Each(ctx, s.base.DB, func(t *sqldb.Tx, id string) (mapping.Run, int, error) {
 		row, err := findRun(t, sc, "", id)
 		return row.Run, row.size, err
@@ -136,7 +135,7 @@ func (s *Runs) Search(ctx context.Context, q mapping.RunQuery) iter.Seq2[mapping
 
 // find lists runs, the first of them with all that they have.
 func (s *Runs) find(ctx context.Context, q mapping.RunQuery, room int) (found longList[mapping.Run], err error) {
-	where, args := runFilter(scope.ScopeOf(ctx), q)
+	where, args := runFilter(tables.ScopeOf(ctx), q)
 	order := ` ORDER BY r.id DESC `
 	if q.OldestFirst {
 		order = ` ORDER BY r.id `
@@ -175,7 +174,7 @@ func (s *Runs) find(ctx context.Context, q mapping.RunQuery, room int) (found lo
 
 // runFilter names threads and tasks by their keys: a join on their ids, with runs in their order, has SQLite walk
 // through all runs there are.
-func runFilter(sc scope.Scope, q mapping.RunQuery) (where string, args sqldb.In) {
+func runFilter(sc tables.Scope, q mapping.RunQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`r.tenant = $1`, sc.Tenant)
 	for _, f := range []struct{ before, value, after string }{
 		{`r.thread = (SELECT id FROM threads WHERE tenant = $1 AND thread_id = `, q.ThreadID, `)`},

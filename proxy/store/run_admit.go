@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // decideStart decides between now, later and not at all.
@@ -111,7 +111,7 @@ const rollbackTime = 30 * time.Second
 // MakeDue lets a pending run start as soon as its thread is free.
 func (s *Runs) MakeDue(ctx context.Context, runID string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, scope.TenantOf(ctx), runID)
+		_, err := t.Exec(`UPDATE runs SET run_after_us = 0 WHERE tenant = $1 AND run_id = $2 AND status = 'pending'`, tables.TenantOf(ctx), runID)
 		return err
 	})
 }

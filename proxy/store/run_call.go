@@ -5,9 +5,8 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Calls are what is kept of the calls that runs made of their agents. They are deleted with their run.
@@ -33,7 +32,7 @@ func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []Run
 		err := t.Get(`SELECT id, (SELECT coalesce(max(n), 0) FROM run_calls WHERE run = runs.id) FROM runs WHERE run_id = $1 AND holder = $2 AND fence = $3`,
 			sqldb.In{runID, s.base.Owner, fence}, sqldb.Out{&run, &last})
 		if errors.Is(err, sql.ErrNoRows) {
-			return record.ErrFenced
+			return ErrFenced
 		}
 		if err != nil {
 			return err
@@ -55,7 +54,7 @@ func (s *Calls) Keep(ctx context.Context, runID string, fence int64, calls []Run
 func (s *Calls) List(ctx context.Context, threadID, runID string) (calls []RunCall, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		calls = nil
-		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
@@ -72,7 +71,7 @@ func (s *Calls) List(ctx context.Context, threadID, runID string) (calls []RunCa
 // Get returns one of a run's, with its bodies; sql.ErrNoRows where it is not kept.
 func (s *Calls) Get(ctx context.Context, threadID, runID string, n int64) (c RunCall, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}

@@ -10,9 +10,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/clock"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Claims give runs to processes that execute them, and take them back.
@@ -91,7 +90,7 @@ func lockIfClaimable(t *sqldb.Tx, key int64, taken bool) (still bool, err error)
 	if err := t.Get(`SELECT thread FROM runs WHERE id = $1`, sqldb.In{key}, sqldb.Out{&thread}); err != nil {
 		return false, ifAny(err)
 	}
-	if err := record.LockThread(t, thread); err != nil {
+	if err := tables.LockThread(t, thread); err != nil {
 		return false, err
 	}
 	var id int64
@@ -208,7 +207,7 @@ func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 			return nil, err
 		}
 		th.Head = row.Base
-		if th.Interrupts, err = closeQuestions(t, record.RunKey{Run: key, Thread: row.thread}, th.Interrupts, true); err != nil {
+		if th.Interrupts, err = closeQuestions(t, runKey{Run: key, Thread: row.thread}, th.Interrupts, true); err != nil {
 			return nil, err
 		}
 	}
@@ -220,7 +219,7 @@ func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, at := row.ID, record.RunKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
+	name, at := row.ID, runKey{Run: row.key, Thread: row.thread, Overlaps: row.Options.MayOverlap}
 	t.After(func() { s.base.Keys.Add(name, at) })
 	running := time.Duration(t.Now-sqldb.Micros(row.StartedAt)) * time.Microsecond
 	return &Claimed{Run: row.Run, Thread: th.Thread, AdditionalInput: task.AdditionalInput, Fence: row.fence, Logged: logged, Taken: taken, From: from, Running: running}, nil
@@ -229,7 +228,7 @@ func (s *Claims) claim(t *sqldb.Tx, key int64, taken bool) (*Claimed, error) {
 // TakeParked takes a parked run for its next step. Conflict when it is not parked any more.
 func (s *Claims) TakeParked(ctx context.Context, runID string) (c *Claimed, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
+		row, err := lockRun(t, tables.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -252,9 +251,9 @@ func (s *Claims) Release(ctx context.Context, runID string, fence int64) error {
 		n, err := t.Exec(`UPDATE runs SET left_by = holder, holder = '', updated_us = $4 WHERE run_id = $1 AND holder = $2 AND fence = $3 AND status = 'running' AND parked = 0`,
 			runID, s.base.Owner, fence, t.Now)
 		if err == nil && n == 0 {
-			return record.ErrFenced
+			return ErrFenced
 		}
-		s.base.Notify(t, record.NoticePending, "")
+		s.base.Notify(t, NoticePending, "")
 		return err
 	})
 }
@@ -263,7 +262,7 @@ func (s *Claims) Release(ctx context.Context, runID string, fence int64) error {
 // Conflict when the run has ended.
 func (s *Claims) RequestStop(ctx context.Context, runID, reason string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := lockRun(t, scope.ScopeOf(ctx), "", runID)
+		row, err := lockRun(t, tables.ScopeOf(ctx), "", runID)
 		if err != nil {
 			return err
 		}
@@ -275,7 +274,7 @@ func (s *Claims) RequestStop(ctx context.Context, runID, reason string) error {
 }
 
 func (s *base) noteStop(t *sqldb.Tx, row *runRow, action, reason string) error {
-	s.Notify(t, record.NoticeStop, row.ID)
+	s.Notify(t, NoticeStop, row.ID)
 	return t.Put(`UPDATE runs SET stop = $2, cancel_reason = $3 WHERE id = $1 AND stop NOT LIKE 'rollback%'`, row.key, action, reason)
 }
 

@@ -5,14 +5,13 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // overlapped reports whether others have changed the thread's state since the run began. What the run knows as its
 // state is not the thread's then: its snapshots are not kept, and no link of it says that an agent has the same state.
 // Asked only where that matters.
-func (b *eventBatch) overlapped(t *sqldb.Tx, at record.RunKey, a Append) (others bool, err error) {
+func (b *eventBatch) overlapped(t *sqldb.Tx, at runKey, a Append) (others bool, err error) {
 	if !at.Overlaps || len(a.Snapshots) == 0 && len(a.Links) == 0 {
 		return false, nil
 	}

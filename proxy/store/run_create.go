@@ -7,9 +7,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // RunCreation is a run to be made, with what it needs made beside it.
@@ -124,9 +123,9 @@ func (x *createRunTx) make() error {
 	if x.claimed {
 		x.made.Claimed = x.claim()
 	} else {
-		x.s.base.Notify(x.Tx, record.NoticePending, "")
+		x.s.base.Notify(x.Tx, NoticePending, "")
 	}
-	name, key := x.made.Run.ID, record.RunKey{Run: x.run, Thread: x.thread.key, Overlaps: x.made.Run.Options.MayOverlap}
+	name, key := x.made.Run.ID, runKey{Run: x.run, Thread: x.thread.key, Overlaps: x.made.Run.Options.MayOverlap}
 	x.After(func() { x.s.base.Keys.Add(name, key) })
 	return nil
 }
@@ -154,7 +153,7 @@ func (x *createRunTx) key() IdempotencyKey {
 }
 
 func (x *createRunTx) found(id string) error {
-	row, err := findRun(x.Tx, scope.ScopeFor(x.principal), "", id)
+	row, err := findRun(x.Tx, tables.ScopeFor(x.principal), "", id)
 	x.made = Created{Run: row.Run, Replayed: true}
 	return err
 }
@@ -162,19 +161,19 @@ func (x *createRunTx) found(id string) error {
 // place finds or makes the thread.
 func (x *createRunTx) place() (err error) {
 	if x.n.Thread == nil {
-		x.thread, err = readLocked(x.Tx, scope.ScopeFor(x.principal), x.made.Run.ThreadID)
-		return record.NoThread(err, x.made.Run.ThreadID)
+		x.thread, err = readLocked(x.Tx, tables.ScopeFor(x.principal), x.made.Run.ThreadID)
+		return tables.NoThread(err, x.made.Run.ThreadID)
 	}
 	th := *x.n.Thread
 	if th.Metadata, err = fillKeys(th.Metadata, x.n.ThreadMeta); err != nil {
 		return err
 	}
 	th.Status, th.Interrupts = mapping.ThreadBusy, nil
-	x.thread, x.fresh, err = x.s.base.insertThread(x.Tx, x.principal, th, scope.WithAgent("", x.made.Run.Agent))
+	x.thread, x.fresh, err = x.s.base.insertThread(x.Tx, x.principal, th, tables.WithAgent("", x.made.Run.Agent))
 	if err == nil && !x.fresh && x.n.MustNotExist {
-		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already.", th.ID)
+		err = mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already.", th.ID)
 	}
-	return record.NoThread(err, th.ID)
+	return tables.NoThread(err, th.ID)
 }
 
 // lineage finds or makes the task.
@@ -184,7 +183,7 @@ func (x *createRunTx) lineage() (err error) {
 		x.made.Run.TaskID, x.additional = x.n.Task.ID, x.n.Task.AdditionalInput
 		return err
 	}
-	if sc := scope.ScopeFor(x.principal); x.claimed {
+	if sc := tables.ScopeFor(x.principal); x.claimed {
 		x.task, x.additional, err = taskExtra(x.Tx, sc, x.made.Run.TaskID)
 	} else {
 		x.task, err = taskKey(x.Tx, sc, x.made.Run.TaskID)
@@ -239,7 +238,7 @@ func (x *createRunTx) follows() error {
 }
 
 func taskMoved(taskID string) error {
-	return mapping.Errorf(mapping.Conflict, record.CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
+	return mapping.Errorf(mapping.Conflict, CodeTaskMoved, "Task %q changed meanwhile. Try again.", taskID)
 }
 
 func asks(open []mapping.Interrupt, q mapping.Interrupt) bool {
@@ -379,7 +378,7 @@ func (x *createRunTx) occupy() error {
 	}
 	x.thread.Metadata, x.thread.Status, x.thread.UpdatedAt = metadata, mapping.ThreadBusy, sqldb.TimeOf(x.Now)
 	if started(x.logged) {
-		at := record.RunKey{Run: x.run, Thread: x.thread.key}
+		at := runKey{Run: x.run, Thread: x.thread.key}
 		if x.thread.Interrupts, err = closeQuestions(x.Tx, at, x.thread.Interrupts, x.leaves != ""); err != nil {
 			return err
 		}

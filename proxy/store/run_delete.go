@@ -5,9 +5,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Delete removes an ended run with its events and checkpoints; the head goes back to the newest checkpoint left when it
@@ -18,7 +17,7 @@ import (
 // active.
 func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
 	return s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := lockRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err := lockRun(t, tables.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}
@@ -34,7 +33,7 @@ func (s *Runs) Delete(ctx context.Context, threadID, runID string) error {
 		if err := release(t, row.key); err != nil {
 			return err
 		}
-		if err := record.DeleteAll(t, row.key, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
+		if err := tables.DeleteAll(t, row.key, []string{`DELETE FROM run_calls WHERE run = $1`, `DELETE FROM runs WHERE id = $1`}); err != nil {
 			return err
 		}
 		if err := deleteEmptyTask(t, row.task, row.TaskID == row.ID); err != nil {
@@ -154,7 +153,7 @@ func deleteEmptyTask(t *sqldb.Tx, task int64, own bool) error {
 	if !own {
 		return nil
 	}
-	return record.DeleteAll(t, task, []string{
+	return tables.DeleteAll(t, task, []string{
 		`DELETE FROM requests WHERE task = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 		`DELETE FROM tasks WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM runs WHERE task = $1)`,
 	})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -290,7 +289,7 @@ func TestParkedRunGivesUpItsLease(t *testing.T) {
 		if r.Status != mapping.RunRunning || !r.Parked || !r.EndedAt.IsZero() || th.Status != mapping.ThreadInterrupted {
 			t.Fatalf("run %+v thread %+v", r, th)
 		}
-		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, record.ErrFenced) {
+		if _, _, err = b.Events.Append(b.ctx, store.Append{RunID: c.Run.ID, Fence: c.Claimed.Fence}); !errors.Is(err, store.ErrFenced) {
 			t.Fatal(err)
 		}
 		if ids, _, _ := b.claims(); len(ids) != 0 {
@@ -360,7 +359,7 @@ func TestEndInactive(t *testing.T) {
 			Webhook: &store.Webhook{URL: "http://127.0.0.1:1/", Body: []byte(`{}`)}}
 		ev := mapping.Event{Kind: mapping.KindEnd, Head: mapping.Head{Outcome: &e.Outcome}}
 		_, err := b.Events.EndInactive(b.ctx, running.Run.ThreadID, running.Run.ID, ev, e)
-		if !errors.Is(err, record.ErrFenced) {
+		if !errors.Is(err, store.ErrFenced) {
 			t.Fatal(err)
 		}
 		got, err := b.Events.EndInactive(b.ctx, "", pending.Run.ID, ev, e)
@@ -373,7 +372,7 @@ func TestEndInactive(t *testing.T) {
 		if d := cmp.Diff(got, own); d != "" {
 			t.Fatal(d)
 		}
-		if _, err = b.Events.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, record.ErrFenced) {
+		if _, err = b.Events.EndInactive(b.ctx, "", pending.Run.ID, ev, e); !errors.Is(err, store.ErrFenced) {
 			t.Fatal(err)
 		}
 		if th, _ := b.Threads.Get(b.ctx, running.Run.ThreadID); th.Status != mapping.ThreadBusy {

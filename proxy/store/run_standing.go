@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Standing is how a run stands, read at one moment.
@@ -33,7 +33,7 @@ const standingBefore = 10
 // Standing returns how a run stands; threadID may be "".
 func (s *Runs) Standing(ctx context.Context, threadID, runID string) (st Standing, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := findRun(t, scope.ScopeOf(ctx), threadID, runID)
+		row, err := findRun(t, tables.ScopeOf(ctx), threadID, runID)
 		if err != nil {
 			return err
 		}

@@ -7,9 +7,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // StateOptions of States.Append.
@@ -32,14 +31,14 @@ type StateOptions struct {
 // parents.
 func (s *States) Append(ctx context.Context, threadID, expectHead string, evs []mapping.Event, opt StateOptions) (events []mapping.Event, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
 		if earlier, err := claimKey(t, mapping.PrincipalOf(ctx), opt.Key, opt.Makes); err != nil || earlier != "" {
 			return repeatedRequest(earlier, err)
 		}
-		if err := record.LockThread(t, key); err != nil {
+		if err := tables.LockThread(t, key); err != nil {
 			return err
 		}
 		if err := s.mayUpdate(t, key, threadID, opt.Held); err != nil {

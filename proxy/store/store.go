@@ -8,10 +8,9 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/seal"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 	"go.uber.org/zap"
 )
 
@@ -27,7 +26,7 @@ type Options struct {
 	Crons int
 	// Quotas are what keys and tenants may keep; nil: any number. Refused, which may be nil, is told of what they
 	// refuse.
-	Quotas  quota.Allowed
+	Quotas  tables.AllowedQuotas
 	Refused func(limit, of string)
 	Index   *item.Index // nil: items do not become vectors
 	TTL     item.TTL
@@ -72,7 +71,6 @@ type Store struct {
 	Sealing   *Sealing
 	Secrets   *Secrets
 	Rates     *Rates
-	Counts    *quota.Counts
 
 	base   *base
 	log    *zap.Logger
@@ -92,7 +90,7 @@ func Open(ctx context.Context, dsn string, o Options, log *zap.Logger) (*Store, 
 	if err != nil {
 		return nil, err
 	}
-	s := newStore(newBase(db, quota.New(o.Quotas, o.Refused)), o, log)
+	s := newStore(newBase(db, tables.NewQuotas(o.Quotas, o.Refused)), o, log)
 	if err := s.start(ctx); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -108,7 +106,7 @@ func newStore(b *base, o Options, log *zap.Logger) *Store {
 		Events: &Events{b}, Retention: &Retention{b}, Sealing: &Sealing{b}, Calls: &Calls{b}, Owners: &Owners{b},
 		Artifacts: artifact.New(b.DB, b.Quotas), Items: table, ItemChores: chores, Crons: &Crons{b, o.Crons},
 		Assistants: &Assistants{b}, Agents: &Agents{b}, Deliveries: &Outbox{b},
-		Requests: &Requests{b}, Rates: &Rates{b}, Secrets: &Secrets{b}, Counts: quota.CountsOf(b.DB),
+		Requests: &Requests{b}, Rates: &Rates{b}, Secrets: &Secrets{b},
 	}
 }
 
@@ -153,7 +151,7 @@ func Abandoned(path string) bool { return sqldb.Abandoned(path) }
 // closes the database.
 func (s *Store) Close() error {
 	if s.base.DB.EndLease(context.Background()) == nil {
-		s.base.DB.Notify(record.Notice{Kind: record.NoticePending})
+		s.base.DB.Notify(Notice{Kind: NoticePending})
 	}
 	return s.base.DB.Close()
 }
@@ -165,7 +163,7 @@ func (s *Store) Close() error {
 func (s *Store) Beat(ctx context.Context, ttl time.Duration) error {
 	freed, err := s.base.DB.RenewLease(ctx, ttl)
 	if freed {
-		s.base.DB.Notify(record.Notice{Kind: record.NoticePending})
+		s.base.DB.Notify(Notice{Kind: NoticePending})
 	}
 	return err
 }
@@ -181,7 +179,7 @@ func (s *Store) Shared() bool { return s.base.DB.Shared() }
 
 // Notices returns the channel on which notices of other processes come. It has one listener, and is nil where there are
 // no other processes.
-func (s *Store) Notices() <-chan record.Notice { return s.base.DB.Notices() }
+func (s *Store) Notices() <-chan Notice { return s.base.DB.Notices() }
 
 // Ping reports whether the database answers, whether it could be written to when that was tried last, and whether
 // Recover has succeeded. It belongs to no tenant.

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Tasks are made and found, and their steps handed out.
@@ -24,9 +23,9 @@ func (s *Tasks) Create(ctx context.Context, k mapping.Task, key IdempotencyKey) 
 		if earlier, err = claimKey(t, p, key, k.ID); err != nil || earlier != "" {
 			return err
 		}
-		row, err := readLocked(t, scope.ScopeFor(p), k.ThreadID)
+		row, err := readLocked(t, tables.ScopeFor(p), k.ThreadID)
 		if err != nil {
-			return record.NoThread(err, k.ThreadID)
+			return tables.NoThread(err, k.ThreadID)
 		}
 		if err := noteAgent(t, &row, k.Agent); err != nil {
 			return err
@@ -61,17 +60,17 @@ func insertTask(t *sqldb.Tx, p mapping.Principal, thread int64, threadID string,
 // Get returns a task, without Artifacts.
 func (s *Tasks) Get(ctx context.Context, id string) (k mapping.Task, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		row, err := findTask(t, scope.ScopeOf(ctx), id)
+		row, err := findTask(t, tables.ScopeOf(ctx), id)
 		k = row.Task
 		return err
 	})
 	return k, err
 }
 
-func findTask(t *sqldb.Tx, sc scope.Scope, id string) (taskRow, error) {
+func findTask(t *sqldb.Tx, sc tables.Scope, id string) (taskRow, error) {
 	where, args := sc.Narrow(`k.tenant = $1 AND k.task_id = $2`, sc.Tenant, id)
 	row, err := readTask(t, where, args...)
-	return row, record.NoTask(err, id)
+	return row, noTask(err, id)
 }
 
 const taskColumns = `k.task_id, k.id, k.thread, k.tenant, k.owner, h.thread_id, k.agent, k.has_input, k.input, k.additional, k.topic, k.cursor_n, k.created_us, k.updated_us
@@ -124,7 +123,7 @@ func (s *Tasks) Search(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping
 	if err != nil {
 		return nil, 0, err
 	}
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	return found.Each(ctx, s.base.DB, func(t *sqldb.Tx, id string) (mapping.Task, int, error) {
 		row, err := findTask(t, sc, id)
 		return row.Task, row.size, err
@@ -133,7 +132,7 @@ func (s *Tasks) Search(ctx context.Context, q TaskQuery) (list iter.Seq2[mapping
 
 // find lists tasks, the first of them with all that they have.
 func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found longList[mapping.Task], total int, err error) {
-	where, args := taskFilter(scope.ScopeOf(ctx), q)
+	where, args := taskFilter(tables.ScopeOf(ctx), q)
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
 		found = longList[mapping.Task]{Room: room}
 		if err := t.Get(`SELECT count(*) FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, sqldb.Out{&total}); err != nil {
@@ -154,7 +153,7 @@ func (s *Tasks) find(ctx context.Context, q TaskQuery, room int) (found longList
 	return found, total, err
 }
 
-func taskFilter(sc scope.Scope, q TaskQuery) (where string, args sqldb.In) {
+func taskFilter(sc tables.Scope, q TaskQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`k.tenant = $1`, sc.Tenant)
 	if q.Agent != "" {
 		args = append(args, q.Agent)
@@ -167,17 +166,17 @@ func taskFilter(sc scope.Scope, q TaskQuery) (where string, args sqldb.In) {
 	return where, args
 }
 
-func taskKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
+func taskKey(t *sqldb.Tx, sc tables.Scope, id string) (key int64, err error) {
 	if sc.Whole() {
 		err = t.Get(`SELECT id FROM tasks WHERE tenant = $1 AND task_id = $2`, sqldb.In{sc.Tenant, id}, sqldb.Out{&key})
-		return key, record.NoTask(err, id)
+		return key, noTask(err, id)
 	}
 	row, err := findTask(t, sc, id)
 	return row.key, err
 }
 
 // taskExtra is taskKey with the task's additional_input.
-func taskExtra(t *sqldb.Tx, sc scope.Scope, id string) (key int64, additional json.RawMessage, err error) {
+func taskExtra(t *sqldb.Tx, sc tables.Scope, id string) (key int64, additional json.RawMessage, err error) {
 	where, args := sc.Narrow(`k.tenant = $1 AND k.task_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT k.id, k.additional FROM tasks k JOIN threads h ON h.id = k.thread WHERE `+where, args, func(scan func(...any) error) error {
 		return scan(&key, sqldb.Unsealed(rawOf(&additional), colTaskAdditional, &sc.Tenant, &id))
@@ -185,7 +184,7 @@ func taskExtra(t *sqldb.Tx, sc scope.Scope, id string) (key int64, additional js
 	if err == nil && key == 0 {
 		err = sql.ErrNoRows
 	}
-	return key, additional, record.NoTask(err, id)
+	return key, additional, noTask(err, id)
 }
 
 // TaskTip is how far a task has come: all that a process needs to know whether others did something with it.
@@ -198,9 +197,9 @@ type TaskTip struct {
 // Tip returns how far a task has come.
 func (s *Tasks) Tip(ctx context.Context, id string) (tip TaskTip, err error) {
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
-		return record.NoTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
+		return noTask(t.Get(`SELECT k.cursor_n, (SELECT count(*) FROM runs r WHERE r.task = k.id),
  coalesce((SELECT r.run_id FROM runs r WHERE r.task = k.id ORDER BY r.id DESC LIMIT 1), '')
- FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, sqldb.In{scope.TenantOf(ctx), id}, sqldb.Out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
+ FROM tasks k WHERE k.tenant = $1 AND k.task_id = $2`, sqldb.In{tables.TenantOf(ctx), id}, sqldb.Out{&tip.HandOuts, &tip.Runs, &tip.Newest}), id)
 	})
 	return tip, err
 }
@@ -222,7 +221,7 @@ type StepRequest struct {
 func (s *Tasks) Requests(ctx context.Context, taskID string) (map[int]StepRequest, error) {
 	found := make(map[int]StepRequest)
 	err := s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := taskKey(t, scope.ScopeOf(ctx), taskID)
+		key, err := taskKey(t, tables.ScopeOf(ctx), taskID)
 		if err != nil {
 			return err
 		}

@@ -9,10 +9,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // ThreadCreation is a thread to be made.
@@ -49,7 +47,7 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 	}
 	row, fresh, err := s.base.insertThread(t, p, n.Thread, n.agents())
 	if errors.Is(err, sql.ErrNoRows) { // it is there, and out of the caller's sight
-		err = mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
+		err = mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id.", n.Thread.ID)
 	}
 	if err != nil {
 		return mapping.Thread{}, false, err
@@ -59,7 +57,7 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 			return row.Thread, true, nil
 		}
 		how := mapping.Advice{Meaning: mapping.MeansExisting, With: ", or %s"}
-		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already. Use another id%s.", n.Thread.ID, how)
+		return mapping.Thread{}, true, mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already. Use another id%s.", n.Thread.ID, how)
 	}
 	if n.Task != nil {
 		if _, _, err := insertTask(t, p, row.key, n.Thread.ID, *n.Task); err != nil {
@@ -81,17 +79,17 @@ func (s *Threads) createThread(t *sqldb.Tx, p mapping.Principal, n ThreadCreatio
 
 // earlierThread is the thread that an earlier request with the same key made.
 func earlierThread(t *sqldb.Tx, p mapping.Principal, id string) (mapping.Thread, error) {
-	row, err := readThread(t, scope.ScopeFor(p), id)
+	row, err := readThread(t, tables.ScopeFor(p), id)
 	if errors.Is(err, sql.ErrNoRows) && p.Limited() { // maybe one that another key made
 		return mapping.Thread{}, ErrKeyReused
 	}
-	return row.Thread, record.NoThread(err, id)
+	return row.Thread, tables.NoThread(err, id)
 }
 
 func (n *ThreadCreation) agents() string {
-	agents := scope.WithAgent("", n.Agent)
+	agents := tables.WithAgent("", n.Agent)
 	if n.Task != nil {
-		agents = scope.WithAgent(agents, n.Task.Agent)
+		agents = tables.WithAgent(agents, n.Task.Agent)
 	}
 	return agents
 }
@@ -120,17 +118,17 @@ func (s *base) insertThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread,
 		row.Tenant, row.ID, row.Owner, string(row.Status), []byte(row.Metadata), t.Sealed(row.Config, colThreadConfig, row.Tenant, row.ID),
 		sqldb.Micros(row.CreatedAt), sqldb.Micros(row.UpdatedAt), sqldb.Micros(row.Expires), agents, sqldb.Number(row.KeepLatest), row.TTL.Microseconds())
 	if errors.Is(err, sql.ErrNoRows) {
-		row, err = readLocked(t, scope.ScopeFor(p), th.ID)
+		row, err = readLocked(t, tables.ScopeFor(p), th.ID)
 		return row, false, err
 	}
 	if !row.Expires.IsZero() {
-		s.Due(t, record.DueExpiry)
+		s.Due(t, dueExpiry)
 	}
 	if err == nil && interrupts != nil { // its seal is bound to the key that was just given
 		err = t.Put(`UPDATE threads SET interrupts = $2 WHERE id = $1`, row.key, t.Sealed(interrupts, colThreadInterrupts, row.key))
 	}
 	if err == nil {
-		err = s.Quotas.Added(t, quota.Threads, row.Tenant, row.Owner, 1)
+		err = s.Quotas.Added(t, tables.QuotaThreads, row.Tenant, row.Owner, 1)
 	}
 	return row, err == nil, err
 }
@@ -157,18 +155,18 @@ func newThread(t *sqldb.Tx, p mapping.Principal, th mapping.Thread) mapping.Thre
 
 // Get returns a thread, without Values.
 func (s *Threads) Get(ctx context.Context, id string) (th mapping.Thread, err error) {
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	err = s.base.DB.ReadOne(ctx, func(t *sqldb.Tx) error {
 		row, err := readThread(t, sc, id)
 		th = row.Thread
-		return record.NoThread(err, id)
+		return tables.NoThread(err, id)
 	})
 	return th, err
 }
 
 // readLocked is readThread of a thread that is locked first, see record.LockThread.
-func readLocked(t *sqldb.Tx, sc scope.Scope, id string) (threadRow, error) {
-	if err := record.LockThreadNamed(t, sc.Tenant, id); err != nil {
+func readLocked(t *sqldb.Tx, sc tables.Scope, id string) (threadRow, error) {
+	if err := lockThreadNamed(t, sc.Tenant, id); err != nil {
 		return threadRow{}, err
 	}
 	return readThread(t, sc, id)
@@ -180,7 +178,7 @@ const threadColumns = `h.thread_id, h.metadata, h.id, h.tenant, h.owner, h.statu
 
 const threadWidth = 15
 
-func readThread(t *sqldb.Tx, sc scope.Scope, id string) (row threadRow, err error) {
+func readThread(t *sqldb.Tx, sc tables.Scope, id string) (row threadRow, err error) {
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
 	err = t.Each(`SELECT `+threadColumns+` WHERE `+where, args, row.scan)
 	return row, row.found(err)
@@ -221,7 +219,7 @@ func setThread(t *sqldb.Tx, key int64, status mapping.ThreadStatus, metadata jso
 
 // noteAgent adds an agent to a thread.
 func noteAgent(t *sqldb.Tx, row *threadRow, name string) error {
-	agents := scope.WithAgent(row.agents, name)
+	agents := tables.WithAgent(row.agents, name)
 	if agents == row.agents {
 		return nil
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/proxy/store/artifact"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Expire is when a thread's time is over (zero: never), and what happens then: it is deleted, or its states but the
@@ -24,9 +23,9 @@ type Expire struct {
 // Patch merges metadata key by key (nil: none) and sets the expiry (nil: leave).
 func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage, expires *Expire) (th mapping.Thread, err error) {
 	err = s.base.DB.Write(ctx, func(t *sqldb.Tx) error {
-		row, err := readLocked(t, scope.ScopeOf(ctx), id)
+		row, err := readLocked(t, tables.ScopeOf(ctx), id)
 		if err != nil {
-			return record.NoThread(err, id)
+			return tables.NoThread(err, id)
 		}
 		if metadata != nil {
 			if row.Metadata, err = rule.MergeMetadata(row.Metadata, metadata); err != nil {
@@ -35,7 +34,7 @@ func (s *Threads) Patch(ctx context.Context, id string, metadata json.RawMessage
 		}
 		if expires != nil {
 			row.Expires, row.TTL, row.KeepLatest = sqldb.TimeOf(sqldb.Micros(expires.At)), expires.After, expires.KeepLatest
-			s.base.Due(t, record.DueExpiry)
+			s.base.Due(t, dueExpiry)
 		}
 		row.UpdatedAt = sqldb.TimeOf(t.Now)
 		_, err = t.Exec(`UPDATE threads SET metadata = $2, expires_us = $3, keep_latest = $4, updated_us = $5, ttl_us = $6 WHERE id = $1`,
@@ -60,16 +59,16 @@ func (s *Threads) Copy(ctx context.Context, id, newID string, key IdempotencyKey
 		if err != nil {
 			return err
 		}
-		old, err := readLocked(t, scope.ScopeFor(p), id)
+		old, err := readLocked(t, tables.ScopeFor(p), id)
 		if err != nil {
-			return record.NoThread(err, id)
+			return tables.NoThread(err, id)
 		}
 		row, fresh, err := s.base.insertThread(t, p, mapping.Thread{ID: newID, Metadata: old.Metadata, Config: old.Config}, old.agents)
 		if err != nil {
 			return err
 		}
 		if !fresh {
-			return mapping.Errorf(mapping.Conflict, record.CodeThreadThere, "There is a thread %q already.", newID)
+			return mapping.Errorf(mapping.Conflict, CodeThreadThere, "There is a thread %q already.", newID)
 		}
 		row.Head = old.Head
 		th = row.Thread

@@ -9,8 +9,8 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/clock"
-	"github.com/apbridge/apbridge/proxy/store/record"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Retention removes what is old: threads, histories, tokens.
@@ -117,7 +117,7 @@ func (s *Retention) deleteThreads(t *sqldb.Tx, list []Overdue) (gone []Gone, err
 	list = slices.SortedFunc(slices.Values(list), func(a, b Overdue) int { return cmp.Compare(a.key, b.key) })
 	for _, o := range list {
 		var same bool
-		if err := record.LockThread(t, o.key); err != nil {
+		if err := tables.LockThread(t, o.key); err != nil {
 			return nil, err
 		}
 		over := ` NOT EXISTS (SELECT 1 FROM runs r WHERE r.thread = h.id AND r.ended_us = 0)`
@@ -204,4 +204,4 @@ func (s *Retention) holdings(t *sqldb.Tx, keys sqldb.In, gone []Gone, at map[int
 }
 
 // Expiries returns the channel that rings when a thread was given a time to go. It has one listener.
-func (s *Retention) Expiries() <-chan struct{} { return s.base.Bells.ExpiryBell }
+func (s *Retention) Expiries() <-chan struct{} { return s.base.ExpiryBell }

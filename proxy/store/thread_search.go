@@ -7,8 +7,8 @@ import (
 	"iter"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // ThreadFilter reports whether a thread is one of those wanted. It may read the store.
@@ -35,7 +35,7 @@ func (s *Threads) Search(ctx context.Context, q mapping.ThreadQuery, keep Thread
 	if err != nil {
 		return nil, 0, err
 	}
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	return list.Each(ctx, s.base.DB, func(t *sqldb.Tx, id string) (mapping.Thread, int, error) {
 		row, err := readThread(t, sc, id)
 		return row.Thread, row.size, err
@@ -47,7 +47,7 @@ func (s *Threads) find(ctx context.Context, q mapping.ThreadQuery, keep ThreadFi
 	if len(q.IDs) > idsMost {
 		return found, 0, mapping.Errorf(mapping.Invalid, mapping.CodeInvalid, "At most %d ids may be asked for at once.", idsMost)
 	}
-	where, args := threadFilter(scope.ScopeOf(ctx), q)
+	where, args := threadFilter(tables.ScopeOf(ctx), q)
 	tagged := containing(q.Metadata)
 	switch {
 	case tagged == nil && keep == nil:
@@ -157,7 +157,7 @@ func (s *Threads) threadPage(ctx context.Context, q mapping.ThreadQuery, where s
 
 // threadFilter leaves out threads of stateless runs (mapping.OfOneRun) unless they are named: clients list the threads
 // that they made.
-func threadFilter(sc scope.Scope, q mapping.ThreadQuery) (where string, args sqldb.In) {
+func threadFilter(sc tables.Scope, q mapping.ThreadQuery) (where string, args sqldb.In) {
 	where, args = sc.Narrow(`h.tenant = $1`, sc.Tenant)
 	if ids := filledUp(q.IDs); len(ids) > 0 {
 		where += ` AND h.thread_id IN (` + sqldb.Params(len(args)+1, len(ids)) + `)`

@@ -3,9 +3,8 @@ package store
 import (
 	"context"
 
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // ThreadStorage is what a thread takes of the database.
@@ -21,9 +20,9 @@ const storageMost = 200_000
 // Storage counts what a thread takes.
 func (s *Threads) Storage(ctx context.Context, id string) (use ThreadStorage, err error) {
 	err = s.base.DB.Read(ctx, func(t *sqldb.Tx) error {
-		row, err := readThread(t, scope.ScopeOf(ctx), id)
+		row, err := readThread(t, tables.ScopeOf(ctx), id)
 		if err != nil {
-			return record.NoThread(err, id)
+			return tables.NoThread(err, id)
 		}
 		use, err = storageOf(t, row.key, storageMost)
 		return err

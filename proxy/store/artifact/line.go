@@ -8,8 +8,8 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/rule"
 	"github.com/apbridge/apbridge/mapping/state"
-	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // otherLine stands for the run that took a file out of sight, where a fork did: the file is of a line that the thread
@@ -25,7 +25,7 @@ func Some(t *sqldb.Tx, thread int64) (some bool, err error) {
 // ChangeLine brings the files of a thread from one line of its history to another, by the state where each ends: those
 // that the states differ in, and those that messages brought which only one of them has. What a client uploaded is of
 // no line, and stays.
-func ChangeLine(quotas *quota.Keeper, t *sqldb.Tx, thread int64, was, now *state.Fold) error {
+func ChangeLine(quotas *tables.Quotas, t *sqldb.Tx, thread int64, was, now *state.Fold) error {
 	l := lineChange{Tx: t, quotas: quotas, thread: thread, now: now}
 	if err := l.stated(was); err != nil {
 		return err
@@ -36,7 +36,7 @@ func ChangeLine(quotas *quota.Keeper, t *sqldb.Tx, thread int64, was, now *state
 // lineChange is one change of a thread's files to those of another line.
 type lineChange struct {
 	*sqldb.Tx
-	quotas *quota.Keeper
+	quotas *tables.Quotas
 	thread int64
 	now    *state.Fold
 }

@@ -5,9 +5,8 @@ import (
 	"io"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // FileVersion is a file of a thread, visible or not.
@@ -26,7 +25,7 @@ const pastColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_
 func (s *Table) Versions(ctx context.Context, threadID string) (list []FileVersion, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
 		list = nil
-		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -51,7 +50,7 @@ func scanVersion(scan func(...any) error) (v FileVersion, blob int64, err error)
 func (s *Table) OpenVersion(ctx context.Context, threadID string, key int64) (v FileVersion, body io.ReadSeekCloser, err error) {
 	var blob int64
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		thread, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		thread, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}

@@ -7,20 +7,18 @@ import (
 	"strings"
 
 	"github.com/apbridge/apbridge/mapping"
-	"github.com/apbridge/apbridge/proxy/store/quota"
-	"github.com/apbridge/apbridge/proxy/store/record"
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Table is the files of threads.
 type Table struct {
 	db     *sqldb.DB
-	quotas *quota.Keeper
+	quotas *tables.Quotas
 }
 
 // New returns the files of a database, which quotas count.
-func New(db *sqldb.DB, quotas *quota.Keeper) *Table { return &Table{db, quotas} }
+func New(db *sqldb.DB, quotas *tables.Quotas) *Table { return &Table{db, quotas} }
 
 const artifactColumns = `a.id, a.blob, h.tenant, a.artifact_id, h.thread_id, a.task_id, a.path, a.size, a.mime, a.sum, a.agent_created, a.created_us, a.modified_us, a.remote_id, a.run
  FROM artifacts a JOIN threads h ON h.id = a.thread`
@@ -55,11 +53,11 @@ func (s *Table) Get(ctx context.Context, threadID, id string) (mapping.Artifact,
 
 func (s *Table) visible(ctx context.Context, threadID, id string) (row artifactRow, err error) {
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
-		sc := scope.ScopeOf(ctx)
+		sc := tables.ScopeOf(ctx)
 		where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2 AND a.artifact_id = $3 AND (a.staged = 0 OR a.staged = -1 AND a.until_run = -2)`, sc.Tenant, threadID, id)
 		where += ` ORDER BY a.staged DESC, a.id DESC`
 		row, err = readArtifact(t, where, args...)
-		return record.Missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+		return tables.NotFound(err, mapping.CodeArtifactNotFound, "artifact", id)
 	})
 	return row, err
 }
@@ -67,7 +65,7 @@ func (s *Table) visible(ctx context.Context, threadID, id string) (row artifactR
 // List returns the visible ones: agent-created first, root before nested, then by path. limit 0: all.
 func (s *Table) List(ctx context.Context, threadID string, limit, offset int) (found []mapping.Artifact, total int, err error) {
 	err = s.db.Read(ctx, func(t *sqldb.Tx) error {
-		key, err := record.ThreadKey(t, scope.ScopeOf(ctx), threadID)
+		key, err := tables.ThreadKey(t, tables.ScopeOf(ctx), threadID)
 		if err != nil {
 			return err
 		}
@@ -88,7 +86,7 @@ func (s *Table) List(ctx context.Context, threadID string, limit, offset int) (f
 // Uploads lists the visible ones of a thread that were not made by an agent, root before nested, then by path. A thread
 // that is not there has none.
 func (s *Table) Uploads(ctx context.Context, threadID string) (found []mapping.Artifact, err error) {
-	sc := scope.ScopeOf(ctx)
+	sc := tables.ScopeOf(ctx)
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, threadID)
 	err = s.db.ReadOne(ctx, func(t *sqldb.Tx) error {
 		return t.Each(`SELECT `+artifactColumns+` WHERE a.thread = (SELECT h.id FROM threads h WHERE `+where+`)
@@ -192,7 +190,7 @@ func dropArtifact(t *sqldb.Tx, key, blob int64) error {
 // locked first, so that of two threads that leave the bytes at once the second one finds that it is the last.
 func dropBlob(t *sqldb.Tx, blob int64) error {
 	const unused = ` AND NOT EXISTS (SELECT 1 FROM artifacts WHERE blob = $1)`
-	return record.DeleteAll(t, blob, []string{
+	return tables.DeleteAll(t, blob, []string{
 		`UPDATE blobs SET loose = loose WHERE id = $1`,
 		`DELETE FROM chunks WHERE blob = $1` + unused,
 		`DELETE FROM blobs WHERE id = $1` + unused,
@@ -214,7 +212,7 @@ type FileWrite struct {
 
 // Publish makes staged artifacts visible, writes small files and drops paths, in the transaction of the events that
 // tell of them.
-func Publish(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, c Changes) (list []mapping.Artifact, err error) {
+func Publish(quotas *tables.Quotas, t *sqldb.Tx, thread, run int64, c Changes) (list []mapping.Artifact, err error) {
 	if len(c.Staged)+len(c.Files)+len(c.Drop) == 0 {
 		return nil, nil
 	}
@@ -249,7 +247,7 @@ func Publish(quotas *quota.Keeper, t *sqldb.Tx, thread, run int64, c Changes) (l
 func unstage(t *sqldb.Tx, thread, run int64, id string) (mapping.Artifact, error) {
 	row, err := readArtifact(t, `a.thread = $1 AND a.artifact_id = $2 AND a.staged >= 0 ORDER BY a.staged DESC, a.id DESC`, thread, id)
 	if err != nil {
-		return row.Artifact, record.Missing(err, mapping.CodeArtifactNotFound, "artifact", id)
+		return row.Artifact, tables.NotFound(err, mapping.CodeArtifactNotFound, "artifact", id)
 	}
 	var staged bool
 	if err := t.Get(`SELECT staged FROM artifacts WHERE id = $1`, sqldb.In{row.key}, sqldb.Out{&staged}); err != nil || !staged {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/itemquery"
-	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 	"github.com/apbridge/apbridge/proxy/store/storetest"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 )
@@ -32,7 +32,7 @@ func filterOnBoth(t *testing.T, test func(f filtering)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		table, chores := New(db, nil, TTL{}, quota.New(nil, nil))
+		table, chores := New(db, nil, TTL{}, tables.NewQuotas(nil, nil))
 		test(filtering{table, chores, t, context.Background()})
 	})
 }

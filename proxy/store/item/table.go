@@ -13,15 +13,15 @@ import (
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/mapping/itemquery"
-	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // Table is where the items are. On SQLite their table is one tree in the order of tenant, namespace and key, so that a
 // search reads a few pages and not one for each item.
 type Table struct {
 	db      *sqldb.DB
-	quotas  *quota.Keeper
+	quotas  *tables.Quotas
 	vectors *vectorCache  // nil: items do not become vectors
 	unseen  chan struct{} // rings when there are items whose vectors are to be made
 	ttl     TTL
@@ -42,7 +42,7 @@ func (s *Table) Refreshes(said *bool) bool {
 }
 
 // New returns the items of a database, for callers and for chores. ix says how they become vectors, nil: they do not.
-func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *quota.Keeper) (*Table, *Chores) {
+func New(db *sqldb.DB, ix *Index, ttl TTL, quotas *tables.Quotas) (*Table, *Chores) {
 	unseen := make(chan struct{}, 1)
 	table := &Table{db: db, quotas: quotas, unseen: unseen, ttl: ttl}
 	if ix != nil {
@@ -138,7 +138,7 @@ func (s *Table) count(t *sqldb.Tx, it mapping.Item, who mapping.Principal, fresh
 	if fresh {
 		one = 1
 	}
-	return errors.Join(s.quotas.Added(t, quota.Items, who.Tenant, who.ID, one), s.quotas.Added(t, quota.Disk, who.Tenant, who.ID, int64(len(it.Value))))
+	return errors.Join(s.quotas.Added(t, tables.QuotaItems, who.Tenant, who.ID, one), s.quotas.Added(t, tables.QuotaDisk, who.Tenant, who.ID, int64(len(it.Value))))
 }
 
 const itemColumns = `i.value, i.ttl_us, i.tenant, i.owner, i.namespace, i.item_key, i.created_us, i.updated_us, i.expires_us FROM items i`

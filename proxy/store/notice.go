@@ -1,4 +1,4 @@
-package record
+package store
 
 import "github.com/apbridge/apbridge/proxy/store/sqldb"
 
@@ -21,23 +21,23 @@ const (
 
 // Kinds of work that is due by the clock.
 const (
-	DueExpiry  = "expiry"
-	DueCron    = "cron"
-	DueWebhook = "webhook"
+	dueExpiry  = "expiry"
+	dueCron    = "cron"
+	dueWebhook = "webhook"
 )
 
-// Bells ring in this process when there is something to be done by the clock: a thread's time to go, a cron, a
+// bells ring in this process when there is something to be done by the clock: a thread's time to go, a cron, a
 // delivery.
-type Bells struct{ ExpiryBell, CronBell, WebhookBell chan struct{} }
+type bells struct{ ExpiryBell, CronBell, WebhookBell chan struct{} }
 
-func newBells() Bells {
-	return Bells{ExpiryBell: make(chan struct{}, 1), CronBell: make(chan struct{}, 1), WebhookBell: make(chan struct{}, 1)}
+func newBells() bells {
+	return bells{ExpiryBell: make(chan struct{}, 1), CronBell: make(chan struct{}, 1), WebhookBell: make(chan struct{}, 1)}
 }
 
 // RingDue rings for what a NoticeDue says is due, or for all: what waits for Retention.Expiries, Crons.Changed or
 // Deliveries.Changed looks again.
-func (b *Bells) RingDue(what string) {
-	for name, bell := range map[string]chan struct{}{DueExpiry: b.ExpiryBell, DueCron: b.CronBell, DueWebhook: b.WebhookBell} {
+func (b *bells) RingDue(what string) {
+	for name, bell := range map[string]chan struct{}{dueExpiry: b.ExpiryBell, dueCron: b.CronBell, dueWebhook: b.WebhookBell} {
 		if what == "" || what == name {
 			wake(bell)
 		}
@@ -52,12 +52,12 @@ func wake(bell chan struct{}) {
 }
 
 // Due rings once the operation is committed, in this process and the others.
-func (s *Base) Due(t *sqldb.Tx, what string) {
-	t.After(func() { s.Bells.RingDue(what) })
+func (s *base) Due(t *sqldb.Tx, what string) {
+	t.After(func() { s.RingDue(what) })
 	s.Notify(t, NoticeDue, what)
 }
 
 // Notify has the other processes told once the operation is committed.
-func (s *Base) Notify(t *sqldb.Tx, kind NoticeKind, about string) {
+func (s *base) Notify(t *sqldb.Tx, kind NoticeKind, about string) {
 	s.DB.NotifyAfter(t, Notice{Kind: kind, About: about})
 }

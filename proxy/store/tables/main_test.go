@@ -1,4 +1,4 @@
-package quota_test
+package tables_test
 
 import (
 	"testing"

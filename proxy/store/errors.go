@@ -1,11 +1,11 @@
-package record
+package store
 
 import (
-	"database/sql"
 	"errors"
 
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 )
 
 // ErrFenced: the run's lease belongs to another process by now, or the run has ended; nothing was written.
@@ -36,25 +36,12 @@ const CodeHeadMoved = "head_moved"
 // CodeTaskMoved refuses a run whose maker does not know the newest run of its task.
 const CodeTaskMoved = "task_conflict"
 
-// Missing returns the NotFound that names what is missing where err is sql.ErrNoRows, else err.
-func Missing(err error, code, noun, id string) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return mapping.Errorf(mapping.NotFound, code, "There is no %s %q.", noun, id)
-	}
-	return err
+// noRun is tables.NotFound of a run.
+func noRun(err error, id string) error {
+	return tables.NotFound(err, mapping.CodeRunNotFound, "run", id)
 }
 
-// NoThread is Missing of a thread.
-func NoThread(err error, id string) error {
-	return Missing(err, mapping.CodeThreadNotFound, "thread", id)
-}
-
-// NoRun is Missing of a run.
-func NoRun(err error, id string) error {
-	return Missing(err, mapping.CodeRunNotFound, "run", id)
-}
-
-// NoTask is Missing of a task.
-func NoTask(err error, id string) error {
-	return Missing(err, mapping.CodeTaskNotFound, "task", id)
+// noTask is tables.NotFound of a task.
+func noTask(err error, id string) error {
+	return tables.NotFound(err, mapping.CodeTaskNotFound, "task", id)
 }

@@ -1,4 +1,4 @@
-package quota_test
+package tables_test
 
 import (
 	"context"
@@ -13,25 +13,25 @@ import (
 	"github.com/apbridge/apbridge/mapping"
 	"github.com/apbridge/apbridge/proxy/store"
 	"github.com/apbridge/apbridge/proxy/store/item"
-	"github.com/apbridge/apbridge/proxy/store/quota"
 	"github.com/apbridge/apbridge/proxy/store/storetest/blank"
+	"github.com/apbridge/apbridge/proxy/store/tables"
 	"go.uber.org/zap"
 )
 
 // allowed has one quota of the key a, and another of tenant acme.
-func allowed(limit string, key, tenant int64) quota.Allowed {
-	return func(of, at, owner string) (list []quota.Quota) {
+func allowed(limit string, key, tenant int64) tables.AllowedQuotas {
+	return func(of, at, owner string) (list []tables.Quota) {
 		if of == limit && at == "acme" && owner == "a" {
-			list = append(list, quota.Quota{Of: quota.OfKey, Name: owner, Most: key, Place: "of the key"})
+			list = append(list, tables.Quota{Of: tables.QuotaOfKey, Name: owner, Most: key, Place: "of the key"})
 		}
 		if of == limit && at == "acme" {
-			list = append(list, quota.Quota{Of: quota.OfTenant, Name: at, Most: tenant, Place: "of the tenant"})
+			list = append(list, tables.Quota{Of: tables.QuotaOfTenant, Name: at, Most: tenant, Place: "of the tenant"})
 		}
 		return list
 	}
 }
 
-func open(t *testing.T, dsn string, most quota.Allowed, refused func(limit, of string)) *store.Store {
+func open(t *testing.T, dsn string, most tables.AllowedQuotas, refused func(limit, of string)) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), dsn, store.Options{Synchronous: "normal", Quotas: most, Refused: refused}, zap.NewNop())
 	if err != nil {
@@ -50,14 +50,14 @@ func by(t *testing.T, key, tenant string) context.Context {
 var kept = map[string]struct {
 	add, remove func(ctx context.Context, s *store.Store, i int) error
 }{
-	quota.Threads: {
+	tables.QuotaThreads: {
 		func(ctx context.Context, s *store.Store, i int) error {
 			_, _, err := s.Threads.Create(ctx, store.ThreadCreation{Thread: mapping.Thread{ID: named(ctx, i)}})
 			return err
 		},
 		func(ctx context.Context, s *store.Store, i int) error { return s.Threads.Delete(ctx, named(ctx, i)) },
 	},
-	quota.Items: {
+	tables.QuotaItems: {
 		func(ctx context.Context, s *store.Store, i int) error {
 			return s.Items.Put(ctx, item.Put{Item: mapping.Item{Namespace: []string{"a"}, Key: named(ctx, i), Value: json.RawMessage(`{}`)}})
 		},
@@ -118,8 +118,8 @@ func TestQuotas(t *testing.T) {
 				for _, want := range []struct {
 					of string
 					n  int64
-				}{{quota.OfKey, 3}, {quota.OfTenant, 5}} {
-					if n, err := s.Counts.Usage(a, limit, want.of, mapping.PrincipalOf(a)); err != nil || n != want.n {
+				}{{tables.QuotaOfKey, 3}, {tables.QuotaOfTenant, 5}} {
+					if n, err := s.Usage(a, limit, want.of, mapping.PrincipalOf(a)); err != nil || n != want.n {
 						t.Errorf("there are %d of the %s, %v; want %d", n, want.of, err, want.n)
 					}
 				}
@@ -176,7 +176,7 @@ func TestQuotasOfWhatWasNotCounted(t *testing.T) {
 				t.Parallel()
 				most := allowed(limit, 3, 3)
 				held := false
-				s := open(t, fresh(t), func(limit, tenant, owner string) []quota.Quota {
+				s := open(t, fresh(t), func(limit, tenant, owner string) []tables.Quota {
 					if !held {
 						return nil
 					}
@@ -191,7 +191,7 @@ func TestQuotasOfWhatWasNotCounted(t *testing.T) {
 					add(10 + i)
 				}
 				held = true
-				if err := s.Counts.CountAnew(t.Context()); err != nil {
+				if err := s.CountAnew(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if got := add(20); got != "quota_"+limit {

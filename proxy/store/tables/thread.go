@@ -1,12 +1,11 @@
-package record
+package tables
 
 import (
-	"github.com/apbridge/apbridge/proxy/store/scope"
 	"github.com/apbridge/apbridge/proxy/store/sqldb"
 )
 
 // ThreadKey returns the key of a thread's row.
-func ThreadKey(t *sqldb.Tx, sc scope.Scope, id string) (key int64, err error) {
+func ThreadKey(t *sqldb.Tx, sc Scope, id string) (key int64, err error) {
 	where, args := sc.Narrow(`h.tenant = $1 AND h.thread_id = $2`, sc.Tenant, id)
 	err = t.Get(`SELECT h.id FROM threads h WHERE `+where, args, sqldb.Out{&key})
 	return key, NoThread(err, id)
@@ -20,15 +19,6 @@ func LockThread(t *sqldb.Tx, thread int64) error {
 		return nil
 	}
 	return t.Put(`SELECT 1 FROM thread_seq WHERE thread = $1 FOR UPDATE`, thread)
-}
-
-// LockThreadNamed is LockThread of a thread whose key is not known, and is read next. One that is not there is no
-// error.
-func LockThreadNamed(t *sqldb.Tx, tenant, id string) error {
-	if !t.Shared() {
-		return nil
-	}
-	return t.Put(`SELECT 1 FROM thread_seq q JOIN threads h ON h.id = q.thread WHERE h.tenant = $1 AND h.thread_id = $2 FOR UPDATE OF q`, tenant, id)
 }
 
 // DeleteAll runs statements that each remove what hangs on one row, by the key of that row.

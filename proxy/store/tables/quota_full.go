@@ -1,4 +1,4 @@
-package quota
+package tables
 
 import (
 	"strings"
@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-func with(text, narrow string) string { return strings.Replace(text, "{of}", narrow, 1) }
+func withOwner(text, narrow string) string { return strings.Replace(text, "{of}", narrow, 1) }
 
 const (
 	// longCount is what may be counted at each refusal.
 	longCount = 5 * time.Millisecond
-	// rest is how many times as long as a count took nothing is counted again: a client that goes on asking at a full
+	// recountRest is how many times as long as a count took nothing is counted again: a client that goes on asking at a full
 	// quota takes at most a twentieth of the writer's time.
-	rest = 20
+	recountRest = 20
 )
 
 // fullness knows the quotas that were full lately and take long to count.
@@ -30,7 +30,7 @@ func (f *fullness) note(row string, took time.Duration) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.until[row] = time.Now().Add(rest * took)
+	f.until[row] = time.Now().Add(recountRest * took)
 }
 
 // wait is how long the row is not counted again; 0: it may be counted now.

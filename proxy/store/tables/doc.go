@@ -1,7 +1,12 @@
-// Package scope says which rows the caller of an operation sees, as conditions of statements: the tenant of the
-// principal, the agents that it may use, and whether it sees only its own rows. Package store and the packages below it
-// call it in every operation that finds a row by an id from outside, so that neither a face nor the service can forget
-// it. It runs no statement. A row out of sight is not found (404).
+// Package tables has what the SQL of package store shares with that of packages item and artifact, which store imports:
+// the scope under which rows are found, the keys and locks of threads' rows, and the quotas of what is kept. Package
+// limit gives the quotas. It holds no operation of one noun.
+//
+// # Scope
+//
+// A Scope is the rows that the caller of an operation sees, as conditions of statements: the tenant of the principal,
+// the agents that it may use, and whether it sees only its own rows. Every operation that finds a row by an id from outside
+// uses it, so that neither a face nor the service can forget it. A row out of sight is not found (404).
 //
 //   - A thread belongs to each agent that a run or a task of it was made for, and to the one that its metadata named as
 //     graph_id when it was made (threads.agents). These stay when the runs are deleted. A copy belongs to the same
@@ -21,4 +26,14 @@
 //     namespaces are read one after the other, each by the order of the table.
 //
 // Work in the background (executions, chores) is scoped by its tenant alone.
-package scope
+//
+// # Quotas
+//
+// Quotas counts what keys and tenants keep in the database, and refuses what would be more than they may, in the
+// transaction that adds it. It refuses additions only, never deletions.
+//
+// A quota has a row whose number is never below what is there. Additions raise it; deletions, which have many ways,
+// leave it. Only when the number would pass the quota are the rows counted, under the lock of that row. So most
+// additions cost one statement, and none passes the quota. The rows are emptied when a bridge starts and when its
+// configuration is reloaded, since nothing was counted while there was no quota.
+package tables
